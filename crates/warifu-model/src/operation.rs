@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The operations that a trace asks a device for, and the calls it makes to a key store.
+//!
+//! An operation has a dotted name (`client.send.ClientHello`), which is the key that a device
+//! profile uses for its costs.
+
+use std::fmt;
+
+/// Which end of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// The side that connects: the device.
+    Client,
+    /// The side that accepts.
+    Server,
+}
+
+/// Whether a message is made or processed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Making and encrypting it.
+    Send,
+    /// Decrypting and processing it.
+    Receive,
+}
+
+/// TLS handshake messages, by their IANA names (RFC 8446 section 4, RFC 5246 section 7.4), with
+/// ChangeCipherSpec and application data beside them because they cost time as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub enum HandshakeMessage {
+    ClientHello,
+    ServerHello,
+    EncryptedExtensions,
+    CertificateRequest,
+    Certificate,
+    CertificateVerify,
+    Finished,
+    EndOfEarlyData,
+    NewSessionTicket,
+    ServerKeyExchange,
+    ServerHelloDone,
+    ClientKeyExchange,
+    ChangeCipherSpec,
+    ApplicationData,
+}
+
+/// What the operating system and the event loop do around the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SystemCall {
+    /// connect() called until the SYN leaves.
+    Connect,
+    /// From an arriving packet to the woken program having read its bytes.
+    Wake,
+    /// The server taking up a new connection: accept(), TLS object, registering with epoll.
+    Accept,
+    /// One write() of a flight, until its first packet leaves.
+    Write,
+    /// The HTTP server's own work on one request.
+    HttpRespond,
+    /// What the device's network interface adds to one packet (one way).
+    Interface,
+}
+
+/// Something that takes a party's processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// A TLS message made or processed; a signature made by the key store is *not* in it.
+    Tls(Role, Direction, HandshakeMessage),
+    /// The signature of a CertificateVerify or ServerKeyExchange in software.
+    Sign(Role),
+    /// Operating system and event loop.
+    System(Role, SystemCall),
+}
+
+/// A call to a key store, by its PKCS#11 name (PKCS#11 v3.0 section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KeyStoreCall {
+    /// C_OpenSession.
+    OpenSession,
+    /// C_Login.
+    Login,
+    /// C_FindObjectsInit, C_FindObjects, C_FindObjectsFinal.
+    FindObjects,
+    /// C_SignInit.
+    SignInit,
+    /// C_Sign.
+    Sign,
+}
+
+impl Role {
+    /// `client` or `server`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Client => "client",
+            Role::Server => "server",
+        }
+    }
+}
+
+impl HandshakeMessage {
+    /// Every message.
+    pub const ALL: [HandshakeMessage; 14] = [
+        HandshakeMessage::ClientHello,
+        HandshakeMessage::ServerHello,
+        HandshakeMessage::EncryptedExtensions,
+        HandshakeMessage::CertificateRequest,
+        HandshakeMessage::Certificate,
+        HandshakeMessage::CertificateVerify,
+        HandshakeMessage::Finished,
+        HandshakeMessage::EndOfEarlyData,
+        HandshakeMessage::NewSessionTicket,
+        HandshakeMessage::ServerKeyExchange,
+        HandshakeMessage::ServerHelloDone,
+        HandshakeMessage::ClientKeyExchange,
+        HandshakeMessage::ChangeCipherSpec,
+        HandshakeMessage::ApplicationData,
+    ];
+
+    /// The IANA name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            HandshakeMessage::ClientHello => "ClientHello",
+            HandshakeMessage::ServerHello => "ServerHello",
+            HandshakeMessage::EncryptedExtensions => "EncryptedExtensions",
+            HandshakeMessage::CertificateRequest => "CertificateRequest",
+            HandshakeMessage::Certificate => "Certificate",
+            HandshakeMessage::CertificateVerify => "CertificateVerify",
+            HandshakeMessage::Finished => "Finished",
+            HandshakeMessage::EndOfEarlyData => "EndOfEarlyData",
+            HandshakeMessage::NewSessionTicket => "NewSessionTicket",
+            HandshakeMessage::ServerKeyExchange => "ServerKeyExchange",
+            HandshakeMessage::ServerHelloDone => "ServerHelloDone",
+            HandshakeMessage::ClientKeyExchange => "ClientKeyExchange",
+            HandshakeMessage::ChangeCipherSpec => "ChangeCipherSpec",
+            HandshakeMessage::ApplicationData => "ApplicationData",
+        }
+    }
+}
+
+impl SystemCall {
+    /// Every one.
+    pub const ALL: [SystemCall; 6] = [
+        SystemCall::Connect,
+        SystemCall::Wake,
+        SystemCall::Accept,
+        SystemCall::Write,
+        SystemCall::HttpRespond,
+        SystemCall::Interface,
+    ];
+
+    /// The name in an operation's path.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SystemCall::Connect => "connect",
+            SystemCall::Wake => "wake",
+            SystemCall::Accept => "accept",
+            SystemCall::Write => "write",
+            SystemCall::HttpRespond => "http_respond",
+            SystemCall::Interface => "interface",
+        }
+    }
+}
+
+impl Operation {
+    /// The party whose processor it takes.
+    pub const fn role(self) -> Role {
+        match self {
+            Operation::Tls(role, _, _) | Operation::Sign(role) | Operation::System(role, _) => role,
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Operation::Tls(role, Direction::Send, message) => {
+                write!(f, "{}.send.{}", role.name(), message.name())
+            }
+            Operation::Tls(role, Direction::Receive, message) => {
+                write!(f, "{}.receive.{}", role.name(), message.name())
+            }
+            Operation::Sign(role) => write!(f, "{}.sign", role.name()),
+            Operation::System(role, call) => write!(f, "{}.system.{}", role.name(), call.name()),
+        }
+    }
+}
+
+impl KeyStoreCall {
+    /// Every call, in the order a new session makes them (papers/1 Table 1).
+    pub const ALL: [KeyStoreCall; 5] = [
+        KeyStoreCall::OpenSession,
+        KeyStoreCall::Login,
+        KeyStoreCall::FindObjects,
+        KeyStoreCall::SignInit,
+        KeyStoreCall::Sign,
+    ];
+
+    /// The PKCS#11 name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            KeyStoreCall::OpenSession => "C_OpenSession",
+            KeyStoreCall::Login => "C_Login",
+            KeyStoreCall::FindObjects => "C_FindObjects",
+            KeyStoreCall::SignInit => "C_SignInit",
+            KeyStoreCall::Sign => "C_Sign",
+        }
+    }
+}
