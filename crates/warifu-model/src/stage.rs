@@ -102,11 +102,14 @@ pub enum Metric {
     /// TCP segments sent again, both directions, 1.
     #[serde(rename = "segments.retransmitted")]
     SegmentsRetransmitted,
+    /// 1 for a connection that did not get its response; it has no other metric.
+    #[serde(rename = "connection.failed")]
+    ConnectionFailed,
 }
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Metric; 9] = [
+    pub const ALL: [Metric; 10] = [
         Metric::HttpsEstablishment,
         Metric::TcpConnect,
         Metric::TlsHandshake,
@@ -116,6 +119,7 @@ impl Metric {
         Metric::PacketsLink,
         Metric::BytesLink,
         Metric::SegmentsRetransmitted,
+        Metric::ConnectionFailed,
     ];
 
     /// Its dotted name, as stored in observations and used in `[require]`.
@@ -130,6 +134,7 @@ impl Metric {
             Metric::PacketsLink => "packets.link",
             Metric::BytesLink => "bytes.link",
             Metric::SegmentsRetransmitted => "segments.retransmitted",
+            Metric::ConnectionFailed => "connection.failed",
         }
     }
 
@@ -141,7 +146,7 @@ impl Metric {
             | Metric::TlsHandshake
             | Metric::HttpsFirstResponse => "ns",
             Metric::BytesClientSent | Metric::BytesServerSent | Metric::BytesLink => "B",
-            Metric::PacketsLink | Metric::SegmentsRetransmitted => "1",
+            Metric::PacketsLink | Metric::SegmentsRetransmitted | Metric::ConnectionFailed => "1",
         }
     }
 }

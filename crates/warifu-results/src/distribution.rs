@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Many trials as few weighted rows, so that a sweep's results stay small.
+
+use warifu_model::{Metric, Stage};
+
+use crate::rows::{Row, Rows};
+
+/// Where the bands of [`Rows::push_stages`] end, as fractions of the trials.
+const BAND_ENDS: [f64; 6] = [0.50, 0.75, 0.90, 0.95, 0.99, 1.0];
+
+/// A part of the range of a group of trials wider than this fraction of its smallest value is
+/// not averaged away: a lost packet's timer leaves gaps that a mean must not land in.
+const GAP_FRACTION: f64 = 1.0 / 512.0;
+
+impl Rows {
+    /// Adds the distribution of one metric over many trials as at most `2 * groups` weighted
+    /// rows. `values` are in the metric's unit and come back sorted.
+    ///
+    /// Up to `groups` different values are stored exactly. Beyond, neighbours are averaged: a
+    /// group's share of the trials is small at both ends and larger in the middle (the scale
+    /// function k1 of Dunning and Ertl, arXiv:1902.04023), so the mean is exact and the tails
+    /// are nearly so.
+    pub fn push_distribution(
+        &mut self,
+        metric: Metric,
+        values: &mut [u64],
+        groups: usize,
+        seed: u64,
+    ) {
+        values.sort_unstable();
+        let mut trial = 0;
+        for_each_atom(values, groups.max(1), |value, weight| {
+            self.push(Row { connection: 0, trial, metric, stage: None, value, weight, seed });
+            trial += 1;
+        });
+    }
+
+    /// Adds what each stage took on average, once for each band of the trials in order of
+    /// their total: the fastest half, then up to the 75th, 90th, 95th, 99th percentile and the
+    /// rest. Row `trial` is the band's number, its weight the number of trials in it; a stage
+    /// that took no time in any trial has no rows.
+    ///
+    /// `totals` and `stages` have one entry for each trial, ns; a trial's stages add up to its
+    /// total.
+    pub fn push_stages(
+        &mut self,
+        metric: Metric,
+        totals: &[u64],
+        stages: &[[u64; Stage::ALL.len()]],
+        seed: u64,
+    ) {
+        let mut order: Vec<usize> = (0..totals.len().min(stages.len())).collect();
+        order.sort_unstable_by_key(|&trial| totals[trial]);
+        let mut start = 0;
+        let mut bands = Vec::with_capacity(BAND_ENDS.len());
+        for end in BAND_ENDS {
+            let end = (end * order.len() as f64).round() as usize;
+            if end > start {
+                bands.push(mean_stages(&order[start..end], stages));
+                start = end;
+            }
+        }
+        for (index, stage) in Stage::ALL.into_iter().enumerate() {
+            if bands.iter().all(|(_, means)| means[index] == 0.0) {
+                continue;
+            }
+            for (trial, (weight, means)) in (0..).zip(&bands) {
+                let (value, weight) = (means[index], *weight);
+                let stage = Some(stage);
+                self.push(Row { connection: 0, trial, metric, stage, value, weight, seed });
+            }
+        }
+    }
+}
+
+/// The number of the given trials, and their mean of each stage, ns.
+fn mean_stages(
+    trials: &[usize],
+    stages: &[[u64; Stage::ALL.len()]],
+) -> (f64, [f64; Stage::ALL.len()]) {
+    let mut sums = [0_u64; Stage::ALL.len()];
+    for &trial in trials {
+        for (sum, value) in sums.iter_mut().zip(stages[trial]) {
+            *sum += value;
+        }
+    }
+    let weight = trials.len() as f64;
+    (weight, sums.map(|sum| sum as f64 / weight))
+}
+
+/// Calls `push(value, weight)` for each atom of the sorted values, in ascending order.
+fn for_each_atom(sorted: &[u64], groups: usize, mut push: impl FnMut(f64, f64)) {
+    if different(sorted, groups) <= groups {
+        for equal in sorted.chunk_by(|a, b| a == b) {
+            push(equal[0] as f64, equal.len() as f64);
+        }
+        return;
+    }
+    let mut start = 0;
+    for group in 1..=groups {
+        // k1: equal steps of the angle whose cosine runs over the quantiles.
+        let angle = std::f64::consts::PI * group as f64 / groups as f64;
+        let end = (sorted.len() as f64 * (1.0 - angle.cos()) / 2.0).round() as usize;
+        let end = if group == groups { sorted.len() } else { end };
+        if end > start {
+            let group = &sorted[start..end];
+            match widest_gap(group) {
+                Some(at) => {
+                    push_mean(&group[..at], &mut push);
+                    push_mean(&group[at..], &mut push);
+                }
+                None => push_mean(group, &mut push),
+            }
+            start = end;
+        }
+    }
+}
+
+fn push_mean(group: &[u64], push: &mut impl FnMut(f64, f64)) {
+    let sum: u128 = group.iter().map(|&value| u128::from(value)).sum();
+    push(sum as f64 / group.len() as f64, group.len() as f64);
+}
+
+/// How many different values there are, counted no further than `limit + 1`.
+fn different(sorted: &[u64], limit: usize) -> usize {
+    sorted.chunk_by(|a, b| a == b).take(limit + 1).count()
+}
+
+/// The index after the widest gap, if that gap is most of the group's range and not negligible.
+fn widest_gap(group: &[u64]) -> Option<usize> {
+    let (first, last) = (*group.first()?, *group.last()?);
+    let range = last - first;
+    if (range as f64) <= first as f64 * GAP_FRACTION {
+        return None;
+    }
+    let (index, gap) =
+        group.windows(2).map(|pair| pair[1] - pair[0]).enumerate().max_by_key(|&(_, gap)| gap)?;
+    (gap > range / 2).then_some(index + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn atoms(values: &[u64], groups: usize) -> Vec<(f64, f64)> {
+        let mut rows = Rows::default();
+        rows.push_distribution(Metric::TcpConnect, &mut values.to_vec(), groups, 7);
+        rows.iter().map(|row| (row.value, row.weight)).collect()
+    }
+
+    #[test]
+    fn few_different_values_stay_exact() {
+        assert_eq!(atoms(&[80, 78, 79, 79], 3), [(78.0, 1.0), (79.0, 2.0), (80.0, 1.0)]);
+    }
+
+    #[test]
+    fn no_atom_lands_in_the_gap_that_a_timer_leaves() {
+        let quick = (0..900).map(|trial| 184_000_000 + trial * 1_000);
+        let repaired = (0..100).map(|trial| 444_000_000 + trial * 1_000);
+        for (value, _) in atoms(&quick.chain(repaired).collect::<Vec<_>>(), 16) {
+            assert!(!(185_000_000.0..444_000_000.0).contains(&value), "{value}");
+        }
+    }
+
+    #[test]
+    fn the_tail_is_finer_than_the_middle() {
+        let atoms = atoms(&(0..1_000).map(|trial| 1_000 + trial).collect::<Vec<_>>(), 64);
+        let widest = atoms.iter().map(|&(_, weight)| weight).fold(0.0, f64::max);
+        assert_eq!(atoms.last(), Some(&(1_999.0, 1.0)));
+        assert!(widest > 20.0, "{widest}");
+        assert!(atoms.len() <= 64, "{}", atoms.len());
+    }
+
+    #[test]
+    fn stages_of_each_band_add_up_to_its_mean_total() {
+        let stages: Vec<[u64; 12]> =
+            (0..200).map(|trial| std::array::from_fn(|stage| trial * stage as u64)).collect();
+        let totals: Vec<u64> = stages.iter().map(|stages| stages.iter().sum()).collect();
+        let mut rows = Rows::default();
+        rows.push_stages(Metric::HttpsEstablishment, &totals, &stages, 7);
+        // The first stage never took time; eleven are left, in six bands.
+        assert_eq!(rows.len(), 11 * 6);
+        let fastest_half: f64 = rows.iter().filter(|row| row.trial == 0).map(|row| row.value).sum();
+        assert_eq!(fastest_half, totals[..100].iter().sum::<u64>() as f64 / 100.0);
+        let all: f64 = rows.iter().map(|row| row.value * row.weight).sum();
+        assert_eq!(all, totals.iter().sum::<u64>() as f64);
+    }
+
+    proptest! {
+        #[test]
+        fn weights_add_up_and_the_mean_is_kept(
+            values in prop::collection::vec(0_u64..10_000_000_000, 1..500),
+            groups in 1_usize..80,
+        ) {
+            let atoms = atoms(&values, groups);
+            let count: f64 = atoms.iter().map(|&(_, weight)| weight).sum();
+            prop_assert_eq!(count, values.len() as f64);
+            let sum: f64 = atoms.iter().map(|&(value, weight)| value * weight).sum();
+            let expected = values.iter().sum::<u64>() as f64;
+            prop_assert!((sum - expected).abs() <= expected * 1e-12 + 1e-9);
+            prop_assert!(atoms.len() <= 2 * groups);
+            prop_assert!(atoms.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The rows of one case, column by column.
+
+use warifu_model::{CaseId, Kind, Metric, Stage};
+
+/// All observations of one case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaseRows {
+    /// The case.
+    pub case_id: CaseId,
+    /// Its choices by column name, as `Case::columns` gives them.
+    pub columns: Vec<(&'static str, String)>,
+    /// The weakest kind among what its values come from.
+    pub kind: Kind,
+    /// The observations.
+    pub rows: Rows,
+}
+
+/// One observation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// Which of the pattern's concurrent connections, from 0.
+    pub connection: u32,
+    /// Which trial, from 0; of a weighted distribution, which atom.
+    pub trial: u64,
+    /// What was observed.
+    pub metric: Metric,
+    /// Which part of it; `None` for the whole.
+    pub stage: Option<Stage>,
+    /// How much, in the metric's unit.
+    pub value: f64,
+    /// How many trials the row stands for.
+    pub weight: f64,
+    /// The seed that repeats it: the trial's, or the study's for a weighted distribution.
+    pub seed: u64,
+}
+
+/// Observations, column by column; all columns have the same length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    pub(crate) connection: Vec<u32>,
+    pub(crate) trial: Vec<u64>,
+    pub(crate) metric: Vec<Metric>,
+    pub(crate) stage: Vec<Option<Stage>>,
+    pub(crate) value: Vec<f64>,
+    pub(crate) weight: Vec<f64>,
+    pub(crate) seed: Vec<u64>,
+}
+
+impl Rows {
+    /// None yet, with room for `capacity`.
+    pub fn with_capacity(capacity: usize) -> Rows {
+        Rows {
+            connection: Vec::with_capacity(capacity),
+            trial: Vec::with_capacity(capacity),
+            metric: Vec::with_capacity(capacity),
+            stage: Vec::with_capacity(capacity),
+            value: Vec::with_capacity(capacity),
+            weight: Vec::with_capacity(capacity),
+            seed: Vec::with_capacity(capacity),
+        }
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, row: Row) {
+        self.connection.push(row.connection);
+        self.trial.push(row.trial);
+        self.metric.push(row.metric);
+        self.stage.push(row.stage);
+        self.value.push(row.value);
+        self.weight.push(row.weight);
+        self.seed.push(row.seed);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.value.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.value.is_empty()
+    }
+
+    /// Forgets them and keeps the memory.
+    pub fn clear(&mut self) {
+        self.connection.clear();
+        self.trial.clear();
+        self.metric.clear();
+        self.stage.clear();
+        self.value.clear();
+        self.weight.clear();
+        self.seed.clear();
+    }
+
+    /// The one at `index`, or `None` beyond the last.
+    pub fn get(&self, index: usize) -> Option<Row> {
+        Some(Row {
+            connection: *self.connection.get(index)?,
+            trial: *self.trial.get(index)?,
+            metric: *self.metric.get(index)?,
+            stage: *self.stage.get(index)?,
+            value: *self.value.get(index)?,
+            weight: *self.weight.get(index)?,
+            seed: *self.seed.get(index)?,
+        })
+    }
+
+    /// All of them, one after the other.
+    pub fn iter(&self) -> impl Iterator<Item = Row> + '_ {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+}
