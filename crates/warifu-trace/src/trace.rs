@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A trace: one program per party; programs meet only at messages.
 
+use std::iter::Sum;
+use std::ops::Add;
+
 use warifu_model::{KeyStoreCall, Nanos, Operation, Role};
 
 /// What happens on one connection, without time.
@@ -26,17 +29,26 @@ pub struct Message {
     pub label: String,
     /// Bytes handed to the carrier.
     pub bytes: Bytes,
+    /// How many of them the record layer adds: header, explicit nonce, inner type and tag.
+    pub overhead: u32,
 }
 
-/// A number of bytes, known but for the length of ECDSA signatures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A number of bytes, known but for the length of ECDSA signatures and the padding of tickets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
-    /// The number with every ECDSA signature at its shortest usual DER length, 70 bytes.
+    /// The number with every ECDSA signature at its shortest usual DER length, 70 bytes, and
+    /// every ticket at its shorter length.
     pub fixed: u32,
-    /// How many DER-coded ECDSA P-256 signatures are inside; each adds one byte for each of its
-    /// two integers whose top bit is set (SEC 1 appendix C.8; X.690 section 8.3), independently
-    /// with probability 1/2.
+    /// How many DER-coded ECDSA P-256 signatures are inside. Each holds two integers, uniform
+    /// below the group's order (SEC 1 section 4.1.3). An integer is 33 bytes with probability
+    /// 1/2, namely when its top bit is set (X.690 section 8.3), else 32: each adds one byte
+    /// independently with probability 1/2. (It is 31 bytes or fewer with probability 2^-9.)
     pub ecdsa_signatures: u8,
+    /// How many session tickets are inside whose length depends on chance: OpenSSL pads a
+    /// ticket to whole AES blocks, and the random ticket_age_add in it takes one byte more
+    /// with probability 1/2 (top bit set, X.690 section 8.3). Where that crosses a block's
+    /// edge, the ticket is 16 bytes longer. Zero for all other lengths.
+    pub uncertain_tickets: u8,
 }
 
 /// A party; as yet the two ends of one connection.
@@ -145,11 +157,51 @@ pub enum Resource {
 impl Bytes {
     /// A known number.
     pub const fn exactly(fixed: u32) -> Bytes {
-        Bytes { fixed, ecdsa_signatures: 0 }
+        Bytes { fixed, ecdsa_signatures: 0, uncertain_tickets: 0 }
     }
 
     /// The largest number possible.
     pub const fn most(self) -> u32 {
-        self.fixed + 2 * self.ecdsa_signatures as u32
+        self.fixed + 2 * self.ecdsa_signatures as u32 + 16 * self.uncertain_tickets as u32
+    }
+
+    /// The same and a known number more.
+    pub const fn plus(self, more: u32) -> Bytes {
+        Bytes { fixed: self.fixed + more, ..self }
+    }
+}
+
+impl Add for Bytes {
+    type Output = Bytes;
+
+    fn add(self, other: Bytes) -> Bytes {
+        Bytes {
+            fixed: self.fixed + other.fixed,
+            ecdsa_signatures: self.ecdsa_signatures + other.ecdsa_signatures,
+            uncertain_tickets: self.uncertain_tickets + other.uncertain_tickets,
+        }
+    }
+}
+
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Bytes>>(items: I) -> Bytes {
+        items.fold(Bytes::default(), Add::add)
+    }
+}
+
+impl Trace {
+    /// A message by its index; `None` for an index of another trace.
+    pub fn message(&self, id: MessageId) -> Option<&Message> {
+        self.messages.get(usize::from(id.0))
+    }
+
+    /// The program of a party; empty for a party without one.
+    pub fn steps(&self, party: Party) -> &[Step] {
+        self.programs.iter().find(|program| program.party == party).map_or(&[], |p| &p.steps)
+    }
+
+    /// All bytes that a party hands to the carrier.
+    pub fn bytes_from(&self, party: Party) -> Bytes {
+        self.messages.iter().filter(|m| m.from == party).map(|m| m.bytes).sum()
     }
 }

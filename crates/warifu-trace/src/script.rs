@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Two programs written side by side, in the order in which a connection without delay would
+//! run them. The writing knows how OpenSSL buffers: it is what makes records into writes.
+
+use warifu_model::{
+    Direction, HandshakeMessage, KeyStoreCall, Operation, Role, Stack, SystemCall, TlsVersion,
+};
+
+use crate::records::{self, Protection};
+use crate::trace::{
+    Bytes, Carrier, Mark, Message, MessageId, Party, Program, Resource, Step, Trace,
+};
+
+/// The buffer that OpenSSL puts before the socket during a handshake: `BIO_f_buffer` with its
+/// default size (crypto/bio/bf_buff.c, OpenSSL 3.0).
+const BUFFER: u32 = 4_096;
+
+/// The trace while it is being written. Message numbers count per sender until `finish`.
+pub(crate) struct Script<'a> {
+    stack: &'a Stack,
+    client: Side,
+    server: Side,
+}
+
+struct Side {
+    party: Party,
+    steps: Vec<Step>,
+    messages: Vec<Message>,
+    /// Whether the buffer is there; it goes when the handshake is over.
+    buffered: bool,
+    /// The first message that has not been written, and what is in the buffer.
+    unwritten: usize,
+    pending: Bytes,
+    /// What was written and the peer has not taken.
+    outstanding: Vec<Sent>,
+}
+
+/// A message with the pieces that carry it.
+struct Sent {
+    message: HandshakeMessage,
+    content: Bytes,
+    first: usize,
+    count: usize,
+}
+
+impl<'a> Script<'a> {
+    pub(crate) fn new(stack: &'a Stack) -> Self {
+        Script { stack, client: Side::new(Role::Client), server: Side::new(Role::Server) }
+    }
+
+    /// The TCP connection, up to the point where both programs go on.
+    pub(crate) fn connect(&mut self) {
+        self.mark(Mark::Start);
+        self.system(Role::Client, SystemCall::Connect, 0);
+        self.client.steps.push(Step::Open { carrier: Carrier::Tcp });
+        self.mark(Mark::Connected);
+        self.server.steps.push(Step::Accept { carrier: Carrier::Tcp });
+        self.system(Role::Server, SystemCall::Accept, 0);
+    }
+
+    /// Makes a handshake message.
+    pub(crate) fn make(
+        &mut self,
+        from: Party,
+        message: HandshakeMessage,
+        content: Bytes,
+        protection: Protection,
+    ) {
+        self.compute(Operation::Tls(from, Direction::Send, message), content);
+        self.put(from, message, content, protection);
+    }
+
+    /// Makes nothing: the message was made beforehand.
+    pub(crate) fn put(
+        &mut self,
+        from: Party,
+        message: HandshakeMessage,
+        content: Bytes,
+        protection: Protection,
+    ) {
+        let label = match protection {
+            Protection::Plain => message.name().to_owned(),
+            Protection::Aead => format!("{{{}}}", message.name()),
+        };
+        self.put_labelled(from, message, content, protection, &label);
+    }
+
+    /// Application data under a label of its own; `made` now or beforehand.
+    pub(crate) fn application(&mut self, from: Party, content: u32, label: &str, made: bool) {
+        let content = Bytes::exactly(content);
+        if made {
+            let message = HandshakeMessage::ApplicationData;
+            self.compute(Operation::Tls(from, Direction::Send, message), content);
+        }
+        let message = HandshakeMessage::ApplicationData;
+        self.put_labelled(from, message, content, Protection::Aead, label);
+    }
+
+    /// The server's own signature.
+    pub(crate) fn sign_server(&mut self) {
+        self.compute(Operation::Sign(Role::Server), Bytes::exactly(0));
+    }
+
+    /// The client's signature, by its key store.
+    pub(crate) fn sign_client(&mut self, session_open: bool) {
+        let calls = match session_open {
+            true => &[KeyStoreCall::SignInit, KeyStoreCall::Sign][..],
+            false => &KeyStoreCall::ALL[..],
+        };
+        for &call in calls {
+            self.client.steps.push(Step::KeyStore { call, resource: Resource::ClientLoop });
+        }
+    }
+
+    /// The server's own work on a request.
+    pub(crate) fn respond(&mut self, body: u32) {
+        self.system(Role::Server, SystemCall::HttpRespond, body);
+    }
+
+    /// Writes what is in the buffer.
+    pub(crate) fn flush(&mut self, from: Party) {
+        let side = self.side(from);
+        if side.unwritten < side.messages.len() {
+            side.write();
+        }
+    }
+
+    /// From now on each record is written at once.
+    pub(crate) fn unbuffer(&mut self, from: Party) {
+        self.flush(from);
+        self.side(from).buffered = false;
+    }
+
+    /// Takes and processes all that the peer has written.
+    pub(crate) fn deliver(&mut self, to: Party) {
+        self.take(to, usize::MAX);
+    }
+
+    /// Takes and processes what the peer has written up to the next application data.
+    pub(crate) fn take_handshake(&mut self, to: Party) {
+        let handshake = |sent: &&Sent| sent.message != HandshakeMessage::ApplicationData;
+        let count = self.peer(to).outstanding.iter().take_while(handshake).count();
+        self.take(to, count);
+    }
+
+    /// Takes and processes the next messages that the peer has written, `most` at most.
+    pub(crate) fn take(&mut self, to: Party, most: usize) {
+        let peer = self.peer(to);
+        // What is still in the peer's buffer has not left.
+        let written = peer.outstanding.iter().take_while(|s| s.first + s.count <= peer.unwritten);
+        let count = written.count().min(most);
+        let taken: Vec<Sent> = peer.outstanding.drain(..count).collect();
+        let tls13 = self.stack.tls == TlsVersion::Tls13;
+        let side = self.side(to);
+        for sent in taken {
+            for index in sent.first..sent.first + sent.count {
+                side.steps.push(Step::Receive { message: MessageId(index as u16) });
+            }
+            // TLS 1.3 drops a ChangeCipherSpec unread (RFC 8446 section 5).
+            if !(tls13 && sent.message == HandshakeMessage::ChangeCipherSpec) {
+                side.compute(Operation::Tls(to, Direction::Receive, sent.message), sent.content);
+            }
+        }
+    }
+
+    pub(crate) fn mark(&mut self, mark: Mark) {
+        self.client.steps.push(Step::Mark(mark));
+    }
+
+    /// The trace, with the server's messages after the client's.
+    pub(crate) fn finish(self) -> Trace {
+        let offset = self.client.messages.len() as u16;
+        let shifted = |steps: Vec<Step>, sends: u16, receives: u16| -> Vec<Step> {
+            let shift = |step| match step {
+                Step::Send { first, count, carrier } => {
+                    Step::Send { first: MessageId(first.0 + sends), count, carrier }
+                }
+                Step::Receive { message } => {
+                    Step::Receive { message: MessageId(message.0 + receives) }
+                }
+                other => other,
+            };
+            steps.into_iter().map(shift).collect()
+        };
+        let mut messages = self.client.messages;
+        messages.extend(self.server.messages);
+        Trace {
+            messages,
+            programs: vec![
+                Program { party: Role::Client, steps: shifted(self.client.steps, 0, offset) },
+                Program { party: Role::Server, steps: shifted(self.server.steps, offset, 0) },
+            ],
+        }
+    }
+
+    fn put_labelled(
+        &mut self,
+        from: Party,
+        message: HandshakeMessage,
+        content: Bytes,
+        protection: Protection,
+        label: &str,
+    ) {
+        let overhead = records::overhead(self.stack, protection);
+        let fragments = records::fragments(content);
+        let side = self.side(from);
+        let first = side.messages.len();
+        let last = fragments.len();
+        for (index, fragment) in fragments.into_iter().enumerate() {
+            let label = match last {
+                1 => label.to_owned(),
+                _ => format!("{label} ({} of {last})", index + 1),
+            };
+            side.put_record(label, fragment.plus(overhead), overhead);
+        }
+        let count = side.messages.len() - first;
+        side.outstanding.push(Sent { message, content, first, count });
+    }
+
+    fn compute(&mut self, operation: Operation, content: Bytes) {
+        self.side(operation.role()).compute(operation, content);
+    }
+
+    fn system(&mut self, role: Role, call: SystemCall, bytes: u32) {
+        self.compute(Operation::System(role, call), Bytes::exactly(bytes));
+    }
+
+    fn peer(&mut self, of: Party) -> &mut Side {
+        match of {
+            Role::Client => &mut self.server,
+            Role::Server => &mut self.client,
+        }
+    }
+
+    fn side(&mut self, party: Party) -> &mut Side {
+        match party {
+            Role::Client => &mut self.client,
+            Role::Server => &mut self.server,
+        }
+    }
+}
+
+impl Side {
+    fn new(party: Party) -> Self {
+        Side {
+            party,
+            steps: Vec::new(),
+            messages: Vec::new(),
+            buffered: true,
+            unwritten: 0,
+            pending: Bytes::default(),
+            outstanding: Vec::new(),
+        }
+    }
+
+    /// One record into the buffer, as `buffer_write` does it: what does not fit fills the
+    /// buffer, which is written; a rest as large as the buffer is written at once. Where a
+    /// record is cut, each piece is a message, and the pieces together are the record.
+    fn put_record(&mut self, label: String, bytes: Bytes, overhead: u32) {
+        if !self.buffered {
+            self.push(label, bytes, overhead);
+            self.write();
+            return;
+        }
+        let room = BUFFER - self.pending.fixed.min(BUFFER);
+        if bytes.fixed <= room {
+            self.push(label, bytes, overhead);
+            return;
+        }
+        if self.pending.fixed == 0 {
+            self.push(label, bytes, overhead);
+            self.write();
+            return;
+        }
+        // The header is in the first piece; the tag, and what varies, in the second.
+        let head = overhead.min(room).min(5);
+        if room > 0 {
+            self.push(format!("{label} (begun)"), Bytes::exactly(room), head);
+        }
+        self.write();
+        let rest = Bytes { fixed: bytes.fixed - room, ..bytes };
+        let at_once = rest.fixed >= BUFFER;
+        let label = if room > 0 { format!("{label} (rest)") } else { label };
+        self.push(label, rest, if room > 0 { overhead - head } else { overhead });
+        if at_once {
+            self.write();
+        }
+    }
+
+    fn push(&mut self, label: String, bytes: Bytes, overhead: u32) {
+        self.messages.push(Message { from: self.party, label, bytes, overhead });
+        self.pending = self.pending + bytes;
+    }
+
+    fn write(&mut self) {
+        let first = self.unwritten;
+        let count = self.messages.len() - first;
+        self.compute(Operation::System(self.party, SystemCall::Write), self.pending);
+        self.steps.push(Step::Send {
+            first: MessageId(first as u16),
+            count: count as u16,
+            carrier: Carrier::Tcp,
+        });
+        self.unwritten = self.messages.len();
+        self.pending = Bytes::default();
+    }
+
+    fn compute(&mut self, operation: Operation, content: Bytes) {
+        let resource = match self.party {
+            Role::Client => Resource::ClientLoop,
+            Role::Server => Resource::ServerWorker,
+        };
+        self.steps.push(Step::Compute { operation, bytes: content.fixed, resource });
+    }
+}
