@@ -3,16 +3,22 @@
 //! comparing and reporting read.
 //!
 //! A results folder is `manifest.json` beside `observations/*.parquet`. Rows come in one case at
-//! a time through a [`Sink`]. This crate writes files; it reads no clock and draws no random
-//! numbers.
+//! a time through a [`Sink`]; [`FolderWriter`] streams them into a folder in bounded memory.
+//! This crate writes files; it reads no clock and draws no random numbers.
 
 mod distribution;
 mod error;
+mod folder;
+mod manifest;
+mod part;
 mod rows;
 mod schema;
 mod sink;
 
 pub use error::ResultsError;
+pub use folder::{FolderWriter, Written};
+pub use manifest::{Half, Manifest, ProfileUsed, SCHEMA_VERSION, StudyUsed};
+pub use part::write_part;
 pub use rows::{CaseRows, Row, Rows};
 pub use schema::{Column, Holds, columns};
 pub use sink::{Memory, Sink};
