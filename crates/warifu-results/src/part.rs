@@ -116,8 +116,8 @@ impl Part {
     /// Ends the file and gives it its name.
     pub(crate) fn close(mut self) -> Result<(), ResultsError> {
         self.write_batch()?;
-        let Some(encoder) = self.encoder.take() else { return Ok(()) };
-        let file = encoder.close().map_err(|error| parquet_error(&self.path, error))?;
+        let Some(mut encoder) = self.encoder.take() else { return Ok(()) };
+        let file = encoder.finish().map_err(|error| parquet_error(&self.path, error))?;
         // Blocks may be allocated only now, so a full disk may show only now.
         file.sync_all().map_err(|error| io_error(&self.path, "write", error))?;
         fs::rename(&self.partial, &self.path).map_err(|error| io_error(&self.path, "rename", error))
@@ -201,10 +201,11 @@ impl<W: Write + Send> Encoder<W> {
         self.writer.write(&batch)
     }
 
-    fn close(mut self) -> Result<W, ParquetError> {
-        // `into_inner` would make text of an error of the file system; `finish` flushes before.
+    /// Writes the footer and returns the sink. (The library's own `into_inner` would turn an
+    /// error of the file system into text.)
+    fn finish(&mut self) -> Result<&W, ParquetError> {
         self.writer.finish()?;
-        self.writer.into_inner()
+        Ok(self.writer.inner())
     }
 }
 
@@ -477,7 +478,8 @@ pub(crate) mod tests {
             Encoder::new(SmallDisk { left: 100 }, schema::arrow(&columns), &columns).unwrap();
         let mut batch = Batch::new(&columns);
         batch.push(&Origin { study: "m".into(), run_id: "r".into() }, &case("a", 1_000));
-        let error = encoder.write(&mut batch).and_then(|()| encoder.close().map(drop)).unwrap_err();
+        let error =
+            encoder.write(&mut batch).and_then(|()| encoder.finish().map(drop)).unwrap_err();
         let error = parquet_error(Path::new("results/a.parquet"), error);
         assert_eq!(
             error.to_string(),
