@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Cases for the tests of this crate.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use warifu_model::{
+    Aead, Authentication, Case, CertificateType, CipherSuite, CongestionControl, Group, Host,
+    KeyShare, KeyStoreChoice, Link, Loss, Nanos, Pattern, PatternKind, Protocol, Session, Stack,
+    TlsVersion,
+};
+
+/// Sizes of the lab's certificates, leaf first, as `real_openssl.rs` checks them.
+pub fn chain(certificate: CertificateType, length: u8) -> Vec<u16> {
+    let (leaf, intermediates) = match (certificate, length) {
+        (CertificateType::EcdsaSecp256r1, 1) => (486, vec![]),
+        (CertificateType::EcdsaSecp256r1, 2) => (496, vec![455]),
+        (CertificateType::EcdsaSecp256r1, _) => (496, vec![465, 455]),
+        (CertificateType::Rsa2048, 1) => (882, vec![]),
+        (CertificateType::Rsa2048, 2) => (892, vec![851]),
+        (CertificateType::Rsa2048, _) => (892, vec![861, 851]),
+    };
+    [vec![leaf], intermediates].concat()
+}
+
+/// A stack of the lab's sizes.
+pub fn stack(tls: TlsVersion, session: Session, authentication: Authentication) -> Stack {
+    Stack {
+        protocol: Protocol::Https,
+        tls,
+        session,
+        authentication,
+        group: Group::Secp256r1,
+        certificate: CertificateType::EcdsaSecp256r1,
+        chain_length: 1,
+        server_certificate_bytes: chain(CertificateType::EcdsaSecp256r1, 1),
+        client_certificate_bytes: match authentication {
+            Authentication::Mutual => chain(CertificateType::EcdsaSecp256r1, 1),
+            Authentication::Server => Vec::new(),
+        },
+        cipher_suite: CipherSuite::of(tls, CertificateType::EcdsaSecp256r1, Aead::Aes128Gcm),
+        key_share: KeyShare::Fresh,
+        server_name: None,
+        kernel: "linux-6.18".into(),
+        congestion_control: CongestionControl::Cubic,
+        initcwnd: 10,
+        nagle: false,
+    }
+}
+
+/// The same with other certificates and AEAD.
+pub fn with(mut stack: Stack, certificate: CertificateType, length: u8, aead: Aead) -> Stack {
+    stack.certificate = certificate;
+    stack.chain_length = length;
+    stack.server_certificate_bytes = chain(certificate, length);
+    if stack.authentication == Authentication::Mutual {
+        stack.client_certificate_bytes = chain(certificate, length);
+    }
+    stack.cipher_suite = CipherSuite::of(stack.tls, certificate, aead);
+    stack
+}
+
+/// One GET.
+pub fn pattern(response_body: u32) -> Pattern {
+    Pattern { kind: PatternKind::Request, path: "/".into(), response_body, concurrent: 1 }
+}
+
+/// A case of a stack.
+pub fn case(stack: Stack, session_open: bool) -> Case {
+    Case {
+        device: Host { profile: "this-host".into() },
+        server: Host { profile: "this-host".into() },
+        key_store: KeyStoreChoice { profile: "software".into(), session_open },
+        link: Link {
+            profile: "ethernet".into(),
+            rtt: Nanos::from_millis(60),
+            jitter: Vec::new(),
+            keep_order: true,
+            rate_up: None,
+            rate_down: None,
+            queue_packets: 1000,
+            mtu: 1500,
+            loss: Loss::None,
+        },
+        stack,
+        pattern: pattern(846),
+    }
+}
+
+/// Every stack that there can be, but for lengths of names and chains: `key_share` fresh.
+pub fn every_stack() -> Vec<Stack> {
+    let mut all = Vec::new();
+    let kinds: [(TlsVersion, &[Session]); 2] = [
+        (TlsVersion::Tls12, &[Session::Full, Session::Ticket]),
+        (
+            TlsVersion::Tls13,
+            &[Session::Full, Session::PskDheKe, Session::PskKe, Session::EarlyData],
+        ),
+    ];
+    for (tls, sessions) in kinds {
+        for &session in sessions {
+            for authentication in [Authentication::Server, Authentication::Mutual] {
+                for certificate in [CertificateType::EcdsaSecp256r1, CertificateType::Rsa2048] {
+                    for length in 1..=3 {
+                        for aead in [Aead::Aes128Gcm, Aead::Aes256Gcm, Aead::ChaCha20Poly1305] {
+                            for group in [Group::Secp256r1, Group::X25519] {
+                                for name in [None, Some("warifu.test".to_owned())] {
+                                    let stack = stack(tls, session, authentication);
+                                    let mut stack = with(stack, certificate, length, aead);
+                                    stack.group = group;
+                                    stack.server_name = name;
+                                    all.push(stack);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    all
+}
