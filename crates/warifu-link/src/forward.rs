@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The loop that moves packets: one thread that sleeps in epoll until a packet, a due time or a command comes.
+//!
+//! It never spins: on two processors a spinning forwarder takes one from the programs under measurement. A packet is stamped with a clock
+//! reading made after it was read, since a reading from before a batch would shorten its delay.
+
+use crate::clock::{now, timespec};
+use crate::config::{Config, LinkConfig};
+use crate::delay_line::DelayLine;
+use crate::error::LinkError;
+use crate::impairment::{Arrival, Cause, Fate, Path, carries_tcp};
+use crate::random::{Direction, Streams};
+use crate::report::{Edge, Window};
+use crate::time::Nanos;
+use crate::tun::Tun;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender};
+
+/// Packets for which memory is set aside at the start: 75 ms at 1 Gbit/s and 1500 bytes.
+const POOL_PACKETS: usize = 8_192;
+/// Packets under way at most, 100 MB at 1500 bytes; what exceeds it is dropped as overload and spoils the report.
+const POOL_PACKETS_MAX: usize = 65_536;
+/// Packets read from one device before the other is looked at.
+const BATCH: usize = 32;
+
+const TIMER: u64 = 2;
+const WAKE: u64 = 3;
+
+/// What the owner of the link asks of the loop. Each answer is the window that was closed.
+pub(crate) enum Request {
+    Report { fresh: Box<Window>, reply: SyncSender<Box<Window>> },
+    Set { link: LinkConfig, seed: Option<u64>, fresh: Box<Window>, reply: SyncSender<Box<Window>> },
+    Stop { reply: SyncSender<Box<Window>> },
+}
+
+/// The state of the forwarding thread.
+pub(crate) struct Forwarder {
+    epoll: OwnedFd,
+    timer: OwnedFd,
+    /// The instant for which the timer is set.
+    armed: Option<Nanos>,
+    wake: Arc<OwnedFd>,
+    requests: Receiver<Request>,
+    /// Indexed by the direction of the packets read from them.
+    devices: [Tun; 2],
+    lanes: [Lane; 2],
+    pool: Pool,
+    window: Box<Window>,
+    lateness_bound: Nanos,
+    mtu: usize,
+    seed: u64,
+    /// This thread's /proc/thread-self/schedstat, and /proc/stat.
+    schedstat: Option<File>,
+    stat: Option<File>,
+}
+
+/// One direction: its impairments, and the packets under way.
+struct Lane {
+    path: Path,
+    streams: Streams,
+    line: DelayLine<Packet>,
+}
+
+struct Packet {
+    buffer: Box<[u8]>,
+    length: usize,
+}
+
+/// Packet buffers, made at the start and never returned to the allocator.
+struct Pool {
+    free: Vec<Box<[u8]>>,
+    made: usize,
+    buffer_bytes: usize,
+}
+
+impl Forwarder {
+    /// Sets up the loop on the calling thread, which must be the one to [`Forwarder::run`] it.
+    pub(crate) fn new(
+        config: &Config,
+        devices: [Tun; 2],
+        wake: Arc<OwnedFd>,
+        requests: Receiver<Request>,
+        window: Box<Window>,
+    ) -> Result<Forwarder, LinkError> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
+            .map_err(|error| LinkError::os("epoll_create", error))?;
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)
+            .map_err(|error| LinkError::os("timerfd_create", error))?;
+        let mtu = config.mtu as usize;
+        let mut forwarder = Forwarder {
+            epoll,
+            timer,
+            armed: None,
+            wake,
+            requests,
+            devices,
+            lanes: Direction::BOTH.map(|direction| Lane::new(&config.link, config.seed, direction)),
+            pool: Pool::new(mtu),
+            window,
+            lateness_bound: Nanos(config.lateness_bound_ns),
+            mtu,
+            seed: config.seed,
+            schedstat: File::open("/proc/thread-self/schedstat").ok(),
+            stat: File::open("/proc/stat").ok(),
+        };
+        forwarder.watch()?;
+        forwarder.window.start = forwarder.edge();
+        forwarder.window.seed = config.seed;
+        Ok(forwarder)
+    }
+
+    /// Forwards until a stop request or an error of the devices.
+    pub(crate) fn run(mut self) -> Result<(), LinkError> {
+        let mut events = Vec::with_capacity(8);
+        loop {
+            self.arm()?;
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(LinkError::os("epoll_wait", error)),
+            }
+            for event in events.drain(..) {
+                match event.data.u64() {
+                    TIMER => {
+                        read_counter(&self.timer);
+                        self.armed = None;
+                    }
+                    WAKE => {
+                        read_counter(self.wake.as_fd());
+                        if self.serve() {
+                            return Ok(());
+                        }
+                    }
+                    device => self.receive(Direction::BOTH[device as usize & 1])?,
+                }
+            }
+            self.deliver_due();
+        }
+    }
+
+    fn watch(&self) -> Result<(), LinkError> {
+        let sources = [
+            (self.devices[0].as_fd(), 0),
+            (self.devices[1].as_fd(), 1),
+            (self.timer.as_fd(), TIMER),
+            (self.wake.as_fd(), WAKE),
+        ];
+        for (source, data) in sources {
+            epoll::add(&self.epoll, source, epoll::EventData::new_u64(data), epoll::EventFlags::IN)
+                .map_err(|error| LinkError::os("epoll_ctl", error))?;
+        }
+        Ok(())
+    }
+
+    /// Sets the timer for the next due packet, if it is not set so already.
+    fn arm(&mut self) -> Result<(), LinkError> {
+        let Some(due) = self.next_due() else { return Ok(()) };
+        if self.armed == Some(due) {
+            return Ok(());
+        }
+        let once = Itimerspec { it_interval: Timespec::default(), it_value: timespec(due) };
+        rustix::time::timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once)
+            .map_err(|error| LinkError::os("timerfd_settime", error))?;
+        self.armed = Some(due);
+        Ok(())
+    }
+
+    fn next_due(&self) -> Option<Nanos> {
+        match (self.lanes[0].line.next_due(), self.lanes[1].line.next_due()) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Reads a batch of packets that travel in `direction`, delivering what falls due meanwhile.
+    fn receive(&mut self, direction: Direction) -> Result<(), LinkError> {
+        for _ in 0..BATCH {
+            let mut buffer = self.pool.take();
+            match rustix::io::read(self.devices[direction.index()].as_fd(), &mut buffer[..]) {
+                Ok(length) => {
+                    let now = now();
+                    self.arrive(direction, now, Packet { buffer, length });
+                    if self.next_due().is_some_and(|due| due <= now) {
+                        self.deliver_due();
+                    }
+                }
+                Err(error) => {
+                    self.pool.give(buffer);
+                    return match error {
+                        Errno::AGAIN | Errno::INTR => Ok(()),
+                        _ => Err(LinkError::os(
+                            "reading from the TUN device (was it, or its namespace, deleted?)",
+                            error,
+                        )),
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, direction: Direction, now: Nanos, packet: Packet) {
+        let bytes = packet.length as u64;
+        let counters = &mut self.window.counters[direction.index()];
+        counters.packets_in += 1;
+        counters.bytes_in += bytes;
+        if packet.length > self.mtu {
+            counters.oversize += 1;
+            return self.pool.give(packet.buffer);
+        }
+        let Lane { path, streams, line } = &mut self.lanes[direction.index()];
+        let arrival = Arrival { bytes, tcp: carries_tcp(&packet.buffer[..packet.length]) };
+        let cause = match path.arrive(now, arrival, streams) {
+            Fate::Deliver(due) if due <= now && line.is_empty() => {
+                return self.deliver(direction, due, now, packet);
+            }
+            Fate::Deliver(due) if self.pool.has_room() => return line.push(due, packet),
+            Fate::Deliver(_) => &mut counters.dropped_by_overload,
+            Fate::Drop(Cause::Loss) => &mut counters.dropped_by_loss,
+            Fate::Drop(Cause::Script) => &mut counters.dropped_by_script,
+            Fate::Drop(Cause::Queue) => &mut counters.dropped_by_queue,
+        };
+        *cause += 1;
+        self.pool.give(packet.buffer);
+    }
+
+    /// Hands over all that is due, the earliest first, also what falls due meanwhile.
+    fn deliver_due(&mut self) {
+        loop {
+            let now = now();
+            let due =
+                self.lanes.each_ref().map(|lane| lane.line.next_due().unwrap_or(Nanos(u64::MAX)));
+            let direction = if due[0] <= due[1] { Direction::AToB } else { Direction::BToA };
+            let Some((due, packet)) = self.lanes[direction.index()].line.pop_due(now) else {
+                return;
+            };
+            self.deliver(direction, due, now, packet);
+        }
+    }
+
+    /// Writes a packet into the device at the other end; `now` is a fresh reading.
+    fn deliver(&mut self, direction: Direction, due: Nanos, now: Nanos, packet: Packet) {
+        let other_end = self.devices[1 - direction.index()].as_fd();
+        match rustix::io::write(other_end, &packet.buffer[..packet.length]) {
+            Ok(_) => self.window.delivered(
+                direction,
+                packet.length as u64,
+                due,
+                now,
+                self.lateness_bound,
+            ),
+            // The device is down, or the kernel is out of memory: the packet is lost, and the report says so.
+            Err(_) => self.window.counters[direction.index()].undeliverable += 1,
+        }
+        self.pool.give(packet.buffer);
+    }
+
+    /// Answers what was asked; whether to stop.
+    fn serve(&mut self) -> bool {
+        while let Ok(request) = self.requests.try_recv() {
+            match request {
+                Request::Report { fresh, reply } => self.turn_over(fresh, &reply),
+                Request::Set { link, seed, fresh, reply } => {
+                    self.flush();
+                    self.seed = seed.unwrap_or(self.seed);
+                    self.lanes =
+                        Direction::BOTH.map(|direction| Lane::new(&link, self.seed, direction));
+                    self.turn_over(fresh, &reply);
+                }
+                Request::Stop { reply } => {
+                    self.turn_over(Box::default(), &reply);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Closes the window, sends it to whoever asked, and opens `fresh`.
+    fn turn_over(&mut self, mut fresh: Box<Window>, reply: &SyncSender<Box<Window>>) {
+        let edge = self.edge();
+        fresh.start = edge;
+        fresh.seed = self.seed;
+        let mut closed = std::mem::replace(&mut self.window, fresh);
+        closed.end = edge;
+        // Whoever asked may have gone; the window then goes with them.
+        let _ = reply.send(closed);
+    }
+
+    fn flush(&mut self) {
+        for (lane, counters) in self.lanes.iter_mut().zip(&mut self.window.counters) {
+            while let Some((_, packet)) = lane.line.pop() {
+                counters.flushed += 1;
+                self.pool.give(packet.buffer);
+            }
+        }
+    }
+
+    fn edge(&self) -> Edge {
+        Edge {
+            at: now(),
+            under_way: self.lanes.each_ref().map(|lane| lane.line.len() as u64),
+            device_dropped: self.devices.each_ref().map(Tun::dropped_before_reading),
+            // Time on a processor, time waiting for one, time slices (Linux Documentation/scheduler/sched-stats.rst).
+            run_queue_wait_ns: self.schedstat.as_ref().and_then(|file| number_in(file, 1)),
+            // "cpu", user, nice, system, idle, iowait, irq, softirq, steal (proc_stat(5)).
+            steal_ticks: self.stat.as_ref().and_then(|file| number_in(file, 8)),
+        }
+    }
+}
+
+impl Lane {
+    fn new(link: &LinkConfig, seed: u64, direction: Direction) -> Lane {
+        let line = DelayLine::with_capacity(POOL_PACKETS);
+        Lane { path: Path::new(link, direction), streams: Streams::new(seed, direction), line }
+    }
+}
+
+impl Pool {
+    fn new(mtu: usize) -> Pool {
+        // One byte more than the MTU tells an oversize packet, which `read` cuts off; whole cache lines keep buffers apart.
+        let buffer_bytes = (mtu + 1).next_multiple_of(64);
+        let mut pool = Pool { free: Vec::with_capacity(POOL_PACKETS_MAX), made: 0, buffer_bytes };
+        for _ in 0..POOL_PACKETS {
+            let buffer = pool.make();
+            pool.free.push(buffer);
+        }
+        pool
+    }
+
+    /// A buffer to read into; there is always one.
+    fn take(&mut self) -> Box<[u8]> {
+        match self.free.pop() {
+            Some(buffer) => buffer,
+            None => self.make(),
+        }
+    }
+
+    fn give(&mut self, buffer: Box<[u8]>) {
+        self.free.push(buffer);
+    }
+
+    /// Whether a packet may stay in its buffer until it is due.
+    fn has_room(&self) -> bool {
+        self.made < POOL_PACKETS_MAX || !self.free.is_empty()
+    }
+
+    fn make(&mut self) -> Box<[u8]> {
+        self.made += 1;
+        // Not zeroes, which the allocator may leave for the first write to fault in.
+        vec![0xA5; self.buffer_bytes].into_boxed_slice()
+    }
+}
+
+/// Takes back the readiness of a timerfd or an eventfd.
+fn read_counter(counter: impl AsFd) {
+    let mut count = [0_u8; 8];
+    // EAGAIN means that there was none, which is as well.
+    let _ = rustix::io::read(counter, &mut count);
+}
+
+/// The number at `index` on the first line of a /proc file.
+fn number_in(file: &File, index: usize) -> Option<u64> {
+    let mut text = [0_u8; 256];
+    let length = file.read_at(&mut text, 0).ok()?;
+    std::str::from_utf8(&text[..length])
+        .ok()?
+        .lines()
+        .next()?
+        .split_ascii_whitespace()
+        .nth(index)?
+        .parse()
+        .ok()
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `warifu-link precision`: the link measured by programs of its own, on the machine where it will be used.
+
+mod outcome;
+mod probe;
+mod sections;
+
+use crate::cli::{Format, PrecisionOptions, Section};
+use outcome::Outcome;
+use warifu_link::netns::Namespace;
+use warifu_link::{Config, Link, LinkError};
+
+const ALL: [Section; 5] =
+    [Section::Rtt, Section::Loss, Section::Rate, Section::Throughput, Section::Overhead];
+
+/// A link between two fresh namespaces. The link goes first when this is dropped.
+struct Bench {
+    link: Link,
+    a: Namespace,
+    b: Namespace,
+    config: Config,
+}
+
+/// Measures and prints; whether every check passed.
+///
+/// # Errors
+/// Missing rights or tools, or a file that cannot be written.
+pub fn main(options: &PrecisionOptions) -> Result<bool, LinkError> {
+    let mut bench = Bench::new(options.seed)?;
+    let mut outcome = Outcome::new(options.seed, bench.link.scheduler().clone());
+    let sections = if options.only.is_empty() { ALL.to_vec() } else { options.only.clone() };
+    for section in sections {
+        eprintln!("measuring {section:?} ...");
+        match section {
+            Section::Rtt => sections::rtt(&mut bench, &mut outcome)?,
+            Section::Loss => sections::loss(&mut bench, &mut outcome)?,
+            Section::Rate => sections::rate(&mut bench, &mut outcome)?,
+            Section::Throughput => sections::throughput(&mut bench, &mut outcome)?,
+            Section::Overhead => sections::overhead(&mut bench, &mut outcome)?,
+        }
+    }
+    let json = outcome.json();
+    match options.format {
+        Format::Table => print!("{}", outcome.table()),
+        Format::Json => println!("{json}"),
+    }
+    if let Some(path) = &options.output {
+        std::fs::write(path, json + "\n").map_err(|source| LinkError::Os {
+            doing: format!("writing --output {}", path.display()),
+            source,
+        })?;
+    }
+    Ok(outcome.passed())
+}
+
+impl Bench {
+    fn new(seed: u64) -> Result<Bench, LinkError> {
+        let process = std::process::id();
+        let a = Namespace::create(&format!("warifu-precision-{process}-a"))?;
+        let b = Namespace::create(&format!("warifu-precision-{process}-b"))?;
+        let config = Config {
+            seed,
+            congestion_control: Some("cubic".to_owned()),
+            initcwnd: Some(10),
+            ..Config::between(a.name(), b.name())
+        };
+        let link = Link::start(&config)?;
+        Ok(Bench { link, a, b, config })
+    }
+}

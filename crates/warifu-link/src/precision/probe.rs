@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The programs that measure: plain sockets in the two namespaces, as ordinary programs would use them.
+
+use super::Bench;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use warifu_link::LinkError;
+use warifu_link::clock::{now, sleep_until};
+use warifu_link::netns;
+use warifu_link::random::Direction;
+use warifu_link::time::Nanos;
+
+/// IPv4 header without options (RFC 791 section 3.1) and UDP header (RFC 768).
+pub const UDP_OVERHEAD_BYTES: usize = 20 + 8;
+/// How long a receiver waits for what may never come.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Two UDP sockets that know each other.
+pub struct Pair {
+    /// Where packets start.
+    pub sender: UdpSocket,
+    /// Where they arrive.
+    pub receiver: UdpSocket,
+}
+
+impl Pair {
+    /// A pair across the link, for packets in `direction`.
+    pub fn across(bench: &Bench, direction: Direction) -> Result<Pair, LinkError> {
+        let a = (bench.a.name(), bench.config.address_a);
+        let b = (bench.b.name(), bench.config.address_b);
+        let (from, to) = if direction == Direction::AToB { (a, b) } else { (b, a) };
+        Pair::between(from, to)
+    }
+
+    /// A pair on the loopback device of namespace A.
+    pub fn loopback(bench: &Bench) -> Result<Pair, LinkError> {
+        let end = (bench.a.name(), Ipv4Addr::LOCALHOST);
+        Pair::between(end, end)
+    }
+
+    fn between(from: (&str, Ipv4Addr), to: (&str, Ipv4Addr)) -> Result<Pair, LinkError> {
+        let open = |(name, address): (&str, Ipv4Addr)| {
+            netns::enter(name, || os("opening a UDP socket", UdpSocket::bind((address, 0))))
+        };
+        let (sender, receiver) = (open(from)?, open(to)?);
+        let address = |socket: &UdpSocket| os("asking a socket's address", socket.local_addr());
+        os("connecting a UDP socket", sender.connect(address(&receiver)?))?;
+        os("connecting a UDP socket", receiver.connect(address(&sender)?))?;
+        for socket in [&sender, &receiver] {
+            os("setting a timeout", socket.set_read_timeout(Some(PATIENCE)))?;
+        }
+        Ok(Pair { sender, receiver })
+    }
+
+    /// Sends `count` packets at fixed intervals whatever comes back, and returns the round trips in ascending nanoseconds.
+    pub fn round_trips(&self, count: u64, interval: Nanos) -> Vec<u64> {
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| echo(&self.receiver, &done));
+            let receiving = scope.spawn(|| {
+                let mut round_trips = Vec::with_capacity(count as usize);
+                let mut message = [0_u8; 8];
+                while (round_trips.len() as u64) < count
+                    && self.sender.recv(&mut message).is_ok_and(|length| length == 8)
+                {
+                    round_trips.push((now() - Nanos(u64::from_le_bytes(message))).0);
+                }
+                round_trips
+            });
+            let start = now();
+            for number in 0..count {
+                sleep_until(start + Nanos(number * interval.0));
+                // A full socket loses a sample, which the count then shows.
+                let _ = self.sender.send(&now().0.to_le_bytes());
+            }
+            let round_trips = receiving.join().unwrap_or_default();
+            done.store(true, Ordering::Relaxed);
+            ascending(round_trips)
+        })
+    }
+
+    /// Sends a packet, waits for it to come back, pauses, and so on; the round trips in ascending nanoseconds.
+    pub fn ping_pong(&self, count: u64, pause: Nanos) -> Vec<u64> {
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| echo(&self.receiver, &done));
+            let mut round_trips = Vec::with_capacity(count as usize);
+            let mut message = [0_u8; 64];
+            for _ in 0..count {
+                if pause > Nanos::ZERO {
+                    sleep_until(now() + pause);
+                }
+                let sent = now();
+                if self.sender.send(&message).is_ok() && self.sender.recv(&mut message).is_ok() {
+                    round_trips.push((now() - sent).0);
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+            ascending(round_trips)
+        })
+    }
+
+    /// Sends `count` packets of `payload` bytes at `rate_bps` of IP packets; the instants at which packets arrived.
+    pub fn flood(&self, count: u64, payload: usize, rate_bps: NonZeroU64) -> Vec<Nanos> {
+        std::thread::scope(|scope| {
+            let receiving = scope.spawn(|| {
+                let mut arrivals = Vec::with_capacity(count as usize);
+                let mut message = vec![0_u8; payload];
+                while self.receiver.recv(&mut message).is_ok() {
+                    arrivals.push(now());
+                }
+                arrivals
+            });
+            let message = vec![0_u8; payload];
+            let start = now();
+            let mut sent_bytes = 0;
+            for _ in 0..count {
+                let due = start + warifu_link::queue::serialisation_time(sent_bytes, rate_bps);
+                // A thread cannot sleep for less than the kernel needs to wake it, so the shortest gaps become small bursts.
+                if due - now() > Nanos(50_000) {
+                    sleep_until(due);
+                }
+                let _ = self.sender.send(&message);
+                sent_bytes += (payload + UDP_OVERHEAD_BYTES) as u64;
+            }
+            receiving.join().unwrap_or_default()
+        })
+    }
+}
+
+/// Bits of payload per second that one TCP connection carries in `direction` for `length`.
+pub fn tcp_throughput_bps(
+    bench: &Bench,
+    direction: Direction,
+    length: Nanos,
+) -> Result<f64, LinkError> {
+    let a = (bench.a.name(), bench.config.address_a);
+    let b = (bench.b.name(), bench.config.address_b);
+    let (from, to) = if direction == Direction::AToB { (a, b) } else { (b, a) };
+    let listener = netns::enter(to.0, || os("listening", TcpListener::bind((to.1, 0))))?;
+    let address: SocketAddr = os("asking a socket's address", listener.local_addr())?;
+    let mut outgoing =
+        netns::enter(from.0, || os("connecting over the link", TcpStream::connect(address)))?;
+    let (mut incoming, _) = os("accepting", listener.accept())?;
+    let end = now() + length;
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(move || {
+            let block = vec![0_u8; 128 * 1024];
+            while now() < end {
+                outgoing.write_all(&block)?;
+            }
+            outgoing.shutdown(std::net::Shutdown::Write)
+        });
+        let mut block = vec![0_u8; 256 * 1024];
+        let (start, mut bytes) = (now(), 0_u64);
+        let finish = loop {
+            match incoming.read(&mut block) {
+                Ok(0) => break now(),
+                Ok(length) => bytes += length as u64,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return os("receiving over the link", Err(error)),
+            }
+        };
+        os("sending over the link", sending.join().unwrap_or(Ok(())))?;
+        Ok(bytes as f64 * 8e9 / (finish - start).0 as f64)
+    })
+}
+
+/// Sends back what comes until `done`.
+fn echo(socket: &UdpSocket, done: &AtomicBool) {
+    let mut message = [0_u8; 64];
+    while !done.load(Ordering::Relaxed) {
+        if let Ok(length) = socket.recv(&mut message) {
+            let _ = socket.send(&message[..length]);
+        }
+    }
+}
+
+fn ascending(mut values: Vec<u64>) -> Vec<u64> {
+    values.sort_unstable();
+    values
+}
+
+fn os<T>(doing: &str, result: std::io::Result<T>) -> Result<T, LinkError> {
+    result.map_err(|source| LinkError::Os { doing: doing.to_owned(), source })
+}
