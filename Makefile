@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Delegates only; each target can be run by hand with the command that it shows.
+SHELL := /bin/bash
+WARIFU := .venv/bin/warifu
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench accuracy golden fuzz clean
+
+help: ## this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 18
+
+setup: ## packages, virtual environment, binaries
+	@scripts/setup
+
+demo: setup ## calibrate this host, predict and measure the first loop, compare, report
+	@scripts/demo
+
+test: setup ## every test, with a minute of fuzzing
+	@scripts/test
+
+lint: setup ## formatting, clippy, ruff, mypy
+	@scripts/lint
+
+bench: ## speeds beside SimPy's, instruction counts, the link's precision
+	@scripts/setup --with bench
+	@bench/run
+
+accuracy: setup ## the judged cells with the trials that the gates need; resumes where it stopped
+	@scripts/accuracy
+
+golden: setup ## write the golden files anew (give the reason in the commit)
+	@scripts/golden
+
+fuzz: setup ## fuzz every parser, FUZZ_SECONDS each (600)
+	@fuzz/run all $${FUZZ_SECONDS:-600}
+
+clean: ## remove what was built; results stay
+	rm -rf target .venv fuzz/target
