@@ -22,8 +22,9 @@ struct Refusal {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let stdin = std::io::stdin();
-    let result = match cli.mode(&mut stdin.lock()) {
+    // Not in the match, which would hold the lock while another thread waits for control lines.
+    let mode = cli.mode(&mut std::io::stdin().lock());
+    let result = match mode {
         Ok(Mode::Check(config)) => {
             print_line(&config);
             Ok(ExitCode::SUCCESS)
