@@ -336,15 +336,98 @@ impl CipherSuite {
     pub const fn aead(self) -> Aead {
         use CipherSuite::*;
         match self {
-            TlsAes128GcmSha256 | TlsEcdheEcdsaWithAes128GcmSha256 | TlsEcdheRsaWithAes128GcmSha256 => {
-                Aead::Aes128Gcm
-            }
-            TlsAes256GcmSha384 | TlsEcdheEcdsaWithAes256GcmSha384 | TlsEcdheRsaWithAes256GcmSha384 => {
-                Aead::Aes256Gcm
-            }
+            TlsAes128GcmSha256
+            | TlsEcdheEcdsaWithAes128GcmSha256
+            | TlsEcdheRsaWithAes128GcmSha256 => Aead::Aes128Gcm,
+            TlsAes256GcmSha384
+            | TlsEcdheEcdsaWithAes256GcmSha384
+            | TlsEcdheRsaWithAes256GcmSha384 => Aead::Aes256Gcm,
             TlsChacha20Poly1305Sha256
             | TlsEcdheEcdsaWithChacha20Poly1305Sha256
             | TlsEcdheRsaWithChacha20Poly1305Sha256 => Aead::ChaCha20Poly1305,
         }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// TLS 1.3 in full, one P-256 certificate of the server alone.
+    pub(crate) fn any_stack() -> Stack {
+        Stack {
+            protocol: Protocol::Https,
+            tls: TlsVersion::Tls13,
+            session: Session::Full,
+            authentication: Authentication::Server,
+            group: Group::Secp256r1,
+            certificate: CertificateType::EcdsaSecp256r1,
+            chain_length: 1,
+            server_certificate_bytes: vec![474],
+            client_certificate_bytes: vec![],
+            cipher_suite: CipherSuite::TlsAes128GcmSha256,
+            key_share: KeyShare::Fresh,
+            server_name: None,
+            kernel: "linux-6.18".into(),
+            congestion_control: CongestionControl::Cubic,
+            initcwnd: 10,
+            nagle: false,
+        }
+    }
+
+    pub(crate) fn any_case() -> Case {
+        Case {
+            device: Host { profile: "d".into() },
+            server: Host { profile: "s".into() },
+            key_store: KeyStoreChoice { profile: "software".into(), session_open: true },
+            link: Link {
+                profile: "loopback".into(),
+                rtt: Nanos::from_millis(60),
+                jitter: vec![],
+                keep_order: true,
+                rate_up: None,
+                rate_down: Some(BitsPerSecond(1_000_000)),
+                queue_packets: 1000,
+                mtu: 1500,
+                loss: Loss::Independent { probability: Probability(0.02) },
+            },
+            stack: any_stack(),
+            pattern: Pattern {
+                kind: PatternKind::Request,
+                path: "/".into(),
+                response_body: 846,
+                concurrent: 1,
+            },
+        }
+    }
+
+    /// A changed id would orphan every result that is stored under the old one.
+    #[test]
+    fn the_name_of_a_case_never_changes() {
+        assert_eq!(
+            any_case().canonical(),
+            "{\"device\":{\"profile\":\"d\"},\"server\":{\"profile\":\"s\"},\
+             \"key_store\":{\"profile\":\"software\",\"session_open\":true},\
+             \"link\":{\"profile\":\"loopback\",\"rtt\":60000000,\"jitter\":[],\
+             \"keep_order\":true,\"rate_up\":null,\"rate_down\":1000000,\
+             \"queue_packets\":1000,\"mtu\":1500,\
+             \"loss\":{\"kind\":\"independent\",\"probability\":0.02}},\
+             \"stack\":{\"protocol\":\"https\",\"tls\":\"1.3\",\"session\":\"full\",\
+             \"authentication\":\"server\",\"group\":\"secp256r1\",\
+             \"certificate\":\"ecdsa_secp256r1\",\"chain_length\":1,\
+             \"server_certificate_bytes\":[474],\"client_certificate_bytes\":[],\
+             \"cipher_suite\":\"TLS_AES_128_GCM_SHA256\",\"key_share\":\"fresh\",\
+             \"server_name\":null,\"kernel\":\"linux-6.18\",\
+             \"congestion_control\":\"cubic\",\"initcwnd\":10,\"nagle\":false},\
+             \"pattern\":{\"kind\":\"request\",\"path\":\"/\",\"response_body\":846,\
+             \"concurrent\":1}}"
+        );
+        assert_eq!(any_case().id(), CaseId("359b04fe327d9b80".into()));
+    }
+
+    #[test]
+    fn the_canonical_form_reads_back() {
+        let case = any_case();
+        assert_eq!(serde_json::from_str::<Case>(&case.canonical()).unwrap(), case);
     }
 }

@@ -19,7 +19,11 @@ pub struct Error {
 
 impl Error {
     /// An error at `key` of `file`.
-    pub fn new(file: impl Into<String>, key: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn new(
+        file: impl Into<String>,
+        key: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
         Error { file: file.into(), key: key.into(), message: message.into() }
     }
 }

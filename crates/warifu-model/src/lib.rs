@@ -5,9 +5,17 @@
 //! with the name it should carry in errors; what comes out is runnable or is an [`Error`].
 
 mod case;
+mod columns;
+mod decimal;
+mod distribution;
 mod error;
+mod keyword;
 mod kind;
+mod nearest;
 mod operation;
+mod profile;
+mod quantities;
+mod reader;
 mod stage;
 mod units;
 
@@ -16,8 +24,15 @@ pub use case::{
     Host, KeyShare, KeyStoreChoice, Link, Loss, Pattern, PatternKind, Protocol, Session, Stack,
     TlsVersion,
 };
+pub use columns::CASE_COLUMNS;
+pub use distribution::{Distribution, Tail};
 pub use error::Error;
+pub use keyword::Keyword;
 pub use kind::Kind;
 pub use operation::{Direction, HandshakeMessage, KeyStoreCall, Operation, Role, SystemCall};
+pub use profile::{
+    Catalog, Cost, DeviceProfile, Input, KernelProfile, KeyStoreProfile, LinkProfile, ProfileKind,
+    Sleep, Throttle, inputs, inputs_where,
+};
 pub use stage::{Metric, Stage};
-pub use units::{BitsPerSecond, Nanos, Probability};
+pub use units::{BitsPerSecond, ByteCount, Nanos, Probability, UnitError};

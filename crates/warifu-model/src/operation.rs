@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::nearest::nearest;
+
 /// Which end of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
@@ -163,11 +165,70 @@ impl SystemCall {
 }
 
 impl Operation {
+    /// Every operation there is a name for, in the order of errors and tables.
+    pub fn all() -> impl Iterator<Item = Operation> {
+        [Role::Client, Role::Server].into_iter().flat_map(|role| {
+            let tls =
+                [Direction::Send, Direction::Receive].into_iter().flat_map(move |direction| {
+                    HandshakeMessage::ALL.map(|message| Operation::Tls(role, direction, message))
+                });
+            let system = SystemCall::ALL.map(|call| Operation::System(role, call));
+            tls.chain([Operation::Sign(role)]).chain(system)
+        })
+    }
+
+    /// Whether it happens only when the client shows a certificate.
+    pub(crate) const fn needs_client_certificate(self) -> bool {
+        use HandshakeMessage::{Certificate, CertificateRequest, CertificateVerify};
+        matches!(
+            self,
+            Operation::Sign(Role::Client)
+                | Operation::Tls(_, _, CertificateRequest)
+                | Operation::Tls(Role::Client, Direction::Send, Certificate | CertificateVerify)
+                | Operation::Tls(Role::Server, Direction::Receive, Certificate | CertificateVerify)
+        )
+    }
+
     /// The party whose processor it takes.
     pub const fn role(self) -> Role {
         match self {
             Operation::Tls(role, _, _) | Operation::Sign(role) | Operation::System(role, _) => role,
         }
+    }
+}
+
+impl std::str::FromStr for Operation {
+    type Err = String;
+
+    /// Reads its dotted name; the error gives the nearest that exists.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = text.splitn(3, '.');
+        let found = match (parts.next(), parts.next(), parts.next()) {
+            (Some(role), Some(verb), rest) => read(role, verb, rest),
+            _ => None,
+        };
+        found.ok_or_else(|| {
+            let names: Vec<String> = Operation::all().map(|known| known.to_string()).collect();
+            match nearest(text, names.iter().map(String::as_str)) {
+                Some(name) => format!("expected an operation; did you mean \"{name}\"?"),
+                None => "expected an operation such as \"client.send.ClientHello\", \
+                         \"client.sign\" or \"server.system.wake\""
+                    .into(),
+            }
+        })
+    }
+}
+
+fn read(role: &str, verb: &str, rest: Option<&str>) -> Option<Operation> {
+    let role = [Role::Client, Role::Server].into_iter().find(|known| known.name() == role)?;
+    let message = || HandshakeMessage::ALL.into_iter().find(|known| Some(known.name()) == rest);
+    let call = || SystemCall::ALL.into_iter().find(|known| Some(known.name()) == rest);
+    match (verb, rest) {
+        ("sign", None) => Some(Operation::Sign(role)),
+        ("send", _) => Some(Operation::Tls(role, Direction::Send, message()?)),
+        ("receive", _) => Some(Operation::Tls(role, Direction::Receive, message()?)),
+        ("system", _) => Some(Operation::System(role, call()?)),
+        _ => None,
     }
 }
 
@@ -205,5 +266,25 @@ impl KeyStoreCall {
             KeyStoreCall::SignInit => "C_SignInit",
             KeyStoreCall::Sign => "C_Sign",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_reads_its_own_name() {
+        assert_eq!(Operation::all().count(), 2 * (2 * 14 + 1 + 6));
+        for operation in Operation::all() {
+            assert_eq!(operation.to_string().parse(), Ok(operation));
+        }
+        for wrong in ["client.sing", "client", "", "client.send", "client.sign.more", "host.sign"] {
+            assert!(wrong.parse::<Operation>().is_err(), "{wrong}");
+        }
+        assert_eq!(
+            "client.sing".parse::<Operation>().unwrap_err(),
+            "expected an operation; did you mean \"client.sign\"?"
+        );
     }
 }

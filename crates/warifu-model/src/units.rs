@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Units as newtypes over integers. Text is parsed once (`"60 ms"`), integers are used inside.
+//!
+//! Every type reads what its `Display` writes, exactly.
+
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::decimal::Decimal;
 
 /// A duration or an instant of virtual time, in nanoseconds.
 #[derive(
@@ -19,6 +26,39 @@ pub struct BitsPerSecond(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Probability(pub f64);
+
+/// A number of bytes.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct ByteCount(pub u64);
+
+/// Why a text is no quantity: `expected a duration such as "60 ms"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitError(pub String);
+
+const EXPECTED_DURATION: &str = "expected a duration such as \"60 ms\"";
+const EXPECTED_RATE: &str = "expected a rate such as \"250 kbit/s\"";
+const EXPECTED_SIZE: &str = "expected a size such as \"846 B\" or \"4 KiB\"";
+const EXPECTED_PROBABILITY: &str = "expected a probability from 0 to 1";
+
+/// Units of time, in ns. The micro sign exists twice in Unicode (U+00B5, U+03BC).
+const DURATION_UNITS: [(&str, u64); 8] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("\u{b5}s", 1_000),
+    ("\u{3bc}s", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+/// Units of rate, in bit/s; decimal prefixes, as links are sold.
+const RATE_UNITS: [(&str, u64); 4] =
+    [("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)];
+/// Units of size, in B; binary prefixes only, by their IEC 80000-13 names.
+const SIZE_UNITS: [(&str, u64); 3] = [("B", 1), ("KiB", 1024), ("MiB", 1024 * 1024)];
 
 impl Nanos {
     /// No time.
@@ -42,5 +82,247 @@ impl Nanos {
     /// The value in milliseconds, for display only.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        quantity(text, &DURATION_UNITS, EXPECTED_DURATION, "1 ns").map(Nanos)
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Zero is written in the unit that people compare it with.
+        let (scale, unit) = match self.0 {
+            0 => (1_000_000, "ms"),
+            1..1_000 => (1, "ns"),
+            1_000..1_000_000 => (1_000, "us"),
+            1_000_000..1_000_000_000 => (1_000_000, "ms"),
+            _ => (1_000_000_000, "s"),
+        };
+        write!(f, "{} {unit}", Decimal::of_ratio(self.0, scale))
+    }
+}
+
+impl FromStr for BitsPerSecond {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        if text.to_ascii_lowercase().ends_with("bps") {
+            return Err(UnitError(format!("{EXPECTED_RATE} (bit/s, kbit/s, Mbit/s, Gbit/s)")));
+        }
+        match quantity(text, &RATE_UNITS, EXPECTED_RATE, "1 bit/s")? {
+            0 => Err(UnitError("expected a rate above 0; leave it out for no limit".into())),
+            rate => Ok(BitsPerSecond(rate)),
+        }
+    }
+}
+
+impl fmt::Display for BitsPerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scale, unit) = match self.0 {
+            0..1_000 => (1, "bit/s"),
+            1_000..1_000_000 => (1_000, "kbit/s"),
+            1_000_000..1_000_000_000 => (1_000_000, "Mbit/s"),
+            _ => (1_000_000_000, "Gbit/s"),
+        };
+        write!(f, "{} {unit}", Decimal::of_ratio(self.0, scale))
+    }
+}
+
+impl FromStr for ByteCount {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        if text.ends_with("kB") || text.ends_with("KB") || text.ends_with("MB") {
+            // 1000 or 1024? Both are in use, so neither is guessed.
+            return Err(UnitError(
+                "expected B, KiB (1024 B) or MiB: kB and MB mean different numbers to different \
+                 people"
+                    .into(),
+            ));
+        }
+        quantity(text, &SIZE_UNITS, EXPECTED_SIZE, "1 B").map(ByteCount)
+    }
+}
+
+impl fmt::Display for ByteCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => write!(f, "0 B"),
+            bytes if bytes % (1024 * 1024) == 0 => write!(f, "{} MiB", bytes >> 20),
+            bytes if bytes % 1024 == 0 => write!(f, "{} KiB", bytes >> 10),
+            bytes => write!(f, "{bytes} B"),
+        }
+    }
+}
+
+impl Probability {
+    /// Refuses what is not from 0 to 1.
+    pub fn new(value: f64) -> Result<Self, UnitError> {
+        if (0.0..=1.0).contains(&value) {
+            // Adding zero turns -0.0, which prints differently, into 0.0.
+            Ok(Probability(value + 0.0))
+        } else {
+            Err(UnitError(EXPECTED_PROBABILITY.into()))
+        }
+    }
+}
+
+impl FromStr for Probability {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let refuse = || UnitError(format!("{EXPECTED_PROBABILITY}, such as \"2 %\" or 0.02"));
+        let (number, shift) = match text.trim().strip_suffix('%') {
+            Some(number) => (number.trim_end(), -2),
+            None => (text.trim(), 0),
+        };
+        let decimal = Decimal::parse(number).ok_or_else(refuse)?;
+        // Shifting the decimal point in the text, not dividing: "7 %" must equal 0.07.
+        let value: f64 = decimal.shifted(shift).to_string().parse().map_err(|_| refuse())?;
+        Probability::new(value)
+    }
+}
+
+impl fmt::Display for Probability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // `{}` of an f64 writes the shortest digits that read back as the same number.
+        match Decimal::parse(&self.0.to_string()) {
+            Some(decimal) => write!(f, "{} %", decimal.shifted(2)),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UnitError {}
+
+/// Reads `NUMBER UNIT` as an exact multiple of the smallest unit.
+fn quantity(
+    text: &str,
+    units: &[(&str, u64)],
+    expected: &str,
+    smallest: &str,
+) -> Result<u64, UnitError> {
+    let refuse = || UnitError(expected.to_string());
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(refuse)?;
+    let (number, unit) = text.split_at(split);
+    let unit = unit.trim_start();
+    let scale = units.iter().find(|(name, _)| *name == unit).ok_or_else(refuse)?.1;
+    let decimal = Decimal::parse(number).ok_or_else(refuse)?;
+    decimal.times(scale).map_err(|finer| {
+        UnitError(if finer {
+            format!("{expected}, a whole multiple of {smallest}")
+        } else {
+            format!("{expected}, not so large")
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn duration(text: &str) -> Result<u64, String> {
+        text.parse::<Nanos>().map(|value| value.0).map_err(|error| error.0)
+    }
+
+    #[test]
+    fn durations_as_people_write_them() {
+        assert_eq!(duration("60 ms"), Ok(60_000_000));
+        assert_eq!(duration("1.5 s"), Ok(1_500_000_000));
+        assert_eq!(duration("250us"), Ok(250_000));
+        assert_eq!(duration("80 \u{b5}s"), Ok(80_000));
+        assert_eq!(duration("80 \u{3bc}s"), Ok(80_000));
+        assert_eq!(duration(".5 ms"), Ok(500_000));
+        assert_eq!(duration("2 min"), Ok(120_000_000_000));
+        for wrong in ["60 kbit/s", "60", "ms", "-1 ms", "1e3 ms", "1.2.3 ms", "60 MS", "", "1 m"] {
+            assert_eq!(duration(wrong), Err(EXPECTED_DURATION.into()), "{wrong}");
+        }
+        assert_eq!(
+            duration("0.1 ns").unwrap_err(),
+            format!("{EXPECTED_DURATION}, a whole multiple of 1 ns")
+        );
+        assert_eq!(
+            duration("6000000 h").unwrap_err(),
+            format!("{EXPECTED_DURATION}, not so large")
+        );
+        assert_eq!(
+            duration("99999999999999999999999999999999999999999999 ns").unwrap_err(),
+            format!("{EXPECTED_DURATION}, not so large")
+        );
+    }
+
+    #[test]
+    fn rates_and_sizes_and_probabilities() {
+        assert_eq!("250 kbit/s".parse(), Ok(BitsPerSecond(250_000)));
+        assert_eq!("0.1 Mbit/s".parse(), Ok(BitsPerSecond(100_000)));
+        assert!("1 Mbps".parse::<BitsPerSecond>().unwrap_err().0.contains("Mbit/s"));
+        assert!("0 bit/s".parse::<BitsPerSecond>().unwrap_err().0.contains("above 0"));
+        assert_eq!("846 B".parse(), Ok(ByteCount(846)));
+        assert_eq!("4 KiB".parse(), Ok(ByteCount(4096)));
+        assert!("4 kB".parse::<ByteCount>().unwrap_err().0.contains("KiB"));
+        assert_eq!("2 %".parse(), Ok(Probability(0.02)));
+        assert_eq!("7%".parse(), Ok(Probability(0.07)));
+        assert_eq!("0.02".parse(), Ok(Probability(0.02)));
+        assert_eq!("1.2".parse::<Probability>().unwrap_err().0, EXPECTED_PROBABILITY);
+        assert_eq!("102 %".parse::<Probability>().unwrap_err().0, EXPECTED_PROBABILITY);
+        assert!("two".parse::<Probability>().is_err());
+        assert!(Probability::new(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn shown_in_readable_units() {
+        assert_eq!(Nanos::from_millis(60).to_string(), "60 ms");
+        assert_eq!(Nanos(1_500_000_000).to_string(), "1.5 s");
+        assert_eq!(Nanos(80_250).to_string(), "80.25 us");
+        assert_eq!(Nanos::ZERO.to_string(), "0 ms");
+        assert_eq!(BitsPerSecond(250_000).to_string(), "250 kbit/s");
+        assert_eq!(ByteCount(846).to_string(), "846 B");
+        assert_eq!(ByteCount(8192).to_string(), "8 KiB");
+        assert_eq!(Probability(0.07).to_string(), "7 %");
+        assert_eq!(Probability(0.0).to_string(), "0 %");
+    }
+
+    proptest! {
+        #[test]
+        fn durations_read_what_they_write(value: u64) {
+            prop_assert_eq!(Nanos(value).to_string().parse(), Ok(Nanos(value)));
+        }
+
+        #[test]
+        fn rates_read_what_they_write(value in 1_u64..) {
+            prop_assert_eq!(BitsPerSecond(value).to_string().parse(), Ok(BitsPerSecond(value)));
+        }
+
+        #[test]
+        fn sizes_read_what_they_write(value: u64) {
+            prop_assert_eq!(ByteCount(value).to_string().parse(), Ok(ByteCount(value)));
+        }
+
+        #[test]
+        fn probabilities_read_what_they_write(value in 0.0..=1.0_f64) {
+            prop_assert_eq!(Probability(value).to_string().parse(), Ok(Probability(value)));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,40}") {
+            let _ = text.parse::<Nanos>();
+            let _ = text.parse::<BitsPerSecond>();
+            let _ = text.parse::<ByteCount>();
+            let _ = text.parse::<Probability>();
+        }
     }
 }

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! All profiles at hand, by kind and name.
+
+use std::collections::BTreeMap;
+
+use super::device::DeviceProfile;
+use super::figure::non_empty;
+use super::kernel::KernelProfile;
+use super::key_store::KeyStoreProfile;
+use super::link::LinkProfile;
+use crate::error::Error;
+use crate::nearest::nearest;
+use crate::reader::Section;
+
+/// The kinds of profiles, each with its folder under `profiles/`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ProfileKind {
+    /// `profiles/devices/`.
+    Device,
+    /// `profiles/key-stores/`.
+    KeyStore,
+    /// `profiles/links/`.
+    Link,
+    /// `profiles/kernels/`.
+    Kernel,
+}
+
+/// All profiles at hand, by kind and name.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    devices: BTreeMap<String, DeviceProfile>,
+    key_stores: BTreeMap<String, KeyStoreProfile>,
+    links: BTreeMap<String, LinkProfile>,
+    kernels: BTreeMap<String, KernelProfile>,
+}
+
+impl ProfileKind {
+    /// Every kind.
+    pub const ALL: [ProfileKind; 4] =
+        [ProfileKind::Device, ProfileKind::KeyStore, ProfileKind::Link, ProfileKind::Kernel];
+
+    /// The folder under `profiles/`.
+    pub const fn folder(self) -> &'static str {
+        match self {
+            ProfileKind::Device => "devices",
+            ProfileKind::KeyStore => "key-stores",
+            ProfileKind::Link => "links",
+            ProfileKind::Kernel => "kernels",
+        }
+    }
+
+    /// The key in a study, as one word: `device`, `key_store`, `link`, `kernel`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ProfileKind::Device => "device",
+            ProfileKind::KeyStore => "key_store",
+            ProfileKind::Link => "link",
+            ProfileKind::Kernel => "kernel",
+        }
+    }
+
+    /// The kind of a word or a folder.
+    pub fn from_name(name: &str) -> Option<ProfileKind> {
+        ProfileKind::ALL.into_iter().find(|kind| kind.name() == name || kind.folder() == name)
+    }
+}
+
+impl Catalog {
+    /// Reads a profile and adds it; one with the same kind and name takes the older one's place.
+    /// `file` is the name to give in errors.
+    ///
+    /// # Errors
+    /// The first mistake in the text; the catalog is then unchanged.
+    pub fn add(
+        &mut self,
+        kind: ProfileKind,
+        name: &str,
+        text: &str,
+        file: &str,
+    ) -> Result<(), Error> {
+        let key = name.to_string();
+        match kind {
+            ProfileKind::Device => {
+                self.devices.insert(key, DeviceProfile::parse(name, text, file)?);
+            }
+            ProfileKind::KeyStore => {
+                self.key_stores.insert(key, KeyStoreProfile::parse(name, text, file)?);
+            }
+            ProfileKind::Link => {
+                self.links.insert(key, LinkProfile::parse(name, text, file)?);
+            }
+            ProfileKind::Kernel => {
+                self.kernels.insert(key, KernelProfile::parse(name, text, file)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The device profile of a name.
+    pub fn device(&self, name: &str) -> Option<&DeviceProfile> {
+        self.devices.get(name)
+    }
+
+    /// The key-store profile of a name.
+    pub fn key_store(&self, name: &str) -> Option<&KeyStoreProfile> {
+        self.key_stores.get(name)
+    }
+
+    /// The link profile of a name.
+    pub fn link(&self, name: &str) -> Option<&LinkProfile> {
+        self.links.get(name)
+    }
+
+    /// The kernel profile of a name.
+    pub fn kernel(&self, name: &str) -> Option<&KernelProfile> {
+        self.kernels.get(name)
+    }
+
+    /// The names of a kind, sorted.
+    pub fn names(&self, kind: ProfileKind) -> Vec<&str> {
+        fn keys<T>(map: &BTreeMap<String, T>) -> Vec<&str> {
+            map.keys().map(String::as_str).collect()
+        }
+        match kind {
+            ProfileKind::Device => keys(&self.devices),
+            ProfileKind::KeyStore => keys(&self.key_stores),
+            ProfileKind::Link => keys(&self.links),
+            ProfileKind::Kernel => keys(&self.kernels),
+        }
+    }
+
+    /// What to say of a name that is not there: `expected one of ...`.
+    pub(crate) fn mend(&self, kind: ProfileKind, name: &str) -> String {
+        let names = self.names(kind);
+        let known = if names.is_empty() {
+            format!("there are no profiles in profiles/{}", kind.folder())
+        } else {
+            format!("expected one of {}", names.join(", "))
+        };
+        let hint = match nearest(name, names.iter().copied()) {
+            Some(name) => format!("; did you mean \"{name}\"?"),
+            None => String::new(),
+        };
+        // The one profile that every user makes and none is shipped of.
+        if kind == ProfileKind::Device && name == "this-host" {
+            return format!("{known}; `warifu calibrate host` makes the profile of this machine");
+        }
+        format!("{known}{hint}")
+    }
+}
+
+/// Reads what every profile begins with: its name, which must be the file's, and a description.
+pub(super) fn heading(root: &Section<'_>, name: &str) -> String {
+    match root.read("name", non_empty) {
+        Some(stated) if stated != name => {
+            root.refuse(
+                "name",
+                format!("is \"{stated}\": expected \"{name}\", as the file is called"),
+            );
+        }
+        None if root.table.get("name").is_none() => {
+            root.refuse("name", format!("is missing: expected name = \"{name}\""));
+        }
+        _ => {}
+    }
+    if root.get("description").is_none() {
+        root.refuse("description", "is missing: say in a sentence what this is");
+    }
+    root.read("description", non_empty).unwrap_or_default()
+}

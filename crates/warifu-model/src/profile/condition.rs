@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The conditions under which a device profile's figure holds.
+
+use std::fmt;
+
+use toml::Value;
+
+use crate::case::{
+    Aead, Authentication, CertificateType, Group, KeyShare, Session, Stack, TlsVersion,
+};
+use crate::keyword::{Keyword, one_of};
+use crate::reader::{Section, show};
+
+/// A set of allowed values for each choice of a stack, as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Condition {
+    allowed: [u8; CHOICES.len()],
+}
+
+/// A choice in which a stack differs from a condition.
+#[derive(Debug)]
+pub(crate) struct Mismatch {
+    choice: usize,
+    allowed: u8,
+}
+
+/// The choices that a cost may depend on: the key, its words, and where the stack has it.
+const CHOICES: [Choice; 8] = [
+    Choice { key: "tls", words: words::<TlsVersion>, of: |s| position(s.tls) },
+    Choice { key: "session", words: words::<Session>, of: |s| position(s.session) },
+    Choice {
+        key: "authentication",
+        words: words::<Authentication>,
+        of: |s| position(s.authentication),
+    },
+    Choice { key: "group", words: words::<Group>, of: |s| position(s.group) },
+    Choice { key: "certificate", words: words::<CertificateType>, of: |s| position(s.certificate) },
+    Choice { key: "aead", words: words::<Aead>, of: |s| position(s.cipher_suite.aead()) },
+    Choice { key: "key_share", words: words::<KeyShare>, of: |s| position(s.key_share) },
+    Choice {
+        key: "chain_length",
+        words: || vec!["1", "2", "3"],
+        of: |s| usize::from(s.chain_length) - 1,
+    },
+];
+
+struct Choice {
+    key: &'static str,
+    words: fn() -> Vec<&'static str>,
+    of: fn(&Stack) -> usize,
+}
+
+impl Condition {
+    /// Holds for every stack.
+    pub(crate) const ALWAYS: Condition = Condition { allowed: [u8::MAX; CHOICES.len()] };
+
+    /// The condition that holds for stacks with this one's choices alone.
+    pub(crate) fn point(stack: &Stack) -> Condition {
+        Condition { allowed: std::array::from_fn(|index| 1 << ((CHOICES[index].of)(stack) & 7)) }
+    }
+
+    /// Reads `when = { tls = "1.3", session = ["full", "psk_dhe_ke"] }`.
+    pub(crate) fn read(section: &Section<'_>) -> Condition {
+        let mut condition = Condition::ALWAYS;
+        for (allowed, choice) in condition.allowed.iter_mut().zip(&CHOICES) {
+            if let Some(bits) = section.read(choice.key, |value| bits(choice, value)) {
+                *allowed = bits;
+            }
+        }
+        section.refuse_unknown();
+        condition
+    }
+
+    pub(crate) fn holds(&self, point: &Condition) -> bool {
+        self.allowed.iter().zip(&point.allowed).all(|(allowed, bit)| allowed & bit != 0)
+    }
+
+    /// How many choices it says something about.
+    pub(crate) fn terms(&self) -> usize {
+        self.allowed.iter().filter(|&&bits| bits != u8::MAX).count()
+    }
+
+    /// The choices in which a stack lies outside.
+    pub(crate) fn mismatches(&self, point: &Condition) -> Vec<Mismatch> {
+        let both = self.allowed.iter().zip(&point.allowed).enumerate();
+        both.filter(|(_, (allowed, bit))| *allowed & *bit == 0)
+            .map(|(choice, (&allowed, _))| Mismatch { choice, allowed })
+            .collect()
+    }
+}
+
+impl Mismatch {
+    /// `stack.tls = "1.3"`: the first value that would do.
+    pub(crate) fn mend(&self) -> String {
+        let choice = &CHOICES[self.choice];
+        let word = (choice.words)().get(self.allowed.trailing_zeros() as usize).copied();
+        let word = word.unwrap_or_default();
+        let quote = if choice.key == "chain_length" { "" } else { "\"" };
+        format!("stack.{} = {quote}{word}{quote}", choice.key)
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut first = true;
+        for (&bits, choice) in
+            self.allowed.iter().zip(&CHOICES).filter(|(bits, _)| **bits != u8::MAX)
+        {
+            let words = (choice.words)();
+            let allowed = words.iter().enumerate().filter(|(index, _)| bits & (1 << index) != 0);
+            let list: Vec<&str> = allowed.map(|(_, word)| *word).collect();
+            write!(f, "{}{}={}", if first { "" } else { ", " }, choice.key, list.join("|"))?;
+            first = false;
+        }
+        if first { f.write_str("every stack") } else { Ok(()) }
+    }
+}
+
+/// One word, or a list of them.
+fn bits(choice: &Choice, value: &Value) -> Result<u8, String> {
+    let words = (choice.words)();
+    let expected = || format!("expected {} or a list of them", one_of(&words));
+    let one = |value: &Value| {
+        let word = match value {
+            Value::String(text) => text.clone(),
+            Value::Integer(number) => number.to_string(),
+            _ => return Err(expected()),
+        };
+        let index = words.iter().position(|known| *known == word);
+        index
+            .map(|index| 1 << index)
+            .ok_or_else(|| format!("{} is not known: {}", show(value), expected()))
+    };
+    match value {
+        Value::Array(list) if list.is_empty() => Err(expected()),
+        Value::Array(list) => list.iter().try_fold(0, |bits, value| Ok(bits | one(value)?)),
+        single => one(single).map_err(|_| expected()),
+    }
+}
+
+fn words<T: Keyword>() -> Vec<&'static str> {
+    T::ALL.iter().map(|value| value.name()).collect()
+}
+
+fn position<T: Keyword>(value: T) -> usize {
+    T::ALL.iter().position(|known| *known == value).unwrap_or(0)
+}

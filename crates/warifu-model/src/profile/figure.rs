@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A figure of a profile: value, source, kind.
+
+use toml::Value;
+
+use crate::distribution::Distribution;
+use crate::kind::Kind;
+use crate::reader::{self, Section, show};
+use crate::units::{Nanos, Probability};
+
+/// A figure as a report lists it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// What it is: `gr-peach client.send.ClientHello`, `lte-m rtt`.
+    pub name: String,
+    /// Its value as people write it, with the unit; a distribution by its mean and bounds.
+    pub value: String,
+    /// The unit alone, `1` for pure numbers, empty for words.
+    pub unit: String,
+    /// Where it comes from; empty if nowhere.
+    pub source: String,
+    /// Its kind.
+    pub kind: Kind,
+}
+
+/// Where a figure comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Provenance {
+    pub(crate) source: Option<String>,
+    pub(crate) kind: Kind,
+    pub(crate) run_id: Option<String>,
+}
+
+impl Provenance {
+    /// Of a figure about which nothing is said.
+    pub(crate) const NONE: Provenance =
+        Provenance { source: None, kind: Kind::Assumed, run_id: None };
+
+    /// Reads `source`, `kind` and `run_id`; what is not said there holds as `around` says.
+    /// A figure without a source is assumed, whatever else it claims.
+    pub(crate) fn read(section: &Section<'_>, around: &Provenance) -> Provenance {
+        let source = section.read("source", non_empty);
+        let kind = section.read("kind", reader::keyword::<Kind>);
+        let run_id = section.read("run_id", non_empty).or_else(|| around.run_id.clone());
+        match (source, kind) {
+            (None, None) => Provenance { run_id, ..around.clone() },
+            (None, Some(Kind::Assumed)) => Provenance::NONE,
+            (None, Some(kind)) => {
+                if around.source.is_none() {
+                    let expected = "expected a source beside it, or \"assumed\"";
+                    section.refuse("kind", format!("is \"{}\": {expected}", kind.name()));
+                }
+                Provenance { source: around.source.clone(), kind, run_id }
+            }
+            (Some(source), Some(kind)) => Provenance { source: Some(source), kind, run_id },
+            (Some(source), None) => {
+                if around.source.is_none() && section.get("kind").is_none() {
+                    let expected = "expected \"published\" or \"measured\" beside a source";
+                    section.refuse("kind", format!("is missing: {expected}"));
+                }
+                Provenance { source: Some(source), kind: around.kind, run_id }
+            }
+        }
+    }
+
+    pub(crate) fn input(&self, name: String, value: String, unit: &str) -> Input {
+        let source = self.source.clone().unwrap_or_default();
+        Input { name, value, unit: unit.into(), source, kind: self.kind }
+    }
+}
+
+/// The figures of one profile file, collected while they are read.
+pub(crate) struct Figures<'a> {
+    profile: &'a str,
+    section: &'a Section<'a>,
+    around: &'a Provenance,
+    pub(crate) inputs: Vec<Input>,
+}
+
+impl<'a> Figures<'a> {
+    pub(crate) fn new(profile: &'a str, section: &'a Section<'a>, around: &'a Provenance) -> Self {
+        Figures { profile, section, around, inputs: Vec::new() }
+    }
+
+    /// One figure: the bare value, or a table with `value`, `source` and `kind`.
+    pub(crate) fn read<T>(
+        &mut self,
+        key: &'static str,
+        unit: &str,
+        read: impl Fn(&Value) -> Result<T, String>,
+        display: impl Fn(&T) -> String,
+    ) -> Option<T> {
+        let value = self.section.get(key)?;
+        let figure = value.as_table().filter(|table| table.contains_key("value"));
+        let (found, provenance) = match figure {
+            Some(_) => {
+                let figure = self.section.section(key)?;
+                let found = figure.read("value", &read);
+                let provenance = Provenance::read(&figure, self.around);
+                figure.get("note");
+                figure.refuse_unknown();
+                (found?, provenance)
+            }
+            // A bare value says nothing of a source, so it takes the file's.
+            None => (self.section.read(key, &read)?, self.around.clone()),
+        };
+        let name = format!("{} {key}", self.profile);
+        self.inputs.push(provenance.input(name, display(&found), unit));
+        Some(found)
+    }
+
+    /// The same, and its absence is a mistake.
+    pub(crate) fn need<T>(
+        &mut self,
+        key: &'static str,
+        unit: &str,
+        read: impl Fn(&Value) -> Result<T, String>,
+        display: impl Fn(&T) -> String,
+    ) -> Option<T> {
+        if self.section.get(key).is_none() {
+            self.section.refuse(key, "is missing: a profile states every figure");
+        }
+        self.read(key, unit, read, display)
+    }
+}
+
+pub(crate) fn non_empty(value: &Value) -> Result<String, String> {
+    reader::text(value)
+        .ok()
+        .filter(|text| !text.trim().is_empty())
+        .ok_or("expected a text in quotes that is not empty".into())
+}
+
+/// A law of durations: `"1.5 ms"`, or `{ quantiles = [..], unit = "ms" }`, or with
+/// `tail = { probability = "4 %", quantiles = [..] }` beside the quantiles.
+pub(crate) fn distribution(value: &Value) -> Result<Distribution, String> {
+    let Some(table) = value.as_table() else {
+        return reader::duration(value)
+            .map(Distribution::constant)
+            .map_err(|expected| format!("{expected} or {{ quantiles = [..], unit = \"ms\" }}"));
+    };
+    for key in table.keys() {
+        if !["quantiles", "unit", "tail"].contains(&key.as_str()) {
+            let message = reader::unknown(key, ["quantiles", "unit", "tail"].into_iter());
+            return Err(format!("{} {message}", reader::shown_key(key)));
+        }
+    }
+    let unit = table.get("unit").map(scale).transpose()?;
+    let body = quantiles(table.get("quantiles"), unit)?;
+    let law = Distribution::from_quantiles(body)?;
+    match table.get("tail") {
+        None => Ok(law),
+        Some(tail) => {
+            let tail = tail.as_table().ok_or("tail: expected { probability, quantiles }")?;
+            const KEYS: [&str; 2] = ["probability", "quantiles"];
+            if let Some(key) = tail.keys().find(|key| !KEYS.contains(&key.as_str())) {
+                let message = reader::unknown(key, KEYS.into_iter());
+                return Err(format!("tail.{} {message}", reader::shown_key(key)));
+            }
+            let probability: Probability = tail
+                .get("probability")
+                .ok_or_else(|| "tail.probability is missing".to_string())
+                .and_then(|value| {
+                    reader::probability(value).map_err(|expected| {
+                        format!("tail.probability is {}: {expected}", show(value))
+                    })
+                })?;
+            law.with_tail(probability, quantiles(tail.get("quantiles"), unit)?)
+                .map_err(|message| format!("tail: {message}"))
+        }
+    }
+}
+
+/// A law as a table of inputs shows it.
+pub(crate) fn show_distribution(law: &Distribution) -> String {
+    if law.min() == law.max() {
+        return law.min().to_string();
+    }
+    let rounded = |value: Nanos| Nanos(significant(value.0));
+    format!("mean {}, {} to {}", rounded(law.mean()), rounded(law.min()), rounded(law.max()))
+}
+
+/// Five significant digits are more than any of these figures deserves.
+fn significant(value: u64) -> u64 {
+    let step = 10_u64.pow(value.checked_ilog10().unwrap_or(0).saturating_sub(4));
+    value.saturating_add(step / 2) / step * step
+}
+
+/// The number of nanoseconds in a unit of time.
+fn scale(value: &Value) -> Result<f64, String> {
+    let unit = value.as_str().unwrap_or_default();
+    format!("1 {unit}")
+        .parse()
+        .map(|nanos: Nanos| nanos.0 as f64)
+        .map_err(|_| format!("unit is {}: expected ns, us, ms or s", show(value)))
+}
+
+fn quantiles(value: Option<&Value>, unit: Option<f64>) -> Result<Vec<Nanos>, String> {
+    let list = value.and_then(Value::as_array).ok_or("quantiles: expected a list")?;
+    list.iter()
+        .map(|value| {
+            let number = match value {
+                Value::Integer(number) => Some(*number as f64),
+                Value::Float(number) => Some(*number),
+                _ => None,
+            };
+            let refuse = |expected: &str| Err(format!("quantiles: {} {expected}", show(value)));
+            match (number, unit) {
+                (Some(number), Some(unit)) => {
+                    let nanos = (number * unit).round();
+                    // 2^53 ns are 104 days, and the last whole number that f64 holds exactly.
+                    if (0.0..=9_007_199_254_740_992.0).contains(&nanos) {
+                        Ok(Nanos(nanos as u64))
+                    } else {
+                        refuse("is out of range: expected 0 to 100 days")
+                    }
+                }
+                (Some(_), None) => refuse("has no unit: add unit = \"ms\" beside the quantiles"),
+                (None, _) => match reader::duration(value) {
+                    Ok(nanos) => Ok(nanos),
+                    Err(expected) => refuse(&format!("is no duration: {expected}")),
+                },
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn law(text: &str) -> Result<Distribution, String> {
+        let table: toml::Table = format!("law = {text}").parse().unwrap();
+        distribution(&table["law"])
+    }
+
+    #[test]
+    fn laws_as_profiles_write_them() {
+        assert_eq!(law("\"172.69 ms\""), Ok(Distribution::constant(Nanos(172_690_000))));
+        let three = law("{ quantiles = [1, 2.5, 4], unit = \"ms\" }").unwrap();
+        assert_eq!(three.quantile(0.5), Nanos(2_500_000));
+        assert_eq!(law("{ quantiles = [\"1 ms\", \"4 ms\"] }").unwrap().max(), Nanos(4_000_000));
+        let tailed = "{ quantiles = [1, 2], unit = \"s\", tail = { probability = \"4 %\", quantiles = [3, 4] } }";
+        assert_eq!(law(tailed).unwrap().tail().unwrap().probability, Probability(0.04));
+    }
+
+    #[test]
+    fn mistakes_say_what_is_expected() {
+        for (text, part) in [
+            ("5", "expected a duration"),
+            ("{ quantiles = [1, 2] }", "has no unit"),
+            ("{ quantiles = [2, 1], unit = \"ms\" }", "do not fall"),
+            ("{ quantiles = [], unit = \"ms\" }", "at least one"),
+            ("{ quantiles = [-1], unit = \"ms\" }", "out of range"),
+            ("{ quantiles = [nan], unit = \"ms\" }", "out of range"),
+            ("{ quantiles = [1], unit = \"kbit/s\" }", "unit is"),
+            ("{ quantile = [1], unit = \"ms\" }", "did you mean quantiles"),
+            ("{ quantiles = [1], unit = \"ms\", tail = { quantiles = [1] } }", "tail.probability"),
+            (
+                "{ quantiles = [1], unit = \"ms\", tail = { probability = 2, quantiles = [1] } }",
+                "from 0 to 1",
+            ),
+        ] {
+            let message = law(text).unwrap_err();
+            assert!(message.contains(part), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn shown_with_few_digits() {
+        assert_eq!(significant(123_456_789), 123_460_000);
+        assert_eq!(significant(7), 7);
+        assert_eq!(
+            show_distribution(&law("{ quantiles = [1, 2], unit = \"ms\" }").unwrap()),
+            "mean 1.5 ms, 1 ms to 2 ms"
+        );
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Every figure that a case rests on, for reports and for the kind of a result.
+
+use super::catalog::{Catalog, ProfileKind};
+use super::figure::Input;
+use crate::case::{Case, Loss};
+use crate::error::Error;
+use crate::kind::Kind;
+use crate::operation::{KeyStoreCall, Operation, Role};
+use crate::quantities::show_jitter;
+
+/// Every figure that a case may rest on: all costs of its device and server that hold for its
+/// stack, its key store's calls, the link, the kernel. See [`inputs_where`] for those that a
+/// trace really uses.
+///
+/// # Errors
+/// A profile that the case names is not in the catalog.
+pub fn inputs(case: &Case, catalog: &Catalog) -> Result<Vec<Input>, Error> {
+    inputs_where(case, catalog, |_| true, |_| true)
+}
+
+/// The same for those operations and key-store calls alone that a trace uses.
+///
+/// # Errors
+/// A profile that the case names is not in the catalog.
+pub fn inputs_where(
+    case: &Case,
+    catalog: &Catalog,
+    operations: impl Fn(Operation) -> bool,
+    calls: impl Fn(KeyStoreCall) -> bool,
+) -> Result<Vec<Input>, Error> {
+    let missing = |kind: ProfileKind, key: &str, name: &str| {
+        Error::new("profiles", key, format!("is \"{name}\": {}", catalog.mend(kind, name)))
+    };
+    let device = |key: &str, name: &str| {
+        catalog.device(name).ok_or_else(|| missing(ProfileKind::Device, key, name))
+    };
+    let mut list = Vec::new();
+    for (key, host, role) in
+        [("device", &case.device, Role::Client), ("server", &case.server, Role::Server)]
+    {
+        let profile = device(key, &host.profile)?;
+        list.extend(
+            profile
+                .inputs(&case.stack, |operation| operation.role() == role && operations(operation)),
+        );
+    }
+    let name = &case.key_store.profile;
+    let key_store =
+        catalog.key_store(name).ok_or_else(|| missing(ProfileKind::KeyStore, "key_store", name))?;
+    list.extend(key_store.inputs(calls));
+    list.extend(link_inputs(case, catalog));
+    let name = &case.stack.kernel;
+    let kernel =
+        catalog.kernel(name).ok_or_else(|| missing(ProfileKind::Kernel, "stack.kernel", name))?;
+    list.extend_from_slice(kernel.figures());
+    // Device and server may be one machine, whose threshold would come twice.
+    list.dedup();
+    let mut unique: Vec<Input> = Vec::with_capacity(list.len());
+    for input in list {
+        if !unique.contains(&input) {
+            unique.push(input);
+        }
+    }
+    Ok(unique)
+}
+
+/// The link's values as the case has them: the profile's figure where it was kept, else the
+/// study's own choice, which is a question and not a claim: over the emulated link, both halves
+/// get exactly that.
+fn link_inputs(case: &Case, catalog: &Catalog) -> Vec<Input> {
+    let link = &case.link;
+    let profile = catalog.link(&link.profile);
+    let kept = |same: fn(&crate::case::Link, &crate::case::Link) -> bool| {
+        profile.is_some_and(|profile| same(&profile.link, link))
+    };
+    let rate = |rate: Option<crate::units::BitsPerSecond>| {
+        rate.map_or("unlimited".to_string(), |rate| rate.to_string())
+    };
+    let values = [
+        ("rtt", "ns", link.rtt.to_string(), kept(|a, b| a.rtt == b.rtt)),
+        ("jitter", "ns", show_jitter(&link.jitter), kept(|a, b| a.jitter == b.jitter)),
+        ("keep_order", "", link.keep_order.to_string(), kept(|a, b| a.keep_order == b.keep_order)),
+        ("rate_up", "bit/s", rate(link.rate_up), kept(|a, b| a.rate_up == b.rate_up)),
+        ("rate_down", "bit/s", rate(link.rate_down), kept(|a, b| a.rate_down == b.rate_down)),
+        (
+            "queue_packets",
+            "1",
+            link.queue_packets.to_string(),
+            kept(|a, b| a.queue_packets == b.queue_packets),
+        ),
+        ("mtu", "B", format!("{} B", link.mtu), kept(|a, b| a.mtu == b.mtu)),
+        ("loss", "1", link.loss.to_string(), kept(|a, b| a.loss == b.loss)),
+    ];
+    let absent = |key: &str| match key {
+        "jitter" => link.jitter.is_empty(),
+        "rate_up" => link.rate_up.is_none(),
+        "rate_down" => link.rate_down.is_none(),
+        "loss" => link.loss == Loss::None,
+        _ => false,
+    };
+    let mut inputs = Vec::new();
+    for (key, unit, value, kept) in values {
+        match profile.and_then(|profile| profile.input(key)).filter(|_| kept) {
+            Some(input) => inputs.push(input.clone()),
+            None if kept || absent(key) => {}
+            None => inputs.push(Input {
+                name: format!("link {key}"),
+                value,
+                unit: unit.into(),
+                source: "chosen by the study".into(),
+                kind: Kind::Assumed,
+            }),
+        }
+    }
+    inputs
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A key-store profile: what each PKCS#11 call takes.
+
+use toml::Value;
+
+use super::catalog::heading;
+use super::figure::{Figures, Input, Provenance, distribution, show_distribution};
+use crate::distribution::Distribution;
+use crate::error::Error;
+use crate::operation::KeyStoreCall;
+use crate::reader::{self, Mistakes, Section};
+use crate::units::Nanos;
+
+/// What each call to a key store takes. It serves one call at a time.
+#[derive(Clone, Debug)]
+pub struct KeyStoreProfile {
+    /// Its name, the file's without ending.
+    pub name: String,
+    /// The file it was read from, for errors.
+    pub file: String,
+    /// What it is.
+    pub description: String,
+    /// Whether the key lies in the device's memory: no calls, the device's own `client.sign`
+    /// is its cost.
+    pub software: bool,
+    /// How many signatures it makes in a time, if limited.
+    pub throttle: Option<Throttle>,
+    /// How it falls asleep, if it does.
+    pub sleep: Option<Sleep>,
+    calls: Vec<(KeyStoreCall, Distribution)>,
+    figures: Vec<Input>,
+}
+
+/// A limit: at most `calls` C_Sign may begin within any `window`; the next waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Throttle {
+    /// How many.
+    pub calls: u32,
+    /// Within which time.
+    pub window: Nanos,
+}
+
+/// A key store that has had no call for longer than `after` needs `wake` before its next one.
+/// Before the first call of a run it has been idle for longer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sleep {
+    /// How long it stays awake.
+    pub after: Nanos,
+    /// What waking takes.
+    pub wake: Distribution,
+}
+
+impl KeyStoreProfile {
+    /// Reads a profile; `file` is the name to give in errors.
+    pub fn parse(name: &str, text: &str, file: &str) -> Result<KeyStoreProfile, Error> {
+        let mistakes = Mistakes::new(file);
+        let profile = mistakes.parse(text).and_then(|table| read(name, &table, file, &mistakes));
+        mistakes.first_or(profile)
+    }
+
+    /// What a call takes.
+    ///
+    /// # Errors
+    /// The key is in software, where there are no calls.
+    pub fn call(&self, call: KeyStoreCall) -> Result<&Distribution, Error> {
+        self.calls.iter().find(|(known, _)| *known == call).map(|(_, law)| law).ok_or_else(|| {
+            let message = "has no cost: add it to [call], or use a key store that has it";
+            Error::new(&self.file, format!("call.{}", call.name()), message)
+        })
+    }
+
+    /// Its figures, of those calls that `uses` asks for.
+    pub(crate) fn inputs(&self, uses: impl Fn(KeyStoreCall) -> bool) -> Vec<Input> {
+        let unused: Vec<String> = KeyStoreCall::ALL
+            .into_iter()
+            .filter(|&call| !uses(call))
+            .map(|call| format!("{} {}", self.name, call.name()))
+            .collect();
+        self.figures.iter().filter(|figure| !unused.contains(&figure.name)).cloned().collect()
+    }
+}
+
+fn read(
+    name: &str,
+    table: &toml::Table,
+    file: &str,
+    mistakes: &Mistakes<'_>,
+) -> Option<KeyStoreProfile> {
+    let root = Section::root(table, mistakes);
+    let description = heading(&root, name);
+    let around = Provenance::read(&root, &Provenance::NONE);
+    let software = root.read("software", reader::boolean).unwrap_or(false);
+    let mut figures = Vec::new();
+    let mut calls = Vec::new();
+    if let Some(section) = root.section("call") {
+        let mut reading = Figures::new(name, &section, &around);
+        for call in KeyStoreCall::ALL {
+            let law = if software {
+                reading.read(call.name(), "ns", law, show_distribution)
+            } else {
+                reading.need(call.name(), "ns", law, show_distribution)
+            };
+            calls.extend(law.map(|law| (call, law)));
+        }
+        figures.append(&mut reading.inputs);
+        section.refuse_unknown();
+    }
+    match (software, calls.is_empty()) {
+        (true, false) => root.refuse("call", "is given: a key in software has no calls; remove it"),
+        (false, true) if !mistakes.any() => {
+            root.refuse("call", "is missing: state every call in [call], or software = true");
+        }
+        _ => {}
+    }
+    let throttle = root.section("throttle").and_then(|section| {
+        let mut reading = Figures::new(name, &section, &around);
+        let calls = reading.need("calls", "1", count, u32::to_string);
+        let window = reading.need("window", "ns", reader::duration, Nanos::to_string);
+        figures.append(&mut reading.inputs);
+        section.refuse_unknown();
+        Some(Throttle { calls: calls?, window: window? })
+    });
+    let sleep = root.section("sleep").and_then(|section| {
+        let mut reading = Figures::new(name, &section, &around);
+        let after = reading.need("after", "ns", reader::duration, Nanos::to_string);
+        let wake = reading.need("wake", "ns", law, show_distribution);
+        figures.append(&mut reading.inputs);
+        section.refuse_unknown();
+        Some(Sleep { after: after?, wake: wake? })
+    });
+    root.refuse_unknown();
+    (!mistakes.any()).then(|| KeyStoreProfile {
+        name: name.into(),
+        file: file.into(),
+        description,
+        software,
+        throttle,
+        sleep,
+        calls,
+        figures,
+    })
+}
+
+fn law(value: &Value) -> Result<Distribution, String> {
+    distribution(value)
+}
+
+fn count(value: &Value) -> Result<u32, String> {
+    reader::integer(value, 1..=u64::from(u32::MAX)).map(|number| number as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<KeyStoreProfile, String> {
+        let text = format!("name = \"k\"\ndescription = \"a key store\"\n{text}");
+        KeyStoreProfile::parse("k", &text, "k.toml").map_err(|error| error.to_string())
+    }
+
+    const CALLS: &str = "[call]\nC_OpenSession = \"1 ms\"\nC_Login = \"2 ms\"\n\
+        C_FindObjects = \"3 ms\"\nC_SignInit = \"4 ms\"\n\
+        C_Sign = { value = { quantiles = [5, 6], unit = \"ms\" }, source = \"a paper\", kind = \"published\" }\n";
+
+    #[test]
+    fn calls_are_separate_and_may_throttle_and_sleep() {
+        let extra = "[throttle]\ncalls = 10\nwindow = \"1 s\"\n[sleep]\nafter = \"30 s\"\nwake = \"120 ms\"\n";
+        let card = parse(&format!("{CALLS}{extra}")).unwrap();
+        assert_eq!(card.call(KeyStoreCall::Login).unwrap().mean(), Nanos::from_millis(2));
+        assert_eq!(card.throttle, Some(Throttle { calls: 10, window: Nanos::from_secs(1) }));
+        assert_eq!(card.sleep.as_ref().unwrap().after, Nanos::from_secs(30));
+        let inputs = card.inputs(|call| call == KeyStoreCall::Sign);
+        assert_eq!(inputs.len(), 1 + 2 + 2);
+        assert_eq!(inputs[0].kind, crate::Kind::Published);
+        assert_eq!(inputs[1].kind, crate::Kind::Assumed);
+    }
+
+    #[test]
+    fn software_has_no_calls() {
+        let software = parse("software = true").unwrap();
+        assert!(software.software);
+        assert!(software.call(KeyStoreCall::Sign).unwrap_err().to_string().contains("call.C_Sign"));
+        assert!(parse(&format!("software = true\n{CALLS}")).unwrap_err().contains("remove it"));
+    }
+
+    #[test]
+    fn every_call_is_needed() {
+        let text = CALLS.replace("C_Login = \"2 ms\"\n", "");
+        assert_eq!(
+            parse(&text).unwrap_err(),
+            "k.toml: call.C_Login is missing: a profile states every figure"
+        );
+        assert!(parse("").unwrap_err().contains("software = true"));
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A link profile: the values of a network that a study need not repeat.
+
+use super::catalog::heading;
+use super::figure::{Figures, Input, Provenance};
+use crate::case::{Link, Loss};
+use crate::error::Error;
+use crate::quantities as read;
+use crate::reader::{Mistakes, Section};
+use crate::units::{BitsPerSecond, Nanos};
+
+/// A network's values, as a study's `[link]` may override them one by one.
+#[derive(Clone, Debug)]
+pub struct LinkProfile {
+    /// Its name, the file's without ending.
+    pub name: String,
+    /// The file it was read from, for errors.
+    pub file: String,
+    /// What it is.
+    pub description: String,
+    /// Its values.
+    pub link: Link,
+    figures: Vec<Input>,
+}
+
+impl LinkProfile {
+    /// Reads a profile; `file` is the name to give in errors.
+    pub fn parse(name: &str, text: &str, file: &str) -> Result<LinkProfile, Error> {
+        let mistakes = Mistakes::new(file);
+        let profile = mistakes.parse(text).and_then(|table| parse(name, &table, file, &mistakes));
+        mistakes.first_or(profile)
+    }
+
+    /// Its figure for a key of `[link]`, if it has one.
+    pub(crate) fn input(&self, key: &str) -> Option<&Input> {
+        let name = format!("{} {key}", self.name);
+        self.figures.iter().find(|figure| figure.name == name)
+    }
+}
+
+fn parse(
+    name: &str,
+    table: &toml::Table,
+    file: &str,
+    mistakes: &Mistakes<'_>,
+) -> Option<LinkProfile> {
+    let root = Section::root(table, mistakes);
+    let description = heading(&root, name);
+    let around = Provenance::read(&root, &Provenance::NONE);
+    let mut figures = Figures::new(name, &root, &around);
+    let rtt = figures.need("rtt", "ns", read::link_delay, Nanos::to_string);
+    let jitter = figures.read("jitter", "ns", read::jitter, |list| read::show_jitter(list));
+    let keep_order = figures.read("keep_order", "", crate::reader::boolean, bool::to_string);
+    let rate_up = figures.read("rate_up", "bit/s", read::rate, BitsPerSecond::to_string);
+    let rate_down = figures.read("rate_down", "bit/s", read::rate, BitsPerSecond::to_string);
+    let queue_packets = figures.need("queue_packets", "1", read::queue_packets, u32::to_string);
+    let mtu = figures.need("mtu", "B", read::mtu, |mtu| format!("{mtu} B"));
+    let loss = figures.read("loss", "1", read::loss, Loss::to_string);
+    let inputs = figures.inputs;
+    root.refuse_unknown();
+    if mistakes.any() {
+        return None;
+    }
+    let link = Link {
+        profile: name.into(),
+        rtt: rtt?,
+        jitter: jitter.unwrap_or_default(),
+        keep_order: keep_order.unwrap_or(true),
+        rate_up,
+        rate_down,
+        queue_packets: queue_packets?,
+        mtu: mtu?,
+        loss: loss.unwrap_or(Loss::None),
+    };
+    Some(LinkProfile { name: name.into(), file: file.into(), description, link, figures: inputs })
+}
