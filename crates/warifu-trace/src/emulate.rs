@@ -2,8 +2,7 @@
 //! From a case to its scenario, and from a stack and a session state to a trace.
 
 use warifu_model::{
-    Authentication, Case, CertificateType, CipherSuite, KeyShare, Pattern, Role, Session, Stack,
-    TlsVersion,
+    Authentication, Case, CipherSuite, KeyShare, Keyword, Pattern, Role, Session, Stack, TlsVersion,
 };
 
 use crate::error::TraceError;
@@ -64,7 +63,7 @@ pub fn emulate(
             format!(
                 "is {}, but there is no ticket for it: make a full connection of the same \
                  stack before",
-                session_name(stack.session)
+                stack.session.name()
             ),
         ));
     };
@@ -138,7 +137,7 @@ fn connection(
         key_store_session_open: state.key_store_session_open,
         resume: resume.as_ref(),
         request_bytes: http::request_bytes(stack, pattern)?,
-        response_bytes: http::response_bytes(pattern)?,
+        response_bytes: http::response_bytes(stack, pattern)?,
     };
     if stack.session == Session::EarlyData && connection.request_bytes > MAX_EARLY_DATA {
         return Err(TraceError::new(
@@ -165,7 +164,7 @@ fn check(stack: &Stack) -> Result<(), TraceError> {
     match (stack.tls, stack.session) {
         (TlsVersion::Tls12, Session::Full | Session::Ticket) => {}
         (TlsVersion::Tls12, session) => {
-            let name = session_name(session);
+            let name = session.name();
             return refuse("stack.session", format!("is {name}: TLS 1.2 resumes by ticket"));
         }
         (TlsVersion::Tls13, Session::Ticket) => {
@@ -182,16 +181,11 @@ fn check(stack: &Stack) -> Result<(), TraceError> {
         return refuse(
             "stack.cipher_suite",
             format!(
-                "is {:?}, which TLS {} with {} certificates lacks: expected {fitting:?}",
-                stack.cipher_suite,
-                match stack.tls {
-                    TlsVersion::Tls12 => "1.2",
-                    TlsVersion::Tls13 => "1.3",
-                },
-                match stack.certificate {
-                    CertificateType::EcdsaSecp256r1 => "ecdsa_secp256r1",
-                    CertificateType::Rsa2048 => "rsa-2048",
-                },
+                "is {}, which TLS {} with certificate {} lacks: expected {}",
+                stack.cipher_suite.name(),
+                stack.tls.name(),
+                stack.certificate.name(),
+                fitting.name()
             ),
         );
     }
@@ -234,14 +228,4 @@ fn check_chain(stack: &Stack, key: &'static str, chain: &[u16]) -> Result<(), Tr
         ));
     }
     Ok(())
-}
-
-fn session_name(session: Session) -> &'static str {
-    match session {
-        Session::Full => "full",
-        Session::Ticket => "ticket",
-        Session::PskDheKe => "psk_dhe_ke",
-        Session::PskKe => "psk_ke",
-        Session::EarlyData => "0-rtt",
-    }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! HTTP/1.1: the request as the device sends it, and nginx's answer.
 
-use warifu_model::{Pattern, Stack};
+use warifu_model::{Pattern, Session, Stack};
 
 use crate::error::TraceError;
 
@@ -15,22 +15,35 @@ const RESPONSE_BODY: u32 = 64 << 20;
 /// The bytes of the request (RFC 9112 section 2.1), written by one call.
 pub fn request_text(stack: &Stack, pattern: &Pattern) -> String {
     let host = stack.server_name.as_deref().unwrap_or(DEFAULT_HOST);
-    format!("GET {} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n", pattern.path)
+    let connection = match closes(stack) {
+        true => "Connection: close\r\n",
+        false => "",
+    };
+    format!("GET {} HTTP/1.1\r\nHost: {host}\r\n{connection}\r\n", pattern.path)
 }
 
 /// The head of nginx's response to [`request_text`], with a date that stands for any other:
 /// an IMF-fixdate always has 29 bytes (RFC 9110 section 5.6.7).
 ///
 /// It is that of a static file under `server_tokens off; etag off; types { } default_type
-/// application/octet-stream;` (`ngx_http_header_filter` of nginx 1.22).
-pub fn response_head(pattern: &Pattern) -> String {
+/// application/octet-stream;` (`ngx_http_header_filter` and `ngx_http_static_handler` of
+/// nginx 1.22).
+pub fn response_head(stack: &Stack, pattern: &Pattern) -> String {
     let date = "Thu, 01 Jan 1970 00:00:00 GMT";
+    let connection = if closes(stack) { "close" } else { "keep-alive" };
     format!(
         "HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: {date}\r\n\
          Content-Type: application/octet-stream\r\nContent-Length: {}\r\n\
-         Last-Modified: {date}\r\nConnection: close\r\nAccept-Ranges: bytes\r\n\r\n",
+         Last-Modified: {date}\r\nConnection: {connection}\r\nAccept-Ranges: bytes\r\n\r\n",
         pattern.response_body
     )
+}
+
+/// Whether the server is asked to close after its response. Not with early data: nginx then
+/// closes before it has read the client's Finished, and the reset that the Finished provokes
+/// can destroy a response that is still on its way (nginx 1.22.1, by strace).
+fn closes(stack: &Stack) -> bool {
+    stack.session != Session::EarlyData
 }
 
 /// Length of the request, B.
@@ -56,12 +69,12 @@ pub(crate) fn request_bytes(stack: &Stack, pattern: &Pattern) -> Result<u32, Tra
 }
 
 /// Length of the response with its head, B.
-pub(crate) fn response_bytes(pattern: &Pattern) -> Result<u32, TraceError> {
+pub(crate) fn response_bytes(stack: &Stack, pattern: &Pattern) -> Result<u32, TraceError> {
     if pattern.response_body > RESPONSE_BODY {
         return Err(TraceError::new(
             "pattern.response_body",
             format!("is {} B: expected at most {RESPONSE_BODY} B", pattern.response_body),
         ));
     }
-    Ok(response_head(pattern).len() as u32 + pattern.response_body)
+    Ok(response_head(stack, pattern).len() as u32 + pattern.response_body)
 }

@@ -6,7 +6,7 @@ use warifu_model::{Aead, Stack, TlsVersion};
 use crate::trace::Bytes;
 
 /// Type, legacy version and length (RFC 8446 section 5.1, RFC 5246 section 6.2.1).
-const HEADER: u32 = 5;
+pub(crate) const HEADER: u32 = 5;
 /// The real content type inside a protected TLS 1.3 record (RFC 8446 section 5.2).
 const INNER_TYPE: u32 = 1;
 /// The tag of AES-GCM (RFC 5116 section 5.1) and ChaCha20-Poly1305 (RFC 8439 section 2.8).

@@ -6,7 +6,7 @@ use warifu_model::{
     Direction, HandshakeMessage, KeyStoreCall, Operation, Role, Stack, SystemCall, TlsVersion,
 };
 
-use crate::records::{self, Protection};
+use crate::records::{self, HEADER, Protection};
 use crate::trace::{
     Bytes, Carrier, Mark, Message, MessageId, Party, Program, Resource, Step, Trace,
 };
@@ -273,15 +273,16 @@ impl Side {
             return;
         }
         // The header is in the first piece; the tag, and what varies, in the second.
-        let head = overhead.min(room).min(5);
+        let rest = Bytes { fixed: bytes.fixed - room, ..bytes };
+        let rest_overhead = (overhead - room.min(HEADER)).min(rest.fixed);
         if room > 0 {
-            self.push(format!("{label} (begun)"), Bytes::exactly(room), head);
+            let begun = format!("{label} (begun)");
+            self.push(begun, Bytes::exactly(room), overhead - rest_overhead);
         }
         self.write();
-        let rest = Bytes { fixed: bytes.fixed - room, ..bytes };
         let at_once = rest.fixed >= BUFFER;
         let label = if room > 0 { format!("{label} (rest)") } else { label };
-        self.push(label, rest, if room > 0 { overhead - head } else { overhead });
+        self.push(label, rest, rest_overhead);
         if at_once {
             self.write();
         }

@@ -47,7 +47,8 @@ pub struct Bytes {
     /// How many session tickets are inside whose length depends on chance: OpenSSL pads a
     /// ticket to whole AES blocks, and the random ticket_age_add in it takes one byte more
     /// with probability 1/2 (top bit set, X.690 section 8.3). Where that crosses a block's
-    /// edge, the ticket is 16 bytes longer. Zero for all other lengths.
+    /// edge, the ticket is 16 bytes longer. (Nine leading zeros, probability 2^-9, can make a
+    /// ticket a block shorter at another edge.)
     pub uncertain_tickets: u8,
 }
 

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A case as text that a person can read: the client on the left, the server on the right,
+//! what they send in between. 100 columns, no colour.
+
+use std::fmt::Write;
+
+use warifu_model::{Case, Direction, Keyword, Operation, Role};
+
+use crate::emulate::Scenario;
+use crate::order::in_order;
+use crate::trace::{Bytes, Mark, Message, Party, Step, Trace};
+
+/// Columns of the whole.
+const WIDTH: usize = 100;
+/// Widths of the two outer columns and the middle one; with two gaps of 2, the whole.
+const SIDE: usize = 30;
+const MIDDLE: usize = 36;
+
+/// One case for people and for golden files.
+pub fn render(case: &Case, scenario: &Scenario) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    for line in describe(case) {
+        let _ = writeln!(text, "{}", fit(&line, WIDTH));
+    }
+    for (index, trace) in scenario.preparation.iter().enumerate() {
+        let count = scenario.preparation.len();
+        let _ = writeln!(text, "\nPreparation {} of {count}, not measured", index + 1);
+        connection(&mut text, trace);
+    }
+    let _ = writeln!(text, "\nThe measured connection");
+    connection(&mut text, &scenario.measured);
+    text
+}
+
+fn describe(case: &Case) -> Vec<String> {
+    let stack = &case.stack;
+    vec![
+        format!(
+            "HTTPS, TLS {}, session {}, authentication {}",
+            stack.tls.name(),
+            stack.session.name(),
+            stack.authentication.name()
+        ),
+        format!(
+            "{}, {}, key share {}",
+            stack.cipher_suite.name(),
+            stack.group.name(),
+            stack.key_share.name()
+        ),
+        format!(
+            "certificates {}: server {}, client {}",
+            stack.certificate.name(),
+            sizes(&stack.server_certificate_bytes),
+            sizes(&stack.client_certificate_bytes)
+        ),
+        format!(
+            "key store {}, its session {}",
+            case.key_store.profile,
+            if case.key_store.session_open { "open" } else { "to be opened" }
+        ),
+        format!("server name {}", stack.server_name.as_deref().unwrap_or("none")),
+        format!("GET {}, response body {} B", case.pattern.path, case.pattern.response_body),
+    ]
+}
+
+fn sizes(chain: &[u16]) -> String {
+    match chain {
+        [] => "none".into(),
+        sizes => {
+            let sizes: Vec<String> = sizes.iter().map(u16::to_string).collect();
+            format!("{} B", sizes.join(" + "))
+        }
+    }
+}
+
+fn connection(text: &mut String, trace: &Trace) {
+    row(text, "client", "content + record layer, B", "server");
+    let _ = writeln!(text, "{}", "-".repeat(WIDTH));
+    let order = match in_order(trace) {
+        Ok(order) => order,
+        Err(stuck) => {
+            let _ = writeln!(text, "{stuck}");
+            return;
+        }
+    };
+    for &(party, step) in &order {
+        match step {
+            Step::Open { .. } => row(text, "  TCP opens", "<-- SYN, SYN-ACK, ACK -->", ""),
+            Step::Send { first, count, .. } => {
+                let range = usize::from(first.0)..usize::from(first.0) + usize::from(*count);
+                for message in &trace.messages[range] {
+                    row(text, "", &on_the_wire(message), "");
+                }
+            }
+            Step::Receive { .. } => {}
+            other => {
+                let cell = cell(other);
+                match party {
+                    Role::Client => row(text, &cell, "", ""),
+                    Role::Server => row(text, "", "", &cell),
+                }
+            }
+        }
+    }
+    totals(text, trace, &order);
+}
+
+fn cell(step: &Step) -> String {
+    match step {
+        Step::Mark(mark) => format!(
+            "* {}",
+            match mark {
+                Mark::Start => "start",
+                Mark::Connected => "connected",
+                Mark::HandshakeDone => "handshake done",
+                Mark::FirstResponse => "first response",
+            }
+        ),
+        Step::Compute { operation, .. } => match operation {
+            Operation::Tls(_, direction, message) => match direction {
+                Direction::Send => format!("  make {}", message.name()),
+                Direction::Receive => format!("  process {}", message.name()),
+            },
+            Operation::Sign(_) => "  sign".into(),
+            Operation::System(_, call) => format!("  system {}", call.name()),
+        },
+        Step::KeyStore { call, .. } => format!("  key store {}", call.name()),
+        Step::Accept { .. } => "  TCP open".into(),
+        Step::Wait { duration } => format!("  wait {} ms", duration.as_millis_f64()),
+        Step::Deadline { duration } => format!("  deadline {} ms", duration.as_millis_f64()),
+        Step::Open { .. } | Step::Send { .. } | Step::Receive { .. } => String::new(),
+    }
+}
+
+/// The direction, the label, and the bytes as content + record layer.
+fn on_the_wire(message: &Message) -> String {
+    let least = message.bytes.fixed - message.overhead;
+    let most = message.bytes.most() - message.overhead;
+    let bytes = format!("{} + {}", span(least, most), message.overhead);
+    let room = MIDDLE - 4 - bytes.len() - 1;
+    let label = fit(&message.label, room);
+    match message.from {
+        Role::Client => format!("{label:<room$} {bytes} -->"),
+        Role::Server => format!("<-- {label:<room$} {bytes}"),
+    }
+}
+
+/// What each party sent before the other spoke, then all in each direction.
+fn totals(text: &mut String, trace: &Trace, order: &[(Party, &Step)]) {
+    struct Flight {
+        from: Party,
+        writes: usize,
+        records: usize,
+        bytes: Bytes,
+        overhead: u32,
+    }
+    let mut flights: Vec<Flight> = Vec::new();
+    for &(party, step) in order {
+        let Step::Send { first, count, .. } = step else { continue };
+        let range = usize::from(first.0)..usize::from(first.0) + usize::from(*count);
+        let messages = &trace.messages[range];
+        if flights.last().is_none_or(|flight| flight.from != party) {
+            let bytes = Bytes::default();
+            flights.push(Flight { from: party, writes: 0, records: 0, bytes, overhead: 0 });
+        }
+        if let Some(flight) = flights.last_mut() {
+            flight.writes += 1;
+            flight.records += messages.len();
+            flight.bytes = flight.bytes + messages.iter().map(|m| m.bytes).sum();
+            flight.overhead += messages.iter().map(|m| m.overhead).sum::<u32>();
+        }
+    }
+    let _ =
+        writeln!(text, "\nflight  from    writes  records  bytes         of which record layer");
+    for (index, flight) in flights.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "{:<7} {:<7} {:<7} {:<8} {:<13} {}",
+            index + 1,
+            flight.from.name(),
+            flight.writes,
+            flight.records,
+            span(flight.bytes.fixed, flight.bytes.most()),
+            flight.overhead
+        );
+    }
+    for party in [Role::Client, Role::Server] {
+        let of: Vec<&Flight> = flights.iter().filter(|flight| flight.from == party).collect();
+        let bytes: Bytes = of.iter().map(|flight| flight.bytes).sum();
+        let _ = writeln!(
+            text,
+            "{:<7} {:<7} {:<7} {:<8} {:<13} {}",
+            "all",
+            party.name(),
+            of.iter().map(|flight| flight.writes).sum::<usize>(),
+            of.iter().map(|flight| flight.records).sum::<usize>(),
+            span(bytes.fixed, bytes.most()),
+            of.iter().map(|flight| flight.overhead).sum::<u32>()
+        );
+    }
+}
+
+fn span(least: u32, most: u32) -> String {
+    if least == most { least.to_string() } else { format!("{least}..{most}") }
+}
+
+fn row(text: &mut String, client: &str, middle: &str, server: &str) {
+    let client = fit(client, SIDE);
+    let server = fit(server, SIDE);
+    let line = format!("{client:<SIDE$}  {middle:<MIDDLE$}  {server}");
+    let _ = writeln!(text, "{}", line.trim_end());
+}
+
+/// The text, cut where it does not fit.
+fn fit(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(3)).collect();
+    format!("{kept}...")
+}
