@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Whether measured byte counts are those that were predicted.
+
+A handshake's size is not one number: an ECDSA signature has 70 to 72 bytes in most cases, fewer
+in some. *Exact* therefore means that the measured counts look like draws from the predicted
+ones: no value that the prediction does not know, and the same frequencies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from warifu.compare.gates import Verdict
+from warifu.results import Distribution
+
+#: Below this probability chance is not believed. Small, since every case asks twice.
+ALPHA = 0.001
+#: A category with less expected in either half is pooled (Cochran 1954's usual rule).
+_LEAST_EXPECTED = 5.0
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """The verdict on one direction's byte counts."""
+
+    metric: str
+    verdict: Verdict
+    predicted: str
+    measured: str
+    reason: str
+
+
+def compare_bytes(metric: str, predicted: Distribution, measured: Distribution) -> Bytes | None:
+    """Judges one direction; None where a half has no counts."""
+    if not predicted.values.size or not measured.values.size:
+        return None
+    verdict, reason = _judge(predicted, measured)
+    return Bytes(metric, verdict, _range(predicted), _range(measured), reason)
+
+
+def _judge(predicted: Distribution, measured: Distribution) -> tuple[Verdict, str]:
+    strange = ~np.isin(measured.values, predicted.values)
+    count = float(measured.weights[strange].sum())
+    if count:
+        shown = ", ".join(f"{value:g}" for value in measured.values[strange][:3])
+        what = f"{count:g} of {measured.n:g} measured have a value not predicted ({shown} B)"
+        chance = _unseen(count, predicted.n, measured.n)
+        if chance < ALPHA:
+            return Verdict.FAIL, what
+        return Verdict.UNDECIDED, f"{what}, which {predicted.n:g} predictions may have missed"
+    chance = _same_frequencies(predicted, measured)
+    if chance < ALPHA:
+        return Verdict.FAIL, f"the same values, but not as often (p = {chance:.1g})"
+    return Verdict.PASS, "the same values, as often"
+
+
+def _unseen(count: float, predicted: float, measured: float) -> float:
+    """The chance that all ``count`` draws of a value fall on the measured half (Fisher)."""
+    ratio = 1.0
+    for taken in range(round(count)):
+        ratio *= max(0.0, measured - taken) / max(1.0, measured + predicted - taken)
+    return ratio
+
+
+def _same_frequencies(predicted: Distribution, measured: Distribution) -> float:
+    """The p-value of Pearson's chi-squared test that both halves have the same frequencies."""
+    from scipy.special import gammaincc
+
+    values = np.union1d(predicted.values, measured.values)
+    table = np.zeros((2, values.size))
+    table[0, np.searchsorted(values, predicted.values)] = predicted.weights
+    table[1, np.searchsorted(values, measured.values)] = measured.weights
+    totals = table.sum(axis=1, keepdims=True)
+    expected = totals * table.sum(axis=0) / table.sum()
+    rare = expected.min(axis=0) < _LEAST_EXPECTED
+    if rare.any():
+        # Rare values together are one category; if still rare, they join the commonest.
+        pooled = table[:, rare].sum(axis=1, keepdims=True)
+        kept = table[:, ~rare]
+        if kept.shape[1] and (totals * pooled.sum() / table.sum()).min() < _LEAST_EXPECTED:
+            kept[:, [int(kept.sum(axis=0).argmax())]] += pooled
+            table = kept
+        else:
+            table = np.concatenate([kept, pooled], axis=1)
+    freedom = table.shape[1] - 1
+    if freedom < 1:
+        return 1.0
+    expected = totals * table.sum(axis=0) / table.sum()
+    statistic = float(((table - expected) ** 2 / expected).sum())
+    return float(gammaincc(freedom / 2.0, statistic / 2.0))
+
+
+def _range(counts: Distribution) -> str:
+    low, high = counts.values[0], counts.values[-1]
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"

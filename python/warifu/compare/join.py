@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The two halves joined by case: figures, intervals and verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from warifu.compare import stats
+from warifu.compare.exact import Bytes, compare_bytes
+from warifu.compare.gates import (
+    RULE,
+    Gate,
+    Verdict,
+    gates_for,
+    judge,
+    mean_loss,
+    trials_needed,
+    worst,
+)
+from warifu.compare.stats import Interval
+from warifu.results import (
+    ESTABLISHMENT,
+    MEASURED,
+    PHASES,
+    PREDICTED,
+    Distribution,
+    Results,
+    halves,
+    weakest,
+)
+
+#: The statistics that are compared, and the quantile of each; the mean has none.
+STATISTICS: dict[str, float | None] = {"p50": 0.50, "mean": None, "p95": 0.95, "p99": 0.99}
+BYTES = ("bytes.client_sent", "bytes.server_sent")
+
+
+class CompareError(Exception):
+    """Two halves that cannot be compared; its text is one line that names the mend."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One statistic of one metric in both halves, ns; ``difference`` is predicted - measured."""
+
+    metric: str
+    statistic: str
+    predicted: float
+    measured: float
+    difference: float
+    interval: Interval
+    #: The gate in words, its width and the verdict; None where nothing is judged.
+    gate: str | None = None
+    width: float | None = None
+    verdict: Verdict | None = None
+    #: About how many measured trials would decide an undecided gate.
+    trials_needed: int | None = None
+    #: Whether the quantile lies on the edge of an atom, so that its difference may jump.
+    on_edge: bool = False
+
+    @property
+    def relative(self) -> float:
+        """The difference as a share of the measured value."""
+        if not self.measured or not math.isfinite(self.measured):
+            return math.nan
+        return self.difference / self.measured
+
+
+@dataclass(frozen=True)
+class CaseComparison:
+    """One case in both halves."""
+
+    case_id: str
+    label: str
+    loss: float
+    n_predicted: float
+    n_measured: float
+    failed_predicted: float
+    failed_measured: float
+    #: Where means were cut because of failed connections, ns; infinite without any.
+    limit: float
+    kind_predicted: str
+    kind_measured: str
+    rows: list[Row]
+    bytes: list[Bytes]
+    bytes_gated: bool
+    wasserstein: stats.Distance
+    kolmogorov: tuple[float, float]
+    verdict: Verdict | None
+
+    def row(self, statistic: str, metric: str = ESTABLISHMENT) -> Row | None:
+        """The row of a statistic, if it was compared."""
+        found = (row for row in self.rows if (row.metric, row.statistic) == (metric, statistic))
+        return next(found, None)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A study's two halves, case by case."""
+
+    study: str
+    predicted_run: str
+    measured_run: str
+    cases: list[CaseComparison]
+    only_predicted: list[str]
+    only_measured: list[str]
+    verdict: Verdict | None
+    rule: str = RULE
+    #: The kind of the worse half of every figure here.
+    kind: str = "assumed"
+
+    def count(self, verdict: Verdict | None) -> int:
+        """Cases with this verdict."""
+        return sum(case.verdict == verdict for case in self.cases)
+
+
+def compare_folder(
+    path: Path, progress: Callable[[int, int], None] = lambda done, of: None
+) -> Comparison:
+    """Compares the halves at ``path`` (a study's results, or one of its halves).
+
+    Raises CompareError or ResultsError where a half is missing or must not be used.
+    """
+    predicted, measured = halves(path)
+    if predicted is None:
+        raise CompareError(f"{path}: has no predicted half: run `warifu predict` first")
+    if measured is None:
+        raise CompareError(
+            f"{path}: has no measured half, so nothing can be compared: run `warifu measure` first"
+        )
+    return compare(Results.open(predicted), Results.open(measured), progress)
+
+
+def compare(
+    predicted: Results,
+    measured: Results,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Comparison:
+    """Joins two halves by case. Raises CompareError where that would be dishonest."""
+    refuse(predicted, measured)
+    shared = [case_id for case_id in predicted.cases if case_id in measured.cases]
+    if not shared:
+        raise CompareError(
+            f"{predicted.path} and {measured.path}: have no case in common: "
+            "predict and measure the same study"
+        )
+    cases = []
+    for done, case_id in enumerate(shared):
+        progress(done, len(shared))
+        cases.append(compare_case(predicted, measured, case_id))
+    progress(len(shared), len(shared))
+    return Comparison(
+        study=predicted.study,
+        predicted_run=predicted.run_id,
+        measured_run=measured.run_id,
+        cases=cases,
+        only_predicted=[predicted.label(one) for one in predicted.cases if one not in shared],
+        only_measured=[measured.label(one) for one in measured.cases if one not in shared],
+        verdict=worst([case.verdict for case in cases if case.verdict is not None]),
+        kind=weakest([case.kind_predicted for case in cases]),
+    )
+
+
+def refuse(predicted: Results, measured: Results) -> None:
+    """Raises CompareError if the prediction knows the run that it would be judged by."""
+    for results, half in ((predicted, PREDICTED), (measured, MEASURED)):
+        if results.half != half:
+            raise CompareError(
+                f"{results.path}/manifest.json: half is {results.half!r}: expected {half!r}: "
+                "name the folder above both halves"
+            )
+    calibration = set(predicted.manifest.get("calibration_run_ids") or [])
+    runs = {measured.run_id, *(measured.manifest.get("run_ids") or [])}
+    if known := sorted(calibration & runs):
+        raise CompareError(
+            f"{predicted.path}: was calibrated on run {known[0]}, by which it would be judged: "
+            "measure again, or calibrate on another run"
+        )
+
+
+def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseComparison:
+    """Compares one case; seeded by the study and the case, so a repetition gives the same."""
+    rng = np.random.default_rng(_seed(predicted.manifest.get("seed", 0), case_id))
+    halves_of = {
+        metric: (predicted.distribution(case_id, metric), measured.distribution(case_id, metric))
+        for metric in (ESTABLISHMENT, *PHASES, *BYTES)
+    }
+    ours, theirs = halves_of[ESTABLISHMENT]
+    canonical = predicted.manifest.get("cases", {}).get(case_id, {})
+    if isinstance(canonical, str):
+        canonical = json.loads(canonical)
+    loss = mean_loss(canonical, predicted.cases[case_id].get("loss", "none"))
+    gates = {gate.statistic: gate for gate in gates_for(loss)}
+    limit = common_limit(ours, theirs)
+    rows = [
+        row
+        for metric in (ESTABLISHMENT, *PHASES)
+        for row in _rows(metric, *halves_of[metric], gates, limit, rng)
+    ]
+    sizes = [found for one in BYTES if (found := compare_bytes(one, *halves_of[one]))]
+    bytes_gated = loss <= 0.0
+    verdicts = [row.verdict for row in rows if row.verdict is not None]
+    if bytes_gated:
+        verdicts += [one.verdict for one in sizes]
+    return CaseComparison(
+        case_id=case_id,
+        label=predicted.label(case_id),
+        loss=loss,
+        n_predicted=ours.n,
+        n_measured=theirs.n,
+        failed_predicted=ours.failed,
+        failed_measured=theirs.failed,
+        limit=limit,
+        kind_predicted=predicted.kind(case_id),
+        kind_measured=measured.kind(case_id),
+        rows=rows,
+        bytes=sizes,
+        bytes_gated=bytes_gated,
+        wasserstein=stats.wasserstein(ours, theirs, rng, limit),
+        kolmogorov=stats.kolmogorov(ours, theirs),
+        verdict=worst(verdicts),
+    )
+
+
+def common_limit(ours: Distribution, theirs: Distribution) -> float:
+    """Where both halves' means are cut if a connection failed: the last time seen measured.
+
+    A failed connection's time is unknown but longer than that; leaving it out would flatter.
+    """
+    if not ours.failed and not theirs.failed:
+        return math.inf
+    return float(theirs.values[-1]) if theirs.values.size else math.inf
+
+
+def _rows(
+    metric: str,
+    ours: Distribution,
+    theirs: Distribution,
+    gates: dict[str, Gate],
+    limit: float,
+    rng: np.random.Generator,
+) -> Sequence[Row]:
+    if not ours.values.size or not theirs.values.size:
+        return []
+    if metric != ESTABLISHMENT:
+        gates, limit = {}, common_limit(ours, theirs)
+    rows = []
+    for statistic, p in STATISTICS.items():
+        if p is None:
+            values = ours.mean(limit), theirs.mean(limit)
+            interval = stats.mean_difference(ours, theirs, rng, limit)
+        else:
+            values = ours.quantile(p), theirs.quantile(p)
+            interval = stats.quantile_difference(ours, theirs, p, rng)
+        rows.append(_row(metric, statistic, values, interval, gates.get(statistic), theirs))
+    return rows
+
+
+def _row(
+    metric: str,
+    statistic: str,
+    values: tuple[float, float],
+    interval: Interval,
+    gate: Gate | None,
+    theirs: Distribution,
+) -> Row:
+    predicted, measured = values
+    difference = predicted - measured
+    p = STATISTICS[statistic]
+    on_edge = p is not None and _on_edge(theirs, p)
+    if gate is None:
+        return Row(metric, statistic, predicted, measured, difference, interval, on_edge=on_edge)
+    # Where failures reach the measured quantile it has no value to take a share of.
+    width = gate.width_ns(measured if math.isfinite(measured) else predicted)
+    verdict = judge(interval, width)
+    needed = None
+    if verdict is Verdict.UNDECIDED:
+        needed = trials_needed(interval, difference, width, theirs.independent)
+        if p is not None and needed is None and theirs.independent < stats.least_trials(p):
+            needed = stats.least_trials(p)
+    return Row(
+        metric,
+        statistic,
+        predicted,
+        measured,
+        difference,
+        interval,
+        gate.text(),
+        width,
+        verdict,
+        needed,
+        on_edge,
+    )
+
+
+def _on_edge(distribution: Distribution, p: float) -> bool:
+    """Whether a tenth of the value lies between the ends of the quantile's interval."""
+    low, high = stats.quantile_interval(distribution, p)
+    return high - low > 0.1 * distribution.quantile(p)
+
+
+def _seed(study_seed: object, case_id: str) -> int:
+    digest = hashlib.sha256(f"compare {study_seed} {case_id}".encode()).digest()
+    return int.from_bytes(digest[:8], "little")

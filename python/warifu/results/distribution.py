@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Values of one metric over many connections, with weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Values of one metric with weights, and how many connections never gave one.
+
+    ``values`` (n atoms) ascend; ``weights`` (n atoms) count trials. ``failed`` connections are
+    right-censored: they count as later than every value. ``independent`` is the number of
+    independent draws, smaller than the count where connections share a trial.
+    """
+
+    values: Floats
+    weights: Floats
+    failed: float = 0.0
+    independent: int = 0
+
+    @staticmethod
+    def of(
+        values: ArrayLike,
+        weights: ArrayLike | None = None,
+        failed: float = 0.0,
+        concurrent: int = 1,
+    ) -> Distribution:
+        """Sorts values (any order) with their weights; equal values become one atom."""
+        raw = np.asarray(values, dtype=np.float64).ravel()
+        mass = np.ones_like(raw) if weights is None else np.asarray(weights, np.float64).ravel()
+        if raw.shape != mass.shape:
+            raise ValueError(f"{raw.size} values but {mass.size} weights: give one for each")
+        atoms, where = np.unique(raw, return_inverse=True)
+        summed = np.bincount(where, weights=mass, minlength=atoms.size).astype(np.float64)
+        kept = summed > 0
+        total = float(summed.sum()) + failed
+        independent = max(1, round(total / max(1, concurrent))) if total else 0
+        return Distribution(atoms[kept], summed[kept], float(failed), independent)
+
+    @property
+    def completed(self) -> float:
+        """Connections that gave a value."""
+        return float(self.weights.sum())
+
+    @property
+    def n(self) -> float:
+        """All connections, the failed ones too."""
+        return self.completed + self.failed
+
+    def quantile(self, p: float) -> float:
+        """The smallest value that at least a share ``p`` of all connections does not exceed.
+
+        The inverse of the distribution function, without interpolation, so that both halves are
+        asked the same; infinite where failures reach it.
+        """
+        if self.n == 0:
+            return float("nan")
+        return float(self.at_rank(np.array([max(1.0, p * self.n)]))[0])
+
+    def mean(self, limit: float = np.inf) -> float:
+        """The mean of min(value, limit); failed connections count as ``limit``.
+
+        Without a finite limit failed connections are left out.
+        """
+        total, count = float(np.minimum(self.values, limit) @ self.weights), self.completed
+        if np.isfinite(limit):
+            total, count = total + limit * self.failed, self.n
+        return total / count if count else float("nan")
+
+    def cdf(self, at: Floats) -> Floats:
+        """The share of all connections with a value of at most each of ``at`` (any shape)."""
+        if self.n == 0:
+            return np.zeros_like(at)
+        sums = np.concatenate(([0.0], np.cumsum(self.weights)))
+        return np.asarray(sums[np.searchsorted(self.values, at, side="right")] / self.n)
+
+    def limited(self, limit: float) -> tuple[Floats, Floats]:
+        """Atoms and weights of min(value, limit) with the failed at a finite ``limit``."""
+        values, weights = np.minimum(self.values, limit), self.weights
+        if np.isfinite(limit) and self.failed:
+            values = np.append(values, limit)
+            weights = np.append(weights, self.failed)
+        return values, weights
+
+    def at_rank(self, rank: Floats) -> Floats:
+        """The value at each 1-based rank (any shape): 0 below them all, infinite above."""
+        sums = np.cumsum(self.weights)
+        # Sums of counts are exact; of fractions they may miss the rank by rounding alone.
+        index = np.searchsorted(sums, rank * (1.0 - 1e-12), side="left")
+        values = np.append(self.values, np.inf)[index]
+        return np.where(rank < 0.5, 0.0, values)

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Reading a results folder: `manifest.json` beside `observations/*.parquet`.
+
+The schema is that of crates/warifu-results; comparing and reporting read results through here
+and know nothing else of whoever wrote them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from warifu.results.distribution import Distribution
+
+#: The schema that this version reads.
+SCHEMA_VERSION = 1
+#: Names of the halves, which are also the names of their folders below a study's.
+PREDICTED, MEASURED = "predicted", "measured"
+#: The metric that the gates judge.
+ESTABLISHMENT = "https.establishment"
+#: The parts of an establishment, in their order; each is a metric of its own.
+PHASES = ("tcp.connect", "tls.handshake", "https.first_response")
+FAILED = "connection.failed"
+#: From the strongest to the weakest (warifu_model::Kind).
+KINDS = ("measured", "emulated", "simulated", "published", "assumed")
+
+_OBSERVATION = {"study", "case_id", "run_id", "connection", "trial", "metric"}
+_OBSERVATION |= {"stage", "value", "unit", "weight", "kind", "seed"}
+
+
+class ResultsError(Exception):
+    """A results folder that cannot be read; its text is one line that names the mend."""
+
+
+@dataclass
+class Results:
+    """One half of a study's results."""
+
+    path: Path
+    manifest: dict[str, Any]
+    #: The choices of each case by column name, in the order of the study.
+    cases: dict[str, dict[str, str]]
+    _frames: dict[str, pl.DataFrame] = field(default_factory=dict, repr=False)
+
+    @staticmethod
+    def open(path: Path) -> Results:
+        """Reads the manifest and the list of cases.
+
+        Raises ResultsError if the folder is none, is empty, or is of another version.
+        """
+        manifest = read_manifest(path)
+        parts = _parts(path)
+        if not parts:
+            raise ResultsError(
+                f"{path}: holds no observations: run `warifu predict` or `warifu measure` again"
+            )
+        return Results(path, manifest, _cases(path, manifest))
+
+    @property
+    def half(self) -> str:
+        """`predicted` or `measured`."""
+        return str(self.manifest.get("half", ""))
+
+    @property
+    def run_id(self) -> str:
+        """Names the run."""
+        return str(self.manifest.get("run_id", ""))
+
+    @property
+    def study(self) -> str:
+        """The study's name."""
+        return str(self.manifest.get("study", {}).get("name", ""))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every case has all of its trials."""
+        return bool(self.manifest.get("complete", False))
+
+    def rows(self, case_id: str) -> pl.DataFrame:
+        """All observations of one case, without its choices: metric, stage, value, weight, ..."""
+        if case_id not in self._frames:
+            own = self.path / "observations" / f"{case_id}.parquet"
+            source = [own] if own.is_file() else _parts(self.path)
+            # One case at a time is kept: a folder may be larger than the memory.
+            self._frames = {
+                case_id: _scan(source)
+                .filter(pl.col("case_id").cast(pl.String) == case_id)
+                .select(
+                    pl.col("metric", "stage", "kind", "unit", "run_id").cast(pl.String),
+                    "connection",
+                    "trial",
+                    "value",
+                    "weight",
+                )
+                .collect()
+            }
+        return self._frames[case_id]
+
+    def distribution(self, case_id: str, metric: str) -> Distribution:
+        """A metric of a case, ns or B; failed connections count as censored in times."""
+        frame = self.rows(case_id).filter(pl.col("stage") == "all")
+        rows = frame.filter(pl.col("metric") == metric)
+        return Distribution.of(
+            rows["value"].to_numpy(),
+            rows["weight"].to_numpy(),
+            failed=0.0 if metric.startswith(("bytes.", "packets.")) else _failures(frame),
+            concurrent=self.concurrent(case_id),
+        )
+
+    def failures(self, case_id: str) -> float:
+        """Connections of a case that got no response."""
+        return _failures(self.rows(case_id).filter(pl.col("stage") == "all"))
+
+    def kind(self, case_id: str) -> str:
+        """The weakest kind among a case's observations."""
+        return weakest(self.rows(case_id)["kind"].unique().to_list())
+
+    def stages(self, case_id: str, slowest: bool = False) -> dict[str, float]:
+        """Mean time in each stage of the establishment, ns; empty where none was recorded.
+
+        With ``slowest`` only the band of the slowest trials (crates/warifu-results,
+        Rows::push_stages); of a measurement's single trials, the slowest hundredth.
+        """
+        rows = self.rows(case_id).filter(
+            (pl.col("metric") == ESTABLISHMENT) & (pl.col("stage") != "all")
+        )
+        if rows.is_empty():
+            return {}
+        if slowest:
+            totals = rows.group_by("connection", "trial").agg(pl.col("value").sum())
+            keep = totals.top_k(max(1, totals.height // 100), by="value")
+            rows = rows.join(keep.select("connection", "trial"), on=["connection", "trial"])
+        mean = (pl.col("value") * pl.col("weight")).sum() / pl.col("weight").sum()
+        stages = rows.group_by("stage").agg(mean.alias("mean"))
+        return {str(stage): float(value) for stage, value in stages.iter_rows()}
+
+    def concurrent(self, case_id: str) -> int:
+        """How many connections a trial of the case opens at once."""
+        try:
+            return max(1, int(self.cases[case_id].get("concurrent", "1")))
+        except (KeyError, ValueError):
+            return 1
+
+    def label(self, case_id: str) -> str:
+        """A short name for people: what tells this case from the study's others."""
+        given = self.manifest.get("labels", {})
+        if isinstance(given, dict) and case_id in given:
+            return str(given[case_id])
+        return labels(self.cases).get(case_id, case_id)
+
+
+def halves(path: Path) -> tuple[Path | None, Path | None]:
+    """The predicted and the measured folder at or below ``path``, where there are any."""
+    if (path / "manifest.json").is_file():
+        half = read_manifest(path).get("half")
+        if half == PREDICTED:
+            return path, _if_results(path.parent / MEASURED)
+        return _if_results(path.parent / PREDICTED), path
+    return _if_results(path / PREDICTED), _if_results(path / MEASURED)
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """A folder's manifest. Raises ResultsError with what to do."""
+    file = path / "manifest.json"
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ResultsError(
+            f"{path}: is not a results folder (it has no manifest.json): "
+            "name one, or make it with `warifu predict`"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{file}: cannot be read: {error}: run the study again") from None
+    version = manifest.get("schema_version") if isinstance(manifest, dict) else None
+    if version != SCHEMA_VERSION:
+        raise ResultsError(
+            f"{file}: schema_version is {version}: this version of Warifu reads {SCHEMA_VERSION}: "
+            "run the study again, or use the version that wrote it"
+        )
+    return dict(manifest)
+
+
+def each_part(path: Path, metrics: tuple[str, ...]) -> Iterator[pl.DataFrame]:
+    """Whole-metric rows of a folder, one file at a time: case_id, metric, value, weight, kind.
+
+    A case is never split over files, so memory stays bounded however large the study is.
+    """
+    for part in _parts(path):
+        yield (
+            _scan([part])
+            .filter(pl.col("metric").cast(pl.String).is_in(metrics))
+            .filter(pl.col("stage").cast(pl.String) == "all")
+            .select(pl.col("case_id", "metric", "kind").cast(pl.String), "value", "weight")
+            .collect()
+        )
+
+
+def weakest(kinds: list[str]) -> str:
+    """The weakest of the given kinds; `assumed` for none, since nothing speaks for it."""
+    return max(
+        kinds,
+        key=lambda kind: KINDS.index(kind) if kind in KINDS else len(KINDS) - 1,
+        default=KINDS[-1],
+    )
+
+
+def labels(cases: dict[str, dict[str, str]]) -> dict[str, str]:
+    """A short name of each case from the columns in which the cases differ."""
+    columns: dict[str, set[str]] = {}
+    for choices in cases.values():
+        for column, value in choices.items():
+            columns.setdefault(column, set()).add(value)
+    varying = [column for column, values in columns.items() if len(values) > 1]
+    # The suite follows from version, certificate and AEAD; alone it does not tell more.
+    if len(varying) > 1 and "tls" in varying:
+        varying = [column for column in varying if column != "cipher_suite"]
+    varying.sort(key=lambda column: _LABEL_ORDER.get(column, len(_LABEL_ORDER)))
+    if not varying:
+        first = ("protocol", "tls", "session", "rtt_ns", "loss")
+        varying = [column for column in first if column in columns]
+    return {
+        case_id: " · ".join(_words(column, choices.get(column, "")) for column in varying)
+        or case_id
+        for case_id, choices in cases.items()
+    }
+
+
+_LABEL_ORDER = {
+    name: order
+    for order, name in enumerate(
+        ("tls", "session", "rtt_ns", "loss", "device", "key_store", "link")
+    )
+}
+
+
+def _words(column: str, value: str) -> str:
+    if column == "tls":
+        return f"TLS {value}"
+    if column == "rtt_ns":
+        return f"RTT {duration(value)}"
+    if column == "loss":
+        return "no loss" if value in {"none", "0", "0 %"} else f"loss {value}"
+    if column in {"session", "device", "link", "key_store", "group", "authentication", "protocol"}:
+        return value
+    return f"{column} {value}"
+
+
+def duration(value: str) -> str:
+    """`60 ms` for `60000000` or for itself."""
+    try:
+        nanos = float(value)
+    except ValueError:
+        return value
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanos >= size:
+            return f"{nanos / size:g} {unit}"
+    return f"{nanos:g} ms" if nanos == 0 else f"{nanos:g} ns"
+
+
+def _if_results(path: Path) -> Path | None:
+    return path if (path / "manifest.json").is_file() else None
+
+
+def _parts(path: Path) -> list[Path]:
+    return sorted((path / "observations").glob("[!.]*.parquet"))
+
+
+def _scan(parts: list[Path]) -> pl.LazyFrame:
+    try:
+        return pl.scan_parquet(parts)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        first = str(error).splitlines()[0]
+        raise ResultsError(f"{parts[0].parent}: cannot be read: {first}") from None
+
+
+def _failures(frame: pl.DataFrame) -> float:
+    failed = frame.filter(pl.col("metric") == FAILED)
+    return float((failed["value"] * failed["weight"]).sum())
+
+
+def _cases(path: Path, manifest: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """The choices of every case that has rows, in the order of the manifest."""
+    found: dict[str, dict[str, str]] = {}
+    for part in _parts(path):
+        frame = _scan([part])
+        choices = [name for name in frame.collect_schema().names() if name not in _OBSERVATION]
+        for row in (
+            frame.select(pl.col("case_id", *choices).cast(pl.String)).unique().collect().to_dicts()
+        ):
+            found[str(row.pop("case_id"))] = row
+    order = {case_id: index for index, case_id in enumerate(manifest.get("cases", {}))}
+    return dict(sorted(found.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Made-up results folders in the real schema, for tests of whoever reads results."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+STAGES = ("client_compute", "server_compute", "key_store", "propagation", "loss_recovery")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One case with a known truth: so many round trips, noise, and loss repaired by timers."""
+
+    tls: str = "1.3"
+    session: str = "full"
+    rtt_ms: int = 60
+    loss: float = 0.0
+
+    @property
+    def case_id(self) -> str:
+        text = f"{self.tls} {self.session} {self.rtt_ms} {self.loss}"
+        return f"{abs(hash_of(text)):016x}"[:16]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        return {
+            "device": "this-host",
+            "link": "loopback",
+            "rtt_ns": str(self.rtt_ms * 1_000_000),
+            "loss": f"{self.loss * 100:g} %" if self.loss else "none",
+            "protocol": "https",
+            "tls": self.tls,
+            "session": self.session,
+            "concurrent": "1",
+        }
+
+    @property
+    def canonical(self) -> dict[str, Any]:
+        loss: dict[str, Any] = {"kind": "none"}
+        if self.loss:
+            loss = {"kind": "independent", "probability": self.loss}
+        return {"link": {"rtt": self.rtt_ms * 1_000_000, "loss": loss}}
+
+    def establishments(self, n: int, rng: np.random.Generator) -> dict[str, Floats]:
+        """Times in ns of n connections by stage."""
+        turns = {"1.2": 4, "1.3": 3}[self.tls] - (self.session != "full" and self.tls == "1.2")
+        lost = rng.binomial(8, self.loss, n) if self.loss else np.zeros(n)
+        recovery = lost * rng.choice([76e6, 260e6, 340e6, 1000e6], n, p=[0.3, 0.3, 0.3, 0.1])
+        return {
+            "client_compute": rng.gamma(40, 0.02e6, n),
+            "server_compute": rng.gamma(40, 0.02e6, n),
+            "key_store": rng.gamma(40, 0.005e6, n),
+            "propagation": np.full(n, turns * self.rtt_ms * 1e6),
+            "loss_recovery": recovery,
+        }
+
+
+def hash_of(text: str) -> int:
+    """A small stable hash (FNV-1a)."""
+    value = 0xCBF29CE484222325
+    for byte in text.encode():
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return value
+
+
+@dataclass
+class Half:
+    """One half of a made-up study."""
+
+    half: str
+    cells: list[Cell]
+    n: int
+    seed: int
+    #: Every time is multiplied by this: the truth that verdicts are tested against.
+    scale: float = 1.0
+    failed: int = 0
+    client_bytes: tuple[int, ...] = (915, 916, 917)
+    manifest: dict[str, Any] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> Path:
+        """Writes `folder/<half>` and returns it."""
+        path = folder / self.half
+        (path / "observations").mkdir(parents=True)
+        run_id = f"run-{self.half}-{self.seed}"
+        rng = np.random.default_rng(self.seed)
+        for cell in self.cells:
+            frame = self._rows(cell, run_id, rng)
+            frame.write_parquet(path / "observations" / f"{cell.case_id}.parquet")
+        text = 'name = "made-up"\n'
+        manifest = {
+            "schema_version": 1,
+            "half": self.half,
+            "run_id": run_id,
+            "study": {"name": "made-up", "sha256": "0" * 64, "text": text},
+            "seed": 7,
+            "started": "2026-11-21T05:00:00Z",
+            "finished": "2026-11-21T05:04:00Z",
+            "complete": True,
+            "commit": "0123456789abcdef",
+            "dirty": False,
+            "machine": {"cpu": "a made-up processor", "cores": 2, "kernel": "6.18.0"},
+            "tools": {"openssl": "3.0.19", "nginx": "1.22.1"},
+            "kinds": ["simulated" if self.half == "predicted" else "emulated"],
+            "cases": {cell.case_id: cell.canonical for cell in self.cells},
+            "require": [["https.establishment", "p99", "<", 5e9, "https.establishment.p99 < 5 s"]],
+            **self.manifest,
+        }
+        (path / "manifest.json").write_text(json.dumps(manifest))
+        return path
+
+    def _rows(self, cell: Cell, run_id: str, rng: np.random.Generator) -> pl.DataFrame:
+        stages = {k: v * self.scale for k, v in cell.establishments(self.n, rng).items()}
+        total = np.sum(list(stages.values()), axis=0)
+        signature = rng.choice(self.client_bytes, self.n, p=_shares(len(self.client_bytes)))
+        connect = np.full(self.n, cell.rtt_ms * 1e6 * self.scale)
+        columns: list[tuple[str, str, str, Floats]] = [
+            ("https.establishment", "all", "ns", total),
+            ("tcp.connect", "all", "ns", connect),
+            ("tls.handshake", "all", "ns", (total - connect) * 0.66),
+            ("https.first_response", "all", "ns", (total - connect) * 0.34),
+            ("bytes.client_sent", "all", "B", signature.astype(np.float64)),
+            ("bytes.server_sent", "all", "B", np.full(self.n, 1650.0)),
+        ]
+        if self.half == "predicted":
+            columns += [("https.establishment", name, "ns", at) for name, at in stages.items()]
+        if self.failed:
+            columns.append(("connection.failed", "all", "1", np.ones(self.failed)))
+        frames = [
+            pl.DataFrame(
+                {
+                    "connection": np.zeros(values.size, np.uint32),
+                    "trial": np.arange(values.size, dtype=np.uint64),
+                    "metric": [metric] * values.size,
+                    "stage": [stage] * values.size,
+                    "value": values,
+                    "unit": [unit] * values.size,
+                }
+            )
+            for metric, stage, unit, values in columns
+        ]
+        words = {"study": "made-up", "case_id": cell.case_id, **cell.columns, "run_id": run_id}
+        kind = "simulated" if self.half == "predicted" else "emulated"
+        return pl.concat(frames).with_columns(
+            *(pl.lit(value).cast(pl.Categorical).alias(name) for name, value in words.items()),
+            pl.lit(1.0).alias("weight"),
+            pl.lit(kind).cast(pl.Categorical).alias("kind"),
+            pl.lit(1, pl.UInt64).alias("seed"),
+            pl.col("metric", "stage", "unit").cast(pl.Categorical),
+        )
+
+
+def _shares(count: int) -> list[float]:
+    return {1: [1.0], 2: [0.5, 0.5], 3: [0.25, 0.5, 0.25]}[count]
+
+
+def study(folder: Path, cells: list[Cell], n: int = 2_000, **measured: Any) -> Path:
+    """Both halves of a study whose prediction is perfect, but for what ``measured`` changes."""
+    Half("predicted", cells, 20_000, seed=1).write(folder)
+    Half("measured", cells, n, **{"seed": 2, **measured}).write(folder)
+    return folder

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The intervals hold what they promise, on distributions whose truth is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warifu.compare import stats
+from warifu.compare.stats import Interval
+from warifu.results import Distribution
+
+
+def skewed(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Latencies under loss: most near 184 ms, some repaired later, few after a second."""
+    late = rng.random(n)
+    values = rng.normal(184e6, 1e6, n) + np.where(late < 0.12, rng.uniform(80e6, 350e6, n), 0.0)
+    return values + np.where(late < 0.02, 1e9, 0.0)
+
+
+def test_quantiles_are_those_of_the_definition() -> None:
+    distribution = Distribution.of([40.0, 10.0, 20.0, 30.0])
+    assert [distribution.quantile(p) for p in (0.25, 0.26, 0.5, 0.95, 1.0)] == [10, 20, 20, 40, 40]
+
+
+def test_weights_stand_for_trials() -> None:
+    weighted = Distribution.of([1.0, 2.0, 9.0], [5.0, 3.0, 2.0])
+    single = Distribution.of([1.0] * 5 + [2.0] * 3 + [9.0] * 2)
+    assert weighted.n == single.n == 10
+    for p in (0.1, 0.5, 0.51, 0.8, 0.81, 1.0):
+        assert weighted.quantile(p) == single.quantile(p)
+    assert weighted.mean() == single.mean() == 2.9
+
+
+def test_failed_connections_are_later_than_all_others() -> None:
+    distribution = Distribution.of(np.arange(1.0, 100.0), failed=1.0)
+    assert distribution.n == 100
+    assert distribution.quantile(0.99) == 99.0
+    assert distribution.quantile(0.995) == math.inf
+    assert distribution.mean(limit=99.0) == pytest.approx((np.arange(1, 100).sum() + 99) / 100)
+
+
+def test_values_and_weights_must_match() -> None:
+    with pytest.raises(ValueError, match="3 values but 2 weights"):
+        Distribution.of([1, 2, 3], [1, 2])
+
+
+@pytest.mark.parametrize("p", [0.5, 0.95])
+def test_the_interval_of_a_quantile_covers(p: float) -> None:
+    rng = np.random.default_rng(11)
+    truth = float(np.quantile(skewed(2_000_000, rng), p))
+    covered = [
+        low <= truth <= high
+        for low, high in (
+            stats.quantile_interval(Distribution.of(skewed(400, rng)), p) for _ in range(400)
+        )
+    ]
+    # 400 tries of 95 % leave four standard errors of 1.1 % on the low side.
+    assert np.mean(covered) > 0.95 - 4 * 0.011
+
+
+@pytest.mark.parametrize("statistic", ["p50", "p95", "mean"])
+def test_the_interval_of_a_difference_covers(statistic: str) -> None:
+    """Two samples of one distribution differ by nothing: the interval must hold zero."""
+    rng = np.random.default_rng(12)
+    tries, covered = 150, 0
+    for _ in range(tries):
+        ours = Distribution.of(skewed(1_000, rng))
+        theirs = Distribution.of(skewed(500, rng))
+        if statistic == "mean":
+            low, high = stats.mean_difference(ours, theirs, rng)
+        else:
+            p = int(statistic[1:]) / 100
+            low, high = stats.quantile_difference(ours, theirs, p, rng)
+        covered += low <= 0.0 <= high
+    assert covered / tries > 0.95 - 4 * math.sqrt(0.95 * 0.05 / tries)
+
+
+def test_the_interval_of_a_difference_is_not_needlessly_wide() -> None:
+    """Against the known standard error of a mean of normal values."""
+    rng = np.random.default_rng(13)
+    ours = Distribution.of(rng.normal(100.0, 10.0, 40_000))
+    theirs = Distribution.of(rng.normal(100.0, 10.0, 10_000))
+    expected = 1.96 * 10.0 * math.sqrt(1 / 40_000 + 1 / 10_000)
+    assert stats.mean_difference(ours, theirs, rng).half_width == pytest.approx(expected, rel=0.1)
+
+
+def test_too_few_trials_leave_a_tail_open() -> None:
+    rng = np.random.default_rng(14)
+    assert stats.least_trials(0.99) == 368
+    few = stats.quantile_interval(Distribution.of(skewed(300, rng)), 0.99)
+    assert math.isfinite(few.low)
+    assert few.high == math.inf
+    enough = stats.quantile_interval(Distribution.of(skewed(400, rng)), 0.99)
+    assert math.isfinite(enough.high)
+    ours = Distribution.of(skewed(20_000, rng))
+    low, high = stats.quantile_difference(ours, Distribution.of(skewed(300, rng)), 0.99, rng)
+    assert low == -math.inf
+    assert math.isfinite(high)
+
+
+def test_concurrent_connections_are_not_independent_trials() -> None:
+    values = np.repeat(np.arange(100.0), 10)
+    apart = stats.quantile_interval(Distribution.of(values), 0.5)
+    together = stats.quantile_interval(Distribution.of(values, concurrent=10), 0.5)
+    assert together.half_width > 2.5 * apart.half_width
+
+
+def test_wasserstein_of_a_shift_is_the_shift() -> None:
+    rng = np.random.default_rng(15)
+    values = rng.normal(100.0, 1.0, 5_000)
+    distance = stats.wasserstein(Distribution.of(values + 3.0), Distribution.of(values), rng)
+    assert distance.value == pytest.approx(3.0)
+    assert distance.interval.low <= 3.0 <= distance.interval.high
+    assert distance.chance < 0.2
+
+
+def test_a_perfect_prediction_is_as_near_as_chance() -> None:
+    rng = np.random.default_rng(16)
+    distance = stats.wasserstein(
+        Distribution.of(skewed(20_000, rng)), Distribution.of(skewed(1_000, rng)), rng
+    )
+    assert 0 < distance.value < 1.5 * distance.chance
+
+
+def test_wasserstein_agrees_with_scipy() -> None:
+    from scipy.stats import wasserstein_distance
+
+    rng = np.random.default_rng(17)
+    u, v, weights = rng.gamma(2, 3, 200), rng.gamma(3, 2, 150), rng.integers(1, 9, 150)
+    distance = stats.wasserstein(Distribution.of(u), Distribution.of(v, weights), rng)
+    assert distance.value == pytest.approx(wasserstein_distance(u, v, v_weights=weights))
+
+
+def test_kolmogorov_is_the_largest_gap() -> None:
+    gap, level = stats.kolmogorov(Distribution.of([1, 2, 3, 4.0]), Distribution.of([3, 4, 5, 6.0]))
+    assert gap == 0.5
+    assert level == pytest.approx(1.358 * math.sqrt(0.5))
+
+
+def test_a_constant_has_no_spread() -> None:
+    rng = np.random.default_rng(18)
+    same = Distribution.of(np.full(50, 60e6))
+    assert stats.mean_difference(same, same, rng) == Interval(0.0, 0.0)
+    assert stats.quantile_difference(same, same, 0.5, rng) == Interval(0.0, 0.0)
+
+
+positive = st.floats(min_value=1.0, max_value=1e10)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(positive, st.integers(1, 9)), min_size=1, max_size=60))
+def test_laws_of_a_distribution(atoms: list[tuple[float, int]]) -> None:
+    values, weights = zip(*atoms, strict=True)
+    weighted = Distribution.of(values, weights)
+    single = Distribution.of(np.repeat(values, weights))
+    assert weighted.n == single.n
+    assert np.array_equal(weighted.values, single.values)
+    quantiles = [weighted.quantile(p) for p in np.linspace(0, 1, 21)]
+    assert quantiles == sorted(quantiles)
+    assert quantiles == [single.quantile(p) for p in np.linspace(0, 1, 21)]
+    slack = 1e-9 * max(values)
+    assert min(values) - slack <= weighted.mean() <= max(values) + slack
+    shares = weighted.cdf(weighted.values)
+    assert shares[-1] == pytest.approx(1.0)
+    assert np.all(np.diff(shares) > 0)
