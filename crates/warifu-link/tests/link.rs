@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The link between real namespaces. What is asserted of time is only what no slow machine can break: nothing comes early.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Ends, numbered};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::num::NonZeroU64;
+use warifu_link::clock::now;
+use warifu_link::loss::LossState;
+use warifu_link::queue::serialisation_time;
+use warifu_link::random::{Direction, Streams};
+use warifu_link::report::DirectionReport;
+use warifu_link::time::Nanos;
+use warifu_link::{Config, Link, LinkConfig, LinkError, Loss, netns};
+
+const DELAY: u64 = 20_000_000;
+
+/// Every packet that came in is accounted for.
+fn conserved(direction: &DirectionReport) {
+    let c = &direction.counters;
+    let dropped =
+        c.dropped_by_loss + c.dropped_by_script + c.dropped_by_queue + c.dropped_by_overload;
+    let gone = dropped + c.oversize + c.undeliverable + c.flushed + c.delivered;
+    assert_eq!(
+        c.packets_in + direction.under_way_at_start,
+        gone + direction.under_way_at_end,
+        "{direction:?}"
+    );
+}
+
+/// A TCP connection from A to B.
+fn tcp(ends: &Ends) -> (TcpStream, TcpStream) {
+    let bind = || Ok(TcpListener::bind("10.9.0.2:0").unwrap());
+    let listener = netns::enter(ends.b.name(), bind).unwrap();
+    let address = listener.local_addr().unwrap();
+    let connect = || Ok(TcpStream::connect(address).unwrap());
+    let client = netns::enter(ends.a.name(), connect).unwrap();
+    (client, listener.accept().unwrap().0)
+}
+
+#[test]
+fn nothing_arrives_before_its_delay() {
+    let Some(ends) = Ends::new() else { return };
+    let delays =
+        LinkConfig { delay_a_to_b_ns: DELAY, delay_b_to_a_ns: DELAY / 2, ..LinkConfig::default() };
+    let mut link = Link::start(&ends.config(delays)).unwrap();
+    let (a, b) = ends.udp();
+    let mut packet = [0_u8; 64];
+    for _ in 0..20 {
+        for (from, to, delay) in [(&a, &b, DELAY), (&b, &a, DELAY / 2)] {
+            let sent = now();
+            from.send(&packet).unwrap();
+            to.recv(&mut packet).unwrap();
+            assert!(now() - sent >= Nanos(delay));
+        }
+    }
+    let report = link.report().unwrap();
+    for direction in [&report.a_to_b, &report.b_to_a] {
+        conserved(direction);
+        assert_eq!(direction.counters.delivered, 20);
+        assert_eq!(direction.counters.bytes_delivered, 20 * (64 + 28));
+        assert_eq!(direction.lateness_us.n, 20);
+    }
+    assert_eq!(link.report().unwrap().a_to_b.counters.packets_in, 0, "a report opens a new window");
+}
+
+#[test]
+fn a_seed_replays_the_same_losses_in_both_directions() {
+    let Some(ends) = Ends::new() else { return };
+    let loss = Loss::GilbertElliott {
+        p_good_to_bad: 0.05,
+        p_bad_to_good: 0.3,
+        loss_good: 0.01,
+        loss_bad: 0.7,
+    };
+    let lossy = LinkConfig { loss: loss.clone(), ..LinkConfig::default() };
+    let mut link = Link::start(&ends.config(lossy.clone())).unwrap();
+    let (a, b) = ends.udp();
+    for seed in [7, 7, 8] {
+        link.set(lossy.clone(), Some(seed)).unwrap();
+        for (from, to, direction) in [(&a, &b, Direction::AToB), (&b, &a, Direction::BToA)] {
+            let mut state = LossState::new(loss.clone());
+            let mut streams = Streams::new(seed, direction);
+            let expected: Vec<u32> =
+                (0..200).filter(|_| !state.next_is_lost(&mut streams.loss)).collect();
+            assert!((100..200).contains(&expected.len()));
+            assert_eq!(numbered(from, to, 200, expected.len()), expected);
+        }
+        let report = link.report().unwrap();
+        conserved(&report.a_to_b);
+        assert_eq!(report.seed, seed);
+        assert!(report.a_to_b.counters.dropped_by_loss > 0);
+    }
+}
+
+#[test]
+fn jitter_keeps_order_if_asked() {
+    let Some(ends) = Ends::new() else { return };
+    let jittery = |keep_order| LinkConfig {
+        jitter_ns: vec![0, 5_000_000],
+        keep_order,
+        ..LinkConfig::default()
+    };
+    let mut link = Link::start(&ends.config(jittery(true))).unwrap();
+    let (a, b) = ends.udp();
+    let in_order: Vec<u32> = (0..100).collect();
+    assert_eq!(numbered(&a, &b, 100, 100), in_order);
+    link.set(jittery(false), None).unwrap();
+    let mut received = numbered(&a, &b, 100, 100);
+    assert_ne!(received, in_order, "100 packets sent within 5 ms in order by chance: 1 in 100!");
+    received.sort_unstable();
+    assert_eq!(received, in_order);
+}
+
+#[test]
+fn the_rate_is_a_ceiling_and_the_queue_drops_its_tail() {
+    let Some(ends) = Ends::new() else { return };
+    let rate_bps = NonZeroU64::new(1_000_000).unwrap();
+    let slow = LinkConfig {
+        rate_a_to_b_bps: Some(rate_bps),
+        queue_packets: Some(10),
+        ..LinkConfig::default()
+    };
+    let mut link = Link::start(&ends.config(slow)).unwrap();
+    let (a, b) = ends.udp();
+    let start = now();
+    // 12 ms each on the wire, so the last of those that fit arrives after 120 ms.
+    let packet = [0_u8; 1472];
+    for _ in 0..30 {
+        a.send(&packet).unwrap();
+    }
+    let mut buffer = [0_u8; 1500];
+    for number in 1..=10 {
+        b.recv(&mut buffer).unwrap();
+        assert!(now() - start >= serialisation_time(1500 * number, rate_bps));
+    }
+    let report = link.report().unwrap();
+    conserved(&report.a_to_b);
+    assert!(report.a_to_b.counters.dropped_by_queue >= 1);
+}
+
+#[test]
+fn a_script_drops_the_segments_it_names() {
+    let Some(ends) = Ends::new() else { return };
+    // A's first is the SYN, B's first the SYN-ACK; then comes the ACK, then A's data, which is lost once.
+    let script = LinkConfig {
+        drop_script_a_to_b: vec![0, 3],
+        drop_script_b_to_a: vec![0],
+        ..LinkConfig::default()
+    };
+    let mut link = Link::start(&ends.config(script)).unwrap();
+    let (a, b) = ends.udp();
+    assert_eq!(numbered(&a, &b, 5, 5).len(), 5, "UDP is neither counted nor dropped");
+    let (mut client, mut server) = tcp(&ends);
+    client.write_all(b"hello").unwrap();
+    let mut text = [0_u8; 5];
+    server.read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"hello", "TCP has repaired it");
+    let report = link.report().unwrap();
+    assert_eq!(report.a_to_b.counters.dropped_by_script, 2);
+    assert_eq!(report.b_to_a.counters.dropped_by_script, 1);
+    conserved(&report.a_to_b);
+    conserved(&report.b_to_a);
+}
+
+#[test]
+fn setting_flushes_what_is_under_way() {
+    let Some(ends) = Ends::new() else { return };
+    let far = LinkConfig { delay_a_to_b_ns: 3_600_000_000_000, ..LinkConfig::default() };
+    let mut link = Link::start(&ends.config(far.clone())).unwrap();
+    let (a, b) = ends.udp();
+    for _ in 0..5 {
+        a.send(b"never").unwrap();
+    }
+    let mut under_way = 0;
+    while under_way < 5 {
+        under_way = link.report().unwrap().a_to_b.under_way_at_end;
+    }
+    let closed = link.set(LinkConfig::default(), None).unwrap();
+    assert_eq!((closed.a_to_b.counters.flushed, closed.a_to_b.under_way_at_start), (5, 5));
+    conserved(&closed.a_to_b);
+    a.send(b"at once").unwrap();
+    let mut buffer = [0_u8; 16];
+    assert_eq!(b.recv(&mut buffer).unwrap(), 7);
+    let wrong = LinkConfig { queue_bytes: Some(0), ..LinkConfig::default() };
+    assert!(matches!(link.set(wrong, None), Err(LinkError::Config(_))));
+    assert_eq!(link.stop().unwrap().a_to_b.counters.delivered, 1);
+}
+
+#[test]
+fn the_routes_carry_what_was_asked_and_a_stopped_link_leaves_nothing() {
+    let Some(ends) = Ends::new() else { return };
+    let config = Config {
+        mtu: 1280,
+        congestion_control: Some("reno".to_owned()),
+        initcwnd: Some(3),
+        device_b: "right".to_owned(),
+        ..ends.config(LinkConfig::default())
+    };
+    let link = Link::start(&config).unwrap();
+    let arguments = ["-n", ends.b.name(), "route", "show"];
+    let routes = std::process::Command::new("ip").args(arguments).output().unwrap();
+    let routes = String::from_utf8(routes.stdout).unwrap();
+    assert!(routes.contains("dev right") && routes.contains("congctl reno"), "{routes}");
+    assert!(routes.contains("initcwnd 3"), "{routes}");
+    let (a, _b) = ends.udp();
+    assert!(a.send(&[0; 1252]).is_ok());
+    netns::enter(ends.a.name(), || {
+        assert_eq!(
+            std::fs::read_to_string("/proc/sys/net/ipv4/tcp_no_metrics_save").unwrap(),
+            "1\n"
+        );
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(Ends::devices(&ends.b), ["lo", "right"]);
+    link.stop().unwrap();
+    assert_eq!(Ends::devices(&ends.a), ["lo"]);
+    assert_eq!(Ends::devices(&ends.b), ["lo"]);
+}
+
+#[test]
+fn mistakes_say_what_to_do() {
+    let Some(ends) = Ends::new() else { return };
+    let config = ends.config(LinkConfig::default());
+    let message = |config: &Config| Link::start(config).unwrap_err().to_string();
+
+    let missing = Config { name_b: "warifu-no-such".to_owned(), ..config.clone() };
+    assert!(message(&missing).contains("ip netns add warifu-no-such"));
+    let unknown = Config { congestion_control: Some("nosuch".to_owned()), ..config.clone() };
+    assert!(message(&unknown).contains("this kernel offers"), "{}", message(&unknown));
+    assert_eq!(Ends::devices(&ends.a), ["lo"], "a failed start leaves nothing");
+
+    let _up = Link::start(&config).unwrap();
+    let taken = message(&config);
+    assert!(taken.contains("\"tun0\" exists already") && taken.contains("device_a"), "{taken}");
+}
+
+#[test]
+fn a_link_whose_device_is_taken_away_says_so() {
+    let Some(ends) = Ends::new() else { return };
+    let link = Link::start(&ends.config(LinkConfig::default())).unwrap();
+    netns::ip_batch(ends.b.name(), "link del dev tun0\n").unwrap();
+    // The forwarding thread has ended or is about to; asking it either way gives its reason.
+    let mut link = link;
+    let error = loop {
+        if let Err(error) = link.report() {
+            break error.to_string();
+        }
+    };
+    assert!(error.contains("was it, or its namespace, deleted?"), "{error}");
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The program: JSON lines in and out, and nothing left behind however it ends.
+
+#![cfg(feature = "cli")]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Ends, numbered};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use warifu_link::{LinkConfig, Report};
+
+/// The program, killed when dropped.
+struct Program {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Program {
+    fn start(ends: &Ends, link: LinkConfig) -> Program {
+        let mut child = command().args(["--config", "-"]).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // On several lines: the first value on stdin is the configuration, however it is laid out.
+        serde_json::to_writer_pretty(&mut stdin, &ends.config(link)).unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut program = Program { child, stdin: Some(stdin), lines };
+        program.say("");
+        let ready = program.event();
+        assert_eq!(ready["event"], "ready");
+        assert!(ready["scheduler"]["fifo"].is_boolean() && ready["kernel"].is_string());
+        program
+    }
+
+    fn say(&mut self, line: &str) {
+        writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    fn event(&mut self) -> Value {
+        serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Reads the last report and the exit code.
+    fn ended(&mut self) -> (Report, Option<i32>) {
+        let last = self.event();
+        assert_eq!(last["event"], "stopped");
+        assert!(self.lines.next().is_none(), "nothing after the last report");
+        (serde_json::from_value(last).unwrap(), self.child.wait().unwrap().code())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warifu-link"));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn it_obeys_control_lines_and_survives_wrong_ones() {
+    let Some(ends) = Ends::new() else { return };
+    let mut program = Program::start(&ends, LinkConfig::default());
+    let (a, b) = ends.udp();
+    assert_eq!(numbered(&a, &b, 3, 3), [0, 1, 2]);
+    program.say(r#"{"command":"report"}"#);
+    let report = program.event();
+    assert_eq!((&report["event"], &report["a_to_b"]["delivered"]), (&"report".into(), &3.into()));
+    for wrong in
+        [r#"{"command":"sett"}"#, "nonsense", r#"{"command":"set","link":{"queue_bytes":0}}"#]
+    {
+        program.say(wrong);
+        let error = program.event();
+        assert_eq!(error["event"], "error");
+        assert!(error["message"].as_str().unwrap().contains("expected"), "{error}");
+    }
+    program.say(
+        r#"{"command":"set","link":{"loss":{"kind":"independent","probability":1}},"seed":9}"#,
+    );
+    assert_eq!(program.event()["event"], "set");
+    assert!(numbered(&a, &b, 3, 0).is_empty());
+    program.say(r#"{"command":"stop"}"#);
+    let (report, code) = program.ended();
+    assert_eq!((report.a_to_b.counters.dropped_by_loss, report.seed, code), (3, 9, Some(0)));
+}
+
+#[test]
+fn it_ends_with_its_stdin_and_on_signals() {
+    use rustix::process::Signal;
+    let Some(ends) = Ends::new() else { return };
+    for signal in [None, Some(Signal::TERM), Some(Signal::INT), Some(Signal::HUP)] {
+        let mut program = Program::start(&ends, LinkConfig::default());
+        match signal {
+            None => drop(program.stdin.take()),
+            Some(signal) => program.signal(signal),
+        }
+        assert_eq!(program.ended().1, Some(0));
+        assert_eq!(Ends::devices(&ends.a), ["lo"]);
+    }
+}
+
+#[test]
+fn killed_it_leaves_no_device() {
+    let Some(ends) = Ends::new() else { return };
+    let mut program = Program::start(&ends, LinkConfig::default());
+    assert_eq!(Ends::devices(&ends.a), ["lo", "tun0"]);
+    program.child.kill().unwrap();
+    program.child.wait().unwrap();
+    assert_eq!(Ends::devices(&ends.a), ["lo"]);
+    assert_eq!(Ends::devices(&ends.b), ["lo"]);
+}
+
+#[test]
+fn it_dies_with_its_parent() {
+    let Some(ends) = Ends::new() else { return };
+    let config = serde_json::to_string(&ends.config(LinkConfig::default())).unwrap();
+    // The shell starts the program, waits until it is ready, and dies by SIGKILL while the program's stdin stays open.
+    let script = r#""$0" --config "$1" --ignore-stdin > "$2" & until grep -q ready "$2"; do sleep 0.05; done; kill -9 $$"#;
+    let log = std::env::temp_dir().join(format!("warifu-link-{}.log", std::process::id()));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_warifu-link"), &config]).arg(&log);
+    assert!(!shell.status().unwrap().success());
+    while Ends::devices(&ends.a) != ["lo"] {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // The last report follows the devices' end.
+    let stopped = |text: &str| {
+        text.lines().any(|line| line.starts_with(r#"{"event":"stopped""#) && line.ends_with('}'))
+    };
+    while !stopped(&std::fs::read_to_string(&log).unwrap()) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::fs::remove_file(log).unwrap();
+}
+
+#[test]
+fn wrong_configurations_end_with_code_2_and_a_failed_start_with_1() {
+    let output =
+        command().args(["--config", r#"{"name_a":"a","name_b":"b","mtu":1}"#]).output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true));
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "warifu-link: --config: mtu is 1: expected 68 to 65535 bytes\n"
+    );
+    let output =
+        command().args(["--name-a", "warifu-no-a", "--name-b", "warifu-no-b"]).output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(1), true));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("ip netns add warifu-no-a"));
+}
