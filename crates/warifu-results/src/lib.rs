@@ -14,6 +14,7 @@ mod part;
 mod rows;
 mod schema;
 mod sink;
+mod words;
 
 pub use error::ResultsError;
 pub use folder::{FolderWriter, Written};

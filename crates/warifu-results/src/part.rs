@@ -1,33 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One Parquet file of observations: rows are gathered into batches, batches into row groups,
-//! and the file appears under its name only when it is whole.
+//! One Parquet file of observations: rows are gathered into row groups, and the file appears
+//! under its name only when it is whole.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
-use arrow_array::{
-    ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt32Array,
-    UInt64Array,
-};
-use arrow_schema::SchemaRef;
-use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::data_type::{DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::ColumnPath;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnDescPtr, ColumnPath};
+use warifu_model::Stage;
 
 use crate::error::ResultsError;
 use crate::rows::CaseRows;
 use crate::schema::{self, Column, WHOLE};
+use crate::words::{Words, ZSTD_LEVEL};
 
-/// Rows handed to the Parquet library at once; with the row group below it bounds the memory.
-const BATCH_ROWS: usize = 64 * 1024;
-/// Rows of a row group, which the library holds encoded until it is whole: about 10 MB.
-const GROUP_ROWS: usize = 512 * 1024;
+/// Rows of a row group, which are held until it is whole: about 10 MB, and one case more.
+const GROUP_ROWS: usize = 256 * 1024;
 
 /// What every row of a part has in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +60,8 @@ pub(crate) struct Part {
     partial: PathBuf,
     origin: Origin,
     choices: Vec<&'static str>,
-    batch: Batch,
+    group: Group,
+    group_rows: usize,
     encoder: Option<Encoder<File>>,
     rows: usize,
 }
@@ -81,7 +76,7 @@ impl Part {
         let partial = partial_name(path);
         let file = File::create(&partial).map_err(|error| io_error(path, "create", error))?;
         let columns = schema::columns(choices.iter().copied());
-        let encoder = match Encoder::new(file, schema::arrow(&columns), &columns) {
+        let encoder = match Encoder::new(file, &columns) {
             Ok(encoder) => encoder,
             Err(error) => {
                 // What is left of it says nothing; the first error does.
@@ -89,9 +84,18 @@ impl Part {
                 return Err(parquet_error(path, error));
             }
         };
-        let batch = Batch::new(&columns);
+        let group = Group::new(&columns);
         let path = path.to_owned();
-        Ok(Part { path, partial, origin, choices, batch, encoder: Some(encoder), rows: 0 })
+        Ok(Part {
+            path,
+            partial,
+            origin,
+            choices,
+            group,
+            group_rows: GROUP_ROWS,
+            encoder: Some(encoder),
+            rows: 0,
+        })
     }
 
     /// Rows taken so far.
@@ -108,14 +112,14 @@ impl Part {
             );
             return Err(ResultsError::Rows { file: self.path.display().to_string(), message });
         }
-        self.batch.push(&self.origin, case);
+        self.group.push(&self.origin, case);
         self.rows += case.rows.len();
-        if self.batch.rows >= BATCH_ROWS { self.write_batch() } else { Ok(()) }
+        if self.group.rows >= self.group_rows { self.write_group() } else { Ok(()) }
     }
 
     /// Ends the file and gives it its name.
     pub(crate) fn close(mut self) -> Result<(), ResultsError> {
-        self.write_batch()?;
+        self.write_group()?;
         let Some(mut encoder) = self.encoder.take() else { return Ok(()) };
         let file = encoder.finish().map_err(|error| parquet_error(&self.path, error))?;
         // Blocks may be allocated only now, so a full disk may show only now.
@@ -123,9 +127,9 @@ impl Part {
         fs::rename(&self.partial, &self.path).map_err(|error| io_error(&self.path, "rename", error))
     }
 
-    fn write_batch(&mut self) -> Result<(), ResultsError> {
+    fn write_group(&mut self) -> Result<(), ResultsError> {
         let Some(encoder) = &mut self.encoder else { return Ok(()) };
-        encoder.write(&mut self.batch).map_err(|error| parquet_error(&self.path, error))
+        encoder.write(&mut self.group).map_err(|error| parquet_error(&self.path, error))
     }
 }
 
@@ -160,45 +164,52 @@ fn parquet_error(path: &Path, error: ParquetError) -> ResultsError {
     }
 }
 
-/// Turns batches into Parquet.
+/// Turns groups of rows into Parquet.
 struct Encoder<W: Write + Send> {
-    writer: ArrowWriter<W>,
-    schema: SchemaRef,
+    writer: SerializedFileWriter<W>,
 }
 
 impl<W: Write + Send> Encoder<W> {
-    fn new(sink: W, schema: SchemaRef, columns: &[Column]) -> Result<Encoder<W>, ParquetError> {
+    fn new(sink: W, columns: &[Column]) -> Result<Encoder<W>, ParquetError> {
         let mut properties = WriterProperties::builder()
-            // Level 3 is zstd's own default; higher ones cost more time than they save space here.
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
-            .set_max_row_group_row_count(Some(GROUP_ROWS))
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
             .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
             .set_dictionary_enabled(false);
-        for column in columns {
-            let path = ColumnPath::from(column.name.as_str());
-            properties = match column.holds {
-                schema::Holds::Word => properties.set_column_dictionary_enabled(path, true),
-                // Trials count up and connections repeat.
-                schema::Holds::U32 => {
-                    properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
-                }
-                schema::Holds::U64 if column.name == "trial" => {
-                    properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
-                }
-                schema::Holds::U64 | schema::Holds::F64 => properties,
-            };
+        // Trials count up and connections repeat.
+        for name in ["connection", "trial"] {
+            let path = ColumnPath::from(name);
+            properties = properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
         }
-        let writer = ArrowWriter::try_new(sink, schema.clone(), Some(properties.build()))?;
-        Ok(Encoder { writer, schema })
+        let schema = schema::parquet(columns)?;
+        let writer = SerializedFileWriter::new(sink, schema, Arc::new(properties.build()))?;
+        Ok(Encoder { writer })
     }
 
-    fn write(&mut self, batch: &mut Batch) -> Result<(), ParquetError> {
-        if batch.rows == 0 {
+    /// Writes the rows as one row group; `group` is empty afterwards.
+    fn write(&mut self, group: &mut Group) -> Result<(), ParquetError> {
+        if group.rows == 0 {
             return Ok(());
         }
-        let arrays = batch.take();
-        let batch = RecordBatch::try_new(self.schema.clone(), arrays)?;
-        self.writer.write(&batch)
+        let descriptors = self.writer.schema_descr().columns().to_vec();
+        let mut columns =
+            Columns { out: self.writer.next_row_group()?, descriptors: descriptors.into_iter() };
+        for words in &mut group.head {
+            columns.words(words)?;
+        }
+        columns.words(&mut group.run_id)?;
+        columns.numbers::<Int32Type>(&mut group.connection)?;
+        columns.numbers::<Int64Type>(&mut group.trial)?;
+        columns.words(&mut group.metric)?;
+        columns.words(&mut group.stage)?;
+        columns.numbers::<DoubleType>(&mut group.value)?;
+        columns.words(&mut group.unit)?;
+        columns.numbers::<DoubleType>(&mut group.weight)?;
+        columns.words(&mut group.kind)?;
+        columns.numbers::<Int64Type>(&mut group.seed)?;
+        columns.out.close()?;
+        group.rows = 0;
+        Ok(())
     }
 
     /// Writes the footer and returns the sink. (The library's own `into_inner` would turn an
@@ -209,27 +220,60 @@ impl<W: Write + Send> Encoder<W> {
     }
 }
 
-/// Rows that wait to be encoded, in the order of [`schema::columns`].
-struct Batch {
+/// A row group that is being written, column after column.
+struct Columns<'a, W: Write + Send> {
+    out: SerializedRowGroupWriter<'a, W>,
+    descriptors: std::vec::IntoIter<ColumnDescPtr>,
+}
+
+impl<W: Write + Send> Columns<'_, W> {
+    /// Writes a column of words and empties it.
+    fn words(&mut self, words: &mut Words) -> Result<(), ParquetError> {
+        let descriptor = self.descriptor()?;
+        words.write(&mut self.out, descriptor)
+    }
+
+    /// Writes a column of numbers and empties it.
+    fn numbers<T: DataType>(&mut self, values: &mut Vec<T::T>) -> Result<(), ParquetError> {
+        self.descriptor()?;
+        let mut column = self.out.next_column()?.ok_or_else(too_few_columns)?;
+        column.typed::<T>().write_batch(values, None, None)?;
+        column.close()?;
+        values.clear();
+        Ok(())
+    }
+
+    fn descriptor(&mut self) -> Result<ColumnDescPtr, ParquetError> {
+        self.descriptors.next().ok_or_else(too_few_columns)
+    }
+}
+
+fn too_few_columns() -> ParquetError {
+    ParquetError::General("the schema has too few columns".to_owned())
+}
+
+/// Rows that wait to be encoded, column by column in the order of [`schema::columns`].
+/// Unsigned integers are kept as the signed ones that Parquet stores.
+struct Group {
     rows: usize,
     head: Vec<Words>,
     run_id: Words,
-    connection: Vec<u32>,
-    trial: Vec<u64>,
+    connection: Vec<i32>,
+    trial: Vec<i64>,
     metric: Words,
     stage: Words,
     value: Vec<f64>,
     unit: Words,
     weight: Vec<f64>,
     kind: Words,
-    seed: Vec<u64>,
+    seed: Vec<i64>,
 }
 
-impl Batch {
-    fn new(columns: &[Column]) -> Batch {
+impl Group {
+    fn new(columns: &[Column]) -> Group {
         // The columns before run_id: study, case_id and the choices.
         let head = columns.iter().take_while(|column| column.name != "run_id").count();
-        Batch {
+        Group {
             rows: 0,
             head: (0..head).map(|_| Words::default()).collect(),
             run_id: Words::default(),
@@ -246,84 +290,28 @@ impl Batch {
     }
 
     fn push(&mut self, origin: &Origin, case: &CaseRows) {
-        let count = case.rows.len();
-        let words = [origin.study.as_str(), case.case_id.0.as_str()];
-        let words = words.into_iter().chain(case.columns.iter().map(|(_, word)| word.as_str()));
+        let CaseRows { case_id, columns, kind, rows } = case;
+        let count = rows.len();
+        let words = [origin.study.as_str(), case_id.0.as_str()];
+        let words = words.into_iter().chain(columns.iter().map(|(_, word)| word.as_str()));
         for (column, word) in self.head.iter_mut().zip(words) {
             column.push(word, count);
         }
         self.run_id.push(&origin.run_id, count);
-        self.connection.extend_from_slice(&case.rows.connection);
-        self.trial.extend_from_slice(&case.rows.trial);
-        for metric in &case.rows.metric {
-            self.metric.push(metric.name(), 1);
-            self.unit.push(metric.unit(), 1);
+        self.connection.extend(rows.connection.iter().map(|&value| value.cast_signed()));
+        self.trial.extend(rows.trial.iter().map(|&value| value.cast_signed()));
+        for same in rows.metric.chunk_by(|a, b| a == b) {
+            self.metric.push(same[0].name(), same.len());
+            self.unit.push(same[0].unit(), same.len());
         }
-        for stage in &case.rows.stage {
-            self.stage.push(stage.map_or(WHOLE, |stage| stage.name()), 1);
+        for same in rows.stage.chunk_by(|a, b| a == b) {
+            self.stage.push(same[0].map_or(WHOLE, Stage::name), same.len());
         }
-        self.value.extend_from_slice(&case.rows.value);
-        self.weight.extend_from_slice(&case.rows.weight);
-        self.kind.push(case.kind.name(), count);
-        self.seed.extend_from_slice(&case.rows.seed);
+        self.value.extend_from_slice(&rows.value);
+        self.weight.extend_from_slice(&rows.weight);
+        self.kind.push(kind.name(), count);
+        self.seed.extend(rows.seed.iter().map(|&value| value.cast_signed()));
         self.rows += count;
-    }
-
-    /// The columns as arrays; the batch is empty afterwards.
-    fn take(&mut self) -> Vec<ArrayRef> {
-        self.rows = 0;
-        let mut arrays: Vec<ArrayRef> = self.head.iter_mut().map(Words::take).collect();
-        arrays.push(self.run_id.take());
-        arrays.push(Arc::new(UInt32Array::from(std::mem::take(&mut self.connection))));
-        arrays.push(Arc::new(UInt64Array::from(std::mem::take(&mut self.trial))));
-        arrays.push(self.metric.take());
-        arrays.push(self.stage.take());
-        arrays.push(Arc::new(Float64Array::from(std::mem::take(&mut self.value))));
-        arrays.push(self.unit.take());
-        arrays.push(Arc::new(Float64Array::from(std::mem::take(&mut self.weight))));
-        arrays.push(self.kind.take());
-        arrays.push(Arc::new(UInt64Array::from(std::mem::take(&mut self.seed))));
-        arrays
-    }
-}
-
-/// A column of words: each word once, and a key for each row.
-#[derive(Default)]
-struct Words {
-    words: Vec<String>,
-    keys: Vec<i32>,
-    known: HashMap<String, i32>,
-    /// The last word's key: most rows repeat the row before.
-    last: Option<i32>,
-}
-
-impl Words {
-    fn push(&mut self, word: &str, count: usize) {
-        let key = match self.last {
-            Some(last) if self.words[last as usize] == word => last,
-            _ => self.key(word),
-        };
-        self.last = Some(key);
-        self.keys.resize(self.keys.len() + count, key);
-    }
-
-    fn key(&mut self, word: &str) -> i32 {
-        if let Some(&key) = self.known.get(word) {
-            return key;
-        }
-        // At most one new word for each row of a batch, so the count fits.
-        let key = self.words.len() as i32;
-        self.words.push(word.to_owned());
-        self.known.insert(word.to_owned(), key);
-        key
-    }
-
-    fn take(&mut self) -> ArrayRef {
-        self.last = None;
-        self.known.clear();
-        let words = StringArray::from(std::mem::take(&mut self.words));
-        let keys = Int32Array::from(std::mem::take(&mut self.keys));
-        Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::new(words)))
     }
 }
 
@@ -408,19 +396,21 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn many_batches_keep_their_order() {
+    fn many_row_groups_keep_their_order() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");
         let origin = Origin { study: "meter".into(), run_id: "run-1".into() };
         let mut part = Part::create(&path, origin, choices(&case("a", 1))).unwrap();
+        part.group_rows = 100;
         for id in ["a", "b", "c"] {
-            part.push(&case(id, 40_000)).unwrap();
+            part.push(&case(id, 40)).unwrap();
         }
         part.close().unwrap();
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+        assert_eq!(reader.metadata().num_row_groups(), 2);
         for (index, row) in reader.get_row_iter(None).unwrap().map(Result::unwrap).enumerate() {
-            assert_eq!(row.get_string(1).unwrap(), ["a", "b", "c"][index / 80_000]);
-            assert_eq!(row.get_ulong(6).unwrap(), (index as u64 % 80_000) / 2);
+            assert_eq!(row.get_string(1).unwrap(), ["a", "b", "c"][index / 80]);
+            assert_eq!(row.get_ulong(6).unwrap(), (index as u64 % 80) / 2);
         }
     }
 
@@ -474,12 +464,11 @@ pub(crate) mod tests {
     #[test]
     fn a_full_disk_is_called_by_its_name() {
         let columns = schema::columns(["device", "rtt_ns"]);
-        let mut encoder =
-            Encoder::new(SmallDisk { left: 100 }, schema::arrow(&columns), &columns).unwrap();
-        let mut batch = Batch::new(&columns);
-        batch.push(&Origin { study: "m".into(), run_id: "r".into() }, &case("a", 1_000));
+        let mut encoder = Encoder::new(SmallDisk { left: 100 }, &columns).unwrap();
+        let mut group = Group::new(&columns);
+        group.push(&Origin { study: "m".into(), run_id: "r".into() }, &case("a", 1_000));
         let error =
-            encoder.write(&mut batch).and_then(|()| encoder.finish().map(drop)).unwrap_err();
+            encoder.write(&mut group).and_then(|()| encoder.finish().map(drop)).unwrap_err();
         let error = parquet_error(Path::new("results/a.parquet"), error);
         assert_eq!(
             error.to_string(),

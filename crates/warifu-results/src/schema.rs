@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::errors::ParquetError;
+use parquet::schema::types::{Type, TypePtr};
 
 /// A column: its name and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,18 +53,21 @@ pub fn columns<'a>(choices: impl IntoIterator<Item = &'a str>) -> Vec<Column> {
 /// The stage of a row that stands for the whole metric.
 pub(crate) const WHOLE: &str = "all";
 
-/// The Arrow schema of [`columns`].
-pub(crate) fn arrow(columns: &[Column]) -> SchemaRef {
+/// The Parquet schema of [`columns`].
+pub(crate) fn parquet(columns: &[Column]) -> Result<TypePtr, ParquetError> {
     let fields = columns.iter().map(|column| {
-        let data_type = match column.holds {
-            Holds::Word => {
-                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
-            }
-            Holds::U32 => DataType::UInt32,
-            Holds::U64 => DataType::UInt64,
-            Holds::F64 => DataType::Float64,
+        let (physical, logical) = match column.holds {
+            Holds::Word => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Holds::U32 => (Physical::INT32, Some(LogicalType::integer(32, false))),
+            Holds::U64 => (Physical::INT64, Some(LogicalType::integer(64, false))),
+            Holds::F64 => (Physical::DOUBLE, None),
         };
-        Field::new(&column.name, data_type, false)
+        Type::primitive_type_builder(&column.name, physical)
+            .with_logical_type(logical)
+            .with_repetition(Repetition::REQUIRED)
+            .build()
+            .map(Arc::new)
     });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    let fields = fields.collect::<Result<Vec<_>, _>>()?;
+    Type::group_type_builder("observation").with_fields(fields).build().map(Arc::new)
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How fast a sweep's results are written: cases of 370 weighted rows with 30 case columns.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use warifu_model::{CaseId, Kind, Metric, Stage};
+use warifu_results::{CaseRows, FolderWriter, Manifest, Row, Rows, Sink};
+
+const CASES: u64 = 1_000;
+const ROWS: u64 = 370;
+
+const CHOICES: [&str; 30] = [
+    "c00", "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", "c09", "c10", "c11", "c12",
+    "c13", "c14", "c15", "c16", "c17", "c18", "c19", "c20", "c21", "c22", "c23", "c24", "c25",
+    "c26", "c27", "c28", "c29",
+];
+
+fn case(number: u64) -> CaseRows {
+    let mut rows = Rows::with_capacity(ROWS as usize);
+    for trial in 0..ROWS {
+        let stage = Stage::ALL.get(trial as usize).copied();
+        let value = 184e6 + (number * 31 + trial * 17_011) as f64;
+        let metric = Metric::ALL[trial as usize * 4 / ROWS as usize];
+        rows.push(Row { connection: 0, trial, metric, stage, value, weight: 3.0, seed: 7 });
+    }
+    let columns = CHOICES.iter().map(|&name| (name, format!("{name}={}", number % 10))).collect();
+    CaseRows { case_id: CaseId(format!("{number:016x}")), columns, kind: Kind::Simulated, rows }
+}
+
+fn manifest() -> Manifest {
+    let text = r#"{"schema_version": 1, "half": "predicted", "run_id": "bench", "seed": 1,
+        "study": {"name": "bench", "sha256": "", "text": ""}, "started": ""}"#;
+    Manifest::parse(text, "bench").expect("a manifest")
+}
+
+fn bench(criterion: &mut Criterion) {
+    let cases: Vec<_> = (0..CASES).map(case).collect();
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let mut group = criterion.benchmark_group("folder");
+    group.throughput(Throughput::Elements(CASES * ROWS)).sample_size(10);
+    group.bench_function("rows", |bencher| {
+        bencher.iter(|| {
+            let folder = place.path().join("predicted");
+            let mut writer = FolderWriter::create(&folder, manifest()).expect("a folder");
+            for case in &cases {
+                writer.case(case).expect("room on the disk");
+            }
+            black_box(writer.finish(true, None).expect("room on the disk"))
+        });
+    });
+    group.finish();
+
+    let values: Vec<u64> =
+        (0..1_000_u64).map(|trial| 184_000_000 + trial * trial % 7_919).collect();
+    let mut group = criterion.benchmark_group("distribution");
+    group.throughput(Throughput::Elements(values.len() as u64));
+    group.bench_function("trials", |bencher| {
+        let mut rows = Rows::default();
+        bencher.iter(|| {
+            rows.clear();
+            rows.push_distribution(Metric::TcpConnect, &mut values.clone(), 64, 1);
+            black_box(rows.len())
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);
