@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The lab: runs a study's cases on nginx, OpenSSL and the kernel's TCP over the emulated link."""
+
+from warifu.lab.case import why_not_measurable
+from warifu.lab.cell import Settings
+from warifu.lab.errors import LabError, LabUnavailable, RunRejected
+from warifu.lab.measure import Progress, Summary, measure
+from warifu.lab.workplace import Leftover, leftovers, sweep
+
+__all__ = [
+    "LabError",
+    "LabUnavailable",
+    "Leftover",
+    "Progress",
+    "RunRejected",
+    "Settings",
+    "Summary",
+    "leftovers",
+    "measure",
+    "sweep",
+    "why_not_measurable",
+]

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""One part of a cell: namespaces, link, nginx and client put up, run, judged and taken down."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from warifu import tools
+from warifu.lab import kernel, processes, workplace
+from warifu.lab.case import Case, Stack
+from warifu.lab.client import Client, Trials
+from warifu.lab.errors import LabError
+from warifu.lab.link import CLIENT_ADDRESS, SERVER_ADDRESS, Link, configuration
+from warifu.lab.nginx import Nginx
+from warifu.lab.store import Part
+from warifu.lab.workplace import Workplace
+
+CALM_RATE = 25.0
+"""Connections a second where no packet is lost. A mutual handshake takes about 2 ms of each
+side's processor, so a processor is busy for 5 % of the time and a step that finds it busy
+(one in twenty) waits for about half a millisecond: some 0.02 ms a step on average."""
+
+LOSSY_RATE = 50.0
+"""Connections a second over a lossy link, where the gates are wider and trials many."""
+
+BUSY_BOUND = 0.3
+"""Share of one processor that nginx or the client may take before a warning is put on record."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the lab runs; not part of a case."""
+
+    rate_per_second: float | None = None
+    """Connections a second; None: `CALM_RATE` or `LOSSY_RATE`."""
+    port: int = 8443
+    timeout_seconds: float = 180.0
+    """When a connection without a response counts as failed. Linux gives up a SYN after about 70
+    (linear timeouts) to 130 s (tcp_syn_retries = 6)."""
+
+
+@dataclass
+class PartResult:
+    """A part that the link has accepted."""
+
+    trials: Trials
+    record: dict[str, Any]
+
+
+class Bench:
+    """Runs parts; holds what they share: a folder and the certificates."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Makes the folder."""
+        self._settings = settings
+        self._place = Workplace()
+        self._pkis: dict[tuple[str, int], Path] = {}
+        self._runs = 0
+
+    def __enter__(self) -> Bench:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """Removes all of it."""
+        with workplace.undisturbed():
+            self._place.close()
+
+    def run(self, case: Case, part: Part, stop: Callable[[], bool]) -> PartResult | None:
+        """Measures a part; None if `stop` said so.
+
+        Raises RunRejected if the link was beyond its bound, before anything of the result was
+        looked at; LabError if a program failed.
+        """
+        self._runs += 1
+        folder = self._place.folder / f"run{self._runs}"
+        folder.mkdir()
+        namespaces: list[str] = []
+        with contextlib.ExitStack() as up:
+            up.callback(lambda: self._take_down(namespaces))
+            for end in ("c", "s"):
+                namespaces.append(self._place.namespace(f"{end}{self._runs}", kernel.PINNED))
+            client_end, server_end = namespaces
+            config = configuration(case, client_end, server_end, part.seed)
+            link = up.enter_context(Link(config, folder))
+            nginx = up.enter_context(self._nginx(case, folder, server_end))
+            client = up.enter_context(self._client(case, part, folder, client_end))
+            worker = nginx.worker_pid
+            before = processes.cpu_ns(worker)
+            if not self._wait(client, nginx, link, worker, stop):
+                return None
+            used = processes.cpu_ns(worker) - before
+            # Judged before the client's output is opened.
+            report = link.accepted_report()
+            trials = client.trials(part.trials)
+            tcp = workplace.sysctls(client_end, [*kernel.PINNED, *kernel.SEEN])
+            record = {
+                "first_trial": part.first_trial,
+                "trials": part.trials,
+                "seed": part.seed,
+                "rate_per_second": self._rate(case),
+                "server_cpu_ns": used,
+                "segments_retransmitted": {
+                    "client": workplace.retransmitted(client_end),
+                    "server": workplace.retransmitted(server_end),
+                },
+                "route": {
+                    "congestion_control": case.stack.congestion_control,
+                    "initcwnd": case.stack.initcwnd,
+                },
+                "pinned_differently": kernel.pinned_differently(tcp),
+                "link": report,
+                "tcp": tcp,
+            }
+            return PartResult(trials, record)
+
+    def _take_down(self, namespaces: list[str]) -> None:
+        with workplace.undisturbed():
+            for name in namespaces:
+                self._place.remove_namespace(name)
+
+    def _wait(
+        self,
+        client: Client,
+        nginx: Nginx,
+        link: Link,
+        worker: int,
+        stop: Callable[[], bool],
+    ) -> bool:
+        """Until the client has ended; False if `stop` said so first."""
+        while client.wait(0.1) is None:
+            if stop():
+                return False
+            nginx.check()
+            link.check()
+            if not processes.is_running(worker):
+                raise LabError(f"nginx's worker has ended in the middle of the run{nginx.words()}")
+        nginx.check()
+        if worker != nginx.worker_pid:
+            raise LabError(f"nginx's worker was replaced in the middle of the run{nginx.words()}")
+        return True
+
+    def _nginx(self, case: Case, folder: Path, namespace: str) -> Nginx:
+        return Nginx(
+            folder / "nginx",
+            address=SERVER_ADDRESS,
+            port=self._settings.port,
+            stack=case.stack,
+            pki=self.pki(case.stack),
+            response_body_bytes=case.response_body_bytes,
+            namespace=namespace,
+        )
+
+    def _client(self, case: Case, part: Part, folder: Path, namespace: str) -> Client:
+        return Client(
+            folder,
+            case=case,
+            pki=self.pki(case.stack),
+            address=SERVER_ADDRESS,
+            port=self._settings.port,
+            trials=part.trials,
+            rate_per_second=self._rate(case),
+            timeout_seconds=self._settings.timeout_seconds,
+            seed=part.seed,
+            namespace=namespace,
+        )
+
+    def _rate(self, case: Case) -> float:
+        given = self._settings.rate_per_second
+        return given or (LOSSY_RATE if case.is_lossy else CALM_RATE)
+
+    def pki(self, stack: Stack) -> Path:
+        """Certificates of the stack's type and chain length, made once a run."""
+        key = (stack.certificate, stack.chain_length)
+        if key not in self._pkis:
+            folder = self._place.folder / f"pki-{stack.certificate}-{stack.chain_length}"
+            make_pki(folder, *key)
+            self._pkis[key] = folder
+        return self._pkis[key]
+
+
+def make_pki(folder: Path, certificate: str, chain_length: int) -> None:
+    """A root, and chains for both ends, by `warifu-tls pki`."""
+    done = subprocess.run(
+        [
+            tools.find("warifu-tls"), "pki", "--certificate", certificate,
+            "--chain-length", str(chain_length), "--out", folder,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise LabError(f"certificates cannot be made: {done.stderr.strip()}")

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Drives `warifu-tls-client`: many connections at fixed pace, one line of times for each."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from warifu import tools
+from warifu.lab.case import Case
+from warifu.lab.errors import LabError
+from warifu.lab.processes import Process
+
+TIMES = {
+    "https.establishment": "establishment_ns",
+    "tcp.connect": "tcp_connect_ns",
+    "tls.handshake": "tls_handshake_ns",
+    "https.first_response": "first_response_ns",
+}
+"""Metric to the column of `Trials` that holds it, ns."""
+
+SPREAD = 0.5
+"""Pauses between connections vary by this share of their mean, evenly: connections over a link
+with delay would otherwise meet in the same phase again and again."""
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Columns of equal length, one entry a trial: the times of `TIMES` (ns), `bytes_client_sent`,
+    `bytes_server_sent` (B), `failed` (bool). A failed trial's other entries are 0."""
+
+    columns: dict[str, list[Any]]
+
+
+class Client:
+    """A running client."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        case: Case,
+        pki: Path | None,
+        address: str,
+        port: int,
+        trials: int,
+        rate_per_second: float,
+        timeout_seconds: float,
+        seed: int,
+        namespace: str | None = None,
+        processor: int | None = None,
+    ) -> None:
+        """Starts it. Without `pki` it speaks plain HTTP."""
+        self._output = folder / "trials.ndjson"
+        config = {
+            "variant": variant(case) if pki is not None else None,
+            "pki": str(pki) if pki is not None else "",
+            "address": f"{address}:{port}",
+            "trials": trials,
+            "rate_per_second": rate_per_second,
+            "timeout_s": timeout_seconds,
+            "seed": seed,
+            "path": case.path,
+            "spread": SPREAD,
+        }
+        with self._output.open("wb") as output:
+            self._process = Process(
+                "warifu-tls-client",
+                [tools.find("warifu-tls-client")],
+                log=folder / "client.log",
+                namespace=namespace,
+                processor=processor,
+                stdin=subprocess.PIPE,
+                stdout=output,
+            )
+        try:
+            self._process.stdin.write(json.dumps(config).encode() + b"\n")
+            self._process.stdin.close()
+        except BaseException:
+            self.stop()
+            raise
+
+    def wait(self, timeout_seconds: float) -> int | None:
+        """The exit code, or None if it still runs then. Raises LabError if it failed."""
+        code = self._process.wait(timeout_seconds)
+        if code:
+            raise LabError(f"the client failed: {self._process.log_tail() or f'exit code {code}'}")
+        return code
+
+    def trials(self, expected: int) -> Trials:
+        """What it measured, `expected` trials in their order."""
+        rows = [json.loads(line) for line in self._output.read_text().splitlines()]
+        rows.sort(key=lambda row: int(row["trial"]))
+        if [row["trial"] for row in rows] != list(range(expected)):
+            raise LabError(f"the client reported {len(rows)} trials of {expected}")
+        return _columns(rows)
+
+    def stop(self) -> None:
+        """Ends it. May be called twice."""
+        self._process.stop()
+
+    def __enter__(self) -> Client:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """Stops it."""
+        self.stop()
+
+
+def variant(case: Case) -> dict[str, Any]:
+    """A case's stack as `warifu-tls` takes it (crates/warifu-tls/src/variant.rs, `Variant`)."""
+    stack = case.stack
+    value = {
+        "tls": stack.tls,
+        "session": stack.session,
+        "authentication": stack.authentication,
+        "group": stack.group,
+        "certificate": stack.certificate,
+        "chain_length": stack.chain_length,
+        "cipher_suite": stack.cipher_suite,
+        "key_share": stack.key_share,
+        "nagle": stack.nagle,
+    }
+    if stack.server_name is not None:
+        value["server_name"] = stack.server_name
+    return value
+
+
+def _columns(rows: list[dict[str, Any]]) -> Trials:
+    columns: dict[str, list[Any]] = {
+        name: [] for name in (*TIMES.values(), "bytes_client_sent", "bytes_server_sent", "failed")
+    }
+    for row in rows:
+        if row.get("error"):
+            values = dict.fromkeys(columns, 0) | {"failed": True}
+        else:
+            connected, done, first = row["connect_ns"], row["handshake_ns"], row["first_ns"]
+            values = {
+                "establishment_ns": first,
+                "tcp_connect_ns": connected,
+                "tls_handshake_ns": done - connected,
+                "first_response_ns": first - done,
+                "bytes_client_sent": row["sent"],
+                "bytes_server_sent": row["received"],
+                "failed": False,
+            }
+        for name, value in values.items():
+            columns[name].append(value)
+    return Trials(columns)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What can go wrong in the lab; every text is one line that says what to do."""
+
+from __future__ import annotations
+
+
+class LabError(Exception):
+    """A measurement failed; what was measured before stays."""
+
+
+class LabUnavailable(LabError):
+    """This machine cannot measure as it is set up; the text says how to change that."""
+
+
+class RunRejected(LabError):
+    """The emulated link was later than its bound, so the run was thrown away unseen."""
+
+    def __init__(self, reasons: list[str], report: dict[str, object]) -> None:
+        """Keeps the link's own report on the rejected run."""
+        super().__init__("; ".join(reasons) or "the link rejected the run without a reason")
+        self.report = report

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Runs the cases of a study on real programs over the emulated link."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from warifu import tools
+from warifu.lab import kernel, seeds, workplace
+from warifu.lab.case import MAX_TRIALS_A_PART, Case, kernel_remark, why_not_measurable
+from warifu.lab.cell import Bench, Settings
+from warifu.lab.errors import LabError, RunRejected
+from warifu.lab.store import SCHEMA_VERSION, Part, Store
+
+MAX_ATTEMPTS = 5
+"""How often a part is begun before the machine is given up as too busy."""
+
+
+class CaseView(Protocol):
+    """A case of a study, as `warifu._core` shows it."""
+
+    id: str
+    json: str
+    label: str
+
+
+class Study(Protocol):
+    """What the lab needs of `warifu._core.Study`."""
+
+    name: str
+    seed: int
+    trials: int
+    cases: list[CaseView]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a measurement is: after each part, and whenever there is something to say."""
+
+    cells_done: int
+    cells: int
+    trials_done: int
+    trials: int
+    label: str
+    message: str = ""
+
+
+@dataclass
+class Summary:
+    """What a measurement did."""
+
+    folder: Path
+    run_id: str
+    complete: bool = False
+    measured: list[str] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Case label to the reason why the lab cannot run it."""
+    rejections: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+
+def measure(
+    study: Study,
+    out_dir: Path,
+    *,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    trials: int | None = None,
+    part_trials: int = MAX_TRIALS_A_PART,
+    manifest: dict[str, Any] | None = None,
+    settings: Settings | None = None,
+) -> Summary:
+    """Measures every case of the study that this machine can, `trials` connections each.
+
+    Results go to `out_dir` (see `warifu.lab.store`); cells and parts that are there already are
+    not measured again. `manifest` is what the caller knows (study text, commit, profiles); the
+    lab adds machine, tools, links and rejections. `stop` is asked several times a second.
+
+    Raises LabUnavailable if nothing can be measured here, LabError if a cell fails; cells that are
+    finished stay. Everything started is gone when this returns or raises.
+    """
+    cases = [Case.parse(view.id, view.json, view.label) for view in study.cases]
+    trials = study.trials if trials is None else trials
+    if trials < 1:
+        raise LabError(f"trials is {trials}: expected 1 or more")
+    reasons = {case.case_id: why_not_measurable(case) for case in cases}
+    able = [case for case in cases if reasons[case.case_id] is None]
+    run = _Run(study, Store(out_dir), able, trials, part_trials, progress or (lambda _: None))
+    run.summary.skipped = {
+        case.label: reason for case in cases if (reason := reasons[case.case_id]) is not None
+    }
+    remarks = {remark for case in able if (remark := kernel_remark(case)) is not None}
+    run.summary.warnings = sorted(remarks)
+    run.begin(manifest or {}, cases)
+    if run.to_do:
+        with workplace.ends_by_signal():
+            workplace.sweep()
+            run.all_parts(settings or Settings(), stop or (lambda: False))
+    run.end()
+    return run.summary
+
+
+class _Run:
+    """One call of `measure`."""
+
+    def __init__(
+        self,
+        study: Study,
+        store: Store,
+        cases: list[Case],
+        trials: int,
+        part_trials: int,
+        progress: Callable[[Progress], None],
+    ) -> None:
+        self._study = study
+        self._store = store
+        self._cases = {case.case_id: case for case in cases}
+        self._parts = {
+            case.case_id: seeds.cut(study.seed, case, trials, part_trials) for case in cases
+        }
+        self._trials = trials
+        self._progress = progress
+        self._manifest: dict[str, Any] = {}
+        self.summary = Summary(store.folder, "")
+        self.to_do: list[Part] = []
+
+    def begin(self, given: dict[str, Any], cases: list[Case]) -> None:
+        """Takes up an earlier run in the folder, or begins a new manifest."""
+        earlier = self._store.manifest()
+        versions = {name: tools.version(name) for name in _TOOLS} if self._cases else {}
+        if self._cases:
+            versions["openssl of nginx"] = tools.openssl_of_nginx()
+        base: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "study": {"name": self._study.name, "sha256": "", "text": ""},
+            **given,
+            "half": "measured",
+            "seed": self._study.seed,
+            "run_id": _new_run_id(),
+            "started": _now(),
+            "finished": None,
+            "complete": False,
+            "machine": kernel.machine({}),
+            "tools": versions,
+            "kinds": ["emulated"],
+            "cases": {case.case_id: case.canonical for case in cases},
+            "labels": {case.case_id: case.label for case in cases},
+            "link_reports": {},
+            "cells": {},
+            "rejections": [],
+        }
+        if earlier is not None:
+            _refuse_mixture(self._store.folder, earlier, base)
+            for key in ("run_id", "started", "link_reports", "cells", "rejections"):
+                base[key] = earlier.get(key, base[key])
+            base["machine"]["tcp"] = earlier.get("machine", {}).get("tcp", {})
+        base["skipped"] = self.summary.skipped
+        base["warnings"] = self.summary.warnings
+        self._manifest = base
+        self.summary.run_id = base["run_id"]
+        unfinished = [parts for key, parts in self._parts.items() if not self._is_finished(key)]
+        order = seeds.interleave(self._study.seed, unfinished)
+        self.to_do = [part for part in order if not self._store.has_part(part)]
+        self._store.write_manifest(self._manifest)
+        # All parts there, but not put together: the run was cut between the two.
+        for case_id in self._cases:
+            self._finish_if_whole(case_id)
+
+    def all_parts(self, settings: Settings, stop: Callable[[], bool]) -> None:
+        """Measures what is to do, in its order."""
+        self._tell("")
+        with Bench(settings) as bench:
+            while self.to_do and not stop():
+                part = self.to_do[0]
+                try:
+                    finished = self._one_part(bench, part, stop)
+                except LabError as error:
+                    label = self._cases[part.case_id].label
+                    raise type(error)(*_with_label(label, error)) from error
+                if not finished:
+                    return
+                self.to_do.pop(0)
+                self._finish_if_whole(part.case_id)
+                self._tell(self._cases[part.case_id].label)
+
+    def end(self) -> None:
+        """Closes the manifest."""
+        done = all(self._is_finished(case_id) for case_id in self._cases)
+        self.summary.complete = done and not self.summary.skipped
+        self.summary.measured = [key for key in self._cases if self._is_finished(key)]
+        self.summary.rejections = len(self._manifest["rejections"])
+        if self._manifest["complete"] != self.summary.complete or done:
+            self._manifest["complete"] = self.summary.complete
+            self._manifest["finished"] = _now() if done else None
+            self._store.write_manifest(self._manifest)
+
+    def _one_part(self, bench: Bench, part: Part, stop: Callable[[], bool]) -> bool:
+        """Measures a part, again if the link rejects it; False if it was stopped."""
+        case = self._cases[part.case_id]
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                result = bench.run(case, part, stop)
+            except RunRejected as rejection:
+                self._reject(part, rejection)
+                continue
+            if result is None:
+                return False
+            self._manifest["machine"]["tcp"] = result.record.pop("tcp")
+            self._store.write_part(part, result.trials, result.record)
+            return True
+        raise LabError(
+            f"the link was later than its bound in {MAX_ATTEMPTS} attempts of trials from "
+            f"{part.first_trial}: this machine is too busy; stop other work and run again"
+        )
+
+    def _reject(self, part: Part, rejection: RunRejected) -> None:
+        entry = {
+            "case_id": part.case_id,
+            "first_trial": part.first_trial,
+            "trials": part.trials,
+            "at": _now(),
+            "reasons": str(rejection),
+            "report": rejection.report,
+        }
+        self._manifest["rejections"].append(entry)
+        self._store.write_manifest(self._manifest)
+        self._tell(self._cases[part.case_id].label, f"rejected unseen: {rejection}")
+
+    def _finish_if_whole(self, case_id: str) -> None:
+        parts = self._parts[case_id]
+        if self._is_finished(case_id) or not all(map(self._store.has_part, parts)):
+            return
+        records = self._store.finish_case(
+            self._study.name, self._cases[case_id].canonical, self._manifest["run_id"], parts
+        )
+        self._manifest["link_reports"][case_id] = [record.pop("link") for record in records]
+        self._manifest["cells"][case_id] = {"trials": self._trials, "parts": records}
+        self._store.write_manifest(self._manifest)
+        self._store.drop_parts(case_id)
+
+    def _is_finished(self, case_id: str) -> bool:
+        cell = self._manifest["cells"].get(case_id)
+        return cell is not None and cell["trials"] == self._trials and self._store.has_case(case_id)
+
+    def _tell(self, label: str, message: str = "") -> None:
+        done = sum(self._is_finished(case_id) for case_id in self._cases)
+        left = sum(part.trials for part in self.to_do)
+        all_trials = self._trials * len(self._cases)
+        self._progress(
+            Progress(done, len(self._cases), all_trials - left, all_trials, label, message)
+        )
+
+
+_TOOLS = ("nginx", "openssl", "ip", "warifu-link", "warifu-tls", "warifu-tls-client")
+
+
+def _refuse_mixture(folder: Path, earlier: dict[str, Any], now: dict[str, Any]) -> None:
+    """A folder's results come from one machine with one set of tools, or they are not one result."""
+    said = {
+        "study": (earlier.get("study", {}).get("name"), now["study"]["name"]),
+        "seed": (earlier.get("seed"), now["seed"]),
+        "half": (earlier.get("half"), now["half"]),
+    }
+    for key in ("kernel", "processor"):
+        said[key] = (earlier.get("machine", {}).get(key), now["machine"][key])
+    for key in now["tools"]:
+        said[key] = (earlier.get("tools", {}).get(key), now["tools"][key])
+    for key, (before, after) in said.items():
+        if before != after:
+            raise LabError(
+                f"{folder}: holds results with {key} {before!r}, now it is {after!r}: "
+                "choose another folder, or move this one away to measure anew"
+            )
+
+
+def _with_label(label: str, error: LabError) -> tuple[Any, ...]:
+    return (f"{label}: {error}" if label else str(error), *error.args[1:])
+
+
+def _new_run_id() -> str:
+    now = datetime.datetime.now(datetime.UTC)
+    return f"measured-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The server under measurement: nginx as Debian ships it, set up for one stack."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from types import TracebackType
+
+from warifu import tools
+from warifu.lab.case import Stack
+from warifu.lab.errors import LabError
+from warifu.lab.processes import Process
+
+START_SECONDS = 10.0
+"""How long nginx has to listen and to start its worker."""
+
+_LISTEN = "0A"
+"""State TCP_LISTEN in /proc/net/tcp (include/net/tcp_states.h)."""
+
+_OPENSSL_GROUPS = {"secp256r1": "prime256v1", "x25519": "X25519"}
+
+_OPENSSL_CIPHERS = {
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
+}
+"""OpenSSL's names of the TLS 1.2 suites (openssl-ciphers(1))."""
+
+
+class Nginx:
+    """One nginx with one worker, in a folder of its own."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        address: str,
+        port: int,
+        stack: Stack | None,
+        pki: Path | None,
+        response_body_bytes: int,
+        namespace: str | None = None,
+        processor: int | None = None,
+    ) -> None:
+        """Starts nginx and waits until its worker serves `address:port`.
+
+        Without `stack` and `pki` it speaks plain HTTP. Raises LabError with nginx's own words.
+        """
+        folder.mkdir(parents=True)
+        (folder / "body").write_bytes(b"w" * response_body_bytes)
+        configuration = folder / "nginx.conf"
+        configuration.write_text(_configuration(folder, address, port, stack, pki))
+        self.error_log = folder / "error.log"
+        self._port = port
+        self._process = Process(
+            "nginx",
+            [tools.find("nginx"), "-p", folder, "-c", configuration, "-e", self.error_log],
+            log=folder / "start.log",
+            namespace=namespace,
+            processor=processor,
+            # SIGTERM lets the master take its worker along; SIGKILL would orphan it.
+            death_signal="TERM",
+        )
+        try:
+            self._wait_until_serving()
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def worker_pid(self) -> int:
+        """Process id of the worker. Raises LabError if it is gone."""
+        children = self._process.children()
+        if not children:
+            raise LabError(f"nginx has ended in the middle of the run{self.words()}")
+        return children[0]
+
+    def check(self) -> None:
+        """Raises LabError if nginx has ended."""
+        if self._process.exit_code() is not None:
+            raise LabError(f"nginx has ended in the middle of the run{self.words()}")
+
+    def stop(self) -> None:
+        """Ends it. May be called twice."""
+        self._process.stop(signal.SIGTERM)
+
+    def __enter__(self) -> Nginx:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """Stops it."""
+        self.stop()
+
+    def _wait_until_serving(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self._process.exit_code() is not None:
+                raise LabError(f"nginx did not start{self.words()}")
+            if self._process.children() and _is_listening(self._process.pid, self._port):
+                return
+            time.sleep(0.005)
+        raise LabError(f"nginx did not start within {START_SECONDS:.0f} s{self.words()}")
+
+    def _last_words(self) -> str:
+        words = ""
+        if self.error_log.exists():
+            kept = [line for line in self.error_log.read_text(errors="replace").splitlines()]
+            words = " / ".join(kept[-2:])
+        words = words or self._process.log_tail(2)
+        if "98: " in words or "Address already in use" in words:
+            return (
+                f": port {self._port} is in use: stop what listens there "
+                f"(`ss -ltnp sport = :{self._port}` names it), or choose another port"
+            )
+        return f": {words}" if words else ""
+
+
+def _configuration(
+    folder: Path, address: str, port: int, stack: Stack | None, pki: Path | None
+) -> str:
+    """nginx.conf. All that is not set is nginx's default, as a server in the field has it."""
+    security = _security(stack, pki) if stack is not None and pki is not None else []
+    nagle = stack is not None and stack.nagle
+    lines = [
+        # Keys and folders belong to the one who runs the lab.
+        "user root;",
+        "daemon off;",
+        "worker_processes 1;",
+        f"pid {folder}/nginx.pid;",
+        f"error_log {folder}/error.log warn;",
+        "events { worker_connections 8192; }",
+        "worker_rlimit_nofile 16384;",
+        "http {",
+        "access_log off;",
+        # Headers whose length never changes: warifu-trace counts on them.
+        "server_tokens off;",
+        "etag off;",
+        "types { }",
+        "default_type application/octet-stream;",
+        # On TLS connections nginx sets TCP_NODELAY before the handshake unless told not to
+        # (ngx_http_ssl_handshake, nginx 1.22).
+        f"tcp_nodelay {'off' if nagle else 'on'};",
+        f"client_body_temp_path {folder}/temporary;",
+        f"proxy_temp_path {folder}/temporary;",
+        f"fastcgi_temp_path {folder}/temporary;",
+        f"uwsgi_temp_path {folder}/temporary;",
+        f"scgi_temp_path {folder}/temporary;",
+        "server {",
+        f"listen {address}:{port}{' ssl' if security else ''} backlog=4096;",
+        *security,
+        f"root {folder};",
+        # Any path gives the same body.
+        "location / { try_files /body =404; }",
+        "}",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _security(stack: Stack, pki: Path) -> list[str]:
+    lines = [
+        f"ssl_certificate {pki}/server-chain.pem;",
+        f"ssl_certificate_key {pki}/server.key;",
+        f"ssl_protocols TLSv{stack.tls};",
+        f"ssl_ecdh_curve {_OPENSSL_GROUPS[stack.group]};",
+        # Tickets made ahead live as long as a run.
+        "ssl_session_timeout 1d;",
+    ]
+    if stack.tls == "1.2":
+        lines.append(f"ssl_ciphers {_OPENSSL_CIPHERS[stack.cipher_suite]};")
+    else:
+        lines.append(f"ssl_conf_command Ciphersuites {stack.cipher_suite};")
+    if stack.session == "psk_ke":
+        lines.append("ssl_conf_command Options AllowNoDHEKEX;")
+    if stack.session == "0-rtt":
+        lines.append("ssl_early_data on;")
+    if stack.is_mutual:
+        lines += [
+            f"ssl_client_certificate {pki}/root.pem;",
+            "ssl_verify_client on;",
+            "ssl_verify_depth 3;",
+        ]
+    return lines
+
+
+def _is_listening(pid: int, port: int) -> bool:
+    """Whether a socket of the process's namespace listens on the port (proc_pid_net(5))."""
+    try:
+        rows = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+    except OSError:
+        return False
+    fields = (row.split() for row in rows)
+    return any(row[3] == _LISTEN and int(row[1].rpartition(":")[2], 16) == port for row in fields)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The measured half's folder: parts of cells under way, one Parquet file a finished cell.
+
+`FOLDER/parts/CASE_ID/FIRST-COUNT.json` holds the trials of one part until its cell is finished;
+then all go to `FOLDER/observations/CASE_ID.parquet` in one atomic write. Nothing that is whole is
+ever overwritten by something that is not.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warifu import _core
+from warifu.lab.client import TIMES, Trials
+from warifu.lab.errors import LabError
+
+SCHEMA_VERSION = 1
+"""Of manifest.json; crates/warifu-results/src/manifest.rs."""
+
+_COUNTS = {"bytes.client_sent": "bytes_client_sent", "bytes.server_sent": "bytes_server_sent"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive trials of one cell, measured in one go."""
+
+    case_id: str
+    first_trial: int
+    trials: int
+    seed: int
+
+    @property
+    def file_name(self) -> str:
+        """Names the part's file."""
+        return f"{self.first_trial:07d}-{self.trials}.json"
+
+
+class Store:
+    """Reads and writes the folder; every failure to write is a LabError that says what to do."""
+
+    def __init__(self, folder: Path) -> None:
+        """Makes the folder if need be."""
+        self.folder = folder
+        self._guarded(lambda: (folder / "observations").mkdir(parents=True, exist_ok=True))
+
+    def manifest(self) -> dict[str, Any] | None:
+        """The manifest of an earlier run, if there is one."""
+        path = self.folder / "manifest.json"
+        try:
+            value = json.loads(path.read_text())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise LabError(
+                f"{path}: cannot be read ({error}): move the folder away to measure anew"
+            ) from None
+        return dict(value)
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """Writes it atomically."""
+        text = json.dumps(manifest, indent=2) + "\n"
+        self._write(self.folder / "manifest.json", text)
+
+    def has_part(self, part: Part) -> bool:
+        """Whether the part was measured before, with the same seed."""
+        return self._part(part) is not None
+
+    def write_part(self, part: Part, trials: Trials, record: dict[str, Any]) -> None:
+        """Keeps a measured part; `record` is what the manifest will say of it."""
+        path = self._part_path(part)
+        self._guarded(lambda: path.parent.mkdir(parents=True, exist_ok=True))
+        value = {"seed": part.seed, "record": record, "trials": trials.columns}
+        self._write(path, json.dumps(value) + "\n")
+
+    def has_case(self, case_id: str) -> bool:
+        """Whether the cell is finished."""
+        return self._case_path(case_id).exists()
+
+    def finish_case(
+        self, study: str, canonical: str, run_id: str, parts: list[Part]
+    ) -> list[dict[str, Any]]:
+        """Puts a cell's parts together as observations; the parts' records."""
+        rows = _empty_rows()
+        records = []
+        for part in parts:
+            value = self._part(part)
+            if value is None:
+                raise LabError(f"{self._part_path(part)}: is gone: measure again")
+            _append_rows(rows, part, Trials(value["trials"]))
+            records.append(value["record"])
+        path = self._case_path(parts[0].case_id)
+        self._guarded(lambda: _core.write_observations(str(path), study, canonical, run_id, rows))
+        return records
+
+    def drop_parts(self, case_id: str) -> None:
+        """Removes what a finished cell was put together from."""
+        shutil.rmtree(self.folder / "parts" / case_id, ignore_errors=True)
+        parts = self.folder / "parts"
+        if parts.is_dir() and not any(parts.iterdir()):
+            parts.rmdir()
+
+    def _case_path(self, case_id: str) -> Path:
+        return self.folder / "observations" / f"{case_id}.parquet"
+
+    def _part_path(self, part: Part) -> Path:
+        return self.folder / "parts" / part.case_id / part.file_name
+
+    def _part(self, part: Part) -> dict[str, Any] | None:
+        try:
+            value = json.loads(self._part_path(part).read_text())
+        except (OSError, ValueError):
+            return None
+        return value if value.get("seed") == part.seed else None
+
+    def _write(self, path: Path, text: str) -> None:
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+
+        def write() -> None:
+            try:
+                with partial.open("w") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
+                partial.rename(path)
+            except BaseException:
+                partial.unlink(missing_ok=True)
+                raise
+
+        self._guarded(write)
+
+    def _guarded(self, work: Any) -> None:
+        try:
+            work()
+        except OSError as error:
+            mend = (
+                "make room and run the same command again, which goes on from here"
+                if error.errno in (errno.ENOSPC, errno.EDQUOT)
+                else "choose a folder that can be written"
+            )
+            where = error.filename or self.folder
+            raise LabError(f"{where}: {error.strerror or error}: {mend}") from error
+        except _core.WarifuError as error:
+            raise LabError(str(error)) from error
+
+
+def _empty_rows() -> dict[str, list[Any]]:
+    names = ("connection", "trial", "metric", "stage", "value", "unit", "weight", "kind", "seed")
+    return {name: [] for name in names}
+
+
+def _append_rows(rows: dict[str, list[Any]], part: Part, trials: Trials) -> None:
+    """One row a metric and trial; a failed connection has `connection.failed` alone."""
+    for index, failed in enumerate(trials.columns["failed"]):
+        if failed:
+            values = {"connection.failed": (1.0, "1")}
+        else:
+            values = {
+                metric: (float(trials.columns[name][index]), "ns") for metric, name in TIMES.items()
+            }
+            values |= {
+                metric: (float(trials.columns[name][index]), "B")
+                for metric, name in _COUNTS.items()
+            }
+        for metric, (value, unit) in values.items():
+            row = (
+                0, part.first_trial + index, metric, "all", value, unit, 1.0, "emulated", part.seed,
+            )  # fmt: skip
+            for column, item in zip(rows.values(), row, strict=True):
+                column.append(item)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Where the programs are that the lab drives, which versions they have, and how to get them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+BINARIES_VARIABLE = "WARIFU_BIN_DIR"
+"""Environment variable: a folder that is searched for Warifu's own programs before all others."""
+
+SYSTEM_FOLDERS = ("/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin")
+"""Searched beside PATH: Debian keeps nginx and ip in sbin, which is not on everyone's PATH."""
+
+
+class ToolMissing(Exception):
+    """A program is not there; its text is one line that says how to get it."""
+
+    def __init__(self, tool: Tool) -> None:
+        """Names the tool and the mend."""
+        super().__init__(f"{tool.name} is missing: {tool.mend}")
+        self.tool = tool
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program, what it is for, and the command that installs it."""
+
+    name: str
+    purpose: str
+    mend: str
+    version_arguments: tuple[str, ...] = ("--version",)
+    needed: bool = True
+    own: bool = False
+
+
+def _apt(package: str) -> str:
+    return f"`apt-get install {package}`"
+
+
+_OWN_MEND = f"`make setup` builds it, or set {BINARIES_VARIABLE} to the folder that holds it"
+
+TOOLS: tuple[Tool, ...] = (
+    Tool("nginx", "the server under measurement", _apt("nginx-light"), ("-v",)),
+    Tool("openssl", "its version is put on record", _apt("openssl"), ("version",)),
+    Tool("ip", "network namespaces and routes", _apt("iproute2"), ("-Version",)),
+    Tool("sysctl", "TCP settings of the namespaces", _apt("procps")),
+    Tool("setpriv", "ties helpers' lives to the lab's", _apt("util-linux")),
+    Tool("tcpdump", "packet captures", _apt("tcpdump"), needed=False),
+    Tool("warifu-link", "the emulated link", _OWN_MEND, own=True),
+    Tool("warifu-tls", "certificates for the lab", _OWN_MEND, own=True),
+    Tool("warifu-tls-client", "the lab's client", _OWN_MEND, own=True),
+    Tool("warifu-tls-bench", "times every TLS message", _OWN_MEND, own=True),
+)
+"""Every program that the lab and calibration run."""
+
+
+def tool(name: str) -> Tool:
+    """The entry of a program in `TOOLS`; KeyError for others."""
+    for entry in TOOLS:
+        if entry.name == name:
+            return entry
+    raise KeyError(name)
+
+
+def find(name: str) -> Path:
+    """The path of a program of `TOOLS`.
+
+    Warifu's own are looked for in $WARIFU_BIN_DIR, beside the Python interpreter, on PATH, and in
+    the checkout's target/release; all others on PATH and in the system's folders.
+
+    Raises ToolMissing, which names the mend.
+    """
+    entry = tool(name)
+    for folder in _folders(own=entry.own):
+        candidate = folder / name
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate
+    raise ToolMissing(entry)
+
+
+def version(name: str) -> str:
+    """What the program says of its version, one line; Warifu's own with their SHA-256.
+
+    Raises ToolMissing.
+    """
+    path = find(name)
+    text = _version_text(path, tool(name).version_arguments)
+    if tool(name).own:
+        return f"{text or name} sha256:{sha256(path)[:16]}"
+    return text
+
+
+def openssl_of_nginx() -> str:
+    """The OpenSSL that nginx runs with, for example `3.0.19`; empty if it does not say.
+
+    `nginx -V` prints `built with OpenSSL A` and, where that differs, `(running with OpenSSL B)`.
+    """
+    text = _output(find("nginx"), "-V")
+    found = re.search(r"running with OpenSSL (\S+)", text) or re.search(
+        r"built with OpenSSL (\S+)", text
+    )
+    return found.group(1) if found else ""
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file, hexadecimal."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _folders(*, own: bool) -> list[Path]:
+    folders = [Path(part) for part in os.environ.get("PATH", "").split(os.pathsep) if part]
+    if not own:
+        return folders + [Path(folder) for folder in SYSTEM_FOLDERS]
+    first = [Path(sys.executable).parent]
+    if os.environ.get(BINARIES_VARIABLE):
+        first.insert(0, Path(os.environ[BINARIES_VARIABLE]))
+    checkout = Path(__file__).resolve().parents[2]
+    return [*first, *folders, checkout / "target" / "release"]
+
+
+@functools.cache
+def _version_text(path: Path, arguments: tuple[str, ...]) -> str:
+    lines = [line.strip() for line in _output(path, *arguments).splitlines() if line.strip()]
+    return lines[0] if lines else ""
+
+
+def _output(path: Path, *arguments: str) -> str:
+    """Both streams: `nginx -v` answers on stderr."""
+    try:
+        done = subprocess.run(
+            [path, *arguments], capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout + done.stderr
