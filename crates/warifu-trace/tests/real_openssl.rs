@@ -316,6 +316,28 @@ fn content(der: &[u8]) -> (&[u8], &[u8]) {
     (&der[header..header + length], &der[header + length..])
 }
 
+/// A ticket holds the server name, so sixteen lengths of it meet every edge of a block.
+#[test]
+fn tickets_are_padded_as_openssl_pads_them() {
+    let pki = Pki::generate(warifu_tls::CertificateType::EcdsaSecp256r1, 1).unwrap();
+    let mut uncertain = 0;
+    for (tls, session) in
+        [(TlsVersion::Tls12, Session::Ticket), (TlsVersion::Tls13, Session::PskDheKe)]
+    {
+        for length in 1..=16 {
+            let mut stack = common::stack(tls, session, Authentication::Server);
+            stack.server_name = Some("n".repeat(length));
+            let pattern = common::pattern(RESPONSE_BODY);
+            let (_, state) = emulate_first(&stack, &pattern, &SessionState::default()).unwrap();
+            uncertain += state.tickets[0].bytes.uncertain_tickets;
+            let (trace, _) = emulate(&stack, &pattern, &state).unwrap();
+            compare(&trace, &stack, &pki);
+        }
+    }
+    // TLS 1.3 alone has a ticket_age_add.
+    assert_eq!(uncertain, 1);
+}
+
 /// Certificates around the edges of OpenSSL's 4096-byte buffer and of a record.
 #[test]
 fn long_flights_leave_in_the_writes_that_openssl_makes() {
