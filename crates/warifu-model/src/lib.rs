@@ -5,6 +5,7 @@
 //! with the name it should carry in errors; what comes out is runnable or is an [`Error`].
 
 mod case;
+mod certificates;
 mod columns;
 mod decimal;
 mod distribution;
@@ -17,6 +18,7 @@ mod profile;
 mod quantities;
 mod reader;
 mod stage;
+mod study;
 mod units;
 
 pub use case::{
@@ -24,6 +26,7 @@ pub use case::{
     Host, KeyShare, KeyStoreChoice, Link, Loss, Pattern, PatternKind, Protocol, Session, Stack,
     TlsVersion,
 };
+pub use certificates::lab_certificate_bytes;
 pub use columns::CASE_COLUMNS;
 pub use distribution::{Distribution, Tail};
 pub use error::Error;
@@ -35,4 +38,5 @@ pub use profile::{
     Sleep, Throttle, inputs, inputs_where,
 };
 pub use stage::{Metric, Stage};
+pub use study::{COMMAND_LINE, MOST_CASES, Operator, Requirement, Statistic, Study};
 pub use units::{BitsPerSecond, ByteCount, Nanos, Probability, UnitError};

@@ -62,6 +62,9 @@ kernel_profile! {
     timer_wheel_clock_shift: u8 = "1", |value| byte(value, 1..=8);
     /// TCP_TIMEOUT_INIT: the retransmission timeout of SYN and SYN-ACK.
     tcp_timeout_init: Nanos = "ns", reader::duration;
+    /// TCP_TIMEOUT_FALLBACK: the first retransmission timeout of data where the handshake gave no
+    /// round-trip time.
+    tcp_timeout_fallback: Nanos = "ns", reader::duration;
     /// How many SYN timeouts pass before they begin to double; 0 where they always double.
     tcp_syn_linear_timeouts: u8 = "1", |value| byte(value, 0..=127);
     /// How many SYNs are sent again before connect() fails.

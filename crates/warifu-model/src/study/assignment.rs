@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a study and its flags assign to which setting. Every value is checked here, once.
+
+use toml::Value;
+
+use super::draft::Draft;
+use super::settings::{self, SECTIONS, Setting};
+use super::words;
+use crate::reader::{Mistakes, show, shown_key, unknown};
+
+/// The keys of a study beside its sections.
+pub(crate) const HEAD: [&str; 4] = ["name", "seed", "trials", "predict_trials"];
+
+/// A value for a setting.
+#[derive(Clone)]
+pub(crate) struct Assignment {
+    pub(crate) setting: &'static Setting,
+    pub(crate) value: Value,
+    /// The key as written, which may stand for several settings.
+    pub(crate) key: String,
+    pub(crate) by_flag: bool,
+}
+
+/// A key of `[vary]`.
+pub(crate) struct Axis {
+    /// The path as written.
+    pub(crate) path: String,
+    /// What each of its values assigns, and the value as written.
+    pub(crate) choices: Vec<(Vec<Assignment>, Value)>,
+    pub(crate) by_flag: bool,
+}
+
+/// A key of the head or of `[require]` with its value.
+pub(crate) struct Item {
+    pub(crate) key: String,
+    pub(crate) value: Value,
+    pub(crate) by_flag: bool,
+}
+
+/// A study, taken apart.
+#[derive(Default)]
+pub(crate) struct Parts {
+    pub(crate) head: Vec<Item>,
+    pub(crate) base: Vec<Assignment>,
+    pub(crate) vary: Vec<Axis>,
+    pub(crate) require: Vec<Item>,
+}
+
+impl Axis {
+    /// Its values as written.
+    pub(crate) fn shown(&self) -> Vec<String> {
+        self.choices.iter().map(|(_, value)| settings::shown(value)).collect()
+    }
+
+    fn paths(&self) -> Vec<&'static str> {
+        let all = self.choices.iter().flat_map(|(list, _)| list);
+        all.map(|assignment| assignment.setting.path).collect()
+    }
+}
+
+impl Parts {
+    /// Takes a study's table apart.
+    pub(crate) fn of_file(table: &toml::Table, mistakes: &Mistakes<'_>) -> Parts {
+        let mut parts = Parts::default();
+        for (key, value) in table {
+            let item = || Item { key: key.clone(), value: value.clone(), by_flag: false };
+            match (key.as_str(), value) {
+                (head, _) if HEAD.contains(&head) => parts.head.push(item()),
+                (section, Value::Table(keys)) if SECTIONS.contains(&section) => {
+                    for (key, value) in keys {
+                        parts.base.extend(expand(
+                            &format!("{section}.{key}"),
+                            value,
+                            Place { vary: false, by_flag: false },
+                            mistakes,
+                        ));
+                    }
+                }
+                (section, _) if SECTIONS.contains(&section) => {
+                    parts.base.extend(expand(
+                        section,
+                        value,
+                        Place { vary: false, by_flag: false },
+                        mistakes,
+                    ));
+                }
+                ("vary", Value::Table(axes)) => {
+                    for (path, value) in flatten(axes, |path| settings::is_path(path)) {
+                        parts.vary.extend(axis(&path, value, false, mistakes));
+                    }
+                }
+                ("require", Value::Table(bounds)) => {
+                    for (key, value) in flatten(bounds, |_| false) {
+                        parts.require.push(Item { key, value: value.clone(), by_flag: false });
+                    }
+                }
+                ("vary" | "require", _) => {
+                    mistakes.add(key, format!("is {}: expected a table", show(value)));
+                }
+                _ => {
+                    let known = HEAD.into_iter().chain(SECTIONS).chain(["vary", "require"]);
+                    mistakes.add(shown_key(key), unknown(key, known));
+                }
+            }
+        }
+        parts.refuse_twice(mistakes);
+        parts
+    }
+
+    /// Lets flags replace what the file says, and what it varies.
+    pub(crate) fn override_by(&mut self, flags: &[(String, String)], mistakes: &Mistakes<'_>) {
+        let mut given = Parts::default();
+        for (path, text) in flags {
+            let text_value = || Value::String(text.clone());
+            if HEAD.contains(&path.as_str()) {
+                let value = if path == "name" { text_value() } else { bare(text) };
+                given.head.push(Item { key: path.clone(), value, by_flag: true });
+            } else if let Some(path) = path.strip_prefix("vary.") {
+                given.vary.extend(axis(path, &bare(text), true, mistakes));
+            } else if let Some(metric) = path.strip_prefix("require.") {
+                let (key, value) = (metric.to_string(), text_value());
+                given.require.push(Item { key, value, by_flag: true });
+            } else {
+                let plain = settings::find(path).is_some_and(|setting| !setting.text);
+                // A loss by bursts is a table, and tables are never words.
+                let value = if plain || text.starts_with('{') { bare(text) } else { text_value() };
+                given.base.extend(expand(
+                    path,
+                    &value,
+                    Place { vary: false, by_flag: true },
+                    mistakes,
+                ));
+            }
+        }
+        given.refuse_twice(mistakes);
+        let own = given.base.iter().map(|assignment| assignment.setting.path);
+        let paths: Vec<&str> = own.chain(given.vary.iter().flat_map(Axis::paths)).collect();
+        let replaced = |path: &str| paths.iter().any(|given| overlap(given, path));
+        self.base.retain(|old| !replaced(old.setting.path));
+        self.vary.retain(|axis| !axis.paths().into_iter().any(replaced));
+        let again = |list: &[Item], key: &str| list.iter().any(|item| item.key == key);
+        self.head.retain(|old| !again(&given.head, &old.key));
+        self.require.retain(|old| !again(&given.require, &old.key));
+        self.head.extend(given.head);
+        self.base.extend(given.base);
+        self.vary.extend(given.vary);
+        self.require.extend(given.require);
+    }
+
+    /// Names settings that are said twice, by whatever keys.
+    fn refuse_twice(&self, mistakes: &Mistakes<'_>) {
+        let mut said: Vec<(&str, String)> = Vec::new();
+        let mut say = |path: &'static str, key: String| match said
+            .iter()
+            .find(|(old, old_key)| overlap(old, path) && *old_key != key)
+        {
+            Some((_, old)) => mistakes.add(key, format!("sets the same as {old}: keep one")),
+            None => said.push((path, key)),
+        };
+        for assignment in &self.base {
+            say(assignment.setting.path, assignment.key.clone());
+        }
+        for axis in &self.vary {
+            let mut paths = axis.paths();
+            paths.sort_unstable();
+            paths.dedup();
+            // One line for an axis, however many settings it shares with another key.
+            let clash = paths.iter().find(|path| {
+                self.base.iter().any(|old| overlap(old.setting.path, path))
+                    || self
+                        .vary
+                        .iter()
+                        .take_while(|other| !std::ptr::eq(*other, axis))
+                        .any(|other| other.paths().into_iter().any(|old| overlap(old, path)))
+            });
+            match clash {
+                Some(path) => say(path, format!("vary.{}", axis.path)),
+                None => paths.into_iter().for_each(|path| say(path, format!("vary.{}", axis.path))),
+            }
+        }
+        for (index, item) in self.head.iter().enumerate() {
+            if self.head[..index].iter().any(|other| other.key == item.key) {
+                mistakes.add(&item.key, "is given twice: keep one");
+            }
+        }
+    }
+}
+
+/// Whether two paths decide the same choice of a case.
+fn overlap(one: &str, other: &str) -> bool {
+    const SUITE: [&str; 2] = ["stack.aead", "stack.cipher_suite"];
+    one == other || (SUITE.contains(&one) && SUITE.contains(&other))
+}
+
+/// Where a key was written.
+#[derive(Clone, Copy)]
+struct Place {
+    vary: bool,
+    by_flag: bool,
+}
+
+/// The settings that a key stands for, with their values checked.
+fn expand(path: &str, value: &Value, place: Place, mistakes: &Mistakes<'_>) -> Vec<Assignment> {
+    let (prefix, by_flag) = (if place.vary { "vary." } else { "" }, place.by_flag);
+    let key = format!("{prefix}{}", shown_key(path));
+    let refuse = |expected: String| {
+        mistakes.add(&key, format!("is {}: {expected}", show(value)));
+        Vec::new()
+    };
+    let list: Vec<(String, Value)> = match (path, value) {
+        ("stack", Value::String(text)) => match words::stack(text) {
+            Ok(list) => {
+                list.into_iter().map(|(path, word)| (path.into(), Value::String(word))).collect()
+            }
+            Err(expected) => return refuse(expected),
+        },
+        ("pattern", Value::String(_)) => vec![("pattern.kind".into(), value.clone())],
+        ("link.rate", _) => {
+            ["link.rate_up", "link.rate_down"].map(|path| (path.into(), value.clone())).to_vec()
+        }
+        (section, Value::String(_)) if SECTIONS.contains(&section) => {
+            vec![(format!("{section}.profile"), value.clone())]
+        }
+        (section, _) if SECTIONS.contains(&section) => {
+            return refuse("expected a text or a table".into());
+        }
+        _ => vec![(path.into(), value.clone())],
+    };
+    let mut assignments = Vec::new();
+    for (path, value) in list {
+        let Some(setting) = settings::find(&path) else {
+            mistakes.add(&key, settings::unknown_path(&path));
+            return Vec::new();
+        };
+        if let Err(expected) = (setting.apply)(&mut Draft::default(), &value) {
+            return refuse(expected);
+        }
+        assignments.push(Assignment { setting, value, key: key.clone(), by_flag });
+    }
+    assignments
+}
+
+/// One key of `[vary]` with its list.
+fn axis(path: &str, value: &Value, by_flag: bool, mistakes: &Mistakes<'_>) -> Option<Axis> {
+    let key = format!("vary.{}", shown_key(path));
+    if !settings::is_path(path) {
+        mistakes.add(key, settings::unknown_path(path));
+        return None;
+    }
+    let list = value.as_array().filter(|list| !list.is_empty());
+    let Some(list) = list else {
+        mistakes.add(key, format!("is {}: expected a list with at least one value", show(value)));
+        return None;
+    };
+    let mut choices: Vec<(Vec<Assignment>, Value)> = Vec::with_capacity(list.len());
+    let mut drafts: Vec<Draft> = Vec::with_capacity(list.len());
+    for value in list {
+        let assignments = expand(path, value, Place { vary: true, by_flag }, mistakes);
+        if assignments.is_empty() {
+            return None;
+        }
+        let mut draft = Draft::default();
+        for assignment in &assignments {
+            // Every value was checked when it was expanded.
+            let _ = (assignment.setting.apply)(&mut draft, &assignment.value);
+        }
+        if drafts.contains(&draft) {
+            mistakes.add(key, format!("holds {} twice: keep one", show(value)));
+            return None;
+        }
+        drafts.push(draft);
+        choices.push((assignments, value.clone()));
+    }
+    Some(Axis { path: path.into(), choices, by_flag })
+}
+
+/// Dotted keys of a table as one level, quoted or not: `"link.rtt"` and `link.rtt` are the same.
+fn flatten(table: &toml::Table, known: impl Fn(&str) -> bool + Copy) -> Vec<(String, &Value)> {
+    let mut list = Vec::new();
+    for (key, value) in table {
+        match value {
+            Value::Table(inner) if !known(key) => {
+                let below = flatten(inner, |path| known(&format!("{key}.{path}")));
+                list.extend(
+                    below.into_iter().map(|(path, value)| (format!("{key}.{path}"), value)),
+                );
+            }
+            _ => list.push((key.clone(), value)),
+        }
+    }
+    list
+}
+
+/// A flag's text as TOML, or as a word where it is none.
+fn bare(text: &str) -> Value {
+    let parsed: Option<toml::Table> = format!("value = {text}").parse().ok();
+    parsed
+        .filter(|table| table.len() == 1)
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| Value::String(text.into()))
+}

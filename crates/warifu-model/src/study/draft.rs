@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The settings of a case as far as a study states them.
+
+use crate::case::{
+    Aead, Authentication, CertificateType, CipherSuite, CongestionControl, Group, KeyShare, Loss,
+    PatternKind, Protocol, Session, TlsVersion,
+};
+use crate::units::{BitsPerSecond, Nanos};
+
+/// What a study states; `None` where the default or the profile decides.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub(crate) struct Draft {
+    pub(crate) device: Option<String>,
+    pub(crate) server: Option<String>,
+    pub(crate) key_store: Option<String>,
+    pub(crate) session_open: Option<bool>,
+    pub(crate) link: Option<String>,
+    pub(crate) rtt: Option<Nanos>,
+    pub(crate) jitter: Option<Vec<Nanos>>,
+    pub(crate) keep_order: Option<bool>,
+    pub(crate) rate_up: Option<BitsPerSecond>,
+    pub(crate) rate_down: Option<BitsPerSecond>,
+    pub(crate) queue_packets: Option<u32>,
+    pub(crate) mtu: Option<u16>,
+    pub(crate) loss: Option<Loss>,
+    pub(crate) protocol: Option<Protocol>,
+    pub(crate) tls: Option<TlsVersion>,
+    pub(crate) session: Option<SessionWord>,
+    pub(crate) authentication: Option<Authentication>,
+    pub(crate) group: Option<Group>,
+    pub(crate) certificate: Option<CertificateType>,
+    pub(crate) chain_length: Option<u8>,
+    pub(crate) server_certificate_bytes: Option<Vec<u16>>,
+    pub(crate) client_certificate_bytes: Option<Vec<u16>>,
+    pub(crate) cipher_suite: Option<CipherSuite>,
+    pub(crate) aead: Option<Aead>,
+    pub(crate) key_share: Option<KeyShare>,
+    pub(crate) server_name: Option<String>,
+    pub(crate) kernel: Option<String>,
+    pub(crate) congestion_control: Option<CongestionControl>,
+    pub(crate) initcwnd: Option<u8>,
+    pub(crate) nagle: Option<bool>,
+    pub(crate) pattern: Option<PatternKind>,
+    pub(crate) path: Option<String>,
+    pub(crate) response_body: Option<u32>,
+    pub(crate) concurrent: Option<u16>,
+}
+
+/// How a study names a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SessionWord {
+    /// `resumed`: the usual way of the TLS version.
+    Resumed,
+    /// One way.
+    Exactly(Session),
+}

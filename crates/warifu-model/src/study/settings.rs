@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The closed list of settings: their dotted paths, and how each is read.
+
+use toml::Value;
+
+use super::draft::{Draft, SessionWord};
+use crate::case::{CertificateType, CipherSuite};
+use crate::keyword::Keyword;
+use crate::nearest::nearest;
+use crate::quantities as quantity;
+use crate::reader::{self, show, unknown};
+
+/// One setting of a study.
+pub(crate) struct Setting {
+    /// Its dotted path.
+    pub(crate) path: &'static str,
+    /// Reads a value into a draft; the error says what was expected.
+    pub(crate) apply: fn(&mut Draft, &Value) -> Result<(), String>,
+    /// Whether a flag's text is a word or a quantity, not a number, a truth or a list.
+    pub(crate) text: bool,
+}
+
+/// The tables of a study that hold settings.
+pub(crate) const SECTIONS: [&str; 6] =
+    ["device", "server", "key_store", "link", "stack", "pattern"];
+
+/// The setting of a dotted path.
+pub(crate) fn find(path: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.path == path)
+}
+
+/// The keys of a section, those that stand for several settings among them.
+pub(crate) fn keys(section: &str) -> impl Iterator<Item = &'static str> + Clone {
+    let own = SETTINGS.iter().filter_map(move |setting| {
+        setting.path.strip_prefix(section).and_then(|rest| rest.strip_prefix('.'))
+    });
+    own.chain((section == "link").then_some("rate"))
+}
+
+/// Whether a path names a setting or stands for several.
+pub(crate) fn is_path(path: &str) -> bool {
+    find(path).is_some() || SECTIONS.contains(&path) || path == "link.rate"
+}
+
+/// What to say of a path that is no setting.
+pub(crate) fn unknown_path(path: &str) -> String {
+    match path.split_once('.') {
+        Some((section, key)) if SECTIONS.contains(&section) => unknown(key, keys(section)),
+        _ => {
+            let paths = || SETTINGS.iter().map(|setting| setting.path);
+            match nearest(path, paths().chain(SECTIONS)) {
+                Some(name) => format!("is unknown; did you mean {name}?"),
+                None => "is unknown; expected a setting such as link.rtt or stack.tls".into(),
+            }
+        }
+    }
+}
+
+macro_rules! settings {
+    ($($path:literal $kind:ident $($field:ident).+ = $read:expr;)+) => {
+        /// Every setting, in the order of a case.
+        pub(crate) const SETTINGS: &[Setting] = &[$(Setting {
+            path: $path,
+            apply: |draft, value| {
+                draft.$($field).+ = Some($read(value)?);
+                Ok(())
+            },
+            text: settings!(@text $kind),
+        }),+];
+    };
+    (@text text) => { true };
+    (@text bare) => { false };
+}
+
+settings! {
+    "device.profile" text device = profile_name;
+    "server.profile" text server = profile_name;
+    "key_store.profile" text key_store = profile_name;
+    "key_store.session_open" bare session_open = reader::boolean;
+    "link.profile" text link = profile_name;
+    "link.rtt" text rtt = quantity::link_delay;
+    "link.jitter" bare jitter = quantity::jitter;
+    "link.keep_order" bare keep_order = reader::boolean;
+    "link.rate_up" text rate_up = quantity::rate;
+    "link.rate_down" text rate_down = quantity::rate;
+    "link.queue_packets" bare queue_packets = quantity::queue_packets;
+    "link.mtu" bare mtu = quantity::mtu;
+    "link.loss" text loss = quantity::loss;
+    "stack.protocol" text protocol = reader::keyword;
+    "stack.tls" text tls = reader::keyword;
+    "stack.session" text session = session;
+    "stack.authentication" text authentication = reader::keyword;
+    "stack.group" text group = reader::keyword;
+    "stack.certificate" text certificate = reader::keyword::<CertificateType>;
+    "stack.chain_length" bare chain_length = chain_length;
+    "stack.server_certificate_bytes" bare server_certificate_bytes = certificate_bytes;
+    "stack.client_certificate_bytes" bare client_certificate_bytes = certificate_bytes;
+    "stack.cipher_suite" text cipher_suite = cipher_suite;
+    "stack.aead" text aead = reader::keyword;
+    "stack.key_share" text key_share = reader::keyword;
+    "stack.server_name" text server_name = server_name;
+    "stack.kernel" text kernel = profile_name;
+    "stack.congestion_control" text congestion_control = reader::keyword;
+    "stack.initcwnd" bare initcwnd = initcwnd;
+    "stack.nagle" bare nagle = reader::boolean;
+    "pattern.kind" text pattern = reader::keyword;
+    "pattern.path" text path = request_path;
+    "pattern.response_body" text response_body = response_body;
+    "pattern.concurrent" bare concurrent = concurrent;
+}
+
+fn profile_name(value: &Value) -> Result<String, String> {
+    let name = value.as_str().unwrap_or_default();
+    if name.is_empty() { Err("expected a profile's name".into()) } else { Ok(name.into()) }
+}
+
+fn session(value: &Value) -> Result<SessionWord, String> {
+    match value.as_str() {
+        Some("resumed") => Ok(SessionWord::Resumed),
+        _ => reader::keyword(value)
+            .map(SessionWord::Exactly)
+            .map_err(|expected| expected.replacen("\"full\", ", "\"full\", \"resumed\", ", 1)),
+    }
+}
+
+fn chain_length(value: &Value) -> Result<u8, String> {
+    reader::integer(value, 1..=3)
+        .map(|number| number as u8)
+        .map_err(|_| "expected 1, 2 or 3 certificates: the leaf and up to two intermediates".into())
+}
+
+/// DER sizes, leaf first. No X.509 certificate with a key and a signature is below 100 B, and
+/// TLS messages of several records are beyond the emulation.
+fn certificate_bytes(value: &Value) -> Result<Vec<u16>, String> {
+    let expected = "expected the DER sizes of 1 to 3 certificates, leaf first, each from 100 to 16000 B, such as [474]";
+    let list = value.as_array().filter(|list| (1..=3).contains(&list.len())).ok_or(expected)?;
+    list.iter()
+        .map(|size| reader::integer(size, 100..=16_000).map(|size| size as u16))
+        .collect::<Result<_, _>>()
+        .map_err(|_| expected.into())
+}
+
+fn cipher_suite(value: &Value) -> Result<CipherSuite, String> {
+    let word = value.as_str().unwrap_or_default();
+    if word.is_empty() {
+        return Err("expected an IANA name such as \"TLS_AES_128_GCM_SHA256\"".into());
+    }
+    CipherSuite::from_word(word)
+}
+
+/// RFC 6066 section 3: a DNS host name, no address; RFC 1123 section 2.1 for its letters.
+fn server_name(value: &Value) -> Result<String, String> {
+    let name = value.as_str().unwrap_or_default();
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let address = name.parse::<std::net::IpAddr>().is_ok();
+    if name.len() <= 253 && name.split('.').all(label) && !address {
+        Ok(name.into())
+    } else {
+        Err("expected a host name such as \"meter.example\" (no address: RFC 6066 section 3)"
+            .into())
+    }
+}
+
+fn initcwnd(value: &Value) -> Result<u8, String> {
+    reader::integer(value, 1..=255).map(|number| number as u8)
+}
+
+fn request_path(value: &Value) -> Result<String, String> {
+    let path = value.as_str().unwrap_or_default();
+    let plain = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
+    if path.starts_with('/') && plain && path.len() <= 2048 {
+        Ok(path.into())
+    } else {
+        Err("expected a path of at most 2048 B that begins with / and has no spaces".into())
+    }
+}
+
+/// 16 MiB: beyond that, the time to the response's first byte has long ceased to depend on it.
+fn response_body(value: &Value) -> Result<u32, String> {
+    const MOST: u64 = 16 << 20;
+    let size = reader::size(value)?;
+    match u32::try_from(size.0) {
+        Ok(bytes) if size.0 <= MOST => Ok(bytes),
+        _ => Err(format!("expected at most {}", crate::units::ByteCount(MOST))),
+    }
+}
+
+fn concurrent(value: &Value) -> Result<u16, String> {
+    reader::integer(value, 1..=10_000).map(|number| number as u16)
+}
+
+/// How a value was written, for tables and labels.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Table(_) => match quantity::loss(value) {
+            Ok(loss) => loss.to_string(),
+            Err(_) => show(value),
+        },
+        other => show(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_belongs_to_a_section() {
+        for setting in SETTINGS {
+            let (section, key) = setting.path.split_once('.').unwrap();
+            assert!(SECTIONS.contains(&section), "{}", setting.path);
+            assert!(keys(section).any(|known| known == key));
+            assert!(std::ptr::eq(find(setting.path).unwrap(), setting));
+        }
+    }
+}

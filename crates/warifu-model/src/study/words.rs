@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A stack in one text: `https/tls1.3/resumed/mutual`.
+
+use crate::case::{Authentication, CertificateType, Group, Session, TlsVersion};
+use crate::keyword::Keyword;
+use crate::nearest::nearest;
+
+/// The settings that the words of a stack stand for, as path and value. The protocol comes
+/// first, the others in any order.
+pub(crate) fn stack(text: &str) -> Result<Vec<(&'static str, String)>, String> {
+    let mut words = text.split('/');
+    let protocol = words.next().unwrap_or_default();
+    let mut list = vec![("stack.protocol", protocol.to_string())];
+    crate::case::Protocol::from_word(protocol)
+        .map_err(|expected| format!("\"{protocol}\" comes first: {expected}"))?;
+    for word in words {
+        let Some(setting) = setting(word) else {
+            let known = || all().into_iter().map(|(word, _)| word);
+            let hint = match nearest(word, known()) {
+                Some(name) => format!("did you mean \"{name}\"?"),
+                None => format!("expected {}", known().collect::<Vec<_>>().join(", ")),
+            };
+            return Err(format!("\"{word}\" is not known in it; {hint}"));
+        };
+        if list.iter().any(|(path, _)| *path == setting.0) {
+            return Err(format!("\"{word}\" says {} a second time", setting.0));
+        }
+        list.push(setting);
+    }
+    Ok(list)
+}
+
+fn setting(word: &str) -> Option<(&'static str, String)> {
+    let known = all().into_iter().find(|(known, _)| *known == word)?;
+    // The version's word carries its protocol, "tls1.3"; its setting does not.
+    let value = word.strip_prefix("tls").filter(|_| known.1 == "stack.tls").unwrap_or(word);
+    Some((known.1, value.to_string()))
+}
+
+/// Every word after the protocol, with its setting.
+fn all() -> Vec<(&'static str, &'static str)> {
+    fn names<T: Keyword>(path: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+        T::ALL.iter().map(move |value| (value.name(), path))
+    }
+    let versions = TlsVersion::ALIASES.iter().map(|(word, _)| (*word, "stack.tls"));
+    versions
+        .chain([("resumed", "stack.session")])
+        .chain(names::<Session>("stack.session"))
+        .chain(names::<Authentication>("stack.authentication"))
+        .chain(names::<Group>("stack.group"))
+        .chain([("P-256", "stack.group")])
+        .chain(names::<CertificateType>("stack.certificate"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_in_any_order_after_the_protocol() {
+        let expected = Ok(vec![
+            ("stack.protocol", "https".to_string()),
+            ("stack.authentication", "mutual".into()),
+            ("stack.tls", "1.3".into()),
+            ("stack.session", "resumed".into()),
+        ]);
+        assert_eq!(stack("https/mutual/tls1.3/resumed"), expected);
+        for (text, part) in [
+            ("", "comes first"),
+            ("tls1.3/https", "comes first"),
+            ("https/tls1.4", "did you mean \"tls1.2\"?"),
+            ("https/tls1.2/tls1.3", "a second time"),
+            ("https//", "is not known"),
+            ("https/banana", "expected tls1.2"),
+        ] {
+            let message = stack(text).unwrap_err();
+            assert!(message.contains(part), "{text}: {message}");
+        }
+    }
+}
