@@ -55,6 +55,12 @@ class Judged:
     verdict: Verdict
     trials_needed: int | None
 
+    @property
+    def margin(self) -> float:
+        """How far the value is inside its bound, as a share of it; negative beyond."""
+        room = (self.requirement.bound - self.value) / (abs(self.requirement.bound) or 1.0)
+        return room if self.requirement.operator.startswith("<") else -room
+
 
 def requirements(raw: Sequence[Sequence[object]]) -> list[Requirement]:
     """From (metric, statistic, operator, bound, text), as studies and manifests have them."""

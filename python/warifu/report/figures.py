@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Figures for people: no more decimals than the interval supports."""
+
+from __future__ import annotations
+
+import math
+
+from warifu.compare.stats import Interval
+
+_MS = 1e6
+#: Without an interval, figures are given to this many significant digits.
+_PLAIN_DIGITS = 3
+#: With an interval that is open at an end, to this many.
+_OPEN_DIGITS = 2
+
+
+def decimals(half_width: float) -> int:
+    """How many decimals an uncertainty of this size supports; negative to round to tens.
+
+    The uncertainty is worth one digit, two if it begins below 3.5, where one digit would round it
+    by more than a seventh.
+    """
+    if not math.isfinite(half_width) or half_width <= 0.0:
+        return _PLAIN_DIGITS
+    exponent = math.floor(math.log10(half_width))
+    leading = half_width / 10.0**exponent
+    return min(6, -exponent + (1 if leading < 3.5 else 0))
+
+
+def number(value: float, places: int) -> str:
+    """A figure with this many decimals; a word where there is none."""
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    rounded = round(value, places)
+    # -0.0 would be printed with its sign.
+    return f"{rounded + 0.0:.{max(0, places)}f}"
+
+
+def ms(value_ns: float, interval_ns: Interval | None = None) -> str:
+    """A time in ms, as exact as its interval is narrow."""
+    return number(value_ns / _MS, _places(value_ns, interval_ns))
+
+
+def ms_with(value_ns: float, interval_ns: Interval) -> str:
+    """A time in ms with its interval: `184.32 (184.30 to 184.35)`."""
+    places = _places(value_ns, interval_ns)
+    if interval_ns.low == interval_ns.high:
+        return number(value_ns / _MS, places)
+    low, high = (number(end / _MS, places) for end in interval_ns)
+    return f"{number(value_ns / _MS, places)} ({low} to {high})"
+
+
+def signed_ms_with(value_ns: float, interval_ns: Interval) -> str:
+    """A difference in ms with its interval: `+0.12 (-0.03 to +0.25)`."""
+    places = _places(value_ns, interval_ns)
+    value, low, high = (_signed(number(one / _MS, places)) for one in (value_ns, *interval_ns))
+    return f"{value} ({low} to {high})"
+
+
+def percent(value: float, half_width: float = math.nan) -> str:
+    """A signed share in percent: `-1.2 %`."""
+    if math.isnan(value) or math.isinf(value):
+        return "-"
+    places = decimals(half_width * 100.0) if half_width > 0 else 1
+    return _signed(number(value * 100.0, max(0, min(2, places)))) + " %"
+
+
+def count(value: float) -> str:
+    """A count with groups of digits: `20,000`."""
+    return f"{value:,.0f}"
+
+
+def span(low: float, high: float) -> str:
+    """A range of counts: `914` or `914 to 918`."""
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _places(value_ns: float, interval_ns: Interval | None) -> int:
+    digits = _PLAIN_DIGITS
+    if interval_ns is not None:
+        widest = max(abs(end - value_ns) / _MS for end in interval_ns)
+        if widest > 0.0 and math.isfinite(widest):
+            return decimals(widest)
+        # An open end supports no more than the order of magnitude and a half.
+        digits = digits if widest == 0.0 else _OPEN_DIGITS
+    if not math.isfinite(value_ns) or value_ns == 0.0:
+        return 0
+    return digits - 1 - math.floor(math.log10(abs(value_ns) / _MS))
+
+
+def _signed(text: str) -> str:
+    if text.startswith("-") or text in {"-", "0"} or not text.strip("0."):
+        return text
+    return f"+{text}"

@@ -1,0 +1,466 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The tables of a study's results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from warifu.compare import stats
+from warifu.compare.exact import Bytes
+from warifu.compare.gates import Verdict, worst
+from warifu.compare.join import STATISTICS, CaseComparison, Comparison, Row
+from warifu.compare.require import Judged
+from warifu.compare.stats import Interval
+from warifu.report.figures import count, ms, ms_with, number, percent, signed_ms_with, span
+from warifu.report.table import Column, Table, Value
+from warifu.results import ESTABLISHMENT, Distribution, Results
+
+#: Rows that a terminal gets at most; every row is in the other formats and in the results.
+TERMINAL_ROWS = 60
+#: From this many trials the mean's interval is the normal one: the bootstrap's is the same
+#: within a few percent and takes a hundred times as long.
+_NORMAL_FROM = 10_000
+_BYTES = ("bytes.client_sent", "bytes.server_sent")
+
+
+def half_table(results: Results, limit: int | None = None) -> Table:
+    """One half: n, median, mean with interval, P95, P99, bytes and kind of each case."""
+    shown = list(results.cases)[:limit]
+    table = Table(
+        f"{results.study}: {results.half}, https.establishment in ms",
+        [
+            Column("case", number=False),
+            Column("n"),
+            Column("P50"),
+            Column("mean (95 % interval)"),
+            Column("P95"),
+            Column("P99"),
+            Column("B sent"),
+            Column("B received"),
+            Column("kind", number=False),
+        ],
+    )
+    failed = 0.0
+    for case_id in shown:
+        failed += results.failures(case_id)
+        _half_row(table, results, case_id)
+    table.notes.append(
+        "Decimals end where the 95 % interval does; B are bytes of TLS over TCP up to the first "
+        "byte of the response."
+    )
+    if failed:
+        table.notes.append(
+            f"{count(failed)} connections failed; they count as later than all others and are "
+            "left out of the mean."
+        )
+    if len(shown) < len(results.cases):
+        table.notes.append(
+            f"{len(shown)} of {len(results.cases)} cases are shown; --format csv or json gives all."
+        )
+    return table
+
+
+def _half_row(table: Table, results: Results, case_id: str) -> None:
+    times = results.distribution(case_id, ESTABLISHMENT)
+    kind = results.kind(case_id)
+    mean, mean_interval = times.mean(), normal_mean(times)
+    cells = [results.label(case_id), count(times.n)]
+    record: dict[str, Value] = {
+        "case_id": case_id,
+        "label": results.label(case_id),
+        "half": results.half,
+        "run_id": results.run_id,
+        "n": times.n,
+        "failed": times.failed,
+    }
+    quantiles = {}
+    for p in (0.50, 0.95, 0.99):
+        value, interval = times.quantile(p), stats.quantile_interval(times, p)
+        quantiles[p] = ms(value, interval)
+        name = f"p{p * 100:.0f}"
+        record |= {f"{name}_ns": value, f"{name}_low_ns": interval.low}
+        record |= {f"{name}_high_ns": interval.high}
+    record |= {"mean_ns": mean, "mean_low_ns": mean_interval.low}
+    record |= {"mean_high_ns": mean_interval.high}
+    cells += [quantiles[0.50], ms_with(mean, mean_interval), quantiles[0.95], quantiles[0.99]]
+    for metric in _BYTES:
+        sizes = results.distribution(case_id, metric)
+        cells.append(span(sizes.values[0], sizes.values[-1]) if sizes.values.size else "-")
+        record[f"{metric}_p50_b"] = sizes.quantile(0.5)
+    table.add([*cells, kind], {**record, "kind": kind})
+
+
+def normal_mean(times: Distribution) -> Interval:
+    """The interval of the mean of completed connections."""
+    if times.completed < _NORMAL_FROM:
+        import numpy as np
+
+        # The seed is fixed: the same data give the same table.
+        return stats.mean_interval(times, np.random.default_rng(0))
+    mean = times.mean()
+    variance = float(times.weights @ (times.values - mean) ** 2 / times.completed)
+    half = 1.959964 * math.sqrt(variance / times.completed)
+    return Interval(mean - half, mean + half)
+
+
+def overview_table(comparison: Comparison) -> Table:
+    """One row a case: how far off each figure is, in percent of the measured one."""
+    table = Table(
+        f"{comparison.study}: predicted against measured, https.establishment",
+        [
+            Column("case", number=False),
+            Column("n predicted"),
+            Column("n measured"),
+            Column("failed"),
+            *(Column(_name(statistic)) for statistic in STATISTICS),
+            Column("Wasserstein-1 in ms"),
+            Column("bytes", number=False),
+            Column("verdict", number=False),
+        ],
+    )
+    for case in comparison.cases:
+        rows = {row.statistic: row for row in case.rows if row.metric == ESTABLISHMENT}
+        bytes_verdict = worst([one.verdict for one in case.bytes])
+        exact = {Verdict.PASS: "exact", Verdict.FAIL: "differ", None: "-"}
+        table.cells.append(
+            [
+                case.label,
+                count(case.n_predicted),
+                count(case.n_measured),
+                count(case.failed_measured),
+                *(_relative(rows[one]) if one in rows else "-" for one in STATISTICS),
+                ms(case.wasserstein.value, case.wasserstein.interval),
+                exact.get(bytes_verdict, "undecided"),
+                str(case.verdict or "not judged"),
+            ]
+        )
+    table.notes.append("Percent of the measured figure, with the 95 % interval of the difference.")
+    return table
+
+
+def _relative(row: Row) -> str:
+    if not row.measured or not math.isfinite(row.measured):
+        return "-"
+    low, high = row.interval.low / row.measured, row.interval.high / row.measured
+    half = max(row.relative - low, high - row.relative)
+    if not math.isfinite(half):
+        return f"{percent(row.relative)} (open)"
+    ends = f"{percent(low, half)} to {percent(high, half)}".replace(" %", "")
+    return f"{percent(row.relative, half)} ({ends})"
+
+
+def _name(statistic: str) -> str:
+    return statistic if statistic == "mean" else statistic.upper()
+
+
+def comparison_table(
+    comparison: Comparison, worst_first: bool = False, judged_only: bool = False
+) -> Table:
+    """Every figure of every case, with the difference, its interval and the verdict."""
+    table = Table(
+        f"{comparison.study}: predicted - measured, https.establishment in ms",
+        [
+            Column("case", number=False),
+            Column("figure", number=False),
+            Column("n measured"),
+            Column("predicted"),
+            Column("measured"),
+            Column("difference (95 % interval)"),
+            Column("relative"),
+            Column("gate"),
+            Column("verdict", number=False),
+        ],
+    )
+    items: list[tuple[CaseComparison, Row | Bytes]] = []
+    for case in comparison.cases:
+        rows = (row for row in case.rows if row.metric == ESTABLISHMENT)
+        items += [(case, row) for row in rows if row.verdict is not None or not judged_only]
+        items += [(case, one) for one in case.bytes if case.bytes_gated or not judged_only]
+    if worst_first:
+        items.sort(key=lambda item: badness(*item), reverse=True)
+    for case, one in items:
+        if isinstance(one, Row):
+            _comparison_row(table, case, one)
+        else:
+            _byte_row(table, case, one)
+    table.notes = list(comparison_notes(comparison))
+    return table
+
+
+def badness(case: CaseComparison, one: Row | Bytes) -> tuple[int, float]:
+    """Sorts the worst first: by verdict, then by the difference as a share of its gate."""
+    order = {Verdict.FAIL: 3, Verdict.UNDECIDED: 2, Verdict.PASS: 1}
+    if isinstance(one, Bytes):
+        return (order[one.verdict] if case.bytes_gated else 0), 0.0
+    if one.verdict is None or not one.width:
+        return 0, abs(one.relative) if math.isfinite(one.relative) else math.inf
+    return order[one.verdict], abs(one.difference) / one.width
+
+
+def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
+    half = row.interval.half_width / row.measured if row.measured else math.nan
+    verdict = str(row.verdict or "-")
+    if row.trials_needed:
+        about = "about" if math.isfinite(row.interval.half_width) else "at least"
+        verdict += f" (needs {about} {count(row.trials_needed)} trials)"
+    table.add(
+        [
+            case.label,
+            _name(row.statistic),
+            count(case.n_measured),
+            _as_exact_as(row.predicted, row),
+            _as_exact_as(row.measured, row),
+            signed_ms_with(row.difference, row.interval),
+            percent(row.relative, half),
+            row.gate or "-",
+            verdict,
+        ],
+        {
+            "case_id": case.case_id,
+            "label": case.label,
+            "metric": row.metric,
+            "statistic": row.statistic,
+            "n_predicted": case.n_predicted,
+            "n_measured": case.n_measured,
+            "failed_predicted": case.failed_predicted,
+            "failed_measured": case.failed_measured,
+            "predicted_ns": row.predicted,
+            "measured_ns": row.measured,
+            "difference_ns": row.difference,
+            "low_ns": row.interval.low,
+            "high_ns": row.interval.high,
+            "relative": row.relative,
+            "gate": row.gate,
+            "gate_ns": row.width,
+            "verdict": None if row.verdict is None else str(row.verdict),
+            "trials_needed": row.trials_needed,
+            "on_edge": row.on_edge,
+            "wasserstein_ns": case.wasserstein.value,
+            "wasserstein_low_ns": case.wasserstein.interval.low,
+            "wasserstein_high_ns": case.wasserstein.interval.high,
+            "wasserstein_chance_ns": case.wasserstein.chance,
+            "ks": case.kolmogorov[0],
+            "ks_chance": case.kolmogorov[1],
+            "kind_predicted": case.kind_predicted,
+            "kind_measured": case.kind_measured,
+        },
+    )
+
+
+def _as_exact_as(value: float, row: Row) -> str:
+    if not math.isfinite(row.interval.half_width):
+        return ms(value)
+    half = Interval(value - row.interval.half_width, value + row.interval.half_width)
+    return ms(value, half)
+
+
+def _byte_row(table: Table, case: CaseComparison, one: Bytes) -> None:
+    gate = "exact" if case.bytes_gated else "-"
+    verdict = str(one.verdict) if case.bytes_gated else "-"
+    if one.verdict is not Verdict.PASS:
+        verdict += f" ({one.reason})"
+    who = "B sent" if one.metric == "bytes.client_sent" else "B received"
+    cells = [case.label, who, count(case.n_measured), one.predicted, one.measured, "-", "-"]
+    table.add(
+        [*cells, gate, verdict],
+        {
+            "case_id": case.case_id,
+            "label": case.label,
+            "metric": one.metric,
+            "statistic": "exact",
+            "predicted": one.predicted,
+            "measured": one.measured,
+            "verdict": str(one.verdict) if case.bytes_gated else None,
+            "reason": one.reason,
+        },
+    )
+
+
+def distance_table(comparison: Comparison) -> Table:
+    """How far apart the whole distributions are, beside what chance alone does."""
+    table = Table(
+        f"{comparison.study}: distance of the distributions",
+        [
+            Column("case", number=False),
+            Column("n measured"),
+            Column("failed"),
+            Column("Wasserstein-1 in ms (95 % interval)"),
+            Column("by chance below"),
+            Column("largest CDF gap"),
+            Column("by chance below"),
+        ],
+    )
+    table.notes.append(
+        "A distance is never negative, so noise alone makes it positive: `by chance below` is "
+        "what a perfect prediction stays below in 95 % of such runs. Not judged."
+    )
+    for case in comparison.cases:
+        distance, (gap, level) = case.wasserstein, case.kolmogorov
+        table.add(
+            [
+                case.label,
+                count(case.n_measured),
+                count(case.failed_measured),
+                ms_with(distance.value, distance.interval),
+                ms(distance.chance),
+                number(gap, 3),
+                number(level, 3),
+            ],
+            {
+                "case_id": case.case_id,
+                "label": case.label,
+                "wasserstein_ns": distance.value,
+                "wasserstein_low_ns": distance.interval.low,
+                "wasserstein_high_ns": distance.interval.high,
+                "wasserstein_chance_ns": distance.chance,
+                "ks": gap,
+                "ks_chance": level,
+            },
+        )
+    return table
+
+
+def comparison_notes(comparison: Comparison) -> Iterable[str]:
+    """What a reader of the comparison must know."""
+    yield comparison.rule
+    yield (
+        f"Engine error: {verdict_sentence(comparison)} Field error: none yet, nothing here was "
+        "measured on a real device or network."
+    )
+    failed = sum(case.failed_measured for case in comparison.cases)
+    if failed:
+        yield (
+            f"{count(failed)} measured connections failed. They count as later than every other; "
+            "means are then of times up to the latest one seen, in both halves."
+        )
+    if any(
+        row.on_edge and row.verdict is not None for case in comparison.cases for row in case.rows
+    ):
+        yield (
+            "Some quantiles lie where the distribution jumps (a timer's edge): there a small error "
+            "of a probability moves the quantile far. See the CDF gaps."
+        )
+    for names, half in (
+        (comparison.only_predicted, "predicted"),
+        (comparison.only_measured, "measured"),
+    ):
+        if names:
+            yield f"Only {half}, so not compared: {len(names)} cases ({'; '.join(names[:3])} ...)."
+    yield f"Predicted by {comparison.predicted_run}, measured by {comparison.measured_run}."
+
+
+def verdict_sentence(comparison: Comparison) -> str:
+    """The verdict in a sentence."""
+    judged = [case for case in comparison.cases if case.verdict is not None]
+    if not judged:
+        return "no case has a gate."
+    words = [
+        f"{comparison.count(verdict)} {word}"
+        for verdict, word in (
+            (Verdict.PASS, "pass"),
+            (Verdict.FAIL, "fail"),
+            (Verdict.UNDECIDED, "undecided"),
+        )
+        if comparison.count(verdict)
+    ]
+    return f"of {len(judged)} judged cases {', '.join(words)}."
+
+
+def requirement_table(judged: Sequence[Judged]) -> Table:
+    """Each requirement on each half: in how many cases it holds, and the worst of them.
+
+    Programs get a record for every case.
+    """
+    table = Table(
+        "requirements",
+        [
+            Column("requirement", number=False),
+            Column("half", number=False),
+            Column("holds in", number=False),
+            Column("verdict", number=False),
+            Column("nearest to failing", number=False),
+            Column("n"),
+            Column("value (95 % interval)"),
+        ],
+    )
+    groups: dict[tuple[str, str], list[Judged]] = {}
+    for one in judged:
+        groups.setdefault((one.requirement.text, one.half), []).append(one)
+        table.records.append(_requirement_record(one))
+    for (text, half), group in groups.items():
+        holding = sum(one.verdict is Verdict.PASS for one in group)
+        least = min(group, key=lambda one: (list(Verdict).index(one.verdict), one.margin))
+        needed = ""
+        if least.trials_needed:
+            needed = f" (needs at least {count(least.trials_needed)} trials)"
+        table.cells.append(
+            [
+                text,
+                half,
+                f"{holding} of {len(group)} cases",
+                _HOLDS[least.verdict] + needed,
+                least.label,
+                count(least.n),
+                _requirement_value(least),
+            ]
+        )
+    return table
+
+
+_HOLDS = {Verdict.PASS: "holds", Verdict.FAIL: "fails", Verdict.UNDECIDED: "undecided"}
+
+
+def _requirement_value(one: Judged) -> str:
+    if one.requirement.metric.partition(".")[0] in {"https", "tcp", "tls"}:
+        return f"{ms_with(one.value, one.interval)} ms"
+    return span(one.interval.low, one.interval.high)
+
+
+def _requirement_record(one: Judged) -> dict[str, Value]:
+    return {
+        "requirement": one.requirement.text,
+        "case_id": one.case_id,
+        "label": one.label,
+        "half": one.half,
+        "n": one.n,
+        "value": one.value,
+        "low": one.interval.low,
+        "high": one.interval.high,
+        "verdict": _HOLDS[one.verdict],
+        "trials_needed": one.trials_needed,
+    }
+
+
+def inputs_table(manifest: dict[str, Any]) -> Table:
+    """Every figure that a prediction used, once, with its source and kind; weakest kind first."""
+    table = Table(
+        "inputs of the prediction",
+        [
+            Column("figure", number=False),
+            Column("value"),
+            Column("unit", number=False),
+            Column("kind", number=False),
+            Column("source", number=False),
+        ],
+    )
+    for figure in distinct_inputs(manifest):
+        table.add(
+            [str(figure.get(key) or "-") for key in ("name", "value", "unit", "kind", "source")],
+            {key: figure.get(key) for key in ("name", "value", "unit", "kind", "source")},
+        )
+    return table
+
+
+def distinct_inputs(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """Inputs of all cases without repetition, the weakest kinds first."""
+    from warifu.results import KINDS
+
+    seen: dict[tuple[str, ...], dict[str, Any]] = {}
+    for figures in (manifest.get("inputs") or {}).values():
+        for figure in figures:
+            key = tuple(str(figure.get(one)) for one in ("name", "value", "unit", "source"))
+            seen.setdefault(key, figure)
+    rank = {kind: index for index, kind in enumerate(KINDS)}
+    return sorted(seen.values(), key=lambda figure: -rank.get(str(figure.get("kind")), len(rank)))

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A table once, in every format that people and programs ask for."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Value = str | int | float | bool | None
+
+
+class Format(StrEnum):
+    """How a table is printed."""
+
+    TABLE = "table"
+    MD = "md"
+    CSV = "csv"
+    JSON = "json"
+    LATEX = "latex"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column for people; numbers stand to the right."""
+
+    head: str
+    number: bool = True
+
+
+@dataclass
+class Table:
+    """Rows for people (``cells``, as wide as ``columns``) and for programs (``records``).
+
+    People get rounded figures with units in the head, programs every digit in base units.
+    """
+
+    title: str
+    columns: Sequence[Column]
+    cells: list[list[str]] = field(default_factory=list)
+    records: list[Mapping[str, Value]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, cells: Sequence[str], record: Mapping[str, Value]) -> None:
+        """Adds a row."""
+        if len(cells) != len(self.columns):
+            raise ValueError(f"{self.title}: {len(cells)} cells for {len(self.columns)} columns")
+        self.cells.append(list(cells))
+        self.records.append(record)
+
+
+def render(tables: Sequence[Table], form: Format) -> str:
+    """Tables as text that ends with a line break."""
+    match form:
+        case Format.MD:
+            return "\n".join(map(_markdown, tables))
+        case Format.CSV:
+            return "\n".join(map(_csv, tables))
+        case Format.JSON:
+            return _json(tables)
+        case Format.LATEX:
+            return "\n".join(map(_latex, tables))
+    return "\n".join(map(_plain, tables))
+
+
+def _plain(table: Table) -> str:
+    """Aligned columns, for terminals and files alike; nothing is cut off."""
+    heads = [column.head for column in table.columns]
+    widths = [max(map(len, each)) for each in zip(heads, *table.cells, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = (
+            cell.rjust(width) if column.number else cell.ljust(width)
+            for cell, width, column in zip(cells, widths, table.columns, strict=True)
+        )
+        return "  ".join(padded).rstrip()
+
+    rule = "  ".join("-" * width for width in widths)
+    lines = [table.title, "", line(heads), rule, *map(line, table.cells)]
+    if table.notes:
+        lines += ["", *table.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(table: Table) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    rule = line(["---:" if column.number else ":---" for column in table.columns])
+    lines = [f"**{table.title}**", "", line([column.head for column in table.columns]), rule]
+    lines += map(line, table.cells)
+    for note in table.notes:
+        lines += ["", note]
+    return "\n".join(lines) + "\n"
+
+
+def _csv(table: Table) -> str:
+    """Comma-separated (RFC 4180, with bare line feeds); an unknown figure is empty."""
+    keys = list(dict.fromkeys(key for record in table.records for key in record))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(keys)
+    for record in table.records:
+        writer.writerow([_finite(record.get(key)) for key in keys])
+    return text.getvalue()
+
+
+def _json(tables: Sequence[Table]) -> str:
+    """One object for one table, a list for several; infinite ends of intervals are null."""
+    objects = [
+        {
+            "title": table.title,
+            "rows": [{key: _finite(one) for key, one in row.items()} for row in table.records],
+            "notes": table.notes,
+        }
+        for table in tables
+    ]
+    return json.dumps(objects[0] if len(objects) == 1 else objects, indent=2) + "\n"
+
+
+def _finite(value: Value) -> Value:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+    "·": r"$\cdot$",
+    "≥": r"$\geq$",
+    "∞": r"$\infty$",
+}
+
+
+def _latex(table: Table) -> str:
+    """A `table` that needs the package booktabs only."""
+
+    def escape(text: str) -> str:
+        return "".join(_LATEX.get(letter, letter) for letter in text)
+
+    def line(cells: Sequence[str]) -> str:
+        return "    " + " & ".join(map(escape, cells)) + r" \\"
+
+    layout = "".join("r" if column.number else "l" for column in table.columns)
+    lines = [
+        r"\begin{table}",
+        r"  \centering",
+        rf"  \caption{{{escape(' '.join([table.title + '.', *table.notes]))}}}",
+        rf"  \begin{{tabular}}{{{layout}}}",
+        r"    \toprule",
+        line([column.head for column in table.columns]),
+        r"    \midrule",
+        *map(line, table.cells),
+        r"    \bottomrule",
+        r"  \end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
