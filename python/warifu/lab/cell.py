@@ -16,7 +16,7 @@ from warifu.lab import kernel, processes, workplace
 from warifu.lab.case import Case, Stack
 from warifu.lab.client import Client, Trials
 from warifu.lab.errors import LabError
-from warifu.lab.link import CLIENT_ADDRESS, SERVER_ADDRESS, Link, configuration
+from warifu.lab.link import SERVER_ADDRESS, Link, configuration
 from warifu.lab.nginx import Nginx
 from warifu.lab.store import Part
 from warifu.lab.workplace import Workplace

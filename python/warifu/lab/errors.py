@@ -8,11 +8,11 @@ class LabError(Exception):
     """A measurement failed; what was measured before stays."""
 
 
-class LabUnavailable(LabError):
+class LabUnavailable(LabError):  # noqa: N818 - what happened, not what it is
     """This machine cannot measure as it is set up; the text says how to change that."""
 
 
-class RunRejected(LabError):
+class RunRejected(LabError):  # noqa: N818 - what happened, not what it is
     """The emulated link was later than its bound, so the run was thrown away unseen."""
 
     def __init__(self, reasons: list[str], report: dict[str, object]) -> None:

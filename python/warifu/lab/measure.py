@@ -260,7 +260,7 @@ _TOOLS = ("nginx", "openssl", "ip", "warifu-link", "warifu-tls", "warifu-tls-cli
 
 
 def _refuse_mixture(folder: Path, earlier: dict[str, Any], now: dict[str, Any]) -> None:
-    """A folder's results come from one machine with one set of tools, or they are not one result."""
+    """A folder holds results of one machine with one set of tools, or they are not one result."""
     said = {
         "study": (earlier.get("study", {}).get("name"), now["study"]["name"]),
         "seed": (earlier.get("seed"), now["seed"]),

@@ -73,6 +73,11 @@ class Nginx:
             raise
 
     @property
+    def master_pid(self) -> int:
+        """Process id of the master."""
+        return self._process.pid
+
+    @property
     def worker_pid(self) -> int:
         """Process id of the worker. Raises LabError if it is gone."""
         children = self._process.children()
@@ -112,11 +117,11 @@ class Nginx:
             time.sleep(0.005)
         raise LabError(f"nginx did not start within {START_SECONDS:.0f} s{self.words()}")
 
-    def _last_words(self) -> str:
+    def words(self) -> str:
         words = ""
         if self.error_log.exists():
-            kept = [line for line in self.error_log.read_text(errors="replace").splitlines()]
-            words = " / ".join(kept[-2:])
+            lines = self.error_log.read_text(errors="replace").splitlines()
+            words = " / ".join(lines[-2:])
         words = words or self._process.log_tail(2)
         if "98: " in words or "Address already in use" in words:
             return (

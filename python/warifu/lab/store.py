@@ -12,6 +12,7 @@ import errno
 import json
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,7 @@ class Store:
 
         self._guarded(write)
 
-    def _guarded(self, work: Any) -> None:
+    def _guarded(self, work: Callable[[], object]) -> None:
         try:
             work()
         except OSError as error:

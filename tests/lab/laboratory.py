@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Cases and studies for the lab's tests."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from warifu.lab.case import Case
+
+MUTUAL_13: dict[str, Any] = {
+    "device": {"profile": "this-host"},
+    "server": {"profile": "this-host"},
+    "key_store": {"profile": "software", "session_open": True},
+    "link": {
+        "profile": "loopback",
+        "rtt": 0,
+        "jitter": [],
+        "keep_order": True,
+        "rate_up": None,
+        "rate_down": None,
+        "queue_packets": 1000,
+        "mtu": 1500,
+        "loss": {"kind": "none"},
+    },
+    "stack": {
+        "protocol": "https",
+        "tls": "1.3",
+        "session": "full",
+        "authentication": "mutual",
+        "group": "secp256r1",
+        "certificate": "ecdsa_secp256r1",
+        "chain_length": 1,
+        "server_certificate_bytes": [474],
+        "client_certificate_bytes": [474],
+        "cipher_suite": "TLS_AES_128_GCM_SHA256",
+        "key_share": "fresh",
+        "server_name": None,
+        "kernel": "linux-6.18",
+        "congestion_control": "cubic",
+        "initcwnd": 10,
+        "nagle": False,
+    },
+    "pattern": {"kind": "request", "path": "/", "response_body": 846, "concurrent": 1},
+}
+
+
+def make_case(case_id: str = "0" * 16, /, **changes: Any) -> Case:  # noqa: ANN401
+    """A mutual TLS 1.3 case at no delay with changes such as `link__rtt=1000`."""
+    value = copy.deepcopy(MUTUAL_13)
+    for path, new in changes.items():
+        section, _, key = path.partition("__")
+        value[section][key] = new
+    return Case.parse(case_id, json.dumps(value), case_id)
+
+
+@dataclass
+class View:
+    """Stands for a case as warifu._core shows it."""
+
+    id: str
+    json: str
+    label: str
+
+
+@dataclass
+class SmallStudy:
+    """Stands for warifu._core.Study."""
+
+    cases: list[View]
+    name: str = "lab-test"
+    seed: int = 7
+    trials: int = 6
+
+
+def study_of(*cases: Case, trials: int = 6) -> SmallStudy:
+    """A study of cases."""
+    views = [View(case.case_id, case.canonical, case.label) for case in cases]
+    return SmallStudy(views, trials=trials)
