@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The Python module `warifu._core`: conversions only.
+//! The Python module `warifu._core`: conversions only. Its types for Python's checkers are in
+//! `python/warifu/_core.pyi`; names and meanings there and here are the same.
+
+mod error;
+mod observations;
+mod study;
 
 use pyo3::prelude::*;
 
-pyo3::create_exception!(warifu._core, WarifuError, pyo3::exceptions::PyException, "A mistake in the user's input, or a resource that failed; its text is one line.");
-
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("WarifuError", module.py().get_type::<WarifuError>())?;
-    module.add("__version__", env!("CARGO_PKG_VERSION"))
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("SCHEMA_VERSION", warifu_results::SCHEMA_VERSION)?;
+    module.add("WarifuError", module.py().get_type::<error::WarifuError>())?;
+    module.add_class::<study::Study>()?;
+    module.add_class::<study::CaseView>()?;
+    module.add_function(wrap_pyfunction!(study::mistakes, module)?)?;
+    module.add_function(wrap_pyfunction!(study::trace_text, module)?)?;
+    module.add_function(wrap_pyfunction!(study::request_text, module)?)?;
+    module.add_function(wrap_pyfunction!(observations::write_observations, module)?)?;
+    module.add_function(wrap_pyfunction!(observations::write_manifest, module)?)?;
+    module.add_function(wrap_pyfunction!(observations::columns, module)?)?;
+    Ok(())
 }

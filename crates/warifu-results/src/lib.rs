@@ -21,5 +21,5 @@ pub use folder::{FolderWriter, Written};
 pub use manifest::{Half, Manifest, ProfileUsed, SCHEMA_VERSION, StudyUsed};
 pub use part::write_part;
 pub use rows::{CaseRows, Row, Rows};
-pub use schema::{Column, Holds, columns};
+pub use schema::{Column, Holds, WHOLE, columns};
 pub use sink::{Memory, Sink};

@@ -51,7 +51,7 @@ pub fn columns<'a>(choices: impl IntoIterator<Item = &'a str>) -> Vec<Column> {
 }
 
 /// The stage of a row that stands for the whole metric.
-pub(crate) const WHOLE: &str = "all";
+pub const WHOLE: &str = "all";
 
 /// The Parquet schema of [`columns`].
 pub(crate) fn parquet(columns: &[Column]) -> Result<TypePtr, ParquetError> {

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Studies and their cases.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use warifu_model as model;
+use warifu_model::{Catalog, KeyStoreCall, Keyword, Operation, ProfileKind};
+use warifu_trace::{Scenario, Step, scenario};
+
+use crate::error::warifu_error;
+
+/// A profile as Python hands it over: kind, name, text, file.
+type ProfileText = (String, String, String, String);
+/// A bound as Python sees it: metric, statistic, operator, bound, text as written.
+type Bound = (&'static str, &'static str, &'static str, f64, String);
+
+/// A study, checked as a whole: every case of it can be run.
+#[pyclass(frozen, module = "warifu._core")]
+pub(crate) struct Study {
+    pub(crate) study: Arc<model::Study>,
+    pub(crate) catalog: Arc<Catalog>,
+}
+
+/// One case of a study.
+#[pyclass(frozen, module = "warifu._core")]
+pub(crate) struct CaseView {
+    study: Arc<model::Study>,
+    index: usize,
+}
+
+#[pymethods]
+impl Study {
+    /// Reads a study; `overrides` are pairs of dotted path and value that take the place of
+    /// what the text says.
+    #[staticmethod]
+    #[pyo3(signature = (text, file, profiles, overrides=Vec::new()))]
+    fn parse(
+        py: Python<'_>,
+        text: &str,
+        file: &str,
+        profiles: Vec<ProfileText>,
+        overrides: Vec<(String, String)>,
+    ) -> PyResult<Study> {
+        py.detach(|| {
+            let catalog = catalog(&profiles)?;
+            let study = model::Study::parse_with(text, file, &overrides, &catalog)?;
+            Ok(Study { study: Arc::new(study), catalog: Arc::new(catalog) })
+        })
+        .map_err(|error: model::Error| warifu_error(error))
+    }
+
+    /// A question that needs no file.
+    #[staticmethod]
+    fn from_choices(
+        py: Python<'_>,
+        choices: Vec<(String, String)>,
+        profiles: Vec<ProfileText>,
+    ) -> PyResult<Study> {
+        py.detach(|| {
+            let catalog = catalog(&profiles)?;
+            let study = model::Study::from_choices(&choices, &catalog)?;
+            Ok(Study { study: Arc::new(study), catalog: Arc::new(catalog) })
+        })
+        .map_err(|error: model::Error| warifu_error(error))
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.study.name
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.study.seed
+    }
+
+    #[getter]
+    fn trials(&self) -> u32 {
+        self.study.trials
+    }
+
+    #[getter]
+    fn predict_trials(&self) -> u32 {
+        self.study.predict_trials
+    }
+
+    #[getter]
+    fn text_hash(&self) -> &str {
+        &self.study.text_hash
+    }
+
+    #[getter]
+    fn vary(&self) -> Vec<(String, Vec<String>)> {
+        self.study.vary.clone()
+    }
+
+    #[getter]
+    fn require(&self) -> Vec<Bound> {
+        let bound = |bound: &model::Requirement| {
+            let (metric, statistic) = (bound.metric.name(), bound.statistic.name());
+            (metric, statistic, bound.operator.sign(), bound.bound, bound.text.clone())
+        };
+        self.study.require.iter().map(bound).collect()
+    }
+
+    #[getter]
+    fn cases(&self) -> Vec<CaseView> {
+        let view = |index| CaseView { study: Arc::clone(&self.study), index };
+        (0..self.study.cases.len()).map(view).collect()
+    }
+
+    /// Every figure that a case uses: name, value, unit, source and kind.
+    fn inputs(&self, index: usize) -> PyResult<Vec<BTreeMap<&'static str, String>>> {
+        let case = case(&self.study, index)?;
+        let scenario = scenario(case).map_err(warifu_error)?;
+        let uses = Uses::of(&scenario);
+        let inputs = model::inputs_where(
+            case,
+            &self.catalog,
+            |operation| uses.operations.contains(&operation),
+            |call| uses.calls.contains(&call),
+        )
+        .map_err(warifu_error)?;
+        let entry = |input: model::Input| {
+            BTreeMap::from([
+                ("name", input.name),
+                ("value", input.value),
+                ("unit", input.unit),
+                ("source", input.source),
+                ("kind", input.kind.name().to_owned()),
+            ])
+        };
+        Ok(inputs.into_iter().map(entry).collect())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Study({:?}, {} cases)", self.study.name, self.study.cases.len())
+    }
+}
+
+#[pymethods]
+impl CaseView {
+    #[getter]
+    fn id(&self) -> String {
+        self.case().id().0
+    }
+
+    #[getter]
+    fn json(&self) -> String {
+        self.case().canonical()
+    }
+
+    #[getter]
+    fn columns(&self) -> BTreeMap<&'static str, String> {
+        self.case().columns().into_iter().collect()
+    }
+
+    #[getter]
+    fn label(&self) -> String {
+        self.study.label(self.index)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("CaseView({}: {})", self.id(), self.label())
+    }
+}
+
+impl CaseView {
+    pub(crate) fn case(&self) -> &model::Case {
+        // Made by `Study::cases` alone, for the indices that there are.
+        &self.study.cases[self.index]
+    }
+}
+
+/// Every mistake of a study, one line each, in the order of the text; none for a good one.
+#[pyfunction]
+#[pyo3(signature = (text, file, profiles, overrides=Vec::new()))]
+pub(crate) fn mistakes(
+    text: &str,
+    file: &str,
+    profiles: Vec<ProfileText>,
+    overrides: Vec<(String, String)>,
+) -> Vec<String> {
+    let checked = match catalog(&profiles) {
+        Ok(catalog) => model::Study::check(text, file, &overrides, &catalog),
+        Err(error) => Err(vec![error]),
+    };
+    let errors = checked.err().unwrap_or_default();
+    errors.iter().map(ToString::to_string).collect()
+}
+
+/// A case's trace as text that a person can read.
+#[pyfunction]
+pub(crate) fn trace_text(study: &Study, index: usize) -> PyResult<String> {
+    let case = case(&study.study, index)?;
+    let scenario = scenario(case).map_err(warifu_error)?;
+    Ok(warifu_trace::render(case, &scenario))
+}
+
+/// The request as the device sends it.
+#[pyfunction]
+pub(crate) fn request_text(case: &CaseView) -> String {
+    let case = case.case();
+    warifu_trace::request_text(&case.stack, &case.pattern)
+}
+
+fn case(study: &model::Study, index: usize) -> PyResult<&model::Case> {
+    study.cases.get(index).ok_or_else(|| {
+        let count = study.cases.len();
+        PyIndexError::new_err(format!("case {index}: expected a number below {count}"))
+    })
+}
+
+fn catalog(profiles: &[ProfileText]) -> Result<Catalog, model::Error> {
+    let mut catalog = Catalog::default();
+    for (kind, name, text, file) in profiles {
+        let Some(kind) = ProfileKind::from_name(kind) else {
+            let kinds = ProfileKind::ALL.map(ProfileKind::name).join(", ");
+            let message = format!("is of kind {kind:?}: expected one of {kinds}");
+            return Err(model::Error::new(file, name, message));
+        };
+        catalog.add(kind, name, text, file)?;
+    }
+    Ok(catalog)
+}
+
+/// What the connection that is measured asks of profiles.
+struct Uses {
+    operations: Vec<Operation>,
+    calls: Vec<KeyStoreCall>,
+}
+
+impl Uses {
+    fn of(scenario: &Scenario) -> Uses {
+        let mut uses = Uses { operations: Vec::new(), calls: Vec::new() };
+        for step in scenario.measured.programs.iter().flat_map(|program| &program.steps) {
+            match step {
+                Step::Compute { operation, .. } => uses.operations.push(*operation),
+                Step::KeyStore { call, .. } => uses.calls.push(*call),
+                _ => {}
+            }
+        }
+        uses
+    }
+}

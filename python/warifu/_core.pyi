@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The compiled core: studies, traces, predictions, observations (crates/warifu-py)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Final, final
+
+__version__: Final[str]
+SCHEMA_VERSION: Final[int]
+
+Profile = tuple[str, str, str, str]
+"""Kind (`device`, `key_store`, `link`, `kernel`), name, text, file."""
+
+class WarifuError(Exception):
+    """A mistake in a study or profile, or a file that cannot be written.
+
+    Its text is one line that names file, key and mend.
+    """
+
+@final
+class Study:
+    """A study, checked as a whole: every case of it can be run."""
+
+    @staticmethod
+    def parse(
+        text: str,
+        file: str,
+        profiles: Sequence[Profile],
+        overrides: Sequence[tuple[str, str]] = ...,
+    ) -> Study:
+        """Reads a study.
+
+        `file` is the name for errors; `overrides` are pairs of dotted path and value
+        (`link.rtt`, `60 ms`) that take the place of what the text says. Raises WarifuError.
+        """
+
+    @staticmethod
+    def from_choices(
+        choices: Sequence[tuple[str, str]], profiles: Sequence[Profile]
+    ) -> Study:
+        """A question that needs no file: settings as pairs, the rest by default.
+
+        Raises WarifuError.
+        """
+
+    @property
+    def name(self) -> str:
+        """Its name, also of its results folder."""
+
+    @property
+    def seed(self) -> int:
+        """What all randomness comes from."""
+
+    @property
+    def trials(self) -> int:
+        """Measured trials a case."""
+
+    @property
+    def predict_trials(self) -> int:
+        """Simulated trials a case."""
+
+    @property
+    def text_hash(self) -> str:
+        """SHA-256 of the text and the overrides, hexadecimal."""
+
+    @property
+    def vary(self) -> list[tuple[str, list[str]]]:
+        """Dotted path and values, as written, of what varies."""
+
+    @property
+    def require(self) -> list[tuple[str, str, str, float, str]]:
+        """Metric, statistic, operator, bound (ns, B or 1) and text of each bound."""
+
+    @property
+    def cases(self) -> list[CaseView]:
+        """The cases: the cartesian product of what varies, the first changing slowest."""
+
+    def inputs(self, index: int) -> list[dict[str, str]]:
+        """Every figure that case `index` uses: name, value, unit, source, kind.
+
+        Raises WarifuError, and IndexError beyond the last case.
+        """
+
+@final
+class CaseView:
+    """One case of a study."""
+
+    @property
+    def id(self) -> str:
+        """The first 16 hexadecimal digits of the SHA-256 of `json`."""
+
+    @property
+    def json(self) -> str:
+        """Its canonical form."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Its choices by column name."""
+
+    @property
+    def label(self) -> str:
+        """What sets it apart from the study's other cases: `rtt 60 ms, tls 1.3`."""
+
+def mistakes(
+    text: str,
+    file: str,
+    profiles: Sequence[Profile],
+    overrides: Sequence[tuple[str, str]] = ...,
+) -> list[str]:
+    """Every mistake of a study, one line each; none for a good one."""
+
+def trace_text(study: Study, index: int) -> str:
+    """A case's trace as text that a person can read.
+
+    Raises WarifuError, and IndexError beyond the last case.
+    """
+
+def request_text(case: CaseView) -> str:
+    """The HTTP request as the device sends it."""
+
+def predict(
+    study: Study,
+    out_dir: str | PathLike[str],
+    manifest_json: str,
+    threads: int | None = None,
+    keep: str = "distribution",
+    progress: Callable[[int, int, int], object] | None = None,
+    now: Callable[[], str] | None = None,
+) -> dict[str, Any]:
+    """Simulates every case of a study into a results folder.
+
+    The folder appears under its name, in place of older results, when all is done or the run
+    was interrupted; `manifest_json` becomes its manifest. `threads` is the number of workers
+    (all cores for None); `keep` is `distribution` (weighted rows) or `trials` (every trial);
+    `progress` gets cases done, cases in all, and trials done, some times a second; `now` gives
+    the end's RFC 3339 text for the manifest.
+
+    Returns cases, trials, rows and complete. Raises WarifuError, and KeyboardInterrupt after
+    the finished cases were stored.
+    """
+
+def write_observations(
+    path: str | PathLike[str],
+    study_name: str,
+    case_json: str,
+    run_id: str,
+    rows: Mapping[str, Sequence[Any]],
+) -> None:
+    """Writes the observations of one case as a Parquet file of its own, atomically.
+
+    `rows` has the columns connection, trial, metric, stage, value, unit, weight, kind and seed,
+    all of the same length. Raises WarifuError.
+    """
+
+def write_manifest(folder: str | PathLike[str], manifest_json: str) -> None:
+    """Writes `manifest.json` into a results folder, atomically, after checking it.
+
+    Raises WarifuError.
+    """
+
+def columns() -> list[str]:
+    """The names of an observation's columns, in their order."""
