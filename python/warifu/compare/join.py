@@ -114,6 +114,8 @@ class Comparison:
     rule: str = RULE
     #: The kind of the worse half of every figure here.
     kind: str = "assumed"
+    #: When the later half was finished, RFC 3339; `~` if one is not.
+    halves_finished: str = "~"
 
     def count(self, verdict: Verdict | None) -> int:
         """Cases with this verdict."""
@@ -164,6 +166,9 @@ def compare(
         only_measured=[measured.label(one) for one in measured.cases if one not in shared],
         verdict=worst([case.verdict for case in cases if case.verdict is not None]),
         kind=weakest([case.kind_predicted for case in cases]),
+        halves_finished=max(
+            str(half.manifest.get("finished") or "~") for half in (predicted, measured)
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from warifu.compare.exact import Bytes
 from warifu.compare.gates import Verdict
 from warifu.compare.join import CaseComparison, Comparison, Row
 from warifu.compare.stats import Distance, Interval
+from warifu.results import MEASURED, PREDICTED, ResultsError, read_manifest
 
 FILE_NAME = "comparison.json"
 VERSION = 1
@@ -49,6 +50,21 @@ def load(folder: Path) -> Comparison | None:
         return Comparison(**raw)
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def current(folder: Path) -> Comparison | None:
+    """The comparison kept in a study's results, if it is of the very halves that are there now."""
+    kept = load(folder)
+    if kept is None:
+        return None
+    try:
+        runs = [read_manifest(folder / half) for half in (PREDICTED, MEASURED)]
+    except ResultsError:
+        return None
+    same = [run.get("run_id") for run in runs] == [kept.predicted_run, kept.measured_run]
+    finished = max(str(run.get("finished") or "~") for run in runs)
+    # A measurement that was taken up again keeps its run, and ends later.
+    return kept if same and kept.halves_finished == finished else None
 
 
 def _case(raw: dict[str, Any]) -> CaseComparison:

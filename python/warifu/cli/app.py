@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The verbs of the command line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from warifu.cli import screen
+from warifu.cli.choices import Choices, with_choices
+from warifu.cli.errors import ENVIRONMENT, FAILED, OK
+from warifu.cli.formats import Format
+from warifu.cli.screen import FormatOption
+
+_EPILOG = """Exit codes: 0 ok; 1 a requirement or a gate failed; 2 a mistake in the command line,
+a study or a profile; 3 this machine lacks something; 130 interrupted."""
+
+app = typer.Typer(
+    name="warifu",
+    help="""Predict what securing an IoT connection costs, measure the same on real software, and
+    see how far apart the two are.
+
+    A question needs no file:
+
+      warifu predict --device this-host --key-store iot-safe-sakomoto --link lte-m
+      --stack https/tls1.3
+
+    A study asks many at once:
+
+      warifu init meter.toml && warifu run meter.toml""",
+    epilog=_EPILOG,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    # Plain help: rich would take `[require]` for markup, and takes a tenth of a second to load.
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Folder of the study's results; results/STUDY by default.",
+        show_default=False,
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", min=1, help="Workers; all cores by default.", show_default=False),
+]
+Results = Annotated[
+    Path,
+    typer.Argument(
+        metavar="STUDY_OR_RESULTS",
+        help="A study's file, or a folder of results.",
+        show_default=False,
+    ),
+]
+
+
+@app.command(epilog=_EPILOG)
+@with_choices
+def predict(
+    choices: Choices,
+    out: Out = None,
+    threads: Threads = None,
+    keep_trials: Annotated[
+        bool, typer.Option("--keep-trials", help="Store every trial, not distributions.")
+    ] = False,
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """Simulate every case: latency by stage as a distribution, and bytes.
+
+    Examples:
+
+      warifu predict studies/first-loop.toml
+
+      warifu predict --link lte-m --stack https/tls1.2 --session resumed
+
+      warifu predict studies/first-loop.toml --set link.rtt="80 ms" --format csv > 80ms.csv
+    """
+    from warifu.cli import halves
+
+    loaded = choices.load()
+    folder = halves.predict(loaded, halves.folder_of(loaded, out), threads, keep_trials)
+    _show_half(folder, form)
+    screen.say(f"results: {folder}")
+    return OK
+
+
+@app.command(epilog=_EPILOG)
+@with_choices
+def measure(
+    choices: Choices,
+    out: Out = None,
+    trials: Annotated[
+        int | None,
+        typer.Option("--trials", min=1, help="Connections a case; as in the study by default."),
+    ] = None,
+    per_second: Annotated[
+        float | None,
+        typer.Option("--connections-per-second", min=0.1, help="How often connections begin."),
+    ] = None,
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """Run the same cases on real programs over the emulated link.
+
+    Needs root and a quiet machine; `warifu doctor` says what is missing. An interrupted
+    measurement goes on where it stopped.
+
+    Examples:
+
+      sudo warifu measure studies/first-loop.toml
+
+      sudo warifu measure --link loopback --rtt "60 ms" --stack https/tls1.3 --trials 500
+    """
+    from warifu.cli import halves
+
+    loaded = choices.load()
+    folder, summary = halves.measure(loaded, halves.folder_of(loaded, out), trials, per_second)
+    if not summary.measured:
+        screen.warn("no case could be measured here; the reasons are above")
+        return ENVIRONMENT
+    _show_half(folder, form)
+    screen.say(f"results: {folder}")
+    return OK
+
+
+@app.command(epilog=_EPILOG)
+def compare(
+    results: Results,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also figures that no gate judges, and distances.")
+    ] = False,
+    worst_first: Annotated[
+        bool, typer.Option("--worst-first", help="Order by how badly a gate is missed.")
+    ] = False,
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """Join the two halves case by case, with the error, its interval and a verdict.
+
+    Exit code 1 if a gate fails; an undecided one needs more trials and fails nothing.
+
+    Examples:
+
+      warifu compare results/first-loop
+
+      warifu compare studies/first-loop.toml --format latex
+    """
+    from warifu.cli import verdicts
+
+    comparison = verdicts.compare(results)
+    verdicts.show_comparison(comparison, form, every=every, worst_first=worst_first)
+    return FAILED if str(comparison.verdict) == "fail" else OK
+
+
+@app.command(epilog=_EPILOG)
+@with_choices
+def run(
+    choices: Choices,
+    out: Out = None,
+    threads: Threads = None,
+    trials: Annotated[
+        int | None, typer.Option("--trials", min=1, help="Measured connections a case.")
+    ] = None,
+    measured: Annotated[
+        bool, typer.Option("--measure/--no-measure", help="Whether to measure as well.")
+    ] = True,
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """Predict, measure, compare and report; exit code 0 only if `[require]` holds.
+
+    A requirement holds if its whole 95 % interval is within the bound in every predicted case,
+    and no measured case contradicts it. Where this machine cannot measure, it says so and goes
+    on with the prediction.
+
+    Examples:
+
+      sudo warifu run studies/first-loop.toml
+
+      warifu run meter.toml --no-measure && echo the deadline is met
+    """
+    from warifu.cli import verdicts
+
+    return verdicts.run(choices.load(), out, threads, trials, measured, form)
+
+
+@app.command(epilog=_EPILOG)
+def report(
+    results: Results,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The page; RESULTS/report.html by default."),
+    ] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", "-f", help="Print the report's tables instead of a page."),
+    ] = None,
+) -> int:
+    """Write one self-contained HTML page from a folder of results.
+
+    Examples:
+
+      warifu report results/first-loop
+
+      warifu report results/first-loop --format latex > tables.tex
+    """
+    from warifu.cli import verdicts
+
+    verdicts.report(results, out, form)
+    return OK
+
+
+@app.command(epilog=_EPILOG)
+@with_choices
+def trace(
+    choices: Choices,
+    case: Annotated[
+        str, typer.Option("--case", help="Number from 1, or part of a case's label.")
+    ] = "1",
+    request: Annotated[
+        bool, typer.Option("--request", help="The HTTP request instead, as it is sent.")
+    ] = False,
+) -> int:
+    """Print what happens in one case, step by step, without time.
+
+    Examples:
+
+      warifu trace --stack https/tls1.3 --authentication mutual
+
+      warifu trace studies/first-loop.toml --case "tls 1.2, session resumed"
+    """
+    from warifu import _core
+
+    loaded = choices.load()
+    index = _case_index([one.label for one in loaded.study.cases], case)
+    if request:
+        sys.stdout.write(_core.request_text(loaded.study.cases[index]))
+    else:
+        sys.stdout.write(_core.trace_text(loaded.study, index).rstrip("\n") + "\n")
+    return OK
+
+
+@app.command(epilog=_EPILOG)
+def init(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="The study to write; TEMPLATE.toml by default.", show_default=False),
+    ] = None,
+    template: Annotated[
+        str, typer.Option("--template", "-t", help="Which one; --list shows all.")
+    ] = "smart-meter",
+    list_all: Annotated[bool, typer.Option("--list", help="List the templates.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """Write a commented study to begin with. Nothing is overwritten without --force.
+
+    Examples:
+
+      warifu init --list
+
+      warifu init --template smart-meter meter.toml
+    """
+    from warifu.cli import templates
+
+    if list_all:
+        screen.show([templates.table()], form)
+        return OK
+    templates.write(template, file or Path(f"{template}.toml"), force)
+    return OK
+
+
+@app.command(epilog=_EPILOG)
+def doctor(form: FormatOption = Format.TABLE) -> int:
+    """Look for what is missing or wrong here, and say how to mend each. Exit code 3 if anything is.
+
+    Example:
+
+      sudo warifu doctor
+    """
+    from warifu import doctor as room
+    from warifu.report.table import Column, Table
+
+    findings = room.examine()
+    heads = ("", "area", "what", "found", "mend")
+    table = Table("this machine", [Column(head, number=False) for head in heads])
+    for one in findings:
+        table.add([one.status, one.area, one.name, one.found, one.mend], one.row())
+    missing = sum(one.status == "missing" for one in findings)
+    table.notes.append(
+        f"{missing} missing: predicting works without, measuring does not."
+        if missing
+        else "Nothing is missing."
+    )
+    screen.show([table], form)
+    return room.exit_code(findings)
+
+
+@app.command()
+def version() -> int:
+    """Print the version and, in a checkout, the commit."""
+    from warifu import _core
+    from warifu.cli import provenance
+
+    commit, dirty = provenance.version()
+    where = f" ({commit[:12]}{', changed' if dirty else ''})" if commit else ""
+    print(f"warifu {_core.__version__}{where}")
+    return OK
+
+
+calibrate_app = typer.Typer(
+    help="Time a real machine and write a profile from it.", no_args_is_help=True
+)
+app.add_typer(calibrate_app, name="calibrate")
+
+
+def _show_half(folder: Path, form: Format) -> None:
+    from warifu.report.summaries import TERMINAL_ROWS, half_table
+    from warifu.results import Results as Half
+
+    limit = TERMINAL_ROWS if form is Format.TABLE else None
+    screen.show([half_table(Half.open(folder), limit)], form)
+
+
+def _case_index(labels: list[str], wanted: str) -> int:
+    """The index of a case by its number from 1 or a part of its label."""
+    if wanted.isdigit():
+        if 1 <= int(wanted) <= len(labels):
+            return int(wanted) - 1
+        raise typer.BadParameter(f"--case {wanted}: expected a number from 1 to {len(labels)}")
+    found = [index for index, label in enumerate(labels) if wanted == label]
+    found = found or [index for index, label in enumerate(labels) if wanted in label]
+    if len(found) == 1:
+        return found[0]
+    some = "; ".join(
+        labels[index] or "the only case" for index in (found or range(len(labels)))[:4]
+    )
+    many = "several cases" if found else "no case"
+    raise typer.BadParameter(f"--case {wanted!r}: names {many}; labels are such as: {some}")

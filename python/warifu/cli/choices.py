@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A study by file, by flags, or by a file that flags override."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from warifu.study import Loaded
+
+_PANEL = "The case, as in a study's file"
+
+
+def _flag(path: str, *names: str, help: str) -> tuple[str, Any]:  # noqa: A002
+    option = typer.Option(*names, help=help, rich_help_panel=_PANEL, show_default=False)
+    return path, Annotated[str | None, option]
+
+
+#: Python name -> the setting's dotted path and the flag. The order counts: `--stack` comes before
+#: the flags that refine it.
+FLAGS: dict[str, tuple[str, Any]] = {
+    "device": _flag("device", "--device", help="Device profile: this-host, gr-peach, ..."),
+    "server": _flag("server", "--server", help="Server profile (a device profile as well)."),
+    "key_store": _flag(
+        "key_store", "--key-store", help="Key store: software, iot-safe-sakomoto, ..."
+    ),
+    "link": _flag("link", "--link", help="Link: loopback, ethernet, wifi, lte-m, nb-iot, ..."),
+    "stack": _flag("stack", "--stack", help="https/tls1.2 or https/tls1.3."),
+    "rtt": _flag("link.rtt", "--rtt", help='Round-trip time, such as "60 ms".'),
+    "loss": _flag("link.loss", "--loss", help='Packet loss each way, such as "2 %".'),
+    "rate": _flag("link.rate", "--rate", help='Rate of both ways, such as "250 kbit/s".'),
+    "session": _flag(
+        "stack.session", "--session", help="full, resumed, ticket, psk_dhe_ke, psk_ke or 0-rtt."
+    ),
+    "authentication": _flag("stack.authentication", "--authentication", help="server or mutual."),
+    "group": _flag("stack.group", "--group", help="secp256r1 (P-256) or x25519."),
+    "certificate": _flag("stack.certificate", "--certificate", help="ecdsa_secp256r1 or rsa-2048."),
+    "chain_length": _flag(
+        "stack.chain_length", "--chain-length", help="Certificates sent, 1 to 3."
+    ),
+    "cipher_suite": _flag(
+        "stack.cipher_suite", "--cipher-suite", help="By IANA name: TLS_AES_128_GCM_SHA256, ..."
+    ),
+}
+
+_NAGLE = Annotated[
+    bool | None,
+    typer.Option(
+        "--nagle/--no-nagle",
+        help="Nagle's algorithm on both ends.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+_SET = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help='Any setting: --set link.rtt="60 ms" --set trials=500. Repeatable.',
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+_STUDY = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[STUDY]",
+        help="A study's file. Without one, the flags are the study.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the command line says of the study."""
+
+    study: Path | None
+    overrides: list[tuple[str, str]]
+
+    def load(self) -> Loaded:
+        """Reads the study with its profiles; raises with one line that names the mend."""
+        from warifu import study
+
+        if self.study is None and not self.overrides:
+            raise typer.BadParameter(
+                "name a study's file, or say the case by flags such as --device this-host "
+                "--link lte-m --stack https/tls1.3"
+            )
+        return study.load(self.study, self.overrides)
+
+
+def with_choices(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command the study argument and the case's flags in place of ``choices``."""
+    own = inspect.signature(command)
+    hints = typing.get_type_hints(command, include_extras=True)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("study", keyword, default=None, annotation=_STUDY)]
+    parameters += [
+        inspect.Parameter(name, keyword, default=None, annotation=annotation)
+        for name, (_, annotation) in FLAGS.items()
+    ]
+    parameters.append(inspect.Parameter("nagle", keyword, default=None, annotation=_NAGLE))
+    parameters.append(inspect.Parameter("settings", keyword, default=None, annotation=_SET))
+    parameters += [
+        parameter.replace(kind=keyword, annotation=hints[name])
+        for name, parameter in own.parameters.items()
+        if name != "choices"
+    ]
+
+    @functools.wraps(command)
+    def wrapper(**given: Any) -> Any:  # noqa: ANN401 - Typer hands over what the flags hold
+        study = given.pop("study")
+        overrides = [
+            (path, value)
+            for name, (path, _) in FLAGS.items()
+            if (value := given.pop(name)) is not None
+        ]
+        if (nagle := given.pop("nagle")) is not None:
+            overrides.append(("stack.nagle", "true" if nagle else "false"))
+        overrides += [_pair(text) for text in given.pop("settings") or []]
+        return command(choices=Choices(study, overrides), **given)
+
+    wrapper.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {each.name: each.annotation for each in parameters}
+    wrapper.__annotations__["return"] = hints.get("return", None)
+    return wrapper
+
+
+def _pair(text: str) -> tuple[str, str]:
+    path, equals, value = text.partition("=")
+    if not equals or not path.strip():
+        raise typer.BadParameter(f'--set {text}: expected PATH=VALUE such as link.rtt="60 ms"')
+    return path.strip(), value.strip().strip('"')

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Exit codes, and every expected failure as one line on stderr."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+
+OK = 0
+#: A requirement or a gate failed.
+FAILED = 1
+#: A mistake in the command line, a study or a profile; or results that must not be compared.
+USAGE = 2
+#: This machine lacks something: a tool, a right, room on the disk.
+ENVIRONMENT = 3
+#: Ctrl-C; 128 + SIGINT, as shells have it.
+INTERRUPTED = 130
+
+#: Names of the exceptions of other rooms, so that their modules need not be imported to tell:
+#: if one was raised, its module is loaded.
+_USAGE = {"StudyError", "WarifuError", "ResultsError", "CompareError", "ReportError"}
+_ENVIRONMENT = {"LabError", "LabUnavailable", "RunRejected", "ToolMissing", "CalibrateError"}
+_ENVIRONMENT |= {"CalibrationError"}
+
+_MENDS = {
+    errno.ENOSPC: "make room on the disk, then run the same command again",
+    errno.EDQUOT: "make room in your quota, then run the same command again",
+    errno.EACCES: "choose a place that you may write, or change its rights",
+    errno.EPERM: "run it as a user who may do that; `warifu doctor` says what is needed",
+    errno.EROFS: "choose a place that can be written with --out",
+    errno.ENOENT: "check the name",
+    errno.EADDRINUSE: "stop whatever uses that port, or choose another",
+}
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """Runs ``work``; what it raises becomes one line and an exit code."""
+    try:
+        code = work()
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        _say("interrupted; what was finished stays readable")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; Python must not complain when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except Exception as error:
+        known = _explain(error)
+        if known is None:
+            raise
+        return known
+
+
+def _explain(error: Exception) -> int | None:
+    """Says what happened; None for what nobody foresaw, which deserves its traceback."""
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):
+        return _usage(error)
+    name = type(error).__name__
+    if name == "Abort":
+        _say("interrupted; what was finished stays readable")
+        return INTERRUPTED
+    if name == "Exit":
+        return int(getattr(error, "exit_code", FAILED))
+    if name in _USAGE:
+        _say(str(error))
+        # A full disk reaches us through the library that writes.
+        full = "no space left" in str(error) or "cannot write" in str(error)
+        return ENVIRONMENT if full else USAGE
+    if name in _ENVIRONMENT:
+        _say(str(error))
+        return ENVIRONMENT
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        mend = _MENDS.get(error.errno or 0, "`warifu doctor` looks at this machine")
+        _say(f"{where}{error.strerror or error}: {mend}")
+        return ENVIRONMENT
+    if isinstance(error, ImportError) and error.name:
+        _say(f"the Python package {error.name} cannot be loaded ({error}): run `make setup`")
+        return ENVIRONMENT
+    return None
+
+
+def _usage(error: Exception) -> int:
+    """A mistake in the flags, as the parser words it, with the way to help."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "warifu"
+    message = str(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
+    _say(f"{message}: see `{command} --help`")
+    return USAGE
+
+
+def _say(text: str) -> None:
+    print(f"warifu: {' '.join(text.split())}", file=sys.stderr)

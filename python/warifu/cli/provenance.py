@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Who made a result, when, on what machine and with which version."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from warifu.study import Loaded
+
+
+def now() -> str:
+    """The instant, RFC 3339 in UTC."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def new_run_id(half: str) -> str:
+    """A name for a run, sorted by time."""
+    instant = datetime.datetime.now(datetime.UTC)
+    return f"{half}-{instant:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+
+
+def manifest(loaded: Loaded, half: str) -> dict[str, Any]:
+    """What the command line knows of a run that is about to begin."""
+    from warifu import _core, study
+    from warifu.lab import kernel
+
+    commit, dirty = version()
+    return {
+        **study.manifest(loaded),
+        "half": half,
+        "run_id": new_run_id(half),
+        "started": now(),
+        "commit": commit,
+        "dirty": dirty,
+        "machine": kernel.machine({}),
+        "tools": {"warifu": _core.__version__},
+    }
+
+
+def version() -> tuple[str | None, bool | None]:
+    """The commit of the checkout that runs and whether its sources differ; None elsewhere."""
+    checkout = Path(__file__).resolve().parents[3]
+    if not (checkout / ".git").exists():
+        return None, None
+    commit = _git(checkout, "rev-parse", "HEAD")
+    if commit is None:
+        return None, None
+    changes = _git(checkout, "status", "--porcelain", "--untracked-files=no")
+    return commit, None if changes is None else bool(changes)
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", folder, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

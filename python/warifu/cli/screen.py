@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What people see: tables on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+import typer
+
+from warifu.cli.formats import Format
+
+if TYPE_CHECKING:
+    from warifu.report.table import Table
+
+#: Plain progress says something at most this often, s.
+_PLAIN_EVERY_S = 10.0
+
+FormatOption = Annotated[
+    Format,
+    typer.Option("--format", "-f", help="How tables are printed.", case_sensitive=False),
+]
+
+
+def say(text: str) -> None:
+    """A line for people, on stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def warn(text: str) -> None:
+    """A warning, which says what to do next."""
+    say(f"warning: {text}")
+
+
+def show(tables: Sequence[Table], form: Format) -> None:
+    """Prints tables as the user asked, on stdout."""
+    from warifu.report import table as room
+
+    text = room.render(list(tables), room.Format(form.value))
+    if form is Format.TABLE and colourful(sys.stdout):
+        text = _coloured(text)
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def colourful(stream: object) -> bool:
+    """Whether colour is welcome: a terminal, and NO_COLOR (no-color.org) is not set."""
+    is_terminal = bool(getattr(stream, "isatty", lambda: False)())
+    dumb = os.environ.get("TERM") == "dumb"
+    return is_terminal and not dumb and not os.environ.get("NO_COLOR")
+
+
+_COLOURS = {"pass": "32", "holds": "32", "fail": "1;31", "fails": "1;31", "undecided": "33"}
+
+
+def _coloured(text: str) -> str:
+    """Colours verdicts; the words stay, so nothing is lost without colour."""
+    import re
+
+    words = "|".join(sorted(_COLOURS, key=len, reverse=True))
+    return re.sub(
+        rf"(?<=  )({words})(?=\s|$)",
+        lambda found: f"\x1b[{_COLOURS[found[1]]}m{found[1]}\x1b[0m",
+        text,
+        flags=re.MULTILINE,
+    )
+
+
+class Report(Protocol):
+    """Says how far the work is."""
+
+    def __call__(self, done: int, total: int, detail: str = "") -> None:
+        """``done`` of ``total``."""
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Report]:
+    """A bar with the time left on a terminal, a line now and then elsewhere."""
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        with _bar(what) as report:
+            yield report
+    else:
+        yield _lines(what)
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Report]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[detail]}"),
+    )
+    console = Console(stderr=True, no_color=not colourful(sys.stderr))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None, detail="")
+
+        def report(done: int, total: int, detail: str = "") -> None:
+            bar.update(task, completed=done, total=total, detail=detail)
+
+        yield report
+
+
+def _lines(what: str) -> Report:
+    started = time.monotonic()
+    last = started
+
+    def report(done: int, total: int, detail: str = "") -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < _PLAIN_EVERY_S:
+            return
+        last = now
+        left = f", about {_span((now - started) / done * (total - done))} left" if done else ""
+        say(f"{what}: {done} of {total}{left}{f'; {detail}' if detail else ''}")
+
+    return report
+
+
+def _span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Commented studies to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from warifu.cli import screen
+
+if TYPE_CHECKING:
+    from warifu.report.table import Table
+
+_FOLDER = Path(__file__).resolve().parents[1] / "templates"
+
+
+def names() -> list[str]:
+    """The templates that there are."""
+    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+def table() -> Table:
+    """Every template with its first sentence."""
+    from warifu.report.table import Column, Table
+
+    found = Table("templates", [Column("name", number=False), Column("about", number=False)])
+    for name in names():
+        about = _about((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+        found.add([name, about], {"name": name, "about": about})
+    return found
+
+
+def write(name: str, file: Path, force: bool) -> None:
+    """Writes a template as a study; an existing file stays without ``force``."""
+    if name not in names():
+        raise typer.BadParameter(f"--template {name}: expected one of {', '.join(names())}")
+    text = (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+    try:
+        with file.open("w" if force else "x", encoding="utf-8") as out:
+            out.write(text)
+    except FileExistsError:
+        raise typer.BadParameter(
+            f"{file}: is there already: name another file, or overwrite it with --force"
+        ) from None
+    screen.say(f"wrote {file}; next: warifu run {file}")
+
+
+def _about(text: str) -> str:
+    comments = (line.removeprefix("#").strip() for line in text.splitlines() if line[:1] == "#")
+    return next((line for line in comments if line and not line.startswith("SPDX")), "")

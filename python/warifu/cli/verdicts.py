@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Comparing, judging requirements, reporting, and all of it in one go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warifu.cli import halves, screen
+from warifu.cli.errors import FAILED, OK
+from warifu.cli.formats import Format
+
+if TYPE_CHECKING:
+    from warifu.compare.join import Comparison
+    from warifu.compare.require import Judged
+    from warifu.study import Loaded
+
+
+def results_folder(given: Path) -> Path:
+    """A folder of results as given, or that of a study's file."""
+    if given.is_dir() or given.suffix != ".toml":
+        return given
+    from warifu import study
+
+    return halves.RESULTS / study.load(given).study.name
+
+
+def compare(given: Path) -> Comparison:
+    """Compares the halves, keeps the result beside them, and returns it."""
+    from warifu.compare.join import compare_folder
+    from warifu.compare.store import save
+
+    folder = results_folder(given)
+    with screen.progress("comparing") as report:
+        comparison = compare_folder(folder, report)
+    save(comparison, study_folder(folder))
+    return comparison
+
+
+def study_folder(folder: Path) -> Path:
+    """The folder above both halves."""
+    return folder.parent if (folder / "manifest.json").is_file() else folder
+
+
+def show_comparison(
+    comparison: Comparison, form: Format, every: bool = False, worst_first: bool = False
+) -> None:
+    """Prints the comparison: an overview and the judged figures; programs get every figure."""
+    from warifu.report import summaries
+
+    if form is Format.CSV:
+        # One table, so that it can be read as one.
+        screen.show([summaries.comparison_table(comparison, worst_first)], form)
+        return
+    detail = summaries.comparison_table(comparison, worst_first, judged_only=not every)
+    tables = [summaries.overview_table(comparison), detail]
+    if every or form is Format.JSON:
+        tables.append(summaries.distance_table(comparison))
+    screen.show(tables, form)
+
+
+def report(given: Path, out: Path | None, form: Format | None) -> None:
+    """Writes the page, or prints its tables."""
+    from warifu.compare.store import current
+
+    folder = study_folder(results_folder(given))
+    comparison = current(folder)
+    if comparison is None and all((folder / half).is_dir() for half in ("predicted", "measured")):
+        comparison = compare(folder)
+    if form is not None:
+        from warifu.report.tables import report_tables
+
+        screen.show(report_tables(folder, comparison), form)
+        return
+    from warifu.report.page import write_page
+
+    path = write_page(folder, comparison, out or folder / "report.html")
+    screen.say(f"report: {path}")
+
+
+def run(
+    loaded: Loaded,
+    out: Path | None,
+    threads: int | None,
+    trials: int | None,
+    measured: bool,
+    form: Format,
+) -> int:
+    """Both halves, comparison, requirements and report."""
+    began = time.monotonic()
+    folder = halves.folder_of(loaded, out)
+    halves.predict(loaded, folder, threads)
+    why_not = _measure(loaded, folder, trials) if measured else "it was not asked for"
+    if why_not:
+        from warifu.cli.app import _show_half
+
+        _show_half(folder / "predicted", form)
+        screen.warn(
+            f"nothing was measured, so nothing here says how near the prediction is: {why_not}"
+        )
+        if measured:
+            screen.say("`warifu doctor` lists what is missing, each with the mend")
+    else:
+        show_comparison(compare(folder), form)
+    judged = _judge(folder, with_measured=not why_not)
+    _show_requirements(judged, form)
+    report(folder, None, None)
+    screen.say(f"results: {folder} ({time.monotonic() - began:.0f} s)")
+    return FAILED if contradicted(judged) else OK
+
+
+def contradicted(judged: Sequence[Judged]) -> bool:
+    """Whether a requirement does not hold: a predicted one not surely, a measured one surely not.
+
+    A measured half is often too small to be sure of a tail: that alone contradicts nothing.
+    """
+    return any(
+        str(one.verdict) == "fail" or (one.half == "predicted" and str(one.verdict) != "pass")
+        for one in judged
+    )
+
+
+def _measure(loaded: Loaded, folder: Path, trials: int | None) -> str:
+    """Measures; why nothing could be, or an empty text."""
+    from warifu.lab.errors import LabUnavailable
+    from warifu.tools import ToolMissing
+
+    try:
+        _, summary = halves.measure(loaded, folder, trials)
+    except (LabUnavailable, ToolMissing) as error:
+        return str(error)
+    if not summary.measured:
+        return next(iter(summary.skipped.values()), "no case of the study can be measured here")
+    return ""
+
+
+def _judge(folder: Path, with_measured: bool) -> list[Judged]:
+    from warifu.compare.require import judge_all, requirements
+    from warifu.results import Results
+
+    judged = []
+    for half in ("predicted", "measured") if with_measured else ("predicted",):
+        results = Results.open(folder / half)
+        judged += judge_all(results, requirements(results.manifest.get("require", [])))
+    return judged
+
+
+def _show_requirements(judged: list[Judged], form: Format) -> None:
+    if not judged:
+        return
+    from warifu.report.summaries import requirement_table
+
+    table = requirement_table(judged)
+    if form in {Format.CSV, Format.JSON}:
+        # Standard output holds the comparison; two tables in one file help nobody.
+        for row in table.cells:
+            screen.say("requirement: " + ", ".join(row[:5]))
+    else:
+        screen.show([table], form)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Finding profiles and loading studies, for the command line and for scripts.
+
+from warifu import study
+loaded = study.load("studies/first-loop.toml", overrides=[("link.rtt", "80 ms")])
+for case in loaded.study.cases: ...
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warifu import _core
+
+if TYPE_CHECKING:
+    from warifu._core import Study
+
+#: Environment variable: folders of profiles that are searched before all others.
+PROFILES_VARIABLE = "WARIFU_PROFILES"
+#: Folder below `profiles/` and the kind of what is in it.
+FOLDERS = {"devices": "device", "key-stores": "key_store", "links": "link", "kernels": "kernel"}
+#: Above this many cases a manifest lists neither cases nor inputs one by one: both follow from
+#: the study's text and profiles, which are in it, and a manifest is read whole.
+MOST_LISTED_CASES = 2_000
+
+ProfileText = tuple[str, str, str, str]
+
+
+class StudyError(Exception):
+    """A study that cannot be read; its text is one line that names file, key and mend."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A study with what it was made from."""
+
+    study: Study
+    #: The text as run; for a question without a file the choices, one a line.
+    text: str
+    file: str
+    #: Kind, name, text and file of every profile that the study could use.
+    profiles: list[ProfileText]
+    overrides: list[tuple[str, str]]
+
+
+def load(
+    path: str | os.PathLike[str] | None = None,
+    overrides: Sequence[tuple[str, str]] = (),
+    profiles: Sequence[Path] | None = None,
+) -> Loaded:
+    """Reads a study, or makes one of ``overrides`` alone where there is no file.
+
+    ``overrides`` are pairs of dotted path and value. ``profiles`` are folders, `profile_folders`
+    by default. Raises StudyError, or `_core.WarifuError` for a mistake inside.
+    """
+    texts = list(profile_texts(profile_folders() if profiles is None else profiles))
+    given = list(overrides)
+    if path is None:
+        question = "".join(f"{key} = {value}\n" for key, value in given)
+        study = _core.Study.from_choices(given, texts)
+        return Loaded(study, question, "command line", texts, given)
+    text = _read(Path(path))
+    study = _core.Study.parse(text, str(path), texts, given)
+    return Loaded(study, text, str(path), texts, given)
+
+
+def profile_folders() -> list[Path]:
+    """Where profiles are looked for; of equal names the first found counts.
+
+    $WARIFU_PROFILES (several folders as in PATH), `profiles` in the current folder, and those
+    that came with Warifu.
+    """
+    given = os.environ.get(PROFILES_VARIABLE, "")
+    folders = [Path(part) for part in given.split(os.pathsep) if part]
+    for folder in folders:
+        if not folder.is_dir():
+            raise StudyError(
+                f"{PROFILES_VARIABLE}: {folder} is not a folder: name one, or unset it"
+            )
+    package = Path(__file__).resolve().parent
+    folders += [Path("profiles"), package / "profiles", package.parents[1] / "profiles"]
+    return [folder for folder in folders if folder.is_dir()]
+
+
+def profile_texts(folders: Sequence[Path]) -> Iterator[ProfileText]:
+    """Kind, name, text and file of every profile below ``folders``, the first of each name."""
+    seen: set[tuple[str, str]] = set()
+    for folder in folders:
+        for name, kind in FOLDERS.items():
+            for file in sorted((folder / name).glob("*.toml")):
+                if (kind, file.stem) not in seen:
+                    seen.add((kind, file.stem))
+                    yield kind, file.stem, _read(file), str(file)
+
+
+def manifest(loaded: Loaded) -> dict[str, Any]:
+    """What a manifest says of the study itself; see crates/warifu-results/src/manifest.rs."""
+    study = loaded.study
+    used = list(_used_profiles(loaded))
+    cases = study.cases
+    listed = len(cases) <= MOST_LISTED_CASES
+    return {
+        "schema_version": _core.SCHEMA_VERSION,
+        "study": {"name": study.name, "sha256": sha256(loaded.text), "text": loaded.text},
+        "study_file": loaded.file,
+        "overrides": [list(pair) for pair in loaded.overrides],
+        "seed": study.seed,
+        "trials": study.trials,
+        "predict_trials": study.predict_trials,
+        "vary": [[path, list(values)] for path, values in study.vary],
+        "require": [list(bound) for bound in study.require],
+        "calibration_run_ids": _calibration_run_ids(used),
+        "profiles": [
+            {"kind": kind, "name": name, "sha256": sha256(text), "text": text}
+            for kind, name, text, _ in used
+        ],
+        "cases": {case.id: case.json for case in cases} if listed else {},
+        "labels": {case.id: case.label for case in cases if case.label} if listed else {},
+        "inputs": (
+            {case.id: study.inputs(index) for index, case in enumerate(cases)} if listed else {}
+        ),
+    }
+
+
+def sha256(text: str) -> str:
+    """SHA-256 of a text, hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _used_profiles(loaded: Loaded) -> Iterator[ProfileText]:
+    named: set[tuple[str, str]] = set()
+    columns = {"device": "device", "server": "device", "key_store": "key_store"}
+    columns |= {"link": "link", "kernel": "kernel"}
+    for case in loaded.study.cases:
+        choices = case.columns
+        named |= {(kind, choices[column]) for column, kind in columns.items()}
+    return (text for text in loaded.profiles if (text[0], text[1]) in named)
+
+
+def _calibration_run_ids(profiles: Sequence[ProfileText]) -> list[str]:
+    """Every `run_id` anywhere in the profiles: the runs that these figures come from."""
+    import tomllib
+
+    found: set[str] = set()
+
+    def walk(value: object) -> None:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                if key == "run_id" and isinstance(inner, str):
+                    found.add(inner)
+                elif key == "run_ids" and isinstance(inner, list):
+                    found.update(one for one in inner if isinstance(one, str))
+                else:
+                    walk(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                walk(inner)
+
+    for _, _, text, _ in profiles:
+        walk(tomllib.loads(text))
+    return sorted(found)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise StudyError(
+            f"{path}: is not there: name a study, or make one with `warifu init {path}`"
+        ) from None
+    except IsADirectoryError:
+        raise StudyError(f"{path}: is a folder: name a study file inside it") from None
+    except UnicodeDecodeError as error:
+        raise StudyError(
+            f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8"
+        ) from None
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read: {error.strerror}: check its rights") from None
