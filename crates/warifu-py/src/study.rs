@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Studies and their cases.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict};
 use warifu_model as model;
 use warifu_model::{Catalog, KeyStoreCall, Keyword, Operation, ProfileKind};
 use warifu_trace::{Scenario, Step, scenario};
@@ -14,8 +14,8 @@ use crate::error::warifu_error;
 
 /// A profile as Python hands it over: kind, name, text, file.
 type ProfileText = (String, String, String, String);
-/// A bound as Python sees it: metric, statistic, operator, bound, text as written.
-type Bound = (&'static str, &'static str, &'static str, f64, String);
+/// A requirement as Python sees it: metric, statistic, operator, bound, text as written.
+type Requirement = (&'static str, &'static str, &'static str, f64, String);
 
 /// A study, checked as a whole: every case of it can be run.
 #[pyclass(frozen, module = "warifu._core")]
@@ -98,7 +98,7 @@ impl Study {
     }
 
     #[getter]
-    fn require(&self) -> Vec<Bound> {
+    fn require(&self) -> Vec<Requirement> {
         let bound = |bound: &model::Requirement| {
             let (metric, statistic) = (bound.metric.name(), bound.statistic.name());
             (metric, statistic, bound.operator.sign(), bound.bound, bound.text.clone())
@@ -113,7 +113,7 @@ impl Study {
     }
 
     /// Every figure that a case uses: name, value, unit, source and kind.
-    fn inputs(&self, index: usize) -> PyResult<Vec<BTreeMap<&'static str, String>>> {
+    fn inputs<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let case = case(&self.study, index)?;
         let scenario = scenario(case).map_err(warifu_error)?;
         let uses = Uses::of(&scenario);
@@ -125,15 +125,16 @@ impl Study {
         )
         .map_err(warifu_error)?;
         let entry = |input: model::Input| {
-            BTreeMap::from([
+            [
                 ("name", input.name),
                 ("value", input.value),
                 ("unit", input.unit),
                 ("source", input.source),
                 ("kind", input.kind.name().to_owned()),
-            ])
+            ]
+            .into_py_dict(py)
         };
-        Ok(inputs.into_iter().map(entry).collect())
+        inputs.into_iter().map(entry).collect()
     }
 
     fn __repr__(&self) -> String {
@@ -154,8 +155,8 @@ impl CaseView {
     }
 
     #[getter]
-    fn columns(&self) -> BTreeMap<&'static str, String> {
-        self.case().columns().into_iter().collect()
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.case().columns().into_py_dict(py)
     }
 
     #[getter]
