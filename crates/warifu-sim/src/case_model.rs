@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A case compiled for simulation: every profile looked up, every law ready to draw from.
+
+use warifu_model::{
+    Case, Catalog, Error, Kind, KeyStoreCall, KeyStoreProfile, Nanos, Operation, ProfileKind, Role,
+    SystemCall, inputs_where,
+};
+use warifu_trace::{Step, Trace, scenario};
+
+use crate::cost::Sampler;
+use crate::kernel::Kernel;
+use crate::link::{Heading, PathModel};
+use crate::packet::segment_bytes;
+use crate::program::{self, Programs};
+use crate::tcp::Settings;
+
+/// The least MTU whose segments carry data (Linux `TCP_MIN_SND_MSS` is 48).
+const LEAST_MTU: u16 = 100;
+
+/// A case compiled for simulation.
+#[derive(Clone, Debug)]
+pub struct CaseModel {
+    pub(crate) settings: Settings,
+    pub(crate) paths: [PathModel; 2],
+    pub(crate) programs: Programs,
+    /// A processor idle for longer works at its cold costs, ns.
+    pub(crate) idle_threshold: [u64; 2],
+    pub(crate) concurrent: u16,
+    pub(crate) throttle: Option<(u32, u64)>,
+    pub(crate) sleep: Option<(u64, Sampler)>,
+    /// Whether the streams of client, server, key store and lengths are drawn from at all.
+    pub(crate) draws: [bool; 4],
+    kind: Kind,
+}
+
+impl CaseModel {
+    /// Compiles a case.
+    ///
+    /// # Errors
+    /// The case makes no connection (see [`warifu_trace::scenario`]), or a profile lacks what
+    /// it needs.
+    pub fn compile(case: &Case, catalog: &Catalog) -> Result<CaseModel, Error> {
+        let scenario =
+            scenario(case).map_err(|error| Error::new("study", error.key, error.message))?;
+        CaseModel::with_trace(case, &scenario.measured, catalog)
+    }
+
+    /// Compiles a case with a trace of its own in the place of the case's protocol.
+    ///
+    /// # Errors
+    /// As [`CaseModel::compile`].
+    pub fn with_trace(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<CaseModel, Error> {
+        if case.link.mtu < LEAST_MTU {
+            let message = format!("is {}: expected at least {LEAST_MTU} B", case.link.mtu);
+            return Err(Error::new("study", "link.mtu", message));
+        }
+        let stack = &case.stack;
+        let kernel = catalog.kernel(&stack.kernel).ok_or_else(|| {
+            program::missing(catalog, ProfileKind::Kernel, "stack.kernel", &stack.kernel)
+        })?;
+        let kernel = Kernel::new(kernel)?;
+        let client = program::device(catalog, "device.profile", &case.device.profile)?;
+        let server = program::device(catalog, "server.profile", &case.server.profile)?;
+        let interface = |device, role| {
+            let operation = Operation::System(role, SystemCall::Interface);
+            program::pair(device, operation, case, 0).map(|pair| pair.warm)
+        };
+        let interfaces = [interface(client, Role::Client)?, interface(server, Role::Server)?];
+        let key_store = program::key_store(catalog, &case.key_store.profile)?;
+        let programs = Programs::compile(case, trace, catalog)?;
+        Ok(CaseModel {
+            settings: Settings {
+                kernel,
+                mss: segment_bytes(case.link.mtu),
+                initcwnd: u32::from(stack.initcwnd.max(1)),
+                nagle: stack.nagle,
+                congestion_control: stack.congestion_control,
+            },
+            paths: [
+                PathModel::new(&case.link, Heading::Up, interfaces.clone()),
+                PathModel::new(&case.link, Heading::Down, interfaces),
+            ],
+            idle_threshold: [client.idle_threshold.0, server.idle_threshold.0],
+            concurrent: case.pattern.concurrent.max(1),
+            throttle: throttle(key_store),
+            sleep: sleep(key_store),
+            draws: [
+                programs.draws(0),
+                programs.draws(1),
+                programs.calls.iter().any(|call| call.as_constant().is_none())
+                    || key_store.sleep.is_some(),
+                !programs.varying.is_empty(),
+            ],
+            kind: kind(case, trace, catalog)?,
+            programs,
+        })
+    }
+
+    /// The kind of what it predicts: that of its weakest input, simulated at best.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// How many connections it opens at once.
+    pub fn connections(&self) -> usize {
+        usize::from(self.concurrent)
+    }
+
+    /// The same with a script in the place of random loss: the packets of each direction that
+    /// are dropped, counted from 0.
+    pub fn with_drops(mut self, up: &[u64], down: &[u64]) -> CaseModel {
+        let [path_up, path_down] = self.paths;
+        self.paths = [path_up.with_script(up.to_vec()), path_down.with_script(down.to_vec())];
+        self
+    }
+}
+
+fn throttle(key_store: &KeyStoreProfile) -> Option<(u32, u64)> {
+    key_store.throttle.map(|throttle| (throttle.calls.max(1), throttle.window.0))
+}
+
+fn sleep(key_store: &KeyStoreProfile) -> Option<(u64, Sampler)> {
+    let sleep = key_store.sleep.as_ref()?;
+    Some((sleep.after.0, Sampler::new(&sleep.wake, Nanos::ZERO)))
+}
+
+/// The weakest kind among the figures that the trace really uses.
+fn kind(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Kind, Error> {
+    let steps = || trace.programs.iter().flat_map(|program| &program.steps);
+    let computes = |operation: Operation| {
+        // Waking and the interface are charged by the simulator itself.
+        matches!(operation, Operation::System(_, SystemCall::Wake | SystemCall::Interface))
+            || steps().any(|step| matches!(step, Step::Compute { operation: o, .. } if *o == operation))
+            || (operation == Operation::Sign(Role::Client) && calls(steps(), KeyStoreCall::Sign))
+    };
+    let inputs = inputs_where(case, catalog, computes, |call| calls(steps(), call))?;
+    Ok(Kind::weakest(inputs.iter().map(|input| input.kind).chain([Kind::Simulated])))
+}
+
+fn calls<'a>(mut steps: impl Iterator<Item = &'a Step>, call: KeyStoreCall) -> bool {
+    steps.any(|step| matches!(step, Step::KeyStore { call: c, .. } if *c == call))
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The kernel's clocks: jiffies, the timer wheel, and TCP's time stamps.
+
+use warifu_model::Nanos;
+
+/// `LVL_CLK_SHIFT` of kernel/time/timer.c: each level of the wheel is 8 times as coarse.
+const LEVEL_SHIFT: u32 = 3;
+/// `LVL_SIZE - 1` of kernel/time/timer.c: a level's buckets but one.
+const LEVEL_SPAN: u64 = 63;
+/// The levels that a timer of TCP can reach (level 4 begins after 129 s).
+const LEVELS: u32 = 5;
+/// The pattern of buckets repeats after this many jiffies: the granularity of the last level.
+const WHEEL_PERIOD_JIFFIES: u64 = 1 << (LEVEL_SHIFT * (LEVELS - 1));
+/// From the tick until the timer's function has sent its packet, ns. Of the order of a softirq;
+/// far below what any comparison resolves.
+const SOFTIRQ_NS: u64 = 10_000;
+
+/// The length of the kernel's tick.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Jiffy {
+    /// In nanoseconds.
+    pub ns: u64,
+    /// In microseconds.
+    pub us: u64,
+    /// Its inverse: a division by a variable takes longer than all else in a timer.
+    per_ns: f64,
+}
+
+impl Jiffy {
+    /// A tick of this length.
+    pub(crate) fn new(length: Nanos) -> Jiffy {
+        let ns = length.0.max(1_000);
+        Jiffy { ns, us: ns / 1_000, per_ns: 1.0 / ns as f64 }
+    }
+
+    /// Rounds up to whole jiffies, as the kernel's `usecs_to_jiffies` does.
+    #[inline]
+    pub(crate) fn from_us(self, us: u64) -> u32 {
+        let floor = self.floor(us * 1_000);
+        (floor + u64::from(floor * self.us < us)) as u32
+    }
+
+    /// Whole jiffies in some nanoseconds.
+    #[inline]
+    fn floor(self, ns: u64) -> u64 {
+        let guess = (ns as f64 * self.per_ns) as u64;
+        // The product may be off by one unit in the last place at a whole number.
+        if (guess + 1) * self.ns <= ns {
+            guess + 1
+        } else {
+            guess - u64::from(guess * self.ns > ns)
+        }
+    }
+}
+
+/// Where a trial lies relative to the kernel's ticks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    jiffy: Jiffy,
+    /// Nanoseconds from jiffy 0 of the wheel's pattern to the trial's time 0.
+    jiffy_offset_ns: u64,
+    /// Nanoseconds from a whole millisecond of the time stamp clock to the trial's time 0.
+    stamp_offset_ns: u64,
+}
+
+impl Default for Clock {
+    fn default() -> Clock {
+        Clock::from_bits(Jiffy::new(Nanos::from_millis(4)), 0)
+    }
+}
+
+impl Clock {
+    /// A clock whose phases come from 64 random bits.
+    pub(crate) fn from_bits(jiffy: Jiffy, bits: u64) -> Clock {
+        let fraction = (bits >> 20) as f64 / (1_u64 << 44) as f64;
+        Clock {
+            jiffy,
+            jiffy_offset_ns: (fraction * (WHEEL_PERIOD_JIFFIES * jiffy.ns) as f64) as u64,
+            stamp_offset_ns: (bits & 0xf_ffff) * 1_000_000 >> 20,
+        }
+    }
+
+    /// The jiffy counter at a time.
+    #[inline]
+    pub(crate) fn jiffies(&self, now: u64) -> u32 {
+        self.jiffy.floor(now + self.jiffy_offset_ns) as u32
+    }
+
+    /// TCP's time stamp at a time, ms (`TCP_TS_HZ` is 1000); never 0.
+    #[inline]
+    pub(crate) fn stamp_ms(&self, now: u64) -> u32 {
+        1 + ((now + self.stamp_offset_ns) / 1_000_000) as u32
+    }
+
+    /// When a timer set now to `delay` jiffies runs, ns.
+    ///
+    /// The wheel never runs a timer early and rounds up to its level's granularity
+    /// (`calc_wheel_index` of kernel/time/timer.c): within 63 jiffies to the jiffy after, within
+    /// 504 to a multiple of 8 jiffies (32 ms at HZ = 250), within 4032 to one of 64 (256 ms).
+    #[inline]
+    pub(crate) fn timer_ns(&self, now: u64, delay: u32) -> u64 {
+        let expires = u64::from(self.jiffies(now)) + u64::from(delay);
+        let mut shift = 0;
+        while u64::from(delay) >= LEVEL_SPAN << shift && shift < LEVEL_SHIFT * (LEVELS - 1) {
+            shift += LEVEL_SHIFT;
+        }
+        let bucket = ((expires >> shift) + 1) << shift;
+        bucket * self.jiffy.ns - self.jiffy_offset_ns + SOFTIRQ_NS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const JIFFY: Jiffy = Jiffy { ns: 4 * MS, us: 4_000, per_ns: 1.0 / (4 * MS) as f64 };
+
+    #[test]
+    fn jiffies_round_up() {
+        assert_eq!(JIFFY.from_us(0), 0);
+        assert_eq!(JIFFY.from_us(1), 1);
+        assert_eq!(JIFFY.from_us(260_000), 65);
+        assert_eq!(JIFFY.from_us(260_050), 66);
+    }
+
+    #[test]
+    fn a_long_timer_runs_on_a_coarse_bucket() {
+        let clock = Clock { jiffy: JIFFY, jiffy_offset_ns: 0, stamp_offset_ns: 0 };
+        // 40 ms: the next jiffy after.
+        assert_eq!(clock.timer_ns(0, 10), 44 * MS + SOFTIRQ_NS);
+        assert_eq!(clock.timer_ns(3 * MS, 10), 44 * MS + SOFTIRQ_NS);
+        // 260 ms and 1 s: the next multiple of 32 ms.
+        assert_eq!(clock.timer_ns(0, 65), 288 * MS + SOFTIRQ_NS);
+        assert_eq!(clock.timer_ns(0, 250), 1_024 * MS + SOFTIRQ_NS);
+        // 3 s: the next multiple of 256 ms.
+        assert_eq!(clock.timer_ns(0, 750), 3_072 * MS + SOFTIRQ_NS);
+    }
+
+    proptest! {
+        #[test]
+        fn whole_jiffies_are_exact(ns in 0_u64..1 << 50) {
+            prop_assert_eq!(JIFFY.floor(ns), ns / JIFFY.ns);
+            prop_assert_eq!(JIFFY.floor(ns / JIFFY.ns * JIFFY.ns), ns / JIFFY.ns);
+        }
+
+        #[test]
+        fn a_timer_is_never_early_nor_later_than_its_level_allows(
+            bits: u64,
+            now in 0_u64..100_000_000_000,
+            delay in 1_u32..30_000,
+        ) {
+            let clock = Clock::from_bits(JIFFY, bits);
+            let lateness = clock.timer_ns(now, delay) - now;
+            let asked = u64::from(delay) * JIFFY.ns;
+            prop_assert!(lateness >= asked);
+            let granularity = match delay {
+                0..63 => 1,
+                63..504 => 8,
+                504..4_032 => 64,
+                _ => 512,
+            } * JIFFY.ns;
+            prop_assert!(lateness <= asked + granularity + SOFTIRQ_NS);
+        }
+    }
+}

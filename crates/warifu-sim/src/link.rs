@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The link: what each direction does to a packet, in the order in which `warifu-link` does it.
+//!
+//! The queue may be full; the packet takes its time on the wire; it may be lost there (a lost
+//! packet has used the wire); then come the propagation delay and the jitter. The two ends'
+//! network interfaces add their own time before and after.
+
+use std::collections::VecDeque;
+
+use warifu_model::{BitsPerSecond, Link, Loss, Nanos};
+
+use crate::cost::Sampler;
+use crate::packet::{Packet, Way};
+use crate::random::{Purpose, Stream};
+
+/// One direction of the link as a case describes it.
+#[derive(Clone, Debug)]
+pub(crate) struct PathModel {
+    delay_ns: u64,
+    jitter: Option<Sampler>,
+    keep_order: bool,
+    ns_per_byte: Option<f64>,
+    queue_packets: usize,
+    loss: LossModel,
+    loss_purpose: Purpose,
+    jitter_purpose: Purpose,
+    /// Time in the client's and the server's network interface.
+    interfaces: [Sampler; 2],
+}
+
+/// A law of loss, prepared for drawing.
+#[derive(Clone, Debug)]
+pub(crate) enum LossModel {
+    None,
+    /// Independent; the logarithm of the probability to come through.
+    Independent { ln_keep: f64 },
+    Bursts { good_to_bad: f64, bad_to_good: f64, good: f64, bad: f64 },
+    /// These packets, counted from 0, ascending.
+    Script(Vec<u64>),
+}
+
+/// One direction of the link in motion.
+#[derive(Debug)]
+pub(crate) struct Path {
+    /// What is on its way, by arrival.
+    pub in_flight: VecDeque<Packet>,
+    /// Packets offered so far, and their bytes.
+    pub packets: u64,
+    pub bytes: u64,
+    /// Instants at which the packets in the queue will have left it.
+    departures: VecDeque<u64>,
+    wire_free_at: u64,
+    last_arrival: u64,
+    /// The packet that is lost next, by number.
+    next_loss: u64,
+    script_at: usize,
+    bad: Option<bool>,
+    loss: Stream,
+    jitter: Stream,
+    costs: [Stream; 2],
+}
+
+/// Which way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heading {
+    /// From the client to the server.
+    Up,
+    /// From the server to the client.
+    Down,
+}
+
+impl PathModel {
+    /// One direction of a case's link, with the times in both ends' interfaces.
+    pub(crate) fn new(link: &Link, heading: Heading, interfaces: [Sampler; 2]) -> PathModel {
+        let (rate, loss_purpose, jitter_purpose) = match heading {
+            Heading::Up => (link.rate_up, Purpose::LossUp, Purpose::JitterUp),
+            Heading::Down => (link.rate_down, Purpose::LossDown, Purpose::JitterDown),
+        };
+        let jitter = warifu_model::Distribution::from_quantiles(link.jitter.clone()).ok();
+        // An odd nanosecond goes up, so that both directions make the RTT.
+        let delay_ns = match heading {
+            Heading::Up => link.rtt.0.div_ceil(2),
+            Heading::Down => link.rtt.0 / 2,
+        };
+        PathModel {
+            delay_ns,
+            jitter: jitter.map(|law| Sampler::new(&law, Nanos::ZERO)),
+            keep_order: link.keep_order,
+            ns_per_byte: rate.map(|BitsPerSecond(bps)| 8e9 / bps.max(1) as f64),
+            queue_packets: link.queue_packets as usize,
+            loss: LossModel::new(&link.loss),
+            loss_purpose,
+            jitter_purpose,
+            interfaces,
+        }
+    }
+
+    /// The same with a script in the place of the random loss.
+    pub(crate) fn with_script(mut self, mut script: Vec<u64>) -> PathModel {
+        script.sort_unstable();
+        self.loss = LossModel::Script(script);
+        self
+    }
+}
+
+impl LossModel {
+    fn new(loss: &Loss) -> LossModel {
+        match *loss {
+            Loss::None => LossModel::None,
+            Loss::Independent { probability } if probability.0 <= 0.0 => LossModel::None,
+            Loss::Independent { probability } => {
+                // Certain loss: minus infinity, and `geometric` gives 0.
+                LossModel::Independent { ln_keep: (1.0 - probability.0).ln() }
+            }
+            Loss::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                LossModel::Bursts {
+                    good_to_bad: good_to_bad.0,
+                    bad_to_good: bad_to_good.0,
+                    good: loss_good.0,
+                    bad: loss_bad.0,
+                }
+            }
+        }
+    }
+}
+
+impl Path {
+    /// A path before any trial.
+    pub(crate) fn new() -> Path {
+        let stream = || Stream::new(0, Purpose::LossUp);
+        Path {
+            in_flight: VecDeque::with_capacity(64),
+            packets: 0,
+            bytes: 0,
+            departures: VecDeque::new(),
+            wire_free_at: 0,
+            last_arrival: 0,
+            next_loss: u64::MAX,
+            script_at: 0,
+            bad: None,
+            loss: stream(),
+            jitter: stream(),
+            costs: [stream(), stream()],
+        }
+    }
+
+    /// Begins a trial.
+    pub(crate) fn reset(&mut self, model: &PathModel, seed: u64) {
+        self.in_flight.clear();
+        self.departures.clear();
+        self.packets = 0;
+        self.bytes = 0;
+        self.wire_free_at = 0;
+        self.last_arrival = 0;
+        self.script_at = 0;
+        self.bad = None;
+        // A stream that will not be drawn from need not be seeded.
+        if !matches!(model.loss, LossModel::None | LossModel::Script(_)) {
+            self.loss = Stream::new(seed, model.loss_purpose);
+        }
+        self.next_loss = match &model.loss {
+            LossModel::Independent { ln_keep } => self.loss.geometric(*ln_keep),
+            LossModel::Script(script) => script.first().copied().unwrap_or(u64::MAX),
+            _ => u64::MAX,
+        };
+        if model.jitter.is_some() {
+            self.jitter = Stream::new(seed, model.jitter_purpose);
+        }
+        for (index, interface) in model.interfaces.iter().enumerate() {
+            if interface.as_constant().is_none() {
+                let purpose = if index == 0 { Purpose::ClientCosts } else { Purpose::ServerCosts };
+                // Apart from the stream of the party's own costs.
+                self.costs[index] = Stream::new(!seed ^ model.loss_purpose as u64, purpose);
+            }
+        }
+    }
+
+    /// When the next packet arrives.
+    #[inline]
+    pub(crate) fn next_arrival(&self) -> u64 {
+        self.in_flight.front().map_or(u64::MAX, |packet| packet.arrival)
+    }
+
+    /// Takes a packet that TCP sends now; whether it will arrive.
+    pub(crate) fn send(
+        &mut self,
+        model: &PathModel,
+        heading: Heading,
+        now: u64,
+        mut packet: Packet,
+    ) -> bool {
+        let number = self.packets;
+        self.packets += 1;
+        let bytes = packet.wire_bytes();
+        self.bytes += u64::from(bytes);
+        let lost = self.draw_loss(model, number);
+
+        let client_interface = self.interface(model, 0);
+        let server_interface = self.interface(model, 1);
+        let (before, after) = match heading {
+            Heading::Up => (client_interface, server_interface),
+            Heading::Down => (server_interface, client_interface),
+        };
+        let on_link = now + before;
+        let mut leaves = on_link;
+        let mut serialisation = 0;
+        if let Some(ns_per_byte) = model.ns_per_byte {
+            while self.departures.front().is_some_and(|&at| at <= on_link) {
+                self.departures.pop_front();
+            }
+            if self.departures.len() >= model.queue_packets {
+                return false;
+            }
+            serialisation = (f64::from(bytes) * ns_per_byte).ceil() as u64;
+            leaves = self.wire_free_at.max(on_link) + serialisation;
+            self.wire_free_at = leaves;
+            self.departures.push_back(leaves);
+        }
+        let queue = leaves - serialisation - on_link;
+        let jitter = model.jitter.as_ref().map_or(0, |law| law.draw(&mut self.jitter));
+        if lost {
+            return false;
+        }
+        let mut arrival = leaves + model.delay_ns + jitter + after;
+        if model.keep_order {
+            arrival = arrival.max(self.last_arrival);
+            self.last_arrival = arrival;
+        }
+        packet.arrival = arrival;
+        packet.way = Way {
+            sent: now,
+            queue,
+            serialisation,
+            client_interface: client_interface as u32,
+            server_interface: server_interface as u32,
+        };
+        self.insert(packet);
+        true
+    }
+
+    fn interface(&mut self, model: &PathModel, index: usize) -> u64 {
+        model.interfaces[index].draw(&mut self.costs[index])
+    }
+
+    #[inline]
+    fn insert(&mut self, packet: Packet) {
+        let mut at = self.in_flight.len();
+        while at > 0 && self.in_flight[at - 1].arrival > packet.arrival {
+            at -= 1;
+        }
+        if at == self.in_flight.len() {
+            self.in_flight.push_back(packet);
+        } else {
+            self.in_flight.insert(at, packet);
+        }
+    }
+
+    #[inline]
+    fn draw_loss(&mut self, model: &PathModel, number: u64) -> bool {
+        match &model.loss {
+            LossModel::None => false,
+            LossModel::Independent { ln_keep } => {
+                let lost = number == self.next_loss;
+                if lost {
+                    let gap = self.loss.geometric(*ln_keep);
+                    self.next_loss = number.saturating_add(1).saturating_add(gap);
+                }
+                lost
+            }
+            LossModel::Bursts { good_to_bad, bad_to_good, good, bad } => {
+                let share = if *good_to_bad > 0.0 {
+                    good_to_bad / (good_to_bad + bad_to_good)
+                } else {
+                    0.0
+                };
+                let in_bad = match self.bad {
+                    Some(state) => state,
+                    None => self.loss.uniform() < share,
+                };
+                let (loss, leave) = if in_bad { (bad, bad_to_good) } else { (good, good_to_bad) };
+                let lost = self.loss.uniform() < *loss;
+                self.bad = Some(in_bad ^ (self.loss.uniform() < *leave));
+                lost
+            }
+            LossModel::Script(script) => {
+                let lost = number == self.next_loss;
+                if lost {
+                    self.script_at += 1;
+                    self.next_loss = script.get(self.script_at).copied().unwrap_or(u64::MAX);
+                }
+                lost
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A party: one program being run, and where its time went.
+
+use warifu_model::Stage;
+
+use crate::packet::{Packet, Way};
+
+/// Time by stage; the sum is the time since the start.
+pub(crate) type Spent = [u64; Stage::ALL.len()];
+
+/// What a party waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// For its own time to come: its next step acts on the world.
+    Time,
+    /// For its connection.
+    Connection,
+    /// For a message.
+    Message(u16),
+    /// For its resource, taken by others.
+    Resource,
+    /// For the key store, taken by others.
+    KeyStore,
+    /// Nothing: its program is over.
+    Done,
+}
+
+/// One program being run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Party {
+    pub at: u32,
+    pub waiting: Waiting,
+    /// Whether its processor's caches are cold.
+    pub cold: bool,
+    /// Whether it holds its resource.
+    pub holds: bool,
+    /// Whether the key store has been given to it.
+    pub card_granted: bool,
+    /// Its own time, ns: never before what happens, and ahead of it while it computes.
+    pub time: u64,
+    pub spent: Spent,
+}
+
+/// A write, as its receiver must know it: when it was made, and what the time before went to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    pub time: u64,
+    pub spent: Spent,
+}
+
+impl Party {
+    pub(crate) fn new() -> Party {
+        Party {
+            at: 0,
+            waiting: Waiting::Time,
+            cold: true,
+            holds: false,
+            card_granted: false,
+            time: 0,
+            spent: [0; Stage::ALL.len()],
+        }
+    }
+
+    /// Lets time pass in a stage.
+    #[inline]
+    pub(crate) fn spend(&mut self, stage: Stage, ns: u64) {
+        self.time += ns;
+        self.spent[stage as usize] += ns;
+    }
+
+    /// Lets time pass until an instant.
+    pub(crate) fn spend_until(&mut self, stage: Stage, time: u64) {
+        self.spend(stage, time.saturating_sub(self.time));
+    }
+}
+
+impl Written {
+    /// What the time went to when `packet` has brought what was written: the sender's account,
+    /// what the packet went through, and the rest, which is waiting for a retransmission, or,
+    /// for a packet that left late the first time, waiting for the window or Nagle.
+    ///
+    /// `whole`: whether the packet holds the last byte of what was waited for; otherwise it
+    /// filled a hole before it.
+    pub(crate) fn arrived(&self, packet: &Packet, whole: bool) -> Spent {
+        let mut spent = self.spent;
+        let mut left = packet.arrival.saturating_sub(self.time);
+        let Way { sent, queue, serialisation, client_interface, server_interface } = packet.way;
+        let (client, server) = (u64::from(client_interface), u64::from(server_interface));
+        let propagation =
+            (packet.arrival - sent).saturating_sub(queue + serialisation + client + server);
+        let mut take = |stage: Stage, ns: u64| {
+            let ns = ns.min(left);
+            spent[stage as usize] += ns;
+            left -= ns;
+        };
+        // A packet sent before the write (which it can only be where packets overtake) did part
+        // of its way at a time that is accounted for already: the end of the way counts.
+        take(Stage::Propagation, propagation);
+        take(Stage::Serialisation, serialisation);
+        take(Stage::LinkQueue, queue);
+        take(Stage::ClientSystem, client);
+        take(Stage::ServerSystem, server);
+        if whole {
+            take(Stage::SendWait, packet.first_sent.saturating_sub(self.time));
+        }
+        take(Stage::LossRecovery, u64::MAX);
+        spent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Not a nanosecond is lost or counted twice, whatever the packet went through.
+        #[test]
+        fn what_was_spent_adds_up(
+            start in 0_u64..1_000_000,
+            first in 0_u64..2_000_000,
+            again in 0_u64..2_000_000,
+            way in prop::array::uniform5(0_u32..100_000),
+            whole: bool,
+        ) {
+            let mut spent = [0; Stage::ALL.len()];
+            spent[0] = start;
+            let written = Written { time: start, spent };
+            let sent = first + again;
+            let [queue, serialisation, client, server, propagation] = way.map(u64::from);
+            let arrival = sent + queue + serialisation + client + server + propagation;
+            prop_assume!(arrival >= start);
+            let packet = Packet {
+                arrival,
+                way: Way {
+                    sent,
+                    queue,
+                    serialisation,
+                    client_interface: client as u32,
+                    server_interface: server as u32,
+                },
+                first_sent: first,
+                seq: 1,
+                end: 2,
+                ack: 1,
+                stamp: 0,
+                echo: 0,
+                connection: 0,
+                flags: 0,
+                sacks: 0,
+                sack: Default::default(),
+            };
+            let after = written.arrived(&packet, whole);
+            prop_assert_eq!(after.iter().sum::<u64>(), arrival);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Random streams: one per purpose, so that a mechanism that draws more often does not shift
+//! what another one sees, and cases that differ in one choice share the rest of their luck.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use warifu_model::CaseId;
+
+/// What a stream is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Purpose {
+    /// Which packets from the client are lost.
+    LossUp = 1,
+    /// Which packets from the server are lost.
+    LossDown = 2,
+    /// Jitter of the packets from the client.
+    JitterUp = 3,
+    /// Jitter of the packets from the server.
+    JitterDown = 4,
+    /// The client's processing times.
+    ClientCosts = 5,
+    /// The server's processing times.
+    ServerCosts = 6,
+    /// Lengths of signatures and tickets.
+    Lengths = 7,
+    /// Where in a jiffy and in a millisecond the connection begins.
+    Clock = 8,
+    /// The key store's times.
+    KeyStore = 9,
+}
+
+/// A stream of random numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream(Xoshiro256PlusPlus);
+
+/// The increment of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
+/// Generators", OOPSLA 2014): 2^64 divided by the golden ratio.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The seed of one trial. It depends on nothing but its arguments, so adding a case or a trial
+/// changes no other.
+///
+/// ```
+/// use warifu_model::CaseId;
+/// let case = CaseId("0123456789abcdef".to_owned());
+/// assert_eq!(warifu_sim::trial_seed(1, &case, 2), warifu_sim::trial_seed(1, &case, 2));
+/// assert_ne!(warifu_sim::trial_seed(1, &case, 2), warifu_sim::trial_seed(1, &case, 3));
+/// ```
+pub fn trial_seed(study_seed: u64, case: &CaseId, trial: u64) -> u64 {
+    let mut hash = mix(study_seed.wrapping_add(GOLDEN));
+    for chunk in case.0.as_bytes().chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        hash = mix(hash.wrapping_add(GOLDEN) ^ u64::from_le_bytes(word));
+    }
+    mix(hash.wrapping_add(GOLDEN) ^ trial)
+}
+
+/// The finaliser of SplitMix64: a bijection that spreads every bit over all others.
+pub(crate) const fn mix(mut value: u64) -> u64 {
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+impl Stream {
+    /// The stream of a purpose within a trial.
+    pub(crate) fn new(trial_seed: u64, purpose: Purpose) -> Stream {
+        Stream(Xoshiro256PlusPlus::seed_from_u64(trial_seed ^ mix(purpose as u64)))
+    }
+
+    /// The next 64 bits.
+    #[inline]
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Uniform from 0 up to, but not including, 1.
+    #[inline]
+    pub(crate) fn uniform(&mut self) -> f64 {
+        // 53 bits: each result is a multiple of 2^-53, exactly representable.
+        (self.bits() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    }
+
+    /// How many packets come through before the next one that is lost, when each is lost with
+    /// a probability whose complement has this logarithm: `floor(ln(u) / ln(1 - p))`.
+    #[inline]
+    pub(crate) fn geometric(&mut self, ln_keep: f64) -> u64 {
+        // 1 - u lies in (0, 1], so the logarithm is finite; the cast saturates.
+        ((1.0 - self.uniform()).ln() / ln_keep) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seed_depends_on_each_argument_and_is_fixed_for_ever() {
+        let case = |text: &str| CaseId(text.to_owned());
+        let seed = trial_seed(20_261_121, &case("0123456789abcdef"), 0);
+        assert_eq!(seed, trial_seed(20_261_121, &case("0123456789abcdef"), 0));
+        assert_ne!(seed, trial_seed(20_261_122, &case("0123456789abcdef"), 0));
+        assert_ne!(seed, trial_seed(20_261_121, &case("0123456789abcdee"), 0));
+        assert_ne!(seed, trial_seed(20_261_121, &case("0123456789abcdef"), 1));
+    }
+
+    #[test]
+    fn streams_differ_by_purpose() {
+        let first = |purpose| Stream::new(7, purpose).bits();
+        let all = [
+            first(Purpose::LossUp),
+            first(Purpose::LossDown),
+            first(Purpose::JitterUp),
+            first(Purpose::JitterDown),
+            first(Purpose::ClientCosts),
+            first(Purpose::ServerCosts),
+            first(Purpose::Lengths),
+            first(Purpose::Clock),
+            first(Purpose::KeyStore),
+        ];
+        for (index, one) in all.iter().enumerate() {
+            assert!(!all[index + 1..].contains(one));
+        }
+    }
+
+    #[test]
+    fn geometric_gaps_have_the_right_mean() {
+        let mut stream = Stream::new(3, Purpose::LossUp);
+        let n = 200_000;
+        let probability = 0.02_f64;
+        let total: u64 = (0..n).map(|_| stream.geometric((1.0 - probability).ln())).sum();
+        let mean = total as f64 / f64::from(n);
+        // (1 - p) / p = 49 with a standard deviation of 49.5 / sqrt(n) = 0.11.
+        assert!((mean - 49.0).abs() < 0.6, "{mean}");
+    }
+}

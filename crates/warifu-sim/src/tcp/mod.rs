@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! TCP as Linux does it (6.18, `profiles/kernels/`), one end of a connection.
+//!
+//! A [`Socket`] has no clock and draws nothing: it is told the time, a segment or a timer, and
+//! gives segments to the link. Names of fields and functions follow the kernel's where there is
+//! a counterpart, so that the two can be read side by side. Left out, because no handshake is
+//! long enough to meet it: the receiver's window (taken as wide enough), SACK compression,
+//! pacing, ECN, HyStart.
+
+mod ack;
+mod congestion;
+mod open;
+mod output;
+mod queue;
+mod receive;
+mod recovery;
+mod round_trip;
+mod sack;
+mod timers;
+
+use warifu_model::CongestionControl;
+
+use crate::clock::Clock;
+use crate::kernel::Kernel;
+use crate::link::{Heading, Path, PathModel};
+use crate::packet::{ACK, AGAIN, Packet, Range, SACK_BLOCKS, Way};
+pub(crate) use open::Effect;
+
+use congestion::Congestion;
+use queue::Queue;
+use receive::Receiver;
+use recovery::Recovery;
+use round_trip::RoundTrip;
+
+/// No time: a timer that is not set.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// The settings of a socket that a case chooses.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub kernel: Kernel,
+    pub mss: u32,
+    pub initcwnd: u32,
+    pub nagle: bool,
+    pub congestion_control: CongestionControl,
+}
+
+/// What a socket needs to act: the time, its settings, and the link in its direction.
+pub(crate) struct Context<'a> {
+    pub now: u64,
+    pub clock: &'a Clock,
+    pub settings: &'a Settings,
+    pub path: &'a mut Path,
+    pub model: &'a PathModel,
+    pub heading: Heading,
+    pub connection: u16,
+    pub traffic: &'a mut Traffic,
+    pub log: Option<&'a mut Vec<crate::timeline::PacketEvent>>,
+}
+
+/// What a connection has put on the link, both directions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    pub packets: u64,
+    pub bytes: u64,
+    /// Segments sent again.
+    pub again: u64,
+}
+
+/// The state of a connection (RFC 9293 section 3.3.2), as far as a handshake needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Closed,
+    SynSent,
+    /// The server has answered a SYN and holds a request, not yet a socket.
+    SynReceived,
+    Established,
+    /// Gave up.
+    Failed,
+}
+
+/// Congestion state (`enum tcp_ca_state`), in the kernel's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum CaState {
+    Open,
+    Disorder,
+    Cwr,
+    Recovery,
+    Loss,
+}
+
+/// What the one timer for sending is set for (`icsk_pending`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pending {
+    None,
+    Retransmit,
+    LossProbe,
+    Reorder,
+}
+
+/// One end of a TCP connection.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    pub state: State,
+    pub ca_state: CaState,
+    pub pending: Pending,
+    /// When the timer for sending runs, ns; also the request's timer of a server.
+    pub write_timer: u64,
+    /// When the timer for a delayed acknowledgement runs, ns.
+    pub delack_timer: u64,
+
+    pub snd_una: u32,
+    pub snd_nxt: u32,
+    /// The end of what the program has written.
+    pub write_seq: u32,
+    /// The end of the last segment sent that was not full (Nagle, as Minshall has it).
+    pub snd_sml: u32,
+    pub packets_out: u32,
+    pub sacked_out: u32,
+    pub lost_out: u32,
+    pub retrans_out: u32,
+    pub queue: Queue,
+    /// Jiffy of the last data sent.
+    pub lsndtime: u32,
+    /// Timeouts since the last progress, and in all.
+    pub retransmits: u32,
+    pub total_rto: u32,
+    pub total_retrans: u32,
+    /// Segments delivered in all.
+    pub delivered: u32,
+    pub snd_wl1: u32,
+
+    pub round_trip: RoundTrip,
+    pub congestion: Congestion,
+    pub recovery: Recovery,
+    pub receiver: Receiver,
+    pub request: open::Request,
+}
+
+impl Socket {
+    /// A closed socket.
+    pub(crate) fn new() -> Socket {
+        Socket {
+            state: State::Closed,
+            ca_state: CaState::Open,
+            pending: Pending::None,
+            write_timer: NEVER,
+            delack_timer: NEVER,
+            snd_una: 0,
+            snd_nxt: 0,
+            write_seq: 1,
+            snd_sml: 0,
+            packets_out: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            queue: Queue::new(),
+            lsndtime: 0,
+            retransmits: 0,
+            total_rto: 0,
+            total_retrans: 0,
+            delivered: 0,
+            snd_wl1: 0,
+            round_trip: RoundTrip::default(),
+            congestion: Congestion::default(),
+            recovery: Recovery::default(),
+            receiver: Receiver::default(),
+            request: open::Request::default(),
+        }
+    }
+
+    /// Closes the socket for the next trial; memory is kept.
+    pub(crate) fn reset(&mut self, settings: &Settings) {
+        let mut queue = std::mem::replace(&mut self.queue, Queue::empty());
+        queue.clear();
+        *self = Socket { queue, ..Socket::bare() };
+        self.round_trip.reset(&settings.kernel);
+        self.recovery.reset(&settings.kernel);
+        self.congestion.reset();
+        self.receiver.reset();
+    }
+
+    fn bare() -> Socket {
+        Socket { queue: Queue::empty(), ..Socket::new() }
+    }
+
+    /// Segments that are believed to be in the network (`tcp_packets_in_flight`).
+    #[inline]
+    pub(crate) fn packets_in_flight(&self) -> u32 {
+        (self.packets_out + self.retrans_out).saturating_sub(self.left_out())
+    }
+
+    /// Segments that have left the network (`tcp_left_out`).
+    #[inline]
+    pub(crate) fn left_out(&self) -> u32 {
+        self.sacked_out + self.lost_out
+    }
+
+    /// Whether a segment of data or an acknowledgement carries what this end has to report.
+    fn segment(&self, context: &Context<'_>, seq: u32, end: u32, flags: u8) -> Packet {
+        Packet {
+            arrival: 0,
+            way: Way::default(),
+            first_sent: context.now,
+            seq,
+            end,
+            ack: self.receiver.rcv_nxt,
+            stamp: context.clock.stamp_ms(context.now),
+            echo: self.receiver.ts_recent,
+            connection: context.connection,
+            flags,
+            sacks: 0,
+            sack: [Range::default(); SACK_BLOCKS],
+        }
+    }
+
+    /// Sends an acknowledgement at once (`tcp_send_ack`).
+    pub(crate) fn send_ack(&mut self, context: &mut Context<'_>) {
+        let packet = self.segment(context, self.snd_nxt, self.snd_nxt, ACK);
+        self.transmit(context, packet);
+    }
+
+    /// Gives a segment to the link; what acknowledges also clears what was to be
+    /// acknowledged (`tcp_event_ack_sent`).
+    fn transmit(&mut self, context: &mut Context<'_>, mut packet: Packet) {
+        if packet.flags & ACK != 0 {
+            self.receiver.write_sacks(&mut packet);
+            self.receiver.ack_sent(context.settings.kernel.ato_min);
+            self.delack_timer = NEVER;
+        }
+        context.send(packet);
+    }
+}
+
+impl Context<'_> {
+    /// Puts a packet on the link.
+    fn send(&mut self, packet: Packet) {
+        self.traffic.packets += 1;
+        self.traffic.bytes += u64::from(packet.wire_bytes());
+        self.traffic.again += u64::from(packet.flags & AGAIN != 0);
+        let arrives = self.path.send(self.model, self.heading, self.now, packet);
+        if let Some(log) = &mut self.log {
+            log.push(crate::timeline::PacketEvent::new(self.now, self.heading, &packet, !arrives));
+        }
+    }
+
+    /// The time in microseconds, as the kernel's `tcp_mstamp`.
+    #[inline]
+    fn now_us(&self) -> u64 {
+        self.now / 1_000
+    }
+
+    #[inline]
+    fn jiffies(&self) -> u32 {
+        self.clock.jiffies(self.now)
+    }
+}
