@@ -8,7 +8,7 @@ use crate::case::CertificateType;
 /// field, and names its server and its client equally long. Leaves below an intermediate carry
 /// that one's longer name.
 ///
-/// A test of warifu-tls makes every chain and compares.
+/// A test of warifu-trace makes every chain and compares.
 pub fn lab_certificate_bytes(certificate: CertificateType, chain_length: u8) -> Vec<u16> {
     let chain: &[u16] = match (certificate, chain_length) {
         (CertificateType::EcdsaSecp256r1, 1) => &[486],

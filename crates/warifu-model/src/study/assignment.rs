@@ -85,12 +85,12 @@ impl Parts {
                     ));
                 }
                 ("vary", Value::Table(axes)) => {
-                    for (path, value) in flatten(axes, &settings::is_path) {
+                    for (path, value) in flatten(axes) {
                         parts.vary.extend(axis(&path, value, false, mistakes));
                     }
                 }
                 ("require", Value::Table(bounds)) => {
-                    for (key, value) in flatten(bounds, &|_| false) {
+                    for (key, value) in flatten(bounds) {
                         parts.require.push(Item { key, value: value.clone(), by_flag: false });
                     }
                 }
@@ -275,15 +275,14 @@ fn axis(path: &str, value: &Value, by_flag: bool, mistakes: &Mistakes<'_>) -> Op
 }
 
 /// Dotted keys of a table as one level, quoted or not: `"link.rtt"` and `link.rtt` are the same.
-fn flatten<'a>(table: &'a toml::Table, known: &dyn Fn(&str) -> bool) -> Vec<(String, &'a Value)> {
+fn flatten(table: &toml::Table) -> Vec<(String, &Value)> {
     let mut list = Vec::new();
     for (key, value) in table {
         match value {
-            Value::Table(inner) if !known(key) => {
-                let below = flatten(inner, &|path| known(&format!("{key}.{path}")));
-                list.extend(
-                    below.into_iter().map(|(path, value)| (format!("{key}.{path}"), value)),
-                );
+            // An empty table stays, so that it is refused and not overlooked.
+            Value::Table(inner) if !inner.is_empty() => {
+                let below = flatten(inner).into_iter();
+                list.extend(below.map(|(path, value)| (format!("{key}.{path}"), value)));
             }
             _ => list.push((key.clone(), value)),
         }

@@ -59,7 +59,7 @@ pub(crate) fn unknown_path(path: &str) -> String {
 macro_rules! settings {
     ($($path:literal $kind:ident $($field:ident).+ = $read:expr;)+) => {
         /// Every setting, in the order of a case.
-        pub(crate) const SETTINGS: &[Setting] = &[$(Setting {
+        pub(crate) static SETTINGS: &[Setting] = &[$(Setting {
             path: $path,
             apply: |draft, value| {
                 draft.$($field).+ = Some($read(value)?);

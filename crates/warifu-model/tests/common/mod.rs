@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use warifu_model::{Catalog, Operation, ProfileKind};
 
@@ -43,16 +44,19 @@ pub fn host_profile(name: &str) -> String {
 }
 
 /// The shipped profiles and `this-host`.
-pub fn catalog() -> Catalog {
-    let mut catalog = Catalog::default();
-    for kind in ProfileKind::ALL {
-        for (name, text, file) in toml_files(&format!("profiles/{}", kind.folder())) {
-            if name != "this-host" {
-                catalog.add(kind, &name, &text, &file).unwrap_or_else(|error| panic!("{error}"));
+pub fn catalog() -> &'static Catalog {
+    static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
+        let mut catalog = Catalog::default();
+        for kind in ProfileKind::ALL {
+            for (name, text, file) in toml_files(&format!("profiles/{}", kind.folder())) {
+                if name != "this-host" {
+                    catalog.add(kind, &name, &text, &file).unwrap_or_else(|why| panic!("{why}"));
+                }
             }
         }
-    }
-    let host = host_profile("this-host");
-    catalog.add(ProfileKind::Device, "this-host", &host, "this-host.toml").unwrap();
-    catalog
+        let host = host_profile("this-host");
+        catalog.add(ProfileKind::Device, "this-host", &host, "this-host.toml").unwrap();
+        catalog
+    });
+    &CATALOG
 }
