@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import time
-import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from warifu import tools
+from warifu.calibrate import profile
+from warifu.lab import workplace
+from warifu.lab.kernel import processor_name
 
 Status = Literal["ok", "missing", "warning"]
 
@@ -44,17 +47,14 @@ class Finding:
         return {key: str(value) for key, value in asdict(self).items()}
 
 
-def examine(profile: Path | None = None) -> list[Finding]:
+def examine(device_profile: Path | None = None) -> list[Finding]:
     """Looks at tools, rights, kernel, processors, leftovers and calibration.
 
-    `profile` is where `warifu calibrate host` writes; None: its default place. Nothing is changed,
-    but for two namespaces and a device that are made and removed at once to try the rights.
+    `device_profile` is where `warifu calibrate host` writes; None: its default place. Nothing is
+    changed.
     """
-    # Calibration's own vocabulary is needed only here, and costs time to load.
-    from warifu.calibrate.profile import DEFAULT_PROFILE  # noqa: PLC0415
-
     findings = [*_tools(), *_rights(), *_kernel(), *_processors(), *_leftovers()]
-    return [*findings, *_calibration(profile or DEFAULT_PROFILE)]
+    return [*findings, *_calibration(device_profile or profile.DEFAULT_PROFILE)]
 
 
 def exit_code(findings: list[Finding]) -> int:
@@ -164,8 +164,6 @@ def _times() -> list[int]:
 
 
 def _leftovers() -> Iterator[Finding]:
-    from warifu.lab import workplace  # noqa: PLC0415
-
     found = workplace.leftovers()
     if not found:
         yield Finding("leftovers", "of labs that were killed", "ok", "none")
@@ -177,45 +175,44 @@ def _leftovers() -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _calibration(profile: Path) -> Iterator[Finding]:
+def _calibration(path: Path) -> Iterator[Finding]:
     mend = "`warifu calibrate host`"
-    name = "this-host"
+    if not path.exists():
+        yield Finding("calibration", profile.DEVICE, "missing", f"{path} is not there", mend)
+        return
     try:
-        value = tomllib.loads(profile.read_text())
-    except OSError:
-        yield Finding("calibration", name, "missing", f"{profile} is not there", mend)
+        record = profile.read_record(path)
+    except (OSError, ValueError) as error:
+        said = f"{profile.record_path(path)}: {error}"
+        yield Finding("calibration", profile.DEVICE, "warning", f"of unknown age: {said}", mend)
         return
-    except ValueError as error:
-        yield Finding("calibration", name, "missing", f"{profile}: {error}", mend)
-        return
-    stale = list(_stale(value.get("calibrated", {})))
+    stale = list(_stale(record.machine))
     if stale:
-        yield Finding("calibration", name, "warning", f"stale: {'; '.join(stale)}", mend)
+        yield Finding("calibration", profile.DEVICE, "warning", f"stale: {'; '.join(stale)}", mend)
     else:
-        yield Finding("calibration", name, "ok", str(value.get("run_id", profile)))
+        yield Finding("calibration", profile.DEVICE, "ok", record.run_id)
 
 
-def _stale(on: dict[str, str]) -> Iterator[str]:
-    """How this machine differs from the one that was calibrated."""
-    now: dict[str, Callable[[], str]] = {
+def machine() -> dict[str, str]:
+    """What a calibration depends on; tools that are missing are left out."""
+    ask: dict[str, Callable[[], str]] = {
         "kernel": lambda: os.uname().release,
         "openssl": lambda: _number(tools.version("openssl")),
         "nginx": lambda: _number(tools.version("nginx")),
-        "processor": _processor,
+        "processor": processor_name,
     }
-    for key, ask in now.items():
-        try:
-            value = ask()
-        except tools.ToolMissing:
-            continue
-        if on.get(key) != value:
-            yield f"{key} was {on.get(key, 'unknown')}, is {value}"
+    found = {}
+    for key, answer in ask.items():
+        with contextlib.suppress(tools.ToolMissing):
+            found[key] = answer()
+    return found
 
 
-def _processor() -> str:
-    from warifu.lab.kernel import processor_name  # noqa: PLC0415
-
-    return processor_name()
+def _stale(then: dict[str, str]) -> Iterator[str]:
+    """How this machine differs from the one that was calibrated."""
+    for key, value in machine().items():
+        if then.get(key) != value:
+            yield f"{key} was {then.get(key, 'unknown')}, is {value}"
 
 
 def _number(text: str) -> str:

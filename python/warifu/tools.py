@@ -19,7 +19,7 @@ SYSTEM_FOLDERS = ("/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "
 """Searched beside PATH: Debian keeps nginx and ip in sbin, which is not on everyone's PATH."""
 
 
-class ToolMissing(Exception):
+class ToolMissing(Exception):  # noqa: N818 - what happened, not what it is
     """A program is not there; its text is one line that says how to get it."""
 
     def __init__(self, tool: Tool) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -47,13 +48,15 @@ MUTUAL_13: dict[str, Any] = {
 }
 
 
-def make_case(case_id: str = "0" * 16, /, **changes: Any) -> Case:  # noqa: ANN401
+def make_case(**changes: object) -> Case:
     """A mutual TLS 1.3 case at no delay with changes such as `link__rtt=1000`."""
     value = copy.deepcopy(MUTUAL_13)
     for path, new in changes.items():
         section, _, key = path.partition("__")
         value[section][key] = new
-    return Case.parse(case_id, json.dumps(value), case_id)
+    canonical = json.dumps(value, separators=(",", ":"))
+    case_id = hashlib.sha256(canonical.encode()).hexdigest()[:16]
+    return Case.parse(case_id, canonical, ", ".join(map(str, changes.values())))
 
 
 @dataclass

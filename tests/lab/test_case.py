@@ -64,12 +64,12 @@ def test_rounds_hold_one_part_of_each_cell(lengths: list[int], seed: int) -> Non
 
 
 def test_seeds_depend_on_case_and_part_alone() -> None:
-    case = make_case("a" * 16)
+    case = make_case()
     parts = seeds.cut(1, case, 3000, 1000)
     assert len({part.seed for part in parts}) == 3
     assert parts == seeds.cut(1, case, 3000, 1000)
     assert {part.seed for part in parts}.isdisjoint(
-        part.seed for part in seeds.cut(1, make_case("b" * 16), 3000, 1000)
+        part.seed for part in seeds.cut(1, make_case(link__rtt=1), 3000, 1000)
     )
     assert all(0 <= part.seed < 2**63 for part in parts)
 

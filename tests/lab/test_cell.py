@@ -110,7 +110,7 @@ def test_a_killed_nginx_fails_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
 
         killer = threading.Thread(target=kill, args=(kill_worker,))
         killer.start()
-        with pytest.raises(LabError, match="nginx.* in the middle of the run"):
+        with pytest.raises(LabError, match=r"nginx.* in the middle of the run"):
             run(case_part(200), make_case())
         killer.join()
     assert workplace.leftovers() == []

@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import datetime
+import json
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from warifu import tools
+from warifu import _core, tools
 from warifu.lab import kernel, seeds, workplace
 from warifu.lab.case import MAX_TRIALS_A_PART, Case, kernel_remark, why_not_measurable
 from warifu.lab.cell import Bench, Settings
 from warifu.lab.errors import LabError, RunRejected
-from warifu.lab.store import SCHEMA_VERSION, Part, Store
+from warifu.lab.store import Part, Store
 
 MAX_ATTEMPTS = 5
 """How often a part is begun before the machine is given up as too busy."""
@@ -134,9 +135,9 @@ class _Run:
         earlier = self._store.manifest()
         versions = {name: tools.version(name) for name in _TOOLS} if self._cases else {}
         if self._cases:
-            versions["openssl of nginx"] = tools.openssl_of_nginx()
+            versions[_NGINX_OPENSSL] = tools.openssl_of_nginx()
         base: dict[str, Any] = {
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": _core.SCHEMA_VERSION,
             "study": {"name": self._study.name, "sha256": "", "text": ""},
             **given,
             "half": "measured",
@@ -146,9 +147,9 @@ class _Run:
             "finished": None,
             "complete": False,
             "machine": kernel.machine({}),
-            "tools": versions,
+            "tools": {**given.get("tools", {}), **versions},
             "kinds": ["emulated"],
-            "cases": {case.case_id: case.canonical for case in cases},
+            "cases": {case.case_id: json.loads(case.canonical) for case in cases},
             "labels": {case.case_id: case.label for case in cases},
             "link_reports": {},
             "cells": {},
@@ -181,7 +182,7 @@ class _Run:
                     finished = self._one_part(bench, part, stop)
                 except LabError as error:
                     label = self._cases[part.case_id].label
-                    raise type(error)(*_with_label(label, error)) from error
+                    raise type(error)(f"{label}: {error}" if label else str(error)) from error
                 if not finished:
                     return
                 self.to_do.pop(0)
@@ -257,6 +258,7 @@ class _Run:
 
 
 _TOOLS = ("nginx", "openssl", "ip", "warifu-link", "warifu-tls", "warifu-tls-client")
+_NGINX_OPENSSL = "openssl of nginx"
 
 
 def _refuse_mixture(folder: Path, earlier: dict[str, Any], now: dict[str, Any]) -> None:
@@ -268,18 +270,14 @@ def _refuse_mixture(folder: Path, earlier: dict[str, Any], now: dict[str, Any]) 
     }
     for key in ("kernel", "processor"):
         said[key] = (earlier.get("machine", {}).get(key), now["machine"][key])
-    for key in now["tools"]:
-        said[key] = (earlier.get("tools", {}).get(key), now["tools"][key])
+    for key in (*_TOOLS, _NGINX_OPENSSL):
+        said[key] = (earlier.get("tools", {}).get(key), now["tools"].get(key))
     for key, (before, after) in said.items():
         if before != after:
             raise LabError(
                 f"{folder}: holds results with {key} {before!r}, now it is {after!r}: "
                 "choose another folder, or move this one away to measure anew"
             )
-
-
-def _with_label(label: str, error: LabError) -> tuple[Any, ...]:
-    return (f"{label}: {error}" if label else str(error), *error.args[1:])
 
 
 def _new_run_id() -> str:

@@ -118,6 +118,7 @@ class Nginx:
         raise LabError(f"nginx did not start within {START_SECONDS:.0f} s{self.words()}")
 
     def words(self) -> str:
+        """What it said last, to end a sentence with; empty if nothing."""
         words = ""
         if self.error_log.exists():
             lines = self.error_log.read_text(errors="replace").splitlines()

@@ -21,9 +21,6 @@ from warifu import _core
 from warifu.lab.client import TIMES, Trials
 from warifu.lab.errors import LabError
 
-SCHEMA_VERSION = 1
-"""Of manifest.json; crates/warifu-results/src/manifest.rs."""
-
 _COUNTS = {"bytes.client_sent": "bytes_client_sent", "bytes.server_sent": "bytes_server_sent"}
 
 
@@ -64,9 +61,8 @@ class Store:
         return dict(value)
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """Writes it atomically."""
-        text = json.dumps(manifest, indent=2) + "\n"
-        self._write(self.folder / "manifest.json", text)
+        """Writes it atomically, after checking it."""
+        self._guarded(lambda: _core.write_manifest(self.folder, json.dumps(manifest)))
 
     def has_part(self, part: Part) -> bool:
         """Whether the part was measured before, with the same seed."""

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A device profile as calibration writes it, and the record beside it.
+
+`this-host.toml` is a profile like any other; `this-host.calibration.json` beside it says on what
+machine and with which versions it was made, so that a stale one can be told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+DEVICE = "this-host"
+"""Name of the profile."""
+
+DEFAULT_PROFILE = Path(__file__).resolve().parents[3] / "profiles" / "devices" / f"{DEVICE}.toml"
+"""Where it is written if nothing else is said; not under version control."""
+
+Condition = dict[str, str | int | tuple[str, ...]]
+"""Choices of a stack under which a figure holds, by their names in a profile's `when`."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law of durations: evenly spaced quantiles from 0 to 1, ns, not falling."""
+
+    quantiles_ns: tuple[float, ...]
+
+    @staticmethod
+    def constant(value_ns: float) -> Law:
+        """Always the same."""
+        return Law((value_ns,))
+
+    @property
+    def median_ns(self) -> float:
+        """The 50 % quantile, linearly interpolated."""
+        place = 0.5 * (len(self.quantiles_ns) - 1)
+        low = int(place)
+        high = min(low + 1, len(self.quantiles_ns) - 1)
+        share = place - low
+        return self.quantiles_ns[low] * (1 - share) + self.quantiles_ns[high] * share
+
+    @property
+    def mean_ns(self) -> float:
+        """The exact mean of the interpolated law."""
+        values = self.quantiles_ns
+        if len(values) == 1:
+            return values[0]
+        inner = sum(values[1:-1]) + (values[0] + values[-1]) / 2
+        return inner / (len(values) - 1)
+
+    def scaled(self, factor: float) -> Law:
+        """All durations times `factor`."""
+        return Law(tuple(value * factor for value in self.quantiles_ns))
+
+    def toml(self) -> str:
+        """As profiles write it, whole nanoseconds."""
+        values = [max(0, round(value)) for value in self.quantiles_ns]
+        if len(values) == 1:
+            return f'"{values[0]} ns"'
+        return f'{{ quantiles = [{", ".join(map(str, values))}], unit = "ns" }}'
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The cost of one operation under some conditions."""
+
+    operation: str
+    when: Condition
+    warm: Law
+    cold: Law | None = None
+    per_byte_ns: float = 0.0
+    source: str = ""
+    note: str = ""
+
+    def toml(self) -> str:
+        """Its `[[operation]]` section."""
+        lines = ["[[operation]]", f"name = {json.dumps(self.operation)}"]
+        if self.when:
+            lines.append(f"when = {_inline(self.when)}")
+        lines.append(f"warm = {self.warm.toml()}")
+        if self.cold is not None:
+            lines.append(f"cold = {self.cold.toml()}")
+        if self.per_byte_ns:
+            lines.append(f'per_byte = "{self.per_byte_ns:.3f} ns"')
+        if self.source:
+            lines += [f"source = {json.dumps(self.source)}", 'kind = "measured"']
+        if self.note:
+            lines.append(f"note = {json.dumps(self.note)}")
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """All entries, with what they have in common."""
+
+    run_id: str
+    description: str
+    source: str
+    idle_threshold_ns: int
+    entries: tuple[Entry, ...]
+
+    def toml(self) -> str:
+        """The file's text."""
+        head = [
+            "# SPDX-License-Identifier: Apache-2.0 OR MIT",
+            "# Written by `warifu calibrate host`; holds for the machine that wrote it alone.",
+            f"name = {json.dumps(DEVICE)}",
+            f"description = {json.dumps(self.description)}",
+            f"source = {json.dumps(self.source)}",
+            'kind = "measured"',
+            f"run_id = {json.dumps(self.run_id)}",
+            f'idle_threshold = "{self.idle_threshold_ns} ns"',
+        ]
+        return "\n".join([*head, "", *(entry.toml() for entry in self.entries)])
+
+
+@dataclass
+class Record:
+    """What `this-host.calibration.json` says."""
+
+    run_id: str
+    machine: dict[str, str]
+    """`kernel`, `openssl`, `nginx`, `processor`: what makes the profile stale if it changes."""
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def record_path(profile: Path) -> Path:
+    """Where the record of a profile is."""
+    return profile.with_name(f"{profile.stem}.calibration.json")
+
+
+def read_record(profile: Path) -> Record:
+    """The record of a profile. Raises OSError or ValueError if there is none that can be read."""
+    value = json.loads(record_path(profile).read_text())
+    if not isinstance(value, dict) or not isinstance(value.get("machine"), dict):
+        raise ValueError("is not a calibration record")
+    return Record(str(value.get("run_id", "")), value["machine"], value.get("details", {}))
+
+
+def write(profile: Profile, record: Record, path: Path) -> None:
+    """Writes both files, each atomically, the profile last. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    value = {"run_id": record.run_id, "machine": record.machine, "details": record.details}
+    _write(record_path(path), json.dumps(value, indent=2) + "\n")
+    _write(path, profile.toml())
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(text)
+        partial.rename(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def _inline(when: Condition) -> str:
+    def value(item: str | int | tuple[str, ...]) -> str:
+        return json.dumps(list(item) if isinstance(item, tuple) else item)
+
+    return "{ " + ", ".join(f"{key} = {value(item)}" for key, item in when.items()) + " }"
