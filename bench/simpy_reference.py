@@ -49,7 +49,7 @@ def establishment(env: simpy.Environment, rng: random.Random) -> Generator[simpy
 
 
 def run(trials: int, seed: int) -> tuple[float, list[float]]:
-    """Runs `trials` establishments one after the other; returns the seconds taken and each time in ms."""
+    """Runs `trials` establishments one after the other; the seconds taken and each time in ms."""
     rng = random.Random(seed)
     times_ms: list[float] = []
     started = time.perf_counter()

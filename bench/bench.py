@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Speeds of the simulator beside SimPy's on the same reference model, and the link's precision.
+
+Prints one table; what the tools say on the way goes to stderr. Run it on a quiet machine: nothing
+here is a test, and nothing fails for being slow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+BIN = Path(sys.executable).parent
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table."""
+
+    what: str
+    figure: str
+    how: str
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much each benchmark does."""
+
+    engine_trials: int
+    engine_runs: int
+    counted_trials: int
+    simpy_trials: int
+    sweep: tuple[str, ...]
+    link: tuple[str, ...]
+
+
+FULL = Size(2_000_000, 5, 2_000, 50_000, (), ())
+QUICK = Size(50_000, 2, 200, 2_000, ("--set", "predict_trials=10"), ("--only", "loss"))
+
+
+class MissingError(Exception):
+    """Something that a benchmark needs is not here; the text says what to do."""
+
+
+def run(command: Sequence[str | Path], **environment: str) -> str:
+    """Runs a command to its end; its stdout. Its stderr goes to ours."""
+    print("$", *command, file=sys.stderr)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise MissingError(f"`{' '.join(map(str, command))}` ended with {done.returncode}")
+    return done.stdout
+
+
+def engine(size: Size) -> tuple[float, list[Line]]:
+    """Establishments a second of the event engine on one core, and instructions for each."""
+    run(["cargo", "build", "--quiet", "--release", "--locked", "-p", "warifu-sim", "--examples"])
+    profile = TARGET / "release" / "examples" / "profile"
+    speeds = []
+    for _ in range(size.engine_runs):
+        output = run([profile, str(size.engine_trials)])
+        found = re.search(r"([\d.]+) trials/s", output)
+        if not found:
+            raise MissingError(f"{profile} printed no speed: {output!r}")
+        speeds.append(float(found.group(1)))
+    speed = statistics.median(speeds)
+    lines = [
+        Line(
+            "warifu-sim, one core",
+            f"{speed / 1e6:.2f} M establishments/s",
+            f"median of {len(speeds)} runs of {size.engine_trials:,} trials, "
+            f"{min(speeds) / 1e6:.2f} to {max(speeds) / 1e6:.2f}",
+        )
+    ]
+    if shutil.which("valgrind"):
+        less, more = (
+            _instructions(profile, trials)
+            for trials in (size.counted_trials, 3 * size.counted_trials)
+        )
+        each = (more - less) / (2 * size.counted_trials)
+        lines.append(
+            Line("", f"{each:,.0f} instructions/establishment", "callgrind; the same every time")
+        )
+    else:
+        lines.append(Line("", "instructions not counted", "apt-get install valgrind"))
+    return speed, lines
+
+
+def _instructions(program: Path, trials: int) -> int:
+    """Instructions that a run of the program takes."""
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+    done = subprocess.run(
+        [*command, program, str(trials)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    if not found:
+        raise MissingError(f"callgrind printed no count: {done.stderr[-300:]!r}")
+    return int(found.group(1))
+
+
+def simpy(size: Size, speed: float) -> Iterator[Line]:
+    """The same reference model in SimPy, in the same run."""
+    script = ROOT / "bench" / "simpy_reference.py"
+    result = json.loads(run([sys.executable, script, "--trials", str(size.simpy_trials)]))
+    other = result["establishments_per_s"]
+    yield Line(
+        f"{result['engine']}, one core",
+        f"{other / 1e3:.1f} k establishments/s",
+        "the same model with simpler recovery, which favours SimPy",
+    )
+    yield Line("warifu-sim / SimPy", f"{speed / other:,.0f} times", "")
+
+
+def criterion(size: Size) -> Iterator[Line]:
+    """Every criterion benchmark: its throughput, or its time."""
+    shutil.rmtree(TARGET / "criterion", ignore_errors=True)
+    quick = ["--", "--quick"] if size is QUICK else []
+    for crate in ("warifu-sim", "warifu-results"):
+        run(["cargo", "bench", "--quiet", "--locked", "-p", crate, "--benches", *quick])
+    for path in sorted((TARGET / "criterion").glob("**/new/estimates.json")):
+        about = json.loads((path.parent / "benchmark.json").read_text())
+        mean_ns = json.loads(path.read_text())["mean"]
+        low, high = (
+            mean_ns["confidence_interval"][side] for side in ("lower_bound", "upper_bound")
+        )
+        elements = (about.get("throughput") or {}).get("Elements")
+        if elements:
+            figure = f"{elements / mean_ns['point_estimate'] * 1e3:.2f} M elements/s"
+            interval = f"95 %: {elements / high * 1e3:.2f} to {elements / low * 1e3:.2f}"
+        else:
+            figure = f"{mean_ns['point_estimate'] / 1e3:.2f} us"
+            interval = f"95 %: {low / 1e3:.2f} to {high / 1e3:.2f}"
+        yield Line(f"criterion {about['full_id']}", figure, interval)
+
+
+def sweep(size: Size) -> Iterator[Line]:
+    """A study of 100,000 cases at 1,000 trials, from its text to Parquet, on all cores."""
+    (ROOT / "results").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".bench-", dir=ROOT / "results") as folder:
+        begin = time.perf_counter()
+        run(
+            [BIN / "warifu", "predict", "bench/sweep.toml", "--out", folder, *size.sweep],
+            WARIFU_PROFILES="bench/profiles",
+        )
+        seconds = time.perf_counter() - begin
+        parts = list(Path(folder).glob("**/*.parquet"))
+        size_mb = sum(part.stat().st_size for part in parts) / 1e6
+    peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
+    trials = 10 if size is QUICK else 1_000
+    yield Line(
+        f"100,000 cases x {trials:,} trials",
+        f"{seconds:.1f} s",
+        f"{os.cpu_count()} cores; {size_mb:.0f} MB of Parquet, at most {peak_mb:.0f} MB of memory",
+    )
+
+
+def command_line() -> Iterator[Line]:
+    """How long the command line takes to start."""
+    times_s = []
+    for _ in range(10):
+        begin = time.perf_counter()
+        run([BIN / "warifu", "--help"])
+        times_s.append(time.perf_counter() - begin)
+    yield Line(
+        "warifu --help",
+        f"{statistics.median(times_s) * 1e3:.0f} ms",
+        f"median of {len(times_s)}, at most {max(times_s) * 1e3:.0f}",
+    )
+
+
+def link(size: Size) -> None:
+    """The emulated link's own precision, as it prints it."""
+    if os.geteuid() != 0:
+        raise MissingError("the link's precision needs root: run `sudo make bench`")
+    print()
+    print(run([BIN / "warifu-link", "precision", *size.link]), end="")
+
+
+def show(lines: Sequence[Line]) -> None:
+    """The table, in Markdown."""
+    rows = [("what", "figure", "how"), *((line.what, line.figure, line.how) for line in lines)]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for number, row in enumerate(rows):
+        print(
+            "| "
+            + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            + " |"
+        )
+        if number == 0:
+            print("|" + "|".join("-" * (width + 2) for width in widths) + "|")
+
+
+def main() -> int:
+    """Runs every benchmark that it can; 1 if one could not be run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a moment each, to see that it works")
+    size = QUICK if parser.parse_args().quick else FULL
+    lines: list[Line] = []
+    missing: list[str] = []
+    try:
+        speed, of_engine = engine(size)
+        lines += of_engine
+        lines += simpy(size, speed)
+    except MissingError as reason:
+        missing.append(str(reason))
+    for part in (lambda: criterion(size), lambda: sweep(size), command_line):
+        try:
+            lines += part()
+        except MissingError as reason:
+            missing.append(str(reason))
+    show(lines)
+    sys.stdout.flush()
+    try:
+        link(size)
+    except MissingError as reason:
+        missing.append(str(reason))
+    for reason in missing:
+        print(f"not run: {reason}", file=sys.stderr)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
