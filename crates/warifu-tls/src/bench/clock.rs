@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The two clocks of a sample.
+
+use std::mem::MaybeUninit;
+
+/// A reading of both clocks, ns: the wall's, and this thread's processor time, which leaves out
+/// what others did to the processor meanwhile.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reading {
+    pub wall_ns: u64,
+    pub cpu_ns: u64,
+}
+
+impl Reading {
+    pub(super) fn now() -> Reading {
+        Reading {
+            wall_ns: read(libc::CLOCK_MONOTONIC),
+            cpu_ns: read(libc::CLOCK_THREAD_CPUTIME_ID),
+        }
+    }
+
+    pub(super) fn since(self, earlier: Reading) -> Reading {
+        Reading {
+            wall_ns: self.wall_ns.saturating_sub(earlier.wall_ns),
+            cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
+        }
+    }
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: `time` is writable and plain numbers; both clocks exist since Linux 2.6.
+    let time = unsafe {
+        libc::clock_gettime(clock, time.as_mut_ptr());
+        time.assume_init()
+    };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How long each TLS message takes to make or to process, for calibration.
+//!
+//! Client and server are stepped over memory by one thread. Every interval inside a call of
+//! libssl belongs to exactly one message, so that the parts add up to the whole. *Warm* runs go
+//! from one wake-up to the next at once; *cold* ones sleep between wake-ups as a real connection
+//! does while it waits for the network, so that caches and the processor's idle states have had
+//! their effect.
+
+mod clock;
+mod config;
+mod intervals;
+mod primitives;
+mod samples;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use openssl::ssl::SslSession;
+use serde::Serialize;
+
+pub use config::Config;
+pub use primitives::Primitive;
+pub use samples::{Key, Side, Summary, Temperature};
+
+use crate::error::Error;
+use crate::party::{Exchange, Party};
+use crate::pki::Pki;
+use crate::record::Pair;
+use crate::variant::Variant;
+use intervals::Intervals;
+use samples::Samples;
+
+/// All that a run of the bench finds out.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The version of libssl, as it says it.
+    pub openssl: String,
+    /// The pause before each wake-up of a cold run, ms.
+    pub gap_ms: f64,
+    /// The variants, in the order in which `messages` counts them.
+    pub variants: Vec<Variant>,
+    /// One entry for each variant, temperature, side, direction and message.
+    pub messages: Vec<Summary>,
+    /// Stand-alone operations.
+    pub primitives: Vec<Primitive>,
+    /// Whether it was stopped before its end.
+    pub stopped: bool,
+}
+
+/// Times every variant, round robin, so that drift hits all alike.
+pub fn run(
+    config: &Config,
+    progress: &mut dyn FnMut(u32, u32),
+    stop: &AtomicBool,
+) -> Result<Report, Error> {
+    let benches: Vec<Bench> = config
+        .variants
+        .iter()
+        .map(|variant| Bench::new(variant, config))
+        .collect::<Result<_, _>>()?;
+    let mut samples = Samples::default();
+    let rounds = config.warm + config.cold;
+    let mut stopped = false;
+    for round in 0..rounds {
+        if stop.load(Ordering::Relaxed) {
+            stopped = true;
+            break;
+        }
+        // Cold and warm rounds by turns, as long as there are both.
+        let temperature = config.temperature_of(round);
+        let gap = match temperature {
+            Temperature::Warm => Duration::ZERO,
+            Temperature::Cold => Duration::from_secs_f64(config.gap_ms / 1e3),
+        };
+        for (index, bench) in benches.iter().enumerate() {
+            bench.measure(gap, &mut |side, interval| {
+                samples
+                    .add(Key { variant: index, temperature, side, part: interval.part }, interval);
+            })?;
+        }
+        progress(round + 1, rounds);
+    }
+    let primitives = match stopped {
+        true => Vec::new(),
+        false => primitives::measure(config)?,
+    };
+    Ok(Report {
+        openssl: openssl::version::version().to_owned(),
+        gap_ms: config.gap_ms,
+        variants: config.variants.clone(),
+        messages: samples.summaries(),
+        primitives,
+        stopped,
+    })
+}
+
+/// Both ends of a variant, with a session if it resumes.
+struct Bench {
+    pair: Pair,
+    exchange: Exchange,
+    session: Option<SslSession>,
+}
+
+impl Bench {
+    fn new(variant: &Variant, config: &Config) -> Result<Bench, Error> {
+        let pki = Pki::generate(variant.certificate, variant.chain_length)?;
+        let pair = Pair::new(variant, &pki)?;
+        let exchange = Exchange::get("/", config.response_bytes);
+        let session = match variant.session.is_resumed() {
+            true => Some(pair.first_session(&exchange)?),
+            false => None,
+        };
+        Ok(Bench { pair, exchange, session })
+    }
+
+    /// One connection; each interval is told as it is known.
+    fn measure(
+        &self,
+        gap: Duration,
+        tell: &mut dyn FnMut(Side, intervals::Interval),
+    ) -> Result<(), Error> {
+        let watched = [Intervals::new(), Intervals::new()];
+        let watches =
+            [0, 1].map(|end| watched[end].clone() as std::sync::Arc<dyn crate::ffi::Watch>);
+        let (mut client, mut server) =
+            self.pair.parties(&self.exchange, self.session.as_ref(), Some(watches))?;
+        let mut wake = |party: &mut Party, end: usize| -> Result<Vec<Vec<u8>>, Error> {
+            if !gap.is_zero() {
+                std::thread::sleep(gap);
+            }
+            party.wake(&mut watched[end].clone())?;
+            Ok(party.take_writes())
+        };
+        loop {
+            let flight = wake(&mut client, 0)?;
+            if flight.is_empty() {
+                break;
+            }
+            flight.iter().for_each(|bytes| server.feed(bytes));
+            let flight = wake(&mut server, 1)?;
+            if flight.is_empty() {
+                break;
+            }
+            flight.iter().for_each(|bytes| client.feed(bytes));
+        }
+        if !(client.is_done() && server.is_done()) {
+            return Err(Error::Tls("the exchange stopped half-way".into()));
+        }
+        for (side, intervals) in [Side::Client, Side::Server].into_iter().zip(&watched) {
+            for interval in intervals.take() {
+                tell(side, interval);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::variant::*;
+
+    fn config(tls: Tls, session: Session) -> Config {
+        let cipher_suite = match tls {
+            Tls::V1_2 => CipherSuite::EcdheEcdsaAes128Gcm,
+            Tls::V1_3 => CipherSuite::Aes128Gcm,
+        };
+        let variant = Variant {
+            tls,
+            session,
+            authentication: Authentication::Mutual,
+            group: Group::Secp256r1,
+            certificate: CertificateType::EcdsaSecp256r1,
+            chain_length: 1,
+            cipher_suite,
+            key_share: KeyShare::Fresh,
+            nagle: false,
+            server_name: None,
+        };
+        Config {
+            variants: vec![variant],
+            warm: 3,
+            cold: 2,
+            gap_ms: 0.1,
+            response_bytes: 1_000,
+            primitives: 0,
+        }
+    }
+
+    fn names(report: &Report, side: Side, sent: bool) -> Vec<&'static str> {
+        let warm = |summary: &&Summary| {
+            summary.key.temperature == Temperature::Warm
+                && summary.key.side == side
+                && summary.key.part.sent == sent
+        };
+        report.messages.iter().filter(warm).map(|summary| summary.key.part.message).collect()
+    }
+
+    #[test]
+    fn every_message_of_a_full_handshake_has_its_time() {
+        let config = config(Tls::V1_3, Session::Full);
+        let report = run(&config, &mut |_, _| {}, &AtomicBool::new(false)).unwrap();
+        let mut sent = names(&report, Side::Client, true);
+        sent.sort_unstable();
+        assert_eq!(
+            sent,
+            [
+                // close_notify.
+                "Alert",
+                "ApplicationData",
+                "Certificate",
+                "CertificateVerify",
+                "ChangeCipherSpec",
+                "ClientHello",
+                "Finished"
+            ]
+        );
+        let received = names(&report, Side::Server, false);
+        for message in
+            ["ClientHello", "Certificate", "CertificateVerify", "Finished", "ApplicationData"]
+        {
+            assert!(received.contains(&message), "{message} in {received:?}");
+        }
+        for summary in &report.messages {
+            let expected = match summary.key.temperature {
+                Temperature::Warm => 3,
+                Temperature::Cold => 2,
+            };
+            // Two tickets a connection.
+            let each = if summary.key.part.message == "NewSessionTicket" { 2 } else { 1 };
+            assert_eq!(summary.n, expected * each, "{:?}", summary.key);
+        }
+    }
+
+    #[test]
+    fn every_variant_of_resumption_runs() {
+        for (tls, session) in [
+            (Tls::V1_2, Session::Ticket),
+            (Tls::V1_3, Session::PskDheKe),
+            (Tls::V1_3, Session::PskKe),
+            (Tls::V1_3, Session::ZeroRtt),
+        ] {
+            let report =
+                run(&config(tls, session), &mut |_, _| {}, &AtomicBool::new(false)).unwrap();
+            assert!(!names(&report, Side::Server, true).contains(&"Certificate"), "{session}");
+        }
+    }
+
+    #[test]
+    fn a_run_can_be_stopped() {
+        let config = config(Tls::V1_3, Session::Full);
+        let report = run(&config, &mut |_, _| {}, &AtomicBool::new(true)).unwrap();
+        assert!(report.stopped && report.messages.is_empty());
+    }
+}

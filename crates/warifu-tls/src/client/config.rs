@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the client is asked to do.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::variant::{Session, Variant};
+
+/// More connections than a run can need; a guard against a slip of the hand.
+const MOST_TRIALS: u32 = 10_000_000;
+/// Above this one thread cannot keep the pace (a handshake takes about a millisecond).
+const MOST_PER_SECOND: f64 = 10_000.0;
+
+/// A run of the client, as JSON on its standard input.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The TLS choices; without them plain HTTP is spoken.
+    pub variant: Option<Variant>,
+    /// A folder that `warifu-tls pki` made; not read for plain HTTP.
+    #[serde(default)]
+    pub pki: PathBuf,
+    /// Where to connect, `address:port`.
+    pub address: SocketAddr,
+    /// How many connections.
+    pub trials: u32,
+    /// How many of them begin in a second, on average.
+    pub rate_per_second: f64,
+    /// Pauses between them vary evenly by this share of their mean, 0 to 1.
+    #[serde(default)]
+    pub spread: f64,
+    /// When a connection without a response counts as failed, s.
+    pub timeout_s: f64,
+    /// Decides the pauses.
+    #[serde(default)]
+    pub seed: u64,
+    /// The path of the GET request.
+    #[serde(default = "root")]
+    pub path: String,
+    /// How many sessions are got beforehand for variants that resume, taken by turns. Tickets are
+    /// stateless on the server, so that one can serve many connections.
+    #[serde(default = "sessions")]
+    pub sessions: u32,
+}
+
+fn root() -> String {
+    "/".into()
+}
+
+const fn sessions() -> u32 {
+    16
+}
+
+impl Config {
+    /// Reads and checks it; an error names the key and the mend.
+    pub fn parse(text: &str) -> Result<Config, Error> {
+        let mut from = serde_json::Deserializer::from_str(text);
+        let config: Config = serde_path_to_error::deserialize(&mut from)
+            .map_err(|error| Error::Config(format!("{}: {}", error.path(), error.inner())))?;
+        from.end().map_err(|error| Error::Config(format!("after the configuration: {error}")))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let refuse = |text: String| Err(Error::Config(text));
+        if let Some(variant) = &self.variant {
+            variant.check()?;
+            if self.pki.as_os_str().is_empty() {
+                return refuse("pki is empty: name a folder that `warifu-tls pki` made".into());
+            }
+        }
+        if !(1..=MOST_TRIALS).contains(&self.trials) {
+            return refuse(format!("trials is {}: expected 1 to {MOST_TRIALS}", self.trials));
+        }
+        if !(self.rate_per_second > 0.0 && self.rate_per_second <= MOST_PER_SECOND) {
+            return refuse(format!(
+                "rate_per_second is {}: expected more than 0 and at most {MOST_PER_SECOND}",
+                self.rate_per_second
+            ));
+        }
+        if !(0.0..=1.0).contains(&self.spread) {
+            return refuse(format!("spread is {}: expected 0 to 1", self.spread));
+        }
+        if !(self.timeout_s > 0.0 && self.timeout_s <= 86_400.0) {
+            return refuse(format!(
+                "timeout_s is {}: expected more than 0 and at most 86400",
+                self.timeout_s
+            ));
+        }
+        if !self.path.starts_with('/') || !self.path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return refuse(format!(
+                "path is {:?}: expected one that begins with / and holds no spaces",
+                self.path
+            ));
+        }
+        if self.sessions == 0 {
+            return refuse("sessions is 0: expected at least 1".into());
+        }
+        Ok(())
+    }
+
+    /// The bytes of the request. Not with early data is the server asked to close: nginx would
+    /// close before it has read the client's Finished, and reset the connection when that comes.
+    pub fn request(&self) -> Vec<u8> {
+        let variant = self.variant.as_ref();
+        let host = variant.and_then(|variant| variant.server_name.as_deref());
+        let early = variant.is_some_and(|variant| variant.session == Session::ZeroRtt);
+        let close = if early { "" } else { "Connection: close\r\n" };
+        let host = host.unwrap_or(crate::pki::SERVER_NAME);
+        format!("GET {} HTTP/1.1\r\nHost: {host}\r\n{close}\r\n", self.path).into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PLAIN: &str = r#"{"variant": null, "address": "127.0.0.1:80", "trials": 3,
+        "rate_per_second": 10, "timeout_s": 5}"#;
+
+    fn said(text: &str) -> String {
+        Config::parse(text).map(|_| String::new()).unwrap_or_else(|error| error.to_string())
+    }
+
+    #[test]
+    fn plain_http_needs_no_more_than_an_address_and_a_pace() {
+        let config = Config::parse(PLAIN).unwrap();
+        assert_eq!(config.sessions, 16);
+        assert!(config.request().starts_with(b"GET / HTTP/1.1\r\nHost: warifu.test\r\n"));
+    }
+
+    #[test]
+    fn mistakes_name_the_key() {
+        for (from, to, word) in [
+            ("\"trials\": 3", "\"trials\": 0", "trials is 0"),
+            ("\"trials\": 3", "\"trials\": -1", "trials"),
+            ("10", "0", "rate_per_second is 0"),
+            ("\"timeout_s\": 5", "\"timeout_s\": 0", "timeout_s is 0"),
+            ("127.0.0.1:80", "nowhere", "address"),
+            ("\"trials\"", "\"trails\"", "trails"),
+        ] {
+            let said = said(&PLAIN.replace(from, to));
+            assert!(said.contains(word), "{to}: {said}");
+        }
+        assert!(said(&format!("{PLAIN} x")).contains("after the configuration"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,200}") {
+            let _ = Config::parse(&text);
+        }
+    }
+}

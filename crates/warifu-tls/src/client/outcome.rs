@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What became of one connection: one line of JSON.
+
+use serde::Serialize;
+
+/// One connection. Times are ns from just before connect(); a failed connection has those that
+/// it reached.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Its number, from 0.
+    pub trial: u32,
+    /// Why it failed, if it did: `refused`, `reset`, `timeout`, `closed`, or what OpenSSL says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How much later than planned it began.
+    pub late_ns: u64,
+    /// connect() completed.
+    pub connect_ns: u64,
+    /// SSL_do_handshake returned 1; the same as `connect_ns` for plain HTTP.
+    pub handshake_ns: u64,
+    /// The first byte of the response was there in the clear.
+    pub first_ns: u64,
+    /// The whole response was.
+    pub done_ns: u64,
+    /// Bytes written to the socket up to `first_ns`.
+    pub sent: u64,
+    /// Bytes read from the socket up to `first_ns`.
+    pub received: u64,
+    /// Whether an earlier session was taken up.
+    pub resumed: bool,
+    /// Whether the server took early data.
+    pub early_data: bool,
+    /// Lengths of the signatures seen, in order of their messages, B.
+    pub signatures: Vec<u16>,
+    /// The client's port.
+    pub port: u16,
+    /// TCP_INFO at the end: segments sent again, by this end.
+    pub retransmitted: u32,
+    /// TCP_INFO at the end: smoothed round-trip time, us.
+    pub rtt_us: u32,
+    /// TCP_INFO at the end: congestion window, segments.
+    pub cwnd: u32,
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The few calls of libssl that the `openssl` crate lacks. All `unsafe` of the
+//! library's TLS part is here.
+
+use std::ffi::{CString, c_char, c_int, c_long, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice;
+use std::sync::{Arc, OnceLock};
+
+use foreign_types::ForeignTypeRef;
+use openssl::error::ErrorStack;
+use openssl::ex_data::Index;
+use openssl::ssl::{Ssl, SslContextBuilder, SslOptions, SslRef, SslSession};
+use openssl_sys as sys;
+
+/// What happens inside libssl during a call, as it happens.
+///
+/// A watch must not call back into the connection that it watches.
+pub trait Watch: Send + Sync {
+    /// The message callback: a record header, a handshake message and so on, whole.
+    /// On sending it fires after the bytes went to the BIO, on receiving before the work.
+    fn message(&self, sent: bool, content: Content, bytes: &[u8]);
+    /// The info callback's loop event: the state machine is about to take a step.
+    fn turn(&self) {}
+}
+
+/// The content types that the message callback reports (RFC 8446 section 5.1,
+/// and OpenSSL's two pseudo types).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Type 20.
+    ChangeCipherSpec,
+    /// Type 21.
+    Alert,
+    /// Type 22.
+    Handshake,
+    /// The five bytes before a record (`SSL3_RT_HEADER`); on receiving, before it is opened.
+    RecordHeader,
+    /// The type inside an encrypted TLS 1.3 record (`SSL3_RT_INNER_CONTENT_TYPE`).
+    InnerType,
+    /// Anything else.
+    Other,
+}
+
+// include/openssl/ssl3.h, OpenSSL 3.0.
+const SSL3_RT_CHANGE_CIPHER_SPEC: c_int = 20;
+const SSL3_RT_ALERT: c_int = 21;
+const SSL3_RT_HANDSHAKE: c_int = 22;
+const SSL3_RT_HEADER: c_int = 256;
+const SSL3_RT_INNER_CONTENT_TYPE: c_int = 257;
+// include/openssl/ssl.h, OpenSSL 3.0.
+const SSL_CB_LOOP: c_int = 1;
+const SSL_CTRL_SET_GROUPS_LIST: c_int = 92;
+const SSL_EARLY_DATA_ACCEPTED: c_int = 2;
+const SSL_OP_ALLOW_NO_DHE_KEX: u64 = 1 << 10;
+const SSL_OP_NO_ANTI_REPLAY: u64 = 1 << 24;
+
+type MessageCallback =
+    extern "C" fn(c_int, c_int, c_int, *const c_void, usize, *mut sys::SSL, *mut c_void);
+type InfoCallback = extern "C" fn(*const sys::SSL, c_int, c_int);
+
+unsafe extern "C" {
+    fn SSL_set_msg_callback(ssl: *mut sys::SSL, callback: Option<MessageCallback>);
+    fn SSL_set_info_callback(ssl: *mut sys::SSL, callback: Option<InfoCallback>);
+    fn SSL_get_early_data_status(ssl: *const sys::SSL) -> c_int;
+    fn SSL_CTX_set_timeout(context: *mut sys::SSL_CTX, seconds: c_long) -> c_long;
+}
+
+type Slot = Index<Ssl, Arc<dyn Watch>>;
+
+fn slot() -> Result<Slot, ErrorStack> {
+    static SLOT: OnceLock<Slot> = OnceLock::new();
+    if let Some(slot) = SLOT.get() {
+        return Ok(*slot);
+    }
+    let made = Ssl::new_ex_index()?;
+    Ok(*SLOT.get_or_init(|| made))
+}
+
+/// Lets `watch` see what `ssl` does; with `turns`, also the state machine's steps.
+pub fn watch(ssl: &mut SslRef, watch: Arc<dyn Watch>, turns: bool) -> Result<(), ErrorStack> {
+    ssl.set_ex_data(slot()?, watch);
+    // SAFETY: `ssl` is live, and the callbacks have the C signatures that OpenSSL's
+    // manual gives; they reach their data through `ssl` itself.
+    unsafe {
+        SSL_set_msg_callback(ssl.as_ptr(), Some(on_message));
+        if turns {
+            SSL_set_info_callback(ssl.as_ptr(), Some(on_info));
+        }
+    }
+    Ok(())
+}
+
+extern "C" fn on_message(
+    sent: c_int,
+    _version: c_int,
+    content: c_int,
+    bytes: *const c_void,
+    len: usize,
+    ssl: *mut sys::SSL,
+    _argument: *mut c_void,
+) {
+    let content = match content {
+        SSL3_RT_CHANGE_CIPHER_SPEC => Content::ChangeCipherSpec,
+        SSL3_RT_ALERT => Content::Alert,
+        SSL3_RT_HANDSHAKE => Content::Handshake,
+        SSL3_RT_HEADER => Content::RecordHeader,
+        SSL3_RT_INNER_CONTENT_TYPE => Content::InnerType,
+        _ => Content::Other,
+    };
+    // SAFETY: OpenSSL passes the live connection, and `len` readable bytes that it
+    // leaves alone during the callback.
+    let (ssl, bytes) = unsafe {
+        let bytes = if bytes.is_null() || len == 0 {
+            &[]
+        } else {
+            slice::from_raw_parts(bytes.cast::<u8>(), len)
+        };
+        (SslRef::from_ptr(ssl), bytes)
+    };
+    notify(ssl, |watch| watch.message(sent != 0, content, bytes));
+}
+
+extern "C" fn on_info(ssl: *const sys::SSL, location: c_int, _value: c_int) {
+    if location & SSL_CB_LOOP == 0 {
+        return;
+    }
+    // SAFETY: OpenSSL passes the live connection; only its extra data is read.
+    let ssl = unsafe { SslRef::from_ptr(ssl.cast_mut()) };
+    notify(ssl, |watch| watch.turn());
+}
+
+/// A panic must not cross C; the watch that panicked shows a gap, which the
+/// users of its record find.
+fn notify(ssl: &SslRef, call: impl FnOnce(&dyn Watch)) {
+    if let Ok(slot) = slot()
+        && let Some(watch) = ssl.ex_data(slot)
+    {
+        let _ = catch_unwind(AssertUnwindSafe(|| call(watch.as_ref())));
+    }
+}
+
+/// Offers `session`, which a connection of the same context was given.
+pub fn resume(ssl: &mut SslRef, session: &SslSession) -> Result<(), ErrorStack> {
+    // SAFETY: the callers keep one context for a variant, and take its sessions from
+    // connections of that context alone.
+    unsafe { ssl.set_session(session) }
+}
+
+/// Offers or accepts these groups alone on this one connection.
+pub fn set_groups(ssl: &mut SslRef, list: &str) -> Result<(), ErrorStack> {
+    let list = CString::new(list).unwrap_or_default();
+    // SAFETY: SSL_set1_groups_list is this control call; it copies the string.
+    let done = unsafe {
+        sys::SSL_ctrl(
+            ssl.as_ptr(),
+            SSL_CTRL_SET_GROUPS_LIST,
+            0,
+            list.as_ptr().cast_mut().cast::<c_char>().cast(),
+        )
+    };
+    if done == 1 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+/// Whether the server took the early data.
+pub fn early_data_accepted(ssl: &SslRef) -> bool {
+    // SAFETY: reads one field of a live connection.
+    unsafe { SSL_get_early_data_status(ssl.as_ptr()) == SSL_EARLY_DATA_ACCEPTED }
+}
+
+/// How long the context's sessions may be resumed, in seconds.
+pub fn set_session_timeout(context: &mut SslContextBuilder, seconds: u32) {
+    // SAFETY: writes one field of a context that is being built.
+    unsafe { SSL_CTX_set_timeout(context.as_ptr(), c_long::from(seconds)) };
+}
+
+/// Lets a resumption go without (EC)DHE.
+pub fn allow_psk_alone(context: &mut SslContextBuilder) {
+    context.set_options(SslOptions::from_bits_retain(SSL_OP_ALLOW_NO_DHE_KEX as _));
+}
+
+/// Leaves tickets stateless where early data is allowed.
+pub fn no_anti_replay(context: &mut SslContextBuilder) {
+    context.set_options(SslOptions::from_bits_retain(SSL_OP_NO_ANTI_REPLAY as _));
+}

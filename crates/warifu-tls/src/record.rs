@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The bytes of a whole exchange, message by message, as OpenSSL makes them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use openssl::ssl::{Ssl, SslContext, SslSession};
+use serde::Serialize;
+
+use crate::context::{ClientContext, ClientCredentials, server_context};
+use crate::error::Error;
+use crate::ffi::{self, Content, Watch};
+use crate::party::{Exchange, From, Party};
+use crate::pki::Pki;
+use crate::variant::{Session, Tls, Variant};
+
+/// One message on the wire.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MessageRecord {
+    /// Who sent it.
+    pub from: From,
+    /// IANA's name of the handshake message, or `ChangeCipherSpec`, `Alert`, `ApplicationData`.
+    pub name: &'static str,
+    /// How many records carry it.
+    pub record_count: usize,
+    /// Its length without any record layer (a handshake message's 4-byte header counts).
+    pub handshake_bytes: usize,
+    /// Its length on the wire with all record overhead.
+    pub wire_bytes: usize,
+    /// Length of the signature in it, whose DER form varies.
+    pub signature_bytes: Option<usize>,
+    /// Index of the write call with its first byte, in [`Recording::writes`].
+    pub first_write: usize,
+    /// Index of the write call with its last byte.
+    pub last_write: usize,
+}
+
+/// One write call below libssl: bytes that left together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct WriteRecord {
+    /// Who wrote.
+    pub from: From,
+    /// Bytes in the call.
+    pub bytes: usize,
+    /// Which wake-up of either party it belongs to, counted over both from 0.
+    pub flight: usize,
+}
+
+/// A whole exchange.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Recording {
+    /// Messages in the order in which they were sent.
+    pub messages: Vec<MessageRecord>,
+    /// Write calls in the same order.
+    pub writes: Vec<WriteRecord>,
+    /// Whether an earlier session was taken up.
+    pub resumed: bool,
+    /// Whether early data was sent and taken.
+    pub early_data_accepted: bool,
+}
+
+impl Recording {
+    /// Bytes that one end wrote.
+    pub fn bytes_from(&self, from: From) -> usize {
+        self.writes.iter().filter(|write| write.from == from).map(|write| write.bytes).sum()
+    }
+}
+
+/// Runs the variant with the default [`Exchange`] and gives its messages in flight order.
+pub fn record(variant: &Variant, pki: &Pki) -> Result<Vec<MessageRecord>, Error> {
+    Ok(record_exchange(variant, pki, &Exchange::default())?.messages)
+}
+
+/// Runs the variant over pipes in memory. A variant that resumes first makes
+/// a full connection, which is not recorded.
+pub fn record_exchange(
+    variant: &Variant,
+    pki: &Pki,
+    exchange: &Exchange,
+) -> Result<Recording, Error> {
+    let bench = Pair::new(variant, pki)?;
+    let session =
+        if variant.session.is_resumed() { Some(bench.first_session(exchange)?) } else { None };
+    bench.record(exchange, session.as_ref())
+}
+
+/// Contexts of both ends for one variant.
+pub struct Pair {
+    client: ClientContext,
+    server: SslContext,
+}
+
+impl Pair {
+    /// Sets up both ends.
+    pub fn new(variant: &Variant, pki: &Pki) -> Result<Self, Error> {
+        let credentials = ClientCredentials::from_pki(pki);
+        Ok(Self {
+            client: ClientContext::new(variant, &credentials)?,
+            server: server_context(variant, pki)?,
+        })
+    }
+
+    /// The choices of both ends.
+    pub fn variant(&self) -> &Variant {
+        self.client.variant()
+    }
+
+    /// Makes a full connection and gives its session.
+    pub fn first_session(&self, exchange: &Exchange) -> Result<SslSession, Error> {
+        let mut client = Party::client(self.client.first()?, exchange.clone(), false)?;
+        let mut server = Party::server(Ssl::new(&self.server)?, exchange.clone(), false)?;
+        run(&mut client, &mut server, |_, _| {})?;
+        client.session().ok_or_else(|| Error::Tls("the server gave no session".into()))
+    }
+
+    /// The two parties of a measured connection, each watched if a watch is given.
+    pub fn parties(
+        &self,
+        exchange: &Exchange,
+        session: Option<&SslSession>,
+        watches: Option<[Arc<dyn Watch>; 2]>,
+    ) -> Result<(Party, Party), Error> {
+        let early = self.variant().session == Session::ZeroRtt;
+        let mut client = self.client.measured(session)?;
+        let mut server = Ssl::new(&self.server)?;
+        if let Some([of_client, of_server]) = watches {
+            ffi::watch(&mut client, of_client, true)?;
+            ffi::watch(&mut server, of_server, true)?;
+        }
+        Ok((
+            Party::client(client, exchange.clone(), early)?,
+            Party::server(server, exchange.clone(), early)?,
+        ))
+    }
+
+    fn record(
+        &self,
+        exchange: &Exchange,
+        session: Option<&SslSession>,
+    ) -> Result<Recording, Error> {
+        let tallies = [From::Client, From::Server].map(|from| Tally::new(from, self.variant().tls));
+        let watches = [0, 1].map(|end| tallies[end].clone() as Arc<dyn Watch>);
+        let (mut client, mut server) = self.parties(exchange, session, Some(watches))?;
+        let mut recording = Recording {
+            messages: Vec::new(),
+            writes: Vec::new(),
+            resumed: false,
+            early_data_accepted: false,
+        };
+        let mut flight = 0;
+        run(&mut client, &mut server, |from, writes| {
+            let tally = &tallies[usize::from(from == From::Server)];
+            let first = recording.writes.len();
+            recording.writes.extend(writes.iter().map(|write| WriteRecord {
+                from,
+                bytes: write.len(),
+                flight,
+            }));
+            recording.messages.extend(tally.take(first, writes));
+            flight += 1;
+        })?;
+        recording.resumed = client.ssl().session_reused();
+        recording.early_data_accepted = ffi::early_data_accepted(client.ssl());
+        if recording.resumed != self.variant().session.is_resumed() {
+            return Err(Error::Tls(format!(
+                "session is {}, but the server {} an earlier one",
+                self.variant().session,
+                if recording.resumed { "took up" } else { "refused" }
+            )));
+        }
+        Ok(recording)
+    }
+}
+
+/// Steps both parties by turns until neither has anything to say, and shows what each wrote.
+pub(crate) fn run(
+    client: &mut Party,
+    server: &mut Party,
+    mut wrote: impl FnMut(From, &[Vec<u8>]),
+) -> Result<(), Error> {
+    client.wake(&mut ())?;
+    loop {
+        let flight = client.take_writes();
+        if flight.is_empty() {
+            break;
+        }
+        wrote(From::Client, &flight);
+        flight.iter().for_each(|bytes| server.feed(bytes));
+        server.wake(&mut ())?;
+        let flight = server.take_writes();
+        if flight.is_empty() {
+            break;
+        }
+        wrote(From::Server, &flight);
+        flight.iter().for_each(|bytes| client.feed(bytes));
+        client.wake(&mut ())?;
+    }
+    if client.is_done() && server.is_done() {
+        Ok(())
+    } else {
+        Err(Error::Tls("the exchange stopped half-way".into()))
+    }
+}
+
+/// Counts what one end sends, from the message callback.
+struct Tally {
+    from: From,
+    tls: Tls,
+    state: Mutex<TallyState>,
+}
+
+#[derive(Default)]
+struct TallyState {
+    sent: Vec<Sent>,
+    /// Records whose message has not been reported yet; application data never is.
+    records: usize,
+    wire_bytes: usize,
+    plain_bytes: usize,
+}
+
+struct Sent {
+    name: &'static str,
+    record_count: usize,
+    handshake_bytes: usize,
+    wire_bytes: usize,
+    signature_bytes: Option<usize>,
+}
+
+const RECORD_HEADER_BYTES: usize = 5;
+
+impl Watch for Tally {
+    fn message(&self, sent: bool, content: Content, bytes: &[u8]) {
+        if !sent {
+            return;
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match content {
+            Content::RecordHeader => {
+                if let Some(length) = record_length(bytes) {
+                    state.records += 1;
+                    state.wire_bytes += RECORD_HEADER_BYTES + length;
+                    if bytes[0] == 23 && self.tls == Tls::V1_2 {
+                        state.flush_application_data();
+                    }
+                }
+            }
+            Content::InnerType if bytes == [23] => state.flush_application_data(),
+            Content::Handshake => {
+                let name = message_name(bytes);
+                let signature = signature_bytes(name, self.tls, bytes);
+                state.flush(name, bytes.len(), signature);
+            }
+            Content::ChangeCipherSpec => state.flush("ChangeCipherSpec", bytes.len(), None),
+            Content::Alert => state.flush("Alert", bytes.len(), None),
+            _ => {}
+        }
+    }
+}
+
+impl Tally {
+    fn new(from: From, tls: Tls) -> Arc<Self> {
+        Arc::new(Self { from, tls, state: Mutex::default() })
+    }
+
+    /// The messages of a flight, matched to its write calls by their place in the stream.
+    fn take(&self, first_write: usize, writes: &[Vec<u8>]) -> Vec<MessageRecord> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = Vec::new();
+        let mut total = 0;
+        for write in writes {
+            total += write.len();
+            ends.push(total);
+        }
+        let write_of = |byte: usize| first_write + ends.partition_point(|&end| end <= byte);
+        let mut at = 0;
+        state
+            .sent
+            .drain(..)
+            .map(|sent| {
+                let start = at;
+                at += sent.wire_bytes;
+                MessageRecord {
+                    from: self.from,
+                    name: sent.name,
+                    record_count: sent.record_count,
+                    handshake_bytes: sent.handshake_bytes,
+                    wire_bytes: sent.wire_bytes,
+                    signature_bytes: sent.signature_bytes,
+                    first_write: write_of(start),
+                    last_write: write_of(at.saturating_sub(1)),
+                }
+            })
+            .collect()
+    }
+}
+
+impl TallyState {
+    fn flush(&mut self, name: &'static str, handshake_bytes: usize, signature: Option<usize>) {
+        self.sent.push(Sent {
+            name,
+            record_count: self.records,
+            handshake_bytes,
+            wire_bytes: self.wire_bytes,
+            signature_bytes: signature,
+        });
+        self.records = 0;
+        self.wire_bytes = 0;
+    }
+
+    fn flush_application_data(&mut self) {
+        let bytes = self.plain_bytes;
+        self.flush("ApplicationData", bytes, None);
+    }
+}
+
+fn record_length(header: &[u8]) -> Option<usize> {
+    let high = *header.get(3)?;
+    let low = *header.get(4)?;
+    Some(usize::from(u16::from_be_bytes([high, low])))
+}
+
+/// IANA's names of handshake messages (TLS HandshakeType registry).
+pub fn message_name(message: &[u8]) -> &'static str {
+    match message.first() {
+        Some(0) => "HelloRequest",
+        Some(1) => "ClientHello",
+        Some(2) => "ServerHello",
+        Some(4) => "NewSessionTicket",
+        Some(5) => "EndOfEarlyData",
+        Some(8) => "EncryptedExtensions",
+        Some(11) => "Certificate",
+        Some(12) => "ServerKeyExchange",
+        Some(13) => "CertificateRequest",
+        Some(14) => "ServerHelloDone",
+        Some(15) => "CertificateVerify",
+        Some(16) => "ClientKeyExchange",
+        Some(20) => "Finished",
+        Some(24) => "KeyUpdate",
+        _ => "Unknown",
+    }
+}
+
+/// Length of the signature in a message, where it has one.
+pub fn signature_bytes(name: &str, _tls: Tls, message: &[u8]) -> Option<usize> {
+    let length_at = match name {
+        // RFC 5246 section 7.4.8, RFC 8446 section 4.4.3: header 4, algorithm 2.
+        "CertificateVerify" => 6,
+        // RFC 8422 section 5.4: header 4, curve type 1, curve 2, point 1 + n, algorithm 2.
+        "ServerKeyExchange" => 4 + 3 + 1 + usize::from(*message.get(7)?) + 2,
+        _ => return None,
+    };
+    let length = [*message.get(length_at)?, *message.get(length_at + 1)?];
+    Some(usize::from(u16::from_be_bytes(length)))
+}
