@@ -135,17 +135,13 @@ vocabulary! {
 
 vocabulary! {
     /// When the client makes its (EC)DHE key pair.
+    #[derive(Default)]
     KeyShare {
         /// After the connection is open, as libraries do.
+        #[default]
         Fresh = "fresh",
         /// Before the connection opens: the whole ClientHello lies ready.
         Prepared = "prepared",
-    }
-}
-
-impl Default for KeyShare {
-    fn default() -> Self {
-        Self::Fresh
     }
 }
 

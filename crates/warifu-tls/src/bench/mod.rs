@@ -125,7 +125,7 @@ impl Bench {
             [0, 1].map(|end| watched[end].clone() as std::sync::Arc<dyn crate::ffi::Watch>);
         let (mut client, mut server) =
             self.pair.parties(&self.exchange, self.session.as_ref(), Some(watches))?;
-        let mut wake = |party: &mut Party, end: usize| -> Result<Vec<Vec<u8>>, Error> {
+        let wake = |party: &mut Party, end: usize| -> Result<Vec<Vec<u8>>, Error> {
             if !gap.is_zero() {
                 std::thread::sleep(gap);
             }
