@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         }
     }
     let mut progress = |round: u32, rounds: u32| {
-        if round % 10 == 0 || round == rounds {
+        if round.is_multiple_of(10) || round == rounds {
             let _ = writeln!(io::stderr(), "{round} of {rounds} rounds");
         }
     };
