@@ -28,6 +28,10 @@ _BLOCK = 100_000
 #: a binomial draw costs about four times as much as an index.
 _COUNTED_TRIALS = 4
 
+#: Atoms to which a distribution is coarsened before it is resampled: their spread within is then
+#: below a thousandth of the whole.
+_RESAMPLED_ATOMS = 1_000
+
 _TAIL = (1.0 - CONFIDENCE) / 2.0
 
 
@@ -125,26 +129,40 @@ def wasserstein(
     if not p_values.size or not m_values.size:
         nan = float("nan")
         return Distance(nan, Interval(nan, nan), nan)
-    grid = np.union1d(p_values, m_values)
-    widths = np.diff(grid)
-    p_at = np.searchsorted(grid, p_values)
-    m_at = np.searchsorted(grid, m_values)
-
-    def shares(at: NDArray[np.intp], weights: Floats) -> Floats:
-        mass = np.bincount(at, weights=weights, minlength=grid.size)
-        return np.asarray(np.cumsum(mass)[:-1] / mass.sum())
-
-    value = float(np.abs(shares(p_at, p_weights) - shares(m_at, m_weights)) @ widths)
+    whole = _Steps(p_values, m_values)
+    value = whole.area(p_weights, m_weights)
+    # The rest is about noise, for which coarser halves do.
+    ours, theirs = _for_resampling(predicted), _for_resampling(measured)
+    (p_values, p_weights), (m_values, m_weights) = ours.limited(limit), theirs.limited(limit)
+    p_share, m_share = p_weights / p_weights.sum(), m_weights / m_weights.sum()
+    between, within = _Steps(p_values, m_values), _Steps(p_values, p_values)
     resampled, by_chance = np.empty(DISTANCE_REPLICATES), np.empty(DISTANCE_REPLICATES)
-    truth = p_weights / p_weights.sum()
     for replicate in range(DISTANCE_REPLICATES):
-        drawn_p = shares(p_at, _resample(p_weights, predicted.independent, rng))
-        drawn_m = shares(m_at, _resample(m_weights, measured.independent, rng))
-        resampled[replicate] = np.abs(drawn_p - drawn_m) @ widths
-        perfect = shares(p_at, rng.multinomial(measured.independent, truth).astype(np.float64))
-        by_chance[replicate] = np.abs(drawn_p - perfect) @ widths
+        drawn_p = rng.multinomial(predicted.independent, p_share).astype(np.float64)
+        drawn_m = rng.multinomial(measured.independent, m_share).astype(np.float64)
+        perfect = rng.multinomial(measured.independent, p_share).astype(np.float64)
+        resampled[replicate] = between.area(drawn_p, drawn_m)
+        by_chance[replicate] = within.area(drawn_p, perfect)
     interval = Interval(_lower_tail(resampled), _upper_tail(resampled))
     return Distance(value, interval, float(np.quantile(by_chance, CONFIDENCE)))
+
+
+class _Steps:
+    """Two sets of atoms on one grid, for the area between their distribution functions."""
+
+    def __init__(self, first: Floats, second: Floats) -> None:
+        grid = np.union1d(first, second)
+        self._widths = np.diff(grid)
+        self._at = np.searchsorted(grid, first), np.searchsorted(grid, second)
+
+    def area(self, first: Floats, second: Floats) -> float:
+        """The area for these weights of the atoms."""
+        one, other = (
+            np.cumsum(np.bincount(at, weights=weights, minlength=self._widths.size + 1))[:-1]
+            / weights.sum()
+            for at, weights in zip(self._at, (first, second), strict=True)
+        )
+        return float(np.abs(one - other) @ self._widths)
 
 
 def kolmogorov(predicted: Distribution, measured: Distribution) -> tuple[float, float]:
@@ -169,9 +187,12 @@ def _binomial_grid(n: int, p: float) -> Floats:
     """The binomial law's tails at n, p as two counts, by exact sums (no scipy.stats: slow)."""
     from scipy.special import bdtr
 
-    counts = np.arange(n + 1, dtype=np.float64)
+    # The tails lie within nine standard deviations.
+    reach = 9.0 * np.sqrt(n * p * (1.0 - p)) + 9.0
+    counts = np.arange(max(0, int(n * p - reach)), min(n, int(n * p + reach)) + 1.0)
     law = bdtr(counts, n, p)
-    return np.array([np.searchsorted(law, _TAIL), np.searchsorted(law, 1.0 - _TAIL)], np.float64)
+    ends = np.searchsorted(law, [_TAIL, 1.0 - _TAIL])
+    return counts[np.minimum(ends, counts.size - 1)]
 
 
 def _quantile_draws(distribution: Distribution, p: float, below: Floats) -> tuple[Floats, Floats]:
@@ -198,7 +219,7 @@ def _moment_draws(
     distribution: Distribution, limit: float, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Means and standard errors of resamples, (REPLICATES,) each."""
-    values, weights = distribution.limited(limit)
+    values, weights = _for_resampling(distribution).limited(limit)
     n = distribution.independent
     means, errors = np.empty(REPLICATES), np.empty(REPLICATES)
     if not values.size or not n:
@@ -208,9 +229,6 @@ def _moment_draws(
     values = values - centre
     counted = values.size * _COUNTED_TRIALS <= n
     share = weights / weights.sum()
-    if not counted and float(weights.sum()) == n and np.all(weights == np.floor(weights)):
-        # Every trial on its own: drawing among equals is ten times as fast as by weight.
-        values, weights = np.repeat(values, weights.astype(np.intp)), np.ones(n)
     each = np.cumsum(weights / weights.sum())
     step = max(1, _BLOCK // (values.size if counted else n))
     for start in range(0, REPLICATES, step):
@@ -238,12 +256,11 @@ def _indices(
     return np.minimum(drawn, weights.size - 1)
 
 
-def _resample(weights: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """One resample's count of each atom, (n atoms,)."""
-    if weights.size * _COUNTED_TRIALS <= n:
-        return rng.multinomial(n, weights / weights.sum()).astype(np.float64)
-    drawn = _indices(np.cumsum(weights / weights.sum()), weights, n, 1, rng)[0]
-    return np.bincount(drawn, minlength=weights.size).astype(np.float64)
+def _for_resampling(distribution: Distribution) -> Distribution:
+    """The same with fewer atoms where there are very many."""
+    if distribution.values.size <= _COUNTED_TRIALS * _RESAMPLED_ATOMS:
+        return distribution
+    return distribution.coarse(_RESAMPLED_ATOMS)
 
 
 def _studentised(centre: float, error: float, deviations: Floats, errors: Floats) -> Interval:

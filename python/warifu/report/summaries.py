@@ -15,7 +15,7 @@ from warifu.compare.require import Judged
 from warifu.compare.stats import Interval
 from warifu.report.figures import count, ms, ms_with, number, percent, signed_ms_with, span
 from warifu.report.table import Column, Table, Value
-from warifu.results import ESTABLISHMENT, Distribution, Results
+from warifu.results import ESTABLISHMENT, PHASES, Distribution, Results
 
 #: Rows that a terminal gets at most; every row is in the other formats and in the results.
 TERMINAL_ROWS = 60
@@ -319,6 +319,27 @@ def distance_table(comparison: Comparison) -> Table:
                 "ks_chance": level,
             },
         )
+    return table
+
+
+def phase_table(comparison: Comparison) -> Table:
+    """In which part of the establishment the halves differ: the mean of each, per case."""
+    table = Table(
+        f"{comparison.study}: mean difference by phase, predicted - measured in ms (95 % interval)",
+        [Column("case", number=False), *(Column(phase) for phase in PHASES)],
+    )
+    for case in comparison.cases:
+        rows = [case.row("mean", phase) for phase in PHASES]
+        record: dict[str, Value] = {"case_id": case.case_id, "label": case.label}
+        for row in rows:
+            if row is not None:
+                record |= {f"{row.metric}_difference_ns": row.difference}
+                record |= {f"{row.metric}_low_ns": row.interval.low}
+                record |= {f"{row.metric}_high_ns": row.interval.high}
+        cells = [
+            "-" if row is None else signed_ms_with(row.difference, row.interval) for row in rows
+        ]
+        table.add([case.label, *cells], record)
     return table
 
 

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Distribution functions as still pictures: Altair describes them, vl-convert draws SVG.
+
+The SVG is put into the page as it is, so the page needs no script and no network, prints, and
+takes its colours from the page's style (light or dark) through CSS variables.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from warifu.report.figures import ms, number
+from warifu.results import Distribution
+
+#: Points of a curve: more cannot be seen at this size.
+_POINTS = 240
+_WIDTH, _HEIGHT = 300, 150
+#: Beyond this ratio of P99 to the median a logarithmic axis shows both.
+_LOG_FROM = 1.8
+_MS = 1e6
+_TICKS = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An SVG with what it shows in words."""
+
+    svg: str
+    alt: str
+    #: `logarithmic` or `linear`.
+    axis: str
+
+
+def cdf(label: str, predicted: Distribution, measured: Distribution | None, key: str) -> Picture:
+    """Both halves' distribution functions of a case; ``key`` makes the picture's ids unique."""
+    halves = {"predicted": predicted}
+    if measured is not None and measured.values.size:
+        halves["measured"] = measured
+    is_log = any(one.quantile(0.99) > _LOG_FROM * one.quantile(0.5) for one in halves.values())
+    low, high = _range(list(halves.values()), is_log)
+    svg = _svg(_spec(halves, is_log, low, high))
+    alt = _alt(label, halves)
+    return Picture(_accessible(svg, alt, key), alt, "logarithmic" if is_log else "linear")
+
+
+def curve(distribution: Distribution) -> tuple[list[float], list[float]]:
+    """At most `_POINTS` corners of the distribution function: ms, and share of connections.
+
+    The shares are spread as finely at both ends as in the middle.
+    """
+    shares = np.cumsum(distribution.weights) / distribution.n
+    values = distribution.values / _MS
+    if values.size > _POINTS:
+        # Equal steps of an angle put more points at the tails.
+        wanted = (1.0 - np.cos(np.linspace(0.0, math.pi, _POINTS))) / 2.0 * shares[-1]
+        kept = np.unique(np.minimum(np.searchsorted(shares, wanted), values.size - 1))
+        shares, values = shares[kept], values[kept]
+    first = max(0.0, float(shares[0]) - float(distribution.weights[0] / distribution.n))
+    return [float(values[0]), *map(float, values)], [first, *map(float, shares)]
+
+
+def _range(halves: list[Distribution], is_log: bool) -> tuple[float, float]:
+    """From the least to the 99.8 % quantile, with some air, ms."""
+    low = min(float(one.values[0]) for one in halves) / _MS
+    high = max(min(one.quantile(0.998), float(one.values[-1])) for one in halves) / _MS
+    if is_log:
+        return max(low * 0.93, 1e-3), high * 1.08
+    air = max((high - low) * 0.04, 1e-3)
+    return low - air, high + air
+
+
+def _spec(halves: dict[str, Distribution], is_log: bool, low: float, high: float) -> dict[str, Any]:
+    import altair as alt
+
+    rows = []
+    for half, distribution in halves.items():
+        for time_ms, share in zip(*curve(distribution), strict=True):
+            rows.append({"ms": min(max(time_ms, low), high), "share": share, "half": half})
+    names = list(halves)
+    scale = alt.Scale(
+        type="log" if is_log else "linear", domain=[low, high], nice=False, zero=False, clamp=True
+    )
+    ticks = {"values": _log_ticks(low, high)} if is_log else {"tickCount": 4}
+    axis = alt.Axis(title="ms", titleAnchor="end", format="~r" if is_log else "~f", **ticks)
+    lines = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("ms:Q", scale=scale, axis=axis),
+            y=alt.Y(
+                "share:Q",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(title=None, values=list(_TICKS), format=".0%"),
+            ),
+            order=alt.Order("share:Q"),
+            detail="half:N",
+            color=_by_half(alt.Color, names, ["var(--predicted)", "var(--measured)"]),
+            strokeDash=_by_half(alt.StrokeDash, names, [[1, 0], [5, 3]]),
+            strokeWidth=_by_half(alt.StrokeWidth, names, [3.5, 1.75]),
+        )
+    )
+    chart = lines.properties(width=_WIDTH, height=_HEIGHT).configure(
+        background="transparent",
+        font="system-ui, sans-serif",
+        padding=4,
+        view=alt.ViewConfig(stroke=None),
+        axis=alt.AxisConfig(
+            domainColor="var(--rule)",
+            gridColor="var(--grid)",
+            labelColor="var(--quiet)",
+            labelFontSize=11,
+            tickColor="var(--rule)",
+            titleColor="var(--quiet)",
+            titleFontSize=11,
+            titleFontWeight="normal",
+        ),
+    )
+    return dict(chart.to_dict())
+
+
+def _by_half(channel: Any, names: list[str], values: list[Any]) -> Any:  # noqa: ANN401
+    """A channel that tells the halves apart; colour is only one of three."""
+    import altair as alt
+
+    scale = alt.Scale(domain=names, range=values[: len(names)])
+    return channel("half:N", scale=scale, legend=None)
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """1, 2, 5 in every decade; where that is too few, finer."""
+    for steps in ((1, 2, 5), (1, 1.5, 2, 3, 5, 7), tuple(np.arange(1, 10, 0.5))):
+        exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        ticks = [step * 10.0**exponent for exponent in exponents for step in steps]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        if len(inside) >= 3:
+            break
+    # More than six labels would run into each other.
+    return inside[:: -(-len(inside) // 6)]
+
+
+def _svg(spec: dict[str, Any]) -> str:
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(spec))
+
+
+def _accessible(svg: str, alt: str, key: str) -> str:
+    """One image with one description, in place of Vega's marks; sized by the page."""
+    body = svg[svg.index(">") + 1 :]
+    box = re.search(r'viewBox="([^"]+)"', svg)
+    view = box.group(1) if box else f"0 0 {_WIDTH} {_HEIGHT}"
+    body = re.sub(r'\s(?:role|aria-[a-z]+|class)="[^"]*"', "", body)
+    body = re.sub(r'id="([^"]+)"', rf'id="{key}-\1"', body)
+    body = re.sub(r"url\(#([^)]+)\)", rf"url(#{key}-\1)", body)
+    # Half pixels and a digit more are all that a screen can show.
+    body = re.sub(r"(\d+\.\d\d)\d+", r"\1", body)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{view}" role="img" '
+        f'aria-label="{html.escape(alt, quote=True)}">{body}'
+    )
+
+
+def _alt(label: str, halves: dict[str, Distribution]) -> str:
+    parts = [
+        f"{half} P50 {ms(one.quantile(0.5))}, P95 {ms(one.quantile(0.95))}, "
+        f"P99 {ms(one.quantile(0.99))} ms (n {number(one.n, 0)})"
+        for half, one in halves.items()
+    ]
+    return f"Distribution of the establishment time, {label}: {'; '.join(parts)}"

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Pieces of HTML, escaped once, here."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+
+from warifu.report.table import Table
+from warifu.results import KINDS
+
+_MARKS = {
+    "pass": ("pass", "✓"),
+    "holds": ("pass", "✓"),
+    "accepted": ("pass", "✓"),
+    "fail": ("fail", "✗"),
+    "fails": ("fail", "✗"),
+    "rejected": ("fail", "✗"),
+    "undecided": ("undecided", "?"),
+}
+
+
+def text(value: object) -> str:
+    """Text as HTML."""
+    return html.escape(str(value), quote=True)
+
+
+def badge(word: str) -> str:
+    """A verdict or a kind: a word with a mark and a colour; never the colour alone."""
+    if word in _MARKS:
+        style, mark = _MARKS[word]
+        return f'<span class="badge {style}">{mark} {text(word)}</span>'
+    style = word if word == "assumed" else ""
+    return f'<span class="badge {style}">{text(word)}</span>'
+
+
+def paragraph(words: str) -> str:
+    """A paragraph of plain text."""
+    return f"<p>{text(words)}</p>"
+
+
+def bullets(items: Iterable[str]) -> str:
+    """A list of plain texts."""
+    return "<ul>" + "".join(f"<li>{text(item)}</li>" for item in items) + "</ul>"
+
+
+def definitions(pairs: Mapping[str, object]) -> str:
+    """Names and what they stand for; the empty ones are left out."""
+    rows = (
+        f"<dt>{text(name)}</dt><dd>{text(value)}</dd>"
+        for name, value in pairs.items()
+        if value not in (None, "", [], {})
+    )
+    return f"<dl>{''.join(rows)}</dl>"
+
+
+def table(content: Table, caption: str, rows: int | None = None) -> str:
+    """A table that scrolls on its own where it is wider than the page."""
+    heads = "".join(
+        f'<th scope="col"{_number(column.number)}>{text(column.head)}</th>'
+        for column in content.columns
+    )
+    body = "".join(_row(content, cells) for cells in content.cells[:rows])
+    left = len(content.cells) - len(content.cells[:rows])
+    if left:
+        caption += (
+            f" The first {rows} of {len(content.cells)}; `warifu report --format csv` has all."
+        )
+    label = text(caption)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
+        f"<table><caption>{label}</caption><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _row(content: Table, cells: list[str]) -> str:
+    parts = []
+    for index, (cell, column) in enumerate(zip(cells, content.columns, strict=True)):
+        if index == 0:
+            parts.append(f'<th scope="row">{text(cell)}</th>')
+        elif column.head in {"verdict", "kind"}:
+            word, _, rest = cell.partition(" ")
+            shown = badge(word) if word in _MARKS or word in KINDS else text(word)
+            parts.append(f"<td>{shown} {text(rest)}</td>")
+        elif column.head == "source":
+            parts.append(f'<td class="wide">{text(cell)}</td>')
+        else:
+            parts.append(f"<td{_number(column.number)}>{text(cell)}</td>")
+    return f"<tr>{''.join(parts)}</tr>"
+
+
+def _number(is_number: bool) -> str:
+    return ' class="number"' if is_number else ""
+
+
+def folded(summary: str, content: str) -> str:
+    """What only some want to see."""
+    return f"<details><summary>{text(summary)}</summary>{content}</details>"

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The page: one HTML file that needs nothing else, neither network nor script."""
+
+from __future__ import annotations
+
+import os
+from importlib import resources
+from pathlib import Path
+
+from warifu.compare.join import Comparison
+from warifu.report import markup, sections, tables
+from warifu.report.sections import Content
+
+
+class ReportError(Exception):
+    """A report that cannot be made; its text is one line that names the mend."""
+
+
+def write_page(folder: Path, comparison: Comparison | None, path: Path) -> Path:
+    """Writes the page of a study's results to ``path``, whole or not at all.
+
+    ``comparison`` is that of the two halves, if there are two. Raises ReportError without a
+    predicted half.
+    """
+    page = render(folder, comparison)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(page)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def render(folder: Path, comparison: Comparison | None) -> str:
+    """The page as text."""
+    predicted, measured = tables.open_halves(folder)
+    if predicted is None:
+        raise ReportError(f"{folder}: has no predicted half: run `warifu predict` first")
+    if comparison is None:
+        measured = None
+    content = Content(predicted, measured, comparison, tables.judge_halves(predicted, measured))
+    body = "".join(
+        section(content)
+        for section in (
+            sections.verdict,
+            sections.requirements,
+            sections.distributions,
+            sections.where_time_goes,
+            sections.errors,
+            sections.predicted_table,
+            sections.inputs,
+            sections.link,
+            sections.limits,
+            sections.provenance,
+        )
+    )
+    style = resources.files("warifu.report").joinpath("page.css").read_text(encoding="utf-8")
+    title = markup.text(predicted.study)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        # Nothing may be fetched, and the page says so to the browser as well.
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
+        f'<meta name="generator" content="warifu">\n<title>{title}: warifu report</title>\n'
+        f"<style>\n{style}</style>\n</head>\n<body>\n<main>\n<header><h1>{title}</h1>"
+        f'<p class="quiet">{_subtitle(content)}</p></header>\n{body}\n</main>\n</body>\n</html>\n'
+    )
+
+
+def _subtitle(content: Content) -> str:
+    what = "predicted and measured" if content.measured is not None else "predicted"
+    ended = content.predicted.manifest.get("finished") or content.predicted.manifest.get("started")
+    varies = ", ".join(path for path, _ in content.predicted.manifest.get("vary") or [])
+    words = f"What securing the connection costs, {what}. {ended or ''}"
+    return markup.text(f"{words}{f'; varies: {varies}' if varies else ''}")

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The sections of the page, each from results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from warifu.compare.gates import RULE, Verdict
+from warifu.compare.join import Comparison
+from warifu.compare.require import Judged
+from warifu.report import markup, stages, summaries, tables
+from warifu.report.charts import cdf
+from warifu.report.figures import count
+from warifu.results import ESTABLISHMENT, KINDS, Results, weakest
+
+#: A page shows this many cases as pictures; more cannot be told apart by eye.
+PICTURES = 24
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a page is made from."""
+
+    predicted: Results
+    measured: Results | None
+    comparison: Comparison | None
+    judged: Sequence[Judged]
+
+    @property
+    def kind(self) -> str:
+        """The weakest kind of any figure here."""
+        half = [str(kind) for kind in self.predicted.manifest.get("kinds") or []]
+        inputs = summaries.distinct_inputs(self.predicted.manifest)
+        return weakest([*half, *(str(one.get("kind")) for one in inputs)] or [KINDS[-1]])
+
+    def shown_cases(self) -> list[str]:
+        """The cases worth a picture: all, or the worst, or a spread from fast to slow."""
+        cases = list(self.predicted.cases)
+        if len(cases) <= PICTURES:
+            return cases
+        if self.comparison is not None:
+            ranked = sorted(
+                self.comparison.cases,
+                key=lambda case: max(summaries.badness(case, row) for row in case.rows),
+                reverse=True,
+            )
+            return [case.case_id for case in ranked[:PICTURES]]
+        step = (len(cases) - 1) / (PICTURES - 1)
+        # In the order of the study, whose first and last cases are its corners.
+        return [cases[round(index * step)] for index in range(PICTURES)]
+
+
+def verdict(content: Content) -> str:
+    """The answer first."""
+    sentences = [*_requirement_sentences(content.judged)]
+    if content.comparison is None:
+        sentences.append(
+            "Nothing was measured, so nothing here says how near the prediction is. "
+            "Run `sudo warifu run` where network namespaces can be made to change that."
+        )
+    else:
+        sentences.append(_engine_sentence(content.comparison))
+    lead = "".join(f'<p class="lead">{markup.text(sentence)}</p>' for sentence in sentences)
+    return lead + _facts(content)
+
+
+def _requirement_sentences(judged: Sequence[Judged]) -> list[str]:
+    sentences = []
+    for requirement in dict.fromkeys(one.requirement.text for one in judged):
+        group = [
+            one for one in judged if one.requirement.text == requirement and one.half == "predicted"
+        ]
+        holding = sum(one.verdict is Verdict.PASS for one in group)
+        if holding == len(group):
+            words = f"{requirement} holds in all {len(group)} predicted cases."
+            if len(group) == 1:
+                words = f"{requirement} holds as predicted."
+        else:
+            first = next(one for one in group if one.verdict is not Verdict.PASS)
+            words = (
+                f"{requirement} holds in {holding} of {len(group)} predicted cases; "
+                f"not in {first.label}."
+            )
+        against = [
+            one
+            for one in judged
+            if one.requirement.text == requirement
+            and one.half == "measured"
+            and one.verdict is Verdict.FAIL
+        ]
+        if against:
+            words += f" The measurement contradicts it in {len(against)} cases."
+        sentences.append(words)
+    return sentences
+
+
+def _engine_sentence(comparison: Comparison) -> str:
+    judged = [case for case in comparison.cases if case.verdict is not None]
+    passing, failing, open_ones = (
+        comparison.count(one) for one in (Verdict.PASS, Verdict.FAIL, Verdict.UNDECIDED)
+    )
+    if passing == len(judged):
+        return f"The prediction is within every gate in all {len(judged)} measured cases."
+    words = [f"Of {len(judged)} measured cases the prediction is within its gates in {passing}"]
+    if failing:
+        words.append(f"outside in {failing}")
+    if open_ones:
+        words.append(f"undecided in {open_ones} for want of trials")
+    return ", ".join(words) + "."
+
+
+def _facts(content: Content) -> str:
+    facts = [(count(len(content.predicted.cases)), "cases")]
+    trials = content.predicted.manifest.get("predict_trials")
+    if trials:
+        facts.append((count(float(trials)), "simulated trials a case"))
+    if content.comparison is not None:
+        least = min(case.n_measured for case in content.comparison.cases)
+        most = max(case.n_measured for case in content.comparison.cases)
+        shown = count(least) if least == most else f"{count(least)} to {count(most)}"
+        facts.append((shown, "measured connections a case"))
+        failed = sum(case.failed_measured for case in content.comparison.cases)
+        facts.append((count(failed), "measured connections failed"))
+    items = [f"<li><b>{markup.text(value)}</b><span>{name}</span></li>" for value, name in facts]
+    items.append(
+        f"<li><b>{markup.badge(content.kind)}</b><span>weakest kind of any input</span></li>"
+    )
+    return f'<ul class="facts">{"".join(items)}</ul>'
+
+
+def requirements(content: Content) -> str:
+    """`[require]` with verdicts; empty without any."""
+    if not content.judged:
+        return ""
+    table = summaries.requirement_table(content.judged)
+    return "<h2>Requirements</h2>" + markup.table(
+        table, "Each bound on every case, judged by the 95 % interval; the nearest to failing."
+    )
+
+
+def distributions(content: Content) -> str:
+    """Both halves' distribution functions, case by case."""
+    shown = content.shown_cases()
+    verdicts = {
+        case.case_id: case for case in (content.comparison.cases if content.comparison else [])
+    }
+    figures = []
+    for index, case_id in enumerate(shown):
+        label = content.predicted.label(case_id)
+        measured = content.measured
+        theirs = None
+        if measured is not None and case_id in measured.cases:
+            theirs = measured.distribution(case_id, ESTABLISHMENT)
+        ours = content.predicted.distribution(case_id, ESTABLISHMENT)
+        picture = cdf(label, ours, theirs, f"c{index}")
+        found = verdicts.get(case_id)
+        mark = markup.badge(str(found.verdict)) if found is not None and found.verdict else ""
+        n = f"n {count(ours.n)} predicted" + (f", {count(theirs.n)} measured" if theirs else "")
+        log = "; logarithmic axis" if picture.axis == "logarithmic" else ""
+        figures.append(
+            f"<figure><figcaption>{markup.text(label or 'the only case')} {mark}"
+            f'<span class="quiet">{n}{log}</span></figcaption>{picture.svg}</figure>'
+        )
+    half = "Predicted beside measured" if content.measured is not None else "Predicted"
+    intro = (
+        "Share of connections that had the first byte of the response by then, counted from "
+        "connect(). Each picture has its own time axis; it ends at the 99.8 % quantile."
+    )
+    if len(shown) < len(content.predicted.cases):
+        which = "that miss their gates most" if content.comparison else "spread over the study"
+        intro += f" Shown are {len(shown)} of {len(content.predicted.cases)} cases, those {which}."
+    return (
+        f"<h2>{half}: time to the first byte</h2>{markup.paragraph(intro)}"
+        f'{_cdf_legend(content.measured is not None)}<div class="cdfs">{"".join(figures)}</div>'
+    )
+
+
+def _cdf_legend(both: bool) -> str:
+    def item(style: str, name: str) -> str:
+        line = f'<line x1="1" y1="7" x2="37" y2="7" {style}/>'
+        return f'<li><svg width="38" height="14" aria-hidden="true">{line}</svg>{name}</li>'
+
+    items = item('stroke="var(--predicted)" stroke-width="3.5"', "predicted (thick, solid)")
+    if both:
+        items += item(
+            'stroke="var(--measured)" stroke-width="1.75" stroke-dasharray="5 3"',
+            "measured (thin, dashed)",
+        )
+    return f'<ul class="legend">{items}</ul>'
+
+
+def where_time_goes(content: Content) -> str:
+    """The waterfall: mean of each stage, and of the slowest trials."""
+    shown = content.shown_cases()
+    mean = stages.waterfall(content.predicted, shown, slowest=False)
+    if not mean:
+        return ""
+    slow = stages.waterfall(content.predicted, shown, slowest=True)
+    return (
+        "<h2>Where the time goes</h2>"
+        + markup.paragraph(
+            "Predicted mean of each stage. Every nanosecond of the critical path belongs to "
+            "exactly one stage, so the parts add up to the mean; what overlaps is not counted "
+            "twice. Point at a part for its figures."
+        )
+        + stages.legend(stages.used_stages(content.predicted, shown))
+        + mean
+        + markup.folded("The same for the slowest hundredth of the trials: the tail", slow)
+    )
+
+
+def errors(content: Content) -> str:
+    """How far apart the halves are, the worst first."""
+    comparison = content.comparison
+    if comparison is None:
+        return ""
+    judged = summaries.comparison_table(comparison, worst_first=True, judged_only=True)
+    every = summaries.comparison_table(comparison)
+    notes = [note for note in judged.notes if note != RULE and not note.startswith("Engine")]
+    failed = [case for case in comparison.cases if case.failed_measured or case.failed_predicted]
+    overview = summaries.overview_table(comparison)
+    return (
+        "<h2>How far apart the halves are</h2>"
+        + _two_errors(comparison)
+        + markup.table(overview, "Predicted minus measured in percent of measured (95 % interval).")
+        + "<h3>Every judged figure, the worst first</h3>"
+        + markup.table(
+            judged, "Times in ms; difference is predicted minus measured.", tables.PAGE_ROWS
+        )
+        + markup.paragraph(RULE)
+        + (markup.bullets(notes) if notes else "")
+        + (markup.paragraph(f"Cases with failed connections: {len(failed)}.") if failed else "")
+        + markup.folded(
+            "Every figure, judged or not, by case",
+            markup.table(every, "All statistics of the establishment time.", tables.PAGE_ROWS),
+        )
+        + markup.folded(
+            "By phase: where the difference comes from",
+            markup.table(
+                summaries.phase_table(comparison), "Mean difference in ms (95 % interval)."
+            ),
+        )
+        + markup.folded(
+            "Distance of whole distributions",
+            markup.table(
+                summaries.distance_table(comparison),
+                "A perfect prediction stays below `by chance below` in 95 % of such runs.",
+            ),
+        )
+    )
+
+
+def _two_errors(comparison: Comparison) -> str:
+    engine = summaries.verdict_sentence(comparison)
+    return (
+        '<div class="error-kinds"><div><h3>Engine error</h3><p>'
+        "Prediction against real nginx, OpenSSL and kernel TCP over the emulated link: "
+        f"{markup.text(engine)}</p></div><div><h3>Field error</h3><p>None yet: nothing here was "
+        "held against a real card, board or network. The two errors are never added up.</p>"
+        "</div></div>"
+    )
+
+
+def predicted_table(content: Content) -> str:
+    """Every case in figures."""
+    table = summaries.half_table(content.predicted, tables.PAGE_ROWS)
+    parts = ["<h2>Every case in figures</h2>"]
+    parts.append(markup.table(table, "Predicted. Times in ms from connect() to the first byte."))
+    if content.measured is not None:
+        measured = summaries.half_table(content.measured, tables.PAGE_ROWS)
+        parts.append(markup.table(measured, "Measured on real software over the emulated link."))
+    return "".join(parts) + markup.paragraph(" ".join(table.notes))
+
+
+def inputs(content: Content) -> str:
+    """Kind and source of every figure that went in."""
+    table = summaries.inputs_table(content.predicted.manifest)
+    if not table.cells:
+        return ""
+    kinds = [row[3] for row in table.cells]
+    tally = ", ".join(f"{kinds.count(kind)} {kind}" for kind in KINDS if kind in kinds)
+    intro = (
+        f"{len(kinds)} figures: {tally}. A result is of the weakest kind among its inputs; "
+        "assumed figures have no source."
+    )
+    return (
+        "<h2>What went in</h2>"
+        + markup.paragraph(intro)
+        + markup.table(table, "The weakest kinds first.", tables.PAGE_ROWS)
+    )
+
+
+def link(content: Content) -> str:
+    """How well the emulated link kept its promise."""
+    if content.measured is None or not content.measured.manifest.get("link_reports"):
+        return ""
+    table = tables.link_table(content.measured)
+    return (
+        "<h2>How late the emulated link was</h2>"
+        + markup.paragraph(" ".join(table.notes))
+        + markup.table(table, "The link's own report on each cell, worst window of each.")
+    )
+
+
+def provenance(content: Content) -> str:
+    """Machine, versions, runs, and how to repeat them."""
+    blocks = []
+    for half in (content.predicted, content.measured):
+        if half is not None:
+            rows = markup.definitions(_provenance(half.manifest))
+            blocks.append(f"<div><h3>{half.half.capitalize()}</h3>{rows}</div>")
+    study = content.predicted.manifest.get("study", {})
+    command = _command(content)
+    return (
+        f'<h2>How to repeat this</h2><pre>{markup.text(command)}</pre><div class="columns">'
+        + "".join(blocks)
+        + "</div>"
+        + markup.folded(
+            "The study as it was run", f"<pre>{markup.text(study.get('text', ''))}</pre>"
+        )
+    )
+
+
+def _command(content: Content) -> str:
+    manifest = content.predicted.manifest
+    verb = "sudo warifu run" if content.measured is not None else "warifu predict"
+    sets = "".join(f' --set {path}="{value}"' for path, value in manifest.get("overrides") or [])
+    file = manifest.get("study_file") or "study.toml"
+    name = "" if file == "command line" else f" {file}"
+    commit = manifest.get("commit")
+    before = f"git checkout {commit}\n" if commit else ""
+    return f"{before}{verb}{name}{sets}    # seed {manifest.get('seed')}"
+
+
+def _provenance(manifest: dict[str, Any]) -> dict[str, object]:
+    machine = manifest.get("machine") or {}
+    tcp = machine.get("tcp") or {}
+    tools = manifest.get("tools") or {}
+    dirty = " with changes" if manifest.get("dirty") else ""
+    return {
+        "run": manifest.get("run_id"),
+        "began": manifest.get("started"),
+        "ended": manifest.get("finished") or "not finished",
+        "complete": "yes" if manifest.get("complete") else "no: some cases or trials are missing",
+        "commit": f"{manifest.get('commit')}{dirty}" if manifest.get("commit") else "",
+        "seed": manifest.get("seed"),
+        "study SHA-256": manifest.get("study", {}).get("sha256"),
+        "calibrated by": ", ".join(manifest.get("calibration_run_ids") or []),
+        **{str(name): value for name, value in machine.items() if name != "tcp"},
+        "TCP settings": ", ".join(f"{name} = {value}" for name, value in tcp.items()),
+        **{str(name): value for name, value in tools.items()},
+        "warnings": "; ".join(manifest.get("warnings") or []),
+        "skipped": "; ".join(f"{k}: {v}" for k, v in (manifest.get("skipped") or {}).items()),
+    }
+
+
+def limits(content: Content) -> str:
+    """What the result does not say."""
+    items = []
+    if content.measured is None:
+        items.append(
+            "Nothing was measured: these are simulated figures, without an error of their own."
+        )
+    else:
+        items.append(
+            "Only the emulated link was between the two ends: no radio, no operator's network, no "
+            "middlebox. Field error is unknown."
+        )
+        items.append(
+            "Both ends ran on one machine; a device's own processor counts only as far as its "
+            "profile does."
+        )
+    items.append(
+        "Energy and memory are not predicted here, and neither is what a server does under load."
+    )
+    if content.kind == "assumed":
+        items.insert(0, "Some inputs have no source (kind assumed): see the table of inputs first.")
+    comparison = content.comparison
+    if comparison is not None and comparison.count(Verdict.UNDECIDED):
+        items.append(
+            "Undecided is neither good nor bad: the interval is wider than the gate. The table "
+            "says about how many trials would decide."
+        )
+    for half in (content.predicted, content.measured):
+        if half is not None and not half.complete:
+            items.append(f"The {half.half} half is not complete: some cases or trials are missing.")
+    if skipped := (content.measured.manifest.get("skipped") if content.measured else None):
+        items.append(f"{len(skipped)} cases cannot be measured on this machine.")
+    return "<h2>What this does not say</h2>" + markup.bullets(items)

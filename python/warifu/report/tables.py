@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The tables of a report, in the order of its page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from warifu.compare.join import Comparison
+from warifu.compare.require import Judged, judge_all, requirements
+from warifu.report.figures import count, number
+from warifu.report.summaries import (
+    comparison_table,
+    distance_table,
+    half_table,
+    inputs_table,
+    overview_table,
+    phase_table,
+    requirement_table,
+)
+from warifu.report.table import Column, Table
+from warifu.results import Results
+
+#: A page with more rows than this is not read; the other formats have them all.
+PAGE_ROWS = 400
+
+
+def report_tables(folder: Path, comparison: Comparison | None) -> list[Table]:
+    """Every table of a study's results, for `warifu report --format`."""
+    predicted, measured = open_halves(folder)
+    tables = []
+    if judged := judge_halves(predicted, measured):
+        tables.append(requirement_table(judged))
+    tables += [half_table(half) for half in (predicted, measured) if half is not None]
+    if comparison is not None:
+        tables += [
+            overview_table(comparison),
+            comparison_table(comparison, worst_first=True),
+            distance_table(comparison),
+            phase_table(comparison),
+        ]
+    if predicted is not None:
+        tables.append(inputs_table(predicted.manifest))
+    if measured is not None:
+        tables.append(link_table(measured))
+    return tables
+
+
+def open_halves(folder: Path) -> tuple[Results | None, Results | None]:
+    """The halves that a study's results have."""
+    from warifu.results import halves
+
+    predicted, measured = halves(folder)
+    return (
+        None if predicted is None else Results.open(predicted),
+        None if measured is None else Results.open(measured),
+    )
+
+
+def judge_halves(predicted: Results | None, measured: Results | None) -> list[Judged]:
+    """The study's requirements on every case of both halves."""
+    judged = []
+    for half in (predicted, measured):
+        if half is not None:
+            judged += judge_all(half, requirements(half.manifest.get("require") or []))
+    return judged
+
+
+def link_table(measured: Results) -> Table:
+    """How late the emulated link was in every cell: it judged itself before any result was seen."""
+    table = Table(
+        "the emulated link's own lateness",
+        [
+            Column("case", number=False),
+            Column("windows"),
+            Column("packets"),
+            Column("lost"),
+            Column("late"),
+            Column("worst P50 in us"),
+            Column("worst P99 in us"),
+            Column("max in us"),
+            Column("verdict", number=False),
+        ],
+    )
+    for case_id, reports in (measured.manifest.get("link_reports") or {}).items():
+        windows = [one for one in (reports if isinstance(reports, list) else [reports]) if one]
+        if windows:
+            _link_row(table, measured.label(case_id), case_id, windows)
+    rejected = measured.manifest.get("rejections") or []
+    table.notes.append(
+        f"{len(rejected)} runs were later than the bound; they were rejected before their results "
+        "were seen, and measured again."
+        if rejected
+        else "No run was rejected."
+    )
+    return table
+
+
+def _link_row(table: Table, label: str, case_id: str, windows: list[dict[str, Any]]) -> None:
+    directions = [one[way] for one in windows for way in ("a_to_b", "b_to_a") if way in one]
+    lateness = [one.get("lateness_us", {}) for one in directions]
+    delivered = sum(int(one.get("delivered", 0)) for one in directions)
+    lost = sum(int(one.get("dropped_by_loss", 0)) for one in directions)
+    late = max((float(one.get("late_fraction", 0.0)) for one in windows), default=0.0)
+    worst = {
+        key: max((float(one.get(key, 0.0)) for one in lateness), default=0.0)
+        for key in ("p50", "p99", "max")
+    }
+    accepted = all(one.get("accepted", True) for one in windows)
+    share = lost / (lost + delivered) if lost + delivered else 0.0
+    table.add(
+        [
+            label,
+            count(len(windows)),
+            count(delivered + lost),
+            f"{number(share * 100, 2)} %",
+            f"{number(late * 100, 3)} %",
+            *(number(worst[key], 0) for key in ("p50", "p99", "max")),
+            "accepted" if accepted else "rejected",
+        ],
+        {
+            "case_id": case_id,
+            "label": label,
+            "windows": len(windows),
+            "packets": delivered + lost,
+            "lost": lost,
+            "late_fraction": late,
+            **{f"lateness_{key}_us": value for key, value in worst.items()},
+            "accepted": accepted,
+        },
+    )
