@@ -35,9 +35,7 @@ class Study:
         """
 
     @staticmethod
-    def from_choices(
-        choices: Sequence[tuple[str, str]], profiles: Sequence[Profile]
-    ) -> Study:
+    def from_choices(choices: Sequence[tuple[str, str]], profiles: Sequence[Profile]) -> Study:
         """A question that needs no file: settings as pairs, the rest by default.
 
         Raises WarifuError.
