@@ -23,6 +23,7 @@ pub mod netns;
 pub mod queue;
 pub mod random;
 pub mod report;
+mod stamps;
 mod sys;
 pub mod time;
 mod tun;

@@ -36,7 +36,7 @@ pub struct Link {
 pub enum Event {
     /// Both devices forward.
     Ready {
-        /// The scheduling that was granted.
+        /// The scheduling and stamping that was granted.
         scheduler: Scheduler,
         /// Kernel release.
         kernel: String,
@@ -73,6 +73,7 @@ impl Link {
             [Tun::open(config, Direction::AToB)?, Tun::open(config, Direction::BToA)?];
         let mut warnings: Vec<String> =
             devices.iter_mut().flat_map(|tun| std::mem::take(&mut tun.warnings)).collect();
+        let kernel_stamps = devices.iter().all(|tun| tun.stamps.is_some());
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let wake = Arc::new(
             rustix::event::eventfd(0, flags).map_err(|error| LinkError::os("eventfd", error))?,
@@ -89,10 +90,11 @@ impl Link {
         });
         let thread =
             thread.map_err(|error| LinkError::os("starting the forwarding thread", error))?;
-        let Ok((scheduler, more)) = started.recv() else {
+        let Ok((mut scheduler, more)) = started.recv() else {
             return Err(join(thread).err().unwrap_or(LinkError::Stopped));
         };
         warnings.extend(more);
+        scheduler.kernel_stamps = kernel_stamps;
         let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
         let judge = Judge {
             lateness_bound: Nanos(config.lateness_bound_ns),

@@ -40,7 +40,7 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
-/// Scheduling granted to the forwarding thread.
+/// What the kernel granted the link for its precision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scheduler {
     /// Whether SCHED_FIFO is active.
@@ -51,6 +51,8 @@ pub struct Scheduler {
     pub memory_locked: bool,
     /// Whether the timer slack is 1 ns.
     pub timer_slack_1ns: bool,
+    /// Whether the kernel stamps packets when they are sent; else they are stamped when read, a wake-up later.
+    pub kernel_stamps: bool,
 }
 
 /// One direction's part of a report.
@@ -69,7 +71,8 @@ pub struct DirectionReport {
     pub lateness_us: Quantiles,
 }
 
-/// Counts of one direction. `packets_in` and those under way at the start equal the sum of all that follows and those under way at the end.
+/// Counts of one direction. `packets_in` and those under way at the start equal those delivered, dropped, oversize, undeliverable, flushed
+/// and under way at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Packets read from the device.
@@ -94,6 +97,8 @@ pub struct Counters {
     pub undeliverable: u64,
     /// Packets discarded by a `set` command.
     pub flushed: u64,
+    /// Of the packets read, those without a kernel stamp, whose time counts from when they were read.
+    pub unstamped: u64,
 }
 
 /// A distribution by its quantiles, in microseconds.

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::error::LinkError;
 use crate::netns;
 use crate::random::Direction;
+use crate::stamps::Stamps;
 use crate::sys;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -24,6 +25,8 @@ pub struct Tun {
     name: String,
     /// The namespace's /proc/net/dev, open since the thread that was in the namespace.
     statistics: File,
+    /// When the kernel handed each packet to the device; `None` where it may not be asked.
+    pub stamps: Option<Stamps>,
     /// What could not be set but does not stop the link.
     pub warnings: Vec<String>,
 }
@@ -120,13 +123,24 @@ impl End<'_> {
         })?;
         let statistics = File::open("/proc/thread-self/net/dev")
             .map_err(|error| LinkError::os("opening /proc/thread-self/net/dev", error))?;
+        let (stamps, unstamped) = match Stamps::attach(device.as_fd()) {
+            Ok(stamps) => (Some(stamps), String::new()),
+            Err(error) => (
+                None,
+                format!(
+                    "the kernel refused to stamp packets ({error}), so they are stamped when read, some tens of microseconds late on an idle \
+                 machine: run as root or with CAP_BPF, on Linux 5.12 or newer"
+                ),
+            ),
+        };
         let warnings = vec![
+            unstamped,
             // Router solicitations and multicast reports would draw random numbers at moments that no seed replays.
             self.set(&format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", self.device), "1"),
             // Else a connection begins with what an earlier one learnt of the path (Linux net/ipv4/tcp_metrics.c).
             self.set("/proc/sys/net/ipv4/tcp_no_metrics_save", "1"),
         ];
-        Ok(Tun { device, name: self.device.to_owned(), statistics, warnings })
+        Ok(Tun { device, name: self.device.to_owned(), statistics, stamps, warnings })
     }
 
     /// Sets a kernel parameter of this namespace; returns a warning if that fails where the parameter exists.

@@ -14,6 +14,7 @@ pub struct Outcome {
     seed: u64,
     scheduler: Scheduler,
     checks: Vec<Check>,
+    program_rtt_ms: Vec<ProgramRtt>,
     forward_overhead_us: Vec<Overhead>,
     windows: Vec<Window>,
 }
@@ -35,6 +36,15 @@ pub struct Check {
     pub low: f64,
     /// The most that passes; absent for a bare minimum.
     pub high: Option<f64>,
+}
+
+/// Round trips as an ordinary program sees them, two programs' wake-ups included; told without judgement.
+#[derive(Debug, Serialize)]
+struct ProgramRtt {
+    nominal: f64,
+    n: u64,
+    p50: f64,
+    p99: f64,
 }
 
 /// One-way latency at no delay: half a round trip of a 64-byte UDP payload, the programs' own system calls and wake-ups included.
@@ -122,6 +132,7 @@ impl Outcome {
             seed,
             scheduler,
             checks: Vec::new(),
+            program_rtt_ms: Vec::new(),
             forward_overhead_us: Vec::new(),
             windows: Vec::new(),
         }
@@ -130,6 +141,16 @@ impl Outcome {
     /// Adds a figure that is judged.
     pub fn check(&mut self, check: Check) {
         self.checks.push(check);
+    }
+
+    /// Adds ascending round trips as the programs saw them.
+    pub fn program_rtt(&mut self, nominal_ms: u64, round_trips_ns: &[u64]) {
+        self.program_rtt_ms.push(ProgramRtt {
+            nominal: nominal_ms as f64,
+            n: round_trips_ns.len() as u64,
+            p50: quantile(round_trips_ns, 0.5) / 1e6,
+            p99: quantile(round_trips_ns, 0.99) / 1e6,
+        });
     }
 
     /// Adds a latency that is told without judgement.
@@ -183,7 +204,7 @@ impl Outcome {
         if !self.checks.is_empty() {
             writeln!(
                 text,
-                "\n{:<34}{:>8}{:>12}{:>12}  {:<24}verdict",
+                "\n{:<30}{:>8}{:>12}{:>12}  {:<34}verdict",
                 "check", "n", "expected", "measured", "passes"
             )?;
         }
@@ -195,8 +216,14 @@ impl Outcome {
             let verdict = if check.passed() { "pass" } else { "FAIL" };
             writeln!(
                 text,
-                "{:<34}{:>8}{:>12.3}{:>12.3}  {bounds:<24}{verdict}",
+                "{:<30}{:>8}{:>12.3}{:>12.3}  {bounds:<34}{verdict}",
                 check.what, check.n, check.expected, check.measured
+            )?;
+        }
+        for ProgramRtt { nominal, n, p50, p99 } in &self.program_rtt_ms {
+            writeln!(
+                text,
+                "  RTT {nominal} ms with both programs' wake-ups: median {p50:.3} ms, P99 {p99:.3} ms, n = {n}"
             )?;
         }
         if !self.forward_overhead_us.is_empty() {

@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use warifu_link::LinkError;
-use warifu_link::clock::{now, sleep_until};
+use warifu_link::clock::{now, received_at, sleep_until};
 use warifu_link::netns;
 use warifu_link::random::Direction;
 use warifu_link::time::Nanos;
@@ -17,6 +17,18 @@ use warifu_link::time::Nanos;
 pub const UDP_OVERHEAD_BYTES: usize = 20 + 8;
 /// How long a receiver waits for what may never come.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Enabling receive stamps is left to a kernel worker (Linux net/core/dev.c, `net_enable_timestamp`).
+const KERNEL_BEGINS_TO_STAMP: Nanos = Nanos(100_000_000);
+
+/// Round trips, each list ascending.
+#[derive(Debug, Default)]
+pub struct RoundTrips {
+    /// From just before a packet is sent until the other end's network stack has it, and back: what the link makes of it.
+    pub link_ns: Vec<u64>,
+    /// As the sending program sees it, with the time that two programs take to wake up.
+    pub programs_ns: Vec<u64>,
+}
 
 /// Two UDP sockets that know each other.
 pub struct Pair {
@@ -55,31 +67,47 @@ impl Pair {
         Ok(Pair { sender, receiver })
     }
 
-    /// Sends `count` packets at fixed intervals whatever comes back, and returns the round trips in ascending nanoseconds.
-    pub fn round_trips(&self, count: u64, interval: Nanos) -> Vec<u64> {
+    /// Sends `count` packets at fixed intervals whatever comes back.
+    pub fn round_trips(&self, count: u64, interval: Nanos) -> RoundTrips {
+        for socket in [&self.sender, &self.receiver] {
+            // The first question has the kernel stamp what comes.
+            let _ = received_at(socket);
+        }
+        sleep_until(now() + KERNEL_BEGINS_TO_STAMP);
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            scope.spawn(|| echo(&self.receiver, &done));
-            let receiving = scope.spawn(|| {
-                let mut round_trips = Vec::with_capacity(count as usize);
-                let mut message = [0_u8; 8];
-                while (round_trips.len() as u64) < count
-                    && self.sender.recv(&mut message).is_ok_and(|length| length == 8)
-                {
-                    round_trips.push((now() - Nanos(u64::from_le_bytes(message))).0);
-                }
-                round_trips
-            });
+            scope.spawn(|| echo_stamped(&self.receiver, &done));
+            let receiving = scope.spawn(|| self.receive_stamped(count));
             let start = now();
             for number in 0..count {
                 sleep_until(start + Nanos(number * interval.0));
                 // A full socket loses a sample, which the count then shows.
-                let _ = self.sender.send(&now().0.to_le_bytes());
+                let _ = self.sender.send(&stamps([now(), Nanos::ZERO, Nanos::ZERO]));
             }
             let round_trips = receiving.join().unwrap_or_default();
             done.store(true, Ordering::Relaxed);
-            ascending(round_trips)
+            round_trips
         })
+    }
+
+    fn receive_stamped(&self, count: u64) -> RoundTrips {
+        let mut round_trips = RoundTrips::default();
+        let mut message = [0_u8; 24];
+        while (round_trips.programs_ns.len() as u64) < count
+            && self.sender.recv(&mut message).is_ok_and(|length| length == 24)
+        {
+            let seen = now();
+            let Some(back) = received_at(&self.sender) else { continue };
+            let [sent, there, turned] = [0, 8, 16].map(|at| {
+                let bytes = message[at..at + 8].try_into().unwrap_or_default();
+                Nanos(u64::from_le_bytes(bytes))
+            });
+            round_trips.programs_ns.push((seen - sent).0);
+            round_trips.link_ns.push(((there - sent) + (back - turned)).0);
+        }
+        round_trips.programs_ns.sort_unstable();
+        round_trips.link_ns.sort_unstable();
+        round_trips
     }
 
     /// Sends a packet, waits for it to come back, pauses, and so on; the round trips in ascending nanoseconds.
@@ -177,6 +205,27 @@ fn echo(socket: &UdpSocket, done: &AtomicBool) {
             let _ = socket.send(&message[..length]);
         }
     }
+}
+
+/// Sends back what comes until `done`, with the instants at which it came and went.
+fn echo_stamped(socket: &UdpSocket, done: &AtomicBool) {
+    let mut message = [0_u8; 24];
+    while !done.load(Ordering::Relaxed) {
+        if socket.recv(&mut message).is_ok()
+            && let Some(there) = received_at(socket)
+        {
+            let sent = message[..8].try_into().unwrap_or_default();
+            let _ = socket.send(&stamps([Nanos(u64::from_le_bytes(sent)), there, now()]));
+        }
+    }
+}
+
+fn stamps(instants: [Nanos; 3]) -> [u8; 24] {
+    let mut message = [0_u8; 24];
+    for (to, instant) in message.chunks_exact_mut(8).zip(instants) {
+        to.copy_from_slice(&instant.0.to_le_bytes());
+    }
+    message
 }
 
 fn ascending(mut values: Vec<u64>) -> Vec<u64> {
