@@ -23,7 +23,7 @@ fn gr_peach(more: &str) -> Case {
 fn studies_and_templates_can_be_read() {
     let catalog = common::catalog();
     let mut count = 0;
-    for folder in ["studies", "python/warifu/templates"] {
+    for folder in ["studies", "python/warifu/templates", "fuzz/seeds/study_parse"] {
         for (stem, text, file) in common::toml_files(folder) {
             let study =
                 Study::parse(&text, &file, catalog).unwrap_or_else(|error| panic!("{error}"));
