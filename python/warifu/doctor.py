@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from warifu import tools
-from warifu.calibrate import profile
+from warifu.calibrate import environment, profile
 from warifu.lab import workplace
-from warifu.lab.kernel import processor_name
 
 Status = Literal["ok", "missing", "warning"]
 
@@ -186,35 +183,8 @@ def _calibration(path: Path) -> Iterator[Finding]:
         said = f"{profile.record_path(path)}: {error}"
         yield Finding("calibration", profile.DEVICE, "warning", f"of unknown age: {said}", mend)
         return
-    stale = list(_stale(record.machine))
+    stale = environment.differences(record.machine)
     if stale:
         yield Finding("calibration", profile.DEVICE, "warning", f"stale: {'; '.join(stale)}", mend)
     else:
         yield Finding("calibration", profile.DEVICE, "ok", record.run_id)
-
-
-def machine() -> dict[str, str]:
-    """What a calibration depends on; tools that are missing are left out."""
-    ask: dict[str, Callable[[], str]] = {
-        "kernel": lambda: os.uname().release,
-        "openssl": lambda: _number(tools.version("openssl")),
-        "nginx": lambda: _number(tools.version("nginx")),
-        "processor": processor_name,
-    }
-    found = {}
-    for key, answer in ask.items():
-        with contextlib.suppress(tools.ToolMissing):
-            found[key] = answer()
-    return found
-
-
-def _stale(then: dict[str, str]) -> Iterator[str]:
-    """How this machine differs from the one that was calibrated."""
-    for key, value in machine().items():
-        if then.get(key) != value:
-            yield f"{key} was {then.get(key, 'unknown')}, is {value}"
-
-
-def _number(text: str) -> str:
-    found = re.search(r"\d+\.\d+\.\d+\w*", text)
-    return found.group(0) if found else text

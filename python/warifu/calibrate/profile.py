@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 DEVICE = "this-host"
 """Name of the profile."""
@@ -33,6 +36,27 @@ class Law:
     def constant(value_ns: float) -> Law:
         """Always the same."""
         return Law((value_ns,))
+
+    @staticmethod
+    def of(quantiles_ns: Sequence[float], mean_ns: float) -> Law:
+        """From a sample's quantiles and mean, with the last such that the law has that mean.
+
+        The maximum of some hundred samples is an accident; taken as it is, linear interpolation
+        towards it would give its twentieth too much weight.
+        """
+        values = [float(value) for value in quantiles_ns]
+        steps = len(values) - 1
+        if steps < 1:
+            return Law(tuple(values))
+        last = 2 * (steps * mean_ns - sum(values[1:-1])) - values[0]
+        values[-1] = max(values[-2], last)
+        return Law(tuple(values))
+
+    @staticmethod
+    def of_samples(samples_ns: Sequence[float], count: int = 21) -> Law:
+        """From samples, by `count` quantiles."""
+        values = np.asarray(samples_ns, dtype=np.float64)
+        return Law.of(np.quantile(values, np.linspace(0, 1, count)).tolist(), float(values.mean()))
 
     @property
     def median_ns(self) -> float:

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Runs `warifu-tls-bench` and makes its times into entries of a profile."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warifu import tools
+from warifu.calibrate.errors import CalibrateError
+from warifu.calibrate.profile import Condition, Entry, Law
+from warifu.calibrate.variants import Variant, condition
+from warifu.lab.processes import Process
+
+SIGNED = {
+    ("1.2", "server"): "ServerKeyExchange",
+    ("1.2", "client"): "CertificateVerify",
+    ("1.3", "server"): "CertificateVerify",
+    ("1.3", "client"): "CertificateVerify",
+}
+"""The message that holds a side's signature. It is taken out of the message's time, since another
+key store may make it."""
+
+_NOT_TRACED = ("Alert",)
+"""close_notify comes after all that is predicted."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How often everything is timed."""
+
+    warm: int
+    cold: int
+    gap_ms: float
+    primitives: int
+
+
+@dataclass(frozen=True)
+class Times:
+    """What the bench found: the version of libssl, and the entries."""
+
+    openssl: str
+    entries: tuple[Entry, ...]
+
+
+def run(variants: list[Variant], effort: Effort, progress: Callable[[str], None]) -> Times:
+    """Times the variants. Raises CalibrateError if the bench fails, ToolMissing without it."""
+    config = {
+        "variants": [variant.json() for variant in variants],
+        "warm": effort.warm,
+        "cold": effort.cold,
+        "gap_ms": effort.gap_ms,
+        "primitives": effort.primitives,
+    }
+    progress(f"timing {len(variants)} TLS variants over memory")
+    with tempfile.TemporaryDirectory(prefix="warifu-calibrate-") as name:
+        folder = Path(name)
+        output = folder / "report.json"
+        with output.open("wb") as file:
+            process = Process(
+                "warifu-tls-bench",
+                [tools.find("warifu-tls-bench")],
+                log=folder / "log",
+                stdin=subprocess.PIPE,
+                stdout=file,
+            )
+        try:
+            process.stdin.write(json.dumps(config).encode())
+            process.stdin.close()
+            code = None
+            while code is None:
+                code = process.wait(0.5)
+        finally:
+            process.stop()
+        if code:
+            raise CalibrateError(f"the bench failed: {process.log_tail(1)}")
+        report = json.loads(output.read_text())
+    source = f"warifu-tls-bench over memory BIOs, {report['openssl']}"
+    return Times(report["openssl"], tuple(entries(report, variants, source)))
+
+
+def entries(report: dict[str, Any], variants: list[Variant], source: str) -> list[Entry]:
+    """The entries that a report gives."""
+    signatures = _signatures(report, variants)
+    per_byte = _per_byte(report["primitives"])
+    laws: dict[tuple[int, str], dict[str, Law]] = {}
+    for row in report["messages"]:
+        if row["message"] in _NOT_TRACED:
+            continue
+        verb = "send" if row["sent"] else "receive"
+        operation = f"{row['side']}.{verb}.{row['message']}"
+        laws.setdefault((row["variant"], operation), {})[row["temperature"]] = _law(row)
+    found: dict[tuple[str, str], Entry] = {}
+    for (index, operation), by_temperature in laws.items():
+        variant = variants[index]
+        when = condition(operation, variant)
+        if when is None:
+            continue
+        warm = by_temperature["warm"]
+        cold = by_temperature.get("cold", warm)
+        if _signs(operation, variant):
+            sign = signatures[operation.partition(".")[0], variant.tls, variant.certificate]
+            warm, cold = _without(warm, sign[0]), _without(cold, sign[1])
+        rate = per_byte[variant.aead] if operation.endswith(".ApplicationData") else 0.0
+        entry = Entry(operation, when, warm, cold, per_byte_ns=rate, source=source)
+        found.setdefault((operation, str(when)), entry)
+    for (role, tls, certificate), (warm, cold) in signatures.items():
+        when_signed: Condition = {"tls": tls, "certificate": certificate}
+        entry = Entry(f"{role}.sign", when_signed, warm, cold, source=source)
+        found[entry.operation, str(when_signed)] = entry
+    return sorted(found.values(), key=lambda entry: (entry.operation, str(entry.when)))
+
+
+def _signs(operation: str, variant: Variant) -> bool:
+    role, verb, message = operation.split(".")
+    return verb == "send" and variant.session == "full" and SIGNED[variant.tls, role] == message
+
+
+def _signatures(
+    report: dict[str, Any], variants: list[Variant]
+) -> dict[tuple[str, str, str], tuple[Law, Law]]:
+    """Warm and cold law of a signature by role, TLS version and key type.
+
+    Warm, it is the stand-alone operation. Cold, it is not: alone after a pause it pays for all that
+    the pause took from the caches, while in its place in a handshake the message's earlier work has
+    paid for some. So cold it gets the share of the cold message that it has of the warm one.
+    """
+    alone = {
+        row["algorithm"]: _law(row)
+        for row in report["primitives"]
+        if row["operation"] == "sign" and row["temperature"] == "warm"
+    }
+    messages: dict[tuple[str, str, str], dict[str, Law]] = {}
+    for row in report["messages"]:
+        variant = variants[row["variant"]]
+        operation = f"{row['side']}.{'send' if row['sent'] else 'receive'}.{row['message']}"
+        if _signs(operation, variant):
+            key = (row["side"], variant.tls, variant.certificate)
+            messages.setdefault(key, {}).setdefault(row["temperature"], _law(row))
+    found = {}
+    for key, laws in messages.items():
+        warm = alone[key[2]]
+        share = min(1.0, warm.mean_ns / laws["warm"].mean_ns)
+        found[key] = (warm, laws.get("cold", laws["warm"]).scaled(share))
+    return found
+
+
+def _per_byte(primitives: list[dict[str, Any]]) -> dict[str, float]:
+    """What each byte adds to sealing a record, ns, by AEAD: the slope between the record sizes."""
+    medians: dict[str, dict[int, float]] = {}
+    for row in primitives:
+        if row["operation"] == "seal" and row["temperature"] == "warm":
+            medians.setdefault(row["algorithm"], {})[row["bytes"]] = _law(row).median_ns
+    found = {}
+    for name, by_bytes in medians.items():
+        small, large = min(by_bytes), max(by_bytes)
+        found[name] = max(0.0, (by_bytes[large] - by_bytes[small]) / (large - small))
+    return found
+
+
+def _without(whole: Law, part: Law) -> Law:
+    """What is left of a message's time when a signature's is taken out: a constant, since nearly
+    all of the spread is the signature's."""
+    return Law.constant(max(0.0, whole.mean_ns - part.mean_ns))
+
+
+def _law(row: dict[str, Any]) -> Law:
+    return Law.of(row["cpu_ns"], row["mean_cpu_ns"])

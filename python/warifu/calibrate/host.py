@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu calibrate host`: times this machine and writes its device profile."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import secrets
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warifu import _core
+from warifu.calibrate import bench, environment, loopback, system, variants
+from warifu.calibrate import profile as profiles_module
+from warifu.calibrate.bench import Effort, Times
+from warifu.calibrate.loopback import Loopback
+from warifu.calibrate.profile import DEFAULT_PROFILE, DEVICE, Law, Profile, Record
+from warifu.calibrate.system import Costs, Fit, Target
+from warifu.lab import workplace
+from warifu.lab.case import Stack
+from warifu.lab.client import TIMES
+from warifu.results import Results
+
+ProfileText = tuple[str, str, str, str]
+"""Kind, name, text and file, as `warifu._core` takes profiles."""
+
+IDLE_THRESHOLD_NS = 5_000_000
+"""Between the waits of a connection without delay (below a millisecond, timed warm) and the
+bench's cold pauses (10 ms). Only links of 1 to 10 ms make programs wait for a time in between."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured."""
+
+    bench: Effort
+    loopback_trials: int
+
+
+PLANS = {
+    "quick": Plan(Effort(warm=30, cold=8, gap_ms=10.0, primitives=100), 30),
+    "default": Plan(Effort(warm=60, cold=16, gap_ms=10.0, primitives=200), 80),
+    "thorough": Plan(Effort(warm=300, cold=80, gap_ms=10.0, primitives=1000), 400),
+}
+"""About 40 s, 2 minutes and 8 minutes on a quiet machine of two processors at 2.5 GHz."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a calibration wrote, and how well its costs reproduce the runs they came from."""
+
+    path: Path
+    run_id: str
+    entries: int
+    fit: list[dict[str, Any]]
+    """One row a case and metric: `label`, `metric`, `measured_ns`, `predicted_ns` (medians)."""
+
+
+def calibrate_host(
+    profiles: Sequence[ProfileText],
+    out: Path = DEFAULT_PROFILE,
+    *,
+    stacks: Sequence[str] | None = None,
+    plan: str = "default",
+    progress: Callable[[str], None] | None = None,
+) -> Outcome:
+    """Times this machine and writes `out` with the record beside it.
+
+    `profiles` are all profiles but the one to be written (it is ignored if there). `stacks` are
+    canonical case JSON texts: only what they need is timed, and the profile serves them alone;
+    None: what any study needs. `plan` is a key of PLANS.
+
+    Raises CalibrateError, LabUnavailable, LabError, ToolMissing or OSError; nothing is overwritten
+    then. Everything started is gone when this returns or raises.
+    """
+    say = progress or (lambda _: None)
+    effort = PLANS[plan]
+    others = [text for text in profiles if text[:2] != ("device", DEVICE)]
+    run_id = _new_run_id()
+    with workplace.ends_by_signal():
+        workplace.sweep()
+        needed = _variants(stacks)
+        times = bench.run(needed, effort.bench, say)
+        draft = Draft(times, others, effort.loopback_trials)
+        measured = loopback.run(draft.study(Costs.start()), effort.loopback_trials, say)
+    draft.take(measured)
+    say("fitting the system's costs")
+    found = system.fit(measured.medians_ns(), measured.errors_ns(), draft.predict)
+    written = draft.profile(found.costs, run_id)
+    rows = draft.rows(found, measured)
+    details = {
+        "plan": plan,
+        "variants": [variant.json() for variant in needed],
+        "system": found.costs.named(),
+        "evaluations": found.evaluations,
+        "rejected_runs": measured.rejections,
+        "fit": rows,
+    }
+    record = Record(run_id, environment.machine(), details)
+    profiles_module.write(written, record, out)
+    return Outcome(out, run_id, len(written.entries), rows)
+
+
+class Draft:
+    """A profile whose system costs are still being looked for."""
+
+    def __init__(self, times: Times, others: Sequence[ProfileText], trials: int) -> None:
+        """Begins with what the bench found."""
+        self._times = times
+        self._others = list(others)
+        self._text = loopback.STUDY.format(trials=trials)
+        self._shape = Law.constant(1.0)
+
+    def take(self, measured: Loopback) -> None:
+        """Takes the form of the system's laws from the TCP handshakes at no delay, in which there
+        is nothing but system calls and wake-ups."""
+        quick = min(
+            (
+                values
+                for (_, metric), values in measured.times_ns.items()
+                if metric == "tcp.connect"
+            ),
+            key=lambda values: float(values.min()),
+        )
+        law = Law.of_samples(quick.tolist())
+        self._shape = law.scaled(1.0 / law.median_ns)
+
+    def profile(self, costs: Costs, run_id: str) -> Profile:
+        """The profile with these costs."""
+        source = "loopback runs that are not judged, less the bench's computing"
+        entries = [costs.scaled(entry) for entry in self._times.entries]
+        return Profile(
+            run_id,
+            f"this machine: {environment.machine().get('processor', 'unknown')}",
+            "warifu calibrate host",
+            IDLE_THRESHOLD_NS,
+            (*entries, *costs.entries(self._shape, source)),
+        )
+
+    def study(self, costs: Costs) -> _core.Study:
+        """The calibration study on a machine with these costs."""
+        text = self.profile(costs, "calibration").toml()
+        mine = ("device", DEVICE, text, f"{DEVICE}.toml")
+        return _core.Study.parse(self._text, "calibration study", [*self._others, mine])
+
+    def predict(self, costs: Costs) -> Mapping[Target, float]:
+        """Predicted medians, ns."""
+        study = self.study(costs)
+        manifest = {
+            "schema_version": _core.SCHEMA_VERSION,
+            "half": "predicted",
+            "run_id": "calibration",
+            "study": {"name": study.name, "sha256": "", "text": self._text},
+            "seed": study.seed,
+            "started": _now(),
+        }
+        with tempfile.TemporaryDirectory(prefix="warifu-calibrate-") as name:
+            folder = Path(name) / "predicted"
+            _core.predict(study, str(folder), json.dumps(manifest))
+            results = Results.open(folder)
+            return {
+                (case.id, metric): results.distribution(case.id, metric).quantile(0.5)
+                for case in study.cases
+                for metric in TIMES
+            }
+
+    def rows(self, found: Fit, measured: Loopback) -> list[dict[str, Any]]:
+        """Measured and predicted medians side by side."""
+        medians = measured.medians_ns()
+        return [
+            {
+                "label": case.label,
+                "metric": metric,
+                "measured_ns": round(medians[case.id, metric]),
+                "predicted_ns": round(found.predicted_ns[case.id, metric]),
+            }
+            for case in self.study(found.costs).cases
+            for metric in TIMES
+        ]
+
+
+def _variants(cases: Sequence[str] | None) -> list[variants.Variant]:
+    """What is timed: the calibration study's own variants, and what is asked for."""
+    own = [
+        variants.Variant(tls=tls, session=session, authentication=authentication)
+        for tls, resumed in (("1.2", "ticket"), ("1.3", "psk_dhe_ke"))
+        for session, authentication in (("full", "server"), ("full", "mutual"), (resumed, "mutual"))
+    ]
+    if cases is None:
+        return variants.everything()
+    stacks = []
+    for text in cases:
+        stack = json.loads(text)["stack"]
+        stacks.append(Stack(**{name: stack[name] for name in Stack.__dataclass_fields__}))
+    return sorted({*own, *variants.needed(stacks)})
+
+
+def _new_run_id() -> str:
+    now = datetime.datetime.now(datetime.UTC)
+    return f"calibrated-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The runs that the system's costs are fitted to; they are never judged."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warifu.calibrate.errors import CalibrateError
+from warifu.lab.case import Case
+from warifu.lab.cell import CALM_RATE, Bench, Settings
+from warifu.lab.client import TIMES
+from warifu.lab.errors import RunRejected
+from warifu.lab.store import Part
+
+if TYPE_CHECKING:
+    from warifu._core import Study
+
+MAX_ATTEMPTS = 8
+"""How often a run is begun before the machine is given up as too busy."""
+
+STUDY = """\
+name = "calibration"
+seed = 1
+trials = {trials}
+predict_trials = 1000
+device = "this-host"
+server = "this-host"
+key_store = "software"
+[link]
+profile = "loopback"
+[stack]
+protocol = "https"
+group = "secp256r1"
+certificate = "ecdsa_secp256r1"
+[vary]
+"link.rtt" = ["0 ms", "20 ms"]
+"stack.tls" = ["1.2", "1.3"]
+"stack.session" = ["full", "resumed"]
+"stack.authentication" = ["server", "mutual"]
+"""
+"""At no delay the parties wait for each other for less than a millisecond and work with warm
+caches; at 20 ms they sleep between flights as at any longer delay."""
+
+
+@dataclass(frozen=True)
+class Loopback:
+    """Measured times, ns, by case id and metric."""
+
+    times_ns: dict[tuple[str, str], NDArray[np.float64]]
+    rejections: int
+
+    def medians_ns(self) -> dict[tuple[str, str], float]:
+        """The median of each."""
+        return {key: float(np.median(values)) for key, values in self.times_ns.items()}
+
+    def errors_ns(self, floor_ns: float = 10_000.0) -> dict[tuple[str, str], float]:
+        """Standard errors of the medians, from the quartiles as for a normal law, and no less than
+        `floor_ns`: what moves between two runs of the same thing."""
+        found = {}
+        for key, values in self.times_ns.items():
+            low, high = np.quantile(values, (0.25, 0.75))
+            error = 1.2533 * (high - low) / 1.349 / np.sqrt(len(values))
+            found[key] = float(np.hypot(error, floor_ns))
+        return found
+
+
+def run(study: Study, trials: int, progress: Callable[[str], None]) -> Loopback:
+    """Runs the calibration study's cases. Raises LabUnavailable or LabError as the lab does."""
+    times: dict[tuple[str, str], NDArray[np.float64]] = {}
+    rejections = 0
+    cases = [Case.parse(view.id, view.json, view.label) for view in study.cases]
+    with Bench(Settings(rate_per_second=CALM_RATE)) as bench:
+        for number, case in enumerate(cases, 1):
+            progress(f"loopback run {number} of {len(cases)}: {case.label}")
+            columns, rejected = _accepted(bench, case, trials)
+            rejections += rejected
+            for metric, name in TIMES.items():
+                times[case.case_id, metric] = np.array(columns[name], dtype=np.float64)
+    return Loopback(times, rejections)
+
+
+def _accepted(bench: Bench, case: Case, trials: int) -> tuple[dict[str, list[Any]], int]:
+    last = ""
+    for attempt in range(MAX_ATTEMPTS):
+        part = Part(case.case_id, 0, trials, secrets.randbits(63))
+        try:
+            result = bench.run(case, part, lambda: False)
+        except RunRejected as rejection:
+            last = str(rejection)
+            continue
+        if result is None or any(result.trials.columns["failed"]):
+            raise CalibrateError(f"{case.label}: connections failed without loss")
+        return result.trials.columns, attempt
+    raise CalibrateError(f"{case.label}: {last}; stop other work and calibrate again")

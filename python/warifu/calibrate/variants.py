@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Which TLS variants are timed, and under which conditions each time then holds.
+
+What a message costs does not depend on every choice. The conditions of an entry name the choices
+that its cost was found to depend on; for one operation and session they are always the same
+choices, so that exactly one entry fits any stack.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import Any
+
+from warifu.calibrate.profile import Condition
+from warifu.lab.case import Stack
+
+AEADS = ("AES_128_GCM", "AES_256_GCM", "CHACHA20_POLY1305")
+_HASHES = {"AES_128_GCM": "SHA256", "AES_256_GCM": "SHA384", "CHACHA20_POLY1305": "SHA256"}
+_SIGNATURES = {"ecdsa_secp256r1": "ECDSA", "rsa-2048": "RSA"}
+
+
+@dataclass(frozen=True, order=True)
+class Variant:
+    """The choices of a connection that its computing depends on."""
+
+    tls: str = "1.3"
+    session: str = "full"
+    authentication: str = "mutual"
+    group: str = "secp256r1"
+    certificate: str = "ecdsa_secp256r1"
+    chain_length: int = 1
+    aead: str = "AES_128_GCM"
+
+    @staticmethod
+    def of(stack: Stack) -> Variant:
+        """The variant of a case's stack."""
+        aead = next(name for name in AEADS if name in stack.cipher_suite)
+        return Variant(
+            stack.tls,
+            stack.session,
+            stack.authentication,
+            stack.group,
+            stack.certificate,
+            stack.chain_length,
+            aead,
+        )
+
+    @property
+    def cipher_suite(self) -> str:
+        """The suite's IANA name."""
+        tail = f"{self.aead}_{_HASHES[self.aead]}"
+        if self.tls == "1.3":
+            return f"TLS_{tail}"
+        return f"TLS_ECDHE_{_SIGNATURES[self.certificate]}_WITH_{tail}"
+
+    def json(self) -> dict[str, Any]:
+        """As warifu-tls-bench takes it."""
+        return {
+            "tls": self.tls,
+            "session": self.session,
+            "authentication": self.authentication,
+            "group": self.group,
+            "certificate": self.certificate,
+            "chain_length": self.chain_length,
+            "cipher_suite": self.cipher_suite,
+        }
+
+
+def everything() -> list[Variant]:
+    """What a profile needs to serve any study."""
+    found = []
+    for tls in ("1.2", "1.3"):
+        base = Variant(tls=tls)
+        for authentication, group, certificate in itertools.product(
+            ("server", "mutual"), ("secp256r1", "x25519"), ("ecdsa_secp256r1", "rsa-2048")
+        ):
+            found.append(
+                replace(base, authentication=authentication, group=group, certificate=certificate)
+            )
+        for chain_length, certificate in itertools.product((2, 3), _SIGNATURES):
+            found.append(replace(base, chain_length=chain_length, certificate=certificate))
+        found += [replace(base, aead=aead) for aead in AEADS[1:]]
+    found.append(Variant(tls="1.2", session="ticket"))
+    found.append(Variant(session="psk_ke"))
+    for session, group in itertools.product(("psk_dhe_ke", "0-rtt"), ("secp256r1", "x25519")):
+        found.append(Variant(session=session, group=group))
+    return found
+
+
+def needed(stacks: list[Stack]) -> list[Variant]:
+    """What the stacks of a study need, and no more."""
+    everything_needed: set[Variant] = set()
+    for stack in stacks:
+        variant = Variant.of(stack)
+        if variant.session != "full":
+            # Entries of resumed sessions do not name what has no part in them.
+            variant = replace(
+                variant, authentication="mutual", certificate="ecdsa_secp256r1", chain_length=1
+            )
+        found = [variant]
+        if variant.chain_length > 1:
+            found.append(replace(variant, chain_length=1))
+        # Application data, and all else, which is timed with the first AEAD alone.
+        found = [replace(one, aead=AEADS[0]) for one in found]
+        found.append(Variant(tls=variant.tls, aead=variant.aead))
+        everything_needed.update(found)
+    return sorted(everything_needed)
+
+
+def condition(operation: str, variant: Variant) -> Condition | None:
+    """When the time that a variant gave for an operation holds; None if another variant gives it.
+
+    - Records of application data depend on the AEAD; that of other messages is taken as alike,
+      since their few hundred bytes cost less than a microsecond in any.
+    - Certificate chains longer than one were timed for the Certificate message alone.
+    - A resumed session shows no certificate, and without (EC)DHE or in TLS 1.2 it has no group.
+    """
+    if operation.endswith(".ApplicationData"):
+        plain = Variant(tls=variant.tls, aead=variant.aead)
+        return {"tls": variant.tls, "aead": variant.aead} if variant == plain else None
+    if variant.aead != AEADS[0]:
+        return None
+    when: Condition = {"tls": variant.tls, "session": variant.session}
+    if variant.session in ("ticket", "psk_ke"):
+        return when
+    if variant.session != "full":
+        return when | {"group": variant.group}
+    if operation.endswith(".Certificate"):
+        return when | {"certificate": variant.certificate, "chain_length": variant.chain_length}
+    if variant.chain_length != 1:
+        return None
+    return when | {
+        "authentication": variant.authentication,
+        "group": variant.group,
+        "certificate": variant.certificate,
+    }
