@@ -24,7 +24,10 @@ _WIDTH, _HEIGHT = 300, 150
 #: Beyond this ratio of P99 to the median a logarithmic axis shows both.
 _LOG_FROM = 1.8
 _MS = 1e6
-_TICKS = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
+_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+#: With a stretched tail equal steps are equal factors of the connections still waiting.
+_TAIL_TICKS = (0.0, 0.5, 0.9, 0.95, 0.99, 0.999)
+_LEAST_WAITING = 1e-3
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,8 @@ class Picture:
 
     svg: str
     alt: str
-    #: `logarithmic` or `linear`.
-    axis: str
+    #: Whether the time axis is logarithmic and the tail of the share axis stretched.
+    is_stretched: bool
 
 
 def cdf(label: str, predicted: Distribution, measured: Distribution | None, key: str) -> Picture:
@@ -46,7 +49,7 @@ def cdf(label: str, predicted: Distribution, measured: Distribution | None, key:
     low, high = _range(list(halves.values()), is_log)
     svg = _svg(_spec(halves, is_log, low, high))
     alt = _alt(label, halves)
-    return Picture(_accessible(svg, alt, key), alt, "logarithmic" if is_log else "linear")
+    return Picture(_accessible(svg, alt, key), alt, is_log)
 
 
 def curve(distribution: Distribution) -> tuple[list[float], list[float]]:
@@ -66,9 +69,11 @@ def curve(distribution: Distribution) -> tuple[list[float], list[float]]:
 
 
 def _range(halves: list[Distribution], is_log: bool) -> tuple[float, float]:
-    """From the least to the 99.8 % quantile, with some air, ms."""
+    """From the least to the 99.9 % quantile, with some air, ms."""
     low = min(float(one.values[0]) for one in halves) / _MS
-    high = max(min(one.quantile(0.998), float(one.values[-1])) for one in halves) / _MS
+    high = (
+        max(min(one.quantile(1.0 - _LEAST_WAITING), float(one.values[-1])) for one in halves) / _MS
+    )
     if is_log:
         return max(low * 0.93, 1e-3), high * 1.08
     air = max((high - low) * 0.04, 1e-3)
@@ -81,7 +86,8 @@ def _spec(halves: dict[str, Distribution], is_log: bool, low: float, high: float
     rows = []
     for half, distribution in halves.items():
         for time_ms, share in zip(*curve(distribution), strict=True):
-            rows.append({"ms": min(max(time_ms, low), high), "share": share, "half": half})
+            height = -math.log10(max(1.0 - share, _LEAST_WAITING)) if is_log else share
+            rows.append({"ms": min(max(time_ms, low), high), "share": height, "half": half})
     names = list(halves)
     scale = alt.Scale(
         type="log" if is_log else "linear", domain=[low, high], nice=False, zero=False, clamp=True
@@ -95,8 +101,8 @@ def _spec(halves: dict[str, Distribution], is_log: bool, low: float, high: float
             x=alt.X("ms:Q", scale=scale, axis=axis),
             y=alt.Y(
                 "share:Q",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(title=None, values=list(_TICKS), format=".0%"),
+                scale=alt.Scale(domain=[0, -math.log10(_LEAST_WAITING) if is_log else 1]),
+                axis=_share_axis(is_log),
             ),
             order=alt.Order("share:Q"),
             detail="half:N",
@@ -122,6 +128,17 @@ def _spec(halves: dict[str, Distribution], is_log: bool, low: float, high: float
         ),
     )
     return dict(chart.to_dict())
+
+
+def _share_axis(is_stretched: bool) -> Any:  # noqa: ANN401 - Altair's generated class
+    """The axis of the shares, in percent whatever its scale is."""
+    import altair as alt
+
+    if not is_stretched:
+        return alt.Axis(title=None, values=list(_TICKS), format=".0%")
+    values = [-math.log10(1.0 - share) for share in _TAIL_TICKS]
+    words = "format(1 - pow(10, -datum.value), datum.value > 2.5 ? '.1%' : '.0%')"
+    return alt.Axis(title=None, values=values, labelExpr=words)
 
 
 def _by_half(channel: Any, names: list[str], values: list[Any]) -> Any:  # noqa: ANN401

@@ -63,7 +63,7 @@ def percent(value: float, half_width: float = math.nan) -> str:
     """A signed share in percent: `-1.2 %`."""
     if math.isnan(value) or math.isinf(value):
         return "-"
-    places = decimals(half_width * 100.0) if half_width > 0 else 1
+    places = decimals(half_width * 100.0) if 0 < half_width < math.inf else 1
     return _signed(number(value * 100.0, max(0, min(2, places)))) + " %"
 
 
@@ -78,16 +78,17 @@ def span(low: float, high: float) -> str:
 
 
 def _places(value_ns: float, interval_ns: Interval | None) -> int:
-    digits = _PLAIN_DIGITS
-    if interval_ns is not None:
-        widest = max(abs(end - value_ns) / _MS for end in interval_ns)
-        if widest > 0.0 and math.isfinite(widest):
-            return decimals(widest)
-        # An open end supports no more than the order of magnitude and a half.
-        digits = digits if widest == 0.0 else _OPEN_DIGITS
+    widths = [] if interval_ns is None else [abs(end - value_ns) / _MS for end in interval_ns]
+    known = [width for width in widths if math.isfinite(width) and width > 0.0]
+    is_open = any(not math.isfinite(width) for width in widths)
+    if known and not is_open:
+        return decimals(max(known))
     if not math.isfinite(value_ns) or value_ns == 0.0:
-        return 0
-    return digits - 1 - math.floor(math.log10(abs(value_ns) / _MS))
+        return decimals(max(known)) if known else 0
+    digits = _OPEN_DIGITS if is_open else _PLAIN_DIGITS
+    own = digits - 1 - math.floor(math.log10(abs(value_ns) / _MS))
+    # With an open end the other end's distance is the least that is uncertain.
+    return min(own, decimals(max(known))) if known else own
 
 
 def _signed(text: str) -> str:

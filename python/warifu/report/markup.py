@@ -83,7 +83,7 @@ def _row(content: Table, cells: list[str]) -> str:
             word, _, rest = cell.partition(" ")
             shown = badge(word) if word in _MARKS or word in KINDS else text(word)
             parts.append(f"<td>{shown} {text(rest)}</td>")
-        elif column.head == "source":
+        elif column.head in {"source", "remark"} and cell:
             parts.append(f'<td class="wide">{text(cell)}</td>')
         else:
             parts.append(f"<td{_number(column.number)}>{text(cell)}</td>")

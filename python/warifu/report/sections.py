@@ -157,16 +157,19 @@ def distributions(content: Content) -> str:
         picture = cdf(label, ours, theirs, f"c{index}")
         found = verdicts.get(case_id)
         mark = markup.badge(str(found.verdict)) if found is not None and found.verdict else ""
-        n = f"n {count(ours.n)} predicted" + (f", {count(theirs.n)} measured" if theirs else "")
-        log = "; logarithmic axis" if picture.axis == "logarithmic" else ""
+        n = count(ours.n) + (f" and {count(theirs.n)}" if theirs else "")
+        if picture.is_stretched:
+            n += "; stretched"
         figures.append(
-            f"<figure><figcaption>{markup.text(label or 'the only case')} {mark}"
-            f'<span class="quiet">{n}{log}</span></figcaption>{picture.svg}</figure>'
+            f"<figure><figcaption>{markup.text(label or 'the only case')}"
+            f'<span class="quiet">{mark} n {n}</span></figcaption>{picture.svg}</figure>'
         )
     half = "Predicted beside measured" if content.measured is not None else "Predicted"
     intro = (
         "Share of connections that had the first byte of the response by then, counted from "
-        "connect(). Each picture has its own time axis; it ends at the 99.8 % quantile."
+        "connect(). Each picture has its own time axis. Where the tail is long the picture is "
+        "stretched: time is logarithmic, and every tenfold fewer connections still waiting take "
+        "the same height. n counts predicted and measured connections."
     )
     if len(shown) < len(content.predicted.cases):
         which = "that miss their gates most" if content.comparison else "spread over the study"

@@ -111,13 +111,12 @@ def overview_table(comparison: Comparison) -> Table:
         f"{comparison.study}: predicted against measured, https.establishment",
         [
             Column("case", number=False),
-            Column("n predicted"),
-            Column("n measured"),
-            Column("failed"),
-            *(Column(_name(statistic)) for statistic in STATISTICS),
-            Column("Wasserstein-1 in ms"),
-            Column("bytes", number=False),
             Column("verdict", number=False),
+            *(Column(_name(statistic)) for statistic in STATISTICS),
+            Column("W1 in ms"),
+            Column("bytes", number=False),
+            Column("n"),
+            Column("failed"),
         ],
     )
     for case in comparison.cases:
@@ -127,16 +126,20 @@ def overview_table(comparison: Comparison) -> Table:
         table.cells.append(
             [
                 case.label,
-                count(case.n_predicted),
-                count(case.n_measured),
-                count(case.failed_measured),
+                str(case.verdict or "not judged"),
                 *(_relative(rows[one]) if one in rows else "-" for one in STATISTICS),
                 ms(case.wasserstein.value, case.wasserstein.interval),
                 exact.get(bytes_verdict, "undecided"),
-                str(case.verdict or "not judged"),
+                count(case.n_measured),
+                count(case.failed_measured),
             ]
         )
-    table.notes.append("Percent of the measured figure, with the 95 % interval of the difference.")
+    predicted = sorted({case.n_predicted for case in comparison.cases})
+    table.notes.append(
+        "Predicted minus measured in percent of measured, with the 95 % interval; W1 is the "
+        "Wasserstein-1 distance; n and failed are measured connections, beside "
+        f"{span(predicted[0], predicted[-1])} predicted."
+    )
     return table
 
 
@@ -164,13 +167,14 @@ def comparison_table(
         [
             Column("case", number=False),
             Column("figure", number=False),
-            Column("n measured"),
             Column("predicted"),
             Column("measured"),
             Column("difference (95 % interval)"),
             Column("relative"),
             Column("gate"),
             Column("verdict", number=False),
+            Column("n"),
+            Column("remark", number=False),
         ],
     )
     items: list[tuple[CaseComparison, Row | Bytes]] = []
@@ -201,21 +205,22 @@ def badness(case: CaseComparison, one: Row | Bytes) -> tuple[int, float]:
 
 def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
     half = row.interval.half_width / row.measured if row.measured else math.nan
-    verdict = str(row.verdict or "-")
+    remark = ""
     if row.trials_needed:
         about = "about" if math.isfinite(row.interval.half_width) else "at least"
-        verdict += f" (needs {about} {count(row.trials_needed)} trials)"
+        remark = f"needs {about} {count(row.trials_needed)} trials"
     table.add(
         [
             case.label,
             _name(row.statistic),
-            count(case.n_measured),
             _as_exact_as(row.predicted, row),
             _as_exact_as(row.measured, row),
             signed_ms_with(row.difference, row.interval),
             percent(row.relative, half),
             row.gate or "-",
-            verdict,
+            str(row.verdict or "-"),
+            count(case.n_measured),
+            remark,
         ],
         {
             "case_id": case.case_id,
@@ -259,12 +264,11 @@ def _as_exact_as(value: float, row: Row) -> str:
 def _byte_row(table: Table, case: CaseComparison, one: Bytes) -> None:
     gate = "exact" if case.bytes_gated else "-"
     verdict = str(one.verdict) if case.bytes_gated else "-"
-    if one.verdict is not Verdict.PASS:
-        verdict += f" ({one.reason})"
+    remark = "" if one.verdict is Verdict.PASS else one.reason
     who = "B sent" if one.metric == "bytes.client_sent" else "B received"
-    cells = [case.label, who, count(case.n_measured), one.predicted, one.measured, "-", "-"]
+    cells = [case.label, who, one.predicted, one.measured, "-", "-", gate, verdict]
     table.add(
-        [*cells, gate, verdict],
+        [*cells, count(case.n_measured), remark],
         {
             "case_id": case.case_id,
             "label": case.label,
