@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The formats of tables, told here so that `--help` need not load what prints them."""
+"""The words that flags choose from, told here so that `--help` need not load their rooms."""
 
 from __future__ import annotations
 
@@ -14,3 +14,11 @@ class Format(StrEnum):
     CSV = "csv"
     JSON = "json"
     LATEX = "latex"
+
+
+class Plan(StrEnum):
+    """As in `warifu.calibrate.host`."""
+
+    QUICK = "quick"
+    DEFAULT = "default"
+    THOROUGH = "thorough"

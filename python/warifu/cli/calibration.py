@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu calibrate host`: when it is needed, and what of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warifu.cli import screen
+
+if TYPE_CHECKING:
+    from warifu.report.table import Table
+    from warifu.study import ProfileText
+
+#: The operations of crates/warifu-model/src/operation.rs.
+_MESSAGES = (
+    *("ClientHello", "ServerHello", "EncryptedExtensions", "CertificateRequest", "Certificate"),
+    *("CertificateVerify", "Finished", "EndOfEarlyData", "NewSessionTicket", "ServerKeyExchange"),
+    *("ServerHelloDone", "ClientKeyExchange", "ChangeCipherSpec", "ApplicationData"),
+)
+_CALLS = ("connect", "wake", "accept", "write", "http_respond", "interface")
+
+
+def host(studies: Sequence[Path], out: Path | None, plan: str, if_stale: bool) -> Table | None:
+    """Calibrates this machine; None if nothing had to be done.
+
+    With ``studies`` only what they need is timed. With ``if_stale`` a profile that fits this
+    machine and serves the studies is kept.
+    """
+    from warifu.calibrate import DEFAULT_PROFILE
+    from warifu.calibrate.host import calibrate_host
+
+    path = out or DEFAULT_PROFILE
+    if if_stale:
+        reasons = stale(path, studies)
+        if not reasons:
+            screen.say(f"{path} fits this machine; nothing to calibrate")
+            return None
+        screen.say(f"calibrating, since {'; '.join(reasons)}")
+    from warifu import study
+
+    profiles = list(study.profile_texts(study.profile_folders()))
+    outcome = calibrate_host(
+        profiles,
+        path,
+        stacks=cases_of(studies, profiles) or None,
+        plan=plan,
+        progress=screen.say,
+    )
+    screen.say(f"wrote {outcome.path}: {outcome.entries} costs, run {outcome.run_id}")
+    return _fit_table(outcome.fit)
+
+
+def stale(path: Path, studies: Sequence[Path]) -> list[str]:
+    """Why a profile does not serve here; empty if it does."""
+    from warifu import _core, study
+    from warifu.calibrate import environment
+    from warifu.calibrate.profile import read_record
+
+    if not path.is_file():
+        return [f"{path} is not there"]
+    try:
+        reasons = environment.differences(read_record(path).machine)
+    except (OSError, ValueError) as error:
+        return [f"the record of {path} cannot be read ({error})"]
+    for one in studies:
+        try:
+            study.load(one)
+        except _core.WarifuError as error:
+            # A mistake in the study itself will show again, and better, when its cases are read.
+            reasons.append(str(error))
+    return reasons
+
+
+def cases_of(studies: Sequence[Path], profiles: Sequence[ProfileText]) -> list[str]:
+    """The canonical form of every case, read with a stand-in for the profile to be written."""
+    from warifu import _core
+    from warifu.study import StudyError
+
+    texts = [text for text in profiles if text[:2] != ("device", "this-host")]
+    texts.append(("device", "this-host", _stand_in(), "stand-in"))
+    cases: list[str] = []
+    for one in studies:
+        try:
+            text = one.read_text(encoding="utf-8")
+        except OSError as error:
+            raise StudyError(f"{one}: cannot be read: {error.strerror}: check the name") from None
+        cases += [case.json for case in _core.Study.parse(text, str(one), texts).cases]
+    return list(dict.fromkeys(cases))
+
+
+def _stand_in() -> str:
+    """A device that can do everything; its figures are never used."""
+    names = []
+    for role in ("client", "server"):
+        names += [f"{role}.{way}.{name}" for way in ("send", "receive") for name in _MESSAGES]
+        names += [f"{role}.sign", *(f"{role}.system.{call}" for call in _CALLS)]
+    entries = "".join(f'[[operation]]\nname = "{name}"\nwarm = "1 us"\n' for name in names)
+    head = 'name = "this-host"\ndescription = "stands in"\nidle_threshold = "5 ms"\n'
+    return head + entries
+
+
+def _fit_table(rows: Sequence[dict[str, object]]) -> Table:
+    from warifu.report.figures import ms, percent
+    from warifu.report.table import Column, Table
+
+    table = Table(
+        "how well the costs reproduce the runs that they come from (medians, ms; not a judgement)",
+        [
+            Column("case", number=False),
+            Column("metric", number=False),
+            Column("measured"),
+            Column("predicted"),
+            Column("difference"),
+        ],
+    )
+    for row in rows:
+        measured, predicted = float(str(row["measured_ns"])), float(str(row["predicted_ns"]))
+        relative = (predicted - measured) / measured if measured else float("nan")
+        table.add(
+            [str(row["label"]), str(row["metric"]), ms(measured), ms(predicted), percent(relative)],
+            {
+                "label": str(row["label"]),
+                "metric": str(row["metric"]),
+                "measured_ns": measured,
+                "predicted_ns": predicted,
+            },
+        )
+    return table
