@@ -20,6 +20,7 @@ mod random;
 mod resource;
 mod running;
 mod simulator;
+mod sweep;
 mod tcp;
 mod timeline;
 
@@ -28,4 +29,5 @@ pub use link::Heading;
 pub use outcome::{ConnectionOutcome, Outcome};
 pub use random::trial_seed;
 pub use simulator::Simulator;
+pub use sweep::{Keep, Options, PredictError, Progress, predict};
 pub use timeline::{PacketEvent, simulate_packets};

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! All trials of all cases of a study, on all cores.
+//!
+//! Work is cut into chunks of trials, handed out in the order of the cases. A finished case goes
+//! to the sink at once, so that memory holds only the cases under way. What comes out does not
+//! depend on the number of threads: a trial's seed is its own, and the sink gets the cases in
+//! their order.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use thiserror::Error;
+use warifu_model::{Catalog, Kind, Metric, Stage, Study};
+use warifu_results::{CaseRows, ResultsError, Row, Rows, Sink};
+
+use crate::case_model::CaseModel;
+use crate::outcome::Outcome;
+use crate::random::trial_seed;
+use crate::simulator::Simulator;
+
+/// Trials that a thread runs before it reports: some milliseconds of work.
+const CHUNK_TRIALS: u64 = 4_096;
+/// Reports that may wait for each thread before it waits itself.
+const WAITING_REPORTS: usize = 4;
+/// Groups of a stored distribution; rows are twice as many at most.
+const GROUPS: usize = 128;
+/// Beyond so many cases a distribution is stored with fewer groups, so that the results of a
+/// sweep of a hundred thousand cases stay below a gigabyte.
+const MANY_CASES: usize = 1_000;
+const GROUPS_OF_MANY: usize = 16;
+
+/// What is stored of each case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// A weighted distribution of each metric, and the stages by bands of trials.
+    #[default]
+    Distribution,
+    /// Every trial with every metric, and the stages that took time.
+    Trials,
+}
+
+/// How a study is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Threads; 0 takes one for each processor.
+    pub threads: usize,
+    /// What is stored.
+    pub keep: Keep,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Cases that are finished and stored.
+    pub cases: u64,
+    /// Trials that are finished.
+    pub trials: u64,
+    /// Connections that came to nothing.
+    pub failed: u64,
+    /// Whether every case is stored.
+    pub complete: bool,
+}
+
+/// Why a study could not be run.
+#[derive(Debug, Error)]
+pub enum PredictError {
+    /// A case asks for something that a profile lacks, or that cannot be.
+    #[error(transparent)]
+    Case(#[from] warifu_model::Error),
+    /// The results cannot be stored.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+}
+
+/// Runs `study.predict_trials` trials of every case and gives each case to `sink`.
+///
+/// `tell` is called now and then from the calling thread. Setting `cancel` ends the run early;
+/// cases stored until then are whole.
+///
+/// # Errors
+/// A case that cannot be compiled, before any trial of it is run, and whatever the sink says.
+pub fn predict(
+    study: &Study,
+    catalog: &Catalog,
+    options: Options,
+    sink: &mut dyn Sink,
+    tell: &mut dyn FnMut(Progress),
+    cancel: &AtomicBool,
+) -> Result<Progress, PredictError> {
+    let threads = match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let job = Job { study, catalog, next: AtomicU64::new(0), stop: AtomicBool::new(false), cancel };
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(threads * WAITING_REPORTS);
+        for _ in 0..threads {
+            let (sender, job) = (sender.clone(), &job);
+            scope.spawn(move || job.work(&sender));
+        }
+        drop(sender);
+        let result = Gathering::new(&job, options.keep, sink).gather(&receiver, tell);
+        // Threads that still work find nobody to report to, and end.
+        job.stop.store(true, Ordering::Relaxed);
+        drop(receiver);
+        result
+    })
+}
+
+/// What all threads share.
+struct Job<'a> {
+    study: &'a Study,
+    catalog: &'a Catalog,
+    /// The next chunk.
+    next: AtomicU64,
+    stop: AtomicBool,
+    cancel: &'a AtomicBool,
+}
+
+/// One chunk of one case.
+struct Report {
+    case: u64,
+    chunk: u64,
+    kind: Kind,
+    trials: Vec<Trial>,
+    failed: u64,
+}
+
+/// What is kept of a connection until its case is finished.
+struct Trial {
+    trial: u64,
+    connection: u32,
+    seed: u64,
+    failed: bool,
+    values: [u64; METRICS.len()],
+    stages: [u64; Stage::ALL.len()],
+}
+
+/// The metrics of a connection that did not fail.
+const METRICS: [Metric; 9] = [
+    Metric::HttpsEstablishment,
+    Metric::TcpConnect,
+    Metric::TlsHandshake,
+    Metric::HttpsFirstResponse,
+    Metric::BytesClientSent,
+    Metric::BytesServerSent,
+    Metric::PacketsLink,
+    Metric::BytesLink,
+    Metric::SegmentsRetransmitted,
+];
+
+impl Job<'_> {
+    fn trials(&self) -> u64 {
+        u64::from(self.study.predict_trials)
+    }
+
+    fn chunks(&self) -> u64 {
+        self.trials().div_ceil(CHUNK_TRIALS).max(1)
+    }
+
+    fn ends(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.cancel.load(Ordering::Relaxed)
+    }
+
+    fn work(&self, reports: &SyncSender<Result<Report, warifu_model::Error>>) {
+        let mut simulator = Simulator::new();
+        let mut outcome = Outcome::default();
+        let mut compiled: Option<(u64, CaseModel)> = None;
+        while !self.ends() {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let (case, chunk) = (index / self.chunks(), index % self.chunks());
+            let Some(choices) = self.study.cases.get(case as usize) else {
+                return;
+            };
+            let model = match compiled.take() {
+                Some((of, model)) if of == case => Ok(model),
+                _ => CaseModel::compile(choices, self.catalog),
+            };
+            let sent = match model {
+                Err(error) => reports.send(Err(error)),
+                Ok(model) => {
+                    let report = self.run(&mut simulator, &mut outcome, &model, case, chunk);
+                    compiled = Some((case, model));
+                    match report {
+                        Some(report) => reports.send(Ok(report)),
+                        None => return,
+                    }
+                }
+            };
+            if sent.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// One chunk; `None` if the run ended meanwhile.
+    fn run(
+        &self,
+        simulator: &mut Simulator,
+        outcome: &mut Outcome,
+        model: &CaseModel,
+        case: u64,
+        chunk: u64,
+    ) -> Option<Report> {
+        let id = self.study.cases.get(case as usize)?.id();
+        let range = chunk * CHUNK_TRIALS..((chunk + 1) * CHUNK_TRIALS).min(self.trials());
+        let room = (range.end - range.start) as usize * model.connections();
+        let mut report =
+            Report { case, chunk, kind: model.kind(), trials: Vec::with_capacity(room), failed: 0 };
+        for trial in range {
+            if trial % 256 == 0 && self.ends() {
+                return None;
+            }
+            let seed = trial_seed(self.study.seed, &id, trial);
+            simulator.run(model, seed, outcome);
+            for (connection, of) in (0..).zip(&outcome.connections) {
+                report.failed += u64::from(of.failed);
+                let values = match of.failed {
+                    true => [0; METRICS.len()],
+                    false => METRICS.map(|metric| of.value(metric)),
+                };
+                let (failed, stages) = (of.failed, of.stages);
+                report.trials.push(Trial { trial, connection, seed, failed, values, stages });
+            }
+        }
+        Some(report)
+    }
+}
+
+/// Puts chunks together to cases, and cases into their order.
+struct Gathering<'a> {
+    job: &'a Job<'a>,
+    keep: Keep,
+    sink: &'a mut dyn Sink,
+    progress: Progress,
+    /// By case: its chunks so far.
+    under_way: BTreeMap<u64, Vec<Report>>,
+}
+
+impl<'a> Gathering<'a> {
+    fn new(job: &'a Job<'a>, keep: Keep, sink: &'a mut dyn Sink) -> Gathering<'a> {
+        Gathering { job, keep, sink, progress: Progress::default(), under_way: BTreeMap::new() }
+    }
+
+    fn gather(
+        mut self,
+        reports: &Receiver<Result<Report, warifu_model::Error>>,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<Progress, PredictError> {
+        while let Ok(report) = reports.recv() {
+            let report = report?;
+            self.progress.trials += report.trials.len() as u64;
+            self.progress.failed += report.failed;
+            self.under_way.entry(report.case).or_default().push(report);
+            self.store_finished()?;
+            tell(self.progress);
+            if self.job.cancel.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        self.progress.complete = self.progress.cases == self.job.study.cases.len() as u64;
+        Ok(self.progress)
+    }
+
+    fn store_finished(&mut self) -> Result<(), PredictError> {
+        while let Some(entry) = self.under_way.first_entry() {
+            let whole = entry.get().len() as u64 == self.job.chunks();
+            if *entry.key() != self.progress.cases || !whole {
+                break;
+            }
+            let mut chunks = entry.remove();
+            chunks.sort_unstable_by_key(|report| report.chunk);
+            let rows = self.rows(&chunks);
+            self.sink.case(&rows)?;
+            self.progress.cases += 1;
+        }
+        Ok(())
+    }
+
+    fn rows(&self, chunks: &[Report]) -> CaseRows {
+        let case = &self.job.study.cases[self.progress.cases as usize];
+        let trials = || chunks.iter().flat_map(|report| &report.trials);
+        let kind = Kind::weakest(chunks.iter().map(|report| report.kind));
+        let rows = match self.keep {
+            Keep::Trials => every_trial(trials()),
+            Keep::Distribution => {
+                let many = self.job.study.cases.len() > MANY_CASES;
+                let groups = if many { GROUPS_OF_MANY } else { GROUPS };
+                distributions(trials(), groups, self.job.study.seed)
+            }
+        };
+        CaseRows { case_id: case.id(), columns: case.columns(), kind, rows }
+    }
+}
+
+fn every_trial<'a>(trials: impl Iterator<Item = &'a Trial>) -> Rows {
+    let mut rows = Rows::default();
+    for of in trials {
+        let row = |metric, stage, value: u64| Row {
+            connection: of.connection,
+            trial: of.trial,
+            metric,
+            stage,
+            value: value as f64,
+            weight: 1.0,
+            seed: of.seed,
+        };
+        if of.failed {
+            rows.push(row(Metric::ConnectionFailed, None, 1));
+            continue;
+        }
+        for (metric, value) in METRICS.into_iter().zip(of.values) {
+            rows.push(row(metric, None, value));
+        }
+        for (stage, value) in Stage::ALL.into_iter().zip(of.stages) {
+            if value > 0 {
+                rows.push(row(Metric::HttpsEstablishment, Some(stage), value));
+            }
+        }
+    }
+    rows
+}
+
+fn distributions<'a>(
+    trials: impl Iterator<Item = &'a Trial> + Clone,
+    groups: usize,
+    seed: u64,
+) -> Rows {
+    let mut rows = Rows::default();
+    let good = trials.clone().filter(|of| !of.failed);
+    let failed = trials.filter(|of| of.failed).count();
+    for (index, metric) in METRICS.into_iter().enumerate() {
+        let mut values: Vec<u64> = good.clone().map(|of| of.values[index]).collect();
+        rows.push_distribution(metric, &mut values, groups, seed);
+    }
+    let totals: Vec<u64> = good.clone().map(|of| of.values[0]).collect();
+    let stages: Vec<_> = good.map(|of| of.stages).collect();
+    rows.push_stages(Metric::HttpsEstablishment, &totals, &stages, seed);
+    if failed > 0 {
+        rows.push(Row {
+            connection: 0,
+            trial: 0,
+            metric: Metric::ConnectionFailed,
+            stage: None,
+            value: 1.0,
+            weight: failed as f64,
+            seed,
+        });
+    }
+    rows
+}
