@@ -4,6 +4,7 @@
 
 mod error;
 mod observations;
+mod predict;
 mod study;
 
 use pyo3::prelude::*;
@@ -18,6 +19,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(study::mistakes, module)?)?;
     module.add_function(wrap_pyfunction!(study::trace_text, module)?)?;
     module.add_function(wrap_pyfunction!(study::request_text, module)?)?;
+    module.add_function(wrap_pyfunction!(predict::predict, module)?)?;
     module.add_function(wrap_pyfunction!(observations::write_observations, module)?)?;
     module.add_function(wrap_pyfunction!(observations::write_manifest, module)?)?;
     module.add_function(wrap_pyfunction!(observations::columns, module)?)?;
