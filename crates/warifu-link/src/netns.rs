@@ -93,6 +93,12 @@ impl Namespace {
         Ok(namespace)
     }
 
+    /// Takes over a namespace that exists, to delete it when dropped.
+    #[must_use]
+    pub fn adopt(name: &str) -> Namespace {
+        Namespace { name: name.to_owned() }
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

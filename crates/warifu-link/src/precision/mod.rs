@@ -55,9 +55,10 @@ pub fn main(options: &PrecisionOptions) -> Result<bool, LinkError> {
 
 impl Bench {
     fn new(seed: u64) -> Result<Bench, LinkError> {
-        let process = std::process::id();
-        let a = Namespace::create(&format!("warifu-precision-{process}-a"))?;
-        let b = Namespace::create(&format!("warifu-precision-{process}-b"))?;
+        let names = ["a", "b"].map(|end| format!("warifu-precision-{}-{end}", std::process::id()));
+        clean_up_on_signals(names.clone())?;
+        let [a, b] = names;
+        let (a, b) = (Namespace::create(&a)?, Namespace::create(&b)?);
         let config = Config {
             seed,
             congestion_control: Some("cubic".to_owned()),
@@ -67,4 +68,21 @@ impl Bench {
         let link = Link::start(&config)?;
         Ok(Bench { link, a, b, config })
     }
+}
+
+/// Deletes the namespaces when told to end: a signal would leave them, since nothing is dropped then.
+fn clean_up_on_signals(names: [String; 2]) -> Result<(), LinkError> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])
+        .map_err(|source| LinkError::Os { doing: "waiting for signals".to_owned(), source })?;
+    std::thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            for name in names {
+                drop(Namespace::adopt(&name));
+            }
+            // As a shell tells an end by a signal.
+            std::process::exit(128 + signal);
+        }
+    });
+    Ok(())
 }
