@@ -17,6 +17,10 @@ from warifu.lab.case import Stack
 
 AEADS = ("AES_128_GCM", "AES_256_GCM", "CHACHA20_POLY1305")
 _HASHES = {"AES_128_GCM": "SHA256", "AES_256_GCM": "SHA384", "CHACHA20_POLY1305": "SHA256"}
+_WHO = (("server", "ecdsa_secp256r1"), ("mutual", "ecdsa_secp256r1"), ("mutual", "rsa-2048"))
+"""What a resumed session's ticket holds: no client certificate, or one of either kind."""
+_WITH_GROUP = ("psk_dhe_ke", "0-rtt")
+"""Resumed sessions with a key exchange."""
 _SIGNATURES = {"ecdsa_secp256r1": "ECDSA", "rsa-2048": "RSA"}
 
 
@@ -81,10 +85,12 @@ def everything() -> list[Variant]:
         for chain_length, certificate in itertools.product((2, 3), _SIGNATURES):
             found.append(replace(base, chain_length=chain_length, certificate=certificate))
         found += [replace(base, aead=aead) for aead in AEADS[1:]]
-    found.append(Variant(tls="1.2", session="ticket"))
-    found.append(Variant(session="psk_ke"))
-    for session, group in itertools.product(("psk_dhe_ke", "0-rtt"), ("secp256r1", "x25519")):
-        found.append(Variant(session=session, group=group))
+    for authentication, certificate in _WHO:
+        who = Variant(authentication=authentication, certificate=certificate)
+        found.append(replace(who, tls="1.2", session="ticket"))
+        found.append(replace(who, session="psk_ke"))
+        for session, group in itertools.product(_WITH_GROUP, ("secp256r1", "x25519")):
+            found.append(replace(who, session=session, group=group))
     return found
 
 
@@ -95,9 +101,10 @@ def needed(stacks: list[Stack]) -> list[Variant]:
         variant = Variant.of(stack)
         if variant.session != "full":
             # Entries of resumed sessions do not name what has no part in them.
-            variant = replace(
-                variant, authentication="mutual", certificate="ecdsa_secp256r1", chain_length=1
-            )
+            mutual = variant.authentication == "mutual"
+            certificate = variant.certificate if mutual else "ecdsa_secp256r1"
+            group = variant.group if variant.session in _WITH_GROUP else "secp256r1"
+            variant = replace(variant, certificate=certificate, chain_length=1, group=group)
         found = [variant]
         if variant.chain_length > 1:
             found.append(replace(variant, chain_length=1))
@@ -114,7 +121,8 @@ def condition(operation: str, variant: Variant) -> Condition | None:
     - Records of application data depend on the AEAD; that of other messages is taken as alike,
       since their few hundred bytes cost less than a microsecond in any.
     - Certificate chains longer than one were timed for the Certificate message alone.
-    - A resumed session shows no certificate, and without (EC)DHE or in TLS 1.2 it has no group.
+    - A resumed session shows no certificate, but with mutual authentication the server's ticket
+      holds the client's, which it must decode; without (EC)DHE or in TLS 1.2 there is no group.
     """
     if operation.endswith(".ApplicationData"):
         plain = Variant(tls=variant.tls, aead=variant.aead)
@@ -122,10 +130,13 @@ def condition(operation: str, variant: Variant) -> Condition | None:
     if variant.aead != AEADS[0]:
         return None
     when: Condition = {"tls": variant.tls, "session": variant.session}
-    if variant.session in ("ticket", "psk_ke"):
-        return when
     if variant.session != "full":
-        return when | {"group": variant.group}
+        when["authentication"] = variant.authentication
+        if variant.authentication == "mutual":
+            when["certificate"] = variant.certificate
+        if variant.session in _WITH_GROUP:
+            when["group"] = variant.group
+        return when
     if operation.endswith(".Certificate"):
         return when | {"certificate": variant.certificate, "chain_length": variant.chain_length}
     if variant.chain_length != 1:
