@@ -127,14 +127,17 @@ def predict(
 ) -> dict[str, Any]:
     """Simulates every case of a study into a results folder.
 
-    The folder appears under its name, in place of older results, when all is done or the run
-    was interrupted; `manifest_json` becomes its manifest. `threads` is the number of workers
-    (all cores for None); `keep` is `distribution` (weighted rows) or `trials` (every trial);
-    `progress` gets cases done, cases in all, and trials done, some times a second; `now` gives
-    the end's RFC 3339 text for the manifest.
+    The folder appears under its name when all is done, in place of older results. What an
+    interruption or an error cuts short is there as well if there was nothing before, else in
+    `OUT_DIR.partial`; its manifest says that it is not complete.
 
-    Returns cases, trials, rows and complete. Raises WarifuError, and KeyboardInterrupt after
-    the finished cases were stored.
+    `manifest_json` becomes the manifest. `threads` is the number of workers (all cores for
+    None); `keep` is `distribution` (weighted rows) or `trials` (every trial); `progress` gets
+    cases done, cases in all, and trials done, some times a second; `now` gives the RFC 3339
+    text of the end.
+
+    Returns cases, trials, failed (connections), rows and complete. Raises WarifuError, and
+    KeyboardInterrupt after the finished cases were stored.
     """
 
 def write_observations(

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Running a study's simulations.
+//! Predictions: the simulator runs in a thread of its own, so that Python's thread can show
+//! progress and hear Ctrl-C.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::Duration;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict};
+use pyo3::types::PyDict;
 use warifu_results::{FolderWriter, Manifest};
-use warifu_sim::{Keep, Options, Progress};
+use warifu_sim::{Keep, Options, PredictError, Progress};
 
 use crate::error::warifu_error;
 use crate::study::Study;
 
-/// Time between two looks at signals and two calls of `progress`.
+/// How often progress is shown and signals are heard.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Simulates every case of a study into a results folder.
 #[pyfunction]
 #[pyo3(signature = (study, out_dir, manifest_json, threads=None, keep="distribution", progress=None, now=None))]
-#[expect(clippy::too_many_arguments, reason = "they are Python's keywords")]
+#[allow(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
 pub(crate) fn predict<'py>(
     py: Python<'py>,
     study: &Study,
@@ -32,74 +34,105 @@ pub(crate) fn predict<'py>(
     progress: Option<Py<PyAny>>,
     now: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let keep = match keep {
-        "distribution" => Keep::Distribution,
-        "trials" => Keep::Trials,
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "keep is {other:?}: expected \"distribution\" or \"trials\""
-            )));
-        }
-    };
-    let name = out_dir.join("manifest.json").display().to_string();
-    let manifest = Manifest::parse(manifest_json, &name).map_err(warifu_error)?;
-    let options = Options { threads: threads.unwrap_or(0), keep };
-    let cancel = Arc::new(AtomicBool::new(false));
+    let options = Options { threads: threads.unwrap_or(0), keep: keep_of(keep)? };
+    let manifest = Manifest::parse(manifest_json, "manifest").map_err(warifu_error)?;
     let mut writer = FolderWriter::create(&out_dir, manifest).map_err(warifu_error)?;
-    let cases = study.study.cases.len();
-    let (done, interrupted) = py.detach(|| {
-        let mut watch = Watch { cancel: &cancel, progress, cases, last: None, raised: None };
-        let (study, catalog) = (&study.study, &study.catalog);
-        let mut tell = |progress: Progress| watch.tell(progress);
-        let done = warifu_sim::predict(study, catalog, options, &mut writer, &mut tell, &cancel);
-        (done, watch.raised)
-    });
-    let done = done.map_err(warifu_error)?;
-    let finished = now.map(|now| now.call0(py)?.extract::<String>(py)).transpose()?;
-    let written = py.detach(|| writer.finish(done.complete, finished)).map_err(warifu_error)?;
-    if let Some(raised) = interrupted {
-        return Err(raised);
+
+    let run = Run { study, options, cancel: AtomicBool::new(false), at: Mutex::default() };
+    let total = study.study.cases.len();
+    let tick = |py: Python<'_>, at: Progress| -> PyResult<()> {
+        py.check_signals()?;
+        if let Some(progress) = &progress {
+            progress.call1(py, (at.cases, total, at.trials))?;
+        }
+        Ok(())
+    };
+    let (result, interrupted) = py.detach(|| run.go(&mut writer, &tick));
+
+    let done = result.map_err(warifu_error)?;
+    let finished = match &now {
+        Some(now) => Some(now.call0(py)?.extract::<String>(py)?),
+        None => None,
+    };
+    let complete = done.complete && interrupted.is_none();
+    let written = py.detach(|| writer.finish(complete, finished)).map_err(warifu_error)?;
+    if let Some(error) = interrupted {
+        return Err(error);
     }
+    tick(py, done)?;
     let summary = PyDict::new(py);
-    let counts = [
-        ("cases", done.cases),
-        ("trials", done.trials),
-        ("failed", done.failed),
-        ("rows", written.rows as u64),
-    ];
-    summary.update(counts.into_py_dict(py)?.as_mapping())?;
-    summary.set_item("complete", done.complete)?;
+    summary.set_item("cases", written.cases)?;
+    summary.set_item("rows", written.rows)?;
+    summary.set_item("trials", done.trials)?;
+    summary.set_item("failed", done.failed)?;
+    summary.set_item("complete", complete)?;
     Ok(summary)
 }
 
-/// Looks at Python's signals now and then, and tells how far the run is.
-struct Watch<'a> {
-    cancel: &'a AtomicBool,
-    progress: Option<Py<PyAny>>,
-    cases: usize,
-    last: Option<std::time::Instant>,
-    raised: Option<PyErr>,
+fn keep_of(word: &str) -> PyResult<Keep> {
+    match word {
+        "distribution" => Ok(Keep::Distribution),
+        "trials" => Ok(Keep::Trials),
+        _ => {
+            Err(warifu_error(format!("keep is {word:?}: expected \"distribution\" or \"trials\"")))
+        }
+    }
 }
 
-impl Watch<'_> {
-    fn tell(&mut self, progress: Progress) {
-        let last = progress.cases as usize == self.cases;
-        if self.last.is_some_and(|last| last.elapsed() < TICK) && !last {
-            return;
-        }
-        self.last = Some(std::time::Instant::now());
-        let told = Python::attach(|py| {
-            py.check_signals()?;
-            match &self.progress {
-                None => Ok(()),
-                Some(call) => {
-                    call.call1(py, (progress.cases, self.cases, progress.trials)).map(drop)
+/// A prediction under way.
+struct Run<'a> {
+    study: &'a Study,
+    options: Options,
+    cancel: AtomicBool,
+    /// How far it is; written by the simulator's thread, read at each tick.
+    at: Mutex<Progress>,
+}
+
+impl Run<'_> {
+    /// Runs to the end, or until a tick fails: Ctrl-C, or an error of the caller's own. That
+    /// error comes back beside what was done until then.
+    fn go(
+        &self,
+        writer: &mut FolderWriter,
+        tick: &(impl Fn(Python<'_>, Progress) -> PyResult<()> + Sync),
+    ) -> (Result<Progress, PredictError>, Option<PyErr>) {
+        let (sender, receiver) = channel();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                // Nobody listens any more only if this thread is being unwound.
+                let _ = sender.send(self.simulate(writer));
+            });
+            let mut interrupted = None;
+            loop {
+                match receiver.recv_timeout(TICK) {
+                    Ok(result) => return (result, interrupted),
+                    Err(RecvTimeoutError::Timeout) if interrupted.is_none() => {
+                        interrupted = Python::attach(|py| tick(py, self.progress())).err();
+                        if interrupted.is_some() {
+                            self.cancel.store(true, Ordering::Relaxed);
+                        }
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    // The simulator's thread panicked; leaving the scope passes the panic on.
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return (Ok(Progress::default()), interrupted);
+                    }
                 }
             }
-        });
-        if let Err(error) = told {
-            self.raised.get_or_insert(error);
-            self.cancel.store(true, Ordering::Relaxed);
-        }
+        })
+    }
+
+    fn simulate(&self, writer: &mut FolderWriter) -> Result<Progress, PredictError> {
+        let mut tell = |at| {
+            if let Ok(mut shared) = self.at.lock() {
+                *shared = at;
+            }
+        };
+        let Study { study, catalog } = self.study;
+        warifu_sim::predict(study, catalog, self.options, writer, &mut tell, &self.cancel)
+    }
+
+    fn progress(&self) -> Progress {
+        self.at.lock().map(|at| *at).unwrap_or_default()
     }
 }

@@ -19,8 +19,8 @@ const PART_ROWS: usize = 2_000_000;
 /// Streams cases into `FOLDER.partial`, which becomes `FOLDER` when the run ends.
 ///
 /// Memory is bounded by one row group. Parts that are closed stay readable whatever happens
-/// next: after an error they are in `FOLDER` if there was none before, else in
-/// `FOLDER.partial`, with a manifest that says `"complete": false`.
+/// next: after an error or an interruption they are in `FOLDER` if there was none before, else
+/// in `FOLDER.partial`, with a manifest that says `"complete": false`.
 pub struct FolderWriter {
     folder: PathBuf,
     staging: PathBuf,
@@ -72,8 +72,9 @@ impl FolderWriter {
         })
     }
 
-    /// Ends the run and puts the folder in its place; older results there are replaced.
-    /// `complete` says whether every case is in it, `finished` when it ended (RFC 3339).
+    /// Ends the run and puts the folder in its place; older results there are replaced, but
+    /// only by complete ones. `complete` says whether every case is in it, `finished` when it
+    /// ended (RFC 3339).
     ///
     /// # Errors
     /// When a file cannot be written; what was written before stays readable.
@@ -86,10 +87,13 @@ impl FolderWriter {
             self.manifest.complete = complete;
             self.manifest.finished = finished;
             self.manifest.write(&self.staging)?;
-            self.replace()
+            if complete { self.replace() } else { Ok(()) }
         });
         match result {
             Ok(()) => {
+                if !complete {
+                    let _ = self.leave();
+                }
                 self.ended = true;
                 Ok(self.closed)
             }
@@ -279,6 +283,24 @@ mod tests {
         assert_eq!(writer.finish(false, None).unwrap(), Written { cases: 3, rows: 180 });
         assert_eq!(rows_in(&folder), 180);
         assert!(!read_manifest(&folder).complete);
+    }
+
+    #[test]
+    fn an_interrupted_run_replaces_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("predicted");
+        let mut first = FolderWriter::create(&folder, manifest()).unwrap();
+        first.case(&case("a", 2)).unwrap();
+        first.finish(true, None).unwrap();
+        let mut second = FolderWriter::create(&folder, manifest()).unwrap();
+        second.case(&case("a", 5)).unwrap();
+        second.finish(false, None).unwrap();
+        assert_eq!(rows_in(&folder), 4);
+        assert_eq!(rows_in(&place.path().join("predicted.partial")), 10);
+
+        let empty = FolderWriter::create(&place.path().join("other"), manifest()).unwrap();
+        empty.finish(false, None).unwrap();
+        assert!(!place.path().join("other").exists(), "nothing was written, nothing is left");
     }
 
     #[test]
