@@ -162,8 +162,16 @@ def _shares(count: int) -> list[float]:
     return {1: [1.0], 2: [0.5, 0.5], 3: [0.25, 0.5, 0.25]}[count]
 
 
-def study(folder: Path, cells: list[Cell], n: int = 2_000, **measured: Any) -> Path:
-    """Both halves of a study whose prediction is perfect, but for what ``measured`` changes."""
+def study(
+    folder: Path,
+    cells: list[Cell],
+    n: int = 2_000,
+    scale: float = 1.0,
+    failed: int = 0,
+    client_bytes: tuple[int, ...] = (915, 916, 917),
+) -> Path:
+    """Both halves of a study whose prediction is perfect, but for what is given."""
     Half("predicted", cells, 20_000, seed=1).write(folder)
-    Half("measured", cells, n, **{"seed": 2, **measured}).write(folder)
+    measured = Half("measured", cells, n, 2, scale, failed, client_bytes)
+    measured.write(folder)
     return folder

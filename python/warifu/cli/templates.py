@@ -48,5 +48,13 @@ def write(name: str, file: Path, force: bool) -> None:
 
 
 def _about(text: str) -> str:
-    comments = (line.removeprefix("#").strip() for line in text.splitlines() if line[:1] == "#")
-    return next((line for line in comments if line and not line.startswith("SPDX")), "")
+    """The first sentence of the first comment after the licence."""
+    words: list[str] = []
+    for line in text.splitlines():
+        comment = line.removeprefix("#").strip()
+        if not line.startswith("#") or (words and not comment):
+            break
+        if comment and not comment.startswith("SPDX"):
+            words.append(comment)
+    sentence, _, _ = " ".join(words).partition(". ")
+    return sentence.rstrip(".") + "." if sentence else ""
