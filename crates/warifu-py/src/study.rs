@@ -115,15 +115,7 @@ impl Study {
     /// Every figure that a case uses: name, value, unit, source and kind.
     fn inputs<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let case = case(&self.study, index)?;
-        let scenario = scenario(case).map_err(warifu_error)?;
-        let uses = Uses::of(&scenario);
-        let inputs = model::inputs_where(
-            case,
-            &self.catalog,
-            |operation| uses.operations.contains(&operation),
-            |call| uses.calls.contains(&call),
-        )
-        .map_err(warifu_error)?;
+        let inputs = warifu_sim::inputs(case, &self.catalog).map_err(warifu_error)?;
         let entry = |input: model::Input| {
             [
                 ("name", input.name),
@@ -226,24 +218,4 @@ fn catalog(profiles: &[ProfileText]) -> Result<Catalog, model::Error> {
         catalog.add(kind, name, text, file)?;
     }
     Ok(catalog)
-}
-
-/// What the connection that is measured asks of profiles.
-struct Uses {
-    operations: Vec<Operation>,
-    calls: Vec<KeyStoreCall>,
-}
-
-impl Uses {
-    fn of(scenario: &Scenario) -> Uses {
-        let mut uses = Uses { operations: Vec::new(), calls: Vec::new() };
-        for step in scenario.measured.programs.iter().flat_map(|program| &program.steps) {
-            match step {
-                Step::Compute { operation, .. } => uses.operations.push(*operation),
-                Step::KeyStore { call, .. } => uses.calls.push(*call),
-                _ => {}
-            }
-        }
-        uses
-    }
 }

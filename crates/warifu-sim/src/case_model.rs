@@ -2,7 +2,7 @@
 //! A case compiled for simulation: every profile looked up, every law ready to draw from.
 
 use warifu_model::{
-    Case, Catalog, Error, Kind, KeyStoreCall, KeyStoreProfile, Nanos, Operation, ProfileKind, Role,
+    Case, Catalog, Error, Input, Kind, KeyStoreCall, KeyStoreProfile, Nanos, Operation, ProfileKind, Role,
     SystemCall, inputs_where,
 };
 use warifu_trace::{Step, Trace, scenario};
@@ -126,6 +126,21 @@ fn sleep(key_store: &KeyStoreProfile) -> Option<(u64, Sampler)> {
 
 /// The weakest kind among the figures that the trace really uses.
 fn kind(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Kind, Error> {
+    let inputs = inputs_of(case, trace, catalog)?;
+    Ok(Kind::weakest(inputs.iter().map(|input| input.kind).chain([Kind::Simulated])))
+}
+
+/// Every figure that a case's prediction rests on, with its source and kind.
+///
+/// # Errors
+/// As [`CaseModel::compile`].
+pub fn inputs(case: &Case, catalog: &Catalog) -> Result<Vec<Input>, Error> {
+    let scenario =
+        scenario(case).map_err(|error| Error::new("study", error.key, error.message))?;
+    inputs_of(case, &scenario.measured, catalog)
+}
+
+fn inputs_of(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Vec<Input>, Error> {
     let steps = || trace.programs.iter().flat_map(|program| &program.steps);
     let computes = |operation: Operation| {
         // Waking and the interface are charged by the simulator itself.
@@ -133,8 +148,7 @@ fn kind(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Kind, Error> {
             || steps().any(|step| matches!(step, Step::Compute { operation: o, .. } if *o == operation))
             || (operation == Operation::Sign(Role::Client) && calls(steps(), KeyStoreCall::Sign))
     };
-    let inputs = inputs_where(case, catalog, computes, |call| calls(steps(), call))?;
-    Ok(Kind::weakest(inputs.iter().map(|input| input.kind).chain([Kind::Simulated])))
+    inputs_where(case, catalog, computes, |call| calls(steps(), call))
 }
 
 fn calls<'a>(mut steps: impl Iterator<Item = &'a Step>, call: KeyStoreCall) -> bool {

@@ -24,7 +24,7 @@ mod sweep;
 mod tcp;
 mod timeline;
 
-pub use case_model::CaseModel;
+pub use case_model::{CaseModel, inputs};
 pub use link::Heading;
 pub use outcome::{ConnectionOutcome, Outcome};
 pub use random::trial_seed;
