@@ -7,8 +7,8 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 use warifu_model as model;
-use warifu_model::{Catalog, KeyStoreCall, Keyword, Operation, ProfileKind};
-use warifu_trace::{Scenario, Step, scenario};
+use warifu_model::{Catalog, Keyword, ProfileKind};
+use warifu_trace::scenario;
 
 use crate::error::warifu_error;
 
