@@ -250,7 +250,7 @@ impl Judge {
         let mut objections = Vec::new();
         if late_fraction > self.late_fraction_max {
             objections.push(format!(
-                "{:.3} % of packets were more than {} us late, {:.3} % are allowed: measure on a quieter machine{}",
+                "{:.3} % of packets were more than {} us late, {:.3} % are allowed: measure on a quieter machine, or send less{}",
                 late_fraction * 100.0,
                 self.lateness_bound.0 as f64 / 1e3,
                 self.late_fraction_max * 100.0,
