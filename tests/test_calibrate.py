@@ -161,9 +161,9 @@ def test_the_search_finds_the_costs_behind_the_medians() -> None:
         return {("case", str(i)): float(row @ costs.values) for i, row in enumerate(weights)}
 
     goal = predict(Costs(truth))
-    found = system.fit(goal, dict.fromkeys(goal, 1_000.0), predict)
+    found = system.fit(goal, dict.fromkeys(goal, 50_000.0), predict)
     for target, value in goal.items():
-        assert found.predicted_ns[target] == pytest.approx(value, rel=0.01)
+        assert found.predicted_ns[target] == pytest.approx(value, rel=0.03)
     assert set(found.costs.named()) >= {"client.system.wake cold", "server computing warm"}
 
 
