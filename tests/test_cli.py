@@ -342,7 +342,7 @@ class FakePredict:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakePredict], None]:
     def use(predict: FakePredict) -> None:
-        monkeypatch.setattr(_core, "predict", predict, raising=False)
+        monkeypatch.setattr(_core, "predict", predict)
 
     return use
 
@@ -378,6 +378,20 @@ def test_older_results_stay_until_new_ones_are_complete(
     assert warifu("predict", *DEVICE, "--out", "here")[0] == OK
     assert run_id(tmp_path / "here" / "predicted") == "run-predicted-3"
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["predicted"]
+
+
+def test_a_study_that_cannot_be_run_leaves_nothing_behind(
+    warifu: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse(_: object, out_dir: str, *__: object, **___: object) -> None:
+        Path(out_dir).parent.mkdir(parents=True)
+        raise _core.WarifuError("gr-peach.toml: server.sign has no cost: add it to the profile")
+
+    monkeypatch.setattr(_core, "predict", refuse)
+    code, _, err = warifu("predict", *DEVICE)
+    assert code == USAGE
+    assert "server.sign has no cost" in one_line(err)
+    assert list(tmp_path.iterdir()) == []
 
 
 def unavailable(*_: object, **__: object) -> None:

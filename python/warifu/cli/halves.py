@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -49,9 +50,18 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
             if older and place.exists():
                 screen.say(f"{target} is as it was; what was finished is in {place}")
             raise
+        finally:
+            _remove_if_empty(folder)
     if older:
         _swap(place, target)
     return target
+
+
+def _remove_if_empty(folder: Path) -> None:
+    """A study that could not be run leaves no folder behind."""
+    for one in (folder, folder.parent if folder.parent == RESULTS else folder):
+        with contextlib.suppress(OSError):
+            one.rmdir()
 
 
 def _swap(new: Path, target: Path) -> None:
