@@ -152,6 +152,8 @@ def test_a_prediction_alone_says_that_nothing_was_measured(tmp_path: Path) -> No
     text = Page(render(tmp_path, None)).text
     assert "Nothing was measured, so nothing here says how near the prediction is." in text
     assert "measured (thin, dashed)" not in text
+    assert 'stroke="var(--predicted)" stroke-width="3.5"' in render(tmp_path, None)
+    assert 'stroke-dasharray="5,3"' not in render(tmp_path, None)
     assert "Engine error" not in text
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from warifu.report.figures import ms, number
-from warifu.results import Distribution
+from warifu.results import MEASURED, PREDICTED, Distribution
 
 #: Points of a curve: more cannot be seen at this size.
 _POINTS = 240
@@ -42,9 +42,9 @@ class Picture:
 
 def cdf(label: str, predicted: Distribution, measured: Distribution | None, key: str) -> Picture:
     """Both halves' distribution functions of a case; ``key`` makes the picture's ids unique."""
-    halves = {"predicted": predicted}
+    halves = {PREDICTED: predicted}
     if measured is not None and measured.values.size:
-        halves["measured"] = measured
+        halves[MEASURED] = measured
     is_log = any(one.quantile(0.99) > _LOG_FROM * one.quantile(0.5) for one in halves.values())
     low, high = _range(list(halves.values()), is_log)
     svg = _svg(_spec(halves, is_log, low, high))
@@ -88,7 +88,8 @@ def _spec(halves: dict[str, Distribution], is_log: bool, low: float, high: float
         for time_ms, share in zip(*curve(distribution), strict=True):
             height = -math.log10(max(1.0 - share, _LEAST_WAITING)) if is_log else share
             rows.append({"ms": min(max(time_ms, low), high), "share": height, "half": half})
-    names = list(halves)
+    # Both names even if one half is missing: a scale of one value would fall back to defaults.
+    names = [PREDICTED, MEASURED]
     scale = alt.Scale(
         type="log" if is_log else "linear", domain=[low, high], nice=False, zero=False, clamp=True
     )
@@ -145,7 +146,7 @@ def _by_half(channel: Any, names: list[str], values: list[Any]) -> Any:  # noqa:
     """A channel that tells the halves apart; colour is only one of three."""
     import altair as alt
 
-    scale = alt.Scale(domain=names, range=values[: len(names)])
+    scale = alt.Scale(domain=names, range=values)
     return channel("half:N", scale=scale, legend=None)
 
 
