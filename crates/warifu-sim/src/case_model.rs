@@ -2,8 +2,8 @@
 //! A case compiled for simulation: every profile looked up, every law ready to draw from.
 
 use warifu_model::{
-    Case, Catalog, Error, Input, Kind, KeyStoreCall, KeyStoreProfile, Nanos, Operation, ProfileKind, Role,
-    SystemCall, inputs_where,
+    Case, Catalog, Error, Input, KeyStoreCall, KeyStoreProfile, Kind, Nanos, Operation,
+    ProfileKind, Role, SystemCall, inputs_where,
 };
 use warifu_trace::{Step, Trace, scenario};
 
@@ -135,8 +135,7 @@ fn kind(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Kind, Error> {
 /// # Errors
 /// As [`CaseModel::compile`].
 pub fn inputs(case: &Case, catalog: &Catalog) -> Result<Vec<Input>, Error> {
-    let scenario =
-        scenario(case).map_err(|error| Error::new("study", error.key, error.message))?;
+    let scenario = scenario(case).map_err(|error| Error::new("study", error.key, error.message))?;
     inputs_of(case, &scenario.measured, catalog)
 }
 
@@ -145,7 +144,8 @@ fn inputs_of(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Vec<Input>
     let computes = |operation: Operation| {
         // Waking and the interface are charged by the simulator itself.
         matches!(operation, Operation::System(_, SystemCall::Wake | SystemCall::Interface))
-            || steps().any(|step| matches!(step, Step::Compute { operation: o, .. } if *o == operation))
+            || steps()
+                .any(|step| matches!(step, Step::Compute { operation: o, .. } if *o == operation))
             || (operation == Operation::Sign(Role::Client) && calls(steps(), KeyStoreCall::Sign))
     };
     inputs_where(case, catalog, computes, |call| calls(steps(), call))

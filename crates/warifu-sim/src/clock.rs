@@ -35,7 +35,7 @@ impl Jiffy {
 
     /// Rounds up to whole jiffies, as the kernel's `usecs_to_jiffies` does.
     #[inline]
-    pub(crate) fn from_us(self, us: u64) -> u32 {
+    pub(crate) fn ceil_us(self, us: u64) -> u32 {
         let floor = self.floor(us * 1_000);
         (floor + u64::from(floor * self.us < us)) as u32
     }
@@ -76,7 +76,7 @@ impl Clock {
         Clock {
             jiffy,
             jiffy_offset_ns: (fraction * (WHEEL_PERIOD_JIFFIES * jiffy.ns) as f64) as u64,
-            stamp_offset_ns: (bits & 0xf_ffff) * 1_000_000 >> 20,
+            stamp_offset_ns: ((bits & 0xf_ffff) * 1_000_000) >> 20,
         }
     }
 
@@ -120,10 +120,10 @@ mod tests {
 
     #[test]
     fn jiffies_round_up() {
-        assert_eq!(JIFFY.from_us(0), 0);
-        assert_eq!(JIFFY.from_us(1), 1);
-        assert_eq!(JIFFY.from_us(260_000), 65);
-        assert_eq!(JIFFY.from_us(260_050), 66);
+        assert_eq!(JIFFY.ceil_us(0), 0);
+        assert_eq!(JIFFY.ceil_us(1), 1);
+        assert_eq!(JIFFY.ceil_us(260_000), 65);
+        assert_eq!(JIFFY.ceil_us(260_050), 66);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::case_model::CaseModel;
 use crate::outcome::ConnectionOutcome;
 use crate::packet::Packet;
-use crate::party::{Party, Written};
+use crate::party::{Party, Spent, Written};
 use crate::random::Stream;
 use crate::running::UNWRITTEN;
 use crate::tcp::{Socket, Traffic};
@@ -25,6 +25,8 @@ pub(crate) struct Connection {
     pub syn: Option<Written>,
     pub request: Option<Written>,
     pub opened: Option<Written>,
+    /// The client's account just before connect().
+    pub start: Spent,
     /// Bytes written so far by each end, and read by the client.
     pub written: [u32; 2],
     pub read: u32,
@@ -46,6 +48,7 @@ impl Connection {
             syn: None,
             request: None,
             opened: None,
+            start: Spent::default(),
             written: [0; 2],
             read: 0,
             deadline: u64::MAX,
@@ -66,13 +69,16 @@ impl Connection {
         self.sizes.extend_from_slice(&model.programs.sizes);
         for &index in &model.programs.varying {
             let bytes = messages[usize::from(index)];
-            // Each integer of a signature and each ticket has its own fair coin.
-            let coins = lengths.bits();
-            let integers = 2 * u32::from(bytes.ecdsa_signatures);
-            let longer = (coins & ((1 << integers.min(32)) - 1)).count_ones();
-            let tickets = u32::from(bytes.uncertain_tickets).min(32);
-            let padded = ((coins >> 32) & ((1 << tickets) - 1)).count_ones();
-            self.sizes[usize::from(index)] += longer + 16 * padded;
+            let mut size = i64::from(self.sizes[usize::from(index)]);
+            for _ in 0..bytes.ecdsa_signatures {
+                let bits = lengths.bits();
+                size += der_surplus(bits as u32) + der_surplus((bits >> 32) as u32);
+            }
+            if bytes.uncertain_tickets > 0 {
+                let tickets = u32::from(bytes.uncertain_tickets).min(63);
+                size += 16 * i64::from((lengths.bits() & ((1 << tickets) - 1)).count_ones());
+            }
+            self.sizes[usize::from(index)] = size as u32;
         }
         self.ends.clear();
         self.ends.resize(messages.len(), UNWRITTEN);
@@ -82,6 +88,7 @@ impl Connection {
         self.syn = None;
         self.request = None;
         self.opened = None;
+        self.start = Spent::default();
         self.written = [0; 2];
         self.read = 0;
         self.deadline = u64::MAX;
@@ -91,9 +98,28 @@ impl Connection {
 
     /// The SYN has come to the server.
     pub(crate) fn note_request(&mut self, packet: &Packet) {
-        self.request = self.syn.map(|syn| Written {
-            time: packet.arrival,
-            spent: syn.arrived(packet, true),
-        });
+        self.request =
+            self.syn.map(|syn| Written { time: packet.arrival, spent: syn.arrived(packet, true) });
+    }
+}
+
+/// By how much the DER form of a uniform 256-bit integer differs from 32 bytes, given its top
+/// bits: one more for a top bit that is set, one less for each whole byte that leading zeros
+/// save beyond it (X.690 section 8.3.2).
+fn der_surplus(top: u32) -> i64 {
+    1 - i64::from(top.leading_zeros().div_ceil(8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::der_surplus;
+
+    #[test]
+    fn leading_zeros_shorten_an_integer() {
+        for (top, surplus) in
+            [(0x8000_0000, 1), (0x4000_0000, 0), (0x0080_0000, 0), (0x0040_0000, -1), (0x8000, -1)]
+        {
+            assert_eq!(der_surplus(top), surplus, "{top:#x}");
+        }
     }
 }

@@ -33,11 +33,6 @@ impl Sampler {
         }
     }
 
-    /// Always the same.
-    pub(crate) fn constant(value: Nanos) -> Sampler {
-        Sampler { body: Law::Constant(value.0), tail: None, offset: 0 }
-    }
-
     /// The value, if it is always the same.
     pub(crate) fn as_constant(&self) -> Option<u64> {
         match (&self.body, &self.tail) {

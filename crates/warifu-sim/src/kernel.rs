@@ -72,7 +72,7 @@ impl Kernel {
             return Err(Error::new(&profile.file, *key, message));
         }
         let jiffy = Jiffy::new(profile.jiffy());
-        let jiffies = |time: Nanos| jiffy.from_us(us(time));
+        let jiffies = |time: Nanos| jiffy.ceil_us(us(time));
         Ok(Kernel {
             timeout_init: jiffies(profile.tcp_timeout_init),
             syn_linear_timeouts: profile.tcp_syn_linear_timeouts,

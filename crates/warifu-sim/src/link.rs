@@ -33,8 +33,15 @@ pub(crate) struct PathModel {
 pub(crate) enum LossModel {
     None,
     /// Independent; the logarithm of the probability to come through.
-    Independent { ln_keep: f64 },
-    Bursts { good_to_bad: f64, bad_to_good: f64, good: f64, bad: f64 },
+    Independent {
+        ln_keep: f64,
+    },
+    Bursts {
+        good_to_bad: f64,
+        bad_to_good: f64,
+        good: f64,
+        bad: f64,
+    },
     /// These packets, counted from 0, ascending.
     Script(Vec<u64>),
 }

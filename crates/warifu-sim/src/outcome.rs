@@ -41,7 +41,8 @@ impl ConnectionOutcome {
             Metric::HttpsEstablishment => first_response - start,
             Metric::TcpConnect => connected - start,
             Metric::TlsHandshake => handshake_done - connected,
-            Metric::HttpsFirstResponse => first_response - handshake_done,
+            // Early data may be answered before the handshake is complete.
+            Metric::HttpsFirstResponse => first_response.saturating_sub(handshake_done),
             Metric::BytesClientSent => self.bytes_client_sent,
             Metric::BytesServerSent => self.bytes_server_sent,
             Metric::PacketsLink => self.packets,

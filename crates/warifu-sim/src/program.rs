@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use warifu_model::{
-    Catalog, Case, DeviceProfile, Error, KeyStoreCall, KeyStoreProfile, Operation, ProfileKind,
+    Case, Catalog, DeviceProfile, Error, KeyStoreCall, KeyStoreProfile, Operation, ProfileKind,
     Role, Stage, SystemCall,
 };
 use warifu_trace::{Bytes, Mark, Step, Trace};
@@ -15,17 +15,35 @@ use crate::cost::Sampler;
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     /// Processing whose time never varies: warm and cold, for compute and for system.
-    Constant { warm: [u64; 2], cold: [u64; 2] },
+    Constant {
+        warm: [u64; 2],
+        cold: [u64; 2],
+    },
     /// Processing whose time is drawn; the index is of [`Programs::costs`].
-    Draw { cost: u32, system: bool },
+    Draw {
+        cost: u32,
+        system: bool,
+    },
     /// A call to the key store; the index is of [`Programs::calls`].
-    KeyStore { call: u32, signs: bool },
+    KeyStore {
+        call: u32,
+        signs: bool,
+    },
     Open,
     Accept,
-    Send { first: u16, count: u16 },
-    Receive { message: u16 },
-    Wait { ns: u64 },
-    Deadline { ns: u64 },
+    Send {
+        first: u16,
+        count: u16,
+    },
+    Receive {
+        message: u16,
+    },
+    Wait {
+        ns: u64,
+    },
+    Deadline {
+        ns: u64,
+    },
     Mark(Mark),
 }
 
@@ -219,7 +237,10 @@ pub(crate) fn device<'a>(
     catalog.device(name).ok_or_else(|| missing(catalog, ProfileKind::Device, key, name))
 }
 
-pub(crate) fn key_store<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a KeyStoreProfile, Error> {
+pub(crate) fn key_store<'a>(
+    catalog: &'a Catalog,
+    name: &str,
+) -> Result<&'a KeyStoreProfile, Error> {
     let kind = ProfileKind::KeyStore;
     catalog.key_store(name).ok_or_else(|| missing(catalog, kind, "key_store.profile", name))
 }
@@ -227,7 +248,8 @@ pub(crate) fn key_store<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a KeyS
 /// What to say of a profile that is not there.
 pub(crate) fn missing(catalog: &Catalog, kind: ProfileKind, key: &str, name: &str) -> Error {
     let known = catalog.names(kind).join(", ");
-    let message = format!("is \"{name}\", which profiles/{} does not have: it has {known}", kind.folder());
+    let message =
+        format!("is \"{name}\", which profiles/{} does not have: it has {known}", kind.folder());
     Error::new("profiles", key, message)
 }
 
@@ -236,7 +258,5 @@ fn stage_is_system(operation: Operation) -> bool {
 }
 
 /// The stages that a party's processing belongs to: compute, then system.
-pub(crate) const PROCESSING: [[Stage; 2]; 2] = [
-    [Stage::ClientCompute, Stage::ClientSystem],
-    [Stage::ServerCompute, Stage::ServerSystem],
-];
+pub(crate) const PROCESSING: [[Stage; 2]; 2] =
+    [[Stage::ClientCompute, Stage::ClientSystem], [Stage::ServerCompute, Stage::ServerSystem]];

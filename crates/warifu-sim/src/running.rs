@@ -126,14 +126,7 @@ impl Simulator {
     }
 
     /// write().
-    fn send(
-        &mut self,
-        model: &CaseModel,
-        connection: usize,
-        role: usize,
-        first: u16,
-        count: u16,
-    ) {
+    fn send(&mut self, model: &CaseModel, connection: usize, role: usize, first: u16, count: u16) {
         let state = &mut self.connections[connection];
         let party = &state.parties[role];
         let write = state.writes.len() as u16;
@@ -168,14 +161,18 @@ impl Simulator {
         let state = &mut self.connections[connection];
         let party = &state.parties[role];
         state.outcome.marks[mark as usize] = party.time;
+        if mark == Mark::Start {
+            state.start = party.spent;
+        }
         if mark != Mark::FirstResponse || state.finished {
             return;
         }
         debug_assert_eq!(party.spent.iter().sum::<u64>(), party.time);
-        // The account began when the trial did; the metric begins at its own mark.
         state.finished = true;
         state.outcome.failed = party.time > state.deadline;
-        state.outcome.stages = party.spent;
+        // The account began when the trial did, the metric at its own mark: what a loop that was
+        // busy with others took before does not belong to it.
+        state.outcome.stages = std::array::from_fn(|stage| party.spent[stage] - state.start[stage]);
         state.outcome.bytes_client_sent = u64::from(state.written[CLIENT]);
         state.outcome.bytes_server_sent = u64::from(state.read);
         state.outcome.packets = state.traffic.packets;

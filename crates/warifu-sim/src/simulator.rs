@@ -5,8 +5,8 @@ use warifu_model::Stage;
 
 use crate::agenda::{Agenda, NEVER, Next};
 use crate::case_model::CaseModel;
-use crate::connection::Connection;
 use crate::clock::Clock;
+use crate::connection::Connection;
 use crate::link::{Heading, Path};
 use crate::outcome::Outcome;
 use crate::packet::Packet;
@@ -168,9 +168,8 @@ impl Simulator {
         let Some(packet) = self.paths[direction].in_flight.pop_front() else { return };
         let role = 1 - direction;
         let connection = usize::from(packet.connection);
-        let effect = self.socket(model, connection, role, |socket, context| {
-            socket.receive(context, &packet)
-        });
+        let effect = self
+            .socket(model, connection, role, |socket, context| socket.receive(context, &packet));
         match effect {
             Effect::None => {}
             Effect::Requested => self.connections[connection].note_request(&packet),
@@ -268,9 +267,8 @@ impl Simulator {
     ) {
         let state = &mut self.connections[connection];
         let before = if role == CLIENT { state.request } else { state.opened };
-        let spent = before.map_or([0; Stage::ALL.len()], |written| {
-            written.arrived(packet, role == CLIENT)
-        });
+        let spent =
+            before.map_or([0; Stage::ALL.len()], |written| written.arrived(packet, role == CLIENT));
         if role == CLIENT {
             state.opened = Some(Written { time: self.now, spent });
         }
@@ -354,7 +352,13 @@ impl Simulator {
     }
 
     /// The party blocks: others may go on when it has computed to its end.
-    pub(crate) fn block(&mut self, model: &CaseModel, connection: usize, role: usize, waiting: Waiting) {
+    pub(crate) fn block(
+        &mut self,
+        model: &CaseModel,
+        connection: usize,
+        role: usize,
+        waiting: Waiting,
+    ) {
         let shared = self.shared();
         let party = &mut self.connections[connection].parties[role];
         party.waiting = waiting;

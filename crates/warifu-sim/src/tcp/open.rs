@@ -55,7 +55,7 @@ impl Socket {
     pub(crate) fn connect(&mut self, context: &mut Context<'_>) {
         let kernel = &context.settings.kernel;
         self.state = State::SynSent;
-        self.request.stale_every = kernel.jiffy.from_us(STALE_EVERY_US);
+        self.request.stale_every = kernel.jiffy.ceil_us(STALE_EVERY_US);
         self.snd_nxt = 1;
         self.packets_out = 1;
         let stamp = context.clock.stamp_ms(context.now);
@@ -126,7 +126,7 @@ impl Socket {
         self.request = Request {
             sent: context.now,
             first_stamp: context.clock.stamp_ms(context.now),
-            stale_every: kernel.jiffy.from_us(STALE_EVERY_US),
+            stale_every: kernel.jiffy.ceil_us(STALE_EVERY_US),
             ..Request::default()
         };
         self.send_syn_ack(context, false);

@@ -85,8 +85,4 @@ impl Queue {
     pub(crate) fn first(&self) -> Option<&Segment> {
         self.all().first()
     }
-
-    pub(crate) fn last(&self) -> Option<&Segment> {
-        self.all().last()
-    }
 }

@@ -305,10 +305,10 @@ impl Socket {
             let interactive =
                 receiver.pingpong >= kernel.pingpong_thresh || receiver.pending & PUSHED != 0;
             // HZ / 2 where the connection is neither interactive nor pushed.
-            let half_second = kernel.jiffy.from_us(500_000);
+            let half_second = kernel.jiffy.ceil_us(500_000);
             let mut most = if interactive { kernel.delack_max } else { half_second };
             if srtt > 0 {
-                most = most.min(kernel.jiffy.from_us(srtt).max(kernel.delack_min));
+                most = most.min(kernel.jiffy.ceil_us(srtt).max(kernel.delack_min));
             }
             ato = ato.min(most);
         }

@@ -282,7 +282,7 @@ impl Socket {
         let left_us = self.detect_loss(context);
         if left_us > 0 {
             let kernel = &context.settings.kernel;
-            let delay = kernel.jiffy.from_us(u64::from(left_us + kernel.timeout_min_us));
+            let delay = kernel.jiffy.ceil_us(u64::from(left_us + kernel.timeout_min_us));
             // Not later than the timeout (`inet_csk_reset_xmit_timer`, `max_when`).
             self.set_timer(context, Pending::Reorder, delay.min(self.round_trip.rto));
             flags.set_timer = false;
@@ -534,12 +534,7 @@ impl Socket {
     // ---- timeouts and probes ----
 
     /// An acknowledgement after a timeout (`tcp_process_loss`; F-RTO, RFC 5682 section 3.1).
-    fn process_loss(
-        &mut self,
-        _context: &Context<'_>,
-        flags: &Flags,
-        retransmit: &mut Retransmit,
-    ) {
+    fn process_loss(&mut self, _context: &Context<'_>, flags: &Flags, retransmit: &mut Retransmit) {
         let recovered = self.snd_una >= self.recovery.high_seq;
         if flags.advanced && self.try_undo_loss(false) {
             return;

@@ -71,7 +71,7 @@ impl RoundTrip {
     /// The timeout from the estimate (`tcp_set_rto`).
     fn set_rto(&mut self, kernel: &Kernel) {
         let us = u64::from(self.srtt >> 3) + u64::from(self.rttvar);
-        self.rto = kernel.jiffy.from_us(us).min(kernel.rto_max);
+        self.rto = kernel.jiffy.ceil_us(us).min(kernel.rto_max);
     }
 
     /// Doubles the timeout after it has run.
@@ -109,6 +109,6 @@ mod tests {
             })
             .collect();
         // rttvar: 300 (mdev_max was set by the first sample), 275, 256, 242 ms.
-        assert_eq!(timeouts, [452, 428, 408, 392]);
+        assert_eq!(timeouts, [452, 428, 408, 396]);
     }
 }

@@ -58,9 +58,8 @@ impl Socket {
         tagged: &mut Tagged,
     ) -> bool {
         let blocks = &packet.sack[..usize::from(packet.sacks)];
-        let inside = |inner: Range, outer: Range| {
-            inner.end <= outer.end && inner.start >= outer.start
-        };
+        let inside =
+            |inner: Range, outer: Range| inner.end <= outer.end && inner.start >= outer.start;
         let block = match *blocks {
             [first, ..] if first.start < packet.ack => first,
             [first, second, ..] if inside(first, second) => first,
@@ -73,9 +72,8 @@ impl Socket {
             return false;
         }
         let segments = bytes.div_ceil(mss).max(1);
-        let by_probe = bytes <= mss
-            && recovery.tlp_high_seq != 0
-            && recovery.tlp_high_seq == block.end;
+        let by_probe =
+            bytes <= mss && recovery.tlp_high_seq != 0 && recovery.tlp_high_seq == block.end;
         flags.dsack_of_probe |= by_probe;
         recovery.dsack_dups += segments;
         if recovery.dsack_dups > self.total_retrans {
@@ -120,9 +118,7 @@ impl Socket {
             }
             let mut marks = segment.flags;
             if marks & SACKED == 0 {
-                if !self.spurious_retransmission(&segment) {
-                    self.advance_rack(context, &segment);
-                }
+                self.advance_rack(context, &segment);
                 if marks & RETRANS != 0 {
                     // Unless it is taken as lost, its copy is believed to be still under way.
                     if marks & LOST != 0 {

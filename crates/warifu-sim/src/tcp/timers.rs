@@ -74,7 +74,7 @@ impl Socket {
         let mut rto = self.round_trip.rto;
         if matches!(self.pending, Pending::Reorder | Pending::LossProbe) {
             let left = self.rto_delta_us(context).max(1) as u64;
-            rto = context.settings.kernel.jiffy.from_us(left);
+            rto = context.settings.kernel.jiffy.ceil_us(left);
         }
         self.set_timer(context, Pending::Retransmit, rto);
     }
@@ -92,8 +92,9 @@ impl Socket {
         let mut timeout = if self.round_trip.srtt > 0 {
             // Twice the round trip, and for a lone segment the longest delay of its
             // acknowledgement.
-            let more = if self.packets_out == 1 { kernel.rto_min_us } else { kernel.timeout_min_us };
-            kernel.jiffy.from_us(u64::from(self.round_trip.srtt >> 2) + u64::from(more))
+            let more =
+                if self.packets_out == 1 { kernel.rto_min_us } else { kernel.timeout_min_us };
+            kernel.jiffy.ceil_us(u64::from(self.round_trip.srtt >> 2) + u64::from(more))
         } else {
             kernel.timeout_init
         };
@@ -103,7 +104,7 @@ impl Socket {
             self.rto_delta_us(context)
         };
         if rto_us > 0 {
-            timeout = timeout.min(kernel.jiffy.from_us(rto_us as u64));
+            timeout = timeout.min(kernel.jiffy.ceil_us(rto_us as u64));
         }
         self.set_timer(context, Pending::LossProbe, timeout);
         true
