@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Every figure that a case rests on, for reports and for the kind of a result.
 
+use std::collections::HashSet;
+
 use super::catalog::{Catalog, ProfileKind};
 use super::figure::Input;
 use crate::case::{Case, Loss};
@@ -55,14 +57,9 @@ pub fn inputs_where(
         catalog.kernel(name).ok_or_else(|| missing(ProfileKind::Kernel, "stack.kernel", name))?;
     list.extend_from_slice(kernel.figures());
     // Device and server may be one machine, whose threshold would come twice.
-    list.dedup();
-    let mut unique: Vec<Input> = Vec::with_capacity(list.len());
-    for input in list {
-        if !unique.contains(&input) {
-            unique.push(input);
-        }
-    }
-    Ok(unique)
+    let mut names = HashSet::with_capacity(list.len());
+    list.retain(|input| names.insert(input.name.clone()));
+    Ok(list)
 }
 
 /// The link's values as the case has them: the profile's figure where it was kept, else the
