@@ -46,6 +46,7 @@ class Results:
     #: The choices of each case by column name, in the order of the study.
     cases: dict[str, dict[str, str]]
     _frames: dict[str, pl.DataFrame] = field(default_factory=dict, repr=False)
+    _labels: dict[str, str] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def open(path: Path) -> Results:
@@ -151,7 +152,10 @@ class Results:
         given = self.manifest.get("labels", {})
         if isinstance(given, dict) and case_id in given:
             return str(given[case_id])
-        return labels(self.cases).get(case_id, case_id)
+        if not self._labels:
+            # All at once: in a sweep of many cases each alone would look at all the others.
+            self._labels = labels(self.cases)
+        return self._labels.get(case_id, case_id)
 
 
 def halves(path: Path) -> tuple[Path | None, Path | None]:
