@@ -219,6 +219,7 @@ fn every_input_of_a_case_is_listed_with_its_kind() {
     assert_eq!((rate.kind, rate.value.as_str()), (Kind::Published, "1 Mbit/s"));
     let loss = find("link loss");
     assert_eq!((loss.value.as_str(), loss.source.as_str()), ("3 %", "chosen by the study"));
+    assert_eq!(loss.kind, Kind::Emulated);
     assert_eq!(find("iot-safe-sakomoto C_Sign").kind, Kind::Published);
     assert_eq!(find("iot-safe-sakomoto C_Login").kind, Kind::Assumed);
     assert_eq!(find("this-host client.sign").kind, Kind::Measured);

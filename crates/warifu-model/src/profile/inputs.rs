@@ -63,8 +63,7 @@ pub fn inputs_where(
 }
 
 /// The link's values as the case has them: the profile's figure where it was kept, else the
-/// study's own choice, which is a question and not a claim: over the emulated link, both halves
-/// get exactly that.
+/// study's own choice.
 fn link_inputs(case: &Case, catalog: &Catalog) -> Vec<Input> {
     let link = &case.link;
     let profile = catalog.link(&link.profile);
@@ -106,7 +105,8 @@ fn link_inputs(case: &Case, catalog: &Catalog) -> Vec<Input> {
                 value,
                 unit: unit.into(),
                 source: "chosen by the study".into(),
-                kind: Kind::Assumed,
+                // The emulated link imposes exactly what was chosen, and the simulator as well.
+                kind: Kind::Emulated,
             }),
         }
     }
