@@ -18,6 +18,8 @@ mod ffi;
 pub mod party;
 pub mod pki;
 pub mod record;
+#[cfg(test)]
+mod testing;
 pub mod variant;
 
 pub use error::Error;

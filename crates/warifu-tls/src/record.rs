@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::ffi::{self, Content, Watch};
 use crate::party::{Exchange, From, Party};
 use crate::pki::Pki;
-use crate::variant::{Session, Tls, Variant};
+use crate::variant::{CipherSuite, Session, Tls, Variant};
 
 /// One message on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -137,7 +137,8 @@ impl Pair {
         exchange: &Exchange,
         session: Option<&SslSession>,
     ) -> Result<Recording, Error> {
-        let tallies = [From::Client, From::Server].map(|from| Tally::new(from, self.variant().tls));
+        let tallies =
+            [From::Client, From::Server].map(|from| Tally::new(from, self.variant().cipher_suite));
         let watches = [0, 1].map(|end| tallies[end].clone() as Arc<dyn Watch>);
         let (mut client, mut server) = self.parties(exchange, session, Some(watches))?;
         let mut recording = Recording {
@@ -204,7 +205,8 @@ pub(crate) fn run(
 /// Counts what one end sends, from the message callback.
 struct Tally {
     from: From,
-    tls: Tls,
+    /// What protection adds to a record's content.
+    overhead_bytes: usize,
     state: Mutex<TallyState>,
 }
 
@@ -214,7 +216,7 @@ struct TallyState {
     /// Records whose message has not been reported yet; application data never is.
     records: usize,
     wire_bytes: usize,
-    plain_bytes: usize,
+    inner_type: Option<u8>,
 }
 
 struct Sent {
@@ -226,6 +228,24 @@ struct Sent {
 }
 
 const RECORD_HEADER_BYTES: usize = 5;
+const APPLICATION_DATA: u8 = 23;
+/// Every AEAD of the vocabulary has a tag of 16 bytes.
+const TAG_BYTES: usize = 16;
+
+/// What a suite adds to a record's content, without the record header: the tag, and in
+/// TLS 1.3 the inner content type (RFC 8446 section 5.2), in TLS 1.2 with GCM the explicit
+/// nonce (RFC 5288 section 3), with ChaCha20 nothing more (RFC 7905 section 2).
+pub const fn record_overhead_bytes(suite: CipherSuite) -> usize {
+    match suite.tls() {
+        Tls::V1_3 => TAG_BYTES + 1,
+        Tls::V1_2 => match suite {
+            CipherSuite::EcdheEcdsaChaCha20Poly1305 | CipherSuite::EcdheRsaChaCha20Poly1305 => {
+                TAG_BYTES
+            }
+            _ => TAG_BYTES + 8,
+        },
+    }
+}
 
 impl Watch for Tally {
     fn message(&self, sent: bool, content: Content, bytes: &[u8]) {
@@ -238,15 +258,19 @@ impl Watch for Tally {
                 if let Some(length) = record_length(bytes) {
                     state.records += 1;
                     state.wire_bytes += RECORD_HEADER_BYTES + length;
-                    if bytes[0] == 23 && self.tls == Tls::V1_2 {
-                        state.flush_application_data();
+                    // A TLS 1.3 record says 23 outside whatever it holds; the type inside
+                    // is reported just before its header.
+                    let inner = state.inner_type.take().unwrap_or(bytes[0]);
+                    if inner == APPLICATION_DATA {
+                        let plain = length.saturating_sub(self.overhead_bytes);
+                        state.flush("ApplicationData", plain, None);
                     }
                 }
             }
-            Content::InnerType if bytes == [23] => state.flush_application_data(),
+            Content::InnerType => state.inner_type = bytes.first().copied(),
             Content::Handshake => {
                 let name = message_name(bytes);
-                let signature = signature_bytes(name, self.tls, bytes);
+                let signature = signature_bytes(name, bytes);
                 state.flush(name, bytes.len(), signature);
             }
             Content::ChangeCipherSpec => state.flush("ChangeCipherSpec", bytes.len(), None),
@@ -257,8 +281,9 @@ impl Watch for Tally {
 }
 
 impl Tally {
-    fn new(from: From, tls: Tls) -> Arc<Self> {
-        Arc::new(Self { from, tls, state: Mutex::default() })
+    fn new(from: From, suite: CipherSuite) -> Arc<Self> {
+        let overhead_bytes = record_overhead_bytes(suite);
+        Arc::new(Self { from, overhead_bytes, state: Mutex::default() })
     }
 
     /// The messages of a flight, matched to its write calls by their place in the stream.
@@ -305,11 +330,6 @@ impl TallyState {
         self.records = 0;
         self.wire_bytes = 0;
     }
-
-    fn flush_application_data(&mut self) {
-        let bytes = self.plain_bytes;
-        self.flush("ApplicationData", bytes, None);
-    }
 }
 
 fn record_length(header: &[u8]) -> Option<usize> {
@@ -340,7 +360,7 @@ pub fn message_name(message: &[u8]) -> &'static str {
 }
 
 /// Length of the signature in a message, where it has one.
-pub fn signature_bytes(name: &str, _tls: Tls, message: &[u8]) -> Option<usize> {
+pub fn signature_bytes(name: &str, message: &[u8]) -> Option<usize> {
     let length_at = match name {
         // RFC 5246 section 7.4.8, RFC 8446 section 4.4.3: header 4, algorithm 2.
         "CertificateVerify" => 6,
@@ -350,4 +370,55 @@ pub fn signature_bytes(name: &str, _tls: Tls, message: &[u8]) -> Option<usize> {
     };
     let length = [*message.get(length_at)?, *message.get(length_at + 1)?];
     Some(usize::from(u16::from_be_bytes(length)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{pki, variants};
+    use crate::variant::{Authentication, CertificateType, Group, KeyShare};
+
+    fn plain(tls: Tls, session: Session) -> Variant {
+        Variant {
+            tls,
+            session,
+            authentication: Authentication::Mutual,
+            group: Group::Secp256r1,
+            certificate: CertificateType::EcdsaSecp256r1,
+            chain_length: 1,
+            cipher_suite: match tls {
+                Tls::V1_2 => CipherSuite::EcdheEcdsaAes128Gcm,
+                Tls::V1_3 => CipherSuite::Aes128Gcm,
+            },
+            key_share: KeyShare::Fresh,
+            nagle: false,
+            server_name: None,
+        }
+    }
+
+    #[test]
+    fn show() {
+        for (tls, session) in [
+            (Tls::V1_2, Session::Full),
+            (Tls::V1_2, Session::Ticket),
+            (Tls::V1_3, Session::Full),
+            (Tls::V1_3, Session::PskDheKe),
+            (Tls::V1_3, Session::PskKe),
+            (Tls::V1_3, Session::ZeroRtt),
+        ] {
+            let variant = plain(tls, session);
+            println!("{tls} {session}");
+            match record_exchange(&variant, pki(variant.certificate, 1), &Exchange::default()) {
+                Ok(r) => {
+                    for m in &r.messages {
+                        println!("{m:?}");
+                    }
+                    for m in &r.writes {
+                        println!("{m:?}");
+                    }
+                }
+                Err(e) => println!("ERR {e}"),
+            }
+        }
+    }
 }

@@ -53,7 +53,7 @@ impl Watch for Signatures {
         if content != Content::Handshake {
             return;
         }
-        if let Some(length) = signature_bytes(message_name(bytes), self.tls, bytes) {
+        if let Some(length) = signature_bytes(message_name(bytes), bytes) {
             let length = u16::try_from(length).unwrap_or(u16::MAX);
             self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(length);
         }
