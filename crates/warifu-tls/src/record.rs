@@ -205,6 +205,7 @@ pub(crate) fn run(
 /// Counts what one end sends, from the message callback.
 struct Tally {
     from: From,
+    tls: Tls,
     /// What protection adds to a record's content.
     overhead_bytes: usize,
     state: Mutex<TallyState>,
@@ -216,7 +217,8 @@ struct TallyState {
     /// Records whose message has not been reported yet; application data never is.
     records: usize,
     wire_bytes: usize,
-    inner_type: Option<u8>,
+    /// What the last record holds.
+    plain_bytes: usize,
 }
 
 struct Sent {
@@ -258,16 +260,15 @@ impl Watch for Tally {
                 if let Some(length) = record_length(bytes) {
                     state.records += 1;
                     state.wire_bytes += RECORD_HEADER_BYTES + length;
+                    state.plain_bytes = length.saturating_sub(self.overhead_bytes);
                     // A TLS 1.3 record says 23 outside whatever it holds; the type inside
-                    // is reported just before its header.
-                    let inner = state.inner_type.take().unwrap_or(bytes[0]);
-                    if inner == APPLICATION_DATA {
-                        let plain = length.saturating_sub(self.overhead_bytes);
-                        state.flush("ApplicationData", plain, None);
+                    // is reported next.
+                    if bytes[0] == APPLICATION_DATA && self.tls == Tls::V1_2 {
+                        state.flush_application_data();
                     }
                 }
             }
-            Content::InnerType => state.inner_type = bytes.first().copied(),
+            Content::InnerType if bytes == [APPLICATION_DATA] => state.flush_application_data(),
             Content::Handshake => {
                 let name = message_name(bytes);
                 let signature = signature_bytes(name, bytes);
@@ -283,7 +284,7 @@ impl Watch for Tally {
 impl Tally {
     fn new(from: From, suite: CipherSuite) -> Arc<Self> {
         let overhead_bytes = record_overhead_bytes(suite);
-        Arc::new(Self { from, overhead_bytes, state: Mutex::default() })
+        Arc::new(Self { from, tls: suite.tls(), overhead_bytes, state: Mutex::default() })
     }
 
     /// The messages of a flight, matched to its write calls by their place in the stream.
@@ -330,6 +331,10 @@ impl TallyState {
         self.records = 0;
         self.wire_bytes = 0;
     }
+
+    fn flush_application_data(&mut self) {
+        self.flush("ApplicationData", self.plain_bytes, None);
+    }
 }
 
 fn record_length(header: &[u8]) -> Option<usize> {
@@ -374,51 +379,151 @@ pub fn signature_bytes(name: &str, message: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
     use crate::testing::{pki, variants};
-    use crate::variant::{Authentication, CertificateType, Group, KeyShare};
+    use crate::variant::{Authentication, CertificateType};
 
-    fn plain(tls: Tls, session: Session) -> Variant {
-        Variant {
-            tls,
-            session,
-            authentication: Authentication::Mutual,
-            group: Group::Secp256r1,
-            certificate: CertificateType::EcdsaSecp256r1,
-            chain_length: 1,
-            cipher_suite: match tls {
-                Tls::V1_2 => CipherSuite::EcdheEcdsaAes128Gcm,
-                Tls::V1_3 => CipherSuite::Aes128Gcm,
-            },
-            key_share: KeyShare::Fresh,
-            nagle: false,
-            server_name: None,
+    fn recording(variant: &Variant) -> Recording {
+        let pki = pki(variant.certificate, variant.chain_length);
+        record_exchange(variant, pki, &Exchange::get("/", 20_000)).unwrap()
+    }
+
+    fn names(recording: &Recording, from: From) -> Vec<&'static str> {
+        let sent = recording.messages.iter().filter(|message| message.from == from);
+        sent.map(|message| message.name).collect()
+    }
+
+    fn some(tls: Tls, session: Session, authentication: Authentication) -> Variant {
+        variants()
+            .into_iter()
+            .find(|variant| {
+                (variant.tls, variant.session, variant.authentication)
+                    == (tls, session, authentication)
+            })
+            .unwrap()
+    }
+
+    /// Every combination that the vocabulary allows is accepted by both ends, resumes if it says
+    /// so, and its messages and its writes are the same bytes.
+    #[test]
+    fn every_variant_is_carried_out_and_adds_up() {
+        let all = variants();
+        assert_eq!(all.len(), 432);
+        for variant in &all {
+            let recording = recording(variant);
+            assert_eq!(recording.resumed, variant.session.is_resumed(), "{variant:?}");
+            let early = variant.session == Session::ZeroRtt;
+            assert_eq!(recording.early_data_accepted, early, "{variant:?}");
+            for from in [From::Client, From::Server] {
+                let sent = recording.messages.iter().filter(|message| message.from == from);
+                let wire: usize = sent.clone().map(|message| message.wire_bytes).sum();
+                assert_eq!(wire, recording.bytes_from(from), "{variant:?}");
+                for message in sent {
+                    check_message(variant, message);
+                    assert!(message.first_write <= message.last_write, "{message:?}");
+                    assert_eq!(recording.writes[message.first_write].from, from, "{message:?}");
+                    assert_eq!(recording.writes[message.last_write].from, from, "{message:?}");
+                }
+            }
+        }
+    }
+
+    /// Record headers and protection are all that a message has on the wire besides itself.
+    fn check_message(variant: &Variant, message: &MessageRecord) {
+        let clear = match (variant.tls, message.name) {
+            (_, "ChangeCipherSpec" | "ClientHello" | "ServerHello") => true,
+            (Tls::V1_2, name) => !matches!(name, "Finished" | "ApplicationData" | "Alert"),
+            (Tls::V1_3, _) => false,
+        };
+        let each = RECORD_HEADER_BYTES
+            + if clear { 0 } else { record_overhead_bytes(variant.cipher_suite) };
+        let overhead = message.record_count * each;
+        assert_eq!(message.wire_bytes, message.handshake_bytes + overhead, "{message:?}");
+        let signed = matches!(message.name, "CertificateVerify" | "ServerKeyExchange");
+        match (message.signature_bytes, variant.certificate) {
+            (None, _) => assert!(!signed, "{message:?}"),
+            (Some(256), CertificateType::Rsa2048) => assert!(signed),
+            // Two integers of at most 33 bytes with their headers; a short one is rare.
+            (Some(64..=72), CertificateType::EcdsaSecp256r1) => assert!(signed),
+            (Some(_), _) => panic!("{message:?}"),
         }
     }
 
     #[test]
-    fn show() {
-        for (tls, session) in [
-            (Tls::V1_2, Session::Full),
-            (Tls::V1_2, Session::Ticket),
-            (Tls::V1_3, Session::Full),
-            (Tls::V1_3, Session::PskDheKe),
-            (Tls::V1_3, Session::PskKe),
-            (Tls::V1_3, Session::ZeroRtt),
-        ] {
-            let variant = plain(tls, session);
-            println!("{tls} {session}");
-            match record_exchange(&variant, pki(variant.certificate, 1), &Exchange::default()) {
-                Ok(r) => {
-                    for m in &r.messages {
-                        println!("{m:?}");
-                    }
-                    for m in &r.writes {
-                        println!("{m:?}");
-                    }
-                }
-                Err(e) => println!("ERR {e}"),
-            }
-        }
+    fn messages_come_in_the_order_of_the_standards() {
+        // RFC 8446 section 2, with OpenSSL's two tickets and its change_cipher_spec.
+        let full = recording(&some(Tls::V1_3, Session::Full, Authentication::Mutual));
+        assert_eq!(
+            names(&full, From::Server),
+            [
+                "ServerHello",
+                "ChangeCipherSpec",
+                "EncryptedExtensions",
+                "CertificateRequest",
+                "Certificate",
+                "CertificateVerify",
+                "Finished",
+                "NewSessionTicket",
+                "NewSessionTicket",
+                "ApplicationData",
+                "ApplicationData",
+                "Alert"
+            ]
+        );
+        let early = recording(&some(Tls::V1_3, Session::ZeroRtt, Authentication::Server));
+        assert_eq!(
+            names(&early, From::Client),
+            [
+                "ClientHello",
+                "ChangeCipherSpec",
+                "ApplicationData",
+                "EndOfEarlyData",
+                "Finished",
+                "Alert"
+            ]
+        );
+        // RFC 5246 section 7.3 and RFC 5077 section 3.1.
+        let old = recording(&some(Tls::V1_2, Session::Full, Authentication::Mutual));
+        assert_eq!(
+            names(&old, From::Client),
+            [
+                "ClientHello",
+                "Certificate",
+                "ClientKeyExchange",
+                "CertificateVerify",
+                "ChangeCipherSpec",
+                "Finished",
+                "ApplicationData",
+                "Alert"
+            ]
+        );
+    }
+
+    /// Without a key share in ServerHello there was no (EC)DHE (RFC 8446 section 4.2.8).
+    #[test]
+    fn psk_alone_exchanges_no_key() {
+        let hello = |session| {
+            let recording = recording(&some(Tls::V1_3, session, Authentication::Server));
+            let hello = recording.messages.iter().find(|message| message.name == "ServerHello");
+            hello.unwrap().handshake_bytes
+        };
+        // Extension header, group, length, uncompressed point.
+        assert_eq!(hello(Session::PskDheKe) - hello(Session::PskKe), 4 + 2 + 2 + 65);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let allowed: HashSet<Variant> = variants().into_iter().collect();
+        let mut wrong = some(Tls::V1_3, Session::Full, Authentication::Server);
+        wrong.session = Session::Ticket;
+        assert!(!allowed.contains(&wrong));
+        let error = record(&wrong, pki(wrong.certificate, 1)).unwrap_err().to_string();
+        assert!(error.starts_with("session is ticket: "), "{error}");
+        wrong.session = Session::Full;
+        wrong.cipher_suite = CipherSuite::EcdheRsaAes128Gcm;
+        let error = record(&wrong, pki(wrong.certificate, 1)).unwrap_err().to_string();
+        assert!(error.contains("TLS 1.3 lacks it; choose one of TLS_AES_128_GCM"), "{error}");
     }
 }

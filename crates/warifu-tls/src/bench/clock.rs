@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 /// A reading of both clocks, ns: the wall's, and this thread's processor time, which leaves out
 /// what others did to the processor meanwhile.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
     pub wall_ns: u64,
     pub cpu_ns: u64,
@@ -24,6 +24,10 @@ impl Reading {
             wall_ns: self.wall_ns.saturating_sub(earlier.wall_ns),
             cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
         }
+    }
+
+    pub(super) fn plus(self, other: Reading) -> Reading {
+        Reading { wall_ns: self.wall_ns + other.wall_ns, cpu_ns: self.cpu_ns + other.cpu_ns }
     }
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Cuts the time inside libssl into messages.
 //!
-//! Sending, the message callback fires after the work. Receiving, it fires before: the state
-//! machine's next turn, which the info callback reports, closes the interval. What is left when a
-//! call returns belongs to the message that was at work. So the intervals tile the calls.
+//! Sending, the message callback fires after the work. Receiving, it fires before: the header of
+//! the next record, which comes before that record is opened, or the state machine's next turn,
+//! which the info callback reports, closes the interval. What is left when a call returns belongs
+//! to the message that was at work. A call that meets no message (a read that finds nothing) is
+//! kept apart. So the intervals tile the calls.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,6 +15,9 @@ use super::clock::Reading;
 use crate::ffi::{Content, Watch};
 use crate::party::{Call, Observer};
 use crate::record::message_name;
+
+/// What records of application data are called.
+const APPLICATION_DATA: &str = "ApplicationData";
 
 /// What an interval was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -42,9 +47,25 @@ struct State {
     cut: Reading,
     /// A message whose processing is under way.
     receiving: Option<&'static str>,
-    /// Whether the call under way has closed an interval.
+    /// Where the call under way began.
+    begun: Reading,
+    /// Whether it has closed an interval.
     closed_any: bool,
     done: Vec<Interval>,
+    /// Time in calls that met no message.
+    idle: Reading,
+    /// Time in all calls.
+    total: Reading,
+}
+
+/// All of one end's time inside libssl during a connection.
+pub(super) struct Times {
+    /// The messages' parts, in their order.
+    pub parts: Vec<Interval>,
+    /// Time in calls that met no message.
+    pub idle: Reading,
+    /// Time in all calls: the sum of the parts and `idle`.
+    pub total: Reading,
 }
 
 impl Intervals {
@@ -52,9 +73,10 @@ impl Intervals {
         Arc::default()
     }
 
-    /// Takes all intervals so far.
-    pub(super) fn take(&self) -> Vec<Interval> {
-        std::mem::take(&mut self.state().done)
+    /// Takes all times so far.
+    pub(super) fn take(&self) -> Times {
+        let state = std::mem::take(&mut *self.state());
+        Times { parts: state.done, idle: state.idle, total: state.total }
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -63,8 +85,7 @@ impl Intervals {
 }
 
 impl State {
-    fn close(&mut self, part: Part) {
-        let now = Reading::now();
+    fn close(&mut self, now: Reading, part: Part) {
         self.done.push(Interval { part, time: now.since(self.cut) });
         self.cut = now;
         self.closed_any = true;
@@ -72,18 +93,28 @@ impl State {
 
     fn close_receiving(&mut self) {
         if let Some(message) = self.receiving.take() {
-            self.close(Part { sent: false, message });
+            self.close(Reading::now(), Part { sent: false, message });
         }
     }
 
-    /// Adds the time since the last cut to the last interval.
-    fn extend_last(&mut self) {
+    fn end(&mut self, call: Call, took_data: bool) {
         let now = Reading::now();
-        if let Some(last) = self.done.last_mut() {
-            let more = now.since(self.cut);
-            last.time.wall_ns += more.wall_ns;
-            last.time.cpu_ns += more.cpu_ns;
-            self.cut = now;
+        self.total = self.total.plus(now.since(self.begun));
+        let data = match call {
+            Call::Write | Call::WriteEarly => Some(Part { sent: true, message: APPLICATION_DATA }),
+            Call::Read | Call::ReadEarly if took_data => {
+                Some(Part { sent: false, message: APPLICATION_DATA })
+            }
+            _ => None,
+        };
+        let receiving = self.receiving.take().map(|message| Part { sent: false, message });
+        // The header of a record of application data has closed what was received before it.
+        match (data.or(receiving), self.done.last_mut()) {
+            (Some(part), _) => self.close(now, part),
+            (None, Some(last)) if self.closed_any => {
+                last.time = last.time.plus(now.since(self.cut));
+            }
+            (None, _) => self.idle = self.idle.plus(now.since(self.cut)),
         }
     }
 }
@@ -94,12 +125,13 @@ impl Watch for Intervals {
             Content::Handshake => message_name(bytes),
             Content::ChangeCipherSpec => "ChangeCipherSpec",
             Content::Alert => "Alert",
+            Content::RecordHeader if !sent => return self.state().close_receiving(),
             Content::RecordHeader | Content::InnerType | Content::Other => return,
         };
         let mut state = self.state();
         state.close_receiving();
         if sent {
-            state.close(Part { sent, message });
+            state.close(Reading::now(), Part { sent, message });
         } else {
             state.receiving = Some(message);
         }
@@ -114,22 +146,11 @@ impl Observer for Arc<Intervals> {
     fn begin(&mut self, _call: Call) {
         let mut state = self.state();
         state.closed_any = false;
-        state.cut = Reading::now();
+        state.begun = Reading::now();
+        state.cut = state.begun;
     }
 
     fn end(&mut self, call: Call, took_data: bool) {
-        let mut state = self.state();
-        state.close_receiving();
-        match call {
-            Call::Write | Call::WriteEarly => {
-                state.close(Part { sent: true, message: "ApplicationData" });
-            }
-            Call::Read | Call::ReadEarly if took_data => {
-                state.close(Part { sent: false, message: "ApplicationData" });
-            }
-            // A read that finds nothing, or the tail of a handshake's call.
-            _ if state.closed_any => state.extend_last(),
-            _ => {}
-        }
+        self.state().end(call, took_data);
     }
 }

@@ -28,7 +28,7 @@ use crate::party::{Exchange, Party};
 use crate::pki::Pki;
 use crate::record::Pair;
 use crate::variant::Variant;
-use intervals::Intervals;
+use intervals::{Intervals, Times};
 use samples::Samples;
 
 /// All that a run of the bench finds out.
@@ -74,9 +74,11 @@ pub fn run(
             Temperature::Cold => Duration::from_secs_f64(config.gap_ms / 1e3),
         };
         for (index, bench) in benches.iter().enumerate() {
-            bench.measure(gap, &mut |side, interval| {
-                samples
-                    .add(Key { variant: index, temperature, side, part: interval.part }, interval);
+            bench.measure(gap, &mut |side, times| {
+                for interval in times.parts {
+                    let key = Key { variant: index, temperature, side, part: interval.part };
+                    samples.add(key, interval);
+                }
             })?;
         }
         progress(round + 1, rounds);
@@ -114,12 +116,8 @@ impl Bench {
         Ok(Bench { pair, exchange, session })
     }
 
-    /// One connection; each interval is told as it is known.
-    fn measure(
-        &self,
-        gap: Duration,
-        tell: &mut dyn FnMut(Side, intervals::Interval),
-    ) -> Result<(), Error> {
+    /// One connection; each side's times are told at its end.
+    fn measure(&self, gap: Duration, tell: &mut dyn FnMut(Side, Times)) -> Result<(), Error> {
         let watched = [Intervals::new(), Intervals::new()];
         let watches =
             [0, 1].map(|end| watched[end].clone() as std::sync::Arc<dyn crate::ffi::Watch>);
@@ -148,9 +146,7 @@ impl Bench {
             return Err(Error::Tls("the exchange stopped half-way".into()));
         }
         for (side, intervals) in [Side::Client, Side::Server].into_iter().zip(&watched) {
-            for interval in intervals.take() {
-                tell(side, interval);
-            }
+            tell(side, intervals.take());
         }
         Ok(())
     }
@@ -158,6 +154,7 @@ impl Bench {
 
 #[cfg(test)]
 mod tests {
+    use super::clock::Reading;
     use super::*;
     use crate::variant::*;
 
@@ -230,6 +227,32 @@ mod tests {
             // Two tickets a connection.
             let each = if summary.key.part.message == "NewSessionTicket" { 2 } else { 1 };
             assert_eq!(summary.n, expected * each, "{:?}", summary.key);
+        }
+    }
+
+    #[test]
+    fn parts_tile_the_calls() {
+        for (tls, session) in [
+            (Tls::V1_2, Session::Full),
+            (Tls::V1_2, Session::Ticket),
+            (Tls::V1_3, Session::Full),
+            (Tls::V1_3, Session::PskDheKe),
+            (Tls::V1_3, Session::PskKe),
+            (Tls::V1_3, Session::ZeroRtt),
+        ] {
+            let config = config(tls, session);
+            let bench = Bench::new(&config.variants[0], &config).unwrap();
+            let mut sides = Vec::new();
+            let mut tell = |side, times: Times| {
+                let parts = times.parts.iter().map(|interval| interval.time);
+                let sum = parts.fold(times.idle, Reading::plus);
+                assert_eq!(sum, times.total, "{tls} {session} {side:?}");
+                let least = times.parts.iter().map(|interval| interval.time.wall_ns).min();
+                assert!(least.is_some_and(|least| least > 0), "{tls} {session} {side:?}");
+                sides.push(side);
+            };
+            bench.measure(Duration::ZERO, &mut tell).unwrap();
+            assert_eq!(sides, [Side::Client, Side::Server]);
         }
     }
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The sessions that resuming connections take up, and the lengths of signatures.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use openssl::ssl::SslSession;
 
 use crate::ffi::{Content, Watch};
 use crate::record::{message_name, signature_bytes};
-use crate::variant::Tls;
 
 /// Sessions, taken by turns.
 #[derive(Default)]
@@ -33,16 +32,12 @@ impl Sessions {
 }
 
 /// Remembers the lengths of the signatures that pass.
+#[derive(Default)]
 pub(super) struct Signatures {
-    tls: Tls,
     seen: Mutex<Vec<u16>>,
 }
 
 impl Signatures {
-    pub(super) fn new(tls: Tls) -> Arc<Signatures> {
-        Arc::new(Signatures { tls, seen: Mutex::default() })
-    }
-
     pub(super) fn seen(&self) -> Vec<u16> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
