@@ -136,7 +136,7 @@ def criterion(size: Size) -> Iterator[Line]:
     shutil.rmtree(TARGET / "criterion", ignore_errors=True)
     quick = ["--", "--quick"] if size is QUICK else []
     for crate in ("warifu-sim", "warifu-results"):
-        run(["cargo", "bench", "--quiet", "--locked", "-p", crate, "--benches", *quick])
+        run(["cargo", "bench", "--quiet", "--locked", "-p", crate, "--bench", "*", *quick])
     for path in sorted((TARGET / "criterion").glob("**/new/estimates.json")):
         about = json.loads((path.parent / "benchmark.json").read_text())
         mean_ns = json.loads(path.read_text())["mean"]
