@@ -31,6 +31,17 @@ impl Reading {
     }
 }
 
+/// Mean processor time of one reading, ns.
+pub(super) fn reading_cpu_ns() -> f64 {
+    const TIMES: u32 = 1_000;
+    let before = Reading::now();
+    for _ in 1..TIMES {
+        Reading::now();
+    }
+    let spent = Reading::now().since(before);
+    spent.cpu_ns as f64 / f64::from(TIMES)
+}
+
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: `time` is writable and plain numbers; both clocks exist since Linux 2.6.

@@ -21,7 +21,7 @@ use serde::Serialize;
 
 pub use config::Config;
 pub use primitives::Primitive;
-pub use samples::{Key, Side, Summary, Temperature};
+pub use samples::{Calls, Key, Side, Summary, Temperature};
 
 use crate::error::Error;
 use crate::party::{Exchange, Party};
@@ -42,6 +42,10 @@ pub struct Report {
     pub variants: Vec<Variant>,
     /// One entry for each variant, temperature, side, direction and message.
     pub messages: Vec<Summary>,
+    /// One entry for each variant, temperature and side: all of its calls, which the messages tile.
+    pub calls: Vec<Calls>,
+    /// What reading the clocks costs, ns of processor time. Each message contains one reading.
+    pub reading_cpu_ns: f64,
     /// Stand-alone operations.
     pub primitives: Vec<Primitive>,
     /// Whether it was stopped before its end.
@@ -75,10 +79,7 @@ pub fn run(
         };
         for (index, bench) in benches.iter().enumerate() {
             bench.measure(gap, &mut |side, times| {
-                for interval in times.parts {
-                    let key = Key { variant: index, temperature, side, part: interval.part };
-                    samples.add(key, interval);
-                }
+                samples.add(index, temperature, side, times);
             })?;
         }
         progress(round + 1, rounds);
@@ -87,11 +88,14 @@ pub fn run(
         true => Vec::new(),
         false => primitives::measure(config)?,
     };
+    let (messages, calls) = samples.summaries();
     Ok(Report {
         openssl: openssl::version::version().to_owned(),
         gap_ms: config.gap_ms,
         variants: config.variants.clone(),
-        messages: samples.summaries(),
+        messages,
+        calls,
+        reading_cpu_ns: clock::reading_cpu_ns(),
         primitives,
         stopped,
     })
@@ -254,6 +258,22 @@ mod tests {
             bench.measure(Duration::ZERO, &mut tell).unwrap();
             assert_eq!(sides, [Side::Client, Side::Server]);
         }
+    }
+
+    #[test]
+    fn the_report_accounts_for_all_calls() {
+        let config = config(Tls::V1_3, Session::Full);
+        let report = run(&config, &mut |_, _| {}, &AtomicBool::new(false)).unwrap();
+        assert_eq!(report.calls.len(), 4, "two sides at two temperatures");
+        for calls in &report.calls {
+            let of_it = report.messages.iter().filter(|summary| {
+                (summary.key.temperature, summary.key.side) == (calls.temperature, calls.side)
+            });
+            let sum: f64 = of_it.map(|summary| summary.mean_cpu_ns * summary.n as f64).sum();
+            let all = (calls.mean_cpu_ns - calls.idle_mean_cpu_ns) * calls.n as f64;
+            assert!((sum - all).abs() < 1.0, "{sum} {all}");
+        }
+        assert!(report.reading_cpu_ns > 0.0);
     }
 
     #[test]

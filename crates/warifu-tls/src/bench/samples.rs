@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::intervals::{Interval, Part};
+use super::clock::Reading;
+use super::intervals::{Part, Times};
 
 /// Evenly spaced quantiles told of each distribution, from the minimum to the maximum.
 pub const QUANTILES: usize = 21;
@@ -60,29 +61,77 @@ pub struct Summary {
     pub wall_ns: Vec<u64>,
 }
 
+/// One side's whole time inside libssl, over connections.
+#[derive(Clone, Debug, Serialize)]
+pub struct Calls {
+    /// Index of the variant.
+    pub variant: usize,
+    /// See [`Temperature`].
+    pub temperature: Temperature,
+    /// See [`Side`].
+    pub side: Side,
+    /// How many connections.
+    pub n: usize,
+    /// Mean of the thread's processor time in all calls of a connection, ns: the sum of the
+    /// messages' means, each as often as it comes, and `idle_mean_cpu_ns`.
+    pub mean_cpu_ns: f64,
+    /// Mean of what went to calls that met no message, such as a read that found nothing, ns.
+    pub idle_mean_cpu_ns: f64,
+    /// [`QUANTILES`] evenly spaced quantiles of the processor time in all calls, ns.
+    pub cpu_ns: Vec<u64>,
+    /// The same of the wall's time, ns.
+    pub wall_ns: Vec<u64>,
+}
+
 #[derive(Default)]
 pub(super) struct Samples {
     by_key: BTreeMap<Key, (Vec<u64>, Vec<u64>)>,
+    calls: BTreeMap<(usize, Temperature, Side), Vec<(Reading, Reading)>>,
 }
 
 impl Samples {
-    pub(super) fn add(&mut self, key: Key, interval: Interval) {
-        let (cpu, wall) = self.by_key.entry(key).or_default();
-        cpu.push(interval.time.cpu_ns);
-        wall.push(interval.time.wall_ns);
+    /// Takes one side's times of a connection.
+    pub(super) fn add(
+        &mut self,
+        variant: usize,
+        temperature: Temperature,
+        side: Side,
+        times: Times,
+    ) {
+        for interval in times.parts {
+            let key = Key { variant, temperature, side, part: interval.part };
+            let (cpu, wall) = self.by_key.entry(key).or_default();
+            cpu.push(interval.time.cpu_ns);
+            wall.push(interval.time.wall_ns);
+        }
+        let whole = self.calls.entry((variant, temperature, side)).or_default();
+        whole.push((times.total, times.idle));
     }
 
-    pub(super) fn summaries(self) -> Vec<Summary> {
-        self.by_key
-            .into_iter()
-            .map(|(key, (cpu, wall))| Summary {
-                key,
-                n: cpu.len(),
-                mean_cpu_ns: mean(&cpu),
-                cpu_ns: quantiles(cpu),
-                wall_ns: quantiles(wall),
-            })
-            .collect()
+    pub(super) fn summaries(self) -> (Vec<Summary>, Vec<Calls>) {
+        let messages = self.by_key.into_iter().map(|(key, (cpu, wall))| Summary {
+            key,
+            n: cpu.len(),
+            mean_cpu_ns: mean(&cpu),
+            cpu_ns: quantiles(cpu),
+            wall_ns: quantiles(wall),
+        });
+        let calls = self.calls.into_iter().map(|((variant, temperature, side), times)| {
+            let total_cpu: Vec<u64> = times.iter().map(|(total, _)| total.cpu_ns).collect();
+            let total_wall = times.iter().map(|(total, _)| total.wall_ns).collect();
+            let idle: Vec<u64> = times.iter().map(|(_, idle)| idle.cpu_ns).collect();
+            Calls {
+                variant,
+                temperature,
+                side,
+                n: times.len(),
+                mean_cpu_ns: mean(&total_cpu),
+                idle_mean_cpu_ns: mean(&idle),
+                cpu_ns: quantiles(total_cpu),
+                wall_ns: quantiles(total_wall),
+            }
+        });
+        (messages.collect(), calls.collect())
     }
 }
 
