@@ -140,6 +140,7 @@ pub struct Edge {
 impl Window {
     /// An empty window.
     #[must_use]
+    #[allow(clippy::expect_used, reason = "the bounds are constants that hdrhistogram takes")]
     pub fn new() -> Window {
         let histogram = || {
             Histogram::new_with_bounds(1, LATENESS_MAX_NS, 3)
