@@ -52,6 +52,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool("ip", "network namespaces and routes", _apt("iproute2"), ("-Version",)),
     Tool("sysctl", "TCP settings of the namespaces", _apt("procps")),
     Tool("setpriv", "ties helpers' lives to the lab's", _apt("util-linux")),
+    Tool("taskset", "gives each end a processor of its own", _apt("util-linux")),
     Tool("tcpdump", "packet captures", _apt("tcpdump"), needed=False),
     Tool("warifu-link", "the emulated link", _OWN_MEND, own=True),
     Tool("warifu-tls", "certificates for the lab", _OWN_MEND, own=True),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -119,6 +120,7 @@ class Bench:
                     "congestion_control": case.stack.congestion_control,
                     "initcwnd": case.stack.initcwnd,
                 },
+                "processors": processors(),
                 "pinned_differently": kernel.pinned_differently(tcp),
                 "link": report,
                 "tcp": tcp,
@@ -160,6 +162,7 @@ class Bench:
             pki=self.pki(case.stack),
             response_body_bytes=case.response_body_bytes,
             namespace=namespace,
+            processor=processors()[1],
         )
 
     def _client(self, case: Case, part: Part, folder: Path, namespace: str) -> Client:
@@ -174,6 +177,7 @@ class Bench:
             timeout_seconds=self._settings.timeout_seconds,
             seed=part.seed,
             namespace=namespace,
+            processor=processors()[0],
         )
 
     def _rate(self, case: Case) -> float:
@@ -188,6 +192,14 @@ class Bench:
             make_pki(folder, *key)
             self._pkis[key] = folder
         return self._pkis[key]
+
+
+def processors() -> tuple[int | None, int | None]:
+    """The processors of client and server, one each where there are two: the two ends are two
+    machines, and the scheduler must not make one wait for the other. The link goes where there is
+    nothing to do."""
+    usable = sorted(os.sched_getaffinity(0))
+    return (usable[0], usable[1]) if len(usable) > 1 else (None, None)
 
 
 def make_pki(folder: Path, certificate: str, chain_length: int) -> None:

@@ -44,7 +44,7 @@ class Process:
         if namespace is not None:
             line += [str(tools.find("ip")), "netns", "exec", namespace]
         if processor is not None:
-            line += ["taskset", "-c", str(processor)]
+            line += [str(tools.find("taskset")), "-c", str(processor)]
         line += [str(part) for part in command]
         self.name = name
         self.log = log
