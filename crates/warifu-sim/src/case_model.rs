@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A case compiled for simulation: every profile looked up, every law ready to draw from.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use warifu_model::{
     Case, Catalog, Error, Input, KeyStoreCall, KeyStoreProfile, Kind, Nanos, Operation,
     ProfileKind, Role, SystemCall, inputs_where,
@@ -13,6 +15,9 @@ use crate::link::{Heading, PathModel};
 use crate::packet::segment_bytes;
 use crate::program::{self, Programs};
 use crate::tcp::Settings;
+
+/// Numbers models; 0 is none.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
 /// The least MTU whose segments carry data (Linux `TCP_MIN_SND_MSS` is 48).
 const LEAST_MTU: u16 = 100;
@@ -30,6 +35,10 @@ pub struct CaseModel {
     pub(crate) sleep: Option<(u64, Sampler)>,
     /// Whether the streams of client, server, key store and lengths are drawn from at all.
     pub(crate) draws: [bool; 4],
+    /// Whether trials without loss may repeat one another, see [`crate::memo`].
+    pub(crate) repeats: bool,
+    /// Its number among all models of this process.
+    pub(crate) number: u64,
     kind: Kind,
 }
 
@@ -68,7 +77,23 @@ impl CaseModel {
         let interfaces = [interface(client, Role::Client)?, interface(server, Role::Server)?];
         let key_store = program::key_store(catalog, &case.key_store.profile)?;
         let programs = Programs::compile(case, trace, catalog)?;
+        let paths = [
+            PathModel::new(&case.link, Heading::Up, interfaces.clone()),
+            PathModel::new(&case.link, Heading::Down, interfaces),
+        ];
+        let draws = [
+            programs.draws(0),
+            programs.draws(1),
+            programs.calls.iter().any(|call| call.as_constant().is_none())
+                || key_store.sleep.is_some(),
+            !programs.varying.is_empty(),
+        ];
+        let concurrent = case.pattern.concurrent.max(1);
         Ok(CaseModel {
+            repeats: concurrent == 1
+                && !draws[..3].contains(&true)
+                && paths.iter().all(PathModel::repeats),
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             settings: Settings {
                 kernel,
                 mss: segment_bytes(case.link.mtu),
@@ -76,21 +101,12 @@ impl CaseModel {
                 nagle: stack.nagle,
                 congestion_control: stack.congestion_control,
             },
-            paths: [
-                PathModel::new(&case.link, Heading::Up, interfaces.clone()),
-                PathModel::new(&case.link, Heading::Down, interfaces),
-            ],
+            paths,
             idle_threshold: [client.idle_threshold.0, server.idle_threshold.0],
-            concurrent: case.pattern.concurrent.max(1),
+            concurrent,
             throttle: throttle(key_store),
             sleep: sleep(key_store),
-            draws: [
-                programs.draws(0),
-                programs.draws(1),
-                programs.calls.iter().any(|call| call.as_constant().is_none())
-                    || key_store.sleep.is_some(),
-                !programs.varying.is_empty(),
-            ],
+            draws,
             kind: kind(case, trace, catalog)?,
             programs,
         })
@@ -110,6 +126,7 @@ impl CaseModel {
     /// are dropped, counted from 0.
     pub fn with_drops(mut self, up: &[u64], down: &[u64]) -> CaseModel {
         let [path_up, path_down] = self.paths;
+        self.repeats = false;
         self.paths = [path_up.with_script(up.to_vec()), path_down.with_script(down.to_vec())];
         self
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The kernel's clocks: jiffies, the timer wheel, and TCP's time stamps.
 
+use std::cell::Cell;
+
 use warifu_model::Nanos;
 
 /// `LVL_CLK_SHIFT` of kernel/time/timer.c: each level of the wheel is 8 times as coarse.
@@ -53,10 +55,23 @@ impl Jiffy {
     }
 }
 
-/// Where a trial lies relative to the kernel's ticks.
-#[derive(Clone, Copy, Debug)]
+/// The kernel's view of the time: it is moved from event to event, and what all of TCP asks for
+/// is worked out once for each.
+#[derive(Clone, Debug)]
 pub(crate) struct Clock {
+    /// The trial's time, ns.
+    pub now: u64,
+    /// The same in microseconds, as `tcp_mstamp`.
+    pub now_us: u64,
+    /// The jiffy counter.
+    pub jiffies: u32,
+    /// TCP's time stamp, ms (`TCP_TS_HZ` is 1000); never 0.
+    pub stamp: u32,
+    /// Whether what happened may depend on where the trial lies relative to the ticks.
+    pub phase_matters: Cell<bool>,
     jiffy: Jiffy,
+    /// When the next jiffy begins, ns.
+    next_jiffy: u64,
     /// Nanoseconds from jiffy 0 of the wheel's pattern to the trial's time 0.
     jiffy_offset_ns: u64,
     /// Nanoseconds from a whole millisecond of the time stamp clock to the trial's time 0.
@@ -70,26 +85,56 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// A clock whose phases come from 64 random bits.
+    /// A clock at time 0 whose phases come from 64 random bits.
     pub(crate) fn from_bits(jiffy: Jiffy, bits: u64) -> Clock {
         let fraction = (bits >> 20) as f64 / (1_u64 << 44) as f64;
-        Clock {
+        let jiffy_offset_ns = (fraction * (WHEEL_PERIOD_JIFFIES * jiffy.ns) as f64) as u64;
+        Clock::at_offsets(jiffy, jiffy_offset_ns, ((bits & 0xf_ffff) * 1_000_000) >> 20)
+    }
+
+    fn at_offsets(jiffy: Jiffy, jiffy_offset_ns: u64, stamp_offset_ns: u64) -> Clock {
+        let mut clock = Clock {
+            now: 0,
+            now_us: 0,
+            jiffies: 0,
+            stamp: 0,
+            phase_matters: Cell::new(false),
             jiffy,
-            jiffy_offset_ns: (fraction * (WHEEL_PERIOD_JIFFIES * jiffy.ns) as f64) as u64,
-            stamp_offset_ns: ((bits & 0xf_ffff) * 1_000_000) >> 20,
+            next_jiffy: 0,
+            jiffy_offset_ns,
+            stamp_offset_ns,
+        };
+        clock.advance(0);
+        clock
+    }
+
+    /// Moves on to a time.
+    #[inline]
+    pub(crate) fn advance(&mut self, now: u64) {
+        self.now = now;
+        self.now_us = now / 1_000;
+        self.stamp = 1 + ((now + self.stamp_offset_ns) / 1_000_000) as u32;
+        if now >= self.next_jiffy {
+            let jiffies = self.jiffy.floor(now + self.jiffy_offset_ns);
+            self.jiffies = jiffies as u32;
+            self.next_jiffy = (jiffies + 1) * self.jiffy.ns - self.jiffy_offset_ns;
         }
     }
 
-    /// The jiffy counter at a time.
+    /// Notes that a decision may have gone the other way at another phase: a time of so many
+    /// jiffies may be one jiffy shorter or longer.
     #[inline]
-    pub(crate) fn jiffies(&self, now: u64) -> u32 {
-        self.jiffy.floor(now + self.jiffy_offset_ns) as u32
+    pub(crate) fn doubt(&self, phase_matters: bool) {
+        if phase_matters {
+            self.phase_matters.set(true);
+        }
     }
 
-    /// TCP's time stamp at a time, ms (`TCP_TS_HZ` is 1000); never 0.
+    /// A timer that was set at a jiffy to a delay is stopped now, or set anew: at another phase
+    /// it might have run. It never runs before its delay is over.
     #[inline]
-    pub(crate) fn stamp_ms(&self, now: u64) -> u32 {
-        1 + ((now + self.stamp_offset_ns) / 1_000_000) as u32
+    pub(crate) fn doubt_timer(&self, set_at: u32, delay: u32) {
+        self.doubt(self.jiffies - set_at >= delay);
     }
 
     /// When a timer set now to `delay` jiffies runs, ns.
@@ -98,8 +143,8 @@ impl Clock {
     /// (`calc_wheel_index` of kernel/time/timer.c): within 63 jiffies to the jiffy after, within
     /// 504 to a multiple of 8 jiffies (32 ms at HZ = 250), within 4032 to one of 64 (256 ms).
     #[inline]
-    pub(crate) fn timer_ns(&self, now: u64, delay: u32) -> u64 {
-        let expires = u64::from(self.jiffies(now)) + u64::from(delay);
+    pub(crate) fn timer_ns(&self, delay: u32) -> u64 {
+        let expires = u64::from(self.jiffies) + u64::from(delay);
         let mut shift = 0;
         while u64::from(delay) >= LEVEL_SPAN << shift && shift < LEVEL_SHIFT * (LEVELS - 1) {
             shift += LEVEL_SHIFT;
@@ -128,15 +173,19 @@ mod tests {
 
     #[test]
     fn a_long_timer_runs_on_a_coarse_bucket() {
-        let clock = Clock { jiffy: JIFFY, jiffy_offset_ns: 0, stamp_offset_ns: 0 };
+        let at = |now| {
+            let mut clock = Clock::at_offsets(JIFFY, 0, 0);
+            clock.advance(now);
+            clock
+        };
         // 40 ms: the next jiffy after.
-        assert_eq!(clock.timer_ns(0, 10), 44 * MS + SOFTIRQ_NS);
-        assert_eq!(clock.timer_ns(3 * MS, 10), 44 * MS + SOFTIRQ_NS);
+        assert_eq!(at(0).timer_ns(10), 44 * MS + SOFTIRQ_NS);
+        assert_eq!(at(3 * MS).timer_ns(10), 44 * MS + SOFTIRQ_NS);
         // 260 ms and 1 s: the next multiple of 32 ms.
-        assert_eq!(clock.timer_ns(0, 65), 288 * MS + SOFTIRQ_NS);
-        assert_eq!(clock.timer_ns(0, 250), 1_024 * MS + SOFTIRQ_NS);
+        assert_eq!(at(0).timer_ns(65), 288 * MS + SOFTIRQ_NS);
+        assert_eq!(at(0).timer_ns(250), 1_024 * MS + SOFTIRQ_NS);
         // 3 s: the next multiple of 256 ms.
-        assert_eq!(clock.timer_ns(0, 750), 3_072 * MS + SOFTIRQ_NS);
+        assert_eq!(at(0).timer_ns(750), 3_072 * MS + SOFTIRQ_NS);
     }
 
     proptest! {
@@ -152,8 +201,9 @@ mod tests {
             now in 0_u64..100_000_000_000,
             delay in 1_u32..30_000,
         ) {
-            let clock = Clock::from_bits(JIFFY, bits);
-            let lateness = clock.timer_ns(now, delay) - now;
+            let mut clock = Clock::from_bits(JIFFY, bits);
+            clock.advance(now);
+            let lateness = clock.timer_ns(delay) - now;
             let asked = u64::from(delay) * JIFFY.ns;
             prop_assert!(lateness >= asked);
             let granularity = match delay {

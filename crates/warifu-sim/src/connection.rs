@@ -5,7 +5,6 @@ use crate::case_model::CaseModel;
 use crate::outcome::ConnectionOutcome;
 use crate::packet::Packet;
 use crate::party::{Party, Spent, Written};
-use crate::random::Stream;
 use crate::running::UNWRITTEN;
 use crate::tcp::{Socket, Traffic};
 
@@ -58,32 +57,18 @@ impl Connection {
     }
 
     /// Begins a trial; memory is kept.
-    pub(crate) fn reset(&mut self, model: &CaseModel, lengths: &mut Stream) {
+    pub(crate) fn reset(&mut self, model: &CaseModel, sizes: &[u32]) {
         for socket in &mut self.sockets {
             socket.reset(&model.settings);
         }
         self.parties = [Party::new(), Party::new()];
         self.traffic = Traffic::default();
-        let messages = &model.programs.messages;
         self.sizes.clear();
-        self.sizes.extend_from_slice(&model.programs.sizes);
-        for &index in &model.programs.varying {
-            let bytes = messages[usize::from(index)];
-            let mut size = i64::from(self.sizes[usize::from(index)]);
-            for _ in 0..bytes.ecdsa_signatures {
-                let bits = lengths.bits();
-                size += der_surplus(bits as u32) + der_surplus((bits >> 32) as u32);
-            }
-            if bytes.uncertain_tickets > 0 {
-                let tickets = u32::from(bytes.uncertain_tickets).min(63);
-                size += 16 * i64::from((lengths.bits() & ((1 << tickets) - 1)).count_ones());
-            }
-            self.sizes[usize::from(index)] = size as u32;
-        }
+        self.sizes.extend_from_slice(sizes);
         self.ends.clear();
-        self.ends.resize(messages.len(), UNWRITTEN);
+        self.ends.resize(sizes.len(), UNWRITTEN);
         self.write_of.clear();
-        self.write_of.resize(messages.len(), 0);
+        self.write_of.resize(sizes.len(), 0);
         self.writes.clear();
         self.syn = None;
         self.request = None;
@@ -100,26 +85,5 @@ impl Connection {
     pub(crate) fn note_request(&mut self, packet: &Packet) {
         self.request =
             self.syn.map(|syn| Written { time: packet.arrival, spent: syn.arrived(packet, true) });
-    }
-}
-
-/// By how much the DER form of a uniform 256-bit integer differs from 32 bytes, given its top
-/// bits: one more for a top bit that is set, one less for each whole byte that leading zeros
-/// save beyond it (X.690 section 8.3.2).
-fn der_surplus(top: u32) -> i64 {
-    1 - i64::from(top.leading_zeros().div_ceil(8))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::der_surplus;
-
-    #[test]
-    fn leading_zeros_shorten_an_integer() {
-        for (top, surplus) in
-            [(0x8000_0000, 1), (0x4000_0000, 0), (0x0080_0000, 0), (0x0040_0000, -1), (0x8000, -1)]
-        {
-            assert_eq!(der_surplus(top), surplus, "{top:#x}");
-        }
     }
 }

@@ -12,6 +12,7 @@ mod connection;
 mod cost;
 mod kernel;
 mod link;
+mod memo;
 mod outcome;
 mod packet;
 mod party;

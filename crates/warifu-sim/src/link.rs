@@ -26,6 +26,8 @@ pub(crate) struct PathModel {
     jitter_purpose: Purpose,
     /// Time in the client's and the server's network interface.
     interfaces: [Sampler; 2],
+    /// The same if they never vary.
+    constant_interfaces: Option<[u64; 2]>,
 }
 
 /// A law of loss, prepared for drawing.
@@ -54,6 +56,7 @@ pub(crate) struct Path {
     /// Packets offered so far, and their bytes.
     pub packets: u64,
     pub bytes: u64,
+    dropped: u64,
     /// Instants at which the packets in the queue will have left it.
     departures: VecDeque<u64>,
     wire_free_at: u64,
@@ -98,8 +101,19 @@ impl PathModel {
             loss: LossModel::new(&link.loss),
             loss_purpose,
             jitter_purpose,
+            constant_interfaces: interfaces[0]
+                .as_constant()
+                .zip(interfaces[1].as_constant())
+                .map(|(client, server)| [client, server]),
             interfaces,
         }
+    }
+
+    /// Whether nothing but independent losses depends on chance here.
+    pub(crate) fn repeats(&self) -> bool {
+        self.constant_interfaces.is_some()
+            && self.jitter.is_none()
+            && matches!(self.loss, LossModel::None | LossModel::Independent { .. })
     }
 
     /// The same with a script in the place of the random loss.
@@ -139,6 +153,7 @@ impl Path {
             in_flight: VecDeque::with_capacity(64),
             packets: 0,
             bytes: 0,
+            dropped: 0,
             departures: VecDeque::new(),
             wire_free_at: 0,
             last_arrival: 0,
@@ -156,6 +171,7 @@ impl Path {
         self.in_flight.clear();
         self.departures.clear();
         self.packets = 0;
+        self.dropped = 0;
         self.bytes = 0;
         self.wire_free_at = 0;
         self.last_arrival = 0;
@@ -188,13 +204,19 @@ impl Path {
         self.in_flight.front().map_or(u64::MAX, |packet| packet.arrival)
     }
 
+    /// Whether none of the first so many packets is lost.
+    #[inline]
+    pub(crate) fn keeps(&self, packets: u64) -> bool {
+        self.next_loss >= packets && self.dropped == 0
+    }
+
     /// Takes a packet that TCP sends now; whether it will arrive.
     pub(crate) fn send(
         &mut self,
         model: &PathModel,
         heading: Heading,
         now: u64,
-        mut packet: Packet,
+        packet: &mut Packet,
     ) -> bool {
         let number = self.packets;
         self.packets += 1;
@@ -202,8 +224,10 @@ impl Path {
         self.bytes += u64::from(bytes);
         let lost = self.draw_loss(model, number);
 
-        let client_interface = self.interface(model, 0);
-        let server_interface = self.interface(model, 1);
+        let [client_interface, server_interface] = match model.constant_interfaces {
+            Some(both) => both,
+            None => [self.interface(model, 0), self.interface(model, 1)],
+        };
         let (before, after) = match heading {
             Heading::Up => (client_interface, server_interface),
             Heading::Down => (server_interface, client_interface),
@@ -216,6 +240,7 @@ impl Path {
                 self.departures.pop_front();
             }
             if self.departures.len() >= model.queue_packets {
+                self.dropped += 1;
                 return false;
             }
             serialisation = (f64::from(bytes) * ns_per_byte).ceil() as u64;
@@ -226,6 +251,7 @@ impl Path {
         let queue = leaves - serialisation - on_link;
         let jitter = model.jitter.as_ref().map_or(0, |law| law.draw(&mut self.jitter));
         if lost {
+            self.dropped += 1;
             return false;
         }
         let mut arrival = leaves + model.delay_ns + jitter + after;
@@ -250,15 +276,15 @@ impl Path {
     }
 
     #[inline]
-    fn insert(&mut self, packet: Packet) {
+    fn insert(&mut self, packet: &Packet) {
         let mut at = self.in_flight.len();
         while at > 0 && self.in_flight[at - 1].arrival > packet.arrival {
             at -= 1;
         }
         if at == self.in_flight.len() {
-            self.in_flight.push_back(packet);
+            self.in_flight.push_back(*packet);
         } else {
-            self.in_flight.insert(at, packet);
+            self.in_flight.insert(at, *packet);
         }
     }
 

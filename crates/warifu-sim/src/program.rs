@@ -10,6 +10,7 @@ use warifu_model::{
 use warifu_trace::{Bytes, Mark, Step, Trace};
 
 use crate::cost::Sampler;
+use crate::random::Stream;
 
 /// One step, ready to run.
 #[derive(Clone, Debug)]
@@ -129,6 +130,27 @@ impl Programs {
     }
 }
 
+impl Programs {
+    /// Draws the lengths of all messages and adds them to a list.
+    pub(crate) fn draw_sizes(&self, lengths: &mut Stream, sizes: &mut Vec<u32>) {
+        let begin = sizes.len();
+        sizes.extend_from_slice(&self.sizes);
+        for &index in &self.varying {
+            let bytes = self.messages[usize::from(index)];
+            let mut size = i64::from(self.sizes[usize::from(index)]);
+            for _ in 0..bytes.ecdsa_signatures {
+                let bits = lengths.bits();
+                size += der_surplus(bits as u32) + der_surplus((bits >> 32) as u32);
+            }
+            if bytes.uncertain_tickets > 0 {
+                let tickets = u32::from(bytes.uncertain_tickets).min(63);
+                size += 16 * i64::from((lengths.bits() & ((1 << tickets) - 1)).count_ones());
+            }
+            sizes[begin + usize::from(index)] = size as u32;
+        }
+    }
+}
+
 impl CostPair {
     pub(crate) fn is_constant(&self) -> bool {
         self.warm.as_constant().is_some() && self.cold.as_constant().is_some()
@@ -164,6 +186,9 @@ impl Compiler<'_> {
             ops.push(Op::Draw { cost, system });
             return;
         };
+        if warm == 0 && cold == 0 {
+            return;
+        }
         let at = usize::from(system);
         if let Some(Op::Constant { warm: all_warm, cold: all_cold }) = ops.last_mut() {
             all_warm[at] += warm;
@@ -260,3 +285,24 @@ fn stage_is_system(operation: Operation) -> bool {
 /// The stages that a party's processing belongs to: compute, then system.
 pub(crate) const PROCESSING: [[Stage; 2]; 2] =
     [[Stage::ClientCompute, Stage::ClientSystem], [Stage::ServerCompute, Stage::ServerSystem]];
+
+/// By how much the DER form of a uniform 256-bit integer differs from 32 bytes, given its top
+/// bits: one more for a top bit that is set, one less for each whole byte that leading zeros
+/// save beyond it (X.690 section 8.3.2).
+fn der_surplus(top: u32) -> i64 {
+    1 - i64::from(top.leading_zeros().div_ceil(8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::der_surplus;
+
+    #[test]
+    fn leading_zeros_shorten_an_integer() {
+        for (top, surplus) in
+            [(0x8000_0000, 1), (0x4000_0000, 0), (0x0080_0000, 0), (0x0040_0000, -1), (0x8000, -1)]
+        {
+            assert_eq!(der_surplus(top), surplus, "{top:#x}");
+        }
+    }
+}

@@ -18,34 +18,58 @@ pub(crate) const UNWRITTEN: u32 = u32::MAX;
 impl Simulator {
     /// Runs a program until it waits.
     pub(crate) fn proceed(&mut self, model: &CaseModel, connection: usize, role: usize) {
+        let ops = &model.programs.ops[role];
         loop {
-            let at = self.connections[connection].parties[role].at as usize;
-            let Some(op) = model.programs.ops[role].get(at) else {
+            let state = &mut self.connections[connection];
+            let party = &mut state.parties[role];
+            let Some(op) = ops.get(party.at as usize) else {
                 self.block(model, connection, role, Waiting::Done);
                 return;
             };
-            if !self.step(model, connection, role, op) {
-                return;
+            match *op {
+                Op::Constant { warm, cold } => {
+                    let times = if party.cold { cold } else { warm };
+                    for (stage, ns) in PROCESSING[role].into_iter().zip(times) {
+                        party.spend(stage, ns);
+                    }
+                    party.at += 1;
+                }
+                Op::Draw { cost, system } => {
+                    let pair = &model.programs.costs[cost as usize];
+                    let law = if party.cold { &pair.cold } else { &pair.warm };
+                    let ns = law.draw(&mut self.streams[role]);
+                    party.spend(PROCESSING[role][usize::from(system)], ns);
+                    party.at += 1;
+                }
+                Op::Receive { message } => {
+                    let end = state.ends[usize::from(message)];
+                    if end > state.sockets[role].receiver.rcv_nxt {
+                        self.block(model, connection, role, Waiting::Message(message));
+                        return;
+                    }
+                    party.at += 1;
+                    if role == CLIENT {
+                        state.read = end - 1;
+                    }
+                    if state.sockets[role].owes_ack() {
+                        self.socket(model, connection, role, Socket::after_read);
+                    }
+                }
+                _ => {
+                    if !self.act(model, connection, role, op) {
+                        return;
+                    }
+                    self.connections[connection].parties[role].at += 1;
+                }
             }
-            self.connections[connection].parties[role].at += 1;
         }
     }
 
-    /// One step; whether the program goes on to the next at once.
-    fn step(&mut self, model: &CaseModel, connection: usize, role: usize, op: &Op) -> bool {
+    /// One step other than the commonest; whether the program goes on to the next at once.
+    fn act(&mut self, model: &CaseModel, connection: usize, role: usize, op: &Op) -> bool {
         match *op {
-            Op::Constant { warm, cold } => {
-                let party = &mut self.connections[connection].parties[role];
-                let times = if party.cold { cold } else { warm };
-                for (stage, ns) in PROCESSING[role].into_iter().zip(times) {
-                    party.spend(stage, ns);
-                }
-                true
-            }
-            Op::Draw { cost, system } => {
-                self.spend_cost(model, connection, role, cost, system);
-                true
-            }
+            // `proceed` has done these.
+            Op::Constant { .. } | Op::Draw { .. } | Op::Receive { .. } => true,
             Op::KeyStore { call, signs } => self.call(model, connection, role, call, signs),
             Op::Open => self.open(model, connection, role),
             Op::Accept => {
@@ -62,7 +86,6 @@ impl Simulator {
                     true
                 }
             }
-            Op::Receive { message } => self.receive(model, connection, role, message),
             Op::Wait { ns } => {
                 self.connections[connection].parties[role].spend(Stage::Idle, ns);
                 true
@@ -79,20 +102,19 @@ impl Simulator {
         }
     }
 
-    /// Draws a cost and lets it pass.
+    /// Draws a cost of the system's and lets it pass.
     pub(crate) fn spend_cost(
         &mut self,
         model: &CaseModel,
         connection: usize,
         role: usize,
         cost: u32,
-        system: bool,
     ) {
         let party = &mut self.connections[connection].parties[role];
         let pair = &model.programs.costs[cost as usize];
         let law = if party.cold { &pair.cold } else { &pair.warm };
         let ns = law.draw(&mut self.streams[role]);
-        party.spend(PROCESSING[role][usize::from(system)], ns);
+        party.spend(PROCESSING[role][1], ns);
     }
 
     /// Whether the party's own time has come up to now; if it has computed ahead, it goes on
@@ -140,21 +162,6 @@ impl Simulator {
         }
         let bytes = state.written[role] - before;
         self.socket(model, connection, role, |socket, context| socket.write(context, bytes));
-    }
-
-    /// Goes on if the message is there.
-    fn receive(&mut self, model: &CaseModel, connection: usize, role: usize, message: u16) -> bool {
-        let state = &mut self.connections[connection];
-        let end = state.ends[usize::from(message)];
-        if end > state.sockets[role].receiver.rcv_nxt {
-            self.block(model, connection, role, Waiting::Message(message));
-            return false;
-        }
-        if role == CLIENT {
-            state.read = end - 1;
-        }
-        self.socket(model, connection, role, Socket::after_read);
-        true
     }
 
     fn mark(&mut self, connection: usize, role: usize, mark: Mark) {
@@ -249,6 +256,6 @@ impl Simulator {
         party.card_granted = true;
         party.waiting = Waiting::Time;
         self.proceed(model, connection, role);
-        self.watch(connection);
+        self.watch(connection, role);
     }
 }

@@ -145,3 +145,33 @@ fn a_script_drops_what_it_names_and_nothing_else() {
     assert_eq!(dropped(warifu_sim::Heading::Up), [0, 2]);
     assert_eq!(dropped(warifu_sim::Heading::Down), [1]);
 }
+
+/// Where trials without loss repeat one another the simulator remembers them; it must make no
+/// difference to the nanosecond, wherever the trial lies relative to the ticks.
+#[test]
+fn what_is_remembered_is_what_would_have_been() {
+    let settings = [
+        ("0 ms", common::REFERENCE.to_owned()),
+        ("70 us", common::REFERENCE.to_owned()),
+        ("9 ms", common::REFERENCE.to_owned()),
+        ("70 us", common::REFERENCE.replace("60 ms", "150 ms")),
+        ("70 us", common::REFERENCE.replace("60 ms", "2 ms")),
+        ("13 ms", common::REFERENCE.replace("60 ms", "2 ms")),
+        ("70 us", common::REFERENCE.replace("loss", "rate = \"60 kbit/s\"\nloss")),
+        ("70 us", common::REFERENCE.replace("[stack]", "[stack]\nnagle = true\n")),
+    ];
+    for (time, settings) in settings {
+        let catalog = common::catalog(time);
+        let case = common::case(&settings, &catalog);
+        let model = CaseModel::compile(&case, &catalog).unwrap();
+        let mut remembering = Simulator::new();
+        let (mut with, mut without) = (Outcome::default(), Outcome::default());
+        for trial in 0..3_000 {
+            let seed = trial_seed(3, &case.id(), trial);
+            remembering.run(&model, seed, &mut with);
+            // A fresh one remembers nothing.
+            Simulator::new().run(&model, seed, &mut without);
+            assert_eq!(with, without, "{time} {settings} trial {trial}");
+        }
+    }
+}

@@ -4,7 +4,7 @@
 use super::queue::{EVER_RETRANS, LOST, RETRANS, SACKED, SYN_SEGMENT};
 use super::recovery::{Flags, Retransmit};
 use super::sack::Tagged;
-use super::{CaState, Context, NEVER, Pending, Socket};
+use super::{CaState, Context, Pending, Socket};
 use crate::packet::Packet;
 
 /// What acknowledging took off the queue.
@@ -96,7 +96,7 @@ impl Socket {
         flags: &mut Flags,
     ) -> u32 {
         let cleaned = self.drop_acknowledged(context, flags);
-        let now_us = context.now_us();
+        let now_us = context.clock.now_us;
         let since = |sent: u64| (now_us - sent / 1_000) as u32;
         let mut rtt_us = None;
         let mut last_rtt_us = None;
@@ -200,8 +200,8 @@ impl Socket {
         }
     }
 
-    pub(super) fn clear_timer(&mut self) {
+    pub(super) fn clear_timer(&mut self, context: &Context<'_>) {
         self.pending = Pending::None;
-        self.write_timer = NEVER;
+        self.disarm(context.clock);
     }
 }

@@ -163,7 +163,7 @@ impl Socket {
         if matches!(self.ca_state, CaState::Cwr | CaState::Recovery) {
             self.reduce_window(delivered, newly_lost, advanced);
         } else if data_acked {
-            let now_us = context.now_us();
+            let now_us = context.clock.now_us;
             self.congestion.avoid(context.settings, now_us, self.round_trip.min_rtt, delivered);
         }
     }
@@ -188,7 +188,10 @@ impl Socket {
             return;
         }
         let rto = i64::from(self.round_trip.rto);
-        let mut idle = i64::from(context.jiffies().wrapping_sub(self.lsndtime));
+        let mut idle = i64::from(context.clock.jiffies.wrapping_sub(self.lsndtime));
+        let unchanged = self.congestion.cwnd <= context.settings.initcwnd
+            && self.congestion.ssthresh == INFINITE;
+        context.clock.doubt(idle + 1 >= rto && !unchanged);
         if idle <= rto {
             return;
         }

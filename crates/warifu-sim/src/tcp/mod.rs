@@ -34,6 +34,8 @@ use round_trip::RoundTrip;
 
 /// No time: a timer that is not set.
 pub(crate) const NEVER: u64 = u64::MAX;
+/// A timer whose time has not been worked out.
+const SET: u64 = u64::MAX - 1;
 
 /// The settings of a socket that a case chooses.
 #[derive(Clone, Debug)]
@@ -47,7 +49,6 @@ pub(crate) struct Settings {
 
 /// What a socket needs to act: the time, its settings, and the link in its direction.
 pub(crate) struct Context<'a> {
-    pub now: u64,
     pub clock: &'a Clock,
     pub settings: &'a Settings,
     pub path: &'a mut Path,
@@ -104,8 +105,11 @@ pub(crate) struct Socket {
     pub state: State,
     pub ca_state: CaState,
     pub pending: Pending,
-    /// When the timer for sending runs, ns; also the request's timer of a server.
+    /// When the timer for sending runs, ns; also the request's timer of a server. `SET` from
+    /// the moment it is set until [`Socket::settle`], for most are set anew in the same event.
     pub write_timer: u64,
+    timer_delay: u32,
+    timer_set_at: u32,
     /// When the timer for a delayed acknowledgement runs, ns.
     pub delack_timer: u64,
 
@@ -140,11 +144,17 @@ pub(crate) struct Socket {
 impl Socket {
     /// A closed socket.
     pub(crate) fn new() -> Socket {
+        Socket::with(Queue::new(), Receiver::default())
+    }
+
+    fn with(queue: Queue, receiver: Receiver) -> Socket {
         Socket {
             state: State::Closed,
             ca_state: CaState::Open,
             pending: Pending::None,
             write_timer: NEVER,
+            timer_delay: 0,
+            timer_set_at: 0,
             delack_timer: NEVER,
             snd_una: 0,
             snd_nxt: 0,
@@ -154,7 +164,7 @@ impl Socket {
             sacked_out: 0,
             lost_out: 0,
             retrans_out: 0,
-            queue: Queue::new(),
+            queue,
             lsndtime: 0,
             retransmits: 0,
             total_rto: 0,
@@ -164,7 +174,7 @@ impl Socket {
             round_trip: RoundTrip::default(),
             congestion: Congestion::default(),
             recovery: Recovery::default(),
-            receiver: Receiver::default(),
+            receiver,
             request: open::Request::default(),
         }
     }
@@ -173,15 +183,48 @@ impl Socket {
     pub(crate) fn reset(&mut self, settings: &Settings) {
         let mut queue = std::mem::replace(&mut self.queue, Queue::empty());
         queue.clear();
-        *self = Socket { queue, ..Socket::bare() };
+        let mut receiver = std::mem::take(&mut self.receiver);
+        receiver.reset();
+        *self = Socket::with(queue, receiver);
         self.round_trip.reset(&settings.kernel);
         self.recovery.reset(&settings.kernel);
         self.congestion.reset();
-        self.receiver.reset();
     }
 
-    fn bare() -> Socket {
-        Socket { queue: Queue::empty(), ..Socket::new() }
+    /// Works out when the timer for sending runs, at the end of the event that set it.
+    #[inline]
+    pub(crate) fn settle(&mut self, clock: &Clock) {
+        if self.write_timer == SET {
+            self.write_timer = clock.timer_ns(self.timer_delay);
+        }
+    }
+
+    /// Sets the timer for sending, as yet without working out when it runs.
+    fn arm(&mut self, clock: &Clock, delay: u32) {
+        self.doubt_write_timer(clock);
+        self.timer_delay = delay;
+        self.timer_set_at = clock.jiffies;
+        self.write_timer = SET;
+    }
+
+    /// Stops the timer for sending.
+    fn disarm(&mut self, clock: &Clock) {
+        self.doubt_write_timer(clock);
+        self.write_timer = NEVER;
+    }
+
+    fn doubt_write_timer(&self, clock: &Clock) {
+        if self.write_timer != NEVER {
+            clock.doubt_timer(self.timer_set_at, self.timer_delay);
+        }
+    }
+
+    /// Whether a timer that is still set might have run at another phase.
+    pub(crate) fn doubt_timers(&self, clock: &Clock) {
+        self.doubt_write_timer(clock);
+        if self.delack_timer != NEVER {
+            self.receiver.doubt_timer(clock);
+        }
     }
 
     /// Segments that are believed to be in the network (`tcp_packets_in_flight`).
@@ -201,11 +244,11 @@ impl Socket {
         Packet {
             arrival: 0,
             way: Way::default(),
-            first_sent: context.now,
+            first_sent: context.clock.now,
             seq,
             end,
             ack: self.receiver.rcv_nxt,
-            stamp: context.clock.stamp_ms(context.now),
+            stamp: context.clock.stamp,
             echo: self.receiver.ts_recent,
             connection: context.connection,
             flags,
@@ -216,17 +259,20 @@ impl Socket {
 
     /// Sends an acknowledgement at once (`tcp_send_ack`).
     pub(crate) fn send_ack(&mut self, context: &mut Context<'_>) {
-        let packet = self.segment(context, self.snd_nxt, self.snd_nxt, ACK);
-        self.transmit(context, packet);
+        let mut packet = self.segment(context, self.snd_nxt, self.snd_nxt, ACK);
+        self.transmit(context, &mut packet);
     }
 
     /// Gives a segment to the link; what acknowledges also clears what was to be
     /// acknowledged (`tcp_event_ack_sent`).
-    fn transmit(&mut self, context: &mut Context<'_>, mut packet: Packet) {
+    fn transmit(&mut self, context: &mut Context<'_>, packet: &mut Packet) {
         if packet.flags & ACK != 0 {
-            self.receiver.write_sacks(&mut packet);
+            self.receiver.write_sacks(packet);
             self.receiver.ack_sent(context.settings.kernel.ato_min);
-            self.delack_timer = NEVER;
+            if self.delack_timer != NEVER {
+                self.receiver.doubt_timer(context.clock);
+                self.delack_timer = NEVER;
+            }
         }
         context.send(packet);
     }
@@ -234,24 +280,14 @@ impl Socket {
 
 impl Context<'_> {
     /// Puts a packet on the link.
-    fn send(&mut self, packet: Packet) {
+    fn send(&mut self, packet: &mut Packet) {
         self.traffic.packets += 1;
         self.traffic.bytes += u64::from(packet.wire_bytes());
         self.traffic.again += u64::from(packet.flags & AGAIN != 0);
-        let arrives = self.path.send(self.model, self.heading, self.now, packet);
+        let now = self.clock.now;
+        let arrives = self.path.send(self.model, self.heading, now, packet);
         if let Some(log) = &mut self.log {
-            log.push(crate::timeline::PacketEvent::new(self.now, self.heading, &packet, !arrives));
+            log.push(crate::timeline::PacketEvent::new(now, self.heading, packet, !arrives));
         }
-    }
-
-    /// The time in microseconds, as the kernel's `tcp_mstamp`.
-    #[inline]
-    fn now_us(&self) -> u64 {
-        self.now / 1_000
-    }
-
-    #[inline]
-    fn jiffies(&self) -> u32 {
-        self.clock.jiffies(self.now)
     }
 }

@@ -5,6 +5,7 @@
 use super::queue::{SYN_SEGMENT, Segment};
 use super::receive::Arrived;
 use super::{CaState, Context, NEVER, Pending, Socket, State};
+use crate::clock::Clock;
 use crate::packet::{ACK, AGAIN, Packet, SYN};
 
 /// `tcp_invalid_ratelimit`: how often a stale segment is answered.
@@ -40,7 +41,9 @@ pub(crate) enum Effect {
 
 impl Request {
     /// Whether a stale segment without data may be answered now (`tcp_oow_rate_limited`).
-    pub(super) fn may_answer_stale(&mut self, now: u32) -> bool {
+    pub(super) fn may_answer_stale(&mut self, clock: &Clock) -> bool {
+        let now = clock.jiffies;
+        clock.doubt(true);
         let allowed =
             self.stale_answered.is_none_or(|last| now.wrapping_sub(last) >= self.stale_every);
         if allowed {
@@ -58,18 +61,18 @@ impl Socket {
         self.request.stale_every = kernel.jiffy.ceil_us(STALE_EVERY_US);
         self.snd_nxt = 1;
         self.packets_out = 1;
-        let stamp = context.clock.stamp_ms(context.now);
+        let stamp = context.clock.stamp;
         self.recovery.retrans_stamp = stamp;
         self.queue.push(Segment {
             seq: 0,
             end: 1,
-            sent: context.now,
-            first_sent: context.now,
+            sent: context.clock.now,
+            first_sent: context.clock.now,
             stamp,
             flags: SYN_SEGMENT,
         });
-        let packet = self.segment(context, 0, 1, SYN);
-        context.send(packet);
+        let mut packet = self.segment(context, 0, 1, SYN);
+        context.send(&mut packet);
         self.set_timer(context, Pending::Retransmit, self.round_trip.rto);
     }
 
@@ -92,7 +95,7 @@ impl Socket {
         }
         if packet.flags & SYN != 0 {
             // A SYN-ACK again: a challenge acknowledgement (RFC 5961 section 4).
-            if self.request.may_answer_stale(context.jiffies()) {
+            if self.request.may_answer_stale(context.clock) {
                 self.send_ack(context);
             }
             return Effect::None;
@@ -110,7 +113,7 @@ impl Socket {
         self.receiver.rcv_tsecr = packet.echo;
         self.undo_spurious_syn();
         self.process_ack(context, packet);
-        self.receiver.begin(packet.stamp, context.jiffies());
+        self.receiver.begin(packet.stamp, context.clock.jiffies);
         self.snd_wl1 = packet.seq;
         self.state = State::Established;
         self.begin_transfer(context);
@@ -122,15 +125,15 @@ impl Socket {
     fn receive_syn(&mut self, context: &mut Context<'_>, packet: &Packet) -> Effect {
         let kernel = &context.settings.kernel;
         self.state = State::SynReceived;
-        self.receiver.begin(packet.stamp, context.jiffies());
+        self.receiver.begin(packet.stamp, context.clock.jiffies);
         self.request = Request {
-            sent: context.now,
-            first_stamp: context.clock.stamp_ms(context.now),
+            sent: context.clock.now,
+            first_stamp: context.clock.stamp,
             stale_every: kernel.jiffy.ceil_us(STALE_EVERY_US),
             ..Request::default()
         };
         self.send_syn_ack(context, false);
-        self.write_timer = context.clock.timer_ns(context.now, kernel.timeout_init);
+        self.arm(context.clock, kernel.timeout_init);
         Effect::Requested
     }
 
@@ -138,7 +141,7 @@ impl Socket {
         let flags = SYN | ACK | if again { AGAIN } else { 0 };
         let mut packet = self.segment(context, 0, 1, flags);
         packet.first_sent = self.request.sent;
-        context.send(packet);
+        context.send(&mut packet);
         self.request.num_retrans += u32::from(again);
     }
 
@@ -159,13 +162,13 @@ impl Socket {
     fn arm_request_timer(&mut self, context: &Context<'_>) {
         let kernel = &context.settings.kernel;
         let delay = (kernel.timeout_init << self.request.num_timeout).min(kernel.rto_max);
-        self.write_timer = context.clock.timer_ns(context.now, delay);
+        self.arm(context.clock, delay);
     }
 
     /// A segment for a request (`tcp_check_req`).
     fn receive_for_request(&mut self, context: &mut Context<'_>, packet: &Packet) -> Effect {
         if packet.flags & SYN != 0 {
-            if self.request.may_answer_stale(context.jiffies()) {
+            if self.request.may_answer_stale(context.clock) {
                 // It echoes the first SYN's time stamp: `ts_recent` of a request changes with
                 // its final ACK only.
                 self.send_syn_ack(context, true);
@@ -184,7 +187,7 @@ impl Socket {
     fn become_established(&mut self, context: &mut Context<'_>, packet: &Packet) {
         let kernel = &context.settings.kernel;
         self.state = State::Established;
-        self.write_timer = NEVER;
+        self.disarm(context.clock);
         self.snd_una = 1;
         self.snd_nxt = 1;
         self.delivered = 1;
@@ -192,7 +195,7 @@ impl Socket {
         self.total_rto = self.request.num_timeout;
         self.receiver.rcv_tsecr = packet.echo;
         let rtt_us = if self.request.num_retrans == 0 {
-            ((context.now - self.request.sent) / 1_000) as u32
+            ((context.clock.now - self.request.sent) / 1_000) as u32
         } else {
             self.stamp_rtt_us(context)
         };
@@ -225,13 +228,13 @@ impl Socket {
         self.congestion.cwnd = if punished { 1 } else { context.settings.initcwnd };
         // tcp_init_metrics: whatever the handshake did to it.
         self.congestion.ssthresh = super::congestion::INFINITE;
-        self.lsndtime = context.jiffies();
+        self.lsndtime = context.clock.jiffies;
         debug_assert!(self.ca_state <= CaState::Disorder);
     }
 
     /// A round-trip time from the echoed time stamp, us (`tcp_rtt_tsopt_us`).
     pub(super) fn stamp_rtt_us(&self, context: &Context<'_>) -> u32 {
-        let now = context.clock.stamp_ms(context.now);
+        let now = context.clock.stamp;
         now.saturating_sub(self.receiver.rcv_tsecr).max(1) * 1_000
     }
 }

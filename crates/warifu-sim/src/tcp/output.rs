@@ -76,19 +76,18 @@ impl Socket {
     /// Sends one new segment (`tcp_event_new_data_sent`).
     fn send_new(&mut self, context: &mut Context<'_>, bytes: u32) {
         let (seq, end) = (self.snd_nxt, self.snd_nxt + bytes);
-        let packet = self.segment(context, seq, end, self.data_flags(end));
+        let mut packet = self.segment(context, seq, end, self.data_flags(end));
         self.queue.push(Segment {
             seq,
             end,
-            sent: context.now,
-            first_sent: context.now,
+            sent: context.clock.now,
+            first_sent: context.clock.now,
             stamp: packet.stamp,
             flags: 0,
         });
-        self.transmit(context, packet);
-        let now = context.jiffies();
-        self.lsndtime = now;
-        self.receiver.data_sent(now);
+        self.transmit(context, &mut packet);
+        self.lsndtime = context.clock.jiffies;
+        self.receiver.data_sent(context.clock);
         let first = self.packets_out == 0;
         self.snd_nxt = end;
         self.packets_out += 1;

@@ -2,6 +2,7 @@
 //! Receiving data, and when it is acknowledged (net/ipv4/tcp_input.c).
 
 use super::{Context, NEVER, Socket};
+use crate::clock::Clock;
 use crate::kernel::Kernel;
 use crate::packet::{PSH, Packet, Range, SACK_BLOCKS};
 
@@ -45,6 +46,7 @@ pub(crate) struct Receiver {
     rcv_mss: u32,
     last_seg_size: u32,
     delack_timeout: u32,
+    delack_set_at: u32,
     /// Data beyond a hole, ascending and apart; and the same by recency, for SACK.
     out_of_order: Vec<Range>,
     recent: Vec<Range>,
@@ -109,10 +111,17 @@ impl Receiver {
 
     /// Data has been sent; soon after received data, that makes the connection interactive
     /// (`tcp_event_data_sent`).
-    pub(super) fn data_sent(&mut self, now: u32) {
-        if now.wrapping_sub(self.lrcvtime) < self.ato {
+    pub(super) fn data_sent(&mut self, clock: &Clock) {
+        let gap = clock.jiffies.wrapping_sub(self.lrcvtime);
+        clock.doubt(self.ato > 0 && gap + 1 >= self.ato && gap <= self.ato);
+        if gap < self.ato {
             self.pingpong = self.pingpong.saturating_add(1);
         }
+    }
+
+    /// See [`Clock::doubt_timer`].
+    pub(super) fn doubt_timer(&self, clock: &Clock) {
+        clock.doubt_timer(self.delack_set_at, self.delack_timeout - self.delack_set_at);
     }
 
     fn interactive(&self, kernel: &Kernel) -> bool {
@@ -164,12 +173,16 @@ impl Receiver {
         self.pending |= SCHEDULED;
         let pushed = packet.flags & PSH != 0;
         self.measure_size(packet.end - packet.seq, pushed, context.settings.mss);
-        let now = context.jiffies();
+        let now = context.clock.jiffies;
         if self.ato == 0 {
             self.increase_quick(kernel);
             self.ato = kernel.ato_min;
         } else {
             let gap = now.wrapping_sub(self.lrcvtime);
+            let short = gap < kernel.ato_min / 2;
+            let middling = gap > self.ato.max(kernel.ato_min / 2) + 1 && gap < rto;
+            let long = gap > self.ato + 1 && gap > rto + 1;
+            context.clock.doubt(!(short || middling || long));
             if gap <= kernel.ato_min / 2 {
                 self.ato = (self.ato >> 1) + kernel.ato_min / 2;
             } else if gap < self.ato {
@@ -221,7 +234,7 @@ impl Socket {
     pub(super) fn answer_stale(&mut self, context: &mut Context<'_>, packet: &Packet) {
         if packet.end > packet.seq {
             self.note_duplicate(context, packet);
-        } else if !self.request.may_answer_stale(context.jiffies()) {
+        } else if !self.request.may_answer_stale(context.clock) {
             return;
         }
         self.send_ack(context);
@@ -297,7 +310,7 @@ impl Socket {
     /// `tcp_send_delayed_ack`.
     fn delay_ack(&mut self, context: &mut Context<'_>) {
         let kernel = &context.settings.kernel;
-        let now = context.jiffies();
+        let now = context.clock.jiffies;
         let srtt = u64::from(self.round_trip.srtt >> 3);
         let receiver = &mut self.receiver;
         let mut ato = receiver.ato;
@@ -314,6 +327,7 @@ impl Socket {
         }
         let mut timeout = now + ato.min(kernel.delack_max);
         if receiver.pending & TIMER != 0 {
+            context.clock.doubt(true);
             if receiver.delack_timeout <= now + (ato >> 2) {
                 self.send_ack(context);
                 return;
@@ -322,12 +336,14 @@ impl Socket {
         }
         receiver.pending |= SCHEDULED | TIMER;
         receiver.delack_timeout = timeout;
-        self.delack_timer = context.clock.timer_ns(context.now, timeout - now);
+        receiver.delack_set_at = now;
+        self.delack_timer = context.clock.timer_ns(timeout - now);
     }
 
     /// The timer of a delayed acknowledgement ran (`tcp_delack_timer_handler`).
     pub(crate) fn on_delack_timer(&mut self, context: &mut Context<'_>) {
         self.delack_timer = NEVER;
+        context.clock.doubt(true);
         let kernel = &context.settings.kernel;
         let receiver = &mut self.receiver;
         if receiver.pending & TIMER == 0 {
@@ -344,6 +360,16 @@ impl Socket {
             receiver.ato = (receiver.ato << 1).min(self.round_trip.rto);
         }
         self.send_ack(context);
+    }
+
+    /// Whether something is to be acknowledged, for which reading may be the moment.
+    #[inline]
+    pub(crate) fn owes_ack(&mut self) -> bool {
+        let owes = self.receiver.pending & SCHEDULED != 0;
+        if !owes {
+            self.receiver.copied_seq = self.receiver.rcv_nxt;
+        }
+        owes
     }
 
     /// The program has read all there was: that may be the moment to acknowledge

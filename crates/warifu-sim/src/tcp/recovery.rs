@@ -198,7 +198,7 @@ impl Socket {
 
     /// Notes a delivered segment (`tcp_rack_advance`).
     pub(super) fn advance_rack(&mut self, context: &Context<'_>, segment: &Segment) {
-        let rtt_us = (context.now_us() - segment.sent / 1_000) as u32;
+        let rtt_us = (context.clock.now_us - segment.sent / 1_000) as u32;
         if rtt_us < self.round_trip.min_rtt && segment.flags & (EVER_RETRANS | RETRANS) != 0 {
             // Too quick for the copy: the first one was delivered, late.
             return;
@@ -228,7 +228,7 @@ impl Socket {
 
     /// Time left until a segment counts as lost, us (`tcp_rack_skb_timeout`).
     fn rack_left_us(&self, context: &Context<'_>, segment: &Segment, window_us: u32) -> i64 {
-        let since = context.now_us() as i64 - (segment.sent / 1_000) as i64;
+        let since = context.clock.now_us as i64 - (segment.sent / 1_000) as i64;
         i64::from(self.recovery.rack_rtt_us) + i64::from(window_us) - since
     }
 

@@ -9,12 +9,13 @@ impl Socket {
     pub(super) fn set_timer(&mut self, context: &Context<'_>, pending: Pending, jiffies: u32) {
         self.pending = pending;
         let delay = jiffies.min(context.settings.kernel.rto_max);
-        self.write_timer = context.clock.timer_ns(context.now, delay);
+        self.arm(context.clock, delay);
     }
 
     /// The timer for sending ran (`tcp_write_timer_handler`).
     pub(crate) fn on_write_timer(&mut self, context: &mut Context<'_>) {
         self.write_timer = NEVER;
+        context.clock.doubt(true);
         if self.state == State::SynReceived {
             self.on_request_timer(context);
             return;
@@ -44,7 +45,7 @@ impl Socket {
         let limit = if opening { kernel.syn_retries } else { kernel.retries2 };
         if self.retransmits >= u32::from(limit) {
             self.state = State::Failed;
-            self.clear_timer();
+            self.clear_timer(context);
             return;
         }
         self.enter_loss(context);
@@ -60,15 +61,15 @@ impl Socket {
     /// How long until the first segment's timeout, us; not positive when it is over
     /// (`tcp_rto_delta_us`).
     fn rto_delta_us(&self, context: &Context<'_>) -> i64 {
-        let sent = self.queue.first().map_or(context.now, |segment| segment.sent);
+        let sent = self.queue.first().map_or(context.clock.now, |segment| segment.sent);
         let rto_us = u64::from(self.round_trip.rto) * context.settings.kernel.jiffy.us;
-        (sent / 1_000 + rto_us) as i64 - context.now_us() as i64
+        (sent / 1_000 + rto_us) as i64 - context.clock.now_us as i64
     }
 
     /// `tcp_rearm_rto`.
     pub(super) fn rearm_rto(&mut self, context: &Context<'_>) {
         if self.packets_out == 0 {
-            self.clear_timer();
+            self.clear_timer(context);
             return;
         }
         let mut rto = self.round_trip.rto;
@@ -139,8 +140,8 @@ impl Socket {
     /// Puts a copy of a sent segment on the link (`__tcp_retransmit_skb`).
     pub(super) fn send_again(&mut self, context: &mut Context<'_>, index: usize) {
         self.collapse(context, index);
-        let stamp = context.clock.stamp_ms(context.now);
-        let now = context.now;
+        let stamp = context.clock.stamp;
+        let now = context.clock.now;
         let segment = &mut self.queue.all_mut()[index];
         segment.sent = now;
         segment.stamp = stamp;
@@ -151,12 +152,11 @@ impl Socket {
         let mut packet = self.segment(context, segment.seq, segment.end, flags | AGAIN);
         packet.first_sent = segment.first_sent;
         if self.state == State::SynSent {
-            context.send(packet);
+            context.send(&mut packet);
         } else {
-            self.transmit(context, packet);
-            let now = context.jiffies();
-            self.lsndtime = now;
-            self.receiver.data_sent(now);
+            self.transmit(context, &mut packet);
+            self.lsndtime = context.clock.jiffies;
+            self.receiver.data_sent(context.clock);
         }
     }
 }
