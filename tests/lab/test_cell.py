@@ -6,8 +6,12 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -133,6 +137,30 @@ def test_a_late_link_is_rejected_before_the_result_is_opened(
     with pytest.raises(RunRejected, match="late") as rejection:
         run(case_part(2), make_case(link__rtt=MS))
     assert rejection.value.report["accepted"] is False
+
+
+def test_a_part_beside_other_work_can_be_rejected() -> None:
+    with Bench(Settings(rate_per_second=20.0, others_bound=0.0)) as bench, other_work():
+        reason = ""
+        for _ in range(20):
+            with pytest.raises(RunRejected) as rejection:
+                bench.run(make_case(), case_part(4), never)
+            reason = str(rejection.value)
+            # A busy machine may make the link late as well.
+            if "others took" in reason:
+                break
+    assert "others took" in reason
+
+
+@contextmanager
+def other_work() -> Iterator[None]:
+    """Something that computes and is not waited for while it does."""
+    spin = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        spin.kill()
+        spin.wait()
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:

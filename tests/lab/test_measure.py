@@ -157,7 +157,7 @@ def test_a_machine_that_stays_late_is_given_up(
 
     monkeypatch.setattr(cell.Bench, "run", late)
     monkeypatch.setattr(measure_module, "MAX_ATTEMPTS", 3)
-    with pytest.raises(LabError, match=r"late.* 3 attempts.* busy"):
+    with pytest.raises(LabError, match=r"rejected 3 times \(late\).* busy"):
         measure(study_of(CASES[0]), tmp_path, settings=FAST)
     assert len(json.loads((tmp_path / "manifest.json").read_text())["rejections"]) == 3
 

@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import Any
 
 from warifu import tools
-from warifu.lab import kernel, processes, workplace
+from warifu.lab import kernel, processes, quiet, workplace
 from warifu.lab.case import Case, Stack
 from warifu.lab.client import Client, Trials
-from warifu.lab.errors import LabError
+from warifu.lab.errors import LabError, RunRejected
 from warifu.lab.link import SERVER_ADDRESS, Link, configuration
 from warifu.lab.nginx import Nginx
 from warifu.lab.store import Part
@@ -30,9 +30,6 @@ side's processor, so a processor is busy for 5 % of the time and a step that fin
 LOSSY_RATE = 50.0
 """Connections a second over a lossy link, where the gates are wider and trials many."""
 
-BUSY_BOUND = 0.3
-"""Share of one processor that nginx or the client may take before a warning is put on record."""
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -41,6 +38,9 @@ class Settings:
     rate_per_second: float | None = None
     """Connections a second; None: `CALM_RATE` or `LOSSY_RATE`."""
     port: int = 8443
+    others_bound: float | None = None
+    """Share of all processors that other programs and the hypervisor may take during a part; beyond
+    it the part is rejected unseen, as for a late link. None: it is only put on record."""
     timeout_seconds: float = 180.0
     """When a connection without a response counts as failed. Linux gives up a SYN after about 70
     (linear timeouts) to 130 s (tcp_syn_retries = 6)."""
@@ -99,11 +99,14 @@ class Bench:
             client = up.enter_context(self._client(case, part, folder, client_end))
             worker = nginx.worker_pid
             before = processes.cpu_ns(worker)
+            watch = quiet.Watch([link.pid, worker])
             if not self._wait(client, nginx, link, worker, stop):
                 return None
             used = processes.cpu_ns(worker) - before
             # Judged before the client's output is opened.
+            shares = watch.shares()
             report = link.accepted_report()
+            self._judge(shares, report)
             trials = client.trials(part.trials)
             tcp = workplace.sysctls(client_end, [*kernel.PINNED, *kernel.SEEN])
             record = {
@@ -121,6 +124,7 @@ class Bench:
                     "initcwnd": case.stack.initcwnd,
                 },
                 "processors": processors(),
+                "processor_shares": shares.record(),
                 "pinned_differently": kernel.pinned_differently(tcp),
                 "link": report,
                 "tcp": tcp,
@@ -152,6 +156,13 @@ class Bench:
         if worker != nginx.worker_pid:
             raise LabError(f"nginx's worker was replaced in the middle of the run{nginx.words()}")
         return True
+
+    def _judge(self, shares: quiet.Shares, report: dict[str, Any]) -> None:
+        bound = self._settings.others_bound
+        taken = shares.others + shares.stolen
+        if bound is not None and taken > bound:
+            reason = f"others took {taken:.1%} of the processors, {bound:.1%} are allowed"
+            raise RunRejected([reason], report)
 
     def _nginx(self, case: Case, folder: Path, namespace: str) -> Nginx:
         return Nginx(

@@ -22,6 +22,10 @@ MAX_ATTEMPTS = 5
 """How often a part is begun before the machine is given up as too busy."""
 
 
+NOISE = 0.1
+"""Share of the processors taken by other work from which on it is remarked upon."""
+
+
 class CaseView(Protocol):
     """A case of a study, as `warifu._core` shows it."""
 
@@ -191,23 +195,42 @@ class _Run:
 
     def end(self) -> None:
         """Closes the manifest."""
+        self.summary.warnings += self._noise()
+        self._manifest["warnings"] = self.summary.warnings
         done = all(self._is_finished(case_id) for case_id in self._cases)
         self.summary.complete = done and not self.summary.skipped
         self.summary.measured = [key for key in self._cases if self._is_finished(key)]
         self.summary.rejections = len(self._manifest["rejections"])
-        if self._manifest["complete"] != self.summary.complete or done:
+        if self._manifest["complete"] != self.summary.complete or self.to_do or done:
             self._manifest["complete"] = self.summary.complete
             self._manifest["finished"] = _now() if done else None
             self._store.write_manifest(self._manifest)
 
+    def _noise(self) -> list[str]:
+        """A remark if other work took much of the processors."""
+        cells = self._manifest["cells"].values()
+        shares = [part["processor_shares"] for cell in cells for part in cell["parts"]]
+        loud = [one for one in shares if one["others"] + one["stolen"] > NOISE]
+        if not loud:
+            return []
+        worst = max(one["others"] + one["stolen"] for one in loud)
+        return [
+            (
+                f"other work took up to {worst:.0%} of the processors in {len(loud)} of {len(shares)} "
+                "parts: times without network delay are too long by it; measure on a quieter machine"
+            )
+        ]
+
     def _one_part(self, bench: Bench, part: Part, stop: Callable[[], bool]) -> bool:
         """Measures a part, again if the link rejects it; False if it was stopped."""
         case = self._cases[part.case_id]
+        last = ""
         for _ in range(MAX_ATTEMPTS):
             try:
                 result = bench.run(case, part, stop)
             except RunRejected as rejection:
                 self._reject(part, rejection)
+                last = str(rejection)
                 continue
             if result is None:
                 return False
@@ -215,8 +238,8 @@ class _Run:
             self._store.write_part(part, result.trials, result.record)
             return True
         raise LabError(
-            f"the link was later than its bound in {MAX_ATTEMPTS} attempts of trials from "
-            f"{part.first_trial}: this machine is too busy; stop other work and run again"
+            f"trials from {part.first_trial} were rejected {MAX_ATTEMPTS} times ({last}): this "
+            "machine is too busy; stop other work and run again"
         )
 
     def _reject(self, part: Part, rejection: RunRejected) -> None:
