@@ -214,12 +214,12 @@ class _Run:
         if not loud:
             return []
         worst = max(one["others"] + one["stolen"] for one in loud)
-        return [
-            (
-                f"other work took up to {worst:.0%} of the processors in {len(loud)} of {len(shares)} "
-                "parts: times without network delay are too long by it; measure on a quieter machine"
-            )
-        ]
+        remark = (
+            f"other work took up to {worst:.0%} of the processors in {len(loud)} of "
+            f"{len(shares)} parts: times without network delay are too long by it; "
+            "measure on a quieter machine"
+        )
+        return [remark]
 
     def _one_part(self, bench: Bench, part: Part, stop: Callable[[], bool]) -> bool:
         """Measures a part, again if the link rejects it; False if it was stopped."""
