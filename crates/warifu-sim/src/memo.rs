@@ -7,12 +7,14 @@
 //! such a trial is run once; a later one whose first loss would come after its last packet has
 //! that outcome to the nanosecond. With few losses that is most trials.
 
-use std::collections::HashMap;
-
 use crate::outcome::ConnectionOutcome;
+use crate::program::Programs;
+use crate::random::mix;
 
-/// So many different lengths are remembered; beyond, trials are run.
-const MOST: usize = 1_024;
+/// Messages whose length depends on chance, at most: one byte of the key for each.
+const MOST_VARYING: usize = 8;
+/// Places for different lengths, a power of two; two that fall on one place take turns.
+const PLACES: usize = 1_024;
 
 /// A trial without loss.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +29,8 @@ pub(crate) struct Lossless {
 pub(crate) struct Memo {
     /// The model's number.
     model: u64,
-    /// By lengths of the messages; `None` where the phase matters.
-    known: HashMap<Box<[u32]>, Option<Lossless>>,
+    /// By lengths of the messages; no trial where the phase matters.
+    known: Vec<Option<(u64, Option<Lossless>)>>,
 }
 
 impl Memo {
@@ -40,18 +42,36 @@ impl Memo {
         }
     }
 
+    /// What stands for the lengths of a trial's messages; `None` if too many of them vary.
+    pub(crate) fn key(programs: &Programs, sizes: &[u32]) -> Option<u64> {
+        if programs.varying.len() > MOST_VARYING {
+            return None;
+        }
+        programs.varying.iter().try_fold(0, |key: u64, &index| {
+            let index = usize::from(index);
+            let change = i64::from(sizes[index]) - i64::from(programs.sizes[index]);
+            i8::try_from(change).ok().map(|change| key << 8 | u64::from(change as u8))
+        })
+    }
+
     /// The trial without loss with these lengths, if it is known.
-    pub(crate) fn get(&self, sizes: &[u32]) -> Option<&Lossless> {
-        self.known.get(sizes)?.as_ref()
+    #[inline]
+    pub(crate) fn get(&self, key: u64) -> Option<&Lossless> {
+        match self.known.get(place(key))? {
+            Some((of, lossless)) if *of == key => lossless.as_ref(),
+            _ => None,
+        }
     }
 
-    /// Whether a trial without loss would be something new.
-    pub(crate) fn wants(&self, sizes: &[u32]) -> bool {
-        self.known.len() < MOST && !self.known.contains_key(sizes)
+    /// Remembers a trial without loss; `None` if there is no telling what another one would be.
+    pub(crate) fn put(&mut self, key: u64, lossless: Option<Lossless>) {
+        if self.known.is_empty() {
+            self.known.resize(PLACES, None);
+        }
+        self.known[place(key)] = Some((key, lossless));
     }
+}
 
-    /// Remembers a trial without loss.
-    pub(crate) fn put(&mut self, sizes: &[u32], lossless: Option<Lossless>) {
-        self.known.insert(sizes.into(), lossless);
-    }
+fn place(key: u64) -> usize {
+    mix(key) as usize % PLACES
 }

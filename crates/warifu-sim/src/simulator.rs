@@ -89,10 +89,14 @@ impl Simulator {
     /// Runs one trial. The same case and seed give the same outcome, whatever ran before.
     pub fn run(&mut self, model: &CaseModel, seed: u64, outcome: &mut Outcome) {
         self.seed(model, seed);
-        let known = model.repeats && self.log.is_none();
-        if known {
+        let key = if model.repeats && self.log.is_none() {
+            Memo::key(&model.programs, &self.sizes)
+        } else {
+            None
+        };
+        if let Some(key) = key {
             self.memo.turn_to(model.number);
-            if let Some(lossless) = self.memo.get(&self.sizes)
+            if let Some(lossless) = self.memo.get(key)
                 && self.paths.iter().zip(lossless.packets).all(|(path, n)| path.keeps(n))
             {
                 outcome.connections.clear();
@@ -119,8 +123,10 @@ impl Simulator {
                 Next::Nothing => break,
             }
         }
-        if known && self.paths.iter().all(|path| path.keeps(path.packets)) {
-            self.remember();
+        if let Some(key) = key
+            && self.paths.iter().all(|path| path.keeps(path.packets))
+        {
+            self.remember(key);
         }
         outcome.connections.clear();
         for connection in &mut self.connections[..self.used] {
@@ -137,11 +143,8 @@ impl Simulator {
     }
 
     /// Notes how this trial without loss went.
-    fn remember(&mut self) {
+    fn remember(&mut self, key: u64) {
         let connection = &self.connections[0];
-        if !self.memo.wants(&self.sizes) {
-            return;
-        }
         for socket in &connection.sockets {
             socket.doubt_timers(&self.clock);
         }
@@ -150,7 +153,7 @@ impl Simulator {
             outcome: connection.outcome,
             packets: [self.paths[0].packets, self.paths[1].packets],
         };
-        self.memo.put(&self.sizes, sure.then_some(lossless));
+        self.memo.put(key, sure.then_some(lossless));
     }
 
     /// Draws what a trial's chance decides beforehand.
