@@ -27,7 +27,7 @@ from warifu.lab.store import Part
 
 MS = 1_000_000
 TRIALS = 4
-FAST = Settings(rate_per_second=20.0)
+FAST = Settings(rate_per_second=20.0, late_fraction_max=1.0)
 
 
 def never() -> bool:
@@ -134,13 +134,17 @@ def test_a_late_link_is_rejected_before_the_result_is_opened(
 
     monkeypatch.setattr(cell, "configuration", strict)
     monkeypatch.setattr(cell.Client, "trials", opened)
-    with pytest.raises(RunRejected, match="late") as rejection:
-        run(case_part(2), make_case(link__rtt=MS))
+    bench = Bench(Settings(rate_per_second=20.0))
+    with bench, pytest.raises(RunRejected, match="late") as rejection:
+        bench.run(make_case(link__rtt=MS), case_part(2), never)
     assert rejection.value.report["accepted"] is False
 
 
 def test_a_part_beside_other_work_can_be_rejected() -> None:
-    with Bench(Settings(rate_per_second=20.0, others_bound=0.0)) as bench, other_work():
+    with (
+        Bench(Settings(rate_per_second=20.0, late_fraction_max=1.0, others_bound=0.0)) as bench,
+        other_work(),
+    ):
         reason = ""
         for _ in range(20):
             with pytest.raises(RunRejected) as rejection:
@@ -191,19 +195,10 @@ def case_part(trials: int) -> Part:
 
 
 def run(part: Part, case: object) -> cell.Trials:
-    """A busy machine may make the link late; then again, as the lab does."""
     with Bench(FAST) as bench:
-        for _ in range(20):
-            try:
-                result = bench.run(case, part, never)  # type: ignore[arg-type]
-            except RunRejected as rejection:
-                last = rejection
-                if cell.configuration.__name__ == "strict":
-                    raise
-                continue
-            assert result is not None
-            return result.trials
-    raise last
+        result = bench.run(case, part, never)  # type: ignore[arg-type]
+    assert result is not None
+    return result.trials
 
 
 def started_nginx(monkeypatch: pytest.MonkeyPatch) -> list[Nginx]:

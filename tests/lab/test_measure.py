@@ -29,7 +29,7 @@ from warifu.lab.store import Part
 # The function of the same name hides the module.
 measure_module = sys.modules["warifu.lab.measure"]
 MS = 1_000_000
-FAST = Settings(rate_per_second=50.0)
+FAST = Settings(rate_per_second=50.0, late_fraction_max=1.0)
 CASES = (make_case(), make_case(link__rtt=20 * MS))
 
 
@@ -237,7 +237,8 @@ from pathlib import Path
 from warifu.lab import Settings, measure
 cases = [make_case(), make_case(link__rtt=20_000_000)]
 print("begin", flush=True)
-measure(study_of(*cases, trials=400), Path(sys.argv[1]), settings=Settings(rate_per_second=50.0))
+settings = Settings(rate_per_second=50.0, late_fraction_max=1.0)
+measure(study_of(*cases, trials=400), Path(sys.argv[1]), settings=settings)
 """
 
 

@@ -41,6 +41,9 @@ class Settings:
     others_bound: float | None = None
     """Share of all processors that other programs and the hypervisor may take during a part; beyond
     it the part is rejected unseen, as for a late link. None: it is only put on record."""
+    late_fraction_max: float | None = None
+    """Share of late packets beyond which a part is rejected; None: the link's own. Tests that judge
+    no time allow all."""
     timeout_seconds: float = 180.0
     """When a connection without a response counts as failed. Linux gives up a SYN after about 70
     (linear timeouts) to 130 s (tcp_syn_retries = 6)."""
@@ -94,6 +97,8 @@ class Bench:
                 namespaces.append(self._place.namespace(f"{end}{self._runs}", kernel.PINNED))
             client_end, server_end = namespaces
             config = configuration(case, client_end, server_end, part.seed)
+            if self._settings.late_fraction_max is not None:
+                config["late_fraction_max"] = self._settings.late_fraction_max
             link = up.enter_context(Link(config, folder))
             nginx = up.enter_context(self._nginx(case, folder, server_end))
             client = up.enter_context(self._client(case, part, folder, client_end))
