@@ -12,6 +12,7 @@
 
 pub mod bench;
 pub mod client;
+mod clock;
 pub mod context;
 pub mod error;
 mod ffi;

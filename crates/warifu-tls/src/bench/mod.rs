@@ -7,7 +7,6 @@
 //! does while it waits for the network, so that caches and the processor's idle states have had
 //! their effect.
 
-mod clock;
 mod config;
 mod intervals;
 mod primitives;
@@ -95,7 +94,7 @@ pub fn run(
         variants: config.variants.clone(),
         messages,
         calls,
-        reading_cpu_ns: clock::reading_cpu_ns(),
+        reading_cpu_ns: crate::clock::reading_cpu_ns(),
         primitives,
         stopped,
     })
@@ -158,8 +157,8 @@ impl Bench {
 
 #[cfg(test)]
 mod tests {
-    use super::clock::Reading;
     use super::*;
+    use crate::clock::Reading;
     use crate::variant::*;
 
     fn config(tls: Tls, session: Session) -> Config {

@@ -12,9 +12,9 @@ use openssl::sign::{RsaPssSaltlen, Signer, Verifier};
 use openssl::symm::{Cipher, decrypt_aead, encrypt_aead};
 use serde::Serialize;
 
-use super::clock::Reading;
 use super::config::Config;
 use super::samples::{Temperature, mean, quantiles};
+use crate::clock::Reading;
 use crate::error::Error;
 use crate::pki::new_key;
 use crate::variant::CertificateType;

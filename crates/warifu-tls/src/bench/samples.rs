@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::clock::Reading;
 use super::intervals::{Part, Times};
+use crate::clock::Reading;
 
 /// Evenly spaced quantiles told of each distribution, from the minimum to the maximum.
 pub const QUANTILES: usize = 21;

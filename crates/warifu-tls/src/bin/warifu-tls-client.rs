@@ -68,10 +68,12 @@ fn main() -> ExitCode {
     let mut progress = |totals: warifu_tls::client::Totals| {
         let _ = writeln!(
             io::stderr(),
-            "{} of {trials} connections, {} failed, begun at most {:.3} ms late",
+            "{} of {trials} connections, {} failed, begun at most {:.3} ms late, \
+             {:.0} % of a processor used",
             totals.reported,
             totals.failed,
-            totals.latest_ns as f64 / 1e6
+            totals.latest_ns as f64 / 1e6,
+            100.0 * totals.cpu_ns as f64 / totals.elapsed_ns.max(1) as f64
         );
     };
     match run(&config, &mut output, &mut progress, &stop) {

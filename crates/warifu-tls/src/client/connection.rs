@@ -168,9 +168,13 @@ impl Connection {
         if let Some(signatures) = &self.signatures {
             self.outcome.signatures = signatures.seen();
         }
+        (self.outcome.sent_all, self.outcome.received_all) =
+            (self.wire().sent, self.wire().received);
         let info = self.wire().socket().and_then(|socket| tcp_info(socket));
         if let Some(info) = info {
             self.outcome.retransmitted = info.tcpi_total_retrans;
+            self.outcome.retransmitted_bytes = info.tcpi_bytes_retrans;
+            self.outcome.rto_us = info.tcpi_rto;
             self.outcome.rtt_us = info.tcpi_rtt;
             self.outcome.cwnd = info.tcpi_snd_cwnd;
         }
@@ -223,7 +227,12 @@ impl Connection {
             Err(error) => match error.code() {
                 ErrorCode::WANT_READ | ErrorCode::WANT_WRITE => Ok(None),
                 ErrorCode::ZERO_RETURN => Err("closed".into()),
-                _ => Err(error.io_error().map_or_else(|| error.to_string(), cause)),
+                _ => Err(match (error.io_error(), error.ssl_error()) {
+                    (Some(error), _) => cause(error),
+                    // The end of the stream without close_notify.
+                    (None, None) => "closed".into(),
+                    (None, Some(_)) => error.to_string(),
+                }),
             },
         }
     }

@@ -9,15 +9,18 @@ use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
+use openssl::ssl::SslSession;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::config::Config;
 use super::connection::{Blueprint, Connection, Progress};
+use super::outcome::Outcome;
 use super::sessions::{Sessions, Signatures};
+use crate::clock::process_cpu_ns;
 use crate::context::{ClientContext, ClientCredentials};
 use crate::error::Error;
-use crate::variant::{Authentication, KeyShare, Session, Tls};
+use crate::variant::{Authentication, KeyShare, Session, Tls, Variant};
 
 /// How often timeouts and the wish to stop are looked at.
 const TICK: Duration = Duration::from_millis(100);
@@ -46,6 +49,11 @@ pub struct Totals {
     pub failed: u32,
     /// The latest beginning of a connection after its time, ns.
     pub latest_ns: u64,
+    /// Time since the first connection was due, ns.
+    pub elapsed_ns: u64,
+    /// Processor time of this process since then, ns. Near `elapsed_ns`, the client itself was
+    /// the bottleneck, and the rate has to come down.
+    pub cpu_ns: u64,
 }
 
 /// Runs all connections and writes one line of JSON for each as it ends.
@@ -119,7 +127,10 @@ impl<'a> Engine<'a> {
             self.turn(TICK, &mut ended)?;
             for connection in ended.drain(..) {
                 match (connection.outcome.error.as_ref(), connection.session()) {
-                    (None, Some(session)) => self.sessions.add(session),
+                    (None, Some(session)) => {
+                        self.check_ticket(&session)?;
+                        self.sessions.add(session);
+                    }
                     (error, _) => {
                         failures += 1;
                         if failures > MOST_FAILURES {
@@ -134,6 +145,18 @@ impl<'a> Engine<'a> {
         Ok(Ended::Done)
     }
 
+    fn check_ticket(&self, session: &SslSession) -> Result<(), Error> {
+        let early = |variant: &Variant| variant.session == Session::ZeroRtt;
+        if self.config.variant.as_ref().is_some_and(early) && session.max_early_data() == 0 {
+            return Err(Error::Tls(
+                "session is 0-rtt, but the server's tickets allow no early data; nginx takes it \
+                 with `ssl_early_data on`"
+                    .into(),
+            ));
+        }
+        Ok(())
+    }
+
     fn measure(
         &mut self,
         output: &mut dyn Write,
@@ -142,6 +165,7 @@ impl<'a> Engine<'a> {
     ) -> Result<Ended, Error> {
         let mut pauses = Pauses::new(self.config);
         let begun = Instant::now();
+        let cpu_before_ns = process_cpu_ns();
         let mut due = begun + AHEAD;
         let mut next = 0;
         let mut ready: Option<Connection> = None;
@@ -159,7 +183,7 @@ impl<'a> Engine<'a> {
             if now >= due
                 && let Some(mut connection) = ready.take()
             {
-                let late = u64::try_from((now - due).as_nanos()).unwrap_or(u64::MAX);
+                let late = nanos(now - due);
                 connection.outcome.late_ns = late;
                 self.totals.latest_ns = self.totals.latest_ns.max(late);
                 self.begin(connection, &mut ended)?;
@@ -175,6 +199,8 @@ impl<'a> Engine<'a> {
             for connection in ended.drain(..) {
                 self.report(connection, output)?;
             }
+            self.totals.elapsed_ns = nanos(begun.elapsed());
+            self.totals.cpu_ns = process_cpu_ns() - cpu_before_ns;
             if told.elapsed() >= Duration::from_secs(1) {
                 progress(self.totals);
                 told = Instant::now();
@@ -218,7 +244,7 @@ impl<'a> Engine<'a> {
             }
             None => None,
         };
-        let is = |test: fn(&crate::Variant) -> bool| !first && variant.is_some_and(test);
+        let is = |test: fn(&Variant) -> bool| !first && variant.is_some_and(test);
         Connection::prepare(
             trial,
             Blueprint {
@@ -293,17 +319,35 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// A run whose server does not do what the variant says measures something else.
+    fn check_session(&self, outcome: &Outcome) -> Result<(), Error> {
+        let Some(variant) = &self.config.variant else {
+            return Ok(());
+        };
+        let refuse = |what: &str| {
+            Err(Error::Tls(format!(
+                "trial {}: session is {}, but the server {what}",
+                outcome.trial, variant.session
+            )))
+        };
+        let age_ns = outcome.handshake_ns.saturating_sub(outcome.connect_ns);
+        let early = variant.session == Session::ZeroRtt && age_ns < TICKET_AGE_ALLOWANCE_NS;
+        match (outcome.resumed, variant.session.is_resumed()) {
+            (true, false) => refuse("took up an earlier one"),
+            (false, true) => {
+                refuse("refused an earlier one; are its tickets on, and its keys kept?")
+            }
+            _ if early && !outcome.early_data => refuse("refused the early data"),
+            _ => Ok(()),
+        }
+    }
+
     fn report(&mut self, connection: Connection, output: &mut dyn Write) -> Result<(), Error> {
         let outcome = &connection.outcome;
         self.totals.reported += 1;
         self.totals.failed += u32::from(outcome.error.is_some());
-        let resumes = self.resumes();
-        if outcome.error.is_none() && outcome.resumed != resumes {
-            return Err(Error::Tls(format!(
-                "trial {}: the server {} an earlier session, which the variant does not ask for",
-                outcome.trial,
-                if outcome.resumed { "took up" } else { "refused" }
-            )));
+        if outcome.error.is_none() {
+            self.check_session(outcome)?;
         }
         let mut line = serde_json::to_vec(outcome)
             .map_err(|error| Error::Tls(format!("an outcome cannot be written: {error}")))?;
@@ -311,6 +355,10 @@ impl<'a> Engine<'a> {
         output.write_all(&line).and_then(|()| output.flush()).map_err(system("the output failed"))
     }
 }
+
+/// How long ClientHello may travel for its early data to be taken: TICKET_AGE_ALLOWANCE in
+/// ssl/statem/statem_local.h, OpenSSL 3.0.
+const TICKET_AGE_ALLOWANCE_NS: u64 = 10_000_000_000;
 
 /// The times between beginnings.
 struct Pauses {
@@ -334,6 +382,48 @@ impl Pauses {
     }
 }
 
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 fn system(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::System { what, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pauses(rate_per_second: f64, spread: f64, seed: u64) -> Pauses {
+        let text = format!(
+            r#"{{"variant": null, "address": "127.0.0.1:80", "trials": 1, "timeout_s": 1,
+                "rate_per_second": {rate_per_second}, "spread": {spread}, "seed": {seed}}}"#
+        );
+        Pauses::new(&Config::parse(&text).unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn pauses_come_from_the_seed_and_keep_their_bounds(
+            rate in 0.1..10_000.0_f64, spread in 0.0..=1.0_f64, seed: u64,
+        ) {
+            let (mut one, mut other) = (pauses(rate, spread, seed), pauses(rate, spread, seed));
+            for _ in 0..100 {
+                let pause = one.next();
+                prop_assert_eq!(pause, other.next());
+                let share = pause.as_secs_f64() * rate;
+                prop_assert!(share > 1.0 - spread - 1e-4 && share < 1.0 + spread + 1e-4);
+            }
+        }
+    }
+
+    #[test]
+    fn the_mean_pause_is_that_of_the_rate() {
+        let mut pauses = pauses(50.0, 1.0, 7);
+        let sum: f64 = (0..10_000).map(|_| pauses.next().as_secs_f64()).sum();
+        // Evenly from 0 to 40 ms: the mean of 10,000 has a deviation of 0.12 ms.
+        assert!((sum / 10_000.0 - 0.02).abs() < 0.000_6, "{sum}");
+    }
 }

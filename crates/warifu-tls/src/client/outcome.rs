@@ -26,6 +26,10 @@ pub struct Outcome {
     pub sent: u64,
     /// Bytes read from the socket up to `first_ns`.
     pub received: u64,
+    /// Bytes written to the socket in all.
+    pub sent_all: u64,
+    /// Bytes read from the socket in all, up to the end of the response.
+    pub received_all: u64,
     /// Whether an earlier session was taken up.
     pub resumed: bool,
     /// Whether the server took early data.
@@ -36,6 +40,10 @@ pub struct Outcome {
     pub port: u16,
     /// TCP_INFO at the end: segments sent again, by this end.
     pub retransmitted: u32,
+    /// TCP_INFO at the end: bytes sent again, by this end.
+    pub retransmitted_bytes: u64,
+    /// TCP_INFO at the end: retransmission timeout, us.
+    pub rto_us: u32,
     /// TCP_INFO at the end: smoothed round-trip time, us.
     pub rtt_us: u32,
     /// TCP_INFO at the end: congestion window, segments.
