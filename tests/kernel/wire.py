@@ -18,7 +18,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 CLIENT, SERVER = "10.9.7.1", "10.9.7.2"
 PORT = 4433
-# tcp_cwnd and pacing are the kernel's; the congestion control and the first window are the route's.
+# The route's, for a namespace cannot set it.
 CONGESTION_CONTROL = "cubic"
 
 
@@ -54,7 +54,8 @@ class Packet:
 def binary(name: str) -> Path | None:
     """A program of the workspace, or None if it has not been built."""
     roots = [Path(os.environ.get("WARIFU_BIN_DIR", "/nowhere"))]
-    roots += sorted((REPOSITORY / "target").glob("**/release")) + [REPOSITORY / "target/release"]
+    roots.append(REPOSITORY / "target/release")
+    roots += sorted((REPOSITORY / "target").glob("*/release"))
     for root in roots:
         if (root / name).is_file():
             return root / name
@@ -64,12 +65,10 @@ def binary(name: str) -> Path | None:
 class Lab:
     """A link between two namespaces with a server and a client worker."""
 
-    def __init__(self, initcwnd: int = 10) -> None:
+    def __init__(self) -> None:
         self.client_namespace = f"wks{os.getpid()}c"
         self.server_namespace = f"wks{os.getpid()}s"
         self.stack = contextlib.ExitStack()
-        self.initcwnd = initcwnd
-        self.base_time = 0
 
     def __enter__(self) -> Lab:
         link = binary("warifu-link")
@@ -85,7 +84,7 @@ class Lab:
             "address_a": CLIENT,
             "address_b": SERVER,
             "congestion_control": CONGESTION_CONTROL,
-            "initcwnd": self.initcwnd,
+            "initcwnd": 10,
         }
         self.link = self._start([str(link), "--config", "-"])
         self._say(self.link, config)
@@ -111,7 +110,10 @@ class Lab:
     ) -> list[Packet]:
         """One connection; what both ends sent until the client had all it waited for."""
         self._say(self.link, {"command": "set", "link": link})
-        with self._capture(self.client_namespace) as up, self._capture(self.server_namespace) as down:
+        with (
+            self._capture(self.client_namespace) as up,
+            self._capture(self.server_namespace) as down,
+        ):
             self._say(self.server, {"program": server, "nagle": nagle})
             self._hear(self.server, "listening")
             self._say(self.client, {"program": client, "nagle": nagle})
@@ -122,6 +124,13 @@ class Lab:
         self._say(self.client, {"close": True})
         self._hear(self.client, "closed")
         return relative(packets, until_ns=int(done["time_ns"]))
+
+    def set_initcwnd(self, segments: int) -> None:
+        """The initial window of both routes."""
+        for namespace in (self.client_namespace, self.server_namespace):
+            network = CLIENT.rsplit(".", 1)[0] + ".0/24"
+            route = ["route", "replace", network, "dev", "tun0", "congctl", CONGESTION_CONTROL]
+            run("ip", "-n", namespace, *route, "initcwnd", str(segments))
 
     def _start(self, command: list[str]) -> subprocess.Popen[str]:
         process = subprocess.Popen(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 import sys
 import time
 
@@ -24,8 +25,28 @@ def play(connection: socket.socket, program: list[list[object]]) -> None:
         elif word == "receive":
             while count > 0:
                 count -= len(connection.recv(count))
+        elif word == "info":
+            tell_info(connection)
         else:
             time.sleep(count / 1000)
+
+
+def tell_info(connection: socket.socket) -> None:
+    """The kernel's estimates (struct tcp_info of linux/tcp.h), us."""
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    rto, ato = struct.unpack_from("=II", info, 8)
+    rtt, rttvar, ssthresh, cwnd = struct.unpack_from("=IIII", info, 68)
+    (min_rtt,) = struct.unpack_from("=I", info, 148)
+    say(
+        event="info",
+        rto=rto,
+        ato=ato,
+        rtt=rtt,
+        rttvar=rttvar,
+        ssthresh=ssthresh,
+        cwnd=cwnd,
+        min_rtt=min_rtt,
+    )
 
 
 def serve(address: str) -> None:

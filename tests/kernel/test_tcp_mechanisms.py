@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The simulated TCP against the running kernel's, mechanism by mechanism.
+
+Each case is a small exchange of which the link drops chosen packets. The kernel runs it once over
+the emulated link, captured at both ends; the simulator runs it at many positions relative to the
+kernel's ticks. The kernel's SYNs and data segments must be those of the simulation, in the same
+order, each within the times that the simulation gives it. Needs root for namespaces and TUN devices.
+
+A busy machine runs timers late and wakes programs late, so a case may take three attempts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from wire import REPOSITORY, Lab, Packet, binary
+
+Program = list[tuple[str, int]]
+
+
+def sends(*sizes: int) -> Program:
+    return [("send", size) for size in sizes]
+
+
+def receives(*sizes: int) -> Program:
+    return [("receive", size) for size in sizes]
+
+
+PAUSE: Program = [("wait_ms", 20)]
+# A mutual TLS 1.3 handshake with a request and its answer.
+HANDSHAKE = (
+    [*sends(236), *receives(993), *PAUSE, *sends(763, 78), *receives(751, 751, 1087)],
+    [*receives(236), *sends(993), *receives(763, 78), *sends(751, 751, 1087)],
+)
+# Flights of several segments.
+LONG = (
+    [*sends(236), *receives(7000), *PAUSE, *sends(4500), *receives(300)],
+    [*receives(236), *sends(7000), *receives(4500), *sends(300)],
+)
+# Three short segments after one another.
+SHORT = (
+    [*sends(100), *receives(100), *PAUSE, *sends(100, 100, 100), *receives(300)],
+    [*receives(100), *sends(100), *receives(100, 100, 100), *sends(300)],
+)
+
+SEEDS = 1_500
+ATTEMPTS = 3
+# Programs in Python and the link's own forwarding take a while that the simulation does not know.
+EARLY_MS, LATE_MS = 1.0, 3.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """An exchange and the packets of each direction to drop, counted from 0."""
+
+    name: str
+    programs: tuple[Program, Program] = field(repr=False)
+    up: tuple[int, ...] = ()
+    down: tuple[int, ...] = ()
+    rtt_ms: int = 60
+    nagle: bool = False
+    initcwnd: int = 10
+
+
+CASES = [
+    Case("nothing lost", HANDSHAKE),
+    Case("SYN lost", HANDSHAKE, up=(0,)),
+    Case("two SYNs lost: the window begins at one segment", LONG, up=(0, 1)),
+    Case("SYN-ACK lost: both timers run, the first SYN's stamp is echoed", HANDSHAKE, down=(0,)),
+    Case("SYN-ACK lost, then a flight: the timeout is three seconds", HANDSHAKE, down=(0, 3)),
+    Case("last ACK of the handshake lost", HANDSHAKE, up=(1,)),
+    Case("lone segment lost", HANDSHAKE, up=(2,)),
+    Case("lone segment and its probe lost", HANDSHAKE, up=(2, 3)),
+    Case("lone segment lost, 150 ms", HANDSHAKE, up=(2,), rtt_ms=150),
+    Case("acknowledgement lost", HANDSHAKE, down=(1,)),
+    Case("first of two segments lost: reordering timer", HANDSHAKE, up=(4,)),
+    Case("last of two segments lost: delayed acknowledgement, then the probe", HANDSHAKE, up=(5,)),
+    Case("whole flight lost: probe, then what it uncovers", HANDSHAKE, up=(4, 5)),
+    Case("selective acknowledgement lost: needless probe", HANDSHAKE, up=(4,), down=(3,)),
+    Case("server's flight lost, 150 ms", HANDSHAKE, down=(2,), rtt_ms=150),
+    Case("first of three lost", HANDSHAKE, down=(4,)),
+    Case("middle of three lost", HANDSHAKE, down=(5,)),
+    Case("last of three lost", HANDSHAKE, down=(6,)),
+    Case("all of three lost", HANDSHAKE, down=(4, 5, 6)),
+    Case("early in a long flight: three duplicates", LONG, down=(2,)),
+    Case("late in a long flight: reordering timer", LONG, down=(4,)),
+    Case("end of a long flight", LONG, down=(6,)),
+    Case("two holes in a long flight", LONG, down=(2, 4)),
+    Case("short segments lost together are sent again as one", SHORT, up=(4, 5, 6)),
+    Case("Nagle holds the second write back", HANDSHAKE, nagle=True),
+    Case("initial window of three", LONG, initcwnd=3),
+    Case("initial window of three, loss within", LONG, down=(3,), initcwnd=3),
+]
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """The link and both workers."""
+    if os.geteuid() != 0:
+        pytest.skip("namespaces and TUN devices need root: run as root to compare with the kernel")
+    if binary("warifu-link") is None:
+        cargo("build", "-p", "warifu-link")
+    with Lab() as running:
+        yield running
+
+
+def cargo(verb: str, *arguments: str, text: str | None = None) -> str:
+    command = ["cargo", verb, "--release", "--quiet", *arguments]
+    done = subprocess.run(
+        command, cwd=REPOSITORY, input=text, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def simulate(case: Case) -> list[list[Packet]]:
+    client, server = case.programs
+    settings = (
+        f'key_store = "software"\n[link]\nprofile = "loopback"\nrtt = "{case.rtt_ms} ms"\n'
+        '[stack]\nprotocol = "https"\ntls = "1.3"\n'
+        f"nagle = {str(case.nagle).lower()}\ninitcwnd = {case.initcwnd}\n"
+    )
+    question = {
+        "settings": settings,
+        "client": client,
+        "server": server,
+        "drop_up": case.up,
+        "drop_down": case.down,
+        "seeds": SEEDS,
+        "cost": "100 us",
+    }
+    lines = cargo("run", "-p", "warifu-sim", "--example", "timeline", text=json.dumps(question))
+    return [
+        [
+            Packet(time, way, flags, seq, length, ack, tuple((a, b) for a, b in sack))
+            for time, way, flags, seq, length, ack, sack, _ in json.loads(line)
+        ]
+        for line in lines.splitlines()
+    ]
+
+
+def telling(packets: list[Packet]) -> list[Packet]:
+    """SYNs and data: acknowledgements alone may be joined on a busy machine."""
+    return [packet for packet in packets if packet.length > 0 or "S" in packet.flags]
+
+
+def shape(packets: list[Packet]) -> tuple[tuple[str, int, int], ...]:
+    return tuple((packet.heading, packet.seq, packet.length) for packet in telling(packets))
+
+
+def differences(kernel: list[Packet], simulated: list[list[Packet]]) -> list[str]:
+    """What the kernel did that no simulated trial did; empty when they agree."""
+    alike = [telling(trial) for trial in simulated if shape(trial) == shape(kernel)]
+    if not alike:
+        return ["the kernel sent other segments than any simulated trial"]
+    found = []
+    for index, packet in enumerate(telling(kernel)):
+        times = [trial[index].time_ns / 1e6 for trial in alike]
+        seen = packet.time_ns / 1e6
+        if not min(times) - EARLY_MS <= seen <= max(times) + LATE_MS:
+            found.append(f"{packet}: simulated from {min(times):.3f} to {max(times):.3f} ms")
+    return found
+
+
+def link(case: Case) -> dict[str, object]:
+    delay = case.rtt_ms * 500_000
+    return {
+        "delay_a_to_b_ns": delay,
+        "delay_b_to_a_ns": delay,
+        "drop_script_a_to_b": list(case.up),
+        "drop_script_b_to_a": list(case.down),
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_kernel_does_what_is_simulated(case: Case, lab: Lab) -> None:
+    lab.set_initcwnd(case.initcwnd)
+    simulated = simulate(case)
+    client, server = case.programs
+    found: list[str] = []
+    for _ in range(ATTEMPTS):
+        kernel = lab.run(client, server, link(case), nagle=case.nagle)
+        found = differences(kernel, simulated)
+        if not found:
+            return
+    text = "\n".join(map(str, kernel))
+    trial = "\n".join(map(str, simulated[0]))
+    pytest.fail(f"{found}\nkernel:\n{text}\none simulated trial:\n{trial}")
