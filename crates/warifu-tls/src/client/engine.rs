@@ -8,14 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
+use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use openssl::ssl::SslSession;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+use super::alarm::Alarm;
 use super::config::Config;
 use super::connection::{Blueprint, Connection, Progress};
 use super::outcome::Outcome;
+use super::pauses::Pauses;
 use super::sessions::{Sessions, Signatures};
 use crate::clock::process_cpu_ns;
 use crate::context::{ClientContext, ClientCredentials};
@@ -30,6 +31,9 @@ const AHEAD: Duration = Duration::from_millis(5);
 const AT_ONCE: u32 = 4;
 /// Times that getting a session may fail before the run is given up.
 const MOST_FAILURES: u32 = 50;
+
+/// Marks the timer among the sockets, which are marked by their trials.
+const ALARM: Token = Token(usize::MAX);
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +81,8 @@ struct Engine<'a> {
     request: Vec<u8>,
     sessions: Sessions,
     poll: Poll,
+    /// Ends a wait when the next connection is due.
+    alarm: Alarm,
     /// By trial: a socket whose connect() is under way stands beside its connection.
     live: HashMap<u32, (Connection, Option<TcpStream>)>,
     totals: Totals,
@@ -92,12 +98,18 @@ impl<'a> Engine<'a> {
                 Some(ClientContext::new(variant, &credentials)?)
             }
         };
+        let poll = Poll::new().map_err(system("epoll cannot be used"))?;
+        let alarm = Alarm::new().map_err(system("a timer cannot be made"))?;
+        poll.registry()
+            .register(&mut SourceFd(&alarm.descriptor()), ALARM, Interest::READABLE)
+            .map_err(system("a timer cannot be watched"))?;
         Ok(Engine {
             config,
             client,
             request: config.request(),
             sessions: Sessions::default(),
-            poll: Poll::new().map_err(system("epoll cannot be used"))?,
+            poll,
+            alarm,
             live: HashMap::new(),
             totals: Totals::default(),
         })
@@ -190,12 +202,11 @@ impl<'a> Engine<'a> {
                 next += 1;
                 due += pauses.next();
             }
-            let wait = match (next < self.config.trials, ready.is_some()) {
-                (false, _) => TICK,
-                (true, false) => (due - AHEAD).saturating_duration_since(Instant::now()).min(TICK),
-                (true, true) => due.saturating_duration_since(Instant::now()).min(TICK),
-            };
-            self.turn(wait, &mut ended)?;
+            if next < self.config.trials {
+                let at = if ready.is_some() { due } else { due - AHEAD };
+                self.alarm.set(at).map_err(system("a timer cannot be set"))?;
+            }
+            self.turn(TICK, &mut ended)?;
             for connection in ended.drain(..) {
                 self.report(connection, output)?;
             }
@@ -219,6 +230,9 @@ impl<'a> Engine<'a> {
             Err(error) => return Err(system("epoll cannot be used")(error)),
         }
         for event in &events {
+            if event.token() == ALARM {
+                continue;
+            }
             let trial = event.token().0 as u32;
             if let Some((connection, connecting)) = self.live.get_mut(&trial) {
                 let result = match connecting.take() {
@@ -360,70 +374,10 @@ impl<'a> Engine<'a> {
 /// ssl/statem/statem_local.h, OpenSSL 3.0.
 const TICKET_AGE_ALLOWANCE_NS: u64 = 10_000_000_000;
 
-/// The times between beginnings.
-struct Pauses {
-    random: Xoshiro256PlusPlus,
-    mean_s: f64,
-    spread: f64,
-}
-
-impl Pauses {
-    fn new(config: &Config) -> Pauses {
-        Pauses {
-            random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
-            mean_s: 1.0 / config.rate_per_second,
-            spread: config.spread,
-        }
-    }
-
-    fn next(&mut self) -> Duration {
-        let uniform = (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-        Duration::from_secs_f64(self.mean_s * (1.0 + self.spread * (2.0 * uniform - 1.0)))
-    }
-}
-
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn system(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::System { what, source }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn pauses(rate_per_second: f64, spread: f64, seed: u64) -> Pauses {
-        let text = format!(
-            r#"{{"variant": null, "address": "127.0.0.1:80", "trials": 1, "timeout_s": 1,
-                "rate_per_second": {rate_per_second}, "spread": {spread}, "seed": {seed}}}"#
-        );
-        Pauses::new(&Config::parse(&text).unwrap())
-    }
-
-    proptest! {
-        #[test]
-        fn pauses_come_from_the_seed_and_keep_their_bounds(
-            rate in 0.1..10_000.0_f64, spread in 0.0..=1.0_f64, seed: u64,
-        ) {
-            let (mut one, mut other) = (pauses(rate, spread, seed), pauses(rate, spread, seed));
-            for _ in 0..100 {
-                let pause = one.next();
-                prop_assert_eq!(pause, other.next());
-                let share = pause.as_secs_f64() * rate;
-                prop_assert!(share > 1.0 - spread - 1e-4 && share < 1.0 + spread + 1e-4);
-            }
-        }
-    }
-
-    #[test]
-    fn the_mean_pause_is_that_of_the_rate() {
-        let mut pauses = pauses(50.0, 1.0, 7);
-        let sum: f64 = (0..10_000).map(|_| pauses.next().as_secs_f64()).sum();
-        // Evenly from 0 to 40 ms: the mean of 10,000 has a deviation of 0.12 ms.
-        assert!((sum / 10_000.0 - 0.02).abs() < 0.000_6, "{sum}");
-    }
 }

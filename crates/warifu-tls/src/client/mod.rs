@@ -5,10 +5,12 @@
 //! slow one delays no other. Each trial's socket and TLS object are made before its clock
 //! starts. Times are CLOCK_MONOTONIC.
 
+mod alarm;
 mod config;
 mod connection;
 mod engine;
 mod outcome;
+mod pauses;
 mod sessions;
 mod wire;
 
