@@ -4,7 +4,7 @@
 Each case is a small exchange of which the link drops chosen packets. The kernel runs it once over
 the emulated link, captured at both ends; the simulator runs it at many positions relative to the
 kernel's ticks. The kernel's SYNs and data segments must be those of the simulation, in the same
-order, each within the times that the simulation gives it. Needs root for namespaces and TUN devices.
+order, each within the times that the simulation gives it. Needs root (namespaces, TUN devices).
 
 A busy machine runs timers late and wakes programs late, so a case may take three attempts.
 """
