@@ -2,7 +2,7 @@
 //! Real OpenSSL behind the study's vocabulary.
 //!
 //! - [`Pki`] makes certificates whose sizes are a function of their type, level and role.
-//! - [`record`] gives the bytes of every message of a [`Variant`], as the system's OpenSSL
+//! - [`record()`] gives the bytes of every message of a [`Variant`], as the system's OpenSSL
 //!   makes them.
 //! - The programs of this crate use the same pieces: `warifu-tls` makes a PKI and records,
 //!   `warifu-tls-client` is the lab's client, `warifu-tls-bench` times every message.
@@ -24,6 +24,7 @@ mod testing;
 pub mod variant;
 
 pub use error::Error;
+pub use ffi::{Content, Watch};
 pub use party::{Exchange, From};
 pub use pki::Pki;
 pub use record::{MessageRecord, Recording, WriteRecord, record, record_exchange};

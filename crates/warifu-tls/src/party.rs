@@ -39,7 +39,7 @@ pub enum Call {
     Shutdown,
 }
 
-/// What is told of a party's calls, besides what [`ffi::Watch`] sees inside them.
+/// What is told of a party's calls, besides what [`Watch`](crate::Watch) sees inside them.
 pub trait Observer {
     /// A call begins.
     fn begin(&mut self, _call: Call) {}

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 pub use config::Config;
 pub use primitives::Primitive;
-pub use samples::{Calls, Key, Side, Summary, Temperature};
+pub use samples::{Calls, Key, QUANTILES, Side, Summary, Temperature};
 
 use crate::error::Error;
 use crate::party::{Exchange, Party};
