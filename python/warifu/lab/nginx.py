@@ -179,7 +179,7 @@ def _security(stack: Stack, pki: Path) -> list[str]:
         f"ssl_certificate {pki}/server-chain.pem;",
         f"ssl_certificate_key {pki}/server.key;",
         f"ssl_protocols TLSv{stack.tls};",
-        f"ssl_ecdh_curve {_OPENSSL_GROUPS[stack.group]};",
+        f"ssl_ecdh_curve {_groups(stack)};",
         # Tickets made ahead live as long as a run.
         "ssl_session_timeout 1d;",
     ]
@@ -198,6 +198,14 @@ def _security(stack: Stack, pki: Path) -> list[str]:
             "ssl_verify_depth 3;",
         ]
     return lines
+
+
+def _groups(stack: Stack) -> str:
+    """The groups nginx offers, the wanted one first. TLS 1.2 holds the curve of an ECDSA certificate
+    to the same list (RFC 8422 section 5.1), so P-256 stands in it as well."""
+    own = _OPENSSL_GROUPS[stack.group]
+    needs_curve = stack.tls == "1.2" and stack.certificate == "ecdsa_secp256r1"
+    return f"{own}:prime256v1" if needs_curve and own != "prime256v1" else own
 
 
 def _is_listening(pid: int, port: int) -> bool:
