@@ -201,8 +201,11 @@ def _security(stack: Stack, pki: Path) -> list[str]:
 
 
 def _groups(stack: Stack) -> str:
-    """The groups nginx offers, the wanted one first. TLS 1.2 holds the curve of an ECDSA certificate
-    to the same list (RFC 8422 section 5.1), so P-256 stands in it as well."""
+    """The groups nginx offers, the wanted one first.
+
+    TLS 1.2 holds the curve of an ECDSA certificate to the same list (RFC 8422 section 5.1), so
+    P-256 stands in it as well.
+    """
     own = _OPENSSL_GROUPS[stack.group]
     needs_curve = stack.tls == "1.2" and stack.certificate == "ecdsa_secp256r1"
     return f"{own}:prime256v1" if needs_curve and own != "prime256v1" else own
