@@ -4,7 +4,7 @@ SHELL := /bin/bash
 WARIFU := .venv/bin/warifu
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench accuracy golden fuzz clean
+.PHONY: help setup demo test kernel lint bench accuracy golden fuzz clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 18
@@ -17,6 +17,9 @@ demo: setup ## calibrate this host, predict and measure the first loop, compare,
 
 test: setup ## every test, with a minute of fuzzing
 	@scripts/test
+
+kernel: setup ## the simulated TCP against captures of the running kernel (root, a quiet machine)
+	@.venv/bin/python -m pytest tests/kernel
 
 lint: setup ## formatting, clippy, ruff, mypy
 	@scripts/lint
