@@ -102,7 +102,7 @@ CASES = [
 def lab() -> Iterator[Lab]:
     """The link and both workers."""
     if os.geteuid() != 0:
-        pytest.skip("namespaces and TUN devices need root: run as root to compare with the kernel")
+        pytest.fail("namespaces and TUN devices need root: run `make kernel` as root")
     if binary("warifu-link") is None:
         cargo("build", "-p", "warifu-link")
     with Lab() as running:
