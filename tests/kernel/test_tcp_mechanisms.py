@@ -21,6 +21,8 @@ import pytest
 from wire import REPOSITORY, Lab, Packet, binary
 
 Program = list[tuple[str, int]]
+# An MTU of 1500 B less 20 of IP, 20 of TCP and 12 of time stamps.
+MSS = 1_448
 
 
 def sends(*sizes: int) -> Program:
@@ -47,6 +49,17 @@ SHORT = (
     [*sends(100), *receives(100), *PAUSE, *sends(100, 100, 100), *receives(300)],
     [*receives(100), *sends(100), *receives(100, 100, 100), *sends(300)],
 )
+# The peer is silent for as long as it takes the kernel to send a flight again needlessly; what the
+# window is worth afterwards shows in the flight that follows.
+DOUBT = (
+    [*sends(3 * MSS), *receives(300), *PAUSE, *sends(12 * MSS), *receives(300)],
+    [*receives(3 * MSS), ("wait_ms", 1_500), *sends(300), *receives(12 * MSS), *sends(300)],
+)
+# Enough for the window to grow over several rounds.
+BULK = (
+    [*sends(236), *receives(300), *PAUSE, *sends(42 * MSS), *receives(300)],
+    [*receives(236), *sends(300), *receives(42 * MSS), *sends(300)],
+)
 
 SEEDS = 1_500
 ATTEMPTS = 3
@@ -65,6 +78,9 @@ class Case:
     rtt_ms: int = 60
     nagle: bool = False
     initcwnd: int = 10
+    congestion_control: str = "cubic"
+    rate_kbit_s: int | None = None
+    queue_packets: int | None = None
 
 
 CASES = [
@@ -95,6 +111,19 @@ CASES = [
     Case("Nagle holds the second write back", HANDSHAKE, nagle=True),
     Case("initial window of three", LONG, initcwnd=3),
     Case("initial window of three, loss within", LONG, down=(3,), initcwnd=3),
+    Case("a probe sent in vain: a duplicate's report ends the doubt", DOUBT, down=(1, 2)),
+    Case("a timeout in vain: forward RTO recovery gives the window back", DOUBT, down=(1, 2, 3)),
+    Case("two timeouts in vain", DOUBT, down=(1, 2, 3, 4)),
+    Case("a timeout in vain, initial window of three", DOUBT, down=(1, 2, 3), initcwnd=3),
+    Case("slow start over three rounds", BULK),
+    Case("slow start from three segments", BULK, initcwnd=3),
+    Case("CUBIC after a loss in the first round", BULK, up=(5,)),
+    Case("CUBIC after two losses", BULK, up=(5, 9)),
+    Case("Reno after a loss in the first round", BULK, up=(5,), congestion_control="reno"),
+    Case("CUBIC after a timeout", BULK, up=tuple(range(3, 13))),
+    Case("Reno after a timeout", BULK, up=tuple(range(3, 13)), congestion_control="reno"),
+    Case("a link of 1 Mbit/s", LONG, rate_kbit_s=1_000),
+    Case("a queue of six packets overflows", BULK, rate_kbit_s=4_000, queue_packets=6),
 ]
 
 
@@ -120,9 +149,15 @@ def cargo(verb: str, *arguments: str, text: str | None = None) -> str:
 
 def simulate(case: Case) -> list[list[Packet]]:
     client, server = case.programs
-    settings = (
-        f'key_store = "software"\n[link]\nprofile = "loopback"\nrtt = "{case.rtt_ms} ms"\n'
+    settings = f'key_store = "software"\n[link]\nprofile = "loopback"\nrtt = "{case.rtt_ms} ms"\n'
+    if case.rate_kbit_s is not None:
+        settings += f'rate_up = "{case.rate_kbit_s} kbit/s"\n'
+        settings += f'rate_down = "{case.rate_kbit_s} kbit/s"\n'
+    if case.queue_packets is not None:
+        settings += f"queue_packets = {case.queue_packets}\n"
+    settings += (
         '[stack]\nprotocol = "https"\ntls = "1.3"\n'
+        f'congestion_control = "{case.congestion_control}"\n'
         f"nagle = {str(case.nagle).lower()}\ninitcwnd = {case.initcwnd}\n"
     )
     question = {
@@ -169,7 +204,11 @@ def differences(kernel: list[Packet], simulated: list[list[Packet]]) -> list[str
 
 def link(case: Case) -> dict[str, object]:
     delay = case.rtt_ms * 500_000
+    rate = None if case.rate_kbit_s is None else case.rate_kbit_s * 1_000
     return {
+        "rate_a_to_b_bps": rate,
+        "rate_b_to_a_bps": rate,
+        "queue_packets": case.queue_packets,
         "delay_a_to_b_ns": delay,
         "delay_b_to_a_ns": delay,
         "drop_script_a_to_b": list(case.up),
@@ -179,7 +218,7 @@ def link(case: Case) -> dict[str, object]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_kernel_does_what_is_simulated(case: Case, lab: Lab) -> None:
-    lab.set_initcwnd(case.initcwnd)
+    lab.set_routes(case.initcwnd, case.congestion_control)
     simulated = simulate(case)
     client, server = case.programs
     found: list[str] = []

@@ -18,8 +18,6 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 CLIENT, SERVER = "10.9.7.1", "10.9.7.2"
 PORT = 4433
-# The route's, for a namespace cannot set it.
-CONGESTION_CONTROL = "cubic"
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class Lab:
             "name_b": self.server_namespace,
             "address_a": CLIENT,
             "address_b": SERVER,
-            "congestion_control": CONGESTION_CONTROL,
+            "congestion_control": "cubic",
             "initcwnd": 10,
         }
         self.link = self._start([str(link), "--config", "-"])
@@ -125,12 +123,12 @@ class Lab:
         self._hear(self.client, "closed")
         return relative(packets, until_ns=int(done["time_ns"]))
 
-    def set_initcwnd(self, segments: int) -> None:
-        """The initial window of both routes."""
+    def set_routes(self, initcwnd: int, congestion_control: str) -> None:
+        """Initial window, segments, and congestion control of both routes."""
         for namespace in (self.client_namespace, self.server_namespace):
             network = CLIENT.rsplit(".", 1)[0] + ".0/24"
-            route = ["route", "replace", network, "dev", "tun0", "congctl", CONGESTION_CONTROL]
-            run("ip", "-n", namespace, *route, "initcwnd", str(segments))
+            route = ["route", "replace", network, "dev", "tun0", "congctl", congestion_control]
+            run("ip", "-n", namespace, *route, "initcwnd", str(initcwnd))
 
     def _start(self, command: list[str]) -> subprocess.Popen[str]:
         process = subprocess.Popen(

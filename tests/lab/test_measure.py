@@ -149,17 +149,45 @@ def test_rejected_parts_are_repeated_and_recorded(
     assert rejections[0]["case_id"] == CASES[0].case_id
 
 
+def late(*_: object) -> None:
+    raise RunRejected(["late"], {"accepted": False})
+
+
 def test_a_machine_that_stays_late_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def late(*_: object) -> None:
-        raise RunRejected(["late"], {"accepted": False})
-
+    cases = [make_case(link__rtt=rtt * MS) for rtt in range(1, 9)]
     monkeypatch.setattr(cell.Bench, "run", late)
     monkeypatch.setattr(measure_module, "MAX_ATTEMPTS", 3)
-    with pytest.raises(LabError, match=r"rejected 3 times \(late\).* busy"):
-        measure(study_of(CASES[0]), tmp_path, settings=FAST)
-    assert len(json.loads((tmp_path / "manifest.json").read_text())["rejections"]) == 3
+    summary = measure(study_of(*cases), tmp_path, settings=FAST)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert summary.measured == []
+    assert set(summary.given_up) == {case.label for case in cases} == set(manifest["skipped"])
+    assert "stop other work and run the same command again" in summary.given_up[cases[0].label]
+    begun = 3 * (len(cases) + measure_module.PATIENCE)
+    assert len(manifest["rejections"]) == begun, "all once, and again until patience ends"
+
+
+def test_a_cell_that_stays_late_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: list[Part]
+) -> None:
+    run = cell.Bench.run
+
+    def one_is_late(self: cell.Bench, case: Case, part: Part, stop: Any) -> Any:  # noqa: ANN401
+        return late() if case.case_id == CASES[0].case_id else run(self, case, part, stop)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cell.Bench, "run", one_is_late)
+        patch.setattr(measure_module, "MAX_ATTEMPTS", 2)
+        summary = measure(study_of(*CASES), tmp_path, settings=FAST)
+    assert summary.measured == [CASES[1].case_id]
+    assert list(summary.given_up) == [CASES[0].label]
+    assert not summary.complete
+    again = measure(study_of(*CASES), tmp_path, settings=FAST)
+    assert again.complete
+    assert again.given_up == {}
+    assert json.loads((tmp_path / "manifest.json").read_text())["skipped"] == {}
+    assert [part.case_id for part in ran] == [CASES[1].case_id, CASES[0].case_id]
 
 
 def test_cases_that_cannot_be_measured_are_listed(tmp_path: Path) -> None:

@@ -58,7 +58,6 @@ pub(crate) struct Card {
     pub last_used: Option<u64>,
 }
 
-/// One connection in motion.
 impl Default for Simulator {
     fn default() -> Self {
         Simulator::new()

@@ -15,6 +15,7 @@ from warifu import tools
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.profile import Condition, Entry, Law
 from warifu.calibrate.variants import Variant, condition
+from warifu.lab import interruption
 from warifu.lab.processes import Process
 
 SIGNED = {
@@ -76,6 +77,7 @@ def run(variants: list[Variant], effort: Effort, progress: Callable[[str], None]
             process.stdin.close()
             code = None
             while code is None:
+                interruption.check()
                 code = process.wait(0.5)
         finally:
             process.stop()

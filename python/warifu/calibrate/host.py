@@ -23,7 +23,7 @@ from warifu.calibrate.bench import Effort, Times
 from warifu.calibrate.loopback import Loopback
 from warifu.calibrate.profile import DEFAULT_PROFILE, DEVICE, Law, Profile, Record
 from warifu.calibrate.system import Costs, Fit, Target
-from warifu.lab import workplace
+from warifu.lab import interruption, workplace
 from warifu.lab.case import Stack
 from warifu.lab.client import TIMES
 
@@ -83,7 +83,7 @@ def calibrate_host(
     effort = PLANS[plan]
     others = [text for text in profiles if text[:2] != ("device", DEVICE)]
     run_id = _new_run_id()
-    with workplace.ends_by_signal():
+    with interruption.deferred():
         workplace.sweep()
         needed = _variants(stacks)
         times = bench.run(needed, effort.bench, say)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warifu.calibrate.errors import CalibrateError
+from warifu.lab import interruption
 from warifu.lab.case import Case
 from warifu.lab.cell import CALM_RATE, Bench, Settings
 from warifu.lab.client import TIMES
@@ -96,6 +97,7 @@ def run(study: Study, trials: int, progress: Callable[[str], None]) -> Loopback:
 def _accepted(bench: Bench, case: Case, trials: int) -> tuple[dict[str, list[Any]], int]:
     last = ""
     for attempt in range(MAX_ATTEMPTS):
+        interruption.check()
         part = Part(case.case_id, 0, trials, secrets.randbits(63))
         try:
             result = bench.run(case, part, lambda: False)

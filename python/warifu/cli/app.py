@@ -39,6 +39,32 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
+
+def _print_version() -> None:
+    from warifu import _core
+    from warifu.cli import provenance
+
+    commit, dirty = provenance.version()
+    where = f" ({commit[:12]}{', changed' if dirty else ''})" if commit else ""
+    print(f"warifu {_core.__version__}{where}")
+
+
+def _version_flag(wanted: bool) -> None:
+    if wanted:
+        _print_version()
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version_flag, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    pass
+
+
 Out = Annotated[
     Path | None,
     typer.Option(
@@ -127,7 +153,7 @@ def measure(
         return ENVIRONMENT
     _show_half(folder, form)
     screen.say(f"results: {folder}")
-    return OK
+    return ENVIRONMENT if summary.given_up else OK
 
 
 @app.command(epilog=_EPILOG)
@@ -304,12 +330,7 @@ def doctor(form: FormatOption = Format.TABLE) -> int:
 @app.command()
 def version() -> int:
     """Print the version and, in a checkout, the commit."""
-    from warifu import _core
-    from warifu.cli import provenance
-
-    commit, dirty = provenance.version()
-    where = f" ({commit[:12]}{', changed' if dirty else ''})" if commit else ""
-    print(f"warifu {_core.__version__}{where}")
+    _print_version()
     return OK
 
 

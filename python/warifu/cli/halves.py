@@ -103,7 +103,7 @@ def measure(
         )
     for warning in summary.warnings:
         screen.warn(warning)
-    for label, reason in summary.skipped.items():
+    for label, reason in (summary.skipped | summary.given_up).items():
         screen.warn(f"not measured: {label}: {reason}")
     if summary.rejections:
         screen.say(

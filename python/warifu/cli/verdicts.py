@@ -132,7 +132,8 @@ def _measure(loaded: Loaded, folder: Path, trials: int | None) -> str:
     except (LabUnavailable, ToolMissing) as error:
         return str(error)
     if not summary.measured:
-        return next(iter(summary.skipped.values()), "no case of the study can be measured here")
+        reasons = summary.given_up | summary.skipped
+        return next(iter(reasons.values()), "no case of the study can be measured here")
     return ""
 
 

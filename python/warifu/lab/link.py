@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from warifu import tools
+from warifu.lab import interruption
 from warifu.lab.case import Case
 from warifu.lab.errors import LabError, LabUnavailable, RunRejected
 from warifu.lab.processes import Process
@@ -163,7 +164,8 @@ class Link:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise LabError(f"the link did not answer within {START_SECONDS:.0f} s")
-            if not select.select([self._process.stdout], [], [], left)[0]:
+            interruption.check()
+            if not select.select([self._process.stdout], [], [], min(left, 0.1))[0]:
                 continue
             chunk = self._process.stdout.read1(65_536)  # type: ignore[attr-defined]
             if not chunk:

@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from warifu import _core, tools
-from warifu.lab import kernel, seeds, workplace
+from warifu.lab import interruption, kernel, seeds, workplace
 from warifu.lab.case import MAX_TRIALS_A_PART, Case, kernel_remark, why_not_measurable
 from warifu.lab.cell import Bench, Settings
 from warifu.lab.errors import LabError, RunRejected
 from warifu.lab.store import Part, Store
 
 MAX_ATTEMPTS = 5
-"""How often a part is begun before the machine is given up as too busy."""
+"""How often a part is begun before it is put off, and then again before its cell is given up."""
 
+PATIENCE = 3
+"""Parts given up one after the other, after which the machine is too busy for the rest as well."""
 
 NOISE = 0.1
 """Share of the processors taken by other work from which on it is remarked upon."""
@@ -65,6 +67,8 @@ class Summary:
     measured: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     """Case label to the reason why the lab cannot run it."""
+    given_up: dict[str, str] = field(default_factory=dict)
+    """Case label to the reason why it was begun in vain; the same command tries again."""
     rejections: int = 0
     warnings: list[str] = field(default_factory=list)
 
@@ -86,8 +90,9 @@ def measure(
     not measured again. `manifest` is what the caller knows (study text, commit, profiles); the
     lab adds machine, tools, links and rejections. `stop` is asked several times a second.
 
-    Raises LabUnavailable if nothing can be measured here, LabError if a cell fails; cells that are
-    finished stay. Everything started is gone when this returns or raises.
+    A cell whose parts the link rejects again and again is given up, and the others are measured.
+    Raises LabUnavailable if nothing can be measured here, LabError if a program fails; cells that
+    are finished stay. Everything started is gone when this returns or raises.
     """
     cases = [Case.parse(view.id, view.json, view.label) for view in study.cases]
     trials = study.trials if trials is None else trials
@@ -103,7 +108,7 @@ def measure(
     run.summary.warnings = sorted(remarks)
     run.begin(manifest or {}, cases)
     if run.to_do:
-        with workplace.ends_by_signal():
+        with interruption.deferred():
             workplace.sweep()
             run.all_parts(settings or Settings(), stop or (lambda: False))
     run.end()
@@ -177,31 +182,56 @@ class _Run:
             self._finish_if_whole(case_id)
 
     def all_parts(self, settings: Settings, stop: Callable[[], bool]) -> None:
-        """Measures what is to do, in its order."""
+        """Measures what is to do, in its order; what is rejected too often comes last."""
         self._tell("")
+        put_off: set[Part] = set()
+        vain = 0
         with Bench(settings) as bench:
             while self.to_do and not stop():
+                interruption.check()
                 part = self.to_do[0]
+                label = self._cases[part.case_id].label
                 try:
                     finished = self._one_part(bench, part, stop)
+                except RunRejected as rejection:
+                    self.to_do.pop(0)
+                    if part not in put_off:
+                        put_off.add(part)
+                        self.to_do.append(part)
+                        continue
+                    vain += 1
+                    self._give_up([part], str(rejection))
+                    if vain == PATIENCE:
+                        self._give_up(self.to_do, str(rejection))
+                        return
+                    continue
                 except LabError as error:
-                    label = self._cases[part.case_id].label
                     raise type(error)(f"{label}: {error}" if label else str(error)) from error
                 if not finished:
                     return
+                vain = 0
                 self.to_do.pop(0)
                 self._finish_if_whole(part.case_id)
-                self._tell(self._cases[part.case_id].label)
+                self._tell(label)
+
+    def _give_up(self, parts: list[Part], last: str) -> None:
+        for part in parts:
+            self.summary.given_up[self._cases[part.case_id].label] = (
+                f"the link was late again and again ({last}); the machine is too busy: stop other "
+                "work and run the same command again"
+            )
 
     def end(self) -> None:
         """Closes the manifest."""
         self.summary.warnings += self._noise()
         self._manifest["warnings"] = self.summary.warnings
+        self._manifest["skipped"] = {**self.summary.skipped, **self.summary.given_up}
         done = all(self._is_finished(case_id) for case_id in self._cases)
         self.summary.complete = done and not self.summary.skipped
         self.summary.measured = [key for key in self._cases if self._is_finished(key)]
         self.summary.rejections = len(self._manifest["rejections"])
-        if self._manifest["complete"] != self.summary.complete or self.to_do or done:
+        changed = self._manifest["complete"] != self.summary.complete
+        if changed or self.to_do or self.summary.given_up or done:
             self._manifest["complete"] = self.summary.complete
             self._manifest["finished"] = _now() if done else None
             self._store.write_manifest(self._manifest)
@@ -222,25 +252,26 @@ class _Run:
         return [remark]
 
     def _one_part(self, bench: Bench, part: Part, stop: Callable[[], bool]) -> bool:
-        """Measures a part, again if the link rejects it; False if it was stopped."""
+        """Measures a part, again if it is rejected; False if it was stopped.
+
+        Raises the last RunRejected after `MAX_ATTEMPTS`.
+        """
         case = self._cases[part.case_id]
-        last = ""
-        for _ in range(MAX_ATTEMPTS):
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            interruption.check()
             try:
                 result = bench.run(case, part, stop)
             except RunRejected as rejection:
                 self._reject(part, rejection)
-                last = str(rejection)
+                if attempt == MAX_ATTEMPTS:
+                    raise
                 continue
             if result is None:
                 return False
             self._manifest["machine"]["tcp"] = result.record.pop("tcp")
             self._store.write_part(part, result.trials, result.record)
-            return True
-        raise LabError(
-            f"trials from {part.first_trial} were rejected {MAX_ATTEMPTS} times ({last}): this "
-            "machine is too busy; stop other work and run again"
-        )
+            break
+        return True
 
     def _reject(self, part: Part, rejection: RunRejected) -> None:
         entry = {

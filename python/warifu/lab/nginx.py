@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from warifu import tools
+from warifu.lab import interruption
 from warifu.lab.case import Stack
 from warifu.lab.errors import LabError
 from warifu.lab.processes import Process
@@ -114,6 +115,7 @@ class Nginx:
                 raise LabError(f"nginx did not start{self.words()}")
             if self._process.children() and _is_listening(self._process.pid, self._port):
                 return
+            interruption.check()
             time.sleep(0.005)
         raise LabError(f"nginx did not start within {START_SECONDS:.0f} s{self.words()}")
 

@@ -81,7 +81,10 @@ class Process:
         return self._child.poll()
 
     def wait(self, timeout_seconds: float) -> int | None:
-        """Waits for its end; None if it still runs then."""
+        """Waits for its end; None if it still runs then.
+
+        Only where signals raise nothing (`interruption.deferred`): Popen holds a lock meanwhile.
+        """
         try:
             return self._child.wait(timeout_seconds)
         except subprocess.TimeoutExpired:

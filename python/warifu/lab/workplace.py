@@ -7,18 +7,13 @@ told from what a living one uses, also when the process id has been given to som
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
-import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from warifu import tools
 from warifu.lab import processes
@@ -116,38 +111,6 @@ def sweep() -> list[Leftover]:
         else:
             shutil.rmtree(item.name, ignore_errors=True)
     return found
-
-
-@contextlib.contextmanager
-def ends_by_signal() -> Iterator[None]:
-    """While inside, SIGTERM and SIGHUP raise SystemExit, so that everything is cleaned up.
-
-    Python does that for SIGINT alone. Outside the main thread nothing can be changed; whoever owns
-    the main thread must then see to it.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def leave(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
-    """While inside, SIGINT, SIGTERM and SIGHUP wait: for cleaning up."""
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
 
 def sysctls(namespace: str, names: list[str]) -> dict[str, str]:

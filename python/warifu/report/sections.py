@@ -390,5 +390,5 @@ def limits(content: Content) -> str:
         if half is not None and not half.complete:
             items.append(f"The {half.half} half is not complete: some cases or trials are missing.")
     if skipped := (content.measured.manifest.get("skipped") if content.measured else None):
-        items.append(f"{len(skipped)} cases cannot be measured on this machine.")
+        items.append(f"{len(skipped)} cases were not measured; the machine table says why.")
     return "<h2>What this does not say</h2>" + markup.bullets(items)

@@ -27,7 +27,7 @@ pub struct DeviceProfile {
     pub file: String,
     /// What the machine is.
     pub description: String,
-    /// A processor idle for longer works at its cold costs until it has done one operation.
+    /// A processor idle for longer works at its cold costs until its program waits again.
     pub idle_threshold: Nanos,
     /// What the figures cover, for errors about what they do not.
     scope: Option<String>,

@@ -7,7 +7,7 @@ use super::catalog::heading;
 use super::figure::{Figures, Input, Provenance};
 use crate::error::Error;
 use crate::reader::{self, Mistakes, Section};
-use crate::units::{ByteCount, Nanos};
+use crate::units::Nanos;
 
 macro_rules! kernel_profile {
     ($($(#[$doc:meta])* $field:ident: $type:ty = $unit:literal, $read:expr;)+) => {
@@ -56,15 +56,8 @@ macro_rules! kernel_profile {
 kernel_profile! {
     /// CONFIG_HZ: jiffies a second, the grain of every TCP timer but the high-resolution ones.
     hz: u32 = "1/s", |value| number(value, 24..=1_000);
-    /// LVL_BITS: each level of the timer wheel has two to this power of buckets.
-    timer_wheel_level_bits: u8 = "1", |value| byte(value, 1..=8);
-    /// LVL_CLK_SHIFT: each level's grain is two to this power coarser than the level below.
-    timer_wheel_clock_shift: u8 = "1", |value| byte(value, 1..=8);
     /// TCP_TIMEOUT_INIT: the retransmission timeout of SYN and SYN-ACK.
     tcp_timeout_init: Nanos = "ns", reader::duration;
-    /// TCP_TIMEOUT_FALLBACK: the first retransmission timeout of data where the handshake gave no
-    /// round-trip time.
-    tcp_timeout_fallback: Nanos = "ns", reader::duration;
     /// How many SYN timeouts pass before they begin to double; 0 where they always double.
     tcp_syn_linear_timeouts: u8 = "1", |value| byte(value, 0..=127);
     /// How many SYNs are sent again before connect() fails.
@@ -105,28 +98,12 @@ kernel_profile! {
     tcp_sack: bool = "", reader::boolean;
     /// Duplicate selective acknowledgements (RFC 2883), which undo a needless reduction.
     tcp_dsack: bool = "", reader::boolean;
-    /// TCP_INIT_CWND: the initial window unless the route says otherwise, segments.
-    tcp_init_cwnd: u8 = "1", |value| byte(value, 1..=255);
     /// Whether an idle connection's window shrinks.
     tcp_slow_start_after_idle: bool = "", reader::boolean;
-    /// How long selective acknowledgements may be held back to be joined.
-    tcp_comp_sack_delay: Nanos = "ns", reader::duration;
-    /// How many selective acknowledgements may be joined.
-    tcp_comp_sack_nr: u8 = "1", |value| byte(value, 0..=255);
-    /// The receive buffer that a socket begins with, tcp_rmem[1].
-    tcp_rmem_default: ByteCount = "B", reader::size;
-    /// The send buffer that a socket begins with, tcp_wmem[1].
-    tcp_wmem_default: ByteCount = "B", reader::size;
     /// CUBIC's window after a loss, in 1024ths.
     cubic_beta: u32 = "1/1024", |value| number(value, 1..=1023);
     /// CUBIC's C, in 1024ths times 10 (bic_scale).
     cubic_bic_scale: u32 = "1", |value| number(value, 1..=1023);
-    /// Whether CUBIC leaves slow start early (HyStart).
-    cubic_hystart: bool = "", reader::boolean;
-    /// HyStart's smallest window, segments.
-    cubic_hystart_low_window: u32 = "1", |value| number(value, 1..=1_000_000);
-    /// How close acknowledgements follow one another to count as one train for HyStart.
-    cubic_hystart_ack_delta: Nanos = "ns", reader::duration;
 }
 
 impl KernelProfile {
