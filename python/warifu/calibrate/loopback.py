@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,8 @@ from warifu.lab.store import Part
 if TYPE_CHECKING:
     from warifu._core import Study
 
-MAX_ATTEMPTS = 8
-"""How often a run is begun before the machine is given up as too busy."""
+MAX_REJECTIONS = 64
+"""Runs that may be rejected and begun again before the machine is given up as too busy."""
 
 ROUNDS = 2
 """Each case is run so often, with a part of its trials each time."""
@@ -78,15 +79,27 @@ class Loopback:
 def run(study: Study, trials: int, progress: Callable[[str], None]) -> Loopback:
     """Runs the calibration study's cases. Raises LabUnavailable or LabError as the lab does."""
     times: dict[tuple[str, str], NDArray[np.float64]] = {}
-    rejections = 0
     cases = [Case.parse(view.id, view.json, view.label) for view in study.cases]
+    # Round robin, so that drift hits all alike; what is rejected comes again at the end.
+    to_do = deque(itertools.product(range(ROUNDS), cases))
+    runs, rejections = len(to_do), 0
     with Bench(Settings(rate_per_second=CALM_RATE)) as bench:
-        # Round robin, so that drift hits all alike.
-        for number, (half, case) in enumerate(itertools.product(range(ROUNDS), cases), 1):
-            progress(f"loopback run {number} of {ROUNDS * len(cases)}: {case.label}")
-            count = trials // ROUNDS + (half < trials % ROUNDS)
-            columns, rejected = _accepted(bench, case, count)
-            rejections += rejected
+        while to_do:
+            half, case = to_do.popleft()
+            number = runs - len(to_do)
+            progress(f"loopback run {number} of {runs}: {case.label}")
+            interruption.check()
+            try:
+                columns = _columns(bench, case, trials // ROUNDS + (half < trials % ROUNDS))
+            except RunRejected as rejection:
+                rejections += 1
+                if rejections == MAX_REJECTIONS:
+                    raise CalibrateError(
+                        f"{rejections} runs were rejected, the last of {case.label}: {rejection}; "
+                        "stop other work and calibrate again"
+                    ) from rejection
+                to_do.append((half, case))
+                continue
             for metric, name in TIMES.items():
                 found = np.array(columns[name], dtype=np.float64)
                 earlier = times.get((case.case_id, metric), np.empty(0))
@@ -94,17 +107,9 @@ def run(study: Study, trials: int, progress: Callable[[str], None]) -> Loopback:
     return Loopback(times, rejections)
 
 
-def _accepted(bench: Bench, case: Case, trials: int) -> tuple[dict[str, list[Any]], int]:
-    last = ""
-    for attempt in range(MAX_ATTEMPTS):
-        interruption.check()
-        part = Part(case.case_id, 0, trials, secrets.randbits(63))
-        try:
-            result = bench.run(case, part, lambda: False)
-        except RunRejected as rejection:
-            last = str(rejection)
-            continue
-        if result is None or any(result.trials.columns["failed"]):
-            raise CalibrateError(f"{case.label}: connections failed without loss")
-        return result.trials.columns, attempt
-    raise CalibrateError(f"{case.label}: {last}; stop other work and calibrate again")
+def _columns(bench: Bench, case: Case, trials: int) -> dict[str, list[Any]]:
+    part = Part(case.case_id, 0, trials, secrets.randbits(63))
+    result = bench.run(case, part, lambda: False)
+    if result is None or any(result.trials.columns["failed"]):
+        raise CalibrateError(f"{case.label}: connections failed without loss")
+    return result.trials.columns
