@@ -11,7 +11,7 @@ from typing import Any
 THIS_HOST = "this-host"
 """The device profile that stands for the machine the lab runs on."""
 
-MAX_TRIALS_A_PART = 500
+MAX_TRIALS_A_PART = 1_000
 """Trials after which a cell's progress is kept."""
 
 

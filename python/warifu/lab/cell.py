@@ -32,9 +32,9 @@ LOSSY_RATE = 100.0
 wide: a step in five finds its processor busy and waits, some 0.1 ms a step on average."""
 
 LATE_FRACTION_MAX = 0.01
-"""A part is rejected if more packets are late by over 0.5 ms: the P99 of the link's lateness is held
-to what its precision is judged by. On a virtual machine the hypervisor takes the processors for some
-milliseconds every few seconds, which no stricter bound would let pass."""
+"""A part is rejected if more packets are late by over 0.5 ms: the P99 of the link's lateness is
+held to what its precision is judged by. On a virtual machine the hypervisor takes the processors
+for some milliseconds every few seconds, which no stricter bound would let pass."""
 
 
 @dataclass(frozen=True)
