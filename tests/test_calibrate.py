@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from warifu import _core, study
 from warifu.calibrate import bench, environment, loopback, profile, system, variants
 from warifu.calibrate.profile import Entry, Law, Profile, Record
-from warifu.calibrate.system import PARAMETERS, SCALES, Costs
+from warifu.calibrate.system import PARAMETERS, SCALES, SHARES, Costs
 from warifu.lab.case import Case
 
 PROFILES = Path(__file__).resolve().parent.parent / "profiles"
@@ -151,8 +151,10 @@ def test_a_law_of_samples_does_not_fall_and_keeps_the_mean(samples: list[float])
 
 def test_the_search_finds_the_costs_behind_the_medians() -> None:
     chance = np.random.default_rng(3)
-    count = len(PARAMETERS) + len(SCALES)
-    truth = Costs.start().values * np.exp(chance.normal(0, 0.4, count))
+    start = Costs.start().values
+    count = len(start)
+    spread = np.array([0.4] * len(PARAMETERS) + [0.1] * (len(SCALES) + len(SHARES)))
+    truth = start * np.exp(spread * chance.normal(0, 1, count))
     # More targets than costs, each a sum of some.
     weights = chance.integers(0, 4, (3 * count, count)).astype(float)
     weights[:, len(PARAMETERS) :] *= 300_000
@@ -165,6 +167,15 @@ def test_the_search_finds_the_costs_behind_the_medians() -> None:
     for target, value in goal.items():
         assert found.predicted_ns[target] == pytest.approx(value, rel=0.03)
     assert set(found.costs.named()) >= {"client.system.wake cold", "server computing warm"}
+
+
+def test_a_warm_law_goes_a_share_of_the_way_to_the_cold_one() -> None:
+    warm, cold = Law((1.0, 2.0, 30.0)), Law((5.0, 6.0, 7.0))
+    assert warm.towards(cold, 0.0) == warm
+    assert warm.towards(cold, 1.0) == cold
+    assert warm.towards(cold, 0.5).quantiles_ns == (3.0, 4.0, 18.5)
+    assert Law.constant(1.0).towards(cold, 2.0).quantiles_ns == (9.0, 11.0, 13.0)
+    assert Law.constant(8.0).towards(Law.constant(4.0), 2.0) == Law.constant(0.0)
 
 
 def test_costs_that_runs_cannot_tell_stay_where_they_began() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from test_core import PROFILES, STUDY, host, study
+from test_core import PROFILES, ROOT, STUDY, host, study
 
 from warifu import _core
 
@@ -125,6 +125,31 @@ def test_an_interruption_keeps_what_is_finished_and_replaces_nothing(tmp_path: P
     assert observations(folder).equals(before)
     assert manifest(folder)["complete"] is True
     assert manifest(tmp_path / "predicted.partial")["complete"] is False
+
+
+def test_a_mistake_in_a_later_case_is_found_before_the_first_is_run(tmp_path: Path) -> None:
+    text = (ROOT / "studies" / "gr-peach-tls13.toml").read_text()
+    text = text.replace("[vary]", '[vary]\n"stack.authentication" = ["server", "mutual"]')
+    text = text.replace('authentication = "server"', 'server_name = "meter.example"')
+    board = _core.Study.parse(text, "board.toml", [*PROFILES, host()], [("server", "host")])
+    with pytest.raises(_core.WarifuError, match="without a client certificate"):
+        _core.predict(board, tmp_path / "predicted", MANIFEST)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_profile_with_a_mistake_stops_only_the_study_that_names_it() -> None:
+    broken = ("device", "board", 'name = "board"\nclock = "fast"\n', "profiles/devices/board.toml")
+    profiles = [*PROFILES, host(), broken]
+    both = [("device", "host"), ("server", "host")]
+    assert len(_core.Study.parse(STUDY, "meter.toml", profiles, both).cases) == 4
+    with pytest.raises(_core.WarifuError, match=r"meter\.toml|board\.toml") as error:
+        _core.Study.parse(STUDY, "meter.toml", profiles, [("device", "board"), ("server", "host")])
+    assert "its profile has a mistake: profiles/devices/board.toml: " in str(error.value)
+
+
+def test_the_manifest_says_of_what_kinds_the_figures_are(tmp_path: Path) -> None:
+    _core.predict(study(("predict_trials", "100")), tmp_path / "predicted", MANIFEST)
+    assert manifest(tmp_path / "predicted")["kinds"] == ["assumed"]
 
 
 def test_what_cannot_be_run_touches_nothing(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ pub struct Case {
     /// The device that connects.
     pub device: Host,
     /// The server that accepts.
-    pub server: Host,
+    pub server: Server,
     /// Where the device's private key lives.
     pub key_store: KeyStoreChoice,
     /// The network between the two.
@@ -36,6 +36,26 @@ pub struct CaseId(pub String);
 pub struct Host {
     /// Name of a file in `profiles/devices/`, without its ending.
     pub profile: String,
+}
+
+/// A server, by the name of its device profile, and how many connections it computes for at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// Name of a file in `profiles/devices/`, without its ending.
+    pub profile: String,
+    /// Workers, each with a processor of its own; connections wait for a free one, first come,
+    /// first served. Not part of the canonical form where it is 1.
+    #[serde(default = "one_worker", skip_serializing_if = "is_one_worker")]
+    pub workers: u16,
+}
+
+fn one_worker() -> u16 {
+    1
+}
+
+fn is_one_worker(workers: &u16) -> bool {
+    *workers == 1
 }
 
 /// A key store, by the name of its profile, and how its session is used.
@@ -296,6 +316,14 @@ impl Case {
         serde_json::to_string(self).unwrap_or_default()
     }
 
+    /// What cases have in common that need the same operations of the same profiles: all but the
+    /// link's conditions other than its MTU.
+    pub fn needs(&self) -> String {
+        let Case { device, server, key_store, link, stack, pattern } = self;
+        let all = (device, server, key_store, link.mtu, stack, pattern);
+        serde_json::to_string(&all).unwrap_or_default()
+    }
+
     /// The name of this case, see [`CaseId`].
     pub fn id(&self) -> CaseId {
         let digest = Sha256::digest(self.canonical().as_bytes());
@@ -378,7 +406,7 @@ pub(crate) mod tests {
     pub(crate) fn any_case() -> Case {
         Case {
             device: Host { profile: "d".into() },
-            server: Host { profile: "s".into() },
+            server: Server { profile: "s".into(), workers: 1 },
             key_store: KeyStoreChoice { profile: "software".into(), session_open: true },
             link: Link {
                 profile: "loopback".into(),
@@ -423,6 +451,9 @@ pub(crate) mod tests {
              \"concurrent\":1}}"
         );
         assert_eq!(any_case().id(), CaseId("359b04fe327d9b80".into()));
+        let mut busy = any_case();
+        busy.server.workers = 8;
+        assert!(busy.canonical().contains("\"server\":{\"profile\":\"s\",\"workers\":8}"));
     }
 
     #[test]

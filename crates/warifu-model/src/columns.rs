@@ -50,7 +50,10 @@ impl Case {
         let rate = |rate: Option<BitsPerSecond>| rate.map_or(String::new(), |r| r.0.to_string());
         let values: [String; CASE_COLUMNS.len()] = [
             device.profile.clone(),
-            server.profile.clone(),
+            match server.workers {
+                1 => server.profile.clone(),
+                workers => format!("{}, {workers} workers", server.profile),
+            },
             key_store.profile.clone(),
             key_store.session_open.to_string(),
             link.profile.clone(),

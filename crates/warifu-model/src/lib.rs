@@ -23,8 +23,8 @@ mod units;
 
 pub use case::{
     Aead, Authentication, Case, CaseId, CertificateType, CipherSuite, CongestionControl, Group,
-    Host, KeyShare, KeyStoreChoice, Link, Loss, Pattern, PatternKind, Protocol, Session, Stack,
-    TlsVersion,
+    Host, KeyShare, KeyStoreChoice, Link, Loss, Pattern, PatternKind, Protocol, Server, Session,
+    Stack, TlsVersion,
 };
 pub use certificates::lab_certificate_bytes;
 pub use columns::CASE_COLUMNS;

@@ -36,6 +36,7 @@ pub(crate) fn predict<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let options = Options { threads: threads.unwrap_or(0), keep: keep_of(keep)? };
     let manifest = Manifest::parse(manifest_json, "manifest").map_err(warifu_error)?;
+    py.detach(|| warifu_sim::check(&study.study, &study.catalog)).map_err(warifu_error)?;
     let mut writer = FolderWriter::create(&out_dir, manifest).map_err(warifu_error)?;
 
     let run = Run { study, options, cancel: AtomicBool::new(false), at: Mutex::default() };

@@ -215,7 +215,7 @@ fn catalog(profiles: &[ProfileText]) -> Result<Catalog, model::Error> {
             let message = format!("is of kind {kind:?}: expected one of {kinds}");
             return Err(model::Error::new(file, name, message));
         };
-        catalog.add(kind, name, text, file)?;
+        catalog.add_or_keep_mistake(kind, name, text, file);
     }
     Ok(catalog)
 }

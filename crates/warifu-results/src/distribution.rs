@@ -8,18 +8,23 @@ use crate::rows::{Row, Rows};
 /// Where the bands of [`Rows::push_stages`] end, as fractions of the trials.
 const BAND_ENDS: [f64; 6] = [0.50, 0.75, 0.90, 0.95, 0.99, 1.0];
 
+/// The quantiles whose trial is stored as it is, beside the least and the largest: those that tables
+/// show and requirements and gates judge.
+const PINNED: [f64; 5] = [0.50, 0.90, 0.95, 0.99, 0.999];
+
 /// A part of the range of a group of trials wider than this fraction of its smallest value is
 /// not averaged away: a lost packet's timer leaves gaps that a mean must not land in.
 const GAP_FRACTION: f64 = 1.0 / 512.0;
 
 impl Rows {
-    /// Adds the distribution of one metric over many trials as at most `2 * groups` weighted
+    /// Adds the distribution of one metric over many trials as at most `2 * groups + 21` weighted
     /// rows. `values` are in the metric's unit and come back sorted.
     ///
     /// Up to `groups` different values are stored exactly. Beyond, neighbours are averaged: a
     /// group's share of the trials is small at both ends and larger in the middle (the scale
-    /// function k1 of Dunning and Ertl, arXiv:1902.04023), so the mean is exact and the tails
-    /// are nearly so.
+    /// function k1 of Dunning and Ertl, arXiv:1902.04023). The mean is exact, and so are the least
+    /// and the largest value and the 50th, 90th, 95th, 99th and 99.9th percentile (the smallest
+    /// value that so many trials do not exceed), which have a row of their own.
     pub fn push_distribution(
         &mut self,
         metric: Metric,
@@ -97,23 +102,35 @@ fn for_each_atom(sorted: &[u64], groups: usize, mut push: impl FnMut(f64, f64)) 
         return;
     }
     let mut start = 0;
-    for group in 1..=groups {
+    for end in cuts(sorted.len(), groups) {
+        let group = &sorted[start..end];
+        match widest_gap(group) {
+            Some(at) => {
+                push_mean(&group[..at], &mut push);
+                push_mean(&group[at..], &mut push);
+            }
+            None => push_mean(group, &mut push),
+        }
+        start = end;
+    }
+}
+
+/// Where the groups of `count` trials end, in ascending order; the pinned ones are alone.
+fn cuts(count: usize, groups: usize) -> Vec<usize> {
+    let mut cuts = Vec::with_capacity(groups + 2 * PINNED.len() + 4);
+    for group in 1..groups {
         // k1: equal steps of the angle whose cosine runs over the quantiles.
         let angle = std::f64::consts::PI * group as f64 / groups as f64;
-        let end = (sorted.len() as f64 * (1.0 - angle.cos()) / 2.0).round() as usize;
-        let end = if group == groups { sorted.len() } else { end };
-        if end > start {
-            let group = &sorted[start..end];
-            match widest_gap(group) {
-                Some(at) => {
-                    push_mean(&group[..at], &mut push);
-                    push_mean(&group[at..], &mut push);
-                }
-                None => push_mean(group, &mut push),
-            }
-            start = end;
-        }
+        cuts.push((count as f64 * (1.0 - angle.cos()) / 2.0).round() as usize);
     }
+    let ranks = PINNED.map(|share| (share * count as f64 * (1.0 - 1e-12)).ceil() as usize);
+    for rank in ranks.into_iter().chain([1, count]) {
+        cuts.extend([rank.saturating_sub(1), rank]);
+    }
+    cuts.sort_unstable();
+    cuts.dedup();
+    cuts.retain(|&cut| cut > 0);
+    cuts
 }
 
 fn push_mean(group: &[u64], push: &mut impl FnMut(f64, f64)) {
@@ -170,7 +187,7 @@ mod tests {
         let widest = atoms.iter().map(|&(_, weight)| weight).fold(0.0, f64::max);
         assert_eq!(atoms.last(), Some(&(1_999.0, 1.0)));
         assert!(widest > 20.0, "{widest}");
-        assert!(atoms.len() <= 64, "{}", atoms.len());
+        assert!(atoms.len() <= 64 + 14, "{}", atoms.len());
     }
 
     #[test]
@@ -190,6 +207,26 @@ mod tests {
 
     proptest! {
         #[test]
+        fn the_percentiles_that_are_asked_for_are_exact(
+            values in prop::collection::vec(0_u64..1_000_000, 1..2_000),
+            groups in 1_usize..40,
+        ) {
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            let atoms = atoms(&values, groups);
+            for share in PINNED.into_iter().chain([0.0, 1.0]) {
+                let rank = (share * sorted.len() as f64 * (1.0 - 1e-12)).max(1.0);
+                let mut below = 0.0;
+                let stored = atoms.iter().find(|&&(_, weight)| {
+                    below += weight;
+                    below >= rank
+                });
+                let expected = sorted[rank.ceil() as usize - 1] as f64;
+                prop_assert_eq!(stored.map(|atom| atom.0), Some(expected), "at {}", share);
+            }
+        }
+
+        #[test]
         fn weights_add_up_and_the_mean_is_kept(
             values in prop::collection::vec(0_u64..10_000_000_000, 1..500),
             groups in 1_usize..80,
@@ -200,7 +237,7 @@ mod tests {
             let sum: f64 = atoms.iter().map(|&(value, weight)| value * weight).sum();
             let expected = values.iter().sum::<u64>() as f64;
             prop_assert!((sum - expected).abs() <= expected * 1e-12 + 1e-9);
-            prop_assert!(atoms.len() <= 2 * groups);
+            prop_assert!(atoms.len() <= 2 * groups + 21, "{}", atoms.len());
             prop_assert!(atoms.windows(2).all(|pair| pair[0].0 <= pair[1].0));
         }
     }

@@ -107,6 +107,10 @@ impl FolderWriter {
             None => self.next_part(case)?,
         };
         part.push(case)?;
+        if !self.manifest.kinds.contains(&case.kind) {
+            self.manifest.kinds.push(case.kind);
+            self.manifest.kinds.sort_unstable();
+        }
         let full = part.rows() >= self.part_rows;
         self.part = Some(part);
         self.open_cases += 1;

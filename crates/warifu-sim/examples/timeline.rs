@@ -6,8 +6,8 @@
 //! ["receive", 993]], "server": [["receive", 236], ["send", 993]], "drop_up": [], "drop_down":
 //! [], "seeds": 100, "cost": "100 us"}` and prints one JSON list for each seed, of
 //! `[time_ns, "up"|"down", flags, seq, len, ack, [[start, end], ...], dropped]`.
-//! Programs know `["send", bytes]`, `["receive", bytes]` (the peer's next send has that many)
-//! and `["wait_ms", time]`.
+//! Programs know `["send", bytes]`, `["receive", bytes]` (the peer's next send has that many),
+//! `["close", 0]` and `["wait_ms", time]`.
 
 use std::io::Read;
 
@@ -98,6 +98,7 @@ fn program(
                 steps.push(Step::Receive { message: MessageId(receives) });
                 receives += 1;
             }
+            "close" => steps.push(Step::Close { carrier: Carrier::Tcp }),
             _ => steps.push(Step::Wait { duration: Nanos::from_millis(u64::from(*number)) }),
         }
     }

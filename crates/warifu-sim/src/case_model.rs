@@ -31,6 +31,8 @@ pub struct CaseModel {
     /// A processor idle for longer works at its cold costs, ns.
     pub(crate) idle_threshold: [u64; 2],
     pub(crate) concurrent: u16,
+    /// How many connections `client.loop` and `server.worker` serve at once.
+    pub(crate) capacity: [u32; 2],
     pub(crate) throttle: Option<(u32, u64)>,
     pub(crate) sleep: Option<(u64, Sampler)>,
     /// Whether the streams of client, server, key store and lengths are drawn from at all.
@@ -104,6 +106,7 @@ impl CaseModel {
             paths,
             idle_threshold: [client.idle_threshold.0, server.idle_threshold.0],
             concurrent,
+            capacity: [1, u32::from(case.server.workers.max(1))],
             throttle: throttle(key_store),
             sleep: sleep(key_store),
             draws,

@@ -18,8 +18,8 @@ pub(crate) struct Kernel {
     pub syn_retries: u8,
     /// `tcp_synack_retries`.
     pub synack_retries: u8,
-    /// `tcp_retries2`.
-    pub retries2: u8,
+    /// How long after its first copy data is given up, ms (`tcp_model_timeout` of `tcp_retries2`).
+    pub data_timeout_ms: u32,
     /// `tcp_rto_min_us`.
     pub rto_min_us: u32,
     /// `tcp_rto_max_ms`, jiffies.
@@ -78,7 +78,7 @@ impl Kernel {
             syn_linear_timeouts: profile.tcp_syn_linear_timeouts,
             syn_retries: profile.tcp_syn_retries,
             synack_retries: profile.tcp_synack_retries,
-            retries2: profile.tcp_retries2,
+            data_timeout_ms: data_timeout_ms(profile),
             rto_min_us: us(profile.tcp_rto_min) as u32,
             rto_max: jiffies(profile.tcp_rto_max),
             timeout_min_us: us(profile.tcp_timeout_min) as u32,
@@ -109,7 +109,7 @@ impl Kernel {
             syn_linear_timeouts: 4,
             syn_retries: 6,
             synack_retries: 5,
-            retries2: 15,
+            data_timeout_ms: 924_600,
             rto_min_us: 200_000,
             rto_max: 30_000,
             timeout_min_us: 2_000,
@@ -129,6 +129,17 @@ impl Kernel {
             cubic_scale: 41,
         }
     }
+}
+
+/// The time that `tcp_retries2` timeouts take that begin with the shortest one and double up to the
+/// longest (`tcp_model_timeout`).
+fn data_timeout_ms(profile: &KernelProfile) -> u32 {
+    let (least, most) = (profile.tcp_rto_min.0, profile.tcp_rto_max.0);
+    let doublings = (most / least.max(1)).max(1).ilog2();
+    let retries = u32::from(profile.tcp_retries2);
+    let doubling = ((2_u64 << retries.min(doublings)) - 1).saturating_mul(least);
+    let constant = u64::from(retries.saturating_sub(doublings)).saturating_mul(most);
+    u32::try_from(doubling.saturating_add(constant) / 1_000_000).unwrap_or(u32::MAX)
 }
 
 fn us(time: Nanos) -> u64 {

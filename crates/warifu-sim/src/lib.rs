@@ -30,5 +30,5 @@ pub use link::Heading;
 pub use outcome::{ConnectionOutcome, Outcome};
 pub use random::trial_seed;
 pub use simulator::Simulator;
-pub use sweep::{Keep, Options, PredictError, Progress, predict};
+pub use sweep::{Keep, Options, PredictError, Progress, check, predict};
 pub use timeline::{PacketEvent, simulate_packets};

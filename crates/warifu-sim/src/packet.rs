@@ -15,6 +15,8 @@ pub(crate) const fn segment_bytes(mtu: u16) -> u32 {
 /// SACK blocks that fit beside the time stamps (RFC 2018 section 3).
 pub(crate) const SACK_BLOCKS: usize = 3;
 
+/// TCP's FIN flag; it takes a sequence number and no byte.
+pub(crate) const FIN: u8 = 1;
 /// TCP's SYN flag.
 pub(crate) const SYN: u8 = 2;
 /// TCP's PSH flag: the last segment of a write.
@@ -79,6 +81,12 @@ impl Packet {
             return SYN_HEADERS;
         }
         let sacks = if self.sacks > 0 { 4 + 8 * u32::from(self.sacks) } else { 0 };
-        HEADERS_WITH_STAMPS + sacks + (self.end - self.seq)
+        HEADERS_WITH_STAMPS + sacks + self.data_bytes()
+    }
+
+    /// Bytes of data.
+    #[inline]
+    pub(crate) fn data_bytes(&self) -> u32 {
+        self.end - self.seq - u32::from(self.flags & (SYN | FIN) != 0)
     }
 }

@@ -39,6 +39,7 @@ pub(crate) enum Op {
     Receive {
         message: u16,
     },
+    Close,
     Wait {
         ns: u64,
     },
@@ -171,6 +172,7 @@ impl Compiler<'_> {
                 Step::KeyStore { call, .. } => self.push_call(&mut ops, call)?,
                 Step::Send { first, count, .. } => ops.push(Op::Send { first: first.0, count }),
                 Step::Receive { message } => ops.push(Op::Receive { message: message.0 }),
+                Step::Close { .. } => ops.push(Op::Close),
                 Step::Wait { duration } => ops.push(Op::Wait { ns: duration.0 }),
                 Step::Deadline { duration } => ops.push(Op::Deadline { ns: duration.0 }),
                 Step::Mark(mark) => ops.push(Op::Mark(mark)),

@@ -86,6 +86,12 @@ impl Simulator {
                     true
                 }
             }
+            Op::Close => {
+                self.now_is_its_time(connection, role) && {
+                    self.socket(model, connection, role, Socket::close);
+                    true
+                }
+            }
             Op::Wait { ns } => {
                 self.connections[connection].parties[role].spend(Stage::Idle, ns);
                 true

@@ -181,8 +181,8 @@ impl Simulator {
         self.used = model.connections();
         self.unfinished = self.used;
         self.agenda.reset(self.used);
-        for resource in &mut self.resources {
-            resource.reset(1);
+        for (resource, capacity) in self.resources.iter_mut().zip(model.capacity) {
+            resource.reset(capacity);
         }
         self.card.resource.reset(1);
         self.card.began.clear();

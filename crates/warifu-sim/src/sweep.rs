@@ -2,13 +2,14 @@
 //! All trials of all cases of a study, on all cores.
 //!
 //! Work is cut into chunks of trials, handed out in the order of the cases. A finished case goes
-//! to the sink at once, so that memory holds only the cases under way. What comes out does not
-//! depend on the number of threads: a trial's seed is its own, and the sink gets the cases in
-//! their order.
+//! to the sink at once, and no thread runs far ahead of what is stored, so that memory is bounded; a
+//! case of one chunk is put into rows by the thread that ran it. What comes out does not depend on the number of threads: a
+//! trial's seed is its own, and the sink gets the cases in their order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
 
 use thiserror::Error;
 use warifu_model::{Catalog, Kind, Metric, Stage, Study};
@@ -19,8 +20,12 @@ use crate::outcome::Outcome;
 use crate::random::trial_seed;
 use crate::simulator::Simulator;
 
-/// Trials that a thread runs before it reports: some milliseconds of work.
-const CHUNK_TRIALS: u64 = 4_096;
+/// Connections that a thread runs before it reports: some milliseconds of work.
+const CHUNK_CONNECTIONS: u64 = 4_096;
+/// Connections that may be finished ahead of the case that is to be stored next, 200 B each.
+const CONNECTIONS_AHEAD: u64 = 2_000_000;
+/// How long a thread that is so far ahead waits before it looks again.
+const WAIT: Duration = Duration::from_millis(2);
 /// Reports that may wait for each thread before it waits itself.
 const WAITING_REPORTS: usize = 4;
 /// Groups of a stored distribution; rows are twice as many at most.
@@ -73,13 +78,28 @@ pub enum PredictError {
     Results(#[from] ResultsError),
 }
 
+/// Whether every case of the study can be compiled, so that a mistake in the last one is found before
+/// the first is run. Cases that differ in the link's conditions alone are tried once.
+///
+/// # Errors
+/// What [`CaseModel::compile`] says of the first that cannot.
+pub fn check(study: &Study, catalog: &Catalog) -> Result<(), warifu_model::Error> {
+    let mut tried = HashSet::new();
+    for case in &study.cases {
+        if tried.insert(case.needs()) {
+            CaseModel::compile(case, catalog)?;
+        }
+    }
+    Ok(())
+}
+
 /// Runs `study.predict_trials` trials of every case and gives each case to `sink`.
 ///
 /// `tell` is called now and then from the calling thread. Setting `cancel` ends the run early;
 /// cases stored until then are whole.
 ///
 /// # Errors
-/// A case that cannot be compiled, before any trial of it is run, and whatever the sink says.
+/// A case that cannot be compiled (see [`check`]), and whatever the sink says.
 pub fn predict(
     study: &Study,
     catalog: &Catalog,
@@ -92,7 +112,7 @@ pub fn predict(
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
     };
-    let job = Job { study, catalog, next: AtomicU64::new(0), stop: AtomicBool::new(false), cancel };
+    let job = Job::new(study, catalog, options.keep, cancel);
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(threads * WAITING_REPORTS);
         for _ in 0..threads {
@@ -100,7 +120,7 @@ pub fn predict(
             scope.spawn(move || job.work(&sender));
         }
         drop(sender);
-        let result = Gathering::new(&job, options.keep, sink).gather(&receiver, tell);
+        let result = Gathering::new(&job, sink).gather(&receiver, tell);
         // Threads that still work find nobody to report to, and end.
         job.stop.store(true, Ordering::Relaxed);
         drop(receiver);
@@ -112,8 +132,16 @@ pub fn predict(
 struct Job<'a> {
     study: &'a Study,
     catalog: &'a Catalog,
+    keep: Keep,
+    /// Trials in a chunk, and chunks in a case.
+    chunk_trials: u64,
+    chunks: u64,
+    /// Cases that may be begun beyond the one that is to be stored next.
+    cases_ahead: u64,
     /// The next chunk.
     next: AtomicU64,
+    /// Cases that are stored.
+    stored: AtomicU64,
     stop: AtomicBool,
     cancel: &'a AtomicBool,
 }
@@ -123,8 +151,17 @@ struct Report {
     case: u64,
     chunk: u64,
     kind: Kind,
-    trials: Vec<Trial>,
+    trials: u64,
     failed: u64,
+    content: Content,
+}
+
+/// What a chunk gave.
+enum Content {
+    /// A part of a case.
+    Trials(Vec<Trial>),
+    /// All of a case.
+    Rows(Rows),
 }
 
 /// What is kept of a connection until its case is finished.
@@ -150,13 +187,29 @@ const METRICS: [Metric; 9] = [
     Metric::SegmentsRetransmitted,
 ];
 
-impl Job<'_> {
-    fn trials(&self) -> u64 {
-        u64::from(self.study.predict_trials)
+impl<'a> Job<'a> {
+    fn new(study: &'a Study, catalog: &'a Catalog, keep: Keep, cancel: &'a AtomicBool) -> Job<'a> {
+        let trials = u64::from(study.predict_trials);
+        let concurrent = study.cases.iter().map(|case| case.pattern.concurrent).max();
+        let concurrent = u64::from(concurrent.unwrap_or(1).max(1));
+        let chunk_trials = (CHUNK_CONNECTIONS / concurrent).max(1);
+        let (next, stored) = (AtomicU64::new(0), AtomicU64::new(0));
+        Job {
+            study,
+            catalog,
+            keep,
+            chunk_trials,
+            chunks: trials.div_ceil(chunk_trials).max(1),
+            cases_ahead: CONNECTIONS_AHEAD / (trials * concurrent).max(1) + 1,
+            next,
+            stored,
+            stop: AtomicBool::new(false),
+            cancel,
+        }
     }
 
-    fn chunks(&self) -> u64 {
-        self.trials().div_ceil(CHUNK_TRIALS).max(1)
+    fn trials(&self) -> u64 {
+        u64::from(self.study.predict_trials)
     }
 
     fn ends(&self) -> bool {
@@ -169,10 +222,16 @@ impl Job<'_> {
         let mut compiled: Option<(u64, CaseModel)> = None;
         while !self.ends() {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
-            let (case, chunk) = (index / self.chunks(), index % self.chunks());
+            let (case, chunk) = (index / self.chunks, index % self.chunks);
             let Some(choices) = self.study.cases.get(case as usize) else {
                 return;
             };
+            while case > self.stored.load(Ordering::Relaxed) + self.cases_ahead {
+                if self.ends() {
+                    return;
+                }
+                std::thread::sleep(WAIT);
+            }
             let model = match compiled.take() {
                 Some((of, model)) if of == case => Ok(model),
                 _ => CaseModel::compile(choices, self.catalog),
@@ -204,10 +263,11 @@ impl Job<'_> {
         chunk: u64,
     ) -> Option<Report> {
         let id = self.study.cases.get(case as usize)?.id();
-        let range = chunk * CHUNK_TRIALS..((chunk + 1) * CHUNK_TRIALS).min(self.trials());
-        let room = (range.end - range.start) as usize * model.connections();
-        let mut report =
-            Report { case, chunk, kind: model.kind(), trials: Vec::with_capacity(room), failed: 0 };
+        let range = chunk * self.chunk_trials..((chunk + 1) * self.chunk_trials).min(self.trials());
+        let count = range.end.saturating_sub(range.start);
+        let room = count as usize * model.connections();
+        let mut trials = Vec::with_capacity(room);
+        let mut failed = 0;
         for trial in range {
             if trial % 256 == 0 && self.ends() {
                 return None;
@@ -215,23 +275,39 @@ impl Job<'_> {
             let seed = trial_seed(self.study.seed, &id, trial);
             simulator.run(model, seed, outcome);
             for (connection, of) in (0..).zip(&outcome.connections) {
-                report.failed += u64::from(of.failed);
+                failed += u64::from(of.failed);
                 let values = match of.failed {
                     true => [0; METRICS.len()],
                     false => METRICS.map(|metric| of.value(metric)),
                 };
-                let (failed, stages) = (of.failed, of.stages);
-                report.trials.push(Trial { trial, connection, seed, failed, values, stages });
+                let stages = of.stages;
+                trials.push(Trial { trial, connection, seed, failed: of.failed, values, stages });
             }
         }
-        Some(report)
+        let content = match self.chunks {
+            1 => Content::Rows(self.rows(&[&trials])),
+            _ => Content::Trials(trials),
+        };
+        Some(Report { case, chunk, kind: model.kind(), trials: count, failed, content })
+    }
+
+    /// A case's rows from its chunks in their order.
+    fn rows(&self, chunks: &[&[Trial]]) -> Rows {
+        let trials = || chunks.iter().copied().flatten();
+        match self.keep {
+            Keep::Trials => every_trial(trials()),
+            Keep::Distribution => {
+                let many = self.study.cases.len() > MANY_CASES;
+                let groups = if many { GROUPS_OF_MANY } else { GROUPS };
+                distributions(trials(), groups, self.study.seed)
+            }
+        }
     }
 }
 
 /// Puts chunks together to cases, and cases into their order.
 struct Gathering<'a> {
     job: &'a Job<'a>,
-    keep: Keep,
     sink: &'a mut dyn Sink,
     progress: Progress,
     /// By case: its chunks so far.
@@ -239,8 +315,8 @@ struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    fn new(job: &'a Job<'a>, keep: Keep, sink: &'a mut dyn Sink) -> Gathering<'a> {
-        Gathering { job, keep, sink, progress: Progress::default(), under_way: BTreeMap::new() }
+    fn new(job: &'a Job<'a>, sink: &'a mut dyn Sink) -> Gathering<'a> {
+        Gathering { job, sink, progress: Progress::default(), under_way: BTreeMap::new() }
     }
 
     fn gather(
@@ -250,7 +326,7 @@ impl<'a> Gathering<'a> {
     ) -> Result<Progress, PredictError> {
         while let Ok(report) = reports.recv() {
             let report = report?;
-            self.progress.trials += report.trials.len() as u64;
+            self.progress.trials += report.trials;
             self.progress.failed += report.failed;
             self.under_way.entry(report.case).or_default().push(report);
             self.store_finished()?;
@@ -265,31 +341,35 @@ impl<'a> Gathering<'a> {
 
     fn store_finished(&mut self) -> Result<(), PredictError> {
         while let Some(entry) = self.under_way.first_entry() {
-            let whole = entry.get().len() as u64 == self.job.chunks();
+            let whole = entry.get().len() as u64 == self.job.chunks;
             if *entry.key() != self.progress.cases || !whole {
                 break;
             }
             let mut chunks = entry.remove();
             chunks.sort_unstable_by_key(|report| report.chunk);
-            let rows = self.rows(&chunks);
+            let rows = self.case_rows(chunks);
             self.sink.case(&rows)?;
             self.progress.cases += 1;
+            self.job.stored.store(self.progress.cases, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    fn rows(&self, chunks: &[Report]) -> CaseRows {
+    fn case_rows(&self, chunks: Vec<Report>) -> CaseRows {
         let case = &self.job.study.cases[self.progress.cases as usize];
-        let trials = || chunks.iter().flat_map(|report| &report.trials);
         let kind = Kind::weakest(chunks.iter().map(|report| report.kind));
-        let rows = match self.keep {
-            Keep::Trials => every_trial(trials()),
-            Keep::Distribution => {
-                let many = self.job.study.cases.len() > MANY_CASES;
-                let groups = if many { GROUPS_OF_MANY } else { GROUPS };
-                distributions(trials(), groups, self.job.study.seed)
+        let mut whole = None;
+        let mut parts = Vec::with_capacity(chunks.len());
+        for report in chunks {
+            match report.content {
+                Content::Rows(rows) => whole = Some(rows),
+                Content::Trials(trials) => parts.push(trials),
             }
-        };
+        }
+        let rows = whole.unwrap_or_else(|| {
+            let parts: Vec<&[Trial]> = parts.iter().map(Vec::as_slice).collect();
+            self.job.rows(&parts)
+        });
         CaseRows { case_id: case.id(), columns: case.columns(), kind, rows }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::case_model::CaseModel;
 use crate::link::Heading;
-use crate::packet::{ACK, AGAIN, PSH, Packet, SYN};
+use crate::packet::{ACK, AGAIN, FIN, PSH, Packet, SYN};
 use crate::simulator::Simulator;
 
 /// One trial of a case, packet by packet, up to the first byte of the response. `up` and `down`
@@ -26,7 +26,7 @@ pub struct PacketEvent {
     pub time_ns: u64,
     /// Which way.
     pub heading: Heading,
-    /// `S` for SYN, `P` for PSH, `.` for ACK, as tcpdump prints them.
+    /// `F` for FIN, `S` for SYN, `P` for PSH, `.` for ACK, as tcpdump prints them.
     pub flags: String,
     /// First sequence number, from the SYN, which is 0.
     pub seq: u32,
@@ -45,17 +45,16 @@ pub struct PacketEvent {
 impl PacketEvent {
     pub(crate) fn new(time_ns: u64, heading: Heading, packet: &Packet, dropped: bool) -> Self {
         let mut flags = String::new();
-        for (flag, letter) in [(SYN, 'S'), (PSH, 'P'), (ACK, '.')] {
+        for (flag, letter) in [(FIN, 'F'), (SYN, 'S'), (PSH, 'P'), (ACK, '.')] {
             if packet.flags & flag != 0 {
                 flags.push(letter);
             }
         }
-        let syn = packet.flags & SYN != 0;
         PacketEvent {
             time_ns,
             heading,
             seq: packet.seq,
-            len: if syn { 0 } else { packet.end - packet.seq },
+            len: packet.data_bytes(),
             ack: if packet.flags & ACK != 0 { packet.ack } else { 0 },
             sack: packet.sack[..usize::from(packet.sacks)]
                 .iter()

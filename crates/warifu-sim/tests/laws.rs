@@ -134,6 +134,26 @@ fn a_shared_loop_serves_one_connection_after_the_other() {
 }
 
 #[test]
+fn workers_serve_side_by_side() {
+    let catalog = common::catalog("5 ms");
+    let settings = "key_store = \"constant\"\n[link]\nprofile = \"loopback\"\nrtt = \"10 ms\"\n\
+                    [stack]\nprotocol = \"https\"\ntls = \"1.3\"\nauthentication = \"server\"\n\
+                    [pattern]\nkind = \"request\"\nconcurrent = 8\n";
+    let last = |workers| {
+        let mut case = common::case(settings, &catalog);
+        case.server.workers = workers;
+        let model = CaseModel::compile(&case, &catalog).unwrap();
+        let mut outcome = Outcome::default();
+        Simulator::new().run(&model, 1, &mut outcome);
+        outcome.connections.iter().map(|connection| connection.marks[3]).max().unwrap()
+    };
+    let (one, four, eight, many) = (last(1), last(4), last(8), last(100));
+    // The client's eight connections share its one loop, which bounds what workers can save.
+    assert!(one > four && four >= eight, "{one} {four} {eight}");
+    assert_eq!(eight, many, "a worker that nobody needs changes nothing");
+}
+
+#[test]
 fn a_script_drops_what_it_names_and_nothing_else() {
     let catalog = common::catalog("0 ms");
     let model = model(common::REFERENCE, &catalog);

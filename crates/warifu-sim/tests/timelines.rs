@@ -2,8 +2,8 @@
 //! Mechanisms of Linux's TCP as packet timelines, with the packets of a script dropped.
 //!
 //! Each golden was compared with the running kernel: `tests/kernel/` runs the same exchange
-//! over the emulated link with the same packets dropped, and captures both ends. To write a
-//! golden anew: `WARIFU_GOLDEN=write cargo test -p warifu-sim --test timelines`.
+//! over the emulated link with the same packets dropped, and captures both ends. `make golden`
+//! writes them anew.
 
 mod common;
 
@@ -28,7 +28,7 @@ fn check(name: &str, up: &[u64], down: &[u64]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/timelines").join(name);
     let path = path.with_extension("txt");
     let found = timeline(up, down);
-    if std::env::var_os("WARIFU_GOLDEN").is_some_and(|word| word == "write") {
+    if std::env::var_os("WARIFU_UPDATE_GOLDENS").is_some_and(|value| value == "1") {
         std::fs::write(&path, &found).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap();

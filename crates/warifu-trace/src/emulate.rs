@@ -115,6 +115,11 @@ impl Connection<'_> {
             script.flush(Role::Server);
             rest -= content;
         }
+        // nginx closes at once when it was asked to (`ngx_http_close_connection`). That is more than
+        // an end: what follows the response tells TCP of its loss long before a timer does.
+        if http::closes(self.stack) {
+            script.close(Role::Server);
+        }
     }
 
     /// The client reads the response.
@@ -122,6 +127,7 @@ impl Connection<'_> {
         script.take(Role::Client, 1);
         script.mark(Mark::FirstResponse);
         script.deliver(Role::Client);
+        script.take_close(Role::Client);
     }
 }
 

@@ -42,7 +42,7 @@ pub fn response_head(stack: &Stack, pattern: &Pattern) -> String {
 /// Whether the server is asked to close after its response. Not with early data: nginx then
 /// closes before it has read the client's Finished, and the reset that the Finished provokes
 /// can destroy a response that is still on its way (nginx 1.22.1, by strace).
-fn closes(stack: &Stack) -> bool {
+pub(crate) fn closes(stack: &Stack) -> bool {
     stack.session != Session::EarlyData
 }
 

@@ -19,6 +19,9 @@ pub(crate) const FRAGMENT: u32 = 16_384;
 /// The content of a ChangeCipherSpec record (RFC 8446 section 5, RFC 5246 section 7.1).
 pub(crate) const CHANGE_CIPHER_SPEC: u32 = 1;
 
+/// The content of an alert: level and description (RFC 8446 section 6, RFC 5246 section 7.2).
+pub(crate) const ALERT: u32 = 2;
+
 /// Whether records are protected yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protection {

@@ -93,6 +93,10 @@ fn connection(text: &mut String, trace: &Trace) {
                     row(text, "", &on_the_wire(message), "");
                 }
             }
+            Step::Close { .. } => match party {
+                Role::Client => row(text, "  TCP closes", "FIN -->", ""),
+                Role::Server => row(text, "", "<-- FIN", "  TCP closes"),
+            },
             Step::Receive { .. } => {}
             other => {
                 let cell = cell(other);
@@ -129,7 +133,9 @@ fn cell(step: &Step) -> String {
         Step::Accept { .. } => "  TCP open".into(),
         Step::Wait { duration } => format!("  wait {} ms", duration.as_millis_f64()),
         Step::Deadline { duration } => format!("  deadline {} ms", duration.as_millis_f64()),
-        Step::Open { .. } | Step::Send { .. } | Step::Receive { .. } => String::new(),
+        Step::Open { .. } | Step::Send { .. } | Step::Receive { .. } | Step::Close { .. } => {
+            String::new()
+        }
     }
 }
 

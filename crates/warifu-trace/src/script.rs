@@ -33,6 +33,8 @@ struct Side {
     pending: Bytes,
     /// What was written and the peer has not taken.
     outstanding: Vec<Sent>,
+    /// Its close_notify.
+    closing: Option<usize>,
 }
 
 /// A message with the pieces that carry it.
@@ -115,6 +117,31 @@ impl<'a> Script<'a> {
     /// The server's own work on a request.
     pub(crate) fn respond(&mut self, body: u32) {
         self.system(Role::Server, SystemCall::HttpRespond, body);
+    }
+
+    /// Ends the connection at one end: close_notify (RFC 8446 section 6.1, RFC 5246 section 7.2.1),
+    /// then the carrier's own end.
+    pub(crate) fn close(&mut self, from: Party) {
+        let overhead = records::overhead(self.stack, Protection::Aead);
+        let side = self.side(from);
+        side.put_record(
+            "{Alert close_notify}".into(),
+            Bytes::exactly(records::ALERT + overhead),
+            overhead,
+        );
+        if side.unwritten < side.messages.len() {
+            side.write();
+        }
+        side.closing = side.messages.len().checked_sub(1);
+        side.steps.push(Step::Close { carrier: Carrier::Tcp });
+    }
+
+    /// Takes the peer's close_notify, if it has written one.
+    pub(crate) fn take_close(&mut self, to: Party) {
+        if let Some(index) = self.peer(to).closing {
+            let message = MessageId(index as u16);
+            self.side(to).steps.push(Step::Receive { message });
+        }
     }
 
     /// Writes what is in the buffer.
@@ -250,6 +277,7 @@ impl Side {
             unwritten: 0,
             pending: Bytes::default(),
             outstanding: Vec::new(),
+            closing: None,
         }
     }
 

@@ -108,6 +108,11 @@ pub enum Step {
         /// The message.
         message: MessageId,
     },
+    /// Closes the carrier's sending direction: TCP's FIN follows what was written.
+    Close {
+        /// The carrier.
+        carrier: Carrier,
+    },
     /// Waits deliberately.
     Wait {
         /// How long.
@@ -115,7 +120,7 @@ pub enum Step {
     },
     /// The connection counts as failed if it has not reached its last mark by then.
     Deadline {
-        /// Counted from the program's start.
+        /// Counted from this step.
         duration: Nanos,
     },
     /// A point that metrics are taken between.

@@ -80,6 +80,17 @@ class Law:
         """All durations times `factor`."""
         return Law(tuple(value * factor for value in self.quantiles_ns))
 
+    def towards(self, other: Law, share: float) -> Law:
+        """Quantile by quantile, this one and a share of the way to the other."""
+        count = max(len(self.quantiles_ns), len(other.quantiles_ns))
+        ends = [
+            law.quantiles_ns * count if len(law.quantiles_ns) == 1 else law.quantiles_ns
+            for law in (self, other)
+        ]
+        between = (max(0.0, a + share * (b - a)) for a, b in zip(*ends, strict=True))
+        # Two laws may cross, and what is beyond the other may then fall.
+        return Law(tuple(sorted(between)))
+
     def toml(self) -> str:
         """As profiles write it, whole nanoseconds."""
         values = [max(0, round(value)) for value in self.quantiles_ns]
@@ -99,6 +110,8 @@ class Entry:
     per_byte_ns: float = 0.0
     source: str = ""
     note: str = ""
+    kind: str = "measured"
+    """*simulated* where the figure was found by simulating the runs it comes from."""
 
     def toml(self) -> str:
         """Its `[[operation]]` section."""
@@ -111,7 +124,7 @@ class Entry:
         if self.per_byte_ns:
             lines.append(f'per_byte = "{self.per_byte_ns:.3f} ns"')
         if self.source:
-            lines += [f"source = {json.dumps(self.source)}", 'kind = "measured"']
+            lines += [f"source = {json.dumps(self.source)}", f"kind = {json.dumps(self.kind)}"]
         if self.note:
             lines.append(f"note = {json.dumps(self.note)}")
         return "\n".join(lines) + "\n"
@@ -135,7 +148,7 @@ class Profile:
             f"name = {json.dumps(DEVICE)}",
             f"description = {json.dumps(self.description)}",
             f"source = {json.dumps(self.source)}",
-            'kind = "measured"',
+            'kind = "simulated"',
             f"run_id = {json.dumps(self.run_id)}",
             f'idle_threshold = "{self.idle_threshold_ns} ns"',
         ]

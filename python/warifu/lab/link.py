@@ -27,12 +27,12 @@ START_SECONDS = 10.0
 def impairments(link: dict[str, Any]) -> dict[str, Any]:
     """A case's link as `warifu-link` takes it (crates/warifu-link/src/config.rs, `LinkConfig`).
 
-    End A is the client's: up is from A to B. An odd round-trip time gives the way back the
-    nanosecond more.
+    End A is the client's: up is from A to B. An odd round-trip time gives the way up the
+    nanosecond more, as in the simulator.
     """
     return {
-        "delay_a_to_b_ns": link["rtt"] // 2,
-        "delay_b_to_a_ns": link["rtt"] - link["rtt"] // 2,
+        "delay_a_to_b_ns": link["rtt"] - link["rtt"] // 2,
+        "delay_b_to_a_ns": link["rtt"] // 2,
         "jitter_ns": link["jitter"],
         "keep_order": link["keep_order"],
         "rate_a_to_b_bps": link["rate_up"],

@@ -32,6 +32,8 @@ pub struct Catalog {
     key_stores: BTreeMap<String, KeyStoreProfile>,
     links: BTreeMap<String, LinkProfile>,
     kernels: BTreeMap<String, KernelProfile>,
+    /// The first mistake of each profile that cannot be read.
+    broken: BTreeMap<(ProfileKind, String), Error>,
 }
 
 impl ProfileKind {
@@ -96,6 +98,14 @@ impl Catalog {
         Ok(())
     }
 
+    /// As [`Catalog::add`], but a mistake is kept for the study that names the profile: one that is
+    /// half written must not stop those that do without it.
+    pub fn add_or_keep_mistake(&mut self, kind: ProfileKind, name: &str, text: &str, file: &str) {
+        if let Err(error) = self.add(kind, name, text, file) {
+            self.broken.insert((kind, name.into()), error);
+        }
+    }
+
     /// The device profile of a name.
     pub fn device(&self, name: &str) -> Option<&DeviceProfile> {
         self.devices.get(name)
@@ -129,8 +139,11 @@ impl Catalog {
         }
     }
 
-    /// What to say of a name that is not there: `expected one of ...`.
+    /// What to say of a name that is not there: `expected one of ...`, or what is wrong with it.
     pub(crate) fn mend(&self, kind: ProfileKind, name: &str) -> String {
+        if let Some(error) = self.broken.get(&(kind, name.to_string())) {
+            return format!("its profile has a mistake: {error}");
+        }
         let names = self.names(kind);
         let known = if names.is_empty() {
             format!("there are no profiles in profiles/{}", kind.folder())

@@ -38,10 +38,12 @@ pub fn inputs_where(
         catalog.device(name).ok_or_else(|| missing(ProfileKind::Device, key, name))
     };
     let mut list = Vec::new();
-    for (key, host, role) in
-        [("device", &case.device, Role::Client), ("server", &case.server, Role::Server)]
-    {
-        let profile = device(key, &host.profile)?;
+    let ends = [
+        ("device", &case.device.profile, Role::Client),
+        ("server", &case.server.profile, Role::Server),
+    ];
+    for (key, name, role) in ends {
+        let profile = device(key, name)?;
         list.extend(
             profile
                 .inputs(&case.stack, |operation| operation.role() == role && operations(operation)),
@@ -61,6 +63,9 @@ pub fn inputs_where(
     list.retain(|input| names.insert(input.name.clone()));
     Ok(list)
 }
+
+/// The link profile that is an ideal: what it does not state is not there, by definition.
+const NOTHING_IN_THE_WAY: &str = "loopback";
 
 /// The link's values as the case has them: the profile's figure where it was kept, else the
 /// study's own choice.
@@ -90,16 +95,26 @@ fn link_inputs(case: &Case, catalog: &Catalog) -> Vec<Input> {
     ];
     let absent = |key: &str| match key {
         "jitter" => link.jitter.is_empty(),
+        "keep_order" => link.jitter.is_empty(),
         "rate_up" => link.rate_up.is_none(),
         "rate_down" => link.rate_down.is_none(),
         "loss" => link.loss == Loss::None,
         _ => false,
     };
+    let by_definition = link.profile == NOTHING_IN_THE_WAY;
     let mut inputs = Vec::new();
     for (key, unit, value, kept) in values {
         match profile.and_then(|profile| profile.input(key)).filter(|_| kept) {
             Some(input) => inputs.push(input.clone()),
-            None if kept || absent(key) => {}
+            None if kept && (by_definition || key == "keep_order" && absent(key)) => {}
+            None if kept => inputs.push(Input {
+                name: format!("link {key}"),
+                value: if absent(key) { "none".into() } else { value },
+                unit: unit.into(),
+                source: format!("profile {} says nothing of it", link.profile),
+                kind: Kind::Assumed,
+            }),
+            None if absent(key) => {}
             None => inputs.push(Input {
                 name: format!("link {key}"),
                 value,

@@ -9,6 +9,9 @@ use crate::error::Error;
 use crate::reader::{self, Mistakes, Section};
 use crate::units::Nanos;
 
+const LEAST_TIMER: Nanos = Nanos::from_millis(1);
+const LONGEST_TIMER: Nanos = Nanos::from_millis(3_600_000);
+
 macro_rules! kernel_profile {
     ($($(#[$doc:meta])* $field:ident: $type:ty = $unit:literal, $read:expr;)+) => {
         /// The constants and settings of a Linux kernel's TCP, by the names that its source and
@@ -57,7 +60,7 @@ kernel_profile! {
     /// CONFIG_HZ: jiffies a second, the grain of every TCP timer but the high-resolution ones.
     hz: u32 = "1/s", |value| number(value, 24..=1_000);
     /// TCP_TIMEOUT_INIT: the retransmission timeout of SYN and SYN-ACK.
-    tcp_timeout_init: Nanos = "ns", reader::duration;
+    tcp_timeout_init: Nanos = "ns", timer;
     /// How many SYN timeouts pass before they begin to double; 0 where they always double.
     tcp_syn_linear_timeouts: u8 = "1", |value| byte(value, 0..=127);
     /// How many SYNs are sent again before connect() fails.
@@ -65,19 +68,19 @@ kernel_profile! {
     /// How many SYN-ACKs are sent again.
     tcp_synack_retries: u8 = "1", |value| byte(value, 0..=127);
     /// The least term added to the smoothed round-trip time in a retransmission timeout.
-    tcp_rto_min: Nanos = "ns", reader::duration;
+    tcp_rto_min: Nanos = "ns", timer;
     /// The longest retransmission timeout.
-    tcp_rto_max: Nanos = "ns", reader::duration;
+    tcp_rto_max: Nanos = "ns", timer;
     /// How many timeouts end an established connection.
     tcp_retries2: u8 = "1", |value| byte(value, 0..=127);
     /// TCP_TIMEOUT_MIN: the shortest timer of a tail loss probe or a reordering window.
-    tcp_timeout_min: Nanos = "ns", reader::duration;
+    tcp_timeout_min: Nanos = "ns", timer;
     /// TCP_DELACK_MIN: the shortest delay of an acknowledgement.
-    tcp_delack_min: Nanos = "ns", reader::duration;
+    tcp_delack_min: Nanos = "ns", timer;
     /// TCP_DELACK_MAX: the longest delay of an acknowledgement.
-    tcp_delack_max: Nanos = "ns", reader::duration;
+    tcp_delack_max: Nanos = "ns", timer;
     /// TCP_ATO_MIN: the first estimate of the time between segments.
-    tcp_ato_min: Nanos = "ns", reader::duration;
+    tcp_ato_min: Nanos = "ns", timer;
     /// TCP_MAX_QUICKACKS: how many segments at a connection's start are acknowledged at once.
     tcp_max_quickacks: u8 = "1", |value| byte(value, 0..=255);
     /// How many turns of the conversation make a connection interactive, which ends quick
@@ -123,6 +126,15 @@ impl KernelProfile {
     pub fn figures(&self) -> &[Input] {
         &self.figures
     }
+}
+
+/// A time that a timer can have: what is shorter than a tick or longer than an hour is a mistake.
+fn timer(value: &Value) -> Result<Nanos, String> {
+    let time = reader::duration(value)?;
+    if (LEAST_TIMER..=LONGEST_TIMER).contains(&time) {
+        return Ok(time);
+    }
+    Err(format!("is {time}: expected a time from 1 ms to 1 h"))
 }
 
 fn number(value: &Value, range: std::ops::RangeInclusive<u64>) -> Result<u32, String> {

@@ -41,7 +41,7 @@ pub struct Throttle {
 }
 
 /// A key store that has had no call for longer than `after` needs `wake` before its next one.
-/// Before the first call of a run it has been idle for longer.
+/// Before the first call of a trial it has been idle for longer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sleep {
     /// How long it stays awake.

@@ -17,6 +17,7 @@ pub(crate) struct Draft {
     pub(crate) session_open: Option<bool>,
     pub(crate) link: Option<String>,
     pub(crate) rtt: Option<Nanos>,
+    pub(crate) workers: Option<u16>,
     pub(crate) jitter: Option<Vec<Nanos>>,
     pub(crate) keep_order: Option<bool>,
     pub(crate) rate_up: Option<BitsPerSecond>,

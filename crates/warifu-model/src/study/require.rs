@@ -8,7 +8,7 @@ use crate::keyword::{Keyword, one_of};
 use crate::nearest::nearest;
 use crate::reader::{Mistakes, show, shown_key};
 use crate::stage::Metric;
-use crate::units::{ByteCount, Nanos};
+use crate::units::{ByteCount, Nanos, Probability};
 
 /// A bound on a statistic of a metric, for every case of the study.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,6 +163,7 @@ fn bound(metric: Metric, text: &str) -> Result<(Operator, f64), String> {
     let example = match metric.unit() {
         "ns" => "\"< 5 s\"",
         "B" => "\"< 4 KiB\"",
+        _ if metric == Metric::ConnectionFailed => "\"< 1 %\"",
         _ => "\"<= 20\"",
     };
     let text = text.trim();
@@ -174,6 +175,9 @@ fn bound(metric: Metric, text: &str) -> Result<(Operator, f64), String> {
     let bound = match metric.unit() {
         "ns" => rest.parse::<Nanos>().map(|bound| bound.0 as f64).map_err(|error| error.0),
         "B" => rest.parse::<ByteCount>().map(|bound| bound.0 as f64).map_err(|error| error.0),
+        _ if metric == Metric::ConnectionFailed => {
+            rest.parse::<Probability>().map(|bound| bound.0).map_err(|error| error.0)
+        }
         _ => rest.parse::<u32>().map(f64::from).map_err(|_| "expected a whole number".into()),
     };
     bound.map(|bound| (operator, bound)).map_err(|why| format!("{why} after {}", operator.sign()))
@@ -191,6 +195,8 @@ mod tests {
         assert_eq!(bound(Metric::TcpConnect, "<= 1.5 s"), Ok((Operator::AtMost, 1.5e9)));
         assert_eq!(bound(bytes, ">4 KiB"), Ok((Operator::Greater, 4096.0)));
         assert_eq!(bound(Metric::PacketsLink, ">= 20"), Ok((Operator::AtLeast, 20.0)));
+        assert_eq!(bound(Metric::ConnectionFailed, "< 1 %"), Ok((Operator::Less, 0.01)));
+        assert!(bound(Metric::ConnectionFailed, "< 2").unwrap_err().contains("from 0 to 1"));
         assert!(bound(bytes, "< 5 s").unwrap_err().contains("expected a size"));
         assert!(bound(bytes, "5 B").unwrap_err().contains("such as \"< 4 KiB\""));
         assert!(Operator::Less.holds(1.0, 2.0) && !Operator::Less.holds(2.0, 2.0));

@@ -4,7 +4,8 @@
 use super::draft::{Draft, SessionWord};
 use crate::case::{
     Aead, Authentication, Case, CertificateType, CipherSuite, CongestionControl, Group, Host,
-    KeyShare, KeyStoreChoice, Link, Pattern, PatternKind, Protocol, Session, Stack, TlsVersion,
+    KeyShare, KeyStoreChoice, Link, Pattern, PatternKind, Protocol, Server, Session, Stack,
+    TlsVersion,
 };
 use crate::certificates::lab_certificate_bytes;
 use crate::keyword::Keyword;
@@ -52,7 +53,7 @@ pub(crate) fn case(draft: &Draft, catalog: &Catalog) -> Result<Case, Vec<Clash>>
         {
             Ok(Case {
                 device: Host { profile: device },
-                server: Host { profile: server },
+                server: Server { profile: server, workers: draft.workers.unwrap_or(1) },
                 key_store: KeyStoreChoice {
                     profile: key_store,
                     session_open: draft.session_open.unwrap_or(true),

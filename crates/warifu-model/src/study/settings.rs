@@ -75,6 +75,7 @@ macro_rules! settings {
 settings! {
     "device.profile" text device = profile_name;
     "server.profile" text server = profile_name;
+    "server.workers" bare workers = workers;
     "key_store.profile" text key_store = profile_name;
     "key_store.session_open" bare session_open = reader::boolean;
     "link.profile" text link = profile_name;
@@ -188,6 +189,10 @@ fn response_body(value: &Value) -> Result<u32, String> {
         Ok(bytes) if size.0 <= MOST => Ok(bytes),
         _ => Err(format!("expected at most {}", crate::units::ByteCount(MOST))),
     }
+}
+
+fn workers(value: &Value) -> Result<u16, String> {
+    reader::integer(value, 1..=1_024).map(|number| number as u16)
 }
 
 fn concurrent(value: &Value) -> Result<u16, String> {

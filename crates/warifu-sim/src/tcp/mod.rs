@@ -5,7 +5,9 @@
 //! gives segments to the link. Names of fields and functions follow the kernel's where there is
 //! a counterpart, so that the two can be read side by side. Left out, because no handshake is
 //! long enough to meet it: the receiver's window (taken as wide enough), SACK compression,
-//! pacing, ECN, HyStart.
+//! pacing, ECN, HyStart, and that CUBIC's clock stands still while a connection is idle. Left out
+//! because it is a matter of chance: segments that arrive while the program reads are acknowledged
+//! together (`tcp_backlog_ack_defer`).
 
 mod ack;
 mod congestion;
@@ -119,6 +121,8 @@ pub(crate) struct Socket {
     pub write_seq: u32,
     /// The end of the last segment sent that was not full (Nagle, as Minshall has it).
     pub snd_sml: u32,
+    /// Whether the last sequence number of `write_seq` is a FIN.
+    pub fin: bool,
     pub packets_out: u32,
     pub sacked_out: u32,
     pub lost_out: u32,
@@ -130,6 +134,8 @@ pub(crate) struct Socket {
     pub retransmits: u32,
     pub total_rto: u32,
     pub total_retrans: u32,
+    /// Segments of data sent, with those sent again.
+    pub transmissions: u32,
     /// Segments delivered in all.
     pub delivered: u32,
     pub snd_wl1: u32,
@@ -160,6 +166,7 @@ impl Socket {
             snd_nxt: 0,
             write_seq: 1,
             snd_sml: 0,
+            fin: false,
             packets_out: 0,
             sacked_out: 0,
             lost_out: 0,
@@ -169,6 +176,7 @@ impl Socket {
             retransmits: 0,
             total_rto: 0,
             total_retrans: 0,
+            transmissions: 0,
             delivered: 0,
             snd_wl1: 0,
             round_trip: RoundTrip::default(),
@@ -239,7 +247,7 @@ impl Socket {
         self.sacked_out + self.lost_out
     }
 
-    /// Whether a segment of data or an acknowledgement carries what this end has to report.
+    /// A segment of this end as it is now, as yet without selective acknowledgements.
     fn segment(&self, context: &Context<'_>, seq: u32, end: u32, flags: u8) -> Packet {
         Packet {
             arrival: 0,

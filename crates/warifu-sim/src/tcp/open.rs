@@ -67,6 +67,7 @@ impl Socket {
             seq: 0,
             end: 1,
             sent: context.clock.now,
+            order: 0,
             first_sent: context.clock.now,
             stamp,
             flags: SYN_SEGMENT,
@@ -89,15 +90,15 @@ impl Socket {
 
     fn receive_established(&mut self, context: &mut Context<'_>, packet: &Packet) -> Effect {
         self.receiver.rcv_tsecr = packet.echo;
-        if packet.end < self.receiver.rcv_wup {
-            self.answer_stale(context, packet);
-            return Effect::None;
-        }
         if packet.flags & SYN != 0 {
             // A SYN-ACK again: a challenge acknowledgement (RFC 5961 section 4).
             if self.request.may_answer_stale(context.clock) {
                 self.send_ack(context);
             }
+            return Effect::None;
+        }
+        if packet.end < self.receiver.rcv_wup {
+            self.answer_stale(context, packet);
             return Effect::None;
         }
         self.receiver.note_stamp(packet);
@@ -161,8 +162,8 @@ impl Socket {
 
     fn arm_request_timer(&mut self, context: &Context<'_>) {
         let kernel = &context.settings.kernel;
-        let delay = (kernel.timeout_init << self.request.num_timeout).min(kernel.rto_max);
-        self.arm(context.clock, delay);
+        let delay = u64::from(kernel.timeout_init) << self.request.num_timeout.min(31);
+        self.arm(context.clock, delay.min(u64::from(kernel.rto_max)) as u32);
     }
 
     /// A segment for a request (`tcp_check_req`).

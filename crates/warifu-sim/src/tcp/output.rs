@@ -3,7 +3,7 @@
 
 use super::queue::{EVER_RETRANS, RETRANS, SACKED, SYN_SEGMENT, Segment};
 use super::{CaState, Context, Pending, Socket, State};
-use crate::packet::{ACK, PSH};
+use crate::packet::{ACK, FIN, PSH};
 
 impl Socket {
     /// write(): hands bytes to TCP and sends what may leave (`tcp_sendmsg`).
@@ -14,6 +14,17 @@ impl Socket {
         self.restart_after_idle(context);
         self.write_seq += bytes;
         self.write_out(context, !context.settings.nagle, false);
+    }
+
+    /// shutdown() of the sending direction (`tcp_send_fin`): the FIN takes the next sequence number
+    /// and is sent with what is still to be sent, whatever Nagle says.
+    pub(crate) fn close(&mut self, context: &mut Context<'_>) {
+        if self.fin || self.state != State::Established {
+            return;
+        }
+        self.fin = true;
+        self.write_seq += 1;
+        self.push_without_nagle(context);
     }
 
     /// Sends what an acknowledgement has made room for (`tcp_data_snd_check`).
@@ -41,7 +52,8 @@ impl Socket {
                 break;
             }
             let left = self.write_seq - self.snd_nxt;
-            if left < mss && !nagle_off && self.held_by_nagle() {
+            // tcp_nagle_test: the final segment of a stream does not wait.
+            if left < mss && !nagle_off && !self.fin && self.held_by_nagle() {
                 break;
             }
             self.send_new(context, left.min(mss));
@@ -77,10 +89,12 @@ impl Socket {
     fn send_new(&mut self, context: &mut Context<'_>, bytes: u32) {
         let (seq, end) = (self.snd_nxt, self.snd_nxt + bytes);
         let mut packet = self.segment(context, seq, end, self.data_flags(end));
+        self.transmissions += 1;
         self.queue.push(Segment {
             seq,
             end,
             sent: context.clock.now,
+            order: self.transmissions,
             first_sent: context.clock.now,
             stamp: packet.stamp,
             flags: 0,
@@ -98,7 +112,12 @@ impl Socket {
 
     /// The flags of a segment of data that ends there: the last of a write is pushed.
     pub(super) fn data_flags(&self, end: u32) -> u8 {
-        if end == self.write_seq { ACK | PSH } else { ACK }
+        match self.write_seq - end {
+            0 if self.fin => ACK | FIN,
+            0 => ACK | PSH,
+            1 if self.fin => ACK | PSH,
+            _ => ACK,
+        }
     }
 
     /// Joins short segments that follow one that is sent again, as far as they fit into one

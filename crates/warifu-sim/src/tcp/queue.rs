@@ -9,7 +9,7 @@ pub(crate) const RETRANS: u8 = 2;
 pub(crate) const LOST: u8 = 4;
 /// Sent again at some time (`TCPCB_EVER_RETRANS`).
 pub(crate) const EVER_RETRANS: u8 = 8;
-/// Has bytes of more than one write, or one of fewer than a full segment: may be joined.
+/// The SYN, which is never joined with what follows.
 pub(crate) const SYN_SEGMENT: u8 = 16;
 
 /// A segment that has been sent.
@@ -19,6 +19,9 @@ pub(crate) struct Segment {
     pub end: u32,
     /// When it was sent last, ns.
     pub sent: u64,
+    /// Which of the socket's transmissions that was. The kernel tells what was sent later by its
+    /// microsecond; here many acknowledgements may be answered at one instant.
+    pub order: u32,
     /// When it was sent first, ns.
     pub first_sent: u64,
     /// The time stamp it last carried, ms.

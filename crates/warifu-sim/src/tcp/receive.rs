@@ -146,6 +146,7 @@ impl Receiver {
 
     /// Learns the peer's segment size (`tcp_measure_rcv_mss`).
     fn measure_size(&mut self, bytes: u32, pushed: bool, mss: u32) {
+        let last = std::mem::take(&mut self.last_seg_size);
         if bytes >= self.rcv_mss {
             self.rcv_mss = bytes.min(mss);
             if pushed {
@@ -155,7 +156,7 @@ impl Receiver {
         }
         // The kernel counts the time stamps' 12 bytes as well.
         if bytes + 12 >= FIRST_RCV_MSS || (bytes + 12 >= MIN_MSS && !pushed) {
-            let last = std::mem::replace(&mut self.last_seg_size, bytes);
+            self.last_seg_size = bytes;
             if last == bytes {
                 self.rcv_mss = bytes;
                 return;
@@ -275,6 +276,10 @@ impl Socket {
             }
             receiver.put_aside(range);
             return Arrived::Nothing;
+        }
+        if packet.seq < receiver.rcv_nxt && context.settings.kernel.dsack {
+            // Its first part is a duplicate, as of segments that were joined to be sent again.
+            receiver.duplicate = Some(Range { start: packet.seq, end: receiver.rcv_nxt });
         }
         receiver.rcv_nxt = packet.end;
         receiver.data_received(context, packet, rto);

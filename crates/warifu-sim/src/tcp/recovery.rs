@@ -32,9 +32,8 @@ pub(crate) struct Recovery {
     pub reordering: u32,
     pub reord_seen: u32,
     pub dsack_dups: u32,
-    /// RACK: the latest sent of the segments delivered, ns; its end; its round trip, us.
-    rack_sent: u64,
-    rack_end: u32,
+    /// RACK: which transmission was the latest of those delivered; its round trip, us.
+    rack_order: u32,
     rack_rtt_us: u32,
     rack_advanced: bool,
     pub rack_dsack_seen: bool,
@@ -206,10 +205,7 @@ impl Socket {
         let recovery = &mut self.recovery;
         recovery.rack_advanced = true;
         recovery.rack_rtt_us = rtt_us;
-        if (segment.sent, segment.end) > (recovery.rack_sent, recovery.rack_end) {
-            recovery.rack_sent = segment.sent;
-            recovery.rack_end = segment.end;
-        }
+        recovery.rack_order = recovery.rack_order.max(segment.order);
     }
 
     /// How long a segment may come after one sent later, us (`tcp_rack_reo_wnd`).
@@ -235,12 +231,12 @@ impl Socket {
     /// Marks what is lost; the time until more may be, us (`tcp_rack_detect_loss`).
     fn detect_loss(&mut self, context: &Context<'_>) -> u32 {
         let window_us = self.reordering_window_us(&context.settings.kernel);
-        let latest = (self.recovery.rack_sent, self.recovery.rack_end);
+        let latest = self.recovery.rack_order;
         let mut left_us = 0;
         for index in 0..self.queue.all().len() {
             let segment = self.queue.all()[index];
             let waits = segment.flags & LOST != 0 && segment.flags & RETRANS == 0;
-            if segment.flags & SACKED != 0 || waits || (segment.sent, segment.end) >= latest {
+            if segment.flags & SACKED != 0 || waits || segment.order >= latest {
                 continue;
             }
             let left = self.rack_left_us(context, &segment, window_us);
@@ -295,7 +291,7 @@ impl Socket {
     /// The time for reordering is over (`tcp_rack_reo_timeout`).
     pub(super) fn on_reorder_timer(&mut self, context: &mut Context<'_>) {
         let prior = self.packets_in_flight();
-        let left_us = self.detect_loss(context);
+        self.detect_loss(context);
         if prior != self.packets_in_flight() {
             if self.ca_state != CaState::Recovery {
                 self.enter_recovery(context);
@@ -303,7 +299,6 @@ impl Socket {
             }
             self.retransmit_lost(context);
         }
-        let _ = left_us;
         if self.pending != Pending::Retransmit {
             self.rearm_rto(context);
         }
@@ -352,6 +347,9 @@ impl Socket {
 
     /// `tcp_enter_recovery`.
     fn enter_recovery(&mut self, context: &Context<'_>) {
+        if !self.any_retransmission() {
+            self.recovery.retrans_stamp = 0;
+        }
         self.recovery.prior_ssthresh = 0;
         self.init_undo();
         if !matches!(self.ca_state, CaState::Cwr | CaState::Recovery) {

@@ -42,8 +42,7 @@ impl Socket {
         }
         self.recovery.tlp_high_seq = 0;
         let opening = self.state == State::SynSent;
-        let limit = if opening { kernel.syn_retries } else { kernel.retries2 };
-        if self.retransmits >= u32::from(limit) {
+        if self.gives_up(context) {
             self.state = State::Failed;
             self.clear_timer(context);
             return;
@@ -56,6 +55,18 @@ impl Socket {
             self.round_trip.back_off(kernel);
         }
         self.set_timer(context, Pending::Retransmit, self.round_trip.rto);
+    }
+
+    /// Whether the timeouts have been enough (`tcp_write_timeout`): counted for a SYN, of which the
+    /// linear ones come on top; for data a time since the first copy (`retransmits_timed_out`).
+    fn gives_up(&self, context: &Context<'_>) -> bool {
+        let kernel = &context.settings.kernel;
+        if self.state == State::SynSent {
+            let most = u32::from(kernel.syn_retries) + u32::from(kernel.syn_linear_timeouts);
+            return self.retransmits >= most;
+        }
+        let since_ms = context.clock.stamp.wrapping_sub(self.recovery.retrans_stamp);
+        self.retransmits > 0 && since_ms >= kernel.data_timeout_ms
     }
 
     /// How long until the first segment's timeout, us; not positive when it is over
@@ -142,8 +153,10 @@ impl Socket {
         self.collapse(context, index);
         let stamp = context.clock.stamp;
         let now = context.clock.now;
+        self.transmissions += 1;
         let segment = &mut self.queue.all_mut()[index];
         segment.sent = now;
+        segment.order = self.transmissions;
         segment.stamp = stamp;
         segment.flags |= super::queue::EVER_RETRANS;
         let segment = *segment;

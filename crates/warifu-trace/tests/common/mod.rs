@@ -4,8 +4,8 @@
 
 use warifu_model::{
     Aead, Authentication, Case, CertificateType, CipherSuite, CongestionControl, Group, Host,
-    KeyShare, KeyStoreChoice, Link, Loss, Nanos, Pattern, PatternKind, Protocol, Session, Stack,
-    TlsVersion,
+    KeyShare, KeyStoreChoice, Link, Loss, Nanos, Pattern, PatternKind, Protocol, Server, Session,
+    Stack, TlsVersion,
 };
 
 /// Sizes of the lab's certificates, leaf first, as `real_openssl.rs` checks them.
@@ -67,7 +67,7 @@ pub fn pattern(response_body: u32) -> Pattern {
 pub fn case(stack: Stack, session_open: bool) -> Case {
     Case {
         device: Host { profile: "this-host".into() },
-        server: Host { profile: "this-host".into() },
+        server: Server { profile: "this-host".into(), workers: 1 },
         key_store: KeyStoreChoice { profile: "software".into(), session_open },
         link: Link {
             profile: "ethernet".into(),
