@@ -6,21 +6,24 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from synthetic import Cell, Half
 from synthetic import study as made_up
 
-from warifu import _core, cli
+from warifu import _core, cli, tools
 from warifu import study as studies
-from warifu.cli import calibration, halves, templates, verdicts
+from warifu.calibrate import environment, host, profile, variants
+from warifu.cli import calibration, halves, ownership, templates, verdicts
 from warifu.cli.errors import ENVIRONMENT, FAILED, INTERRUPTED, OK, USAGE, guarded
-from warifu.lab.errors import LabUnavailable
+from warifu.lab.errors import LabUnavailable, ResultsMixed
 
 ROOT = Path(__file__).resolve().parents[1]
 DEVICE = ("--device", "gr-peach", "--server", "gr-peach")
@@ -250,6 +253,7 @@ def test_the_stand_in_serves_every_study_of_this_machine() -> None:
         (_core.WarifuError("x: no space left on the device: free some"), ENVIRONMENT, "free some"),
         (_core.WarifuError("s.toml: link.rtt is 3"), USAGE, "s.toml: link.rtt is 3"),
         (LabUnavailable("no namespaces\nhere"), ENVIRONMENT, "no namespaces here"),
+        (ResultsMixed(Path("m"), "kernel 'a', now it is 'b'", "r"), ENVIRONMENT, "move this one"),
         (ModuleNotFoundError("No module named 'altair'", name="altair"), ENVIRONMENT, "make setup"),
     ],
 )
@@ -319,7 +323,7 @@ Progress = Callable[[int, int, int], None]
 
 
 class FakePredict:
-    """Stands in for `_core.predict`: writes made-up results, or is interrupted."""
+    """Stands in for `_core.predict`: writes made-up results as it does, or is interrupted."""
 
     def __init__(self, seed: int = 1, interrupted: bool = False, bound_ns: float = 5e9) -> None:
         self.seed, self.interrupted, self.bound_ns = seed, interrupted, bound_ns
@@ -329,11 +333,16 @@ class FakePredict:
     ) -> dict[str, object]:
         progress(0, 1, 0)
         bound = ["https.establishment", "p99", "<", self.bound_ns, "p99"]
-        target = Path(out_dir)
+        target, partial = Path(out_dir), Path(f"{out_dir}.partial")
         half = Half("predicted", [Cell()], 1_000, self.seed, manifest={"require": [bound]})
-        place = half.write(target.parent / f"{target.name}.work")
-        place.rename(target)
-        (target.parent / f"{target.name}.work").rmdir()
+        place = half.write(target.parent / "work")
+        shutil.rmtree(partial, ignore_errors=True)
+        place.rename(partial)
+        place.parent.rmdir()
+        if self.interrupted and target.exists():
+            raise KeyboardInterrupt
+        shutil.rmtree(target, ignore_errors=True)
+        partial.rename(target)
         if self.interrupted:
             raise KeyboardInterrupt
         return {}
@@ -370,14 +379,17 @@ def test_older_results_stay_until_new_ones_are_complete(
     fake(FakePredict(seed=2, interrupted=True))
     code, _, err = warifu("predict", *DEVICE, "--out", "here")
     assert code == INTERRUPTED
-    assert "here/predicted is as it was" in err
+    assert "here/predicted is as it was; what was finished is in here/predicted.partial" in err
     assert run_id(tmp_path / "here" / "predicted") == "run-predicted-1"
-    assert run_id(tmp_path / "here" / "predicted.next") == "run-predicted-2"
+    assert run_id(tmp_path / "here" / "predicted.partial") == "run-predicted-2"
     fake(FakePredict(seed=3))
-    shutil.rmtree(tmp_path / "here" / "predicted.next")
     assert warifu("predict", *DEVICE, "--out", "here")[0] == OK
     assert run_id(tmp_path / "here" / "predicted") == "run-predicted-3"
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["predicted"]
+    fake(FakePredict(seed=4, interrupted=True))
+    code, _, err = warifu("predict", *DEVICE, "--out", "first")
+    assert code == INTERRUPTED
+    assert "what was finished is in first/predicted\n" in err
 
 
 def test_a_study_that_cannot_be_run_leaves_nothing_behind(
@@ -418,32 +430,228 @@ def test_run_without_a_lab_predicts_and_says_so(
     assert (tmp_path / "here" / "report.html").is_file()
 
 
+class Measured:
+    """Stands in for `halves.measure`: made-up results, after refusing to mix them with others."""
+
+    measured = ("one",)
+
+    def __init__(self, scale: float = 1.0, cells: Sequence[Cell] = (Cell(),)) -> None:
+        self.scale, self.cells = scale, list(cells)
+        self.works = True
+
+    def __call__(self, _: object, folder: Path, *__: object) -> tuple[Path, Measured]:
+        if (folder / "measured").exists():
+            raise ResultsMixed(folder / "measured", "kernel 'a', now it is 'b'", "run-old")
+        if not self.works:
+            raise LabUnavailable("a network namespace cannot be made: run as root")
+        return Half("measured", self.cells, 200, 2, self.scale).write(folder), self
+
+
 def test_run_goes_by_its_requirements(
+    warifu: Run, fake: Callable[[FakePredict], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A measured half contradicts only if its whole interval does, and for the study's cases."""
+    fake(FakePredict())
+    stale = Cell(rtt_ms=60_000)
+    for folder, measured, code in (
+        ("a", Measured(), OK),
+        ("b", Measured(scale=100.0), FAILED),
+        ("c", Measured(cells=[Cell(), stale]), OK),
+    ):
+        monkeypatch.setattr(halves, "measure", measured)
+        got, out, _ = warifu("run", *DEVICE, "--out", folder)
+        assert got == code, out
+
+
+def test_run_where_no_case_can_be_measured_writes_its_report(
+    warifu: Run, fake: Callable[[FakePredict], None], tmp_path: Path
+) -> None:
+    """With the real lab, which is not asked to do anything, so that nobody need be root."""
+    fake(FakePredict())
+    card = ("--key-store", "iot-safe-sakomoto")
+    for _ in range(2):
+        code, out, err = warifu("run", *DEVICE, *card, "--out", "here")
+        assert code == OK, err
+        assert "holds" in out
+        assert "nothing was measured" in err
+        assert not (tmp_path / "here" / "measured").exists()
+        assert (tmp_path / "here" / "report.html").is_file()
+    assert warifu("measure", *DEVICE, *card, "--out", "alone")[0] == ENVIRONMENT
+    assert not (tmp_path / "alone").exists()
+
+
+def test_a_half_of_which_nothing_came_is_none(warifu: Run, tmp_path: Path) -> None:
+    made_up(tmp_path / "s", [Cell()], n=300)
+    for part in (tmp_path / "s" / "measured" / "observations").iterdir():
+        part.unlink()
+    assert warifu("report", "s")[0] == OK
+    code, _, err = warifu("compare", "s")
+    assert code == USAGE
+    assert "has no measured half" in one_line(err)
+
+
+def test_old_measurements_do_not_spoil_a_run_without_one(
+    warifu: Run, fake: Callable[[FakePredict], None], tmp_path: Path
+) -> None:
+    fake(FakePredict())
+    Half("measured", [Cell(rtt_ms=99)], 50, seed=2).write(tmp_path / "here")
+    code, _, err = warifu("run", *DEVICE, "--no-measure", "--out", "here")
+    assert code == OK, err
+    assert "it was not asked for" in err
+    page = (tmp_path / "here" / "report.html").read_text()
+    assert "measured (thin, dashed)" not in page
+    assert "was not compared with this prediction" in page
+
+
+@pytest.mark.parametrize("form", [(), ("--format", "md")])
+def test_a_report_warns_of_a_measurement_of_something_else(
+    warifu: Run, tmp_path: Path, form: tuple[str, ...]
+) -> None:
+    Half("predicted", [Cell()], 500, seed=1).write(tmp_path / "s")
+    Half("measured", [Cell(rtt_ms=99)], 50, seed=2).write(tmp_path / "s")
+    code, _, err = warifu("report", "s", *form)
+    assert code == OK
+    assert "warning: " in err
+    assert "have no case in common" in err
+    (tmp_path / "s" / "measured" / "manifest.json").write_text('{"schema_version": 0}')
+    code, _, err = warifu("report", "s", *form)
+    assert code == OK
+    assert "schema_version is 0" in err
+
+
+def test_what_other_tools_measured_is_set_aside_by_run_alone(
     warifu: Run,
     fake: Callable[[FakePredict], None],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """A measured half contradicts only if its whole interval does."""
-
-    class Measured:
-        """Stands in for the lab."""
-
-        measured = ("one",)
-
-        def __init__(self, folder: str, bound_ns: float) -> None:
-            self.folder, self.bound_ns = folder, bound_ns
-
-        def __call__(self, *_: object, **__: object) -> tuple[Path, Measured]:
-            bound = ["https.establishment", "p99", "<", self.bound_ns, "p99"]
-            half = Half("measured", [Cell()], 200, 2, manifest={"require": [bound]})
-            return half.write(tmp_path / self.folder), self
-
     fake(FakePredict())
-    for folder, bound_ns, code in (("a", 5e9, OK), ("b", 1e6, FAILED)):
-        monkeypatch.setattr(halves, "measure", Measured(folder, bound_ns))
-        got, out, _ = warifu("run", *DEVICE, "--out", folder)
-        assert got == code, out
+    lab = Measured()
+    monkeypatch.setattr(halves, "measure", lab)
+    here, aside = tmp_path / "here", tmp_path / "here" / "measured.before-run-old"
+    assert warifu("run", *DEVICE, "--out", "here")[0] == OK
+    before = (here / "measured" / "manifest.json").stat().st_ino
+
+    lab.works = False
+    code, _, err = warifu("run", *DEVICE, "--out", "here")
+    assert code == OK
+    assert "here/measured.before-run-old is here/measured again" in err
+    assert (here / "measured" / "manifest.json").stat().st_ino == before
+
+    lab.works = True
+    code, _, err = warifu("run", *DEVICE, "--out", "here")
+    assert code == OK
+    assert "kernel 'a', now it is 'b': they are kept in here/measured.before-run-old" in err
+    assert (aside / "manifest.json").stat().st_ino == before
+    assert (here / "measured" / "manifest.json").is_file()
+
+    code, _, err = warifu("measure", *DEVICE, "--out", "here")
+    assert code == ENVIRONMENT
+    assert "choose another folder, or move this one away" in one_line(err)
+
+
+def test_what_sudo_wrote_is_given_to_the_user_who_called_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, inside = 1234, tmp_path / "results" / "s" / "measured"
+    inside.mkdir(parents=True)
+    (inside / "manifest.json").write_text("{}")
+    (inside / "link").symlink_to(tmp_path)
+    owners = {tmp_path: user, inside / "link": 99}
+    given: list[Path] = []
+
+    def chown(path: Path, *to: int, follow_symlinks: bool) -> None:
+        assert (to, follow_symlinks) == ((user, 77), False)
+        given.append(path)
+
+    monkeypatch.setattr(ownership, "_owner", lambda path: owners.get(path, 0))
+    monkeypatch.setattr(os, "chown", chown)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    ownership.give_back(inside)
+    assert given == []
+    monkeypatch.setenv("SUDO_UID", str(user))
+    monkeypatch.setenv("SUDO_GID", "77")
+    ownership.give_back(inside, tmp_path / "nothing")
+    assert set(given) == {inside, inside.parent, inside.parent.parent, inside / "manifest.json"}
+    given.clear()
+    owners[tmp_path] = 0
+    ownership.give_back(inside)
+    assert given == [], "root's own folders stay root's"
+
+
+def test_both_halves_and_the_report_are_given_back(
+    warifu: Run, fake: Callable[[FakePredict], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+    monkeypatch.setattr(ownership, "give_back", lambda *paths: given.extend(map(str, paths)))
+    fake(FakePredict())
+    assert warifu("run", *DEVICE, "--key-store", "iot-safe-sakomoto", "--out", "here")[0] == OK
+    assert {"here/predicted", "here/measured", "here/report.html"} <= set(given)
+
+
+def test_root_is_asked_for_by_a_command_that_sudo_finds() -> None:
+    """sudo does not look into a virtual environment."""
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("python/**/*.py")]
+    assert [path.name for path in texts if "sudo warifu" in path.read_text()] == []
+    words = shlex.split(tools.program())
+    assert len(words) == 1
+    assert Path(words[0]).name == "warifu"
+    if (Path(sys.executable).parent / "warifu").exists():
+        assert Path(words[0]).is_absolute()
+
+
+def test_the_plans_take_as_long_as_they_say(warifu: Run) -> None:
+    rows = (ROOT / "docs" / "calibration.md").read_text().splitlines()
+    times = [row.split("|")[3].split()[0] for row in rows if row.startswith("| `")]
+    _, out, _ = warifu("calibrate", "host", "--help")
+    assert f"about {times[0]}, {times[1]} or {times[2]} minutes" in " ".join(out.split())
+
+
+CALIBRATED = """name = "c"
+device = "this-host"
+server = "this-host"
+[stack]
+tls = "{tls}"
+"""
+
+
+def test_a_calibration_is_kept_only_if_it_covers_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine" / "devices" / "this-host.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(calibration._stand_in())
+    monkeypatch.setenv("WARIFU_PROFILES", str(tmp_path / "mine"))
+    monkeypatch.setattr(environment, "machine", lambda: {"kernel": "1"})
+    for tls in ("1.2", "1.3"):
+        (tmp_path / f"{tls}.toml").write_text(CALIBRATED.format(tls=tls))
+    texts = list(studies.profile_texts(studies.profile_folders()))
+    of_13 = host.needed_for(calibration.cases_of([Path("1.3.toml")], texts))
+    of_12 = host.needed_for(calibration.cases_of([Path("1.2.toml")], texts))
+    rare = variants.Variant(group="x25519", certificate="rsa-2048")
+
+    def record(timed: list[variants.Variant]) -> None:
+        details = {"variants": [one.json() for one in timed]}
+        value = {"run_id": "r", "machine": {"kernel": "1"}, "details": details}
+        profile.record_path(path).write_text(json.dumps(value))
+
+    asked: list[dict[str, Any]] = []
+
+    def calibrate(_: object, out: Path, **options: Any) -> host.Outcome:  # noqa: ANN401
+        asked.append(options)
+        return host.Outcome(out, "r", 0, [])
+
+    monkeypatch.setattr(host, "calibrate_host", calibrate)
+    record(of_13)
+    assert calibration.host([Path("1.3.toml")], path, "quick", if_stale=True) is None
+    assert asked == []
+    record([rare])
+    assert calibration.host([Path("1.2.toml")], path, "quick", if_stale=True) is not None
+    assert "does not cover 1.2.toml" in capsys.readouterr().err
+    (options,) = asked
+    assert options["also"] == [rare], "what the profile served it serves again"
+    assert host.needed_for(options["stacks"]) == of_12
 
 
 def test_no_colour_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,8 @@ from warifu.compare.gates import (
     trials_needed,
 )
 from warifu.compare.join import CompareError, compare, compare_folder
-from warifu.compare.require import judge_all, requirements
-from warifu.compare.stats import Interval
+from warifu.compare.require import Judged, judge_all, requirements
+from warifu.compare.stats import Interval, share_interval
 from warifu.compare.store import load, save
 from warifu.results import Distribution, Results, ResultsError
 
@@ -262,8 +262,82 @@ def test_requirements_are_judged_by_their_interval(tmp_path: Path) -> None:
             ("https.establishment", "max", "<=", 1e9, "max <= 1 s"),
         ]
     )
-    assert [one.verdict for one in judge_all(half, wanted)] == ["pass", "fail", "pass", "pass"]
+    verdicts = [one.verdict for one in judge_all(half, wanted)]
+    assert verdicts == ["pass", "fail", "pass", "undecided"]
     few = Results.open(Half("measured", [FREE], 200, seed=1).write(tmp_path))
     (p99, *_) = judge_all(few, wanted)
     assert p99.verdict is Verdict.UNDECIDED
     assert p99.trials_needed == 368
+
+
+def judged(half: Results, metric: str, statistic: str, operator: str, bound: float) -> Judged:
+    wanted = requirements([(metric, statistic, operator, bound, f"{metric}.{statistic}")])
+    (one,) = judge_all(half, wanted)
+    return one
+
+
+def test_a_maximum_is_bounded_by_trials_from_below_alone(tmp_path: Path) -> None:
+    half = Results.open(Half("predicted", [FREE], 2_000, seed=1).write(tmp_path))
+    near = judged(half, "https.establishment", "max", "<", 1e9)
+    assert near.verdict is Verdict.UNDECIDED
+    assert near.remark == "a maximum cannot be proven by trials: require a quantile"
+    assert near.interval == (near.value, math.inf)
+    assert judged(half, "https.establishment", "max", "<", 1e6).verdict is Verdict.FAIL
+    assert judged(half, "https.establishment", "max", ">", 1e6).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("n", "failed", "verdict"),
+    [
+        (2_000, 0, Verdict.PASS),
+        (200, 0, Verdict.UNDECIDED),
+        (1_990, 10, Verdict.PASS),
+        (1_975, 25, Verdict.UNDECIDED),
+        (1_950, 50, Verdict.FAIL),
+    ],
+)
+def test_a_share_of_failures_is_judged_by_its_interval(
+    tmp_path: Path, n: int, failed: int, verdict: Verdict
+) -> None:
+    half = Results.open(Half("predicted", [FREE], n, seed=1, failed=failed).write(tmp_path))
+    one = judged(half, "connection.failed", "mean", "<", 0.012)
+    assert one.verdict is verdict
+    assert one.value == pytest.approx(failed / (n + failed))
+    assert one.interval.low <= one.value <= one.interval.high
+    assert one.n == n + failed
+    assert (one.trials_needed is not None) == (n == 200)
+
+
+def test_any_failure_fails_a_maximum_of_none(tmp_path: Path) -> None:
+    none = Results.open(Half("predicted", [FREE], 500, seed=1).write(tmp_path / "none"))
+    some = Results.open(Half("predicted", [FREE], 500, seed=1, failed=1).write(tmp_path / "some"))
+    assert judged(none, "connection.failed", "max", "<", 0.5).interval == (0.0, 1.0)
+    assert judged(some, "connection.failed", "max", "<", 0.5).verdict is Verdict.FAIL
+
+
+def test_failures_are_late_and_neither_large_nor_sent_again(tmp_path: Path) -> None:
+    half = Results.open(Half("measured", [FREE], 50, seed=1, failed=5).write(tmp_path))
+    assert half.distribution(FREE.case_id, "https.establishment").failed == 5
+    for metric in ("bytes.client_sent", "segments.retransmitted", "packets.link"):
+        assert half.distribution(FREE.case_id, metric).failed == 0
+    failures = half.distribution(FREE.case_id, "connection.failed")
+    assert (failures.values.tolist(), failures.weights.tolist()) == ([0.0, 1.0], [50.0, 5.0])
+
+
+def test_a_prediction_without_the_metric_is_undecided_and_a_measurement_silent(
+    tmp_path: Path,
+) -> None:
+    predicted = Results.open(Half("predicted", [FREE], 50, seed=1).write(tmp_path))
+    one = judged(predicted, "packets.link", "p95", "<", 40)
+    assert one.verdict is Verdict.UNDECIDED
+    assert one.remark == "no connection gave a value of packets.link"
+    assert one.margin == -math.inf
+    measured = Results.open(Half("measured", [FREE], 50, seed=1).write(tmp_path))
+    assert judge_all(measured, [one.requirement]) == []
+
+
+def test_the_interval_of_a_probability_is_clopper_and_pearson_s() -> None:
+    assert share_interval(10, 100) == pytest.approx((0.04900, 0.17622), abs=1e-5)
+    assert share_interval(0, 200) == pytest.approx((0.0, 1.0 - 0.025 ** (1 / 200)))
+    assert share_interval(200, 200) == pytest.approx((0.025 ** (1 / 200), 1.0))
+    assert share_interval(0, 0) == (0.0, 1.0)

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,7 +67,7 @@ def test_calibration_is_missing_fresh_or_stale(tmp_path: Path) -> None:
     stale = finding("this-host", path)
     assert stale.status == "warning"
     assert "openssl was 0.9.8" in stale.found
-    assert stale.mend == "`warifu calibrate host`"
+    assert stale.mend == f"`{tools.as_root('calibrate host')}`"
     profile.record_path(path).unlink()
     assert "unknown age" in finding("this-host", path).found
 
@@ -80,3 +84,37 @@ def test_a_refused_device_says_how_to_get_it(
     refused = finding(str(tmp_path / "tun"))
     assert refused.status == "missing"
     assert "modprobe tun" in refused.mend
+
+
+def test_a_machine_without_chrt_is_looked_at_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = subprocess.run
+
+    def without(command: list[str], **options: Any) -> Any:  # noqa: ANN401
+        if command[0] == "chrt":
+            raise FileNotFoundError(2, "No such file or directory", "chrt")
+        return run(command, **options)
+
+    monkeypatch.setattr(subprocess, "run", without)
+    found = finding("SCHED_FIFO")
+    assert found.status == "warning"
+    assert "apt-get install util-linux" in found.mend
+
+
+def test_only_others_than_root_are_told_to_use_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert tools.as_root("measure") == f"{tools.program()} measure"
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert tools.as_root("measure") == f"sudo {tools.program()} measure"
+
+
+def test_setup_installs_the_package_of_every_tool() -> None:
+    setup = (Path(__file__).resolve().parents[1] / "scripts" / "setup").read_text()
+    packages = re.search(r"packages=\(([^)]*)\)", setup)
+    assert packages is not None
+    named = {
+        found[1]
+        for tool in tools.TOOLS
+        if (found := re.match(r"`apt-get install (\S+)`", tool.mend)) is not None
+    }
+    # No Debian is without util-linux.
+    assert named - {"util-linux"} <= set(packages[1].split())

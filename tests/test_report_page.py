@@ -205,3 +205,28 @@ def test_logarithmic_axes_have_a_few_ticks_inside(low: float, high: float) -> No
     ticks = charts._log_ticks(low, high)
     assert 2 <= len(ticks) <= 6
     assert all(low <= tick <= high for tick in ticks)
+
+
+def test_a_page_without_a_list_of_inputs_points_to_none(tmp_path: Path) -> None:
+    Half("predicted", [Cell()], 50, seed=1, manifest={"kinds": ["assumed"]}).write(tmp_path)
+    text = Page(render(tmp_path, None)).text
+    assert "Some inputs have no source (kind assumed): a study of so many cases lists no" in text
+    assert "see the table of inputs" not in text
+    inputs = {"kinds": ["assumed"], "inputs": {Cell().case_id: INPUTS}}
+    Half("predicted", [Cell()], 50, seed=1, manifest=inputs).write(tmp_path / "few")
+    assert "see the table of inputs first" in Page(render(tmp_path / "few", None)).text
+
+
+def test_the_page_calls_warifu_as_it_is_called_here(tmp_path: Path) -> None:
+    folder = study(tmp_path, [Cell()], n=50)
+    text = Page(render(folder, compare_folder(folder), ".venv/bin/warifu")).text
+    assert "sudo .venv/bin/warifu run study.toml" in text
+
+
+def test_the_page_says_why_a_requirement_is_undecided(tmp_path: Path) -> None:
+    bound = ["https.establishment", "max", "<", 5e9, "https.establishment.max < 5 s"]
+    Half("predicted", [Cell()], 50, seed=1, manifest={"require": [bound]}).write(tmp_path)
+    text = Page(render(tmp_path, None)).text
+    assert "it is undecided in" in text
+    assert "a maximum cannot be proven by trials: require a quantile" in text
+    assert not re.search(r"\bnan\b|\binf\b", text)

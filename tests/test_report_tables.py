@@ -19,7 +19,7 @@ from warifu.compare.require import judge_all, requirements
 from warifu.compare.stats import Interval
 from warifu.report import figures, summaries
 from warifu.report.table import Column, Format, Table, render
-from warifu.report.tables import link_table, report_tables
+from warifu.report.tables import judge_halves, link_table, open_halves, report_tables
 from warifu.results import Results
 
 MS = 1e6
@@ -174,3 +174,43 @@ def test_a_report_has_its_tables_with_and_without_a_measurement(tmp_path: Path) 
         "made-up: predicted, https.establishment in ms",
         "inputs of the prediction",
     ]
+
+
+def requirement_row(half: Results, metric: str, statistic: str, bound: float) -> list[str]:
+    bounds = requirements([(metric, statistic, "<", bound, f"{metric}.{statistic}")])
+    (row,) = summaries.requirement_table(judge_all(half, bounds)).cells
+    return row
+
+
+def test_a_share_is_shown_in_percent_and_what_is_undecided_says_why(tmp_path: Path) -> None:
+    half = Results.open(Half("predicted", [Cell()], 900, seed=1, failed=100).write(tmp_path))
+    assert requirement_row(half, "connection.failed", "mean", 0.01)[6] == "10.0 % (8.2 to 12.0 %)"
+    row = requirement_row(half, "bytes.client_sent", "max", 1_000)
+    assert row[3] == "undecided (a maximum cannot be proven by trials: require a quantile)"
+    assert row[6] == "917 or more"
+    row = requirement_row(half, "packets.link", "p50", 40)
+    assert row[3] == "undecided (no connection gave a value of packets.link)"
+    assert row[6] == "-"
+
+
+def test_only_the_study_s_own_cases_and_bounds_are_judged(tmp_path: Path) -> None:
+    """A measured folder may hold what the study asked for before it was edited."""
+    old = [["https.establishment", "p50", "<", 1.0, "an older bound"]]
+    slow = Cell(rtt_ms=9_000)
+    Half("predicted", [Cell()], 2_000, seed=1).write(tmp_path)
+    Half("measured", [Cell(), slow], 400, seed=2, manifest={"require": old}).write(tmp_path)
+    halves = open_halves(tmp_path, compare_folder(tmp_path))
+    judged = judge_halves(*halves)
+    assert {one.requirement.text for one in judged} == {"https.establishment.p99 < 5 s"}
+    assert [(one.half, one.case_id) for one in judged] == [
+        ("predicted", Cell().case_id),
+        ("measured", Cell().case_id),
+    ]
+
+
+def test_a_measurement_that_was_not_compared_is_not_reported(tmp_path: Path) -> None:
+    folder = study(tmp_path, [Cell()], n=100)
+    predicted, measured = open_halves(folder, None)
+    assert predicted is not None
+    assert measured is None
+    assert [table.title for table in report_tables(folder, None)][-1] == "inputs of the prediction"

@@ -73,7 +73,7 @@ def _rights() -> Iterator[Finding]:
     yield Finding(
         "rights", "root", "ok" if is_root else "missing",
         "yes" if is_root else f"running as user {os.geteuid()}",
-        "" if is_root else "run `sudo warifu ...` to measure; predicting needs no rights",
+        "" if is_root else f"run `{tools.as_root('...')}` to measure; predicting needs no rights",
     )  # fmt: skip
     yield _namespaces()
     yield _tun()
@@ -109,7 +109,13 @@ def _tun() -> Finding:
 
 def _realtime() -> Finding:
     """Tried in a child, so that this process keeps its own scheduling."""
-    done = subprocess.run(["chrt", "-f", "50", "true"], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(
+            ["chrt", "-f", "50", "true"], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return Finding("rights", "SCHED_FIFO", "warning", "`chrt` not found",
+                       "`apt-get install util-linux`")  # fmt: skip
     if done.returncode == 0:
         return Finding("rights", "SCHED_FIFO", "ok", "granted")
     return Finding(
@@ -168,12 +174,12 @@ def _leftovers() -> Iterator[Finding]:
     names = ", ".join(f"{item.kind} {item.name}" for item in found)
     yield Finding(
         "leftovers", "of labs that were killed", "warning", names,
-        "the next `warifu measure` removes them",
+        f"`{tools.as_root('measure STUDY')}` removes them first",
     )  # fmt: skip
 
 
 def _calibration(path: Path) -> Iterator[Finding]:
-    mend = "`warifu calibrate host`"
+    mend = f"`{tools.as_root('calibrate host')}`"
     if not path.exists():
         yield Finding("calibration", profile.DEVICE, "missing", f"{path} is not there", mend)
         return

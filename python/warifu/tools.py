@@ -7,6 +7,8 @@ import functools
 import hashlib
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -96,6 +98,21 @@ def version(name: str) -> str:
     if tool(name).own:
         return f"{text or name} sha256:{sha256(path)[:16]}"
     return text
+
+
+def program() -> str:
+    """How `warifu` itself is called here, by its path, as a shell takes it.
+
+    sudo looks in folders of its own (sudoers(5), secure_path) and never in a virtual environment.
+    """
+    beside = Path(sys.executable).with_name("warifu")
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("warifu")
+    return shlex.quote(found or "warifu")
+
+
+def as_root(arguments: str) -> str:
+    """A command line of ours for root, whoever reads it now."""
+    return f"{'' if os.geteuid() == 0 else 'sudo '}{program()} {arguments}"
 
 
 def openssl_of_nginx() -> str:

@@ -55,6 +55,11 @@ DOUBT = (
     [*sends(3 * MSS), *receives(300), *PAUSE, *sends(12 * MSS), *receives(300)],
     [*receives(3 * MSS), ("wait_ms", 1_500), *sends(300), *receives(12 * MSS), *sends(300)],
 )
+# A server that is done: its response, a close_notify, and the end of its stream.
+CLOSING = (
+    [*sends(236), *receives(300)],
+    [*receives(236), *sends(300, 31), ("close", 0)],
+)
 # The first data is acknowledged at once; what comes after an answer waits for the next one, which
 # takes longer than the timer of a delayed acknowledgement.
 TALK = (
@@ -128,6 +133,10 @@ CASES = [
     Case("a timeout in vain: forward RTO recovery gives the window back", DOUBT, down=(1, 2, 3)),
     Case("two timeouts in vain", DOUBT, down=(1, 2, 3, 4)),
     Case("a timeout in vain, initial window of three", DOUBT, down=(1, 2, 3), initcwnd=3),
+    Case("response lost: what follows it tells", CLOSING, down=(2,)),
+    Case("response lost, 150 ms", CLOSING, down=(2,), rtt_ms=150),
+    Case("response and close_notify lost: the FIN tells", CLOSING, down=(2, 3)),
+    Case("response and all that follows it lost", CLOSING, down=(2, 3, 4)),
     Case("slow start over three rounds", BULK, acknowledgements=True),
     Case("slow start from three segments", BULK, initcwnd=3),
     Case("CUBIC after a loss in the first round", BULK, up=(5,)),

@@ -17,7 +17,7 @@ def say(**event: object) -> None:
 
 
 def play(connection: socket.socket, program: list[list[object]]) -> None:
-    """Runs a program: send so many bytes, receive so many, wait so many ms."""
+    """Runs a program: send so many bytes, receive so many, close this end, wait so many ms."""
     for word, number in program:
         count = int(str(number))
         if word == "send":
@@ -25,6 +25,8 @@ def play(connection: socket.socket, program: list[list[object]]) -> None:
         elif word == "receive":
             while count > 0:
                 count -= len(connection.recv(count))
+        elif word == "close":
+            connection.shutdown(socket.SHUT_WR)
         elif word == "info":
             tell_info(connection)
         else:

@@ -6,10 +6,11 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from typing import Any
 
-from warifu.lab.case import Case
+from warifu.lab.case import CERTIFICATE_BYTES, Case
 
 MUTUAL_13: dict[str, Any] = {
     "device": {"profile": "this-host"},
@@ -34,12 +35,12 @@ MUTUAL_13: dict[str, Any] = {
         "group": "secp256r1",
         "certificate": "ecdsa_secp256r1",
         "chain_length": 1,
-        "server_certificate_bytes": [474],
-        "client_certificate_bytes": [474],
+        "server_certificate_bytes": [486],
+        "client_certificate_bytes": [486],
         "cipher_suite": "TLS_AES_128_GCM_SHA256",
         "key_share": "fresh",
         "server_name": None,
-        "kernel": "linux-6.18",
+        "kernel": "linux-" + ".".join(os.uname().release.split(".")[:2]),
         "congestion_control": "cubic",
         "initcwnd": 10,
         "nagle": False,
@@ -49,11 +50,20 @@ MUTUAL_13: dict[str, Any] = {
 
 
 def make_case(**changes: object) -> Case:
-    """A mutual TLS 1.3 case at no delay with changes such as `link__rtt=1000`."""
+    """A mutual TLS 1.3 case at no delay with changes such as `link__rtt=1000`.
+
+    Certificates have the lab's sizes if nothing else is said.
+    """
     value = copy.deepcopy(MUTUAL_13)
     for path, new in changes.items():
         section, _, key = path.partition("__")
         value[section][key] = new
+    stack = value["stack"]
+    ours = list(CERTIFICATE_BYTES[stack["certificate"], stack["chain_length"]])
+    mutual = stack["authentication"] == "mutual"
+    for end, sizes in (("server", ours), ("client", ours if mutual else [])):
+        if f"stack__{end}_certificate_bytes" not in changes:
+            stack[f"{end}_certificate_bytes"] = sizes
     canonical = json.dumps(value, separators=(",", ":"))
     case_id = hashlib.sha256(canonical.encode()).hexdigest()[:16]
     return Case.parse(case_id, canonical, ", ".join(map(str, changes.values())))

@@ -11,8 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laboratory import make_case
 
+from warifu import _core, study
 from warifu.lab import seeds
-from warifu.lab.case import kernel_remark, parts_of, why_not_measurable
+from warifu.lab.case import (
+    CERTIFICATE_BYTES,
+    Case,
+    kernel_remark,
+    parts_of,
+    why_not_measurable,
+)
 from warifu.lab.link import configuration, impairments
 from warifu.lab.store import Part
 
@@ -24,7 +31,12 @@ from warifu.lab.store import Part
         ({"server__profile": "gr-peach"}, "server is gr-peach"),
         ({"key_store__profile": "iot-safe-sakomoto"}, "needs that card"),
         ({"pattern__concurrent": 4}, "pattern.concurrent is 4"),
+        ({"server__workers": 2}, "server.workers is 2"),
         ({"link__mtu": 80}, "link.mtu is 80"),
+        ({"stack__server_certificate_bytes": [474]}, "stack.server_certificate_bytes is [474]"),
+        ({"stack__client_certificate_bytes": [474]}, "stack.client_certificate_bytes is [474]"),
+        ({"stack__chain_length": 2, "stack__server_certificate_bytes": [496, 465]}, "[496, 455] B"),
+        ({"stack__kernel": "linux-2.4"}, "stack.kernel is linux-2.4"),
     ],
 )
 def test_what_the_lab_cannot_run_is_named(change: dict[str, Any], words: str) -> None:
@@ -35,12 +47,48 @@ def test_what_the_lab_cannot_run_is_named(change: dict[str, Any], words: str) ->
     assert "\n" not in reason
 
 
-def test_another_kernel_is_remarked_on() -> None:
-    running = ".".join(os.uname().release.split(".")[:2])
-    assert kernel_remark(make_case(stack__kernel=f"linux-{running}")) is None
-    remark = kernel_remark(make_case(stack__kernel="linux-2.4"))
-    assert remark is not None
-    assert "linux-2.4" in remark
+RUNNING = ".".join(os.uname().release.split(".")[:2])
+
+
+def test_another_patch_level_is_remarked_on_and_another_version_refused() -> None:
+    same = make_case()
+    assert (why_not_measurable(same), kernel_remark(same)) == (None, None)
+    patched = make_case(stack__kernel=f"linux-{RUNNING}.99999")
+    assert why_not_measurable(patched) is None
+    assert f"linux-{RUNNING}.99999" in (kernel_remark(patched) or "")
+    other = make_case(stack__kernel=f"linux-{RUNNING}0")
+    assert f'only `stack.kernel = "linux-{RUNNING}"`' in (why_not_measurable(other) or "")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stack__authentication": "server"},
+        {"stack__server_certificate_bytes": [486], "stack__client_certificate_bytes": [486]},
+    ],
+)
+def test_certificates_that_the_lab_makes_may_be_stated(change: dict[str, Any]) -> None:
+    assert why_not_measurable(make_case(**change)) is None
+
+
+STATED = """name = "chains"
+device = "gr-peach"
+server = "gr-peach"
+[vary]
+"stack.certificate" = ["ecdsa_secp256r1", "rsa-2048"]
+"stack.chain_length" = [1, 2, 3]
+"""
+
+
+def test_the_lab_knows_the_sizes_that_a_study_begins_with() -> None:
+    profiles = list(study.profile_texts(study.profile_folders()))
+    seen = set()
+    for view in _core.Study.parse(STATED, "chains.toml", profiles).cases:
+        stack = Case.parse(view.id, view.json, view.label).stack
+        key = (stack.certificate, stack.chain_length)
+        assert stack.server_certificate_bytes == CERTIFICATE_BYTES[key]
+        seen.add(key)
+    assert seen == set(CERTIFICATE_BYTES)
 
 
 @given(st.integers(0, 30_000), st.integers(1, 2_000))

@@ -22,7 +22,7 @@ from laboratory import make_case, study_of
 
 from warifu.lab import LabError, LabUnavailable, Settings, cell, measure, workplace
 from warifu.lab.case import Case
-from warifu.lab.errors import RunRejected
+from warifu.lab.errors import ResultsMixed, RunRejected
 from warifu.lab.measure import Progress
 from warifu.lab.store import Part
 
@@ -205,8 +205,9 @@ def test_results_of_another_machine_are_not_mixed_in(tmp_path: Path) -> None:
     manifest["machine"]["kernel"] = "2.4.0"
     path.write_text(json.dumps(manifest))
     before = path.read_text()
-    with pytest.raises(LabError, match=r"kernel '2\.4\.0'.*choose another folder"):
+    with pytest.raises(ResultsMixed, match=r"kernel '2\.4\.0'.*choose another folder") as mixed:
         measure(study_of(CASES[0]), tmp_path, trials=8, settings=FAST)
+    assert mixed.value.run_id == manifest["run_id"]
     assert path.read_text() == before
 
 
@@ -236,7 +237,33 @@ def test_without_namespaces_the_mend_is_named(
     )
     monkeypatch.setattr(workplace, "_ip", lambda *_: refused)
     with pytest.raises(LabUnavailable, match=r"namespace cannot be made.*run as root"):
-        measure(study_of(CASES[0]), tmp_path, settings=FAST)
+        measure(study_of(CASES[0]), tmp_path / "measured", settings=FAST)
+    assert list(tmp_path.iterdir()) == [], "nothing was begun"
+
+
+def test_where_no_case_can_be_measured_no_folder_is_made(tmp_path: Path) -> None:
+    card = make_case(key_store__profile="iot-safe-sakomoto")
+    summary = measure(study_of(card), tmp_path / "measured", settings=FAST)
+    assert summary.measured == []
+    assert "needs that card" in summary.skipped[card.label]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_there_before_a_failure_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure(study_of(CASES[0]), tmp_path, settings=FAST)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
+    monkeypatch.setattr(workplace.Workplace, "namespace", unavailable)
+    with pytest.raises(LabUnavailable):
+        measure(study_of(*CASES), tmp_path, settings=FAST)
+    assert before
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
+    assert (tmp_path / "manifest.json").is_file()
+
+
+def unavailable(*_: object) -> None:
+    raise LabUnavailable("a network namespace cannot be made: run as root")
 
 
 def test_a_full_disk_is_a_clear_error_and_keeps_what_is_there(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ PLANS = {
     "default": Plan(Effort(warm=60, cold=14, gap_ms=10.0, primitives=200), 50),
     "thorough": Plan(Effort(warm=300, cold=80, gap_ms=10.0, primitives=1000), 400),
 }
-"""About 40 s, 2 minutes and 8 minutes on a quiet machine of two processors at 2.5 GHz."""
+"""About 1, 2 and 12 minutes on a quiet machine of two processors at 2.5 GHz."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,15 @@ def calibrate_host(
     out: Path = DEFAULT_PROFILE,
     *,
     stacks: Sequence[str] | None = None,
+    also: Sequence[variants.Variant] = (),
     plan: str = "default",
     progress: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Times this machine and writes `out` with the record beside it.
 
     `profiles` are all profiles but the one to be written (it is ignored if there). `stacks` are
-    canonical case JSON texts: only what they need is timed, and the profile serves them alone;
-    None: what any study needs. `plan` is a key of PLANS.
+    canonical case JSON texts: only what they need is timed, and what is named in `also`, and the
+    profile serves them alone; None: what any study needs. `plan` is a key of PLANS.
 
     Raises CalibrateError, LabUnavailable, LabError, ToolMissing or OSError; nothing is overwritten
     then. Everything started is gone when this returns or raises.
@@ -85,7 +86,7 @@ def calibrate_host(
     run_id = _new_run_id()
     with interruption.deferred():
         workplace.sweep()
-        needed = _variants(stacks)
+        needed = sorted({*needed_for(stacks), *also})
         times = bench.run(needed, effort.bench, say)
         draft = Draft(times, others, effort.loopback_trials)
         measured = loopback.run(draft.study(Costs.start()), effort.loopback_trials, say)
@@ -196,8 +197,9 @@ def _medians_ns(folder: Path) -> dict[Target, float]:
     return found
 
 
-def _variants(cases: Sequence[str] | None) -> list[variants.Variant]:
-    """What is timed: the calibration study's own variants, and what is asked for."""
+def needed_for(cases: Sequence[str] | None) -> list[variants.Variant]:
+    """What is timed for these cases (canonical JSON), or for any: the calibration study's own
+    variants, and what is asked for."""
     own = [
         variants.Variant(tls=tls, session=session, authentication=authentication)
         for tls, resumed in (("1.2", "ticket"), ("1.3", "psk_dhe_ke"))
@@ -205,10 +207,7 @@ def _variants(cases: Sequence[str] | None) -> list[variants.Variant]:
     ]
     if cases is None:
         return variants.everything()
-    stacks = []
-    for text in cases:
-        stack = json.loads(text)["stack"]
-        stacks.append(Stack(**{name: stack[name] for name in Stack.__dataclass_fields__}))
+    stacks = [Stack.parse(json.loads(text)["stack"]) for text in cases]
     return sorted({*own, *variants.needed(stacks)})
 
 

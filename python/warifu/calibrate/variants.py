@@ -9,6 +9,7 @@ choices, so that exactly one entry fits any stack.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,6 +50,13 @@ class Variant:
             stack.chain_length,
             aead,
         )
+
+    @staticmethod
+    def of_json(value: dict[str, Any]) -> Variant:
+        """From what `json` gave; KeyError or StopIteration for anything else."""
+        aead = next(name for name in AEADS if name in value["cipher_suite"])
+        choices = {name: value[name] for name in Variant.__dataclass_fields__ if name != "aead"}
+        return Variant(**choices, aead=aead)
 
     @property
     def cipher_suite(self) -> str:
@@ -113,6 +121,22 @@ def needed(stacks: list[Stack]) -> list[Variant]:
         found.append(Variant(tls=variant.tls, aead=variant.aead))
         everything_needed.update(found)
     return sorted(everything_needed)
+
+
+def missing(timed: Iterable[Variant], wanted: Iterable[Variant]) -> list[Variant]:
+    """Those of the wanted variants that give a cost for which none of the timed ones does."""
+    there = {cost for variant in timed for cost in _costs(variant)}
+    return [variant for variant in wanted if not _costs(variant) <= there]
+
+
+def _costs(variant: Variant) -> set[tuple[str, str]]:
+    """What tells the costs that a variant gives from those of others: see `condition`."""
+    found = set()
+    for operation in ("client.send.ApplicationData", "client.send.Certificate", "client.sign"):
+        when = condition(operation, variant)
+        if when is not None:
+            found.add((operation, str(sorted(when.items()))))
+    return found
 
 
 def condition(operation: str, variant: Variant) -> Condition | None:

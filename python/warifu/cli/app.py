@@ -140,9 +140,9 @@ def measure(
 
     Examples:
 
-      sudo warifu measure studies/first-loop.toml
+      sudo .venv/bin/warifu measure studies/first-loop.toml
 
-      sudo warifu measure --link loopback --rtt "60 ms" --stack https/tls1.3 --trials 500
+      sudo .venv/bin/warifu measure --link loopback --rtt "60 ms" --stack https/tls1.3 --trials 500
     """
     from warifu.cli import halves
 
@@ -206,7 +206,7 @@ def run(
 
     Examples:
 
-      sudo warifu run studies/first-loop.toml
+      sudo .venv/bin/warifu run studies/first-loop.toml
 
       warifu run meter.toml --no-measure && echo the deadline is met
     """
@@ -307,7 +307,7 @@ def doctor(form: FormatOption = Format.TABLE) -> int:
 
     Example:
 
-      sudo warifu doctor
+      sudo .venv/bin/warifu doctor
     """
     from warifu import doctor as room
     from warifu.report.table import Column, Table
@@ -355,7 +355,7 @@ def calibrate_host(
         bool, typer.Option("--if-stale", help="Keep a profile that fits this machine.")
     ] = False,
     plan: Annotated[
-        Plan, typer.Option("--plan", help="How long: about 40 s, 2 minutes or 8 minutes.")
+        Plan, typer.Option("--plan", help="How long: about 1, 2 or 12 minutes.")
     ] = Plan.DEFAULT,
     out: Annotated[
         Path | None,
@@ -371,9 +371,9 @@ def calibrate_host(
 
     Examples:
 
-      sudo warifu calibrate host
+      sudo .venv/bin/warifu calibrate host
 
-      sudo warifu calibrate host --if-stale --for studies/first-loop.toml
+      sudo .venv/bin/warifu calibrate host --if-stale --for studies/first-loop.toml
     """
     from warifu.cli import calibration
 

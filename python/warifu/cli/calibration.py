@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warifu.cli import screen
+from warifu.cli import ownership, screen
 
 if TYPE_CHECKING:
+    from warifu.calibrate.variants import Variant
     from warifu.report.table import Table
     from warifu.study import ProfileText
 
@@ -26,51 +27,76 @@ def host(studies: Sequence[Path], out: Path | None, plan: str, if_stale: bool) -
     """Calibrates this machine; None if nothing had to be done.
 
     With ``studies`` only what they need is timed. With ``if_stale`` a profile that fits this
-    machine and serves the studies is kept.
+    machine and serves the studies is kept; one that fits and does not serve them is made anew for
+    them and for all that it served.
     """
+    from warifu import study
     from warifu.calibrate import DEFAULT_PROFILE
     from warifu.calibrate.host import calibrate_host
+    from warifu.calibrate.profile import record_path
 
     path = out or DEFAULT_PROFILE
+    profiles = list(study.profile_texts(study.profile_folders()))
+    stacks = cases_of(studies, profiles) or None
+    also: list[Variant] = []
     if if_stale:
-        reasons = stale(path, studies)
+        reasons = stale(path)
+        if not reasons:
+            also, missing = covered(path, stacks)
+            reasons = refused(studies)
+            if missing:
+                whom = ", ".join(map(str, studies)) or "every study"
+                reasons.append(f"{path} does not cover {whom} ({len(missing)} TLS variants)")
         if not reasons:
             screen.say(f"{path} fits this machine; nothing to calibrate")
             return None
         screen.say(f"calibrating, since {'; '.join(reasons)}")
-    from warifu import study
-
-    profiles = list(study.profile_texts(study.profile_folders()))
     outcome = calibrate_host(
-        profiles,
-        path,
-        stacks=cases_of(studies, profiles) or None,
-        plan=plan,
-        progress=screen.say,
+        profiles, path, stacks=stacks, also=also, plan=plan, progress=screen.say
     )
+    ownership.give_back(outcome.path, record_path(outcome.path))
     screen.say(f"wrote {outcome.path}: {outcome.entries} costs, run {outcome.run_id}")
     return _fit_table(outcome.fit)
 
 
-def stale(path: Path, studies: Sequence[Path]) -> list[str]:
-    """Why a profile does not serve here; empty if it does."""
-    from warifu import _core, study
+def stale(path: Path) -> list[str]:
+    """Why a profile does not fit this machine; empty if it does."""
     from warifu.calibrate import environment
     from warifu.calibrate.profile import read_record
 
     if not path.is_file():
         return [f"{path} is not there"]
     try:
-        reasons = environment.differences(read_record(path).machine)
+        return environment.differences(read_record(path).machine)
     except (OSError, ValueError) as error:
         return [f"the record of {path} cannot be read ({error})"]
+
+
+def refused(studies: Sequence[Path]) -> list[str]:
+    """What is wrong with the profiles that the studies use; that of another version may be."""
+    from warifu import _core, study
+
+    reasons = []
     for one in studies:
         try:
             study.load(one)
         except _core.WarifuError as error:
-            # A mistake in the study itself will show again, and better, when its cases are read.
             reasons.append(str(error))
     return reasons
+
+
+def covered(path: Path, stacks: Sequence[str] | None) -> tuple[list[Variant], list[Variant]]:
+    """The variants that a profile was timed for, and those that it lacks for these cases."""
+    from warifu.calibrate.host import needed_for
+    from warifu.calibrate.profile import read_record
+    from warifu.calibrate.variants import Variant, missing
+
+    try:
+        timed = [Variant.of_json(one) for one in read_record(path).details.get("variants", [])]
+    except (KeyError, StopIteration, TypeError):
+        # Another version wrote it: what it timed is not known.
+        timed = []
+    return timed, missing(timed, needed_for(stacks))
 
 
 def cases_of(studies: Sequence[Path], profiles: Sequence[ProfileText]) -> list[str]:

@@ -22,7 +22,7 @@ INTERRUPTED = 130
 #: if one was raised, its module is loaded.
 _USAGE = {"StudyError", "WarifuError", "ResultsError", "CompareError", "ReportError"}
 _ENVIRONMENT = {"LabError", "LabUnavailable", "RunRejected", "ToolMissing", "CalibrateError"}
-_ENVIRONMENT |= {"CalibrationError"}
+_ENVIRONMENT |= {"CalibrationError", "ResultsMixed"}
 
 _MENDS = {
     errno.ENOSPC: "make room on the disk, then run the same command again",

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from warifu.cli import provenance, screen
+from warifu.cli import ownership, provenance, screen
 
 if TYPE_CHECKING:
     from warifu.lab.measure import Progress, Summary
@@ -27,19 +26,19 @@ def folder_of(loaded: Loaded, out: Path | None) -> Path:
 def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool = False) -> Path:
     """Simulates every case into ``folder/predicted``; returns that folder.
 
-    Results that are there already stay until the new ones are complete.
+    Results that are there already stay until the new ones are complete; what is cut short is then
+    beside them (crates/warifu-results/src/folder.rs).
     """
     from warifu import _core
 
-    target = folder / "predicted"
+    target, partial = folder / "predicted", folder / "predicted.partial"
     older = (target / "manifest.json").is_file()
-    place = target.with_name("predicted.next") if older else target
     study = loaded.study
     with screen.progress(f"predicting {study.name}") as report:
         try:
             _core.predict(
                 study,
-                str(place),
+                str(target),
                 json.dumps(provenance.manifest(loaded, "predicted")),
                 threads=threads,
                 keep="trials" if keep else "distribution",
@@ -47,13 +46,15 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
                 now=provenance.now,
             )
         except KeyboardInterrupt:
-            if older and place.exists():
-                screen.say(f"{target} is as it was; what was finished is in {place}")
+            if older:
+                rest = f"; what was finished is in {partial}" if partial.exists() else ""
+                screen.say(f"{target} is as it was{rest}")
+            elif target.exists():
+                screen.say(f"what was finished is in {target}")
             raise
         finally:
             _remove_if_empty(folder)
-    if older:
-        _swap(place, target)
+            ownership.give_back(target, partial)
     return target
 
 
@@ -64,13 +65,9 @@ def _remove_if_empty(folder: Path) -> None:
             one.rmdir()
 
 
-def _swap(new: Path, target: Path) -> None:
-    """Puts ``new`` in the place of ``target``."""
-    old = target.with_name(f"{target.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    target.rename(old)
-    new.rename(target)
-    shutil.rmtree(old, ignore_errors=True)
+def set_aside(folder: Path, run_id: str) -> Path:
+    """Moves a measured half out of the way of a new one; returns where it is now."""
+    return (folder / "measured").rename(folder / f"measured.before-{run_id}")
 
 
 def measure(
@@ -78,11 +75,30 @@ def measure(
 ) -> tuple[Path, Summary]:
     """Measures every case that this machine can into ``folder/measured``.
 
-    Finished cells of an earlier run are kept. Raises LabUnavailable where nothing can be measured.
+    Finished cells of an earlier run are kept. Raises LabUnavailable where nothing can be measured,
+    ResultsMixed where the folder holds what other tools or another machine gave.
     """
+    target = folder / "measured"
+    try:
+        summary = _measure(loaded, target, trials, rate)
+    finally:
+        _remove_if_empty(folder)
+        ownership.give_back(target)
+    for warning in summary.warnings:
+        screen.warn(warning)
+    for label, reason in (summary.skipped | summary.given_up).items():
+        screen.warn(f"not measured: {label or 'the only case'}: {reason}")
+    if summary.rejections:
+        screen.say(
+            f"{summary.rejections} parts were rejected unseen because the link was late, and "
+            f"measured again; the reasons are in {target / 'manifest.json'}"
+        )
+    return target, summary
+
+
+def _measure(loaded: Loaded, target: Path, trials: int | None, rate: float | None) -> Summary:
     from warifu import lab
 
-    target = folder / "measured"
     warned: set[str] = set()
     with screen.progress(f"measuring {loaded.study.name}") as report:
 
@@ -92,7 +108,7 @@ def measure(
                 warned.add(progress.message)
                 screen.say(f"{progress.label}: {progress.message}")
 
-        summary = lab.measure(
+        return lab.measure(
             # The lab's protocol has plain attributes where the compiled class has properties.
             cast("Any", loaded.study),
             target,
@@ -101,13 +117,3 @@ def measure(
             manifest=provenance.manifest(loaded, "measured"),
             settings=None if rate is None else lab.Settings(rate_per_second=rate),
         )
-    for warning in summary.warnings:
-        screen.warn(warning)
-    for label, reason in (summary.skipped | summary.given_up).items():
-        screen.warn(f"not measured: {label}: {reason}")
-    if summary.rejections:
-        screen.say(
-            f"{summary.rejections} parts were rejected unseen because the link was late, and "
-            f"measured again; the reasons are in {target / 'manifest.json'}"
-        )
-    return target, summary

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warifu.cli import halves, screen
+from warifu.cli import halves, ownership, screen
 from warifu.cli.errors import FAILED, OK
 from warifu.cli.formats import Format
 
 if TYPE_CHECKING:
     from warifu.compare.join import Comparison
     from warifu.compare.require import Judged
+    from warifu.lab.errors import ResultsMixed
     from warifu.study import Loaded
 
 
@@ -35,7 +37,7 @@ def compare(given: Path) -> Comparison:
     folder = results_folder(given)
     with screen.progress("comparing") as report:
         comparison = compare_folder(folder, report)
-    save(comparison, study_folder(folder))
+    ownership.give_back(save(comparison, study_folder(folder)))
     return comparison
 
 
@@ -63,20 +65,40 @@ def show_comparison(
 
 def report(given: Path, out: Path | None, form: Format | None) -> None:
     """Writes the page, or prints its tables."""
-    from warifu.compare.store import current
-
     folder = study_folder(results_folder(given))
-    comparison = current(folder)
-    if comparison is None and all((folder / half).is_dir() for half in ("predicted", "measured")):
-        comparison = compare(folder)
-    if form is not None:
-        from warifu.report.tables import report_tables
-
-        screen.show(report_tables(folder, comparison), form)
+    comparison = _comparison(folder)
+    if form is None:
+        _write_page(folder, comparison, out)
         return
+    from warifu.report.tables import report_tables
+
+    screen.show(report_tables(folder, comparison), form)
+
+
+def _comparison(folder: Path) -> Comparison | None:
+    """The comparison of the halves that are there, if they can be compared."""
+    from warifu.compare.join import CompareError
+    from warifu.compare.store import current
+    from warifu.results import ResultsError
+    from warifu.results import halves as both
+
+    try:
+        comparison = current(folder)
+        if comparison is None and None not in both(folder):
+            comparison = compare(folder)
+    except (CompareError, ResultsError) as error:
+        # A measurement of what the study was before must not cost the report of what it is now.
+        screen.warn(f"{error}; until then the prediction is reported alone")
+        return None
+    return comparison
+
+
+def _write_page(folder: Path, comparison: Comparison | None, out: Path | None = None) -> None:
+    from warifu import tools
     from warifu.report.page import write_page
 
-    path = write_page(folder, comparison, out or folder / "report.html")
+    path = write_page(folder, comparison, out or folder / "report.html", tools.program())
+    ownership.give_back(path)
     screen.say(f"report: {path}")
 
 
@@ -91,6 +113,7 @@ def run(
     """Both halves, comparison, requirements and report."""
     began = time.monotonic()
     folder = halves.folder_of(loaded, out)
+    comparison = None
     halves.predict(loaded, folder, threads)
     why_not = _measure(loaded, folder, trials) if measured else "it was not asked for"
     if why_not:
@@ -103,10 +126,11 @@ def run(
         if measured:
             screen.say("`warifu doctor` lists what is missing, each with the mend")
     else:
-        show_comparison(compare(folder), form)
+        comparison = compare(folder)
+        show_comparison(comparison, form)
     judged = _judge(folder, with_measured=not why_not)
     _show_requirements(judged, form)
-    report(folder, None, None)
+    _write_page(folder, comparison)
     screen.say(f"results: {folder} ({time.monotonic() - began:.0f} s)")
     return FAILED if contradicted(judged) else OK
 
@@ -124,11 +148,15 @@ def contradicted(judged: Sequence[Judged]) -> bool:
 
 def _measure(loaded: Loaded, folder: Path, trials: int | None) -> str:
     """Measures; why nothing could be, or an empty text."""
-    from warifu.lab.errors import LabUnavailable
+    from warifu.lab.errors import LabUnavailable, ResultsMixed
     from warifu.tools import ToolMissing
 
     try:
-        _, summary = halves.measure(loaded, folder, trials)
+        try:
+            _, summary = halves.measure(loaded, folder, trials)
+        except ResultsMixed as mixed:
+            with _set_aside(folder, mixed):
+                _, summary = halves.measure(loaded, folder, trials)
     except (LabUnavailable, ToolMissing) as error:
         return str(error)
     if not summary.measured:
@@ -137,15 +165,29 @@ def _measure(loaded: Loaded, folder: Path, trials: int | None) -> str:
     return ""
 
 
+@contextlib.contextmanager
+def _set_aside(folder: Path, mixed: ResultsMixed) -> Iterator[None]:
+    """Keeps the measured half elsewhere while another is made; back again if none came of it."""
+    measured = folder / "measured"
+    aside = halves.set_aside(folder, mixed.run_id)
+    screen.say(
+        f"{measured} holds results with {mixed.difference}: they are kept in {aside}, and all is "
+        "measured anew"
+    )
+    try:
+        yield
+    finally:
+        if not measured.exists():
+            aside.rename(measured)
+            screen.say(f"{aside} is {measured} again")
+
+
 def _judge(folder: Path, with_measured: bool) -> list[Judged]:
-    from warifu.compare.require import judge_all, requirements
+    from warifu.report.tables import judge_halves
     from warifu.results import Results
 
-    judged = []
-    for half in ("predicted", "measured") if with_measured else ("predicted",):
-        results = Results.open(folder / half)
-        judged += judge_all(results, requirements(results.manifest.get("require", [])))
-    return judged
+    measured = Results.open(folder / "measured") if with_measured else None
+    return judge_halves(Results.open(folder / "predicted"), measured)
 
 
 def _show_requirements(judged: list[Judged], form: Format) -> None:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import math
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,14 +13,17 @@ import numpy as np
 from warifu.compare import stats
 from warifu.compare.gates import Verdict
 from warifu.compare.stats import Interval
-from warifu.results import Distribution, Results
+from warifu.results import FAILED, PREDICTED, Distribution, Results
 
 _QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """``metric.statistic operator bound``; the bound is in the metric's unit (ns, B or 1)."""
+    """``metric.statistic operator bound``; the bound is in the metric's unit (ns, B or 1).
+
+    That of `connection.failed` is a probability from 0 to 1.
+    """
 
     metric: str
     statistic: str
@@ -54,10 +58,14 @@ class Judged:
     n: float
     verdict: Verdict
     trials_needed: int | None
+    #: Why it is undecided, where more trials alone do not change that.
+    remark: str = ""
 
     @property
     def margin(self) -> float:
         """How far the value is inside its bound, as a share of it; negative beyond."""
+        if math.isnan(self.value):
+            return -math.inf
         room = (self.requirement.bound - self.value) / (abs(self.requirement.bound) or 1.0)
         return room if self.requirement.operator.startswith("<") else -room
 
@@ -70,27 +78,56 @@ def requirements(raw: Sequence[Sequence[object]]) -> list[Requirement]:
     ]
 
 
-def judge_all(results: Results, wanted: Sequence[Requirement]) -> list[Judged]:
-    """Every requirement on every case of a half that has its metric."""
+def judge_all(
+    results: Results, wanted: Sequence[Requirement], among: Container[str] | None = None
+) -> list[Judged]:
+    """Every requirement on every case of a half, or on those ``among`` these case ids.
+
+    A measurement sees some metrics only, and says nothing of the others; a prediction that does
+    not have a metric leaves the requirement undecided.
+    """
     judged = []
     for case_id in results.cases:
+        if among is not None and case_id not in among:
+            continue
         for requirement in wanted:
             distribution = results.distribution(case_id, requirement.metric)
             if distribution.values.size or distribution.failed:
                 judged.append(_judge(results, case_id, requirement, distribution))
+            elif results.half == PREDICTED:
+                judged.append(_unknown(results, case_id, requirement))
     return judged
+
+
+def _unknown(results: Results, case_id: str, requirement: Requirement) -> Judged:
+    """The verdict where no connection gave a value."""
+    return Judged(
+        requirement,
+        case_id,
+        results.label(case_id),
+        results.half,
+        math.nan,
+        Interval(math.nan, math.nan),
+        results.distribution(case_id, FAILED).n,
+        Verdict.UNDECIDED,
+        None,
+        f"no connection gave a value of {requirement.metric}",
+    )
 
 
 def _judge(
     results: Results, case_id: str, requirement: Requirement, distribution: Distribution
 ) -> Judged:
-    value, interval = statistic(distribution, requirement.statistic, case_id)
+    value, interval = _figure(distribution, requirement, case_id)
     ends = {requirement.holds(interval.low), requirement.holds(interval.high)}
     verdict = Verdict.UNDECIDED if len(ends) > 1 else Verdict.PASS if ends.pop() else Verdict.FAIL
     needed = None
-    p = _QUANTILES.get(requirement.statistic)
+    p = _share_below(requirement)
     if verdict is Verdict.UNDECIDED and p and distribution.independent < stats.least_trials(p):
         needed = stats.least_trials(p)
+    remark = ""
+    if verdict is Verdict.UNDECIDED and requirement.statistic == "max":
+        remark = "a maximum cannot be proven by trials: require a quantile"
     return Judged(
         requirement,
         case_id,
@@ -101,7 +138,30 @@ def _judge(
         distribution.n,
         verdict,
         needed,
+        remark,
     )
+
+
+def _share_below(requirement: Requirement) -> float | None:
+    """The share of trials that must be seen to lie within the bound; None for means and maxima."""
+    if requirement.metric == FAILED and requirement.statistic == "mean":
+        return 1.0 - requirement.bound if 0.0 < requirement.bound < 1.0 else None
+    return _QUANTILES.get(requirement.statistic)
+
+
+def _figure(
+    distribution: Distribution, requirement: Requirement, seed: str
+) -> tuple[float, Interval]:
+    """The statistic that is required, with its interval."""
+    if requirement.metric != FAILED:
+        return statistic(distribution, requirement.statistic, seed)
+    if requirement.statistic == "mean":
+        share = distribution.mean()
+        n = distribution.independent
+        return share, stats.share_interval(share * n, n)
+    value, interval = statistic(distribution, requirement.statistic, seed)
+    # A connection fails or it does not.
+    return value, Interval(interval.low, min(1.0, interval.high))
 
 
 def statistic(distribution: Distribution, name: str, seed: str) -> tuple[float, Interval]:
@@ -111,7 +171,8 @@ def statistic(distribution: Distribution, name: str, seed: str) -> tuple[float, 
         return distribution.quantile(p), stats.quantile_interval(distribution, p)
     if name == "max":
         largest = np.inf if distribution.failed else float(distribution.values[-1])
-        return largest, Interval(largest, largest)
+        # The largest of some trials bounds the largest of all from below alone.
+        return largest, Interval(largest, np.inf)
     # A failed connection has no time: a mean that leaves it out is a lower bound only.
     digest = hashlib.sha256(f"require {seed}".encode()).digest()
     rng = np.random.default_rng(int.from_bytes(digest[:8], "little"))

@@ -57,6 +57,20 @@ def quantile_interval(distribution: Distribution, p: float) -> Interval:
     return Interval(float(low[0]), float(high[-1]))
 
 
+def share_interval(count: float, n: float) -> Interval:
+    """The interval of a probability from ``count`` of ``n`` draws (Clopper and Pearson 1934).
+
+    Not the mean's bootstrap: where none of the draws fails, its resamples do not either.
+    """
+    from scipy.special import betaincinv
+
+    if n <= 0:
+        return Interval(0.0, 1.0)
+    low = float(betaincinv(count, n - count + 1.0, _TAIL)) if count > 0 else 0.0
+    high = float(betaincinv(count + 1.0, n - count, 1.0 - _TAIL)) if count < n else 1.0
+    return Interval(low, high)
+
+
 def quantile_difference(
     predicted: Distribution, measured: Distribution, p: float, rng: np.random.Generator
 ) -> Interval:

@@ -3,7 +3,7 @@
 
 from warifu.lab.case import why_not_measurable
 from warifu.lab.cell import Settings
-from warifu.lab.errors import LabError, LabUnavailable, RunRejected
+from warifu.lab.errors import LabError, LabUnavailable, ResultsMixed, RunRejected
 from warifu.lab.measure import Progress, Summary, measure
 from warifu.lab.workplace import Leftover, leftovers, sweep
 
@@ -12,6 +12,7 @@ __all__ = [
     "LabUnavailable",
     "Leftover",
     "Progress",
+    "ResultsMixed",
     "RunRejected",
     "Settings",
     "Summary",

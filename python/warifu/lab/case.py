@@ -5,11 +5,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from typing import Any
 
 THIS_HOST = "this-host"
 """The device profile that stands for the machine the lab runs on."""
+
+CERTIFICATE_BYTES: dict[tuple[str, int], tuple[int, ...]] = {
+    ("ecdsa_secp256r1", 1): (486,),
+    ("ecdsa_secp256r1", 2): (496, 455),
+    ("ecdsa_secp256r1", 3): (496, 465, 455),
+    ("rsa-2048", 1): (882,),
+    ("rsa-2048", 2): (892, 851),
+    ("rsa-2048", 3): (892, 861, 851),
+}
+"""DER sizes of the chains that `warifu-tls pki` makes for either end, leaf first; as in
+`crates/warifu-model/src/certificates.rs`, from which a study that states none has them."""
 
 MAX_TRIALS_A_PART = 1_000
 """Trials after which a cell's progress is kept."""
@@ -26,6 +38,8 @@ class Stack:
     group: str
     certificate: str
     chain_length: int
+    server_certificate_bytes: tuple[int, ...]
+    client_certificate_bytes: tuple[int, ...]
     cipher_suite: str
     key_share: str
     server_name: str | None
@@ -33,6 +47,13 @@ class Stack:
     congestion_control: str
     initcwnd: int
     nagle: bool
+
+    @staticmethod
+    def parse(value: dict[str, Any]) -> Stack:
+        """From a canonical case's `stack`; KeyError if it lacks a key that the lab knows."""
+        known = {name: value[name] for name in Stack.__dataclass_fields__}
+        lists = {name: tuple(one) for name, one in known.items() if isinstance(one, list)}
+        return Stack(**known | lists)
 
     @property
     def is_resumed(self) -> bool:
@@ -61,6 +82,7 @@ class Case:
     path: str
     response_body_bytes: int
     concurrent: int
+    workers: int = 1
 
     @property
     def rtt_ns(self) -> int:
@@ -76,7 +98,6 @@ class Case:
     def parse(case_id: str, canonical: str, label: str) -> Case:
         """From a case's canonical JSON; KeyError if it lacks a key that the lab knows."""
         value = json.loads(canonical)
-        stack = value["stack"]
         return Case(
             case_id=case_id,
             canonical=canonical,
@@ -86,17 +107,20 @@ class Case:
             key_store=value["key_store"]["profile"],
             session_open=value["key_store"]["session_open"],
             link=value["link"],
-            stack=Stack(**{name: stack[name] for name in Stack.__dataclass_fields__}),
+            stack=Stack.parse(value["stack"]),
             path=value["pattern"]["path"],
             response_body_bytes=value["pattern"]["response_body"],
             concurrent=value["pattern"]["concurrent"],
+            # The canonical form leaves a single one out.
+            workers=value["server"].get("workers", 1),
         )
 
 
 def why_not_measurable(case: Case) -> str | None:
     """Why the lab cannot run a case, with the mend; None if it can.
 
-    The lab's two machines are both this one, and its key store is OpenSSL's own.
+    The lab's two machines are both this one, with its kernel; its key store is OpenSSL's own, and
+    its certificates are those that `warifu-tls pki` makes.
     """
     for key, name in (("device", case.device), ("server", case.server)):
         if name != THIS_HOST:
@@ -116,20 +140,56 @@ def why_not_measurable(case: Case) -> str | None:
             f"pattern.concurrent is {case.concurrent}: the lab's connections do not wait for one "
             "another; only `concurrent = 1` can be measured"
         )
+    if case.workers != 1:
+        return (
+            f"server.workers is {case.workers}: the lab's nginx has one worker on a processor of "
+            "its own; only `server.workers = 1` can be measured"
+        )
     if not 576 <= case.link["mtu"] <= 65_535:
         return f"link.mtu is {case.link['mtu']}: the lab's link takes 576 to 65535"
+    return _other_certificates(case.stack) or _other_kernel(case.stack.kernel)
+
+
+def _other_certificates(stack: Stack) -> str | None:
+    """Why the lab's own certificates are not the case's; None if they are."""
+    ours = CERTIFICATE_BYTES.get((stack.certificate, stack.chain_length), ())
+    chains = {"server_certificate_bytes": stack.server_certificate_bytes}
+    if stack.is_mutual:
+        chains["client_certificate_bytes"] = stack.client_certificate_bytes
+    for key, sizes in chains.items():
+        if sizes != ours:
+            return (
+                f"stack.{key} is {list(sizes)}: the lab makes its own certificates, of "
+                f"{list(ours)} B; leave the key out to measure"
+            )
     return None
 
 
+def _other_kernel(profile: str) -> str | None:
+    """Why the running kernel is not the case's; None if its major and minor version are."""
+    release = os.uname().release
+    running, wanted = _VERSION.match(release), _VERSION.match(profile.removeprefix("linux-"))
+    if running is not None and wanted is not None and running.groups() == wanted.groups():
+        return None
+    here = running[0] if running is not None else release
+    return (
+        f"stack.kernel is {profile}, this machine runs Linux {release}, which is another TCP; "
+        f'only `stack.kernel = "linux-{here}"` can be measured here'
+    )
+
+
+_VERSION = re.compile(r"(\d+)\.(\d+)(?![\d])")
+
+
 def kernel_remark(case: Case) -> str | None:
-    """What to know if the case's kernel profile is not of the running kernel; None if it is."""
+    """What to know if the case's kernel profile is of another patch level; None if it is not."""
     release = os.uname().release
     wanted = case.stack.kernel.removeprefix("linux-")
     if release == wanted or release.startswith((wanted + ".", wanted + "-")):
         return None
     return (
         f"stack.kernel is {case.stack.kernel}, this machine runs Linux {release}: the prediction "
-        "is for another TCP than the one that was measured"
+        "is for a TCP that may differ from the one that was measured"
     )
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class LabError(Exception):
     """A measurement failed; what was measured before stays."""
@@ -10,6 +12,19 @@ class LabError(Exception):
 
 class LabUnavailable(LabError):  # noqa: N818 - what happened, not what it is
     """This machine cannot measure as it is set up; the text says how to change that."""
+
+
+class ResultsMixed(LabError):  # noqa: N818 - what happened, not what it is
+    """The folder holds results of another machine or other tools: together they are no result."""
+
+    def __init__(self, folder: Path, difference: str, run_id: str) -> None:
+        """Keeps what differs and which run is there, for who moves the folder away."""
+        super().__init__(
+            f"{folder}: holds results with {difference}: choose another folder, or move this one "
+            "away to measure anew"
+        )
+        self.difference = difference
+        self.run_id = run_id
 
 
 class RunRejected(LabError):  # noqa: N818 - what happened, not what it is

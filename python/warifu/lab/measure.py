@@ -15,7 +15,7 @@ from warifu import _core, tools
 from warifu.lab import interruption, kernel, seeds, workplace
 from warifu.lab.case import MAX_TRIALS_A_PART, Case, kernel_remark, why_not_measurable
 from warifu.lab.cell import Bench, Settings
-from warifu.lab.errors import LabError, RunRejected
+from warifu.lab.errors import LabError, ResultsMixed, RunRejected
 from warifu.lab.store import Part, Store
 
 MAX_ATTEMPTS = 5
@@ -91,8 +91,10 @@ def measure(
     lab adds machine, tools, links and rejections. `stop` is asked several times a second.
 
     A cell whose parts the link rejects again and again is given up, and the others are measured.
-    Raises LabUnavailable if nothing can be measured here, LabError if a program fails; cells that
-    are finished stay. Everything started is gone when this returns or raises.
+    Raises LabUnavailable if nothing can be measured here, ResultsMixed if the folder holds what
+    another machine or other tools gave, LabError if a program fails; cells that are finished stay.
+    Where nothing was begun no folder is left. Everything started is gone when this returns or
+    raises.
     """
     cases = [Case.parse(view.id, view.json, view.label) for view in study.cases]
     trials = study.trials if trials is None else trials
@@ -100,17 +102,26 @@ def measure(
         raise LabError(f"trials is {trials}: expected 1 or more")
     reasons = {case.case_id: why_not_measurable(case) for case in cases}
     able = [case for case in cases if reasons[case.case_id] is None]
-    run = _Run(study, Store(out_dir), able, trials, part_trials, progress or (lambda _: None))
-    run.summary.skipped = {
+    skipped = {
         case.label: reason for case in cases if (reason := reasons[case.case_id]) is not None
     }
+    if not able:
+        return Summary(out_dir, "", skipped=skipped)
+    store = Store(out_dir)
+    run = _Run(study, store, able, trials, part_trials, progress or (lambda _: None))
+    run.summary.skipped = skipped
     remarks = {remark for case in able if (remark := kernel_remark(case)) is not None}
     run.summary.warnings = sorted(remarks)
-    run.begin(manifest or {}, cases)
-    if run.to_do:
-        with interruption.deferred():
-            workplace.sweep()
-            run.all_parts(settings or Settings(), stop or (lambda: False))
+    try:
+        run.begin(manifest or {}, cases)
+        if run.to_do:
+            with interruption.deferred():
+                workplace.sweep()
+                run.all_parts(settings or Settings(), stop or (lambda: False))
+    except BaseException:
+        if not run.has_something:
+            store.remove_if_new()
+        raise
     run.end()
     return run.summary
 
@@ -139,12 +150,16 @@ class _Run:
         self.summary = Summary(store.folder, "")
         self.to_do: list[Part] = []
 
+    @property
+    def has_something(self) -> bool:
+        """Whether the manifest says more than that a measurement was begun."""
+        return bool(self._manifest.get("cells") or self._manifest.get("rejections"))
+
     def begin(self, given: dict[str, Any], cases: list[Case]) -> None:
         """Takes up an earlier run in the folder, or begins a new manifest."""
         earlier = self._store.manifest()
-        versions = {name: tools.version(name) for name in _TOOLS} if self._cases else {}
-        if self._cases:
-            versions[_NGINX_OPENSSL] = tools.openssl_of_nginx()
+        versions = {name: tools.version(name) for name in _TOOLS}
+        versions[_NGINX_OPENSSL] = tools.openssl_of_nginx()
         base: dict[str, Any] = {
             "schema_version": _core.SCHEMA_VERSION,
             "study": {"name": self._study.name, "sha256": "", "text": ""},
@@ -328,10 +343,8 @@ def _refuse_mixture(folder: Path, earlier: dict[str, Any], now: dict[str, Any]) 
         said[key] = (earlier.get("tools", {}).get(key), now["tools"].get(key))
     for key, (before, after) in said.items():
         if before != after:
-            raise LabError(
-                f"{folder}: holds results with {key} {before!r}, now it is {after!r}: "
-                "choose another folder, or move this one away to measure anew"
-            )
+            difference = f"{key} {before!r}, now it is {after!r}"
+            raise ResultsMixed(folder, difference, str(earlier.get("run_id", "unknown")))
 
 
 def _new_run_id() -> str:

@@ -8,6 +8,7 @@ ever overwritten by something that is not.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -45,7 +46,20 @@ class Store:
     def __init__(self, folder: Path) -> None:
         """Makes the folder if need be."""
         self.folder = folder
+        self._is_new = not (folder / "manifest.json").exists()
         self._guarded(lambda: (folder / "observations").mkdir(parents=True, exist_ok=True))
+
+    def remove_if_new(self) -> None:
+        """Takes back a folder that was begun by this store and holds no part and no cell."""
+        kept = [*self.folder.glob("parts/*/*.json"), *self.folder.glob("observations/*")]
+        if not self._is_new or kept:
+            return
+        shutil.rmtree(self.folder / "parts", ignore_errors=True)
+        # What cannot be removed is no worse than what happened before.
+        with contextlib.suppress(OSError):
+            (self.folder / "manifest.json").unlink(missing_ok=True)
+            (self.folder / "observations").rmdir()
+            self.folder.rmdir()
 
     def manifest(self) -> dict[str, Any] | None:
         """The manifest of an earlier run, if there is one."""

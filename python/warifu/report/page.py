@@ -10,19 +10,23 @@ from pathlib import Path
 from warifu.compare.join import Comparison
 from warifu.report import markup, sections, tables
 from warifu.report.sections import Content
+from warifu.results import halves
 
 
 class ReportError(Exception):
     """A report that cannot be made; its text is one line that names the mend."""
 
 
-def write_page(folder: Path, comparison: Comparison | None, path: Path) -> Path:
+def write_page(
+    folder: Path, comparison: Comparison | None, path: Path, program: str = "warifu"
+) -> Path:
     """Writes the page of a study's results to ``path``, whole or not at all.
 
-    ``comparison`` is that of the two halves, if there are two. Raises ReportError without a
+    ``comparison`` is that of the two halves, if there are two: without it the prediction is
+    reported alone. ``program`` is how Warifu is called here. Raises ReportError without a
     predicted half.
     """
-    page = render(folder, comparison)
+    page = render(folder, comparison, program)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
     try:
@@ -36,14 +40,14 @@ def write_page(folder: Path, comparison: Comparison | None, path: Path) -> Path:
     return path
 
 
-def render(folder: Path, comparison: Comparison | None) -> str:
+def render(folder: Path, comparison: Comparison | None, program: str = "warifu") -> str:
     """The page as text."""
-    predicted, measured = tables.open_halves(folder)
+    predicted, measured = tables.open_halves(folder, comparison)
     if predicted is None:
         raise ReportError(f"{folder}: has no predicted half: run `warifu predict` first")
-    if comparison is None:
-        measured = None
-    content = Content(predicted, measured, comparison, tables.judge_halves(predicted, measured))
+    left_out = comparison is None and halves(folder)[1] is not None
+    judged = tables.judge_halves(predicted, measured)
+    content = Content(predicted, measured, comparison, judged, left_out, program)
     body = "".join(
         section(content)
         for section in (

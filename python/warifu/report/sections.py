@@ -27,6 +27,10 @@ class Content:
     measured: Results | None
     comparison: Comparison | None
     judged: Sequence[Judged]
+    #: Whether there is a measurement that was not compared with this prediction.
+    left_out: bool = False
+    #: How Warifu is called on this machine.
+    program: str = "warifu"
 
     @property
     def kind(self) -> str:
@@ -55,13 +59,16 @@ class Content:
 def verdict(content: Content) -> str:
     """The answer first."""
     sentences = [*_requirement_sentences(content.judged)]
-    if content.comparison is None:
-        sentences.append(
-            "Nothing was measured, so nothing here says how near the prediction is. "
-            "Run `sudo warifu run` where network namespaces can be made to change that."
-        )
-    else:
+    if content.comparison is not None:
         sentences.append(_engine_sentence(content.comparison))
+    else:
+        why = "Nothing was measured"
+        if content.left_out:
+            why = "The measurement that is there was not compared with this prediction"
+        sentences.append(
+            f"{why}, so nothing here says how near the prediction is. "
+            f"Run `sudo {content.program} run` where network namespaces can be made to change that."
+        )
     lead = "".join(f'<p class="lead">{markup.text(sentence)}</p>' for sentence in sentences)
     return lead + _facts(content)
 
@@ -78,11 +85,14 @@ def _requirement_sentences(judged: Sequence[Judged]) -> list[str]:
             if len(group) == 1:
                 words = f"{requirement} holds as predicted."
         else:
-            first = next(one for one in group if one.verdict is not Verdict.PASS)
+            order = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
+            first = min(group, key=lambda one: order.index(one.verdict))
+            how = "it fails in" if first.verdict is Verdict.FAIL else "it is undecided in"
             words = (
                 f"{requirement} holds in {holding} of {len(group)} predicted cases; "
-                f"not in {first.label}."
+                f"{how} {first.label or 'the only case'}"
             )
+            words += f": {first.remark}." if first.remark else "."
         against = [
             one
             for one in judged
@@ -328,7 +338,8 @@ def provenance(content: Content) -> str:
 
 def _command(content: Content) -> str:
     manifest = content.predicted.manifest
-    verb = "sudo warifu run" if content.measured is not None else "warifu predict"
+    program = content.program
+    verb = f"sudo {program} run" if content.measured is not None else f"{program} predict"
     sets = "".join(f' --set {path}="{value}"' for path, value in manifest.get("overrides") or [])
     file = manifest.get("study_file") or "study.toml"
     name = "" if file == "command line" else f" {file}"
@@ -364,7 +375,7 @@ def limits(content: Content) -> str:
     items = []
     if content.measured is None:
         items.append(
-            "Nothing was measured: these are simulated figures, without an error of their own."
+            "No measurement is beside these simulated figures: they have no error of their own."
         )
     else:
         items.append(
@@ -379,7 +390,13 @@ def limits(content: Content) -> str:
         "Energy and memory are not predicted here, and neither is what a server does under load."
     )
     if content.kind == "assumed":
-        items.insert(0, "Some inputs have no source (kind assumed): see the table of inputs first.")
+        where = "see the table of inputs first."
+        if not summaries.distinct_inputs(content.predicted.manifest):
+            where = (
+                "a study of so many cases lists no inputs; predict one of its cases alone, and its "
+                "report says which."
+            )
+        items.insert(0, f"Some inputs have no source (kind assumed): {where}")
     comparison = content.comparison
     if comparison is not None and comparison.count(Verdict.UNDECIDED):
         items.append(

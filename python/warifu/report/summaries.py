@@ -13,9 +13,18 @@ from warifu.compare.gates import Verdict, worst
 from warifu.compare.join import STATISTICS, CaseComparison, Comparison, Row
 from warifu.compare.require import Judged
 from warifu.compare.stats import Interval
-from warifu.report.figures import count, ms, ms_with, number, percent, signed_ms_with, span
+from warifu.report.figures import (
+    count,
+    decimals,
+    ms,
+    ms_with,
+    number,
+    percent,
+    signed_ms_with,
+    span,
+)
 from warifu.report.table import Column, Table, Value
-from warifu.results import ESTABLISHMENT, PHASES, Distribution, Results
+from warifu.results import ESTABLISHMENT, FAILED, PHASES, Distribution, Results
 
 #: Rows that a terminal gets at most; every row is in the other formats and in the results.
 TERMINAL_ROWS = 60
@@ -417,15 +426,15 @@ def requirement_table(judged: Sequence[Judged]) -> Table:
     for (text, half), group in groups.items():
         holding = sum(one.verdict is Verdict.PASS for one in group)
         least = min(group, key=lambda one: (list(Verdict).index(one.verdict), one.margin))
-        needed = ""
+        why = least.remark
         if least.trials_needed:
-            needed = f" (needs at least {count(least.trials_needed)} trials)"
+            why = f"needs at least {count(least.trials_needed)} trials"
         table.cells.append(
             [
                 text,
                 half,
                 f"{holding} of {len(group)} cases",
-                _HOLDS[least.verdict] + needed,
+                _HOLDS[least.verdict] + (f" ({why})" if why else ""),
                 least.label,
                 count(least.n),
                 _requirement_value(least),
@@ -438,8 +447,16 @@ _HOLDS = {Verdict.PASS: "holds", Verdict.FAIL: "fails", Verdict.UNDECIDED: "unde
 
 
 def _requirement_value(one: Judged) -> str:
+    if math.isnan(one.value):
+        return "-"
     if one.requirement.metric.partition(".")[0] in {"https", "tcp", "tls"}:
         return f"{ms_with(one.value, one.interval)} ms"
+    if one.requirement.metric == FAILED:
+        places = max(0, decimals(one.interval.half_width * 100.0))
+        value, low, high = (number(end * 100.0, places) for end in (one.value, *one.interval))
+        return f"{value} % ({low} to {high} %)"
+    if math.isinf(one.interval.high):
+        return f"{one.interval.low:g} or more"
     return span(one.interval.low, one.interval.high)
 
 
@@ -455,6 +472,7 @@ def _requirement_record(one: Judged) -> dict[str, Value]:
         "high": one.interval.high,
         "verdict": _HOLDS[one.verdict],
         "trials_needed": one.trials_needed,
+        "remark": one.remark,
     }
 
 

@@ -19,7 +19,7 @@ from warifu.report.summaries import (
     requirement_table,
 )
 from warifu.report.table import Column, Table
-from warifu.results import Results
+from warifu.results import Results, halves
 
 #: A page with more rows than this is not read; the other formats have them all.
 PAGE_ROWS = 400
@@ -27,7 +27,7 @@ PAGE_ROWS = 400
 
 def report_tables(folder: Path, comparison: Comparison | None) -> list[Table]:
     """Every table of a study's results, for `warifu report --format`."""
-    predicted, measured = open_halves(folder)
+    predicted, measured = open_halves(folder, comparison)
     tables = []
     if judged := judge_halves(predicted, measured):
         tables.append(requirement_table(judged))
@@ -46,11 +46,13 @@ def report_tables(folder: Path, comparison: Comparison | None) -> list[Table]:
     return tables
 
 
-def open_halves(folder: Path) -> tuple[Results | None, Results | None]:
-    """The halves that a study's results have."""
-    from warifu.results import halves
-
+def open_halves(
+    folder: Path, comparison: Comparison | None
+) -> tuple[Results | None, Results | None]:
+    """The halves that are reported: beside a prediction only a measurement compared with it."""
     predicted, measured = halves(folder)
+    if predicted is not None and comparison is None:
+        measured = None
     return (
         None if predicted is None else Results.open(predicted),
         None if measured is None else Results.open(measured),
@@ -58,11 +60,18 @@ def open_halves(folder: Path) -> tuple[Results | None, Results | None]:
 
 
 def judge_halves(predicted: Results | None, measured: Results | None) -> list[Judged]:
-    """The study's requirements on every case of both halves."""
-    judged = []
-    for half in (predicted, measured):
-        if half is not None:
-            judged += judge_all(half, requirements(half.manifest.get("require") or []))
+    """The study's requirements on every case of both halves.
+
+    They are those of the prediction, and so are the cases: a measurement is made over days, and
+    may hold cases that the study no longer has.
+    """
+    asked = predicted or measured
+    if asked is None:
+        return []
+    wanted = requirements(asked.manifest.get("require") or [])
+    judged = judge_all(asked, wanted)
+    if predicted is not None and measured is not None:
+        judged += judge_all(measured, wanted, set(predicted.cases))
     return judged
 
 

@@ -29,6 +29,9 @@ FAILED = "connection.failed"
 #: From the strongest to the weakest (warifu_model::Kind).
 KINDS = ("measured", "emulated", "simulated", "published", "assumed")
 
+#: What a failed connection has none of, rather than one that is late.
+_UNCENSORED = ("bytes.", "packets.", "segments.", "connection.")
+
 _OBSERVATION = {"study", "case_id", "run_id", "connection", "trial", "metric"}
 _OBSERVATION |= {"stage", "value", "unit", "weight", "kind", "seed"}
 
@@ -103,14 +106,22 @@ class Results:
         return self._frames[case_id]
 
     def distribution(self, case_id: str, metric: str) -> Distribution:
-        """A metric of a case, ns or B; failed connections count as censored in times."""
+        """A metric of a case, ns, B or 1; failed connections count as censored in times.
+
+        `connection.failed` has rows of failed connections alone; here it is 0 for all others.
+        """
         frame = self.rows(case_id).filter(pl.col("stage") == "all")
+        concurrent = self.concurrent(case_id)
+        if metric == FAILED:
+            completed = frame.filter(pl.col("metric") == ESTABLISHMENT)["weight"].sum()
+            counts = [float(completed), _failures(frame)]
+            return Distribution.of([0.0, 1.0], counts, concurrent=concurrent)
         rows = frame.filter(pl.col("metric") == metric)
         return Distribution.of(
             rows["value"].to_numpy(),
             rows["weight"].to_numpy(),
-            failed=0.0 if metric.startswith(("bytes.", "packets.")) else _failures(frame),
-            concurrent=self.concurrent(case_id),
+            failed=0.0 if metric.startswith(_UNCENSORED) else _failures(frame),
+            concurrent=concurrent,
         )
 
     def failures(self, case_id: str) -> float:
@@ -132,13 +143,17 @@ class Results:
         )
         if rows.is_empty():
             return {}
+        of = ["connection", "trial"]
+        # A trial's rows all have its weight. A stage without a row took it no time, and yet the
+        # trial counts in that stage's mean.
+        trials = rows.group_by(of).agg(pl.col("value").sum(), pl.col("weight").max())
         if slowest:
-            totals = rows.group_by("connection", "trial").agg(pl.col("value").sum())
-            keep = totals.top_k(max(1, totals.height // 100), by="value")
-            rows = rows.join(keep.select("connection", "trial"), on=["connection", "trial"])
-        mean = (pl.col("value") * pl.col("weight")).sum() / pl.col("weight").sum()
-        stages = rows.group_by("stage").agg(mean.alias("mean"))
-        return {str(stage): float(value) for stage, value in stages.iter_rows()}
+            trials = trials.top_k(max(1, trials.height // 100), by="value")
+            rows = rows.join(trials.select(of), on=of, how="semi")
+        count = float(trials["weight"].sum())
+        total = (pl.col("value") * pl.col("weight")).sum()
+        stages = rows.group_by("stage").agg(total.alias("total"))
+        return {str(stage): float(value) / count for stage, value in stages.iter_rows()}
 
     def concurrent(self, case_id: str) -> int:
         """How many connections a trial of the case opens at once."""
@@ -267,7 +282,8 @@ def duration(value: str) -> str:
 
 
 def _if_results(path: Path) -> Path | None:
-    return path if (path / "manifest.json").is_file() else None
+    """A half that was begun, and of which nothing came, is none."""
+    return path if (path / "manifest.json").is_file() and _parts(path) else None
 
 
 def _parts(path: Path) -> list[Path]:
