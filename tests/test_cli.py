@@ -695,3 +695,20 @@ def test_the_environment_is_not_needed_for_help() -> None:
     )
     assert done.returncode == OK
     assert "predict" in done.stdout
+
+
+def test_what_an_earlier_run_did_says_nothing_of_the_pace(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from warifu.cli import screen
+
+    now = iter([0.0, 10.0, 20.0, 30.0])
+    monkeypatch.setattr(screen.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(screen, "_PLAIN_EVERY_S", 1.0)
+    with screen.progress("measuring") as report:
+        for done in (900, 910, 920):
+            report(done, 1000)
+    first, second, third = capsys.readouterr().err.splitlines()
+    assert "left" not in first
+    assert "about 90 s left" in second or "about 2 min left" in second
+    assert "about 80 s left" in third

@@ -18,6 +18,7 @@ from warifu.compare.join import compare_folder
 from warifu.compare.require import judge_all, requirements
 from warifu.compare.stats import Interval
 from warifu.report import figures, summaries
+from warifu.report.requirements import requirement_table
 from warifu.report.table import Column, Format, Table, render
 from warifu.report.tables import judge_halves, link_table, open_halves, report_tables
 from warifu.results import Results
@@ -139,7 +140,7 @@ def test_requirements_show_the_case_nearest_to_failing(tmp_path: Path) -> None:
     cells = [Cell(rtt_ms=rtt) for rtt in (0, 60, 150)]
     half = Results.open(Half("predicted", cells, 2_000, seed=1).write(tmp_path))
     bound = ("https.establishment", "p50", "<", 300e6, "https.establishment.p50 < 300 ms")
-    table = summaries.requirement_table(judge_all(half, requirements([bound])))
+    table = requirement_table(judge_all(half, requirements([bound])))
     assert len(table.records) == 3
     (row,) = table.cells
     assert row[2:5] == ["2 of 3 cases", "fails", "RTT 150 ms"]
@@ -178,7 +179,7 @@ def test_a_report_has_its_tables_with_and_without_a_measurement(tmp_path: Path) 
 
 def requirement_row(half: Results, metric: str, statistic: str, bound: float) -> list[str]:
     bounds = requirements([(metric, statistic, "<", bound, f"{metric}.{statistic}")])
-    (row,) = summaries.requirement_table(judge_all(half, bounds)).cells
+    (row,) = requirement_table(judge_all(half, bounds)).cells
     return row
 
 

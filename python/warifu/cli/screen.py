@@ -119,16 +119,21 @@ def _bar(what: str) -> Iterator[Report]:
 
 
 def _lines(what: str) -> Report:
-    started = time.monotonic()
-    last = started
+    last = time.monotonic()
+    # What an earlier run did says nothing of this one's pace.
+    first: tuple[float, int] | None = None
 
     def report(done: int, total: int, detail: str = "") -> None:
-        nonlocal last
+        nonlocal last, first
         now = time.monotonic()
+        first = first or (now, done)
         if now - last < _PLAIN_EVERY_S:
             return
         last = now
-        left = f", about {_span((now - started) / done * (total - done))} left" if done else ""
+        since, before = first
+        left = ""
+        if done > before:
+            left = f", about {_span((now - since) / (done - before) * (total - done))} left"
         say(f"{what}: {done} of {total}{left}{f'; {detail}' if detail else ''}")
 
     return report

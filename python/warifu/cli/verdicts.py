@@ -193,7 +193,7 @@ def _judge(folder: Path, with_measured: bool) -> list[Judged]:
 def _show_requirements(judged: list[Judged], form: Format) -> None:
     if not judged:
         return
-    from warifu.report.summaries import requirement_table
+    from warifu.report.requirements import requirement_table
 
     table = requirement_table(judged)
     if form in {Format.CSV, Format.JSON}:

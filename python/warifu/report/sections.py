@@ -13,6 +13,7 @@ from warifu.compare.require import Judged
 from warifu.report import markup, stages, summaries, tables
 from warifu.report.charts import cdf
 from warifu.report.figures import count
+from warifu.report.requirements import requirement_table
 from warifu.results import ESTABLISHMENT, KINDS, Results, weakest
 
 #: A page shows this many cases as pictures; more cannot be told apart by eye.
@@ -144,7 +145,7 @@ def requirements(content: Content) -> str:
     """`[require]` with verdicts; empty without any."""
     if not content.judged:
         return ""
-    table = summaries.requirement_table(content.judged)
+    table = requirement_table(content.judged)
     return "<h2>Requirements</h2>" + markup.table(
         table, "Each bound on every case, judged by the 95 % interval; the nearest to failing."
     )

@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from warifu.compare import stats
 from warifu.compare.exact import Bytes
 from warifu.compare.gates import Verdict, worst
 from warifu.compare.join import STATISTICS, CaseComparison, Comparison, Row
-from warifu.compare.require import Judged
 from warifu.compare.stats import Interval
 from warifu.report.figures import (
     count,
-    decimals,
     ms,
     ms_with,
     number,
@@ -24,7 +22,7 @@ from warifu.report.figures import (
     span,
 )
 from warifu.report.table import Column, Table, Value
-from warifu.results import ESTABLISHMENT, FAILED, PHASES, Distribution, Results
+from warifu.results import ESTABLISHMENT, PHASES, Distribution, Results
 
 #: Rows that a terminal gets at most; every row is in the other formats and in the results.
 TERMINAL_ROWS = 60
@@ -400,80 +398,6 @@ def verdict_sentence(comparison: Comparison) -> str:
         if comparison.count(verdict)
     ]
     return f"of {len(judged)} judged cases {', '.join(words)}."
-
-
-def requirement_table(judged: Sequence[Judged]) -> Table:
-    """Each requirement on each half: in how many cases it holds, and the worst of them.
-
-    Programs get a record for every case.
-    """
-    table = Table(
-        "requirements",
-        [
-            Column("requirement", number=False),
-            Column("half", number=False),
-            Column("holds in", number=False),
-            Column("verdict", number=False),
-            Column("nearest to failing", number=False),
-            Column("n"),
-            Column("value (95 % interval)"),
-        ],
-    )
-    groups: dict[tuple[str, str], list[Judged]] = {}
-    for one in judged:
-        groups.setdefault((one.requirement.text, one.half), []).append(one)
-        table.records.append(_requirement_record(one))
-    for (text, half), group in groups.items():
-        holding = sum(one.verdict is Verdict.PASS for one in group)
-        least = min(group, key=lambda one: (list(Verdict).index(one.verdict), one.margin))
-        why = least.remark
-        if least.trials_needed:
-            why = f"needs at least {count(least.trials_needed)} trials"
-        table.cells.append(
-            [
-                text,
-                half,
-                f"{holding} of {len(group)} cases",
-                _HOLDS[least.verdict] + (f" ({why})" if why else ""),
-                least.label,
-                count(least.n),
-                _requirement_value(least),
-            ]
-        )
-    return table
-
-
-_HOLDS = {Verdict.PASS: "holds", Verdict.FAIL: "fails", Verdict.UNDECIDED: "undecided"}
-
-
-def _requirement_value(one: Judged) -> str:
-    if math.isnan(one.value):
-        return "-"
-    if one.requirement.metric.partition(".")[0] in {"https", "tcp", "tls"}:
-        return f"{ms_with(one.value, one.interval)} ms"
-    if one.requirement.metric == FAILED:
-        places = max(0, decimals(one.interval.half_width * 100.0))
-        value, low, high = (number(end * 100.0, places) for end in (one.value, *one.interval))
-        return f"{value} % ({low} to {high} %)"
-    if math.isinf(one.interval.high):
-        return f"{one.interval.low:g} or more"
-    return span(one.interval.low, one.interval.high)
-
-
-def _requirement_record(one: Judged) -> dict[str, Value]:
-    return {
-        "requirement": one.requirement.text,
-        "case_id": one.case_id,
-        "label": one.label,
-        "half": one.half,
-        "n": one.n,
-        "value": one.value,
-        "low": one.interval.low,
-        "high": one.interval.high,
-        "verdict": _HOLDS[one.verdict],
-        "trials_needed": one.trials_needed,
-        "remark": one.remark,
-    }
 
 
 def inputs_table(manifest: dict[str, Any]) -> Table:

@@ -9,6 +9,7 @@ from typing import Any
 from warifu.compare.join import Comparison
 from warifu.compare.require import Judged, judge_all, requirements
 from warifu.report.figures import count, number
+from warifu.report.requirements import requirement_table
 from warifu.report.summaries import (
     comparison_table,
     distance_table,
@@ -16,7 +17,6 @@ from warifu.report.summaries import (
     inputs_table,
     overview_table,
     phase_table,
-    requirement_table,
 )
 from warifu.report.table import Column, Table
 from warifu.results import Results, halves

@@ -14,11 +14,13 @@ mod congestion;
 mod open;
 mod output;
 mod queue;
+mod rack;
 mod receive;
 mod recovery;
 mod round_trip;
 mod sack;
 mod timers;
+mod undo;
 
 use warifu_model::CongestionControl;
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Loss detection and recovery: RACK (RFC 8985), fast recovery with proportional rate
-//! reduction (RFC 6937), timeouts with F-RTO (RFC 5682), and undoing what was needless by DSACK
-//! and time stamps (Eifel, RFC 3522). Follows net/ipv4/tcp_input.c and tcp_recovery.c of 6.18.
+//! Loss recovery: fast recovery with proportional rate reduction (RFC 6937) and timeouts with F-RTO
+//! (RFC 5682). Follows net/ipv4/tcp_input.c of 6.18.
 
-use super::queue::{EVER_RETRANS, LOST, RETRANS, SACKED, Segment};
+use super::queue::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use super::rack::Rack;
 use super::{CaState, Context, Pending, Socket, State};
 use crate::kernel::Kernel;
-
-/// `TCP_RACK_RECOVERY_THRESH`.
-const RACK_PERSISTENCE: u8 = 16;
 
 /// What a recovery must remember.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,8 +17,8 @@ pub(crate) struct Recovery {
     pub undo_retrans: i32,
     /// Time stamp of the first retransmission, ms; 0 for none.
     pub retrans_stamp: u32,
-    prior_cwnd: u32,
-    prior_ssthresh: u32,
+    pub prior_cwnd: u32,
+    pub prior_ssthresh: u32,
     prr_delivered: u32,
     pub prr_out: u32,
     frto: bool,
@@ -32,14 +29,7 @@ pub(crate) struct Recovery {
     pub reordering: u32,
     pub reord_seen: u32,
     pub dsack_dups: u32,
-    /// RACK: which transmission was the latest of those delivered; its round trip, us.
-    rack_order: u32,
-    rack_rtt_us: u32,
-    rack_advanced: bool,
-    pub rack_dsack_seen: bool,
-    rack_steps: u8,
-    rack_persist: u8,
-    rack_adjusted_at: u32,
+    pub rack: Rack,
 }
 
 /// What an acknowledgement brought (the kernel's `FLAG_*`).
@@ -87,7 +77,8 @@ impl Flags {
 
 impl Recovery {
     pub(crate) fn reset(&mut self, kernel: &Kernel) {
-        *self = Recovery { reordering: kernel.reordering, rack_steps: 1, ..Recovery::default() };
+        *self =
+            Recovery { reordering: kernel.reordering, rack: Rack::new(), ..Recovery::default() };
     }
 }
 
@@ -179,149 +170,17 @@ impl Socket {
     }
 
     /// Whether something sent again may still be unanswered (`tcp_any_retrans_done`).
-    fn any_retransmission(&self) -> bool {
+    pub(super) fn any_retransmission(&self) -> bool {
         let head = self.queue.first();
         self.retrans_out > 0 || head.is_some_and(|head| head.flags & EVER_RETRANS != 0)
     }
 
-    fn try_keep_open(&mut self) {
+    pub(super) fn try_keep_open(&mut self) {
         let disorder = self.left_out() > 0 || self.any_retransmission();
         let state = if disorder { CaState::Disorder } else { CaState::Open };
         if state != self.ca_state {
             self.ca_state = state;
             self.recovery.high_seq = self.snd_nxt;
-        }
-    }
-
-    // ---- RACK ----
-
-    /// Notes a delivered segment (`tcp_rack_advance`).
-    pub(super) fn advance_rack(&mut self, context: &Context<'_>, segment: &Segment) {
-        let rtt_us = (context.clock.now_us - segment.sent / 1_000) as u32;
-        if rtt_us < self.round_trip.min_rtt && segment.flags & (EVER_RETRANS | RETRANS) != 0 {
-            // Too quick for the copy: the first one was delivered, late.
-            return;
-        }
-        let recovery = &mut self.recovery;
-        recovery.rack_advanced = true;
-        recovery.rack_rtt_us = rtt_us;
-        recovery.rack_order = recovery.rack_order.max(segment.order);
-    }
-
-    /// How long a segment may come after one sent later, us (`tcp_rack_reo_wnd`).
-    fn reordering_window_us(&self, kernel: &Kernel) -> u32 {
-        if self.recovery.reord_seen == 0 {
-            if self.ca_state >= CaState::Recovery {
-                return 0;
-            }
-            if self.sacked_out >= self.recovery.reordering && !kernel.rack_no_dupthresh {
-                return 0;
-            }
-        }
-        let steps = u32::from(self.recovery.rack_steps);
-        (self.round_trip.min_rtt >> 2).saturating_mul(steps).min(self.round_trip.srtt >> 3)
-    }
-
-    /// Time left until a segment counts as lost, us (`tcp_rack_skb_timeout`).
-    fn rack_left_us(&self, context: &Context<'_>, segment: &Segment, window_us: u32) -> i64 {
-        let since = context.clock.now_us as i64 - (segment.sent / 1_000) as i64;
-        i64::from(self.recovery.rack_rtt_us) + i64::from(window_us) - since
-    }
-
-    /// Marks what is lost; the time until more may be, us (`tcp_rack_detect_loss`).
-    fn detect_loss(&mut self, context: &Context<'_>) -> u32 {
-        let window_us = self.reordering_window_us(&context.settings.kernel);
-        let latest = self.recovery.rack_order;
-        let mut left_us = 0;
-        for index in 0..self.queue.all().len() {
-            let segment = self.queue.all()[index];
-            let waits = segment.flags & LOST != 0 && segment.flags & RETRANS == 0;
-            if segment.flags & SACKED != 0 || waits || segment.order >= latest {
-                continue;
-            }
-            let left = self.rack_left_us(context, &segment, window_us);
-            if left <= 0 {
-                self.mark_lost(index);
-            } else {
-                left_us = left_us.max(left as u32);
-            }
-        }
-        left_us
-    }
-
-    /// `tcp_mark_skb_lost`.
-    fn mark_lost(&mut self, index: usize) {
-        let segment = &mut self.queue.all_mut()[index];
-        if segment.flags & SACKED != 0 {
-            return;
-        }
-        if segment.flags & LOST == 0 {
-            segment.flags |= LOST;
-            self.lost_out += 1;
-            self.recovery.lost += 1;
-        } else if segment.flags & RETRANS != 0 {
-            self.recovery.lost += 1;
-        }
-        if segment.flags & RETRANS != 0 {
-            segment.flags &= !RETRANS;
-            self.retrans_out -= 1;
-        }
-    }
-
-    /// `tcp_identify_packet_loss` with `tcp_rack_mark_lost`.
-    fn identify_loss(&mut self, context: &Context<'_>, flags: &mut Flags) {
-        if self.queue.first().is_none() || !self.recovery.rack_advanced {
-            return;
-        }
-        let prior_retrans = self.retrans_out;
-        self.recovery.rack_advanced = false;
-        let left_us = self.detect_loss(context);
-        if left_us > 0 {
-            let kernel = &context.settings.kernel;
-            let delay = kernel.jiffy.ceil_us(u64::from(left_us + kernel.timeout_min_us));
-            // Not later than the timeout (`inet_csk_reset_xmit_timer`, `max_when`).
-            self.set_timer(context, Pending::Reorder, delay.min(self.round_trip.rto));
-            flags.set_timer = false;
-        }
-        if prior_retrans > self.retrans_out {
-            flags.lost_retransmission = true;
-        }
-    }
-
-    /// The time for reordering is over (`tcp_rack_reo_timeout`).
-    pub(super) fn on_reorder_timer(&mut self, context: &mut Context<'_>) {
-        let prior = self.packets_in_flight();
-        self.detect_loss(context);
-        if prior != self.packets_in_flight() {
-            if self.ca_state != CaState::Recovery {
-                self.enter_recovery(context);
-                self.reduce_window(1, 0, false);
-            }
-            self.retransmit_lost(context);
-        }
-        if self.pending != Pending::Retransmit {
-            self.rearm_rto(context);
-        }
-    }
-
-    /// Widens RACK's window when duplicates say that it was too narrow
-    /// (`tcp_rack_update_reo_wnd`).
-    pub(super) fn update_reordering_window(&mut self, context: &Context<'_>) {
-        let recovery = &mut self.recovery;
-        if context.settings.kernel.rack_static_window {
-            return;
-        }
-        if self.snd_una < recovery.rack_adjusted_at {
-            // Once a round trip.
-            recovery.rack_dsack_seen = false;
-        }
-        if recovery.rack_dsack_seen {
-            recovery.rack_steps = recovery.rack_steps.saturating_add(1);
-            recovery.rack_dsack_seen = false;
-            recovery.rack_adjusted_at = self.snd_nxt;
-            recovery.rack_persist = RACK_PERSISTENCE;
-        } else if recovery.rack_persist == 0 {
-            recovery.rack_steps = 1;
         }
     }
 
@@ -346,7 +205,7 @@ impl Socket {
     }
 
     /// `tcp_enter_recovery`.
-    fn enter_recovery(&mut self, context: &Context<'_>) {
+    pub(super) fn enter_recovery(&mut self, context: &Context<'_>) {
         if !self.any_retransmission() {
             self.recovery.retrans_stamp = 0;
         }
@@ -440,95 +299,6 @@ impl Socket {
         }
     }
 
-    // ---- undoing ----
-
-    /// Whether the echoed time stamp is older than a given one (`tcp_tsopt_ecr_before`).
-    fn echo_before(&self, stamp: u32) -> bool {
-        self.receiver.rcv_tsecr != 0 && self.receiver.rcv_tsecr < stamp
-    }
-
-    /// What is acknowledged is the first copy, not the one sent again
-    /// (`tcp_skb_spurious_retrans`).
-    pub(super) fn spurious_retransmission(&self, segment: &Segment) -> bool {
-        segment.flags & (EVER_RETRANS | RETRANS) != 0 && self.echo_before(segment.stamp)
-    }
-
-    /// `tcp_packet_delayed`.
-    fn packet_delayed(&self) -> bool {
-        if self.recovery.retrans_stamp != 0 {
-            return self.echo_before(self.recovery.retrans_stamp);
-        }
-        self.state != State::SynSent
-    }
-
-    fn may_undo(&self) -> bool {
-        self.recovery.undo_marker.is_some()
-            && (self.recovery.undo_retrans == 0 || self.packet_delayed())
-    }
-
-    /// `tcp_undo_cwnd_reduction`.
-    fn undo(&mut self, unmark: bool) {
-        if unmark {
-            for segment in self.queue.all_mut() {
-                segment.flags &= !LOST;
-            }
-            self.lost_out = 0;
-        }
-        let recovery = &mut self.recovery;
-        if recovery.prior_ssthresh != 0 {
-            self.congestion.cwnd = self.congestion.cwnd.max(recovery.prior_cwnd);
-            self.congestion.ssthresh = self.congestion.ssthresh.max(recovery.prior_ssthresh);
-        }
-        recovery.undo_marker = None;
-        recovery.rack_advanced = true;
-    }
-
-    fn try_undo_recovery(&mut self) {
-        if self.may_undo() {
-            self.undo(false);
-        } else {
-            self.recovery.rack_persist = self.recovery.rack_persist.saturating_sub(1);
-        }
-        self.ca_state = CaState::Open;
-    }
-
-    fn try_undo_dsack(&mut self) -> bool {
-        if self.recovery.undo_marker.is_none() || self.recovery.undo_retrans != 0 {
-            return false;
-        }
-        self.recovery.rack_persist = (self.recovery.rack_persist + 1).min(RACK_PERSISTENCE);
-        self.undo(false);
-        true
-    }
-
-    /// `tcp_try_undo_loss`.
-    fn try_undo_loss(&mut self, by_frto: bool) -> bool {
-        if !by_frto && !self.may_undo() {
-            return false;
-        }
-        self.undo(true);
-        self.retransmits = 0;
-        self.ca_state = CaState::Open;
-        true
-    }
-
-    /// `tcp_try_undo_partial`.
-    fn try_undo_partial(&mut self, context: &Context<'_>, prior_una: u32) -> bool {
-        if self.recovery.undo_marker.is_none() || !self.packet_delayed() {
-            return false;
-        }
-        self.note_reordering(context, prior_una);
-        if self.retrans_out > 0 {
-            return true;
-        }
-        if !self.any_retransmission() {
-            self.recovery.retrans_stamp = 0;
-        }
-        self.undo(true);
-        self.try_keep_open();
-        false
-    }
-
     // ---- timeouts and probes ----
 
     /// An acknowledgement after a timeout (`tcp_process_loss`; F-RTO, RFC 5682 section 3.1).
@@ -598,7 +368,7 @@ impl Socket {
     }
 
     /// Sends again what is lost, as the window allows (`tcp_xmit_retransmit_queue`).
-    fn retransmit_lost(&mut self, context: &mut Context<'_>) {
+    pub(super) fn retransmit_lost(&mut self, context: &mut Context<'_>) {
         let mut rearm = false;
         let mut index = 0;
         while index < self.queue.all().len() {

@@ -81,7 +81,7 @@ impl Socket {
             return false;
         }
         if recovery.reord_seen > 0 && !by_probe {
-            recovery.rack_dsack_seen = true;
+            recovery.rack.dsack_seen = true;
         }
         flags.dsacking = true;
         tagged.delivered += segments;
