@@ -215,7 +215,9 @@ def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
     remark = ""
     if row.trials_needed:
         about = "about" if math.isfinite(row.interval.half_width) else "at least"
-        remark = f"needs {about} {count(row.trials_needed)} trials"
+        remark = f"needs {about} {count(_roughly(row.trials_needed))} trials"
+        if row.on_edge and math.isfinite(row.interval.half_width):
+            remark = "at a jump of the distribution, which trials move slowly"
     table.add(
         [
             case.label,
@@ -259,6 +261,11 @@ def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
             "kind_measured": case.kind_measured,
         },
     )
+
+
+def _roughly(trials: int) -> int:
+    """Two digits are as much as an extrapolation is worth."""
+    return int(float(f"{trials:.1e}"))
 
 
 def _as_exact_as(value: float, row: Row) -> str:
