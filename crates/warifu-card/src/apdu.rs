@@ -74,6 +74,7 @@ fn lengths(rest: &[u8]) -> Option<(&[u8], Option<usize>)> {
     match *rest {
         [] => Some((&[], None)),
         [le] => Some((&[], Some(short_le(le)))),
+        [0, _] => None,
         // A first byte of 00 with more behind it opens extended lengths (ISO 7816-4 section 5.2).
         [0, high, low] => Some((&[], Some(extended_le(high, low)))),
         [0, high, low, ref body @ ..] => {

@@ -133,7 +133,7 @@ fn more_than_256_bytes_come_in_parts() {
     let mut list = first.data;
     loop {
         let part = client.raw(&[0x00, 0xc0, 0, 0, 0]);
-        list.extend(part.data);
+        list.extend_from_slice(&part.data);
         match sw(&part) {
             0x9000 => break,
             sw => assert_eq!(sw >> 8, 0x61),
@@ -341,14 +341,15 @@ fn personalisation_refuses_what_a_card_cannot_hold() {
     let (card, rng) = (&mut client.card, &mut client.rng);
     let before = card.to_bytes();
     let attributes = KeyAttributes::general(KeyType::Secp256r1Persistent);
-    let pair =
-        |card: &mut Card, name, source, rng| card.add_key_pair(name, attributes, source, rng);
-    let taken = pair(card, Name::slot(1, "", 1), KeySource::Generate, rng);
+    let mut pair = |card: &mut Card, name, source: KeySource<'_>| {
+        card.add_key_pair(name, attributes, source, rng)
+    };
+    let taken = pair(card, Name::slot(1, "", 1), KeySource::Generate);
     assert_eq!(taken, Err(PersonaliseError::Taken));
-    let zero = pair(card, Name::slot(9, "", 1), KeySource::Scalar(&[0; 32]), rng);
+    let zero = pair(card, Name::slot(9, "", 1), KeySource::Scalar(&[0; 32]));
     assert_eq!(zero, Err(PersonaliseError::Scalar));
     let long = Name { id: vec![1; 21], label: Vec::new(), access: 1 };
-    let long = pair(card, long, KeySource::Generate, rng);
+    let long = pair(card, long, KeySource::Generate);
     assert_eq!(long, Err(PersonaliseError::Name { id_bytes: 21, label_bytes: 0 }));
     let big = card.write_file(&[2], &vec![0; 0x8000]);
     assert_eq!(big, Err(PersonaliseError::Length { found_bytes: 0x8000, max_bytes: 0x7fff }));

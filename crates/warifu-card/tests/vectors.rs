@@ -68,8 +68,8 @@ fn rfc_5869_extract_by_command() {
     assert_eq!(cases.len(), 3);
     for case in cases {
         let (secret, salt) = (hex(&case["secret"]), hex(&case["salt"]));
-        let mut parts: Vec<(u8, &[u8])> =
-            vec![(tag::SECRET_VALUE, &secret), (tag::HASH, &[0, hash(&case["hash"]).bit()])];
+        let name = [0, hash(&case["hash"]).bit()];
+        let mut parts: Vec<(u8, &[u8])> = vec![(tag::SECRET_VALUE, &secret), (tag::HASH, &name)];
         if !salt.is_empty() {
             parts.push((tag::SALT, &salt));
         }
