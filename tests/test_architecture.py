@@ -23,6 +23,8 @@ MAY_KNOW = {
     "warifu-results": {"warifu-model"},
     "warifu-sim": {"warifu-model", "warifu-trace", "warifu-results"},
     "warifu-card": {"warifu-model"},
+    "warifu-token": {"warifu-card"},
+    "warifu-pkcs11": {"warifu-card", "warifu-token"},
     "warifu-link": set(),
     "warifu-tls": set(),
     "warifu-py": {"warifu-model", "warifu-trace", "warifu-results", "warifu-sim"},

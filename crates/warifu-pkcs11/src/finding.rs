@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Object management (PKCS#11 2.40 section 5.7).
+
+use std::sync::OnceLock;
+
+use cryptoki_sys::*;
+
+use crate::der;
+use crate::library::Library;
+use crate::object::{Attribute, Kind, Object, PublicKey};
+use crate::rv::{Result, Rv, fail};
+use crate::template::Template;
+
+/// C_FindObjectsInit.
+pub fn init(library: &Library, session: CK_SESSION_HANDLE, template: &Template) -> Result {
+    let session = library.session(session)?;
+    let mut active = session.active();
+    if active.find.is_some() {
+        return fail(CKR_OPERATION_ACTIVE);
+    }
+    active.find = Some(session.slot.find(template)?);
+    Ok(())
+}
+
+/// C_FindObjects: the next handles, `most` of them at most.
+pub fn next(
+    library: &Library,
+    session: CK_SESSION_HANDLE,
+    most: usize,
+) -> Result<Vec<CK_OBJECT_HANDLE>> {
+    let session = library.session(session)?;
+    let mut active = session.active();
+    let left = active.find.as_mut().ok_or(Rv(CKR_OPERATION_NOT_INITIALIZED))?;
+    Ok(left.drain(..most.min(left.len())).collect())
+}
+
+/// C_FindObjectsFinal.
+pub fn end(library: &Library, session: CK_SESSION_HANDLE) -> Result {
+    let session = library.session(session)?;
+    let ended = session.active().find.take();
+    ended.map(drop).ok_or(Rv(CKR_OPERATION_NOT_INITIALIZED))
+}
+
+/// C_GetAttributeValue: each attribute in the order in which they are asked for.
+pub fn attributes(
+    library: &Library,
+    session: CK_SESSION_HANDLE,
+    object: CK_OBJECT_HANDLE,
+    kinds: &[CK_ATTRIBUTE_TYPE],
+) -> Result<Vec<Attribute>> {
+    let session = library.session(session)?;
+    let object = session.slot.object(object, CKR_OBJECT_HANDLE_INVALID)?;
+    kinds
+        .iter()
+        .map(|kind| {
+            session.slot.prepare(&object, *kind)?;
+            Ok(object.attribute(*kind))
+        })
+        .collect()
+}
+
+/// C_GetObjectSize: about what it takes here; the card does not say what it takes there.
+pub fn size(
+    library: &Library,
+    session: CK_SESSION_HANDLE,
+    object: CK_OBJECT_HANDLE,
+) -> Result<usize> {
+    let session = library.session(session)?;
+    let object = session.slot.object(object, CKR_OBJECT_HANDLE_INVALID)?;
+    let content = match &object.kind {
+        Kind::Certificate(certificate) => certificate.value.len(),
+        Kind::Data(content) => content.len(),
+        Kind::Secret(secret) => secret.value.expose().len(),
+        Kind::PrivateKey(_) => 32,
+        Kind::PublicKey(_) => 65,
+    };
+    Ok(content + object.label.len() + object.id.len())
+}
+
+/// C_CreateObject: public keys of a session, to verify with. The card stores nothing for others.
+pub fn create(
+    library: &Library,
+    session: CK_SESSION_HANDLE,
+    template: &Template,
+) -> Result<CK_OBJECT_HANDLE> {
+    let session = library.session(session)?;
+    let class = template.number(CKA_CLASS)?.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
+    let on_token = template.flag(CKA_TOKEN)? == Some(true);
+    if on_token && !session.read_write {
+        return fail(CKR_SESSION_READ_ONLY);
+    }
+    if on_token {
+        return fail(CKR_TOKEN_WRITE_PROTECTED);
+    }
+    if class != CKO_PUBLIC_KEY {
+        return fail(CKR_TEMPLATE_INCONSISTENT);
+    }
+    let key_type = template.number(CKA_KEY_TYPE)?.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
+    if key_type != CKK_EC {
+        return fail(CKR_TEMPLATE_INCONSISTENT);
+    }
+    for kind in [CKA_ENCRYPT, CKA_VERIFY_RECOVER, CKA_WRAP, CKA_TRUSTED, CKA_LOCAL] {
+        if template.flag(kind)? == Some(true) {
+            let read_only = matches!(kind, CKA_TRUSTED | CKA_LOCAL);
+            let rv = if read_only { CKR_ATTRIBUTE_READ_ONLY } else { CKR_TEMPLATE_INCONSISTENT };
+            return fail(rv);
+        }
+    }
+    only(template, &PUBLIC_KEY_ATTRIBUTES)?;
+    let params = template.get(CKA_EC_PARAMS).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
+    let point = template.get(CKA_EC_POINT).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
+    let curve = der::curve(params).ok_or(Rv(CKR_CURVE_NOT_SUPPORTED))?;
+    let point = der::point(point).filter(|point| curve.point(point).is_some());
+    let point = point.ok_or(Rv(CKR_ATTRIBUTE_VALUE_INVALID))?;
+    let key = PublicKey {
+        card_id: None,
+        curve,
+        verify: template.flag(CKA_VERIFY)?.unwrap_or(true),
+        point: OnceLock::from(point),
+    };
+    let object = Object {
+        kind: Kind::PublicKey(key),
+        label: template.get(CKA_LABEL).unwrap_or_default().to_vec(),
+        id: template.get(CKA_ID).unwrap_or_default().to_vec(),
+        private: template.flag(CKA_PRIVATE)?.unwrap_or(false),
+        session: Some(session.handle),
+        local: false,
+        subject: template.get(CKA_SUBJECT).unwrap_or_default().to_vec(),
+    };
+    if object.private && !session.slot.is_logged_in() {
+        return fail(CKR_USER_NOT_LOGGED_IN);
+    }
+    Ok(session.slot.objects().add(object))
+}
+
+const PUBLIC_KEY_ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 19] = [
+    CKA_CLASS,
+    CKA_TOKEN,
+    CKA_PRIVATE,
+    CKA_MODIFIABLE,
+    CKA_COPYABLE,
+    CKA_DESTROYABLE,
+    CKA_LABEL,
+    CKA_KEY_TYPE,
+    CKA_ID,
+    CKA_DERIVE,
+    CKA_SUBJECT,
+    CKA_ENCRYPT,
+    CKA_VERIFY,
+    CKA_VERIFY_RECOVER,
+    CKA_WRAP,
+    CKA_TRUSTED,
+    CKA_LOCAL,
+    CKA_EC_PARAMS,
+    CKA_EC_POINT,
+];
+
+/// Refuses attributes that an object of the kind does not have.
+///
+/// # Errors
+/// CKR_ATTRIBUTE_TYPE_INVALID.
+pub(crate) fn only(template: &Template, kinds: &[CK_ATTRIBUTE_TYPE]) -> Result {
+    let unknown = template.iter().any(|(kind, _)| !kinds.contains(&kind));
+    if unknown { fail(CKR_ATTRIBUTE_TYPE_INVALID) } else { Ok(()) }
+}
+
+/// C_DestroyObject: what sessions added goes; the card has no command that deletes.
+pub fn destroy(library: &Library, session: CK_SESSION_HANDLE, handle: CK_OBJECT_HANDLE) -> Result {
+    let session = library.session(session)?;
+    let object = session.slot.object(handle, CKR_OBJECT_HANDLE_INVALID)?;
+    if object.session.is_none() {
+        let rv = if session.read_write { CKR_ACTION_PROHIBITED } else { CKR_SESSION_READ_ONLY };
+        return fail(rv);
+    }
+    session.slot.objects().remove(handle);
+    Ok(())
+}
+
+/// C_SetAttributeValue and C_CopyObject: objects are neither modifiable nor copyable.
+pub fn change(library: &Library, session: CK_SESSION_HANDLE, object: CK_OBJECT_HANDLE) -> Result {
+    let session = library.session(session)?;
+    let object = session.slot.object(object, CKR_OBJECT_HANDLE_INVALID)?;
+    if object.session.is_none() && !session.read_write {
+        return fail(CKR_SESSION_READ_ONLY);
+    }
+    fail(CKR_ACTION_PROHIBITED)
+}

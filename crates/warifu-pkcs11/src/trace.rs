@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Where a handshake's time goes: each call and each command to the card, with start and duration.
+//!
+//! No PIN, no key material and no data are in it: calls have a name and a return value, commands
+//! a header, lengths and a status word.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use cryptoki_sys::CK_RV;
+use warifu_card::ins;
+use warifu_token::transport::Exchange;
+
+use crate::rv;
+
+/// A trace file. Processes may share it: each event is one write at its end.
+pub struct Trace {
+    file: File,
+    form: Form,
+    pid: u32,
+    /// The wall clock and the monotonic one, read together.
+    epoch: (Duration, Instant),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A line an event.
+    Lines,
+    /// Chrome's trace events as an array whose end may be missing.
+    Chrome,
+}
+
+/// A trace that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {error}; correct WARIFU_PKCS11_TRACE, or unset it", path = .path.display())]
+pub struct TraceError {
+    path: PathBuf,
+    error: io::Error,
+}
+
+impl Trace {
+    /// Opens a trace to append to; a name that ends in `.json` makes it Chrome's.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn open(path: &Path) -> Result<Arc<Trace>, TraceError> {
+        let wrong = |error| TraceError { path: path.to_owned(), error };
+        let file = OpenOptions::new().append(true).create(true).open(path).map_err(wrong)?;
+        let json = path.extension().is_some_and(|extension| extension == "json");
+        let form = if json { Form::Chrome } else { Form::Lines };
+        if form == Form::Chrome && file.metadata().map_err(wrong)?.len() == 0 {
+            (&file).write_all(b"[\n").map_err(wrong)?;
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Arc::new(Trace { file, form, pid: process::id(), epoch: (now, Instant::now()) }))
+    }
+
+    /// A call has come back.
+    pub fn call(&self, name: &str, start: Instant, value: CK_RV) {
+        let value = match rv::name(value) {
+            "CKR_?" => format!("CKR {value:#x}"),
+            name => name.to_owned(),
+        };
+        self.event("call", name, &value, start, start.elapsed());
+    }
+
+    /// A command was answered, or not.
+    pub fn exchange(&self, exchange: &Exchange) {
+        let Exchange { header, command_bytes, answer_bytes, sw, start, duration } = *exchange;
+        let name = header.map_or("reset", |[_, ins, ..]| command(ins));
+        let header =
+            header.map(|[cla, ins, p1, p2]| format!("{cla:02X}{ins:02X}{p1:02X}{p2:02X} "));
+        let sw = sw.map_or_else(|| "no answer".to_owned(), |sw| format!("{sw:04X}"));
+        let header = header.unwrap_or_default();
+        let what = format!("{header}{command_bytes} B > {answer_bytes} B {sw}");
+        self.event("apdu", name, &what, start, duration);
+    }
+
+    fn event(&self, kind: &str, name: &str, what: &str, start: Instant, duration: Duration) {
+        let since = self.epoch.0 + start.saturating_duration_since(self.epoch.1);
+        let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
+        let (pid, thread) = (self.pid, thread_number());
+        let line = match self.form {
+            Form::Lines => format!(
+                "{:.6} {pid} {thread} {:>11.3} ms {kind} {name} {what}\n",
+                since.as_secs_f64(),
+                micros(duration) / 1e3,
+            ),
+            Form::Chrome => format!(
+                "{{\"ph\":\"X\",\"cat\":\"{kind}\",\"name\":\"{name}\",\"pid\":{pid},\"tid\":{thread},\
+                 \"ts\":{:.3},\"dur\":{:.3},\"args\":{{\"result\":\"{what}\"}}}},\n",
+                micros(since),
+                micros(duration),
+            ),
+        };
+        // A full disk must not make a signature fail.
+        let _ = (&self.file).write_all(line.as_bytes());
+    }
+}
+
+/// A small number for this thread.
+fn thread_number() -> u64 {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    thread_local! {
+        static NUMBER: u64 = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    }
+    NUMBER.try_with(|number| *number).unwrap_or_default()
+}
+
+/// The command of an instruction, as GSMA IoT.05 and ISO 7816-4 name it.
+fn command(instruction: u8) -> &'static str {
+    match instruction {
+        ins::PUT_PUBLIC_KEY_INIT => "PUT PUBLIC KEY - INIT",
+        ins::PUT_PUBLIC_KEY_UPDATE => "PUT PUBLIC KEY - UPDATE",
+        ins::COMPUTE_SIGNATURE_INIT => "COMPUTE SIGNATURE - INIT",
+        ins::COMPUTE_SIGNATURE_UPDATE => "COMPUTE SIGNATURE - UPDATE",
+        ins::VERIFY_SIGNATURE_INIT => "VERIFY SIGNATURE - INIT",
+        ins::VERIFY_SIGNATURE_UPDATE => "VERIFY SIGNATURE - UPDATE",
+        ins::COMPUTE_DH => "COMPUTE DH",
+        ins::COMPUTE_PRF => "COMPUTE PRF",
+        ins::HKDF_EXTRACT => "HKDF EXTRACT",
+        ins::GENERATE_KEY_PAIR => "GENERATE KEY PAIR",
+        ins::GET_DATA => "GET DATA",
+        ins::READ_PUBLIC_KEY => "READ PUBLIC KEY",
+        ins::GET_RANDOM => "GET RANDOM",
+        ins::READ_FILE => "READ FILE",
+        ins::VERIFY => "VERIFY",
+        ins::MANAGE_CHANNEL => "MANAGE CHANNEL",
+        ins::SELECT => "SELECT",
+        ins::GET_RESPONSE => "GET RESPONSE",
+        _ => "command",
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Where a card is, as `WARIFU_CARD` says it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::transport::{Csim, Pcsc, Transport, Unix};
+
+/// The speed of a serial line unless another is given.
+const BAUD: u32 = 115_200;
+
+/// The place of one card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// `unix:/path`: the socket of a virtual card.
+    Unix(PathBuf),
+    /// `pcsc` or `pcsc:part of the reader's name`.
+    Pcsc(Option<String>),
+    /// `csim:/dev/ttyUSB2` or `csim:/dev/ttyUSB2,9600`: a modem, with its baud rate.
+    Csim(PathBuf, u32),
+}
+
+/// A text that is no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "card is \"{0}\": expected unix:/path, pcsc, pcsc:READER, csim:/dev/ttyX or csim:/dev/ttyX,BAUD"
+)]
+pub struct AddressError(String);
+
+impl Address {
+    /// The way there; nothing is opened before it is first used.
+    #[must_use]
+    pub fn open(&self) -> Box<dyn Transport> {
+        match self {
+            Address::Unix(path) => Box::new(Unix::new(path)),
+            Address::Pcsc(reader) => Box::new(Pcsc::new(reader.as_deref())),
+            Address::Csim(path, baud) => Box::new(Csim::new(path, *baud)),
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Address, AddressError> {
+        let wrong = || AddressError(text.to_owned());
+        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+        match (kind, rest) {
+            ("unix", path) if path.starts_with('/') => Ok(Address::Unix(path.into())),
+            ("pcsc", "") => Ok(Address::Pcsc(None)),
+            ("pcsc", reader) => Ok(Address::Pcsc(Some(reader.to_owned()))),
+            ("csim", path) if path.starts_with('/') => match path.split_once(',') {
+                Some((path, baud)) => {
+                    let baud = baud.parse().ok().filter(|baud| *baud > 0);
+                    Ok(Address::Csim(path.into(), baud.ok_or_else(wrong)?))
+                }
+                None => Ok(Address::Csim(path.into(), BAUD)),
+            },
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+            Address::Pcsc(None) => write!(f, "pcsc"),
+            Address::Pcsc(Some(reader)) => write!(f, "pcsc:{reader}"),
+            Address::Csim(path, BAUD) => write!(f, "csim:{}", path.display()),
+            Address::Csim(path, baud) => write!(f, "csim:{},{baud}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_written_the_same() {
+        for text in
+            ["unix:/run/a b", "pcsc", "pcsc:ACS 01", "csim:/dev/ttyUSB2", "csim:/dev/p,9600"]
+        {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_said_in_one_line() {
+        for text in
+            ["", "unix:", "unix:relative", "csim:", "csim:/dev/x,", "csim:/dev/x,0", "tcp:1"]
+        {
+            let error = text.parse::<Address>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("card is \"{text}\": expected unix:/path")));
+        }
+    }
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A token behind which is a card of this process.
+
+use std::time::Instant;
+
+use warifu_card::apdu::StatusWord;
+use warifu_card::crypto::SecretBytes;
+use warifu_card::tlv::{self, tag};
+use warifu_card::{PIN_MAX_BYTES, PIN_MIN_BYTES, ins};
+use zeroize::Zeroizing;
+
+use crate::applet::{Applet, Call, Options};
+use crate::error::TokenError;
+use crate::object::{File, Inventory, TokenInfo, fields, value};
+use crate::signing::{self, Signing};
+use crate::token::{GeneratedPair, PinState, SignInput, Token};
+use crate::transport::Transport;
+
+/// How much of a file one READ FILE asks for.
+const READ_MAX_BYTES: usize = 256;
+/// The most bytes of a file: READ FILE's offset has 15 bits.
+const FILE_MAX_BYTES: usize = 0x7fff;
+/// How much one GET RANDOM gives.
+const RANDOM_MAX_BYTES: usize = 256;
+/// The reference of the PIN in VERIFY: PIN 1.
+const PIN_REFERENCE: u8 = 0x01;
+
+/// A card that this process owns.
+pub struct CardToken {
+    applet: Applet,
+    signing: Signing,
+    inventory: Option<Inventory>,
+}
+
+impl CardToken {
+    /// A token over a way to a card; nothing is sent before it is asked for something.
+    #[must_use]
+    pub fn new(transport: Box<dyn Transport>, options: Options) -> CardToken {
+        let applet = Applet::new(transport, options);
+        CardToken { applet, signing: Signing::default(), inventory: None }
+    }
+
+    /// Runs commands; once more if the card turns out to have forgotten the channel, which it
+    /// says before it does anything.
+    fn run<T>(
+        &mut self,
+        deadline: Instant,
+        work: impl Fn(&mut Applet, &mut Signing, Instant) -> Result<T, TokenError>,
+    ) -> Result<T, TokenError> {
+        let result = self.alone(deadline, &work);
+        match result {
+            Err(error) if error.channel_lost() => {
+                self.lose_channel();
+                self.alone(deadline, &work)
+            }
+            other => other,
+        }
+        .inspect_err(|error| {
+            if matches!(error, TokenError::Transport(_)) {
+                self.lose_channel();
+            }
+        })
+    }
+
+    /// On a channel that others may use as well, nobody comes in between; and since they may have
+    /// selected something else meanwhile, it is selected again.
+    fn alone<T>(
+        &mut self,
+        deadline: Instant,
+        work: &impl Fn(&mut Applet, &mut Signing, Instant) -> Result<T, TokenError>,
+    ) -> Result<T, TokenError> {
+        self.applet.select(deadline)?;
+        if !self.applet.shared_channel() {
+            return work(&mut self.applet, &mut self.signing, deadline);
+        }
+        self.applet.begin(deadline)?;
+        self.lose_channel();
+        let result = work(&mut self.applet, &mut self.signing, deadline);
+        self.applet.end();
+        result
+    }
+
+    fn lose_channel(&mut self) {
+        self.applet.forget();
+        self.signing.forget();
+    }
+
+    /// A public key's place for a peer's key: one that may be written and is nobody's half.
+    fn peer_place(&mut self, key: &[u8], deadline: Instant) -> Result<Vec<u8>, TokenError> {
+        let inventory = self.inventory(deadline)?;
+        let own = inventory.private_keys.iter().find(|private| private.id == key);
+        let curve = own.map(|own| own.attributes.curve());
+        let is_half = |id: &[u8]| {
+            inventory.private_keys.iter().any(|private| private.public_id.as_deref() == Some(id))
+        };
+        let place = inventory.public_keys.iter().find(|public| {
+            let attributes = public.attributes;
+            let fits = attributes.may_update() && attributes.may_derive() && !is_half(&public.id);
+            fits && Some(attributes.curve()) == curve
+        });
+        place.map(|public| public.id.clone()).ok_or(TokenError::NoPeerPlace)
+    }
+
+    fn inventory(&mut self, deadline: Instant) -> Result<&Inventory, TokenError> {
+        if self.inventory.is_none() {
+            self.objects(deadline)?;
+        }
+        self.inventory.as_ref().ok_or(TokenError::Answer { command: "GET DATA", what: "is lost" })
+    }
+}
+
+impl Token for CardToken {
+    fn info(&mut self, deadline: Instant) -> Result<TokenInfo, TokenError> {
+        let place = self.applet.place();
+        self.run(deadline, |applet, _, deadline| {
+            let aid = applet.select(deadline)?.aid;
+            // Not every applet has a template of its own; being selected is enough.
+            let response = applet.call_any(&get_data(0), deadline)?;
+            Ok(TokenInfo::parse(&response.data, &aid, place.clone()))
+        })
+    }
+
+    fn pin_state(&mut self, deadline: Instant) -> Result<PinState, TokenError> {
+        let query = verify_call(&[]);
+        let sw = self.run(deadline, |applet, _, deadline| {
+            match applet.call_any(&query, deadline)?.sw {
+                // What a lost channel gets must not pass for a card without PIN.
+                sw @ (StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::CLASS) => {
+                    Err(TokenError::Status { command: query.name, sw })
+                }
+                sw => Ok(sw),
+            }
+        });
+        let sw = match sw {
+            Err(error) if error.sw() == Some(StatusWord::CLASS) => StatusWord::DATA_INVALIDATED,
+            other => other?,
+        };
+        Ok(match sw {
+            StatusWord::OK => PinState::Verified,
+            StatusWord::PIN_LOCKED => PinState::Locked,
+            sw => match tries_left(sw) {
+                Some(0) => PinState::Locked,
+                Some(tries) => PinState::Wanted(Some(tries)),
+                None if sw == StatusWord::SECURITY_STATUS => PinState::Wanted(None),
+                // 6984 says so; an applet without VERIFY has none either.
+                None => PinState::Absent,
+            },
+        })
+    }
+
+    fn verify_pin(&mut self, pin: &[u8], deadline: Instant) -> Result<(), TokenError> {
+        // Asking first makes sure of the channel, so that the PIN is sent once and only once.
+        match self.pin_state(deadline)? {
+            PinState::Absent => return Err(TokenError::NoPin),
+            PinState::Locked => return Err(TokenError::PinLocked),
+            PinState::Wanted(tries_left) if !is_pin(pin) => {
+                return Err(TokenError::PinWrong { tries_left });
+            }
+            PinState::Verified if !is_pin(pin) => {
+                return Err(TokenError::PinWrong { tries_left: None });
+            }
+            PinState::Wanted(_) | PinState::Verified => {}
+        }
+        let mut padded = Zeroizing::new([0xff; PIN_MAX_BYTES]);
+        padded[..pin.len()].copy_from_slice(pin);
+        match self.applet.call_any(&verify_call(&*padded), deadline)?.sw {
+            StatusWord::OK => Ok(()),
+            StatusWord::PIN_LOCKED => Err(TokenError::PinLocked),
+            StatusWord::DATA_INVALIDATED => Err(TokenError::NoPin),
+            sw => match tries_left(sw) {
+                Some(0) => Err(TokenError::PinLocked),
+                Some(tries) => Err(TokenError::PinWrong { tries_left: Some(tries) }),
+                None => Err(TokenError::Status { command: "VERIFY", sw }),
+            },
+        }
+    }
+
+    fn objects(&mut self, deadline: Instant) -> Result<Inventory, TokenError> {
+        let data = self.run(deadline, |applet, _, deadline| applet.call(&get_data(1), deadline))?;
+        let inventory = Inventory::parse(&data).ok_or(TokenError::Answer {
+            command: "GET DATA (object list)",
+            what: "is no list of templates",
+        })?;
+        self.inventory = Some(inventory.clone());
+        Ok(inventory)
+    }
+
+    fn read_file(&mut self, file: &File, deadline: Instant) -> Result<Vec<u8>, TokenError> {
+        let id = tlv::field(tag::FILE_ID, &file.id);
+        self.run(deadline, |applet, _, deadline| {
+            let mut content = Vec::new();
+            loop {
+                let [p1, p2] = (content.len() as u16).to_be_bytes();
+                let call = Call {
+                    name: "READ FILE",
+                    ins: ins::READ_FILE,
+                    p1,
+                    p2,
+                    data: &id,
+                    answers: true,
+                };
+                let mut part = match applet.call(&call, deadline) {
+                    // The end of a file whose length is a multiple of what one answer holds.
+                    Err(TokenError::Status { .. }) if !content.is_empty() => return Ok(content),
+                    answer => answer?,
+                };
+                let ends = part.len() < READ_MAX_BYTES;
+                content.append(&mut part);
+                let whole = file.size_bytes.is_some_and(|size| content.len() == usize::from(size));
+                if ends || whole || content.len() > FILE_MAX_BYTES {
+                    return Ok(content);
+                }
+            }
+        })
+    }
+
+    fn read_public_key(&mut self, id: &[u8], deadline: Instant) -> Result<[u8; 65], TokenError> {
+        let data = tlv::field(tag::PUBLIC_KEY_ID, id);
+        let (name, ins) = ("READ PUBLIC KEY", ins::READ_PUBLIC_KEY);
+        let call = Call { name, ins, p1: 0, p2: 0, data: &data, answers: true };
+        let answer = self.run(deadline, |applet, _, deadline| applet.call(&call, deadline))?;
+        point_of(&answer).ok_or(TokenError::Answer { command: name, what: "holds no point" })
+    }
+
+    fn sign(
+        &mut self,
+        key: &[u8],
+        input: SignInput<'_>,
+        deadline: Instant,
+    ) -> Result<[u8; 64], TokenError> {
+        self.run(deadline, |applet, signing, deadline| signing.sign(applet, key, input, deadline))
+            .map_err(pin_needed)
+    }
+
+    fn verify(
+        &mut self,
+        public_key: &[u8],
+        input: SignInput<'_>,
+        signature: &[u8; 64],
+        deadline: Instant,
+    ) -> Result<bool, TokenError> {
+        self.run(deadline, |applet, _, deadline| {
+            signing::verify(applet, public_key, input, signature, deadline)
+        })
+    }
+
+    fn derive(
+        &mut self,
+        key: &[u8],
+        peer: &[u8; 65],
+        deadline: Instant,
+    ) -> Result<SecretBytes, TokenError> {
+        let place = self.peer_place(key, deadline)?;
+        let mut data = tlv::field(tag::PRIVATE_KEY_ID, key);
+        tlv::push(&mut data, tag::PUBLIC_KEY_ID, &place);
+        let (name, ins) = ("COMPUTE DH", ins::COMPUTE_DH);
+        let call = Call { name, ins, p1: 0, p2: 0, data: &data, answers: true };
+        let secret = self.run(deadline, |applet, _, deadline| {
+            signing::put_public_key(applet, &place, peer, deadline)?;
+            applet.call(&call, deadline)
+        });
+        secret.map(SecretBytes::new).map_err(pin_needed)
+    }
+
+    fn generate(&mut self, key: &[u8], deadline: Instant) -> Result<GeneratedPair, TokenError> {
+        let data = tlv::field(tag::PRIVATE_KEY_ID, key);
+        let (name, ins) = ("GENERATE KEY PAIR", ins::GENERATE_KEY_PAIR);
+        let call = Call { name, ins, p1: 0, p2: 0, data: &data, answers: true };
+        self.inventory = None;
+        self.signing.forget();
+        let answer = self.run(deadline, |applet, _, deadline| applet.call(&call, deadline));
+        let answer = answer.map_err(pin_needed)?;
+        let found = fields(&answer);
+        let public_id = found.as_ref().and_then(|fields| value(fields, tag::PUBLIC_KEY_ID));
+        let point = point_of(&answer)
+            .ok_or(TokenError::Answer { command: name, what: "holds no point" })?;
+        Ok(GeneratedPair { public_id: public_id.map(<[u8]>::to_vec), point })
+    }
+
+    fn random(&mut self, room: &mut [u8], deadline: Instant) -> Result<(), TokenError> {
+        let (name, ins) = ("GET RANDOM", ins::GET_RANDOM);
+        for part in room.chunks_mut(RANDOM_MAX_BYTES) {
+            let call = Call { name, ins, p1: 0, p2: 0, data: &[], answers: true };
+            let le = Some(part.len());
+            let answer = self.run(deadline, |applet, _, deadline| {
+                let response = applet.call_with_le(&call, le, deadline)?;
+                match response.sw {
+                    StatusWord::OK => Ok(Zeroizing::new(response.data)),
+                    sw => Err(TokenError::Status { command: name, sw }),
+                }
+            })?;
+            if answer.len() != part.len() {
+                let what = "has another length than was asked for";
+                return Err(TokenError::Answer { command: name, what });
+            }
+            part.copy_from_slice(&answer);
+        }
+        Ok(())
+    }
+
+    fn reset(&mut self, deadline: Instant) -> Result<(), TokenError> {
+        self.signing.forget();
+        self.inventory = None;
+        self.applet.reset(deadline).map(drop)
+    }
+
+    fn release(&mut self, deadline: Instant) {
+        self.signing.forget();
+        self.applet.close(deadline);
+    }
+}
+
+/// GET DATA: 00 the application's template, 01 the object list.
+fn get_data(p1: u8) -> Call<'static> {
+    Call { name: "GET DATA", ins: ins::GET_DATA, p1, p2: 0, data: &[], answers: true }
+}
+
+/// VERIFY: with a PIN, or without data to ask how many tries are left.
+fn verify_call(data: &[u8]) -> Call<'_> {
+    Call { name: "VERIFY", ins: ins::VERIFY, p1: 0, p2: PIN_REFERENCE, data, answers: false }
+}
+
+/// What a PIN can be: ETSI TS 102 221 section 9.5.1.
+fn is_pin(pin: &[u8]) -> bool {
+    (PIN_MIN_BYTES..=PIN_MAX_BYTES).contains(&pin.len()) && pin.iter().all(u8::is_ascii_digit)
+}
+
+/// The tries that a 63Cx says are left.
+fn tries_left(sw: StatusWord) -> Option<u8> {
+    (sw.0 & 0xfff0 == 0x63c0).then_some((sw.0 & 0xf) as u8)
+}
+
+fn pin_needed(error: TokenError) -> TokenError {
+    match error.sw() {
+        Some(StatusWord::SECURITY_STATUS) => TokenError::PinNeeded,
+        Some(StatusWord::PIN_LOCKED) => TokenError::PinLocked,
+        _ => error,
+    }
+}
+
+/// The point of `34 { 49 { 86 { 04 X Y } } }`, other fields around it or not.
+fn point_of(answer: &[u8]) -> Option<[u8; 65]> {
+    let outer = fields(answer)?;
+    let data = fields(value(&outer, tag::PUBLIC_KEY_DATA)?)?;
+    let key = fields(value(&data, tag::EC_KEY)?)?;
+    value(&key, tag::EC_POINT)?.try_into().ok().filter(|point: &[u8; 65]| point[0] == 4)
+}

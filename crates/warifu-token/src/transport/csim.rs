@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `AT+CSIM` (3GPP TS 27.007 section 8.17): a modem passes APDUs to its SIM, as hexadecimal text
+//! over a serial line.
+//!
+//! An answer ends with the modem's final line, never after some idle time: waiting for silence
+//! costs that wait once per exchange, which is more than all the rest together.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::termios::{ControlModes, OptionalActions, QueueSelector};
+use warifu_card::apdu::Command;
+
+use super::wire::Wire;
+use super::{Transport, TransportError, checked};
+
+/// The most bytes of a line: 70,000 bytes of APDU as hexadecimal text would be no modem's.
+const LINE_MAX_BYTES: usize = 4096;
+/// How many lines may come before the final one: echo, empty lines, unsolicited results.
+const LINES_MAX: usize = 64;
+
+/// A modem behind a serial device or a pseudo-terminal.
+pub struct Csim {
+    path: PathBuf,
+    baud: u32,
+    line: Option<Line>,
+}
+
+/// What the lines of an answer come to.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    /// OK, after `+CSIM` with these bytes if there was one.
+    Ok(Option<Vec<u8>>),
+    /// ERROR, +CME ERROR, +CMS ERROR, NO CARRIER...: the line itself.
+    Error(String),
+}
+
+/// The device, and whether an answer may still be under way.
+struct Line {
+    wire: Wire,
+    /// Read, not yet made into lines.
+    buffer: Vec<u8>,
+    synchronised: bool,
+}
+
+impl Csim {
+    /// A modem at `path`, opened when it is first used; `baud` is of no meaning to a
+    /// pseudo-terminal or a USB modem.
+    #[must_use]
+    pub fn new(path: &Path, baud: u32) -> Csim {
+        Csim { path: path.to_owned(), baud, line: None }
+    }
+
+    fn open(&self) -> Result<Line, TransportError> {
+        let at = self.path.display();
+        let gone = |error: io::Error| {
+            TransportError::Gone(format!(
+                "no modem at {at}: {error}; is it plugged in, and are you in its group (dialout)?"
+            ))
+        };
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(&self.path, flags, Mode::empty()).map_err(|e| gone(e.into()))?;
+        rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            TransportError::Gone(format!("the modem at {at} is in use by another program"))
+        })?;
+        let mut modes = rustix::termios::tcgetattr(&fd).map_err(|e| gone(e.into()))?;
+        modes.make_raw();
+        modes.control_modes |= ControlModes::CLOCAL | ControlModes::CREAD;
+        let _ = modes.set_speed(self.baud); // a pseudo-terminal has none
+        rustix::termios::tcsetattr(&fd, OptionalActions::Now, &modes)
+            .map_err(|e| gone(e.into()))?;
+        let _ = rustix::termios::tcflush(&fd, QueueSelector::IOFlush);
+        Ok(Line { wire: Wire::terminal(fd), buffer: Vec::new(), synchronised: false })
+    }
+
+    fn failed(&mut self, error: &io::Error) -> TransportError {
+        match error.kind() {
+            io::ErrorKind::TimedOut => {
+                if let Some(line) = &mut self.line {
+                    line.synchronised = false;
+                }
+                TransportError::Timeout(self.name())
+            }
+            io::ErrorKind::InvalidData => {
+                if let Some(line) = &mut self.line {
+                    line.synchronised = false;
+                }
+                TransportError::Garbled(format!("the modem at {}: {error}", self.path.display()))
+            }
+            _ => {
+                self.line = None;
+                TransportError::Gone(format!("the modem at {} went away", self.path.display()))
+            }
+        }
+    }
+}
+
+impl Transport for Csim {
+    fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
+        let Some(line) = self.line.as_mut().filter(|line| line.synchronised) else {
+            self.reset(deadline)?;
+            return Err(TransportError::CardReset);
+        };
+        let apdu = without_le(apdu);
+        let command = format!("AT+CSIM={},\"{}\"\r", apdu.len() * 2, hex(apdu));
+        let answer =
+            line.wire.write_all(command.as_bytes(), deadline).and_then(|()| line.outcome(deadline));
+        match answer.map_err(|error| self.failed(&error))? {
+            Outcome::Ok(Some(answer)) => checked(answer, "the modem"),
+            Outcome::Ok(None) => {
+                let text = "the modem says OK to AT+CSIM without an answer".to_owned();
+                Err(TransportError::Refused(text))
+            }
+            Outcome::Error(text) => {
+                let ins = apdu.get(1).copied().unwrap_or_default();
+                Err(TransportError::Refused(format!(
+                    "the modem refuses AT+CSIM with instruction {ins:02X}: {text}"
+                )))
+            }
+        }
+    }
+
+    /// A modem cannot reset its SIM without dropping its connections, so this makes sure of the
+    /// line only: whatever answer was under way is read and thrown away.
+    fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError> {
+        if self.line.is_none() {
+            self.line = Some(self.open()?);
+        }
+        let Some(line) = &mut self.line else { return Ok(Vec::new()) };
+        let done = line.synchronise(deadline);
+        done.map_err(|error| self.failed(&error))?;
+        Ok(Vec::new())
+    }
+
+    fn name(&self) -> String {
+        format!("csim:{}", self.path.display())
+    }
+}
+
+impl Line {
+    /// A modem answers in order. A late answer to AT+CSIM is a `+CSIM` line and OK, or an error;
+    /// an OK without `+CSIM` can only be the one to the bare AT, and nothing is under way then.
+    /// Echo is switched off on the way; a modem that keeps it is understood as well.
+    fn synchronise(&mut self, deadline: Instant) -> io::Result<()> {
+        self.wire.drain();
+        self.buffer.clear();
+        self.wire.write_all(b"ATE0\r", deadline)?;
+        while self.outcome(deadline)? != Outcome::Ok(None) {}
+        self.synchronised = true;
+        Ok(())
+    }
+
+    /// Reads lines up to the final one.
+    fn outcome(&mut self, deadline: Instant) -> io::Result<Outcome> {
+        let mut answer = None;
+        for _ in 0..LINES_MAX {
+            let line = self.line(deadline)?;
+            match Kind::of(&line) {
+                Kind::Final(outcome) => return Ok(outcome.unwrap_or(Outcome::Ok(answer))),
+                Kind::Answer(bytes) => answer = Some(bytes),
+                Kind::Garbled => {
+                    let text = "the +CSIM line is no answer";
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+                }
+                Kind::Other => {}
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "no final line among many"))
+    }
+
+    /// The next line that is not empty.
+    fn line(&mut self, deadline: Instant) -> io::Result<String> {
+        loop {
+            while let Some(end) = self.buffer.iter().position(|byte| matches!(byte, b'\r' | b'\n'))
+            {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                let text = String::from_utf8_lossy(&line).trim().to_owned();
+                if !text.is_empty() {
+                    return Ok(text);
+                }
+            }
+            if self.buffer.len() > LINE_MAX_BYTES {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "a line without end"));
+            }
+            let mut room = [0; 1024];
+            let bytes = self.wire.read_some(&mut room, deadline)?;
+            self.buffer.extend_from_slice(&room[..bytes]);
+        }
+    }
+}
+
+/// What one line of a modem is.
+enum Kind {
+    /// Final: None for OK, or the error.
+    Final(Option<Outcome>),
+    /// `+CSIM: 4,"9000"`
+    Answer(Vec<u8>),
+    /// A `+CSIM` line that is none.
+    Garbled,
+    /// Echo, unsolicited results.
+    Other,
+}
+
+impl Kind {
+    fn of(line: &str) -> Kind {
+        if let Some(rest) = line.strip_prefix("+CSIM:") {
+            return answer(rest).map_or(Kind::Garbled, Kind::Answer);
+        }
+        match line {
+            "OK" => Kind::Final(None),
+            "ERROR" => Kind::Final(Some(Outcome::Error(line.to_owned()))),
+            _ if line.starts_with("+CME ERROR:") || line.starts_with("+CMS ERROR:") => {
+                Kind::Final(Some(Outcome::Error(line.to_owned())))
+            }
+            _ => Kind::Other,
+        }
+    }
+}
+
+/// The bytes of ` 4,"9000"`; the quotation marks may be missing.
+fn answer(text: &str) -> Option<Vec<u8>> {
+    let (length, digits) = text.split_once(',')?;
+    let digits = digits.trim().trim_matches('"');
+    let stated: usize = length.trim().parse().ok()?;
+    if stated != digits.len() || !digits.is_ascii() || !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let bytes = digits.as_bytes().chunks_exact(2);
+    bytes.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02X}"); // writing to a String cannot fail
+        text
+    })
+}
+
+/// A command with data goes without its Le: modems speak T=0 with the SIM, where Le cannot follow
+/// data (ISO 7816-3 section 12.2.2); the answer waits for GET RESPONSE.
+pub(super) fn without_le(apdu: &[u8]) -> &[u8] {
+    match Command::parse(apdu) {
+        Ok(Command { data, le: Some(_), .. }) if !data.is_empty() && apdu[4] != 0 => {
+            &apdu[..apdu.len() - 1]
+        }
+        _ => apdu,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn answers_are_parsed_and_others_are_not() {
+        assert_eq!(answer(" 4,\"9000\""), Some(vec![0x90, 0]));
+        assert_eq!(answer("4,9000"), Some(vec![0x90, 0]));
+        for text in ["", "4", "6,\"9000\"", "3,\"900\"", "4,\"90x0\"", "x,\"9000\"", "4,\"é00\""] {
+            assert_eq!(answer(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn le_behind_data_is_left_out() {
+        assert_eq!(without_le(&[0x81, 0xb9, 0, 0, 3, 0x84, 1, 1, 0]).len(), 8);
+        assert_eq!(without_le(&[0x81, 0x84, 0, 0, 0x20]).len(), 5);
+        assert_eq!(without_le(&[0x81, 0xb9, 0, 0, 3, 0x84, 1, 1]).len(), 8);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_survive_as_text(bytes: Vec<u8>) {
+            let line = format!(" {},\"{}\"", bytes.len() * 2, hex(&bytes));
+            prop_assert_eq!(answer(&line), Some(bytes));
+        }
+
+        #[test]
+        fn no_line_panics(line: String) {
+            let _ = Kind::of(&line);
+            let _ = Kind::of(&format!("+CSIM:{line}"));
+        }
+    }
+}

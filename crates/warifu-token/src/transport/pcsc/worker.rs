@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The thread that makes the calls of one connection.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread;
+use std::time::Instant;
+
+use super::super::TransportError;
+use super::for_protocol;
+use super::sys::{Card, Context};
+
+/// What the thread is asked for.
+pub(super) enum Job {
+    /// Connects, or resets what is connected; answered with the answer to reset.
+    Connect,
+    /// Answered with the answer APDU.
+    Transmit(Vec<u8>),
+    /// Begins a transaction.
+    Begin,
+    /// Ends it; not answered.
+    End,
+}
+
+/// What it says.
+pub(super) enum Reply {
+    Answer(Vec<u8>),
+    Done,
+}
+
+type Said = Result<Reply, TransportError>;
+
+/// The caller's end; the thread ends when it is dropped and the call under way has returned.
+pub(super) struct Worker {
+    jobs: SyncSender<Job>,
+    replies: Receiver<Said>,
+}
+
+impl Worker {
+    pub(super) fn start(
+        reader: Option<String>,
+        stuck: Arc<AtomicUsize>,
+    ) -> Result<Worker, TransportError> {
+        let (jobs, todo) = mpsc::sync_channel(1);
+        // Room for one: a reply that nobody waits for any more must not keep the thread.
+        let (done, replies) = mpsc::sync_channel(1);
+        let named = thread::Builder::new().name("warifu-pcsc".to_owned());
+        let body = move || {
+            stuck.fetch_add(1, Ordering::Relaxed);
+            serve(reader.as_deref(), &todo, &done, &stuck);
+            stuck.fetch_sub(1, Ordering::Relaxed);
+        };
+        named
+            .spawn(body)
+            .map_err(|error| TransportError::Gone(format!("no thread for PC/SC: {error}")))?;
+        Ok(Worker { jobs, replies })
+    }
+
+    /// None at the deadline: the worker is of no use any more.
+    pub(super) fn ask(&self, job: Job, deadline: Instant) -> Option<Said> {
+        let ended = || Some(Err(TransportError::Gone("the PC/SC connection ended".to_owned())));
+        if self.jobs.send(job).is_err() {
+            return ended();
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        match self.replies.recv_timeout(left) {
+            Ok(said) => Some(said),
+            Err(mpsc::RecvTimeoutError::Timeout) => None,
+            Err(mpsc::RecvTimeoutError::Disconnected) => ended(),
+        }
+    }
+
+    /// A job without a reply.
+    pub(super) fn tell(&self, job: Job) {
+        let _ = self.jobs.send(job); // a thread that has ended needs no telling
+    }
+}
+
+fn serve(reader: Option<&str>, todo: &Receiver<Job>, done: &SyncSender<Said>, busy: &AtomicUsize) {
+    let mut card: Option<Card> = None;
+    loop {
+        // Waiting for a job is not hanging in a reader.
+        busy.fetch_sub(1, Ordering::Relaxed);
+        let job = todo.recv();
+        busy.fetch_add(1, Ordering::Relaxed);
+        let Ok(job) = job else { return };
+        let said = match job {
+            Job::Connect => connect(reader, &mut card).map(Reply::Answer),
+            Job::Transmit(apdu) => {
+                with(&card, |card| card.transmit(for_protocol(&apdu, card.t0())).map(Reply::Answer))
+            }
+            Job::Begin => with(&card, |card| card.begin().map(|()| Reply::Done)),
+            Job::End => {
+                if let Some(card) = &card {
+                    card.end();
+                }
+                continue;
+            }
+        };
+        if matches!(said, Err(TransportError::CardReset)) {
+            // Takes note of the reset, so that the next call works.
+            if let Some(card) = &mut card {
+                let _ = card.reconnect();
+            }
+        }
+        if done.send(said).is_err() {
+            return;
+        }
+    }
+}
+
+fn with(
+    card: &Option<Card>,
+    call: impl FnOnce(&Card) -> Result<Reply, TransportError>,
+) -> Result<Reply, TransportError> {
+    card.as_ref().map_or_else(|| Err(TransportError::CardReset), call)
+}
+
+fn connect(reader: Option<&str>, card: &mut Option<Card>) -> Result<Vec<u8>, TransportError> {
+    if let Some(connected) = card
+        && connected.reset().is_ok()
+    {
+        return connected.atr();
+    }
+    *card = None;
+    let connected = card.insert(Context::new()?.connect(reader)?);
+    connected.atr()
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The Unix socket of `warifu-card-server`: a length of 4 bytes, the most significant first, then
+//! an APDU. A length of 0 asks for a reset; its answer is the answer to reset.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::wire::Wire;
+use super::{Transport, TransportError, checked};
+
+/// More than any APDU: extended lengths end at 65536 bytes of data.
+const FRAME_MAX_BYTES: usize = 70_000;
+
+/// A connection to the virtual card's socket.
+pub struct Unix {
+    path: PathBuf,
+    /// None before the first connection, and after an error that may leave an answer under way:
+    /// closing the connection is what a late answer cannot get past.
+    wire: Option<Wire>,
+}
+
+impl Unix {
+    /// A way that connects when it is first used.
+    #[must_use]
+    pub fn new(path: &Path) -> Unix {
+        Unix { path: path.to_owned(), wire: None }
+    }
+
+    fn connect(&mut self) -> Result<&Wire, TransportError> {
+        let wire = match self.wire.take() {
+            Some(wire) => wire,
+            None => UnixStream::connect(&self.path)
+                .and_then(|stream| Wire::socket(stream.into()))
+                .map_err(|error| self.missing(&error))?,
+        };
+        Ok(self.wire.insert(wire))
+    }
+
+    fn missing(&self, error: &io::Error) -> TransportError {
+        TransportError::Gone(format!(
+            "no virtual card at {}: {error}; start one with: warifu card serve",
+            self.path.display()
+        ))
+    }
+
+    fn round_trip(&mut self, body: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
+        let wire = self.connect()?;
+        let answer = send_and_receive(wire, body, deadline);
+        answer.map_err(|error| {
+            self.wire = None;
+            match error.kind() {
+                io::ErrorKind::TimedOut => TransportError::Timeout(self.name()),
+                io::ErrorKind::InvalidData => TransportError::Garbled(error.to_string()),
+                _ => TransportError::Gone(format!(
+                    "the virtual card at {} closed the connection",
+                    self.path.display()
+                )),
+            }
+        })
+    }
+}
+
+fn send_and_receive(wire: &Wire, body: &[u8], deadline: Instant) -> io::Result<Vec<u8>> {
+    let mut frame = Vec::with_capacity(4 + body.len());
+    frame.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes());
+    frame.extend_from_slice(body);
+    wire.write_all(&frame, deadline)?;
+    let mut length = [0; 4];
+    wire.read_exact(&mut length, deadline)?;
+    let length = u32::from_be_bytes(length) as usize;
+    if length > FRAME_MAX_BYTES {
+        let text = format!("the virtual card announced an answer of {length} B: not its protocol");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+    }
+    let mut answer = vec![0; length];
+    wire.read_exact(&mut answer, deadline)?;
+    Ok(answer)
+}
+
+impl Transport for Unix {
+    fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
+        // A new connection may find a card that another client has used: say so, so that the
+        // caller opens its channel anew.
+        let fresh = self.wire.is_none();
+        if fresh {
+            self.connect()?;
+            return Err(TransportError::CardReset);
+        }
+        let answer = self.round_trip(apdu, deadline)?;
+        checked(answer, "the virtual card").inspect_err(|_| self.wire = None)
+    }
+
+    fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError> {
+        self.wire = None;
+        self.round_trip(&[], deadline)
+    }
+
+    fn name(&self) -> String {
+        format!("unix:{}", self.path.display())
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Reading and writing a file descriptor by a deadline.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+
+/// A descriptor that never blocks.
+pub(super) struct Wire {
+    fd: OwnedFd,
+    socket: bool,
+}
+
+impl Wire {
+    /// A socket: a write to a peer that has gone must not raise SIGPIPE in a program that only
+    /// loaded us.
+    pub(super) fn socket(fd: OwnedFd) -> io::Result<Wire> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        Ok(Wire { fd, socket: true })
+    }
+
+    /// A terminal, opened with O_NONBLOCK.
+    pub(super) fn terminal(fd: OwnedFd) -> Wire {
+        Wire { fd, socket: false }
+    }
+
+    /// Reads what is there, at least a byte. `UnexpectedEof` when the other side has closed,
+    /// `TimedOut` at the deadline.
+    pub(super) fn read_some(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
+        loop {
+            self.wait(PollFlags::IN, deadline)?;
+            match rustix::io::read(&self.fd, &mut *room) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => return Ok(bytes),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                // A pseudo-terminal whose other side has closed.
+                Err(Errno::IO) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    /// Fills `room`.
+    pub(super) fn read_exact(&self, mut room: &mut [u8], deadline: Instant) -> io::Result<()> {
+        while !room.is_empty() {
+            let bytes = self.read_some(room, deadline)?;
+            room = &mut room[bytes..];
+        }
+        Ok(())
+    }
+
+    /// Throws away what has arrived.
+    pub(super) fn drain(&self) {
+        let mut room = [0; 512];
+        while matches!(rustix::io::read(&self.fd, &mut room), Ok(bytes) if bytes > 0) {}
+    }
+
+    /// Writes all of it.
+    pub(super) fn write_all(&self, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let written = if self.socket {
+                rustix::net::send(&self.fd, bytes, SendFlags::NOSIGNAL)
+            } else {
+                rustix::io::write(&self.fd, bytes)
+            };
+            match written {
+                Ok(written) => bytes = &bytes[written..],
+                Err(Errno::AGAIN) => self.wait(PollFlags::OUT, deadline)?,
+                Err(Errno::INTR) => {}
+                Err(Errno::IO | Errno::PIPE | Errno::CONNRESET) => {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until it can be read or written; also returns where that would fail at once.
+    fn wait(&self, flags: PollFlags, deadline: Instant) -> io::Result<()> {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout = Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: left.subsec_nanos().into(),
+            };
+            match poll(&mut [PollFd::from_borrowed_fd(self.fd.as_fd(), flags)], Some(&timeout)) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
