@@ -22,6 +22,7 @@ MAY_KNOW = {
     "warifu-trace": {"warifu-model"},
     "warifu-results": {"warifu-model"},
     "warifu-sim": {"warifu-model", "warifu-trace", "warifu-results"},
+    "warifu-card": {"warifu-model"},
     "warifu-link": set(),
     "warifu-tls": set(),
     "warifu-py": {"warifu-model", "warifu-trace", "warifu-results", "warifu-sim"},
@@ -62,6 +63,7 @@ MUST_NOT_NAME = {
     "warifu-model": OUTSIDE_WORLD + FILES,
     "warifu-trace": OUTSIDE_WORLD + FILES,
     "warifu-sim": OUTSIDE_WORLD + FILES,
+    "warifu-card": OUTSIDE_WORLD + FILES,
     "warifu-results": OUTSIDE_WORLD,
     "warifu-py": OUTSIDE_WORLD + FILES,
 }
