@@ -23,6 +23,7 @@ MAY_KNOW = {
     "warifu-results": {"warifu-model"},
     "warifu-sim": {"warifu-model", "warifu-trace", "warifu-results"},
     "warifu-card": {"warifu-model"},
+    "warifu-card-server": {"warifu-model", "warifu-card"},
     "warifu-link": set(),
     "warifu-tls": set(),
     "warifu-py": {"warifu-model", "warifu-trace", "warifu-results", "warifu-sim"},
