@@ -25,6 +25,7 @@ MAY_KNOW = {
     "warifu-card": {"warifu-model"},
     "warifu-token": {"warifu-card"},
     "warifu-pkcs11": {"warifu-card", "warifu-token"},
+    "warifu-card-server": {"warifu-model", "warifu-card"},
     "warifu-link": set(),
     "warifu-tls": set(),
     "warifu-py": {"warifu-model", "warifu-trace", "warifu-results", "warifu-sim"},

@@ -148,6 +148,7 @@ pub struct Bench {
 }
 
 /// Calls a function of the list.
+#[allow(clippy::macro_metavars_in_unsafe, reason = "a call is what the macro is for")]
 #[macro_export]
 macro_rules! call {
     ($bench:expr, $name:ident $(, $argument:expr)* $(,)?) => {

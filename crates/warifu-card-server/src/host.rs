@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One card and its state file, shared by every way in.
+//!
+//! Commands are carried out one at a time, in the order in which they came. What a command changed
+//! is on the disk before its answer leaves, and the timing model's deadline is waited for after
+//! that, so that the disk's time is part of the card's.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use getrandom::SysRng;
+use rand_core::UnwrapErr;
+use warifu_card::faults::{FaultyCard, Outcome, Plan};
+use warifu_card::timing::Timing;
+use warifu_card::{ATR, Card, Reset, Response, StatusWord};
+use warifu_model::Nanos;
+use zeroize::Zeroizing;
+
+use crate::channels::{self, Channels, ClientId, Then};
+use crate::clock;
+use crate::error::ServerError;
+use crate::store::{self, Store};
+
+/// Memory failure (ISO 7816-4 section 5.6): the change could not be written.
+const MEMORY_FAILURE: StatusWord = StatusWord(0x6581);
+
+/// What a client gets for a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The response APDU.
+    Answer(Vec<u8>),
+    /// No answer, and none to come.
+    Lost,
+    /// The card is out of its reader.
+    Absent,
+    /// The card was reset before it could answer: no channel is open any more.
+    Reset,
+}
+
+/// How the card behaves beside answering.
+#[derive(Debug, Default)]
+pub struct Behaviour {
+    /// When answers are due; as soon as they are there by default.
+    pub timing: Option<Timing>,
+    /// What goes wrong; nothing by default.
+    pub faults: Option<Faults>,
+}
+
+/// Faults with their seed.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    /// Which commands go wrong, and how.
+    pub plan: Plan,
+    /// Decides where and which bits.
+    pub seed: u64,
+}
+
+/// The card, its state file, and who is at it.
+#[derive(Debug)]
+pub struct Host {
+    turns: Turns,
+    slot: Mutex<Slot>,
+    clients: AtomicU64,
+}
+
+impl Host {
+    /// Takes over a state file.
+    ///
+    /// # Errors
+    /// Those of [`Store::lock`] and [`store::read`]; [`ServerError::Corrupt`].
+    pub fn open(path: &Path, behaviour: Behaviour) -> Result<Host, ServerError> {
+        // Without a card there is no folder to lock anything in.
+        store::read(path)?;
+        let store = Store::lock(path)?;
+        let saved = Zeroizing::new(store::read(path)?);
+        let card = load(path, &saved)?;
+        let faults = behaviour
+            .faults
+            .unwrap_or(Faults { plan: Plan::Script(std::collections::VecDeque::new()), seed: 0 });
+        let slot = Slot {
+            card: FaultyCard::new(card, faults.plan.clone(), faults.seed),
+            faults,
+            saved,
+            store,
+            channels: Channels::default(),
+            timing: behaviour.timing,
+        };
+        Ok(Host { turns: Turns::default(), slot: Mutex::new(slot), clients: AtomicU64::new(0) })
+    }
+
+    /// A new client, with no channel but its basic one.
+    #[must_use]
+    pub fn client(self: &Arc<Self>) -> Client {
+        let id = self.clients.fetch_add(1, Ordering::Relaxed);
+        Client { host: Arc::clone(self), id }
+    }
+
+    /// Waits until no change is on its way to the disk, and lets nothing begin any more: what
+    /// follows must be the end of the process.
+    pub fn halt(&self) {
+        std::mem::forget(self.slot());
+    }
+
+    /// How often each fault happened, by name.
+    #[must_use]
+    pub fn fault_counts(&self) -> Vec<(&'static str, u64)> {
+        self.slot().card.counts().iter().map(|(name, count)| (*name, *count)).collect()
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        // A panic in the card is caught and the card loaded anew, so the slot is whole.
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads the card of a state.
+///
+/// # Errors
+/// [`ServerError::Corrupt`], which names the file.
+pub fn load(path: &Path, state: &[u8]) -> Result<Card, ServerError> {
+    Card::from_bytes(state)
+        .map_err(|error| ServerError::Corrupt { path: path.to_owned(), why: error.to_string() })
+}
+
+/// The system's randomness, as the card takes it.
+#[must_use]
+pub fn system_random() -> UnwrapErr<SysRng> {
+    UnwrapErr(SysRng)
+}
+
+/// One who sends commands; its channels are closed when it is dropped.
+#[derive(Debug)]
+pub struct Client {
+    host: Arc<Host>,
+    id: ClientId,
+}
+
+impl Client {
+    /// Carries out a command that came in at `received`; returns when its answer is due.
+    pub fn transmit(&self, apdu: &[u8], received: Nanos) -> Reply {
+        let _turn = self.host.turns.take();
+        let (reply, due) = self.host.slot().transmit(self.id, apdu, received);
+        if let Some(due) = due {
+            clock::sleep_until(due);
+        }
+        reply
+    }
+
+    /// Ends this client's session: closes its channels and gives the answer to reset. The card
+    /// itself is reset if no other client holds a channel.
+    pub fn reset(&self) -> Vec<u8> {
+        let _turn = self.host.turns.take();
+        self.host.slot().release(self.id);
+        ATR.to_vec()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _turn = self.host.turns.take();
+        self.host.slot().release(self.id);
+    }
+}
+
+#[derive(Debug)]
+struct Slot {
+    card: FaultyCard,
+    faults: Faults,
+    /// What is on the disk.
+    saved: Zeroizing<Vec<u8>>,
+    store: Store,
+    channels: Channels,
+    timing: Option<Timing>,
+}
+
+impl Slot {
+    fn transmit(&mut self, id: ClientId, apdu: &[u8], received: Nanos) -> (Reply, Option<Nanos>) {
+        let (before, sent, then) = match self.channels.plan(id, apdu) {
+            channels::Plan::Answer(sw) => {
+                let response = Response::status(sw);
+                let due = self.due(received, apdu, &response);
+                return (Reply::Answer(response.to_bytes()), due);
+            }
+            channels::Plan::Send { before, apdu, then } => (before, apdu, then),
+        };
+        if let Some(open) = before {
+            match self.carry_out(&open) {
+                Outcome::Answer(response) | Outcome::Late { response, .. }
+                    if !response.sw.is_error() => {}
+                other => {
+                    self.channels.settle_refused(id);
+                    return self.reply(received, &open, other);
+                }
+            }
+        }
+        let outcome = self.carry_out(&sent);
+        if let Outcome::Answer(response) | Outcome::Late { response, .. } = &outcome {
+            self.channels.settle(id, then, response.sw);
+        } else if outcome == Outcome::Lost && then != Then::Nothing {
+            // It was carried out, so the card's channel is what the client asked for.
+            self.channels.settle(id, then, StatusWord::OK);
+        }
+        self.reply(received, &sent, outcome)
+    }
+
+    /// Passes a command to the card and stores what it changed. A panic loses the command.
+    fn carry_out(&mut self, apdu: &[u8]) -> Outcome {
+        let card = &mut self.card;
+        let mut rng = system_random();
+        let outcome = catch_unwind(AssertUnwindSafe(|| card.transmit(apdu, &mut rng)));
+        let Ok(outcome) = outcome else {
+            eprintln!("warifu-card-server: the card failed at a command and was loaded anew");
+            self.restore();
+            return Outcome::Answer(Response::status(StatusWord::UNKNOWN));
+        };
+        if let Err(error) = self.save() {
+            // The change waits in the card and is tried again with the next command.
+            eprintln!("warifu-card-server: {error}");
+            return Outcome::Answer(Response::status(MEMORY_FAILURE));
+        }
+        outcome
+    }
+
+    fn save(&mut self) -> Result<(), ServerError> {
+        if self.card.stored() != self.saved.as_slice() {
+            self.store.save(self.card.stored())?;
+            self.saved = Zeroizing::new(self.card.stored().to_vec());
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self) {
+        if let Ok(card) = load(self.store.path(), &self.saved) {
+            let Faults { plan, seed } = self.faults.clone();
+            self.card = FaultyCard::new(card, plan, seed);
+        }
+        self.channels.forget();
+    }
+
+    fn reply(
+        &mut self,
+        received: Nanos,
+        apdu: &[u8],
+        outcome: Outcome,
+    ) -> (Reply, Option<Nanos>) {
+        match outcome {
+            Outcome::Answer(response) => {
+                let due = self.due(received, apdu, &response);
+                (Reply::Answer(response.to_bytes()), due)
+            }
+            Outcome::Late { response, by } => {
+                let due = self.due(received, apdu, &response).unwrap_or_else(clock::now);
+                (Reply::Answer(response.to_bytes()), Some(Nanos(due.0.saturating_add(by.0))))
+            }
+            Outcome::Lost => (Reply::Lost, None),
+            Outcome::Absent => {
+                self.channels.forget();
+                (Reply::Absent, None)
+            }
+            Outcome::Reset => {
+                self.channels.forget();
+                (Reply::Reset, None)
+            }
+        }
+    }
+
+    fn due(&mut self, received: Nanos, apdu: &[u8], response: &Response) -> Option<Nanos> {
+        self.timing.as_mut().map(|timing| timing.deadline(received, apdu, response))
+    }
+
+    /// Takes a client's channels back.
+    fn release(&mut self, id: ClientId) {
+        let closing = self.channels.release(id);
+        if self.channels.is_idle() {
+            // Nobody is left to be harmed: selection, sessions, PIN and volatile keys go.
+            self.card.reset(Reset::Warm);
+            self.channels.forget();
+        } else {
+            for apdu in closing {
+                self.carry_out(&apdu);
+            }
+        }
+    }
+}
+
+/// Turns in the order of arrival, which a mutex alone does not promise.
+#[derive(Debug, Default)]
+struct Turns {
+    /// The next ticket, and the one whose turn it is.
+    tickets: Mutex<(u64, u64)>,
+    called: Condvar,
+}
+
+struct Turn<'a>(&'a Turns);
+
+impl Turns {
+    fn take(&self) -> Turn<'_> {
+        let mut tickets = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = tickets.0;
+        tickets.0 += 1;
+        while tickets.1 != own {
+            tickets = self.called.wait(tickets).unwrap_or_else(PoisonError::into_inner);
+        }
+        Turn(self)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.tickets.lock().unwrap_or_else(PoisonError::into_inner).1 += 1;
+        self.0.called.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use std::sync::mpsc;
+    use std::time::Duration;
+    use warifu_card::Settings;
+    use warifu_card::faults::Fault;
+
+    const SELECT: [u8; 12] = [0x00, 0xa4, 0x04, 0x0c, 0x07, 0xa0, 0, 0, 5, 0x59, 0, 0x10];
+    const RANDOM: [u8; 5] = [0x80, 0x84, 0x00, 0x00, 0x08];
+    /// Into the ephemeral pair's place, which is not stored.
+    const GENERATE: [u8; 9] = [0x80, 0xb9, 0x00, 0x00, 0x03, 0x84, 0x01, 0x04, 0x00];
+
+    fn made(folder: &tempfile::TempDir) -> std::path::PathBuf {
+        let path = folder.path().join("card.state");
+        let card = Card::with_usual_slots(Settings::default(), &mut system_random()).unwrap();
+        Store::lock(&path).unwrap().save(&card.to_bytes()).unwrap();
+        path
+    }
+
+    fn host(folder: &tempfile::TempDir, faults: &[Option<Fault>]) -> Arc<Host> {
+        let plan = Plan::Script(faults.iter().copied().collect::<VecDeque<_>>());
+        let faults = Some(Faults { plan, seed: 1 });
+        Arc::new(Host::open(&made(folder), Behaviour { timing: None, faults }).unwrap())
+    }
+
+    fn sw(reply: &Reply) -> u16 {
+        let Reply::Answer(bytes) = reply else { panic!("{reply:?}") };
+        u16::from_be_bytes(*bytes.last_chunk().unwrap())
+    }
+
+    #[test]
+    fn two_clients_have_sessions_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let host = host(&folder, &[]);
+        let (one, other) = (host.client(), host.client());
+        assert_eq!(sw(&one.transmit(&SELECT, Nanos(0))), 0x9000);
+        assert_eq!(sw(&one.transmit(&GENERATE, Nanos(0))) >> 8, 0x90);
+        assert_eq!(sw(&other.transmit(&RANDOM, Nanos(0))), 0x6985, "it has selected nothing");
+        assert_eq!(sw(&other.transmit(&SELECT, Nanos(0))), 0x9000);
+        assert_eq!(other.reset(), ATR);
+        drop(other);
+        assert_eq!(sw(&one.transmit(&RANDOM, Nanos(0))), 0x9000, "not reset by the other");
+        one.reset();
+        assert_eq!(sw(&one.transmit(&RANDOM, Nanos(0))), 0x6985);
+    }
+
+    #[test]
+    fn faults_reach_the_client_and_a_reset_card_has_no_channels() {
+        let folder = tempfile::tempdir().unwrap();
+        let faults = [
+            None,
+            Some(Fault::LostAnswer),
+            Some(Fault::Removed { commands: 1 }),
+            None,
+            None,
+            Some(Fault::Reset),
+            None,
+        ];
+        let host = host(&folder, &faults);
+        let client = host.client();
+        assert_eq!(sw(&client.transmit(&SELECT, Nanos(0))), 0x9000);
+        assert_eq!(client.transmit(&RANDOM, Nanos(0)), Reply::Lost);
+        assert_eq!(client.transmit(&RANDOM, Nanos(0)), Reply::Absent);
+        assert_eq!(sw(&client.transmit(&RANDOM, Nanos(0))), 0x6985);
+        assert_eq!(sw(&client.transmit(&SELECT, Nanos(0))), 0x9000);
+        assert_eq!(client.transmit(&RANDOM, Nanos(0)), Reply::Reset);
+        assert_eq!(sw(&client.transmit(&RANDOM, Nanos(0))), 0x6985);
+    }
+
+    #[test]
+    fn a_corrupt_state_is_named_and_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = made(&folder);
+        let mut bytes = store::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let error = Host::open(&path, Behaviour::default()).unwrap_err().to_string();
+        assert!(error.contains("card.state") && error.contains("left as it is"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    }
+
+    #[test]
+    fn turns_come_in_the_order_of_arrival() {
+        let turns = Arc::new(Turns::default());
+        let (sender, receiver) = mpsc::channel();
+        let first = turns.take();
+        let threads: Vec<_> = (0..4)
+            .map(|number| {
+                let (turns, sender) = (Arc::clone(&turns), sender.clone());
+                // The ticket before it must have been drawn.
+                while turns.tickets.lock().unwrap().0 < number + 1 {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                std::thread::spawn(move || {
+                    let _turn = turns.take();
+                    sender.send(number).unwrap();
+                })
+            })
+            .collect();
+        while turns.tickets.lock().unwrap().0 < 5 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(first);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        drop(sender);
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), [0, 1, 2, 3]);
+    }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The card's state file: one owner, replaced as a whole, never half.
+//!
+//! A save writes `FILE.tmp`, syncs it, renames it over `FILE` and syncs the folder, so that a kill or
+//! a power cut at any point leaves the old state or the new one. The owner holds a lock on
+//! `FILE.lock`, which stays: the state file itself is another one after every save.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+
+use crate::error::ServerError;
+
+/// More than any card: 32 files of 32 KiB, keys and secrets (`warifu-card`).
+const STATE_MAX_BYTES: u64 = 8 << 20;
+
+/// Environment variable, for tests alone: the number, from 1, of the step of saving at which the
+/// process kills itself. Each save has [`STEPS_PER_SAVE`].
+pub const KILL_VARIABLE: &str = "WARIFU_CARD_KILL_AT";
+
+/// The points at which a save can be cut: temporary file made, half written, all written, synced,
+/// renamed, folder synced.
+pub const STEPS_PER_SAVE: u32 = 6;
+
+/// A state file with its lock, which is given back when this is dropped.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    _lock: File,
+    /// Steps until the kill that a test asked for.
+    kill_in: Option<u32>,
+}
+
+impl Store {
+    /// Locks the place of a state file, whether or not the file is there.
+    ///
+    /// # Errors
+    /// [`ServerError::InUse`] where another process holds it; [`ServerError::File`] for a folder
+    /// that is missing or not ours to write.
+    pub fn lock(path: &Path) -> Result<Store, ServerError> {
+        let beside = with_suffix(path, ".lock");
+        let mut lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&beside)
+            .map_err(|error| ServerError::file(&beside, error))?;
+        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            let mut owner = String::new();
+            // Who cannot be read is not named; the lock is held all the same.
+            let _ = (&lock).take(20).read_to_string(&mut owner);
+            return Err(ServerError::InUse {
+                path: path.to_owned(),
+                owner: owner.trim().parse().ok(),
+            });
+        }
+        lock.set_len(0)
+            .and_then(|()| lock.rewind())
+            .and_then(|()| writeln!(lock, "{}", std::process::id()))
+            .map_err(|error| ServerError::file(&beside, error))?;
+        let kill_in = std::env::var(KILL_VARIABLE).ok().and_then(|text| text.parse().ok());
+        Ok(Store { path: path.to_owned(), _lock: lock, kill_in })
+    }
+
+    /// Where the state is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Replaces the state. When this returns, the new one is on the disk.
+    ///
+    /// # Errors
+    /// [`ServerError::File`], for example of a full disk; the old state is then still there.
+    pub fn save(&mut self, state: &[u8]) -> Result<(), ServerError> {
+        let beside = with_suffix(&self.path, ".tmp");
+        self.replace(&beside, state).map_err(|error| ServerError::file(&self.path, error))
+    }
+
+    fn replace(&mut self, beside: &Path, state: &[u8]) -> std::io::Result<()> {
+        // What a kill left behind may have other rights than new files get.
+        match fs::remove_file(beside) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(beside)?;
+        self.step();
+        let (first, second) = state.split_at(state.len() / 2);
+        file.write_all(first)?;
+        self.step();
+        file.write_all(second)?;
+        self.step();
+        file.sync_all()?;
+        self.step();
+        fs::rename(beside, &self.path)?;
+        self.step();
+        File::open(folder_of(&self.path))?.sync_all()?;
+        self.step();
+        Ok(())
+    }
+
+    fn step(&mut self) {
+        match &mut self.kill_in {
+            Some(1) => {
+                let own = rustix::process::getpid();
+                let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
+            }
+            Some(steps) => *steps = steps.saturating_sub(1),
+            None => {}
+        }
+    }
+}
+
+/// Reads a state file, which a server may own and replace at the same time.
+///
+/// # Errors
+/// [`ServerError::NoCard`] where there is none; [`ServerError::Readable`] where others may read it;
+/// [`ServerError::Corrupt`] for one that no card can be; else [`ServerError::File`].
+pub fn read(path: &Path) -> Result<Vec<u8>, ServerError> {
+    let file = File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => ServerError::NoCard { path: path.to_owned() },
+        _ => ServerError::file(path, error),
+    })?;
+    let about = file.metadata().map_err(|error| ServerError::file(path, error))?;
+    if !about.is_file() || about.len() > STATE_MAX_BYTES {
+        let why = format!("{} B and no state of a card", about.len());
+        return Err(ServerError::Corrupt { path: path.to_owned(), why });
+    }
+    if about.mode() & 0o077 != 0 {
+        return Err(ServerError::Readable { path: path.to_owned(), mode: about.mode() & 0o777 });
+    }
+    let mut state = Vec::new();
+    file.take(STATE_MAX_BYTES)
+        .read_to_end(&mut state)
+        .map_err(|error| ServerError::file(path, error))?;
+    Ok(state)
+}
+
+/// Makes the folder of a new state file, for its owner alone, if it is not there.
+///
+/// # Errors
+/// [`ServerError::File`].
+pub fn make_folder(path: &Path) -> Result<(), ServerError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let folder = folder_of(path);
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|error| ServerError::file(folder, error))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_state_is_saved_for_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("card.state");
+        let mut store = Store::lock(&path).unwrap();
+        assert!(matches!(read(&path), Err(ServerError::NoCard { .. })));
+        fs::write(with_suffix(&path, ".tmp"), b"left by a kill").unwrap();
+        for state in [&b"one"[..], b"", b"another, longer"] {
+            store.save(state).unwrap();
+            assert_eq!(read(&path).unwrap(), state);
+        }
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!with_suffix(&path, ".tmp").exists());
+    }
+
+    #[test]
+    fn a_state_has_one_owner_who_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("card.state");
+        let store = Store::lock(&path).unwrap();
+        let error = Store::lock(&path).unwrap_err();
+        assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+        drop(store);
+        Store::lock(&path).unwrap();
+    }
+
+    #[test]
+    fn what_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("card.state");
+        fs::write(&path, b"state").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = read(&path).unwrap_err();
+        assert!(error.to_string().contains("chmod 600"), "{error}");
+        assert!(matches!(read(folder.path()), Err(ServerError::Corrupt { .. })));
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("missing/card.state");
+        assert!(Store::lock(&path).unwrap_err().to_string().contains("missing"));
+        make_folder(&path).unwrap();
+        Store::lock(&path).unwrap();
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The card on a Unix socket, for its owner alone; [`crate::frame`] says what goes over it.
+
+use std::fs;
+use std::io::{self, BufReader};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::clock;
+use crate::error::ServerError;
+use crate::frame;
+use crate::host::{Client, Host, Reply};
+
+/// The most clients at a time; more are turned away, since each has a thread.
+const CLIENTS_MAX: usize = 64;
+
+/// A socket that is removed when this is dropped.
+#[derive(Debug)]
+pub struct Socket {
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+impl Socket {
+    /// Opens the socket, mode 0600. One that a killed server left behind is replaced.
+    ///
+    /// # Errors
+    /// [`ServerError::Request`] where something else is there or another server answers;
+    /// [`ServerError::File`].
+    pub fn open(path: &Path) -> Result<Socket, ServerError> {
+        if let Ok(about) = fs::symlink_metadata(path) {
+            let taken = |what: &str| {
+                let text = format!("{}: {what}: choose another --socket", path.display());
+                Err(ServerError::Request(text))
+            };
+            if !about.file_type().is_socket() {
+                return taken("something is there that is no socket");
+            }
+            if UnixStream::connect(path).is_ok() {
+                return taken("another server answers there");
+            }
+            fs::remove_file(path).map_err(|error| ServerError::file(path, error))?;
+        }
+        let listener = UnixListener::bind(path).map_err(|error| match error.kind() {
+            // sockaddr_un holds 107 bytes (unix(7)).
+            io::ErrorKind::InvalidInput => ServerError::Request(format!(
+                "{}: the path is too long for a socket: choose a --socket of at most 107 bytes",
+                path.display()
+            )),
+            _ => ServerError::file(path, error),
+        })?;
+        let socket = Socket { path: path.to_owned(), listener };
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+            .map_err(|error| ServerError::file(path, error))?;
+        Ok(socket)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Serves every client that comes, each on a thread of its own.
+    ///
+    /// # Errors
+    /// The listener's, which do not go away.
+    pub fn start(&self, host: &Arc<Host>) -> Result<(), ServerError> {
+        let listener =
+            self.listener.try_clone().map_err(|error| ServerError::file(&self.path, error))?;
+        let host = Arc::clone(host);
+        std::thread::spawn(move || accept(&listener, &host));
+        Ok(())
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // Whoever removed it already did our work.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn accept(listener: &UnixListener, host: &Arc<Host>) {
+    let clients = Arc::new(AtomicUsize::new(0));
+    for stream in listener.incoming() {
+        let stream = match stream {
+            Ok(stream) => stream,
+            Err(error) => {
+                // Out of descriptors, perhaps; it may pass, and must not be asked without end.
+                eprintln!("warifu-card-server: a client could not be taken in: {error}");
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                continue;
+            }
+        };
+        if clients.fetch_add(1, Ordering::Relaxed) >= CLIENTS_MAX {
+            clients.fetch_sub(1, Ordering::Relaxed);
+            eprintln!("warifu-card-server: {CLIENTS_MAX} clients are connected; one was turned away");
+            continue;
+        }
+        let (client, clients) = (host.client(), Arc::clone(&clients));
+        std::thread::spawn(move || {
+            // A client that goes away in the middle is no fault of the card's.
+            let _ = converse(&stream, &client);
+            drop(client);
+            clients.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+}
+
+/// Answers a client until it goes away or the card does.
+fn converse(stream: &UnixStream, client: &Client) -> io::Result<()> {
+    let (mut from, mut to) = (BufReader::new(stream), stream);
+    while let Some(content) = frame::read(&mut from)? {
+        let received = clock::now();
+        if content.is_empty() {
+            frame::write(&mut to, &client.reset())?;
+            continue;
+        }
+        match client.transmit(&content, received) {
+            Reply::Answer(answer) => frame::write(&mut to, &answer)?,
+            Reply::Lost => {}
+            Reply::Reset => frame::write(&mut to, &[])?,
+            Reply::Absent => break,
+        }
+    }
+    Ok(())
+}
