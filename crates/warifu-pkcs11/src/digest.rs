@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Hashing in parts.
 
+use sha1::Sha1;
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use warifu_token::Hash;
 
 /// A hash under way.
 #[derive(Clone)]
 pub enum Digest {
+    /// SHA-1, for CKM_ECDSA_SHA1 alone.
+    Sha1(Sha1),
     /// SHA-256.
     Sha256(Sha256),
     /// SHA-384.
@@ -26,9 +29,16 @@ impl Digest {
         }
     }
 
+    /// Begins SHA-1, which no card does by itself.
+    #[must_use]
+    pub fn sha1() -> Digest {
+        Digest::Sha1(Sha1::new())
+    }
+
     /// Goes on.
     pub fn update(&mut self, data: &[u8]) {
         match self {
+            Digest::Sha1(state) => state.update(data),
             Digest::Sha256(state) => state.update(data),
             Digest::Sha384(state) => state.update(data),
             Digest::Sha512(state) => state.update(data),
@@ -39,6 +49,7 @@ impl Digest {
     #[must_use]
     pub fn value(&self) -> Vec<u8> {
         match self.clone() {
+            Digest::Sha1(state) => state.finalize().to_vec(),
             Digest::Sha256(state) => state.finalize().to_vec(),
             Digest::Sha384(state) => state.finalize().to_vec(),
             Digest::Sha512(state) => state.finalize().to_vec(),
@@ -49,6 +60,7 @@ impl Digest {
     #[must_use]
     pub fn length_bytes(&self) -> usize {
         match self {
+            Digest::Sha1(_) => 20,
             Digest::Sha256(_) => 32,
             Digest::Sha384(_) => 48,
             Digest::Sha512(_) => 64,

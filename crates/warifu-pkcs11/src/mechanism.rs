@@ -34,14 +34,26 @@ pub enum Parameter {
     Other,
 }
 
+/// What a signature mechanism is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signed {
+    /// A hash, as it is.
+    Hash,
+    /// A text, to be hashed with SHA-1.
+    Sha1,
+    /// A text, to be hashed.
+    Text(Hash),
+}
+
 /// The size of every key here, bits.
 const KEY_BITS: CK_ULONG = 256;
 
 /// All mechanisms, with what they can do. Signing happens in the card (CKF_HW); verifying and
 /// hashing need no secret and are done here.
-const TABLE: [(CK_MECHANISM_TYPE, CK_FLAGS); 9] = [
+const TABLE: [(CK_MECHANISM_TYPE, CK_FLAGS); 10] = [
     (CKM_EC_KEY_PAIR_GEN, CKF_HW | CKF_GENERATE_KEY_PAIR | CURVES),
     (CKM_ECDSA, CKF_HW | CKF_SIGN | CKF_VERIFY | CURVES),
+    (CKM_ECDSA_SHA1, CKF_HW | CKF_SIGN | CKF_VERIFY | CURVES),
     (CKM_ECDSA_SHA256, CKF_HW | CKF_SIGN | CKF_VERIFY | CURVES),
     (CKM_ECDSA_SHA384, CKF_HW | CKF_SIGN | CKF_VERIFY | CURVES),
     (CKM_ECDSA_SHA512, CKF_HW | CKF_SIGN | CKF_VERIFY | CURVES),
@@ -74,7 +86,7 @@ pub fn of_private_key(key: &PrivateKey) -> Vec<CK_MECHANISM_TYPE> {
     let mut mechanisms = Vec::new();
     if key.sign {
         mechanisms.push(CKM_ECDSA);
-        let hashing = [CKM_ECDSA_SHA256, CKM_ECDSA_SHA384, CKM_ECDSA_SHA512];
+        let hashing = [CKM_ECDSA_SHA1, CKM_ECDSA_SHA256, CKM_ECDSA_SHA384, CKM_ECDSA_SHA512];
         mechanisms.extend(hashing);
     }
     if key.derive {
@@ -84,20 +96,21 @@ pub fn of_private_key(key: &PrivateKey) -> Vec<CK_MECHANISM_TYPE> {
 }
 
 impl Mechanism {
-    /// The hash of an ECDSA mechanism: None within for CKM_ECDSA, which signs a hash as it is.
+    /// What an ECDSA mechanism signs.
     ///
     /// # Errors
     /// CKR_MECHANISM_INVALID for another mechanism, CKR_MECHANISM_PARAM_INVALID for a parameter.
-    pub fn ecdsa(&self) -> Result<Option<Hash>> {
-        let hash = match self.kind {
-            CKM_ECDSA => None,
-            CKM_ECDSA_SHA256 => Some(Hash::Sha256),
-            CKM_ECDSA_SHA384 => Some(Hash::Sha384),
-            CKM_ECDSA_SHA512 => Some(Hash::Sha512),
+    pub fn ecdsa(&self) -> Result<Signed> {
+        let signed = match self.kind {
+            CKM_ECDSA => Signed::Hash,
+            CKM_ECDSA_SHA1 => Signed::Sha1,
+            CKM_ECDSA_SHA256 => Signed::Text(Hash::Sha256),
+            CKM_ECDSA_SHA384 => Signed::Text(Hash::Sha384),
+            CKM_ECDSA_SHA512 => Signed::Text(Hash::Sha512),
             _ => return fail(CKR_MECHANISM_INVALID),
         };
         self.no_parameter()?;
-        Ok(hash)
+        Ok(signed)
     }
 
     /// The hash of a digest mechanism.

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::digest::Digest;
 use crate::library::Library;
-use crate::mechanism::Mechanism;
+use crate::mechanism::{Mechanism, Signed};
 use crate::object::{Kind, Object, PrivateKey};
 use crate::output::{Output, Room};
 use crate::rv::{Result, Rv, fail};
@@ -45,18 +45,19 @@ struct Text {
 enum Input {
     /// CKM_ECDSA: a hash as it is, and how long it was.
     Raw(Vec<u8>, usize),
-    /// Hashed here.
-    Hashed(Hash, Digest),
+    /// Hashed here, with a hash that cards know or another.
+    Hashed(Option<Hash>, Digest),
     /// Hashed by the card.
     Whole(Hash, Zeroizing<Vec<u8>>),
 }
 
 impl Text {
-    fn new(hash: Option<Hash>, card_hashes: bool) -> Text {
-        let input = match hash {
-            None => Input::Raw(Vec::new(), 0),
-            Some(hash) if card_hashes => Input::Whole(hash, Zeroizing::default()),
-            Some(hash) => Input::Hashed(hash, Digest::new(hash)),
+    fn new(signed: Signed, card_hashes: bool) -> Text {
+        let input = match signed {
+            Signed::Hash => Input::Raw(Vec::new(), 0),
+            Signed::Sha1 => Input::Hashed(None, Digest::sha1()),
+            Signed::Text(hash) if card_hashes => Input::Whole(hash, Zeroizing::default()),
+            Signed::Text(hash) => Input::Hashed(Some(hash), Digest::new(hash)),
         };
         Text { input, in_parts: false }
     }
@@ -106,7 +107,7 @@ impl Text {
             return slot.ask(|token, deadline| token.sign(&key.card_id, input, deadline));
         }
         let whole = match &self.input {
-            Input::Hashed(hash, digest) if taken(*hash) => Some((*hash, digest.value())),
+            Input::Hashed(Some(hash), digest) if taken(*hash) => Some((*hash, digest.value())),
             Input::Raw(hash, length) if hash.len() == *length => {
                 let named = Hash::ALL.into_iter().find(|named| named.length_bytes() == *length);
                 named.filter(|named| taken(*named)).map(|named| (named, hash.clone()))
@@ -149,14 +150,14 @@ pub fn sign_init(
     if active.sign.is_some() {
         return fail(CKR_OPERATION_ACTIVE);
     }
-    let hash = mechanism.ecdsa()?;
+    let signed = mechanism.ecdsa()?;
     let key = session.slot.object(key, CKR_KEY_HANDLE_INVALID)?;
     match &key.kind {
         Kind::PrivateKey(own) if own.sign => {}
         Kind::PrivateKey(_) => return fail(CKR_KEY_FUNCTION_NOT_PERMITTED),
         _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
     }
-    let text = Text::new(hash, session.slot.card_hashes);
+    let text = Text::new(signed, session.slot.card_hashes);
     active.sign = Some(SignOperation { key, text });
     Ok(())
 }
@@ -244,7 +245,7 @@ pub fn verify_init(
     if active.verify.is_some() {
         return fail(CKR_OPERATION_ACTIVE);
     }
-    let hash = mechanism.ecdsa()?;
+    let signed = mechanism.ecdsa()?;
     let key = session.slot.object(key, CKR_KEY_HANDLE_INVALID)?;
     let curve = match &key.kind {
         Kind::PublicKey(public) if public.verify => public.curve,
@@ -252,7 +253,7 @@ pub fn verify_init(
         _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
     };
     let point = session.slot.point_of(&key)?;
-    active.verify = Some(VerifyOperation { curve, point, text: Text::new(hash, false) });
+    active.verify = Some(VerifyOperation { curve, point, text: Text::new(signed, false) });
     Ok(())
 }
 

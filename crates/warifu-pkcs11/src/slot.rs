@@ -166,12 +166,17 @@ impl Slot {
         if self.is_logged_in() {
             return fail(CKR_USER_ALREADY_LOGGED_IN);
         }
+        let pin_before = lock(&self.known).pin;
         let result = self.ask(|token, deadline| match token.verify_pin(pin, deadline) {
             Err(TokenError::NoPin) => Ok(()),
             other => other,
         });
-        // Right or wrong, the number of tries has changed.
-        lock(&self.known).pin = None;
+        // A wrong one has changed the number of tries.
+        lock(&self.known).pin = match (&result, pin_before) {
+            (Ok(()), Some(PinState::Absent)) => Some(PinState::Absent),
+            (Ok(()), Some(_)) => Some(PinState::Verified),
+            _ => None,
+        };
         result?;
         self.logged_in.store(true, Ordering::Relaxed);
         Ok(())

@@ -108,7 +108,8 @@ impl Applet {
             self.transport.reset(deadline)?;
             self.stale = false;
         }
-        // A transport says CardReset when it has just connected; the second try is the real one.
+        self.transport.connect(deadline)?;
+        // Another program may have reset the card since; then once more.
         let selected = match self.open_and_select(deadline) {
             Err(TokenError::Transport(TransportError::CardReset)) => {
                 self.open_and_select(deadline)?

@@ -85,6 +85,27 @@ impl CardToken {
         self.signing.forget();
     }
 
+    /// VERIFY, whatever its status word; that of a card without the command is 6984.
+    fn verify_command(
+        &mut self,
+        call: &Call<'_>,
+        deadline: Instant,
+    ) -> Result<StatusWord, TokenError> {
+        let sw = self.run(deadline, |applet, _, deadline| {
+            match applet.call_any(call, deadline)?.sw {
+                // What a lost channel gets must not pass for a card without PIN.
+                sw @ (StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::CLASS) => {
+                    Err(TokenError::Status { command: call.name, sw })
+                }
+                sw => Ok(sw),
+            }
+        });
+        match sw {
+            Err(error) if error.sw() == Some(StatusWord::CLASS) => Ok(StatusWord::DATA_INVALIDATED),
+            other => other,
+        }
+    }
+
     /// A public key's place for a peer's key: one that may be written and is nobody's half.
     fn peer_place(&mut self, key: &[u8], deadline: Instant) -> Result<Vec<u8>, TokenError> {
         let inventory = self.inventory(deadline)?;
@@ -121,20 +142,7 @@ impl Token for CardToken {
     }
 
     fn pin_state(&mut self, deadline: Instant) -> Result<PinState, TokenError> {
-        let query = verify_call(&[]);
-        let sw = self.run(deadline, |applet, _, deadline| {
-            match applet.call_any(&query, deadline)?.sw {
-                // What a lost channel gets must not pass for a card without PIN.
-                sw @ (StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::CLASS) => {
-                    Err(TokenError::Status { command: query.name, sw })
-                }
-                sw => Ok(sw),
-            }
-        });
-        let sw = match sw {
-            Err(error) if error.sw() == Some(StatusWord::CLASS) => StatusWord::DATA_INVALIDATED,
-            other => other?,
-        };
+        let sw = self.verify_command(&verify_call(&[]), deadline)?;
         Ok(match sw {
             StatusWord::OK => PinState::Verified,
             StatusWord::PIN_LOCKED => PinState::Locked,
@@ -149,24 +157,22 @@ impl Token for CardToken {
     }
 
     fn verify_pin(&mut self, pin: &[u8], deadline: Instant) -> Result<(), TokenError> {
-        // Asking first makes sure of the channel, so that the PIN is sent once and only once.
-        match self.pin_state(deadline)? {
-            PinState::Absent => return Err(TokenError::NoPin),
-            PinState::Locked => return Err(TokenError::PinLocked),
-            PinState::Wanted(tries_left) if !is_pin(pin) => {
-                return Err(TokenError::PinWrong { tries_left });
-            }
-            PinState::Verified if !is_pin(pin) => {
-                return Err(TokenError::PinWrong { tries_left: None });
-            }
-            PinState::Wanted(_) | PinState::Verified => {}
+        if !is_pin(pin) {
+            return match self.pin_state(deadline)? {
+                PinState::Absent => Err(TokenError::NoPin),
+                PinState::Locked => Err(TokenError::PinLocked),
+                PinState::Wanted(tries_left) => Err(TokenError::PinWrong { tries_left }),
+                PinState::Verified => Err(TokenError::PinWrong { tries_left: None }),
+            };
         }
         let mut padded = Zeroizing::new([0xff; PIN_MAX_BYTES]);
         padded[..pin.len()].copy_from_slice(pin);
-        match self.applet.call_any(&verify_call(&*padded), deadline)?.sw {
+        let call = verify_call(&*padded);
+        // Sent again only where the card has refused the channel, and so has not seen the PIN.
+        match self.verify_command(&call, deadline)? {
             StatusWord::OK => Ok(()),
             StatusWord::PIN_LOCKED => Err(TokenError::PinLocked),
-            StatusWord::DATA_INVALIDATED => Err(TokenError::NoPin),
+            StatusWord::DATA_INVALIDATED | StatusWord::INSTRUCTION => Err(TokenError::NoPin),
             sw => match tries_left(sw) {
                 Some(0) => Err(TokenError::PinLocked),
                 Some(tries) => Err(TokenError::PinWrong { tries_left: Some(tries) }),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The function lists and interfaces (PKCS#11 2.40 section 5.4, 3.0 section 5.4).
 
+use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_void};
 use std::ptr;
 
@@ -10,7 +11,7 @@ use super::general::get_info_2_40;
 use super::memory::{deliver_list, put};
 use super::*;
 use crate::info::{VERSION_2_40, VERSION_3_0};
-use crate::rv::{Rv, fail};
+use crate::rv::Rv;
 
 /// The name of the standard's own interfaces.
 const NAME: &CStr = c"PKCS 11";
@@ -60,19 +61,29 @@ static LIST_3_0: Shared<CK_FUNCTION_LIST_3_0> = Shared(functions! {
     C_VerifyMessageNext C_MessageVerifyFinal
 });
 
-/// The interfaces, the preferred one first.
-static INTERFACES: Shared<[CK_INTERFACE; 2]> = Shared([
+/// Interfaces in memory that may be written: OpenSC's pkcs11-spy puts its own functions into the
+/// interface that it is given.
+struct Writable<T>(UnsafeCell<T>);
+
+// SAFETY: nothing here writes to it; who does so elsewhere answers for the threads there.
+unsafe impl<T> Sync for Writable<T> {}
+
+const fn interface(list: *const c_void) -> CK_INTERFACE {
     CK_INTERFACE {
         pInterfaceName: NAME.as_ptr().cast::<CK_UTF8CHAR>().cast_mut(),
-        pFunctionList: (&raw const LIST_3_0.0).cast::<c_void>().cast_mut(),
+        pFunctionList: list.cast_mut(),
         flags: 0,
-    },
-    CK_INTERFACE {
-        pInterfaceName: NAME.as_ptr().cast::<CK_UTF8CHAR>().cast_mut(),
-        pFunctionList: (&raw const LIST_2_40.0).cast::<c_void>().cast_mut(),
-        flags: 0,
-    },
-]);
+    }
+}
+
+static INTERFACE_2_40: Writable<CK_INTERFACE> =
+    Writable(UnsafeCell::new(interface((&raw const LIST_2_40.0).cast())));
+static INTERFACE_3_0: Writable<CK_INTERFACE> =
+    Writable(UnsafeCell::new(interface((&raw const LIST_3_0.0).cast())));
+
+/// The interfaces with their versions, the preferred one first.
+const INTERFACES: [(CK_VERSION, &Writable<CK_INTERFACE>); 2] =
+    [(VERSION_3_0, &INTERFACE_3_0), (VERSION_2_40, &INTERFACE_2_40)];
 
 entries! {
     /// The functions of PKCS#11 2.40. Works before C_Initialize.
@@ -83,8 +94,10 @@ entries! {
 
     /// The interfaces. Works before C_Initialize.
     fn C_GetInterfaceList(list: *mut CK_INTERFACE, count: *mut CK_ULONG) {
+        // SAFETY: they are initialised and stay where they are.
+        let interfaces = INTERFACES.map(|(_, place)| unsafe { ptr::read(place.0.get()) });
         // SAFETY: null or as long as the count says by the caller's promise.
-        unsafe { deliver_list(&INTERFACES.0, list, count) }
+        unsafe { deliver_list(&interfaces, list, count) }
     }
 
     /// The interface of a name, a version and flags; of any where they are null. Works before
@@ -104,16 +117,13 @@ entries! {
             let CK_VERSION { major, minor } = unsafe { ptr::read_unaligned(version) };
             Some((major, minor))
         };
-        let versions = [VERSION_3_0, VERSION_2_40];
-        let wanted = |at: &usize| {
-            let CK_VERSION { major, minor } = versions[*at];
+        let wanted = |CK_VERSION { major, minor }: CK_VERSION| {
             version.is_none_or(|version| version == (major, minor))
         };
         // No interface has a flag, so none is fork safe.
-        let found = (0..versions.len()).find(|at| named && flags == 0 && wanted(at));
-        let Some(at) = found else { return fail(CKR_ARGUMENTS_BAD) };
-        let interface = INTERFACES.0.get(at).ok_or(Rv(CKR_GENERAL_ERROR))?;
+        let found = INTERFACES.iter().find(|(own, _)| named && flags == 0 && wanted(*own));
+        let (_, interface) = found.ok_or(Rv(CKR_ARGUMENTS_BAD))?;
         // SAFETY: null or room for a pointer by the caller's promise.
-        unsafe { put(place, ptr::from_ref(interface).cast_mut()) }
+        unsafe { put(place, interface.0.get()) }
     }
 }

@@ -148,8 +148,6 @@ pub struct Bench {
 }
 
 /// Calls a function of the list.
-#[allow(clippy::macro_metavars_in_unsafe, reason = "a call is what the macro is for")]
-#[macro_export]
 macro_rules! call {
     ($bench:expr, $name:ident $(, $argument:expr)* $(,)?) => {
         // SAFETY: the tests give pointers that are null or valid for the lengths beside them.

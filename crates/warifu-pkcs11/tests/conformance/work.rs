@@ -115,7 +115,7 @@ fn every_mechanism_signs_what_its_public_key_verifies() {
     for id in [1, 9] {
         let private = bench.one(session, CKO_PRIVATE_KEY, id);
         let public = bench.one(session, CKO_PUBLIC_KEY, id);
-        for kind in [CKM_ECDSA_SHA256, CKM_ECDSA_SHA384, CKM_ECDSA_SHA512] {
+        for kind in [CKM_ECDSA_SHA1, CKM_ECDSA_SHA256, CKM_ECDSA_SHA384, CKM_ECDSA_SHA512] {
             for text in [&b""[..], b"tally", &[7; 5000]] {
                 let signature = sign(&bench, session, kind, private, text).unwrap();
                 assert_eq!(verify(&bench, session, kind, public, text, &signature), CKR_OK);

@@ -98,6 +98,13 @@ impl Csim {
 }
 
 impl Transport for Csim {
+    fn connect(&mut self, deadline: Instant) -> Result<(), TransportError> {
+        match &self.line {
+            Some(line) if line.synchronised => Ok(()),
+            _ => self.reset(deadline).map(drop),
+        }
+    }
+
     fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
         let Some(line) = self.line.as_mut().filter(|line| line.synchronised) else {
             self.reset(deadline)?;

@@ -50,6 +50,15 @@ impl TransportError {
 /// [needs a reset](TransportError::needs_reset) it refuses every exchange until
 /// [`reset`](Transport::reset) has thrown away what was under way.
 pub trait Transport: Send {
+    /// Connects, if it is not connected; the first exchange would do so, but then says
+    /// [`TransportError::CardReset`].
+    ///
+    /// # Errors
+    /// [`TransportError`], by the deadline at the latest.
+    fn connect(&mut self, _deadline: Instant) -> Result<(), TransportError> {
+        Ok(())
+    }
+
     /// Sends a command APDU and waits for its answer, data and status word, at least 2 bytes.
     ///
     /// # Errors
@@ -131,6 +140,10 @@ impl Transport for Watched {
         let answer = self.inner.exchange(apdu, deadline);
         self.tell(apdu, start, &answer);
         answer
+    }
+
+    fn connect(&mut self, deadline: Instant) -> Result<(), TransportError> {
+        self.inner.connect(deadline)
     }
 
     fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError> {

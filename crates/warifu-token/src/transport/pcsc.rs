@@ -69,6 +69,13 @@ impl Pcsc {
 }
 
 impl Transport for Pcsc {
+    fn connect(&mut self, deadline: Instant) -> Result<(), TransportError> {
+        match self.worker {
+            Some(_) => Ok(()),
+            None => self.reset(deadline).map(drop),
+        }
+    }
+
     fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
         if self.worker.is_none() {
             self.reset(deadline)?;

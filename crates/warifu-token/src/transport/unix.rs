@@ -28,7 +28,7 @@ impl Unix {
         Unix { path: path.to_owned(), wire: None }
     }
 
-    fn connect(&mut self) -> Result<&Wire, TransportError> {
+    fn wire(&mut self) -> Result<&Wire, TransportError> {
         let wire = match self.wire.take() {
             Some(wire) => wire,
             None => UnixStream::connect(&self.path)
@@ -46,7 +46,7 @@ impl Unix {
     }
 
     fn round_trip(&mut self, body: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
-        let wire = self.connect()?;
+        let wire = self.wire()?;
         let answer = send_and_receive(wire, body, deadline);
         answer.map_err(|error| {
             self.wire = None;
@@ -80,12 +80,15 @@ fn send_and_receive(wire: &Wire, body: &[u8], deadline: Instant) -> io::Result<V
 }
 
 impl Transport for Unix {
+    fn connect(&mut self, _deadline: Instant) -> Result<(), TransportError> {
+        self.wire().map(drop)
+    }
+
     fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
         // A new connection may find a card that another client has used: say so, so that the
         // caller opens its channel anew.
-        let fresh = self.wire.is_none();
-        if fresh {
-            self.connect()?;
+        if self.wire.is_none() {
+            self.wire()?;
             return Err(TransportError::CardReset);
         }
         let answer = self.round_trip(apdu, deadline)?;
