@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The applet on a logical channel: opening, selecting, commands with their answers put together.
 
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use warifu_card::apdu::{Command, Response, SHORT_ANSWER_MAX_BYTES, StatusWord};
 use warifu_card::{AIDS, ins};
@@ -13,6 +14,10 @@ use crate::transport::{Transport, TransportError};
 const SHORT_DATA_MAX_BYTES: usize = 255;
 /// The most bytes that an answer may have in all its parts: an object list of 128 templates.
 const ANSWER_MAX_BYTES: usize = 0x1_0000;
+/// How often a card is asked for a channel when all are taken, and how long apart: a second in
+/// all.
+const CHANNEL_TRIES: u32 = 50;
+const CHANNEL_WAIT: Duration = Duration::from_millis(20);
 /// Command chaining, in the class byte (ISO 7816-4 section 5.4.1).
 const CHAINED: u8 = 0x10;
 /// Proprietary class (GSMA IoT.05).
@@ -109,12 +114,20 @@ impl Applet {
             self.stale = false;
         }
         self.transport.connect(deadline)?;
-        // Another program may have reset the card since; then once more.
-        let selected = match self.open_and_select(deadline) {
-            Err(TokenError::Transport(TransportError::CardReset)) => {
-                self.open_and_select(deadline)?
+        let (mut patience, mut was_reset) = (CHANNEL_TRIES, false);
+        let selected = loop {
+            match self.open_and_select(deadline) {
+                // Another program may have reset the card since; then once more.
+                Err(TokenError::Transport(TransportError::CardReset)) if !was_reset => {
+                    was_reset = true;
+                }
+                // Short-lived programs give their channels back soon.
+                Err(TokenError::NoChannel) if patience > 0 && Instant::now() < deadline => {
+                    patience -= 1;
+                    thread::sleep(CHANNEL_WAIT);
+                }
+                result => break result?,
             }
-            other => other?,
         };
         self.selected = Some(selected.clone());
         Ok(selected)
@@ -152,7 +165,8 @@ impl Applet {
 
     /// Whether others might use the same channel between two of our commands.
     pub(crate) fn shared_channel(&self) -> bool {
-        self.selected.as_ref().is_none_or(|selected| selected.channel == Channel::BASIC)
+        let basic = |selected: &Selected| selected.channel == Channel::BASIC;
+        self.transport.shares_channels() && self.selected.as_ref().is_none_or(basic)
     }
 
     pub(crate) fn begin(&mut self, deadline: Instant) -> Result<(), TokenError> {
@@ -298,8 +312,8 @@ impl Applet {
             self.selected = Some(Selected { aid: Vec::new(), channel, opened });
             self.close(deadline);
         }
-        if last == StatusWord::CHANNEL_NOT_SUPPORTED {
-            return Err(TokenError::Status { command: "SELECT", sw: last });
+        if matches!(last, StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::NO_CHANNEL) {
+            return Err(TokenError::NoChannel);
         }
         Err(TokenError::NoApplet { tried: own.len(), last })
     }
@@ -316,8 +330,8 @@ impl Applet {
                     Err(TokenError::Answer { command: "MANAGE CHANNEL", what })
                 }
             },
-            (StatusWord::NO_CHANNEL, _) => Err(TokenError::NoChannel),
-            // A card without the command has only the basic channel.
+            // A card without the command has only the basic channel. One whose channels are all
+            // taken, perhaps by programs that were killed, has it as well.
             (sw, _) if sw.is_error() => Ok((Channel::BASIC, false)),
             _ => Err(TokenError::Answer { command: "MANAGE CHANNEL", what: "names no channel" }),
         }

@@ -35,6 +35,10 @@ where
         Ok((self.reset)())
     }
 
+    fn shares_channels(&self) -> bool {
+        false
+    }
+
     fn name(&self) -> String {
         "local".to_owned()
     }

@@ -72,6 +72,12 @@ pub trait Transport: Send {
     /// [`TransportError`], by the deadline at the latest.
     fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError>;
 
+    /// Whether other programs may be on the same logical channel, and may so have selected
+    /// something else there between two of our commands.
+    fn shares_channels(&self) -> bool {
+        true
+    }
+
     /// Keeps other programs from the card until [`Transport::end`], where the way can do that.
     ///
     /// # Errors
@@ -151,6 +157,10 @@ impl Transport for Watched {
         let answer = self.inner.reset(deadline);
         self.tell(&[], start, &answer);
         answer
+    }
+
+    fn shares_channels(&self) -> bool {
+        self.inner.shares_channels()
     }
 
     fn begin(&mut self, deadline: Instant) -> Result<(), TransportError> {

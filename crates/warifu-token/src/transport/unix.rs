@@ -100,6 +100,11 @@ impl Transport for Unix {
         self.round_trip(&[], deadline)
     }
 
+    /// The server gives every client channels of its own.
+    fn shares_channels(&self) -> bool {
+        false
+    }
+
     fn name(&self) -> String {
         format!("unix:{}", self.path.display())
     }
