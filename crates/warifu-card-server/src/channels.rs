@@ -170,7 +170,9 @@ impl Channels {
         match (p1, number) {
             (0x00, 0) => {
                 // The card opens the lowest that is not open.
-                let Some(opened) = self.free(1) else { return Plan::Answer(StatusWord::NO_CHANNEL) };
+                let Some(opened) = self.free(1) else {
+                    return Plan::Answer(StatusWord::NO_CHANNEL);
+                };
                 if self.card_of(client, usize::from(opened)).is_some() {
                     return Plan::Answer(StatusWord::NO_CHANNEL);
                 }

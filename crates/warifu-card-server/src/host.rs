@@ -239,12 +239,7 @@ impl Slot {
         self.channels.forget();
     }
 
-    fn reply(
-        &mut self,
-        received: Nanos,
-        apdu: &[u8],
-        outcome: Outcome,
-    ) -> (Reply, Option<Nanos>) {
+    fn reply(&mut self, received: Nanos, apdu: &[u8], outcome: Outcome) -> (Reply, Option<Nanos>) {
         match outcome {
             Outcome::Answer(response) => {
                 let due = self.due(received, apdu, &response);

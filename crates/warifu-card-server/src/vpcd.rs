@@ -125,7 +125,8 @@ pub fn connect(
     }
 }
 
-/// Serves the card to the reader until the reader is gone.
+/// Serves the card to the reader until the reader is gone; `found` is told of every request for the
+/// answer to reset, by which the reader shows that it has found the card.
 ///
 /// # Errors
 /// How the connection ended.
@@ -133,6 +134,7 @@ pub fn serve(
     mut stream: TcpStream,
     address: SocketAddr,
     client: &Client,
+    found: &mut dyn FnMut(),
 ) -> Result<(), ServerError> {
     let lost = |error| ServerError::os(format!("the virtual reader at {address} is gone"), error);
     loop {
@@ -143,7 +145,10 @@ pub fn serve(
         });
         let received = clock::now();
         let answer = match Message::of(content.map_err(lost)?) {
-            Message::Control(Control::AnswerToReset) => warifu_card::ATR.to_vec(),
+            Message::Control(Control::AnswerToReset) => {
+                found();
+                warifu_card::ATR.to_vec()
+            }
             Message::Control(Control::PowerOn) => continue,
             Message::Control(Control::PowerOff | Control::Reset) => {
                 client.reset();
