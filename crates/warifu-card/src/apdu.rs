@@ -7,7 +7,7 @@ use std::fmt;
 pub const SHORT_ANSWER_MAX_BYTES: usize = 256;
 
 /// A command APDU, its lengths already taken apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Command<'a> {
     /// Class: interindustry or proprietary, chaining, logical channel.
     pub cla: u8,
@@ -61,6 +61,14 @@ impl<'a> Command<'a> {
         }
         bytes.extend(self.le.iter().flat_map(|&le| (le as u16).to_be_bytes())); // 65536 becomes 0000
         bytes
+    }
+}
+
+/// Shows how long the data are and not what: they may be a PIN or a secret.
+impl fmt::Debug for Command<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Command { cla, ins, p1, p2, data, le } = self;
+        write!(f, "Command({cla:02X}{ins:02X}{p1:02X}{p2:02X}, {} bytes, Le {le:?})", data.len())
     }
 }
 
@@ -268,6 +276,8 @@ mod tests {
         assert_eq!(StatusWord::more(300).waiting(), Some(256));
         assert_eq!(StatusWord::tries_left(2), StatusWord(0x63c2));
         assert!(!StatusWord::more(1).is_error() && StatusWord::wrong_le(4).is_error());
+        let command = Command::parse(&[0, 0x20, 0, 1, 4, 1, 2, 3, 4]).unwrap();
+        assert_eq!(format!("{command:?}"), "Command(00200001, 4 bytes, Le None)");
         assert_eq!(format!("{:?}", Response::status(StatusWord::CLASS)), "Response(0 bytes, 6E00)");
     }
 

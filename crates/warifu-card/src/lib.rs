@@ -30,7 +30,8 @@ pub mod tlv;
 
 pub use apdu::{Command, Response, StatusWord};
 pub use card::{
-    AIDS, ATR, Card, KeySource, Nonce, ObjectInfo, PersonaliseError, Reset, Settings, ins,
+    AIDS, APPLET_ID_MAX_BYTES, ATR, Card, KeySource, Nonce, ObjectInfo, PersonaliseError, Reset,
+    Settings, ins,
 };
 pub use pin::{PIN_MAX_BYTES, PIN_MIN_BYTES, Pin, PinScope, padded};
 pub use quirks::Quirks;

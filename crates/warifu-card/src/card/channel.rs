@@ -48,7 +48,7 @@ impl Class {
 }
 
 /// A logical channel.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Channel {
     pub(super) open: bool,
     /// Which of [`AIDS`] was selected.
@@ -69,7 +69,6 @@ impl Channel {
 }
 
 /// The commands of a chain so far.
-#[derive(Debug)]
 pub(super) struct Chain {
     header: [u8; 3],
     pub(super) data: Zeroizing<Vec<u8>>,
@@ -123,7 +122,7 @@ impl Mode {
 }
 
 /// A session of a channel.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Session {
     pub(super) job: Job,
     pub(super) number: u8,

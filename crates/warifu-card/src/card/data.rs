@@ -74,8 +74,7 @@ impl Card {
     fn application(&self) -> Vec<u8> {
         let mut out = Vec::new();
         tlv::push(&mut out, tag::VERSION, &[VERSION]);
-        // Orange's client keeps at most 32 bytes, the length's one too many among them.
-        let id = &self.settings.applet_id[..self.settings.applet_id.len().min(31)];
+        let id = &self.settings.applet_id;
         match self.settings.quirks.applet_id {
             AppletId::Plain => tlv::push(&mut out, tag::APPLET_ID, id),
             AppletId::Overstated => {

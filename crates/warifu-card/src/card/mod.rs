@@ -7,8 +7,11 @@ mod derive;
 mod keys;
 mod personalise;
 mod signature;
+mod verify;
 
 pub use personalise::{KeySource, ObjectInfo, PersonaliseError};
+
+use std::fmt;
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -16,7 +19,7 @@ use zeroize::Zeroizing;
 use self::channel::{CHANNELS, Chain, Channel, Class};
 use crate::apdu::{Command, Response, SHORT_ANSWER_MAX_BYTES, StatusWord};
 use crate::object::{Object, Selector, Store, find};
-use crate::pin::{PIN_MAX_BYTES, Pin, PinScope};
+use crate::pin::Pin;
 use crate::quirks::{ClosedChannel, IdOrder, NoLe, OtherLe, Quirks, SignatureHeader};
 use crate::tlv::{Fields, SignatureLength, tag};
 
@@ -34,9 +37,6 @@ pub const AIDS: [&[u8]; 3] = [
 /// The answer to reset: direct convention, no interface bytes (so T=0 at the default speed), and
 /// "WARIFU" as historical bytes of a format of its own (ISO 7816-4 section 12.1.1).
 pub const ATR: [u8; 8] = [0x3b, 0x06, b'W', b'A', b'R', b'I', b'F', b'U'];
-
-/// P2 of VERIFY: no particular PIN, or PIN 1.
-const PIN_REFERENCES: [u8; 2] = [0x00, 0x01];
 
 /// The instructions of the card (GSMA IoT.05; the last five are ISO 7816-4's).
 pub mod ins {
@@ -80,6 +80,10 @@ pub mod ins {
     ];
 }
 
+/// The most bytes of the applet's identifier: Orange's client has room for 32, and a length that
+/// is one too high is among its quirks.
+pub const APPLET_ID_MAX_BYTES: usize = 31;
+
 /// How the card chooses the nonce of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nonce {
@@ -98,7 +102,7 @@ pub struct Settings {
     pub nonce: Nonce,
     /// Its PIN, if it has one.
     pub pin: Option<Pin>,
-    /// The applet's proprietary identifier, at most 31 bytes.
+    /// The applet's proprietary identifier; what is behind [`APPLET_ID_MAX_BYTES`] is cut.
     pub applet_id: Vec<u8>,
 }
 
@@ -124,13 +128,22 @@ pub enum Reset {
 /// the command may draw from. What survives a loss of power is in [`Card::to_bytes`]; the caller
 /// stores it, in one atomic write, whenever [`Card::take_dirty`] says so and before it hands out
 /// the answer.
-#[derive(Debug)]
 pub struct Card {
     pub(crate) settings: Settings,
     pub(crate) store: Store,
     channels: [Channel; CHANNELS],
     pin_verified: bool,
     dirty: bool,
+}
+
+/// Shows no key, no PIN, no text that waits to be signed.
+impl fmt::Debug for Card {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Card")
+            .field("settings", &self.settings)
+            .field("objects", &self.list().len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// A command of the applet, its chain put together.
@@ -173,7 +186,8 @@ impl Card {
         Card::with_store(settings, Store::default())
     }
 
-    pub(crate) fn with_store(settings: Settings, store: Store) -> Card {
+    pub(crate) fn with_store(mut settings: Settings, store: Store) -> Card {
+        settings.applet_id.truncate(APPLET_ID_MAX_BYTES);
         Card {
             settings,
             store,
@@ -269,39 +283,6 @@ impl Card {
             ins::HKDF_EXTRACT => self.hkdf_extract(request),
             _ => self.verify(request),
         }
-    }
-
-    /// VERIFY: without data it asks for the state (ISO 7816-4 section 11.5.6).
-    fn verify(&mut self, request: &Request<'_>) -> Handled {
-        if request.p1 != 0 || !PIN_REFERENCES.contains(&request.p2) {
-            return Err(StatusWord::INCORRECT_P1_P2);
-        }
-        let Some(pin) = &mut self.settings.pin else { return Err(StatusWord::DATA_INVALIDATED) };
-        if pin.tries_left == 0 {
-            return Err(StatusWord::PIN_LOCKED);
-        }
-        if request.data.is_empty() {
-            let state = StatusWord::tries_left(pin.tries_left);
-            return if self.pin_verified { Ok(Answer::none()) } else { Err(state) };
-        }
-        let presented: &[u8; PIN_MAX_BYTES] =
-            request.data.try_into().map_err(|_| StatusWord::WRONG_LENGTH)?;
-        let before = pin.tries_left;
-        self.pin_verified = pin.check(presented);
-        self.dirty |= pin.tries_left != before;
-        if self.pin_verified {
-            Ok(Answer::none())
-        } else {
-            Err(StatusWord::tries_left(pin.tries_left))
-        }
-    }
-
-    /// Refuses what needs a PIN that was not presented.
-    fn need_pin(&self, what: PinScope) -> Result<(), StatusWord> {
-        let Some(pin) = &self.settings.pin else { return Ok(()) };
-        let needed = pin.scope == PinScope::EveryKey
-            || (pin.scope == PinScope::Signing && what == PinScope::Signing);
-        if needed && !self.pin_verified { Err(StatusWord::SECURITY_STATUS) } else { Ok(()) }
     }
 
     /// The object that a selector names.
