@@ -43,7 +43,9 @@ def ask(verb: str, environment: dict[str, str] | None = None, **request: object)
 class Server:
     """A card that is served until the end of the `with` block."""
 
-    def __init__(self, state: Path, environment: dict[str, str] | None = None, **request: object):
+    def __init__(
+        self, state: Path, environment: dict[str, str] | None = None, **request: object
+    ) -> None:
         self.process = subprocess.Popen(
             [tools.find("warifu-card-server"), "serve"],
             stdin=subprocess.PIPE,

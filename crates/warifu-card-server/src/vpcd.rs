@@ -17,8 +17,10 @@ use crate::host::{Client, Reply};
 /// Where vpcd's first reader listens.
 pub const PORT: u16 = 35963;
 
-/// How long a card that was removed stays away.
-const AWAY: Duration = Duration::from_millis(300);
+/// How long a card that was removed stays away: pcscd, which looks every 0.4 s, is to notice.
+const AWAY: Duration = Duration::from_millis(1000);
+/// How long the reader may take to take it back.
+const BACK_WITHIN: Duration = Duration::from_secs(5);
 /// How often a connection is tried that is refused.
 const RETRY: Duration = Duration::from_millis(20);
 
@@ -162,7 +164,7 @@ pub fn serve(
                     drop(stream);
                     client.reset();
                     std::thread::sleep(AWAY);
-                    stream = connect(address, AWAY, &mut || None)?;
+                    stream = connect(address, BACK_WITHIN, &mut || None)?;
                     continue;
                 }
             },

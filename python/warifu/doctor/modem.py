@@ -82,7 +82,9 @@ class Modem:
                 said = got.decode(errors="replace").strip()
                 raise ModemSilent(f"no result of {text!r} within {timeout_s:g} s, only {said!r}")
             got += os.read(self._line, 4096)
-        lines = [line.strip() for line in got[: result.start()].decode(errors="replace").split("\n")]
+        lines = [
+            line.strip() for line in got[: result.start()].decode(errors="replace").split("\n")
+        ]
         lines = [line for line in "\n".join(lines).replace("\r", "\n").split("\n") if line]
         echoed = bool(lines) and lines[0] == text
         if result[1] != b"OK":
@@ -97,4 +99,4 @@ class Modem:
             found = _CSIM.fullmatch(line)
             if found and int(found[1]) == len(found[2]) and len(found[2]) % 2 == 0:
                 return bytes.fromhex(found[2])
-        raise ModemError(f"answered {' '.join(answer.lines)!r}: expected +CSIM: LENGTH,\"ANSWER\"")
+        raise ModemError(f'answered {" ".join(answer.lines)!r}: expected +CSIM: LENGTH,"ANSWER"')
