@@ -56,12 +56,13 @@ TOOLS: tuple[Tool, ...] = (
     Tool("setpriv", "ties helpers' lives to the lab's", _apt("util-linux")),
     Tool("taskset", "gives each end a processor of its own", _apt("util-linux")),
     Tool("tcpdump", "packet captures", _apt("tcpdump"), needed=False),
+    Tool("warifu-card-server", "the virtual SIM", _OWN_MEND, own=True),
     Tool("warifu-link", "the emulated link", _OWN_MEND, own=True),
     Tool("warifu-tls", "certificates for the lab", _OWN_MEND, own=True),
     Tool("warifu-tls-client", "the lab's client", _OWN_MEND, own=True),
     Tool("warifu-tls-bench", "times every TLS message", _OWN_MEND, own=True),
 )
-"""Every program that the lab and calibration run."""
+"""Every program that the lab, calibration and the virtual SIM run."""
 
 
 def tool(name: str) -> Tool:

@@ -93,6 +93,18 @@ impl Channels {
         Plan::Send { before, apdu: on_channel(apdu, card), then }
     }
 
+    /// Whether a command would be refused for the channels that other clients hold.
+    #[must_use]
+    pub fn is_full(&self, client: ClientId, apdu: &[u8]) -> bool {
+        let others =
+            self.views.iter().any(|(&id, view)| id != client && view.iter().any(Option::is_some));
+        if !others || self.free(1).is_some() {
+            return false;
+        }
+        let mut tried = Channels { views: self.views.clone(), basic_used: self.basic_used };
+        matches!(tried.plan(client, apdu), Plan::Answer(_))
+    }
+
     /// Takes note of the card's answer to a planned command.
     pub fn settle(&mut self, client: ClientId, then: Then, sw: StatusWord) {
         if sw.is_error() {
@@ -170,7 +182,9 @@ impl Channels {
         match (p1, number) {
             (0x00, 0) => {
                 // The card opens the lowest that is not open.
-                let Some(opened) = self.free(1) else { return Plan::Answer(StatusWord::NO_CHANNEL) };
+                let Some(opened) = self.free(1) else {
+                    return Plan::Answer(StatusWord::NO_CHANNEL);
+                };
                 if self.card_of(client, usize::from(opened)).is_some() {
                     return Plan::Answer(StatusWord::NO_CHANNEL);
                 }

@@ -106,7 +106,9 @@ impl ServerError {
 fn mend(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "check the name, or make the folder",
-        io::ErrorKind::PermissionDenied => "choose a place that you may write, or change its rights",
+        io::ErrorKind::PermissionDenied => {
+            "choose a place that you may write, or change its rights"
+        }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room on the disk",
         io::ErrorKind::ReadOnlyFilesystem => "choose a place that can be written",
         _ => "check the place",

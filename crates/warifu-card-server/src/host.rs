@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use getrandom::SysRng;
 use rand_core::UnwrapErr;
@@ -25,6 +26,11 @@ use crate::store::{self, Store};
 
 /// Memory failure (ISO 7816-4 section 5.6): the change could not be written.
 const MEMORY_FAILURE: StatusWord = StatusWord(0x6581);
+
+/// How often a command is tried again that finds every channel held by others, and how long after:
+/// of a client that has just gone, nobody may have noticed it yet.
+const FULL_TRIES: u32 = 10;
+const FULL_PAUSE: Duration = Duration::from_millis(5);
 
 /// What a client gets for a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,11 +146,20 @@ pub struct Client {
 impl Client {
     /// Carries out a command that came in at `received`; returns when its answer is due.
     pub fn transmit(&self, apdu: &[u8], received: Nanos) -> Reply {
-        let _turn = self.host.turns.take();
+        let mut turn = self.host.turns.take();
+        for _ in 0..FULL_TRIES {
+            if !self.host.slot().channels.is_full(self.id, apdu) {
+                break;
+            }
+            drop(turn);
+            std::thread::sleep(FULL_PAUSE);
+            turn = self.host.turns.take();
+        }
         let (reply, due) = self.host.slot().transmit(self.id, apdu, received);
         if let Some(due) = due {
             clock::sleep_until(due);
         }
+        drop(turn);
         reply
     }
 
@@ -239,12 +254,7 @@ impl Slot {
         self.channels.forget();
     }
 
-    fn reply(
-        &mut self,
-        received: Nanos,
-        apdu: &[u8],
-        outcome: Outcome,
-    ) -> (Reply, Option<Nanos>) {
+    fn reply(&mut self, received: Nanos, apdu: &[u8], outcome: Outcome) -> (Reply, Option<Nanos>) {
         match outcome {
             Outcome::Answer(response) => {
                 let due = self.due(received, apdu, &response);
@@ -319,7 +329,6 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
     use std::sync::mpsc;
-    use std::time::Duration;
     use warifu_card::Settings;
     use warifu_card::faults::Fault;
 

@@ -12,14 +12,19 @@
 pub mod at;
 pub mod channels;
 pub mod clock;
+pub mod csr;
 mod error;
+pub mod faults;
 pub mod frame;
 pub mod hex;
 pub mod host;
+pub mod pcsc;
+pub mod personalise;
 pub mod pty;
 pub mod serve;
 pub mod store;
 pub mod unix;
 pub mod vpcd;
+pub mod x509;
 
 pub use error::ServerError;

@@ -8,11 +8,29 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use warifu_card_server::{ServerError, serve};
+use warifu_card_server::{ServerError, csr, personalise, serve};
+use zeroize::Zeroizing;
+
+const AFTER_HELP: &str = r#"One JSON object on stdin says what is to be done, so that no PIN is among the arguments; `warifu card`
+writes it from flags. Try it:
+  echo '{"state":"card.state"}' | warifu-card-server create
+  echo '{"state":"card.state","socket":"card.sock","at":true}' | warifu-card-server serve
+
+Keys, those in [] optional:
+  create  state, [quirks, curve, pin {digits, [scope, tries]}]
+  import  state, [certificate, ca, key]
+  list    state
+  reset   state, [unblock_pin, pin, remove_pin, erase]
+  csr     state or socket, subject, [pin]
+  serve   state, [socket, at, link, pcsc, pcscd_dir, vpcd, timing {profile, [seed]}, faults, with_parent]
+
+Answers on stdout, one JSON object a line; `serve` prints the events ready and stopped, and ends on SIGINT, SIGTERM or SIGHUP.
+
+Exit code: 0 done; 2 a mistake in what was asked; 3 this machine lacks something, or the state file cannot be used."#;
 
 /// The virtual IoT SAFE card: a development tool, whose keys are in a file and not in a chip.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, after_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -20,6 +38,16 @@ struct Cli {
 
 #[derive(Clone, Copy, Debug, Subcommand)]
 enum Verb {
+    /// Make a card, with a client key made on it.
+    Create,
+    /// Store certificates, or a key for development.
+    Import,
+    /// Show what a card holds.
+    List,
+    /// Set the PIN or the whole card back.
+    Reset,
+    /// Have the card sign a certificate request.
+    Csr,
     /// Serve a card until a signal comes.
     Serve,
 }
@@ -29,7 +57,14 @@ fn main() -> ExitCode {
     // Nothing that this program makes is for others.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let result = match cli.verb {
-        Verb::Serve => request().and_then(|request| serve::run(&request, print_line)),
+        Verb::Create => done(personalise::create),
+        Verb::Import => done(personalise::import),
+        Verb::List => done(personalise::list),
+        Verb::Reset => done(personalise::reset),
+        Verb::Csr => done(csr::csr),
+        Verb::Serve => request().and_then(|request| {
+            serve::run(&request, |ready| print_line(ready), |stopped| print_line(stopped))
+        }),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -40,9 +75,18 @@ fn main() -> ExitCode {
     }
 }
 
+/// Does what stdin asks for and prints what came of it.
+fn done<T: DeserializeOwned, A: Serialize>(
+    work: impl FnOnce(&T) -> Result<A, ServerError>,
+) -> Result<(), ServerError> {
+    print_line(&work(&request()?)?);
+    Ok(())
+}
+
 /// Reads the request from stdin, to its end.
 fn request<T: DeserializeOwned>() -> Result<T, ServerError> {
-    let mut text = String::new();
+    // A PIN may be among it.
+    let mut text = Zeroizing::new(String::new());
     std::io::stdin()
         .read_to_string(&mut text)
         .map_err(|error| ServerError::Request(format!("stdin: {error}: expected JSON")))?;

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `serve`: the ways in that were asked for, until a signal ends them.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use warifu_card::timing::{CardProfile, Timing};
 
 use crate::error::ServerError;
+use crate::faults;
 use crate::host::{Behaviour, Host};
+use crate::pcsc::{self, Pcsc};
 use crate::pty::Line;
 use crate::unix::Socket;
+use crate::vpcd;
+
+/// How long vpcd may take to listen.
+const VPCD_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is to be served, and how.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -27,6 +36,35 @@ pub struct Request {
     /// Point this link at the pseudo-terminal.
     #[serde(default)]
     pub link: Option<PathBuf>,
+    /// Start pcscd with the card in its reader.
+    #[serde(default)]
+    pub pcsc: bool,
+    /// Where that pcscd's socket is to be; its usual place by default.
+    #[serde(default)]
+    pub pcscd_dir: Option<PathBuf>,
+    /// Put the card into a vpcd that runs already, at this address.
+    #[serde(default)]
+    pub vpcd: Option<SocketAddr>,
+    /// Wait as a card does.
+    #[serde(default)]
+    pub timing: Option<TimingRequest>,
+    /// End with the process that started this one.
+    #[serde(default)]
+    pub with_parent: bool,
+    /// What goes wrong: text for [`faults::parse`].
+    #[serde(default)]
+    pub faults: Option<String>,
+}
+
+/// A timing profile and its seed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimingRequest {
+    /// The profile's file, TOML.
+    pub profile: PathBuf,
+    /// Decides every draw.
+    #[serde(default)]
+    pub seed: u64,
 }
 
 /// Where the card is to be found, printed on stdout when it is.
@@ -34,6 +72,8 @@ pub struct Request {
 pub struct Ready {
     /// Always `ready`.
     pub event: &'static str,
+    /// This process.
+    pub pid: u32,
     /// The state file.
     pub state: PathBuf,
     /// The Unix socket.
@@ -42,6 +82,21 @@ pub struct Ready {
     pub at: Option<PathBuf>,
     /// The link to it.
     pub link: Option<PathBuf>,
+    /// The PC/SC reader.
+    pub reader: Option<&'static str>,
+    /// pcscd's socket.
+    pub pcscd: Option<PathBuf>,
+    /// The timing profile's name.
+    pub timing: Option<String>,
+}
+
+/// The end, printed on stdout.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stopped {
+    /// Always `stopped`.
+    pub event: &'static str,
+    /// How often each fault happened.
+    pub faults: std::collections::BTreeMap<&'static str, u64>,
 }
 
 /// Why serving ends.
@@ -50,18 +105,32 @@ enum End {
     Failed(ServerError),
 }
 
-/// Serves until SIGINT, SIGTERM or SIGHUP; `ready` is told where.
+/// Serves until SIGINT, SIGTERM or SIGHUP; `ready` is told where, `stopped` of the end.
 ///
 /// # Errors
 /// What keeps a way in from opening, or ended it.
-pub fn run(request: &Request, ready: impl FnOnce(&Ready)) -> Result<(), ServerError> {
-    if request.socket.is_none() && !request.at {
-        return Err(ServerError::Request("no way in: expected a socket, AT or PC/SC".to_owned()));
+pub fn run(
+    request: &Request,
+    ready: impl FnOnce(&Ready),
+    stopped: impl FnOnce(&Stopped),
+) -> Result<(), ServerError> {
+    let ways = [request.socket.is_some(), request.at, request.pcsc, request.vpcd.is_some()];
+    if !ways.contains(&true) {
+        let text = "no way in: expected --socket, --at, --pcsc or --vpcd";
+        return Err(ServerError::Request(text.to_owned()));
     }
     let (ends, ended) = mpsc::channel();
     end_on_signals(ends.clone())?;
-    let host = Arc::new(Host::open(&request.state, Behaviour::default())?);
-    let mut found = Ready { event: "ready", state: request.state.clone(), ..Ready::default() };
+    if request.with_parent {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))
+            .map_err(|errno| ServerError::os("prctl PR_SET_PDEATHSIG", errno))?;
+    }
+    let behaviour = behaviour(request)?;
+    let timing = behaviour.timing.as_ref().map(|timing| timing.profile().name.clone());
+    let host = Arc::new(Host::open(&request.state, behaviour)?);
+    let mut found = Ready { event: "ready", pid: std::process::id(), timing, ..Ready::default() };
+    found.state.clone_from(&request.state);
+
     let socket = request.socket.as_deref().map(Socket::open).transpose()?;
     if let Some(socket) = &socket {
         socket.start(&host)?;
@@ -73,13 +142,60 @@ pub fn run(request: &Request, ready: impl FnOnce(&Ready)) -> Result<(), ServerEr
         found.at = Some(line.path().to_owned());
         found.link.clone_from(&request.link);
     }
-    ready(&found);
-    let end = ended.recv().unwrap_or(End::Signal);
+    if let Some(address) = request.vpcd {
+        insert(&host, address, ends.clone())?;
+        found.reader = Some(pcsc::READER);
+    }
+    let failed = move |error| {
+        // Gone means that the end has begun already.
+        let _ = ends.send(End::Failed(error));
+    };
+    let pcsc = request
+        .pcsc
+        .then(|| Pcsc::start(&host, request.pcscd_dir.as_deref(), failed))
+        .transpose()?;
+    if let Some(pcsc) = &pcsc {
+        found.reader = Some(pcsc::READER);
+        found.pcscd = Some(pcsc.socket().to_owned());
+    }
+
+    // What failed already is told instead.
+    let end = ended.try_recv().or_else(|_| {
+        ready(&found);
+        ended.recv()
+    });
+    stopped(&Stopped { event: "stopped", faults: host.fault_counts().into_iter().collect() });
     host.halt();
     match end {
-        End::Signal => Ok(()),
-        End::Failed(error) => Err(error),
+        Ok(End::Failed(error)) => Err(error),
+        Ok(End::Signal) | Err(_) => Ok(()),
     }
+}
+
+fn behaviour(request: &Request) -> Result<Behaviour, ServerError> {
+    let timing = request.timing.as_ref().map(|timing| {
+        let path = &timing.profile;
+        let text = std::fs::read_to_string(path).map_err(|error| ServerError::file(path, error))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let profile = CardProfile::parse(&name, &text, &path.to_string_lossy())
+            .map_err(|error| ServerError::Request(error.to_string()))?;
+        Ok(Timing::new(profile, timing.seed))
+    });
+    let faults = request.faults.as_deref().map(|text| faults::parse(text, "--faults"));
+    Ok(Behaviour { timing: timing.transpose()?, faults: faults.transpose()? })
+}
+
+/// Puts the card into a reader that someone else runs.
+fn insert(host: &Arc<Host>, address: SocketAddr, ends: Sender<End>) -> Result<(), ServerError> {
+    let stream = vpcd::connect(address, VPCD_PATIENCE, &mut || None)?;
+    let client = host.client();
+    std::thread::spawn(move || {
+        if let Err(error) = vpcd::serve(stream, address, &client, &mut || {}) {
+            // Gone means that the end has begun already.
+            let _ = ends.send(End::Failed(error));
+        }
+    });
+    Ok(())
 }
 
 fn end_on_signals(ends: Sender<End>) -> Result<(), ServerError> {

@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 
@@ -24,6 +25,10 @@ pub const KILL_VARIABLE: &str = "WARIFU_CARD_KILL_AT";
 /// The points at which a save can be cut: temporary file made, half written, all written, synced,
 /// renamed, folder synced.
 pub const STEPS_PER_SAVE: u32 = 6;
+
+/// How often a lock that is held is tried again, and how long after.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// A state file with its lock, which is given back when this is dropped.
 #[derive(Debug)]
@@ -50,7 +55,12 @@ impl Store {
             .mode(0o600)
             .open(&beside)
             .map_err(|error| ServerError::file(&beside, error))?;
-        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        // An owner that is just ending holds it a moment longer, in a child that it has forked.
+        let held = (0..LOCK_TRIES).all(|number| {
+            std::thread::sleep(LOCK_PAUSE * number.min(1));
+            rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err()
+        });
+        if held {
             let mut owner = String::new();
             // Who cannot be read is not named; the lock is held all the same.
             let _ = (&lock).take(20).read_to_string(&mut owner);
@@ -89,6 +99,7 @@ impl Store {
             _ => {}
         }
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(beside)?;
+        keep_owner(&self.path, &file)?;
         self.step();
         let (first, second) = state.split_at(state.len() / 2);
         file.write_all(first)?;
@@ -113,6 +124,17 @@ impl Store {
             Some(steps) => *steps = steps.saturating_sub(1),
             None => {}
         }
+    }
+}
+
+/// Gives a new file to the owner of the one that it is to replace: what root changes with sudo stays
+/// the user's.
+fn keep_owner(old: &Path, new: &File) -> std::io::Result<()> {
+    match fs::metadata(old) {
+        Ok(about) if about.uid() != new.metadata()?.uid() => {
+            std::os::unix::fs::fchown(new, Some(about.uid()), Some(about.gid()))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -98,7 +98,9 @@ fn accept(listener: &UnixListener, host: &Arc<Host>) {
         };
         if clients.fetch_add(1, Ordering::Relaxed) >= CLIENTS_MAX {
             clients.fetch_sub(1, Ordering::Relaxed);
-            eprintln!("warifu-card-server: {CLIENTS_MAX} clients are connected; one was turned away");
+            eprintln!(
+                "warifu-card-server: {CLIENTS_MAX} clients are connected; one was turned away"
+            );
             continue;
         }
         let (client, clients) = (host.client(), Arc::clone(&clients));

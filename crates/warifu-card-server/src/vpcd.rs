@@ -17,8 +17,10 @@ use crate::host::{Client, Reply};
 /// Where vpcd's first reader listens.
 pub const PORT: u16 = 35963;
 
-/// How long a card that was removed stays away.
-const AWAY: Duration = Duration::from_millis(300);
+/// How long a card that was removed stays away: pcscd, which looks every 0.4 s, is to notice.
+const AWAY: Duration = Duration::from_millis(1000);
+/// How long the reader may take to take it back.
+const BACK_WITHIN: Duration = Duration::from_secs(5);
 /// How often a connection is tried that is refused.
 const RETRY: Duration = Duration::from_millis(20);
 
@@ -125,7 +127,8 @@ pub fn connect(
     }
 }
 
-/// Serves the card to the reader until the reader is gone.
+/// Serves the card to the reader until the reader is gone; `found` is told of every request for the
+/// answer to reset, by which the reader shows that it has found the card.
 ///
 /// # Errors
 /// How the connection ended.
@@ -133,6 +136,7 @@ pub fn serve(
     mut stream: TcpStream,
     address: SocketAddr,
     client: &Client,
+    found: &mut dyn FnMut(),
 ) -> Result<(), ServerError> {
     let lost = |error| ServerError::os(format!("the virtual reader at {address} is gone"), error);
     loop {
@@ -143,7 +147,10 @@ pub fn serve(
         });
         let received = clock::now();
         let answer = match Message::of(content.map_err(lost)?) {
-            Message::Control(Control::AnswerToReset) => warifu_card::ATR.to_vec(),
+            Message::Control(Control::AnswerToReset) => {
+                found();
+                warifu_card::ATR.to_vec()
+            }
             Message::Control(Control::PowerOn) => continue,
             Message::Control(Control::PowerOff | Control::Reset) => {
                 client.reset();
@@ -157,7 +164,7 @@ pub fn serve(
                     drop(stream);
                     client.reset();
                     std::thread::sleep(AWAY);
-                    stream = connect(address, AWAY, &mut || None)?;
+                    stream = connect(address, BACK_WITHIN, &mut || None)?;
                     continue;
                 }
             },

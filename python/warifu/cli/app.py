@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from warifu.cli import screen
+from warifu.cli.card import card_app
 from warifu.cli.choices import Choices, with_choices
 from warifu.cli.errors import ENVIRONMENT, FAILED, OK
 from warifu.cli.formats import Format, Plan
@@ -302,26 +303,52 @@ def init(
 
 
 @app.command(epilog=_EPILOG)
-def doctor(form: FormatOption = Format.TABLE) -> int:
+def doctor(
+    pcsc: Annotated[
+        bool, typer.Option("--pcsc", help="Only the way to a SIM in a card reader.")
+    ] = False,
+    reader: Annotated[
+        str | None, typer.Option("--reader", help="The same, in the reader whose name has this.")
+    ] = None,
+    modem: Annotated[
+        Path | None, typer.Option("--modem", help="Only the way to a SIM behind this modem.")
+    ] = None,
+    baud: Annotated[int, typer.Option("--baud", help="Of the modem's line.")] = 115200,
+    form: FormatOption = Format.TABLE,
+) -> int:
     """Look for what is missing or wrong here, and say how to mend each. Exit code 3 if anything is.
 
-    Example:
+    With --pcsc or --modem it goes the way to an IoT SAFE SIM, up to the step that fails.
+
+    Examples:
 
       sudo .venv/bin/warifu doctor
+
+      warifu doctor --pcsc
+
+      warifu doctor --modem /dev/ttyUSB2
     """
     from warifu import doctor as room
     from warifu.report.table import Column, Table
 
-    findings = room.examine()
+    a_card = pcsc or reader is not None or modem is not None
+    if a_card:
+        from warifu.doctor import card
+
+        findings = [*card.of_reader(reader)] if pcsc or reader is not None else []
+        findings += card.of_modem(modem, baud) if modem is not None else []
+    else:
+        findings = room.examine()
     heads = ("", "area", "what", "found", "mend")
     table = Table("this machine", [Column(head, number=False) for head in heads])
     for one in findings:
         table.add([one.status, one.area, one.name, one.found, one.mend], one.row())
     missing = sum(one.status == "missing" for one in findings)
     table.notes.append(
-        f"{missing} missing. Predicting needs the calibration alone, measuring needs all."
-        if missing
-        else "Nothing is missing."
+        "Nothing is missing."
+        if not missing
+        else f"{missing} missing."
+        + ("" if a_card else " Predicting needs the calibration alone, measuring needs all.")
     )
     screen.show([table], form)
     return room.exit_code(findings)
@@ -333,6 +360,8 @@ def version() -> int:
     _print_version()
     return OK
 
+
+app.add_typer(card_app, name="card")
 
 calibrate_app = typer.Typer(
     help="Time a real machine and write a profile from it.", no_args_is_help=True

@@ -63,6 +63,9 @@ def _explain(error: Exception) -> int | None:
     if name == "Abort":
         _say("interrupted; what was finished stays readable")
         return INTERRUPTED
+    if name == "CardError":
+        _say(str(error))
+        return int(getattr(error, "exit_code", FAILED))
     if name == "Exit":
         return int(getattr(error, "exit_code", FAILED))
     if name in _USAGE:

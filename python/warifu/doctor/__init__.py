@@ -7,15 +7,14 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
 
 from warifu import tools
 from warifu.calibrate import environment, profile
+from warifu.doctor.finding import Finding, Status
 from warifu.lab import workplace
 
-Status = Literal["ok", "missing", "warning"]
+__all__ = ["Finding", "Status", "examine", "exit_code"]
 
 TUN = Path("/dev/net/tun")
 
@@ -27,21 +26,6 @@ BUSY_BOUND = 0.25
 
 LOOK_SECONDS = 0.5
 """How long the processors are watched."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at."""
-
-    area: str
-    name: str
-    status: Status
-    found: str
-    mend: str = ""
-
-    def row(self) -> dict[str, str]:
-        """For tables and JSON."""
-        return {key: str(value) for key, value in asdict(self).items()}
 
 
 def examine(device_profile: Path | None = None) -> list[Finding]:

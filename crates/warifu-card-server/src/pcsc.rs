@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The card in a PC/SC reader: pcscd and its virtual reader in a network namespace of their own.
+//!
+//! vpcd listens on every address, so pcscd runs where nobody else can reach them: in a namespace
+//! without a name, which is gone with the last process in it. Programs reach pcscd as ever, through
+//! its Unix socket, from any namespace.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::mount::MountPropagationFlags;
+use rustix::process::{Pid, Signal};
+use rustix::thread::UnshareFlags;
+
+use crate::error::ServerError;
+use crate::host::{Client, Host};
+use crate::vpcd;
+
+/// Where pcscd keeps its socket (pcscd(8)); clients take another from `PCSCLITE_CSOCK_NAME`.
+pub const RUN_DIR: &str = "/run/pcscd";
+/// The reader's first slot, as pcscd names it; the second has no card.
+pub const READER: &str = "Virtual PCD 00 00";
+
+const PCSCD: &str = "/usr/sbin/pcscd";
+/// Where Debian has the driver, by architecture or not.
+const DRIVER: &str = "/usr/lib/pcsc/drivers/serial/libifdvpcd.so";
+/// How long pcscd may take until its reader listens, and until it ends.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long pcscd may take to find the card: it looks every 0.4 s.
+const FOUND_WITHIN: Duration = Duration::from_secs(3);
+
+/// pcscd with our card in its reader; both end when this is dropped.
+#[derive(Debug)]
+pub struct Pcsc {
+    pcscd: Arc<Mutex<Option<Child>>>,
+    socket: PathBuf,
+    folder: PathBuf,
+}
+
+impl Pcsc {
+    /// Starts pcscd, puts the card into its reader and waits until it is found there.
+    ///
+    /// `run_dir` is where pcscd's socket is to be, beside another pcscd; None: its usual place.
+    /// `failed` is told when it ends by itself.
+    ///
+    /// # Errors
+    /// [`ServerError::Missing`] with the mend: rights, packages, another pcscd.
+    pub fn start(
+        host: &Arc<Host>,
+        run_dir: Option<&Path>,
+        failed: impl FnOnce(ServerError) + Send + 'static,
+    ) -> Result<Pcsc, ServerError> {
+        check(run_dir)?;
+        // Settings of the reader, for this pcscd alone. The process's number makes the name ours.
+        let folder = std::env::temp_dir().join(format!("warifu-card-{}", std::process::id()));
+        fs::create_dir(&folder).map_err(|error| ServerError::file(&folder, error))?;
+        let socket = run_dir.unwrap_or(Path::new(RUN_DIR)).join("pcscd.comm");
+        let pcscd = Arc::new(Mutex::new(None));
+        let pcsc = Pcsc { pcscd: Arc::clone(&pcscd), socket, folder: folder.clone() };
+        let (ready, is_ready) = mpsc::channel();
+        let client = host.client();
+        let run_dir = run_dir.map(Path::to_owned);
+        // A namespace is a thread's: this one stays in it, and so does the pcscd that it starts.
+        std::thread::spawn(move || {
+            let inside = || {
+                let stream = bring_up(&folder, run_dir.as_deref(), &pcscd)?;
+                insert(stream, &client, ready)
+            };
+            if let Err(error) = inside() {
+                failed(error);
+            }
+            // pcscd is told to end when this thread does (prctl(2), PR_SET_PDEATHSIG).
+            loop {
+                std::thread::park();
+            }
+        });
+        // Where the thread failed, it has told why.
+        let _ = is_ready.recv_timeout(PATIENCE + FOUND_WITHIN);
+        Ok(pcsc)
+    }
+
+    /// pcscd's socket.
+    #[must_use]
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+}
+
+impl Drop for Pcsc {
+    fn drop(&mut self) {
+        let child = self.pcscd.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut child) = child {
+            end(&mut child);
+        }
+        // What cannot be removed is a file of settings in the folder for temporary ones.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn check(run_dir: Option<&Path>) -> Result<(), ServerError> {
+    let missing = |text: String| Err(ServerError::Missing(text));
+    if !rustix::process::geteuid().is_root() {
+        return missing(
+            "PC/SC needs root, for pcscd and a network namespace: run it with sudo, or serve the \
+             card by --socket or --at"
+                .to_owned(),
+        );
+    }
+    for (path, package) in [(PCSCD, "pcscd"), (DRIVER, "vsmartcard-vpcd")] {
+        if !Path::new(path).exists() {
+            return missing(format!("{path} is missing: `apt-get install {package}`"));
+        }
+    }
+    let socket = Path::new(RUN_DIR).join("pcscd.comm");
+    if run_dir.is_none() && UnixStream::connect(&socket).is_ok() {
+        return missing(format!(
+            "a pcscd runs already ({}): stop it with `systemctl stop pcscd.socket pcscd`, or give \
+             --pcscd-dir DIR and PCSCLITE_CSOCK_NAME=DIR/pcscd.comm to the programs",
+            socket.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Makes the namespace around this thread, starts pcscd in it and connects to its reader.
+fn bring_up(
+    folder: &Path,
+    run_dir: Option<&Path>,
+    pcscd: &Mutex<Option<Child>>,
+) -> Result<TcpStream, ServerError> {
+    let mut flags = UnshareFlags::NEWNET;
+    if run_dir.is_some() {
+        flags |= UnshareFlags::NEWNS;
+    }
+    // SAFETY: descriptors stay shared (no UnshareFlags::FILES), so no thread sees another's table.
+    unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(|errno| {
+        ServerError::Missing(format!(
+            "a network namespace cannot be made ({errno}): give the container --cap-add SYS_ADMIN \
+             and --cap-add NET_ADMIN, or serve the card by --socket or --at"
+        ))
+    })?;
+    run(Command::new("ip").args(["link", "set", "lo", "up"]), "iproute2")?;
+    if let Some(run_dir) = run_dir {
+        move_run_dir(run_dir)?;
+    }
+    let port = vpcd::PORT;
+    let settings = format!(
+        "FRIENDLYNAME \"Virtual PCD\"\nDEVICENAME /dev/null:{port}\nLIBPATH {DRIVER}\n\
+         CHANNELID {port}\n"
+    );
+    let path = folder.join("vpcd");
+    fs::write(&path, settings).map_err(|error| ServerError::file(&path, error))?;
+    // setpriv ties pcscd's life to ours, however we end.
+    let child = Command::new("setpriv")
+        .args(["--pdeathsig", "TERM", "--", PCSCD, "--foreground", "--critical", "--config"])
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stdout(io::stderr())
+        .spawn()
+        .map_err(|error| tool_missing("setpriv", "util-linux", &error))?;
+    *pcscd.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    vpcd::connect(address, PATIENCE, &mut || {
+        let mut child = pcscd.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = child.as_mut()?.try_wait().ok()??;
+        Some(ServerError::Missing(format!(
+            "pcscd ended at once ({status}): what it says is above; `pcscd --foreground --debug` says more"
+        )))
+    })
+}
+
+/// Lets what this thread starts see `run_dir` where pcscd keeps its socket.
+fn move_run_dir(run_dir: &Path) -> Result<(), ServerError> {
+    let os = |doing: &str, errno: rustix::io::Errno| ServerError::os(doing, errno);
+    for folder in [run_dir, Path::new(RUN_DIR)] {
+        fs::create_dir_all(folder).map_err(|error| ServerError::file(folder, error))?;
+    }
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    rustix::mount::mount_change("/", private)
+        .map_err(|errno| os("making mounts private", errno))?;
+    rustix::mount::mount_bind(run_dir, RUN_DIR)
+        .map_err(|errno| os(&format!("mounting {} on {RUN_DIR}", run_dir.display()), errno))
+}
+
+fn insert(stream: TcpStream, client: &Client, ready: Sender<()>) -> Result<(), ServerError> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, vpcd::PORT));
+    let mut ready = Some(ready);
+    vpcd::serve(stream, address, client, &mut || {
+        if let Some(ready) = ready.take() {
+            // Nobody waits any more for one that was slow.
+            let _ = ready.send(());
+        }
+    })
+}
+
+fn run(command: &mut Command, package: &str) -> Result<(), ServerError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| tool_missing(&program, package, &error))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+    Err(ServerError::Missing(format!("`{program}` failed in the namespace: {said}")))
+}
+
+fn tool_missing(program: &str, package: &str, error: &io::Error) -> ServerError {
+    ServerError::Missing(format!(
+        "`{program}` could not be started ({error}): `apt-get install {package}`"
+    ))
+}
+
+/// Ends a program kindly, so that it removes its socket, and else by force.
+fn end(child: &mut Child) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
+    }
+    for _ in 0..100 {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}

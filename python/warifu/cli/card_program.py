@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""How `warifu card` calls warifu-card-server: a request on its stdin, JSON lines back."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import pwd
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import typer
+
+from warifu import tools
+from warifu.cli import screen
+from warifu.cli.errors import OK
+from warifu.cli.formats import Format
+
+_PROGRAM = "warifu-card-server"
+
+
+class CardError(Exception):
+    """The card's program refused; its text is one line, `exit_code` its own."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        """As the program said it."""
+        super().__init__(text)
+        self.exit_code = exit_code
+
+
+def state_path(given: Path | None) -> Path:
+    """The SIM's file: as given, or the default of the user who calls (also through sudo)."""
+    if given is not None:
+        return given
+    data = os.environ.get("XDG_DATA_HOME", "")
+    caller = os.environ.get("SUDO_UID", "")
+    if not data and os.geteuid() == 0 and caller.isdecimal():
+        data = str(Path(pwd.getpwuid(int(caller)).pw_dir) / ".local" / "share")
+    folder = Path(data) if data else Path.home() / ".local" / "share"
+    return folder / "warifu" / "card.state"
+
+
+def default_socket() -> Path:
+    """Where programs look for a SIM that is served (crates/warifu-pkcs11); its folder is made."""
+    folder = Path(os.environ.get("XDG_RUNTIME_DIR") or "/run") / "warifu"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        message = f"{folder}: {error.strerror}: choose a --socket, or set XDG_RUNTIME_DIR"
+        raise CardError(message, 3) from None
+    return folder / "card.sock"
+
+
+def pin(asked: bool, file: Path | None, *, new: bool) -> str | None:
+    """A PIN from a prompt or a file, never from the command line; None where none is wanted."""
+    if file is not None:
+        text = sys.stdin.readline() if str(file) == "-" else file.read_text(encoding="utf-8")
+        return text.strip()
+    if not asked:
+        return None
+    first = getpass.getpass("PIN: ")
+    if new and getpass.getpass("PIN again: ") != first:
+        raise typer.BadParameter("the two PINs differ")
+    return first
+
+
+def timing_profile(wanted: str) -> Path:
+    """The file of a timing profile, by name from `profiles/cards`, or by path."""
+    from warifu.study import profile_folders
+
+    if wanted.endswith(".toml") or os.sep in wanted:
+        return Path(wanted)
+    known: list[str] = []
+    for folder in profile_folders():
+        for file in sorted((folder / "cards").glob("*.toml")):
+            if file.stem == wanted:
+                return file
+            known.append(file.stem)
+    names = ", ".join(dict.fromkeys(known)) or "none"
+    raise typer.BadParameter(f"--timing {wanted}: expected a file, or one of: {names}")
+
+
+def faults(given: str | None) -> str | None:
+    """The text of faults: as given, or what is in the file of that name."""
+    if given is None or "=" in given:
+        return given
+    return Path(given).read_text(encoding="utf-8")
+
+
+def ask(verb: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Has the program do one thing; its answer. CardError with its own words."""
+    done = subprocess.run(
+        [tools.find(_PROGRAM), verb],
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise CardError(_said(done.stderr), done.returncode)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def change(verb: str, state: Path | None, request: dict[str, Any], form: Format) -> int:
+    """Has a card made, changed or read, and shows what it holds then."""
+    listing = ask(verb, {"state": str(state_path(state)), **request})
+    if verb == "create":
+        screen.say(f"{listing['state']}: a SIM for development; its keys are in this file")
+    _show(listing, form)
+    return OK
+
+
+def serve(request: dict[str, Any], *, events: bool) -> int:
+    """Serves until a signal ends it, or the program does."""
+    child = subprocess.Popen(
+        [tools.find(_PROGRAM), "serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        # Ctrl-C reaches the whole group, but `kill` only us; a second one does no harm.
+        child.send_signal(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, pass_on)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        child.stdin.write(json.dumps({**request, "with_parent": True}))
+        child.stdin.close()
+    except BrokenPipeError:
+        pass  # it has said why on stderr
+    for line in child.stdout:
+        if events:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+        else:
+            _tell(json.loads(line))
+    return child.wait()
+
+
+def _tell(event: dict[str, Any]) -> None:
+    if event["event"] == "ready":
+        screen.say(f"serving {event['state']}: for development, its keys are in this file")
+        if event["socket"]:
+            screen.say(f"socket   {event['socket']}")
+        if event["at"]:
+            link = f" ({event['link']})" if event["link"] else ""
+            screen.say(f"AT+CSIM  {event['at']}{link}")
+        if event["reader"]:
+            screen.say(f"PC/SC    {event['reader']}")
+        if event["pcscd"] and event["pcscd"] != "/run/pcscd/pcscd.comm":
+            screen.say(f"         for programs with PCSCLITE_CSOCK_NAME={event['pcscd']}")
+        if event["timing"]:
+            screen.say(f"as slow as {event['timing']}")
+        screen.say("Ctrl-C ends it")
+    elif event["event"] == "stopped" and event["faults"]:
+        counts = ", ".join(f"{name} {count}" for name, count in event["faults"].items())
+        screen.say(f"faults: {counts}")
+
+
+def _show(listing: dict[str, Any], form: Format) -> None:
+    from warifu.report.table import Column, Table
+
+    heads = ("kind", "id", "label", "type", "B", "subject")
+    columns = [Column(head, number=head == "B") for head in heads]
+    table = Table(f"{listing['state']}, quirks {listing['quirks']}", columns)
+    for one in listing["objects"]:
+        keys = ("kind", "id", "label", "type", "bytes", "subject")
+        values = [_text(one[key]) for key in keys]
+        table.add(values, dict(zip(keys, values, strict=True)))
+    pin = listing["pin"]
+    if pin is None:
+        table.notes.append("No PIN.")
+    else:
+        left = f"{pin['tries_left']} of {pin['tries_max']} tries left"
+        table.notes.append(f"PIN for {pin['scope']}: {left}.")
+    screen.show([table], form)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _said(stderr: str) -> str:
+    lines = [line for line in stderr.splitlines() if line.strip()]
+    return (lines[-1] if lines else "it ended without a word").removeprefix(f"{_PROGRAM}: ")

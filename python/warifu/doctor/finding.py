@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What was looked at, what was found, and the mend."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+Status = Literal["ok", "missing", "warning"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    area: str
+    name: str
+    status: Status
+    found: str
+    mend: str = ""
+
+    def row(self) -> dict[str, str]:
+        """For tables and JSON."""
+        return {key: str(value) for key, value in asdict(self).items()}

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A host's side of a modem's line: a command, and what comes back until its result."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import termios
+import time
+import tty
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+#: How a command ends (ITU-T V.250 section 5.7, 3GPP TS 27.007 section 9.2).
+_RESULT = re.compile(rb"(?:^|[\r\n])(OK|ERROR|\+CM[ES] ERROR: ?[^\r\n]*)\r?\n")
+_CSIM = re.compile(r'\+CSIM: ?(\d+), ?"?([0-9A-Fa-f]*)"?')
+
+
+class ModemError(Exception):
+    """The modem refused; the text is its result."""
+
+
+class ModemSilent(Exception):  # noqa: N818 - what happened, not what it is
+    """No result came in time."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back to a command."""
+
+    lines: tuple[str, ...]
+    """Information, without the echo and the result."""
+    echoed: bool
+    """Whether the command came back first."""
+
+
+class Modem:
+    """A line to a modem, closed at the end of the `with` block."""
+
+    def __init__(self, device: Path, baud: int = 115200) -> None:
+        """Opens the line, 8 bits without translation; OSError if that fails."""
+        self._line = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            tty.setraw(self._line)
+            settings = termios.tcgetattr(self._line)
+            speed = getattr(termios, f"B{baud}", None)
+            if speed is None:
+                raise OSError(f"{device}: {baud} baud is no speed of a serial line")
+            settings[4] = settings[5] = speed
+            settings[2] |= termios.CLOCAL | termios.CREAD
+            termios.tcsetattr(self._line, termios.TCSANOW, settings)
+            termios.tcflush(self._line, termios.TCIOFLUSH)
+        except termios.error as error:
+            os.close(self._line)
+            raise OSError(error.args[0], f"{error.args[1]}: no serial line", str(device)) from None
+        except OSError:
+            os.close(self._line)
+            raise
+
+    def __enter__(self) -> Modem:
+        """Nothing more."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes the line."""
+        os.close(self._line)
+
+    def command(self, text: str, timeout_s: float = 5.0) -> Answer:
+        """Sends a command and waits for its result; ModemError, ModemSilent."""
+        os.write(self._line, f"{text}\r".encode())
+        got, until = b"", time.monotonic() + timeout_s
+        while (result := _RESULT.search(got)) is None:
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([self._line], [], [], left)[0]:
+                said = got.decode(errors="replace").strip()
+                raise ModemSilent(f"no result of {text!r} within {timeout_s:g} s, only {said!r}")
+            got += os.read(self._line, 4096)
+        lines = [
+            line.strip() for line in got[: result.start()].decode(errors="replace").split("\n")
+        ]
+        lines = [line for line in "\n".join(lines).replace("\r", "\n").split("\n") if line]
+        echoed = bool(lines) and lines[0] == text
+        if result[1] != b"OK":
+            raise ModemError(result[1].decode(errors="replace"))
+        return Answer(tuple(lines[echoed:]), echoed)
+
+    def csim(self, apdu: bytes, timeout_s: float = 10.0) -> bytes:
+        """The response APDU to a command APDU; ModemError, ModemSilent."""
+        text = apdu.hex().upper()
+        answer = self.command(f'AT+CSIM={len(text)},"{text}"', timeout_s)
+        for line in answer.lines:
+            found = _CSIM.fullmatch(line)
+            if found and int(found[1]) == len(found[2]) and len(found[2]) % 2 == 0:
+                return bytes.fromhex(found[2])
+        raise ModemError(f'answered {" ".join(answer.lines)!r}: expected +CSIM: LENGTH,"ANSWER"')
