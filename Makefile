@@ -15,7 +15,8 @@ setup: ## packages, virtual environment, binaries
 demo: setup ## calibrate this host, predict and measure the first loop, compare, report
 	@scripts/demo
 
-test: setup ## every test, with a minute of fuzzing
+test: ## every test, with a minute of fuzzing
+	@scripts/setup --with tests
 	@scripts/test
 
 kernel: setup ## the simulated TCP against captures of the running kernel (root, a quiet machine)

@@ -105,11 +105,13 @@ def main() -> int:
                 result["at"] = timed(modem.csim, count)
         if os.geteuid() == 0:
             os.environ["PCSCLITE_CSOCK_NAME"] = f"{folder}/pcscd/pcscd.comm"
-            with served(state, pcsc=True, pcscd_dir=f"{folder}/pcscd") as ready:
-                with pcsc.Pcsc() as service:
-                    card = service.connect(ready["reader"])
-                    result["pcsc"] = timed(card.transmit, count)
-                    card.disconnect()
+            with (
+                served(state, pcsc=True, pcscd_dir=f"{folder}/pcscd") as ready,
+                pcsc.Pcsc() as service,
+            ):
+                card = service.connect(ready["reader"])
+                result["pcsc"] = timed(card.transmit, count)
+                card.disconnect()
     json.dump(result, sys.stdout, indent=1)
     print()
     return 0

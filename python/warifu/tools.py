@@ -40,6 +40,8 @@ class Tool:
     version_arguments: tuple[str, ...] = ("--version",)
     needed: bool = True
     own: bool = False
+    library: bool = False
+    """Loaded by programs, not run."""
 
 
 def _apt(package: str) -> str:
@@ -57,12 +59,19 @@ TOOLS: tuple[Tool, ...] = (
     Tool("taskset", "gives each end a processor of its own", _apt("util-linux")),
     Tool("tcpdump", "packet captures", _apt("tcpdump"), needed=False),
     Tool("warifu-card-server", "the virtual SIM", _OWN_MEND, own=True),
+    Tool(
+        "libwarifu_pkcs11.so",
+        "lets programs use an IoT SAFE SIM",
+        _OWN_MEND,
+        own=True,
+        library=True,
+    ),
     Tool("warifu-link", "the emulated link", _OWN_MEND, own=True),
     Tool("warifu-tls", "certificates for the lab", _OWN_MEND, own=True),
     Tool("warifu-tls-client", "the lab's client", _OWN_MEND, own=True),
     Tool("warifu-tls-bench", "times every TLS message", _OWN_MEND, own=True),
 )
-"""Every program that the lab, calibration and the virtual SIM run."""
+"""Every program that the lab, calibration and the virtual SIM run, and the PKCS#11 module."""
 
 
 def tool(name: str) -> Tool:
@@ -77,12 +86,13 @@ def find(name: str) -> Path:
     """The path of a program of `TOOLS`.
 
     Warifu's own are looked for in $WARIFU_BIN_DIR, beside the Python interpreter, on PATH, and in
-    the checkout's target/release; all others on PATH and in the system's folders.
+    the checkout's target/release; libraries also in the environment's lib, and not on PATH; all
+    others on PATH and in the system's folders.
 
     Raises ToolMissing, which names the mend.
     """
     entry = tool(name)
-    for folder in _folders(own=entry.own):
+    for folder in _folders(entry):
         candidate = folder / name
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate
@@ -95,7 +105,7 @@ def version(name: str) -> str:
     Raises ToolMissing.
     """
     path = find(name)
-    text = _version_text(path, tool(name).version_arguments)
+    text = "" if tool(name).library else _version_text(path, tool(name).version_arguments)
     if tool(name).own:
         return f"{text or name} sha256:{sha256(path)[:16]}"
     return text
@@ -133,15 +143,16 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _folders(*, own: bool) -> list[Path]:
-    folders = [Path(part) for part in os.environ.get("PATH", "").split(os.pathsep) if part]
-    if not own:
-        return folders + [Path(folder) for folder in SYSTEM_FOLDERS]
-    first = [Path(sys.executable).parent]
+def _folders(entry: Tool) -> list[Path]:
+    on_path = [Path(part) for part in os.environ.get("PATH", "").split(os.pathsep) if part]
+    if not entry.own:
+        return on_path + [Path(folder) for folder in SYSTEM_FOLDERS]
+    beside = Path(sys.executable).parent
+    folders = [beside.parent / "lib"] if entry.library else [beside, *on_path]
     if os.environ.get(BINARIES_VARIABLE):
-        first.insert(0, Path(os.environ[BINARIES_VARIABLE]))
+        folders.insert(0, Path(os.environ[BINARIES_VARIABLE]))
     checkout = Path(__file__).resolve().parents[2]
-    return [*first, *folders, checkout / "target" / "release"]
+    return [*folders, checkout / "target" / "release"]
 
 
 @functools.cache

@@ -69,14 +69,16 @@ def test_the_echo_does_not_wait_for_the_card(state: Path, tmp_path: Path) -> Non
 
 
 def test_a_card_that_does_not_answer(state: Path) -> None:
-    with Server(state, at=True, faults="script\nlost\nremoved 1\n") as server:
-        with Modem(Path(server.ready["at"])) as modem:
-            modem.command("ATE0+CMEE=1")
-            with pytest.raises(ModemSilent):
-                modem.csim(SELECT, timeout_s=0.3)
-            with pytest.raises(ModemError, match="CME ERROR: 10"):
-                modem.csim(SELECT)
-            assert modem.csim(SELECT) == b"\x90\x00"
+    with (
+        Server(state, at=True, faults="script\nlost\nremoved 1\n") as server,
+        Modem(Path(server.ready["at"])) as modem,
+    ):
+        modem.command("ATE0+CMEE=1")
+        with pytest.raises(ModemSilent):
+            modem.csim(SELECT, timeout_s=0.3)
+        with pytest.raises(ModemError, match="CME ERROR: 10"):
+            modem.csim(SELECT)
+        assert modem.csim(SELECT) == b"\x90\x00"
 
 
 def test_what_is_no_link_is_left(state: Path, tmp_path: Path) -> None:

@@ -94,14 +94,16 @@ def test_nothing_is_left(state: Path, folder: Path) -> None:
 
 
 def test_a_removed_card_comes_back(state: Path, folder: Path) -> None:
-    with Server(state, pcsc=True, pcscd_dir=folder, faults="script\nok\nremoved 1\n") as server:
-        with pcsc.Pcsc() as service:
-            reader = service.connect(server.ready["reader"])
-            assert reader.transmit(SELECT) == b"\x90\x00"
-            # pcscd gives an empty answer, or already knows better.
-            with contextlib.suppress(pcsc.PcscError):
-                assert reader.transmit(RANDOM) == b""
-            assert until_selected(service, server.ready["reader"])
+    with (
+        Server(state, pcsc=True, pcscd_dir=folder, faults="script\nok\nremoved 1\n") as server,
+        pcsc.Pcsc() as service,
+    ):
+        reader = service.connect(server.ready["reader"])
+        assert reader.transmit(SELECT) == b"\x90\x00"
+        # pcscd gives an empty answer, or already knows better.
+        with contextlib.suppress(pcsc.PcscError):
+            assert reader.transmit(RANDOM) == b""
+        assert until_selected(service, server.ready["reader"])
 
 
 def until_selected(service: pcsc.Pcsc, reader: str) -> bool:

@@ -30,7 +30,14 @@ pub struct Create {
     /// Its PIN; none by default.
     #[serde(default)]
     pub pin: Option<PinRequest>,
+    /// How many empty places for further key pairs it has, at ids from 10 on.
+    #[serde(default)]
+    pub spare_pairs: u8,
 }
+
+/// The id of the first empty place, beyond the usual slots; and how many there may be.
+const SPARE_FIRST: u8 = 0x10;
+const SPARE_MAX: u8 = 16;
 
 /// A curve by its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -191,7 +198,8 @@ pub fn create(request: &Create) -> Result<Listing, ServerError> {
         return Err(ServerError::Exists { path: path.clone() });
     }
     let settings = Settings { quirks, pin, ..Settings::default() };
-    let card = usual_card(settings, request.curve)?;
+    let mut card = usual_card(settings, request.curve)?;
+    add_spare(&mut card, request.spare_pairs)?;
     store.save(&card.to_bytes())?;
     listing(path, &card)
 }
@@ -299,6 +307,21 @@ fn usual_card(settings: Settings, curve: CurveName) -> Result<Card, ServerError>
             .map_err(|error| inner(&error))?;
     }
     Ok(card)
+}
+
+/// Places for key pairs that last and that clients may generate.
+fn add_spare(card: &mut Card, pairs: u8) -> Result<(), ServerError> {
+    if pairs > SPARE_MAX {
+        let text = format!("spare_pairs is {pairs}: expected 0 to {SPARE_MAX}");
+        return Err(ServerError::Request(text));
+    }
+    let attributes = KeyAttributes::general(KeyType::Secp256r1Persistent);
+    for id in SPARE_FIRST..SPARE_FIRST + pairs {
+        let name = Name::slot(id, "", access::READ | access::UPDATE);
+        card.add_key_pair(name, attributes, KeySource::Empty, &mut system_random())
+            .map_err(|error| inner(&error))?;
+    }
+    Ok(())
 }
 
 fn replace_key(card: &mut Card, path: &Path) -> Result<(), ServerError> {

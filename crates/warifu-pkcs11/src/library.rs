@@ -59,9 +59,11 @@ pub fn current() -> Result<Arc<Library>> {
     library.ok_or(Rv(CKR_CRYPTOKI_NOT_INITIALIZED))
 }
 
-/// The trace of the library that is there, if any.
+/// The trace of the library that is there, if any; in a child that has forked, not the parent's.
 pub(crate) fn current_trace() -> Option<Arc<Trace>> {
-    CURRENT.load().as_ref()?.trace.clone()
+    let library = CURRENT.load();
+    let trace = library.as_ref()?.trace.as_ref()?;
+    trace.is_of(process::id()).then(|| Arc::clone(trace))
 }
 
 /// C_Initialize.

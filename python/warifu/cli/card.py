@@ -81,6 +81,9 @@ def create(
     pin_file: PinFile = None,
     pin_scope: PinScope = Scope.SIGNING,
     pin_tries: PinTries = 3,
+    spare_pairs: Annotated[
+        int, typer.Option("--spare-pairs", min=0, max=16, help="Empty places for more key pairs.")
+    ] = 0,
     form: FormatOption = Format.TABLE,
 ) -> int:
     """Make a SIM, with a client key that is generated on it. Nothing is overwritten.
@@ -93,7 +96,9 @@ def create(
     """
     from warifu.cli import card_program as program
 
-    request: dict[str, object] = {"quirks": quirks.value, "curve": curve.value}
+    request: dict[str, object] = {
+        "quirks": quirks.value, "curve": curve.value, "spare_pairs": spare_pairs,
+    }  # fmt: skip
     digits = program.pin(pin, pin_file, new=True)
     if digits is not None:
         request["pin"] = {"digits": digits, "scope": pin_scope.value, "tries": pin_tries}
@@ -279,3 +284,19 @@ def serve(
     if timing is not None:
         request["timing"] = {"profile": str(program.timing_profile(timing)), "seed": seed}
     return program.serve(request, events=json)
+
+
+@card_app.command()
+def module() -> int:
+    """Print the path of the PKCS#11 module, which lets other programs use a SIM.
+
+    Examples:
+
+      pkcs11-tool --module $(warifu card module) --list-objects
+
+      PKCS11_MODULE_PATH=$(warifu card module) curl --engine pkcs11 --key-type ENG ...
+    """
+    from warifu import tools
+
+    print(tools.find("libwarifu_pkcs11.so"))
+    return OK

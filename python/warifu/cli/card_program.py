@@ -7,6 +7,7 @@ import getpass
 import json
 import os
 import pwd
+import shlex
 import signal
 import subprocess
 import sys
@@ -159,12 +160,26 @@ def _tell(event: dict[str, Any]) -> None:
             screen.say(f"PC/SC    {event['reader']}")
         if event["pcscd"] and event["pcscd"] != "/run/pcscd/pcscd.comm":
             screen.say(f"         for programs with PCSCLITE_CSOCK_NAME={event['pcscd']}")
+        _tell_of_module(event)
         if event["timing"]:
             screen.say(f"as slow as {event['timing']}")
         screen.say("Ctrl-C ends it")
     elif event["event"] == "stopped" and event["faults"]:
         counts = ", ".join(f"{name} {count}" for name, count in event["faults"].items())
         screen.say(f"faults: {counts}")
+
+
+def _tell_of_module(event: dict[str, Any]) -> None:
+    """How programs come to the card that speak PKCS#11."""
+    ways = (("unix:", event["socket"]), ("csim:", event["at"]), ("pcsc:", event["reader"]))
+    way, place = next((way for way in ways if way[1]), ("", None))
+    try:
+        path = tools.find("libwarifu_pkcs11.so")
+    except tools.ToolMissing:
+        return  # the card is served all the same
+    if place is not None:
+        place = shlex.quote(f"{way}{Path(place).absolute() if way == 'unix:' else place}")
+        screen.say(f"PKCS#11  {path}, with WARIFU_CARD={place}")
 
 
 def _show(listing: dict[str, Any], form: Format) -> None:

@@ -4,7 +4,9 @@
 //! No PIN, no key material and no data are in it: calls have a name and a return value, commands
 //! a header, lengths and a status word.
 
-use std::fs::{File, OpenOptions};
+mod chrome;
+
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -12,26 +14,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cryptoki_sys::CK_RV;
+use serde_json::json;
 use warifu_card::ins;
 use warifu_token::transport::Exchange;
 
 use crate::rv;
 
-/// A trace file. Processes may share it: each event is one write at its end.
+/// A trace file. Processes may share it.
 pub struct Trace {
-    file: File,
-    form: Form,
+    sink: Sink,
     pid: u32,
     /// The wall clock and the monotonic one, read together.
     epoch: (Duration, Instant),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// A line an event.
-    Lines,
-    /// Chrome's trace events as an array whose end may be missing.
-    Chrome,
+enum Sink {
+    /// A line an event: one write at the end of the file.
+    Lines(File),
+    /// Chrome's trace events.
+    Chrome(chrome::Array),
 }
 
 /// A trace that cannot be written.
@@ -46,17 +47,24 @@ impl Trace {
     /// Opens a trace to append to; a name that ends in `.json` makes it Chrome's.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written, or is something else.
     pub fn open(path: &Path) -> Result<Arc<Trace>, TraceError> {
         let wrong = |error| TraceError { path: path.to_owned(), error };
-        let file = OpenOptions::new().append(true).create(true).open(path).map_err(wrong)?;
-        let json = path.extension().is_some_and(|extension| extension == "json");
-        let form = if json { Form::Chrome } else { Form::Lines };
-        if form == Form::Chrome && file.metadata().map_err(wrong)?.len() == 0 {
-            (&file).write_all(b"[\n").map_err(wrong)?;
-        }
+        let sink = if path.extension().is_some_and(|extension| extension == "json") {
+            let array = chrome::Array::open(path).map_err(wrong)?;
+            array.push(&name_of_process()).map_err(wrong)?;
+            Sink::Chrome(array)
+        } else {
+            let file = OpenOptions::new().append(true).create(true).open(path);
+            Sink::Lines(file.map_err(wrong)?)
+        };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok(Arc::new(Trace { file, form, pid: process::id(), epoch: (now, Instant::now()) }))
+        Ok(Arc::new(Trace { sink, pid: process::id(), epoch: (now, Instant::now()) }))
+    }
+
+    /// Whether that process has opened it.
+    pub(crate) fn is_of(&self, pid: u32) -> bool {
+        self.pid == pid
     }
 
     /// A call has come back.
@@ -84,22 +92,30 @@ impl Trace {
         let since = self.epoch.0 + start.saturating_duration_since(self.epoch.1);
         let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
         let (pid, thread) = (self.pid, thread_number());
-        let line = match self.form {
-            Form::Lines => format!(
-                "{:.6} {pid} {thread} {:>11.3} ms {kind} {name} {what}\n",
-                since.as_secs_f64(),
-                micros(duration) / 1e3,
-            ),
-            Form::Chrome => format!(
-                "{{\"ph\":\"X\",\"cat\":\"{kind}\",\"name\":\"{name}\",\"pid\":{pid},\"tid\":{thread},\
-                 \"ts\":{:.3},\"dur\":{:.3},\"args\":{{\"result\":\"{what}\"}}}},\n",
-                micros(since),
-                micros(duration),
-            ),
-        };
         // A full disk must not make a signature fail.
-        let _ = (&self.file).write_all(line.as_bytes());
+        let _ = match &self.sink {
+            Sink::Lines(file) => {
+                let (at, took) = (since.as_secs_f64(), micros(duration) / 1e3);
+                let line = format!("{at:.6} {pid} {thread} {took:>11.3} ms {kind} {name} {what}\n");
+                { file }.write_all(line.as_bytes())
+            }
+            Sink::Chrome(array) => {
+                let (ts, dur, args) = (micros(since), micros(duration), json!({ "result": what }));
+                let event = json!({
+                    "ph": "X", "cat": kind, "name": name, "pid": pid, "tid": thread,
+                    "ts": ts, "dur": dur, "args": args,
+                });
+                array.push(&event.to_string())
+            }
+        };
     }
+}
+
+/// What the process is called, beside its number.
+fn name_of_process() -> String {
+    let name = fs::read_to_string("/proc/self/comm").unwrap_or_default();
+    let args = json!({ "name": name.trim_end() });
+    json!({ "ph": "M", "name": "process_name", "pid": process::id(), "args": args }).to_string()
 }
 
 /// A small number for this thread.
