@@ -87,7 +87,7 @@ class Device:
         self.socket = folder / "card.sock"
         self.trace = folder / "trace"
         request = folder / f"{DEVICE}.csr"
-        sim.ask("create", state=self.state, pin={"digits": PIN})
+        sim.ask("create", state=self.state, pin={"digits": PIN}, spare_pairs=2)
         csr = sim.ask("csr", state=self.state, subject=f"CN={DEVICE}", pin=PIN)["csr"]
         request.write_text(csr)
         self.certificate = authority.issue(request)

@@ -3,30 +3,44 @@
 
 from __future__ import annotations
 
-import re
-
 import programs
 import pytest
 from programs import PIN, Device, module, run
 
+#: The card's first empty place (warifu-card-server's `spare_pairs`).
+PLACE = "10"
 
-def pkcs11_tool(device: Device, *arguments: object) -> str:
-    """What pkcs11-tool says on both streams."""
+
+def pkcs11_tool(device: Device, *arguments: object) -> tuple[str, list[str]]:
+    """What pkcs11-tool says, and its warnings and errors."""
     command = ("pkcs11-tool", "--module", module(), "--login", "--pin", PIN, *arguments)
     done = run(*command, environment=device.environment, patience_s=120)
-    return done.stdout + done.stderr
+    lines = (done.stdout + done.stderr).splitlines()
+    # Complaints, and the return values that they quote.
+    complaints = [
+        line for line in lines if line.startswith(("warning:", "error:")) or "ERR" in line
+    ]
+    return done.stdout, complaints
 
 
 @pytest.fixture(autouse=True, scope="module")
 def on_record() -> None:
-    programs.version("OpenSC", ["opensc-tool", "--info"], r"[Oo]pen[Ss][Cc] (\d[\w.]*)")
+    programs.version("OpenSC", ["opensc-tool", "--info"], r"(?i)opensc (\d[\w.]*)")
 
 
-@pytest.mark.parametrize("tests", ["--test", "--test-ec"])
-def test_its_tests_are_clean(device: Device, tests: str) -> None:
-    extra = ("--id", "99", "--key-type", "EC:secp256r1") if tests == "--test-ec" else ()
-    said = pkcs11_tool(device, tests, *extra)
-    assert not re.search(
-        r"(?i)\berrors?\b(?! *:? *0)|fail|CKR_(?!OK)", said.replace("No errors", "")
-    )
-    assert device.signatures()
+def test_its_tests_are_clean(device: Device) -> None:
+    said, complaints = pkcs11_tool(device, "--test")
+    assert complaints == []
+    assert "seems to be OK" in said
+    assert "all 4 digest functions seem to work" in said
+    assert said.endswith("No errors\n")
+
+
+def test_its_tests_of_curves_are_clean(device: Device) -> None:
+    options = ("--session-rw", "--id", PLACE, "--key-type", "EC:secp256r1")
+    said, complaints = pkcs11_tool(device, "--test-ec", *options)
+    # A card's names are what it was made with, and the standard lets a token refuse others.
+    assert all("C_SetAttributeValue" in one and "0x1b" in one for one in complaints)
+    assert "Deleting the private and the public key again" in said
+    assert "==> OK" in said
+    assert len(device.signatures()) == 2

@@ -164,18 +164,6 @@ pub(crate) fn only(template: &Template, kinds: &[CK_ATTRIBUTE_TYPE]) -> Result {
     if unknown { fail(CKR_ATTRIBUTE_TYPE_INVALID) } else { Ok(()) }
 }
 
-/// C_DestroyObject: what sessions added goes; the card has no command that deletes.
-pub fn destroy(library: &Library, session: CK_SESSION_HANDLE, handle: CK_OBJECT_HANDLE) -> Result {
-    let session = library.session(session)?;
-    let object = session.slot.object(handle, CKR_OBJECT_HANDLE_INVALID)?;
-    if object.session.is_none() {
-        let rv = if session.read_write { CKR_ACTION_PROHIBITED } else { CKR_SESSION_READ_ONLY };
-        return fail(rv);
-    }
-    session.slot.objects().remove(handle);
-    Ok(())
-}
-
 /// C_SetAttributeValue and C_CopyObject: objects are neither modifiable nor copyable.
 pub fn change(library: &Library, session: CK_SESSION_HANDLE, object: CK_OBJECT_HANDLE) -> Result {
     let session = library.session(session)?;

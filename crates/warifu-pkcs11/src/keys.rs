@@ -112,6 +112,7 @@ pub fn generate_pair(
         sign: attributes.may_sign(),
         derive: attributes.may_derive(),
         public_id: public_id.clone(),
+        replaceable: true,
     });
     let public_key = Kind::PublicKey(PublicKey {
         card_id: public_id,
@@ -119,6 +120,7 @@ pub fn generate_pair(
         verify: attributes.may_sign(),
         point: OnceLock::from(pair.point),
     });
+    library.end_operations_with(slot, &place.id);
     let mut objects = slot.objects();
     objects.forget_key(&place.id);
     let public = objects.add(half(public_key, public, false));
@@ -179,7 +181,10 @@ fn place(
             return fail(CKR_TEMPLATE_INCONSISTENT);
         }
     }
-    let empty = places.iter().find(|(_, place)| place.attributes.filled == Some(false));
+    let is_empty = |place: &warifu_token::PrivateKey| {
+        place.attributes.filled == Some(false) || slot.objects().is_destroyed(&place.id)
+    };
+    let empty = places.iter().find(|(_, place)| is_empty(place));
     // A volatile place may hold what an ended program left; one of this program's is not touched.
     let reusable = || {
         let free = |id: &[u8]| !slot.objects().is_taken(id);

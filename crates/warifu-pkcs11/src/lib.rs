@@ -8,6 +8,7 @@
 pub mod certificate;
 pub mod config;
 pub mod der;
+pub mod destroying;
 pub mod digest;
 pub mod ffi;
 pub mod finding;

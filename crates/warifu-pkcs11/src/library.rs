@@ -12,6 +12,7 @@ use warifu_token::transport::Watched;
 use warifu_token::{CardToken, Token};
 
 use crate::config::Config;
+use crate::object::{Kind, Object};
 use crate::rv::{Result, Rv, fail};
 use crate::session::Session;
 use crate::slot::{Report, Slot, SlotConfig, lock};
@@ -211,10 +212,26 @@ impl Library {
         Ok(())
     }
 
+    /// What another key in a place of the card ends: signatures with the one before.
+    pub(crate) fn end_operations_with(&self, slot: &Slot, card_id: &[u8]) {
+        let is_it =
+            |key: &Object| matches!(&key.kind, Kind::PrivateKey(key) if key.card_id == card_id);
+        for session in self.sessions_of(slot) {
+            let mut active = session.active();
+            if active.sign.as_ref().is_some_and(|operation| is_it(&operation.key)) {
+                active.sign = None;
+            }
+        }
+    }
+
+    fn sessions_of(&self, slot: &Slot) -> Vec<Arc<Session>> {
+        let sessions = lock(&self.sessions);
+        sessions.values().filter(|session| session.slot.id == slot.id).cloned().collect()
+    }
+
     /// What a logout ends: operations with private keys, in every session of the slot.
     pub(crate) fn end_private_operations(&self, slot: &Slot) {
-        let sessions: Vec<Arc<Session>> = lock(&self.sessions).values().cloned().collect();
-        for session in sessions.iter().filter(|session| session.slot.id == slot.id) {
+        for session in self.sessions_of(slot) {
             let mut active = session.active();
             active.find = None;
             if active.sign.as_ref().is_some_and(|operation| operation.key.private) {

@@ -61,6 +61,8 @@ pub struct PrivateKey {
     pub derive: bool,
     /// The card's id of its public half, if there is one to read.
     pub public_id: Option<Vec<u8>>,
+    /// Whether the card may generate another in its place.
+    pub replaceable: bool,
 }
 
 /// A public key, of the card or of a session.
@@ -131,9 +133,9 @@ impl Object {
             CKA_TOKEN => Value(flag(self.session.is_none())),
             CKA_PRIVATE => Value(flag(self.private)),
             CKA_LABEL => Value(self.label.clone()),
-            // The card has no command that would change, copy or delete an object.
+            // The card has no command that would change or copy an object.
             CKA_MODIFIABLE | CKA_COPYABLE => Value(flag(false)),
-            CKA_DESTROYABLE => Value(flag(self.session.is_some())),
+            CKA_DESTROYABLE => Value(flag(self.is_destroyable())),
             _ => match &self.kind {
                 Kind::PrivateKey(key) => self.of_private_key(key, kind),
                 Kind::PublicKey(key) => self.of_public_key(key, kind),
@@ -142,6 +144,11 @@ impl Object {
                 Kind::Secret(secret) => self.of_secret(secret, kind),
             },
         }
+    }
+
+    fn is_destroyable(&self) -> bool {
+        let replaceable = matches!(&self.kind, Kind::PrivateKey(key) if key.replaceable);
+        self.session.is_some() || replaceable
     }
 
     /// What all keys have (section 4.7).

@@ -19,6 +19,9 @@ pub struct Objects {
     last_handle: CK_OBJECT_HANDLE,
     inventory: Option<Inventory>,
     files_read: bool,
+    /// Places whose keys were destroyed, and those of their public halves: the card has others
+    /// there, which are nobody's.
+    destroyed: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 /// A file with its content.
@@ -106,8 +109,26 @@ impl Objects {
         })
     }
 
+    /// The key in a place is no more.
+    pub fn destroyed(&mut self, key: &PrivateKey) {
+        self.destroyed.insert(key.card_id.clone(), key.public_id.clone());
+    }
+
+    /// Whether a place is free although the card has a key there.
+    #[must_use]
+    pub fn is_destroyed(&self, card_id: &[u8]) -> bool {
+        self.destroyed.contains_key(card_id)
+    }
+
+    /// Whether a public key of the card is the half of a pair that is no more.
+    #[must_use]
+    pub fn is_destroyed_half(&self, card_id: Option<&[u8]>) -> bool {
+        card_id.is_some() && self.destroyed.values().any(|half| half.as_deref() == card_id)
+    }
+
     /// A new key lies in a place: what was known of the old one is wrong.
     pub fn forget_key(&mut self, card_id: &[u8]) {
+        self.destroyed.remove(card_id);
         self.table.retain(|_, object| match &object.kind {
             Kind::PrivateKey(key) => key.card_id != card_id,
             Kind::PublicKey(key) => key.card_id.as_deref() != Some(card_id),
@@ -130,6 +151,7 @@ impl Objects {
                 sign: attributes.may_sign(),
                 derive: attributes.may_derive(),
                 public_id: key.public_id.clone(),
+                replaceable: attributes.may_generate(),
             });
             objects.push(Object::of_token(kind, &key.label, key.id.clone(), private));
         }
@@ -156,6 +178,11 @@ impl Objects {
         }
         let is_key =
             |object: &Object| matches!(object.kind, Kind::PrivateKey(_) | Kind::PublicKey(_));
+        objects.retain(|object| match &object.kind {
+            Kind::PrivateKey(key) => !self.is_destroyed(&key.card_id),
+            Kind::PublicKey(key) => !self.is_destroyed_half(key.card_id.as_deref()),
+            _ => true,
+        });
         self.replace(objects, is_key);
         self.inventory = Some(inventory.clone());
     }
@@ -202,7 +229,7 @@ impl Objects {
     }
 
     /// Puts new objects of the token in the place of those of a kind. One that is the same as
-    /// before keeps its handle, and what was read of it.
+    /// before keeps its handle.
     fn replace(&mut self, objects: Vec<Object>, of_kind: impl Fn(&Object) -> bool) {
         let mut old: Vec<(CK_OBJECT_HANDLE, Arc<Object>)> = Vec::new();
         self.table.retain(|handle, object| {

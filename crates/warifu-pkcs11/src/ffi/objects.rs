@@ -5,6 +5,7 @@ use cryptoki_sys::*;
 
 use super::entries;
 use super::memory::{deliver_attributes, not_null, put, raw_attributes, template};
+use crate::destroying;
 use crate::finding;
 use crate::library::current;
 
@@ -43,7 +44,7 @@ entries! {
 
     /// Takes an object away.
     fn C_DestroyObject(session: CK_SESSION_HANDLE, object: CK_OBJECT_HANDLE) {
-        finding::destroy(&*current()?, session, object)
+        destroying::destroy(&*current()?, session, object)
     }
 
     /// How large an object is.

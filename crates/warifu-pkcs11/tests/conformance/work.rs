@@ -236,7 +236,6 @@ fn pairs_are_generated_where_the_card_has_places() {
     assert_eq!(bench.get(session, private, CKA_ID).unwrap(), [8]);
     let signature = sign(&bench, session, CKM_ECDSA_SHA256, private, b"new").unwrap();
     assert_eq!(verify(&bench, session, CKM_ECDSA_SHA256, public, b"new", &signature), CKR_OK);
-    assert_eq!(call!(bench, C_DestroyObject, session, private), CKR_ACTION_PROHIBITED);
     // The one place is taken, and nobody said that keys may be replaced.
     assert_eq!(generate(&bench, session, true), Err(CKR_DEVICE_MEMORY));
     // A session's pair has one place as well, which is free again when it is destroyed.
@@ -244,6 +243,35 @@ fn pairs_are_generated_where_the_card_has_places() {
     assert_eq!(generate(&bench, session, false), Err(CKR_DEVICE_MEMORY));
     assert_eq!(call!(bench, C_DestroyObject, session, private), CKR_OK);
     assert!(generate(&bench, session, false).is_ok());
+}
+
+#[test]
+fn a_destroyed_key_signs_no_more() {
+    let bench = Bench::new(None);
+    let session = bench.open(CKF_RW_SESSION);
+    let (public, private) = generate(&bench, session, true).unwrap();
+    let point = bench.get(session, public, CKA_EC_POINT).unwrap();
+    assert_eq!(bench.get(session, private, CKA_DESTROYABLE).unwrap(), [CK_TRUE]);
+    assert_eq!(call!(bench, C_DestroyObject, session, public), CKR_ACTION_PROHIBITED);
+    // A signature with it is under way elsewhere.
+    let other = bench.open(0);
+    let mut mechanism = mechanism(CKM_ECDSA_SHA256);
+    assert_eq!(call!(bench, C_SignInit, other, &mut mechanism, private), CKR_OK);
+    assert_eq!(call!(bench, C_DestroyObject, session, private), CKR_OK);
+    let (mut signature, mut length) = ([0; 64], 64);
+    let text = b"text".as_ptr().cast_mut();
+    let rv = call!(bench, C_Sign, other, text, 4, signature.as_mut_ptr(), &mut length);
+    assert_eq!(rv, CKR_OPERATION_NOT_INITIALIZED);
+    assert_eq!(call!(bench, C_DestroyObject, session, public), CKR_OK);
+    assert_eq!(call!(bench, C_DestroyObject, session, public), CKR_OBJECT_HANDLE_INVALID);
+    let mut id = [8];
+    assert!(bench.find(session, &mut [bytes(CKA_ID, &mut id)]).is_empty());
+    let on_card = *bench.world.card.lock().unwrap().0.export_public_key(&[8]).unwrap().bytes();
+    assert_ne!(on_card, point[2..], "the card has another key there");
+    // The place is free.
+    let (public, private) = generate(&bench, session, true).unwrap();
+    let signature = sign(&bench, session, CKM_ECDSA_SHA256, private, b"new").unwrap();
+    assert_eq!(verify(&bench, session, CKM_ECDSA_SHA256, public, b"new", &signature), CKR_OK);
 }
 
 #[test]
