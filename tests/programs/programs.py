@@ -81,14 +81,17 @@ class Authority:
 class Device:
     """A virtual card that is served, with a certificate for its key and one of the authority."""
 
-    def __init__(self, folder: Path, authority: Authority, **serve: object) -> None:
+    def __init__(
+        self, folder: Path, authority: Authority, *, pin: str | None = PIN, **serve: object
+    ) -> None:
         self.folder = folder
         self.state = folder / "card.state"
         self.socket = folder / "card.sock"
         self.trace = folder / "trace"
         request = folder / f"{DEVICE}.csr"
-        sim.ask("create", state=self.state, pin={"digits": PIN}, spare_pairs=2)
-        csr = sim.ask("csr", state=self.state, subject=f"CN={DEVICE}", pin=PIN)["csr"]
+        asked = None if pin is None else {"digits": pin}
+        sim.ask("create", state=self.state, pin=asked, spare_pairs=2)
+        csr = sim.ask("csr", state=self.state, subject=f"CN={DEVICE}", pin=pin)["csr"]
         request.write_text(csr)
         self.certificate = authority.issue(request)
         sim.ask("import", state=self.state, certificate=self.certificate, ca=authority.certificate)
@@ -106,11 +109,14 @@ class Device:
             "WARIFU_PKCS11_TRACE": str(self.trace),
         }
 
+    def trace_text(self) -> str:
+        """What the module has written down so far."""
+        return self.trace.read_text() if self.trace.exists() else ""
+
     def signatures(self) -> list[Signature]:
         """What the card has signed since the trace began."""
-        lines = self.trace.read_text().splitlines() if self.trace.exists() else []
         form = re.compile(r"[\d.]+ (\d+) \d+ +([\d.]+) ms apdu COMPUTE SIGNATURE - UPDATE .* 9000")
-        found = (form.fullmatch(line) for line in lines)
+        found = (form.fullmatch(line) for line in self.trace_text().splitlines())
         return [Signature(int(one[1]), float(one[2])) for one in found if one]
 
 
@@ -155,9 +161,13 @@ class Running:
         try:
             code = self.process.wait(timeout=10)
         except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            code = self.process.wait()
+            code = self.kill_all(signal.SIGKILL)
         return code
+
+    def kill_all(self, number: signal.Signals) -> int:
+        """Sends a signal to it and to what it has started; its exit code."""
+        os.killpg(self.process.pid, number)
+        return self.process.wait()
 
     def said(self) -> str:
         """Both streams."""

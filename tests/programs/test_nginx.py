@@ -27,7 +27,7 @@ def test_every_worker_signs(
     block = web.server(port, device.certificate, f"engine:pkcs11:{KEY}", authority.certificate)
     handshakes, answered = 0, set()
     with web.nginx(device, block, engine=True, workers=WORKERS) as server:
-        server.until("start worker process .*\n(.*\n)*.*start worker process ")
+        server.until("start worker process (.*\n)+.*start worker process ")
         # The kernel shares connections out by their ports.
         while len(answered) < WORKERS and handshakes < 200:
             options = ("--cert", certificate, "--key", key)

@@ -127,8 +127,11 @@ impl Library {
                     eprintln!("warifu-pkcs11: {error}");
                     Rv(CKR_GENERAL_ERROR)
                 })?;
-                report = if config.quiet { silent() } else { to_stderr() };
-                tokens_of(&config, args, trace.as_ref())?
+                let tokens = tokens_of(&config, args, trace.as_ref())?;
+                // Of the usual places one is enough.
+                let together = if config.explicit { 1 } else { tokens.len() };
+                report = if config.quiet { silent() } else { to_stderr(together) };
+                tokens
             }
         };
         let slots = tokens.into_iter().enumerate().map(|(id, (config, token))| {
@@ -277,12 +280,17 @@ fn silent() -> Report {
     Arc::new(|_| {})
 }
 
-/// Each line once: programs ask again and again.
-fn to_stderr() -> Report {
-    let said: Mutex<BTreeSet<String>> = Mutex::default();
+/// Each line once: programs ask again and again. The first `together` of them are one.
+fn to_stderr(together: usize) -> Report {
+    let said: Mutex<(BTreeSet<String>, Vec<String>)> = Mutex::default();
     Arc::new(move |line| {
-        if lock(&said).insert(line.to_owned()) {
-            eprintln!("warifu-pkcs11: {line}");
+        let (said, held) = &mut *lock(&said);
+        if said.insert(line.to_owned()) {
+            held.push(line.to_owned());
+            if said.len() >= together {
+                eprintln!("warifu-pkcs11: {}", held.join("; "));
+                held.clear();
+            }
         }
     })
 }

@@ -14,9 +14,8 @@ use crate::transport::{Transport, TransportError};
 const SHORT_DATA_MAX_BYTES: usize = 255;
 /// The most bytes that an answer may have in all its parts: an object list of 128 templates.
 const ANSWER_MAX_BYTES: usize = 0x1_0000;
-/// How often a card is asked for a channel when all are taken, and how long apart: a second in
-/// all.
-const CHANNEL_TRIES: u32 = 50;
+/// How long a card is asked for a channel when all are taken, and how long apart.
+const CHANNEL_PATIENCE: Duration = Duration::from_secs(1);
 const CHANNEL_WAIT: Duration = Duration::from_millis(20);
 /// Command chaining, in the class byte (ISO 7816-4 section 5.4.1).
 const CHAINED: u8 = 0x10;
@@ -114,7 +113,8 @@ impl Applet {
             self.stale = false;
         }
         self.transport.connect(deadline)?;
-        let (mut patience, mut was_reset) = (CHANNEL_TRIES, false);
+        let give_up = deadline.min(Instant::now() + CHANNEL_PATIENCE);
+        let mut was_reset = false;
         let selected = loop {
             match self.open_and_select(deadline) {
                 // Another program may have reset the card since; then once more.
@@ -122,8 +122,7 @@ impl Applet {
                     was_reset = true;
                 }
                 // Short-lived programs give their channels back soon.
-                Err(TokenError::NoChannel) if patience > 0 && Instant::now() < deadline => {
-                    patience -= 1;
+                Err(TokenError::NoChannel) if Instant::now() < give_up => {
                     thread::sleep(CHANNEL_WAIT);
                 }
                 result => break result?,
@@ -306,6 +305,9 @@ impl Applet {
             last = self.exchange(&select, deadline)?.sw;
             if !last.is_error() {
                 return Ok(Selected { aid: aid.clone(), channel, opened });
+            }
+            if matches!(last, StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::NO_CHANNEL) {
+                break;
             }
         }
         if opened {
