@@ -352,7 +352,7 @@ fn csim_parameters(text: &[u8]) -> Result<Vec<u8>, CmeError> {
         return Err(CmeError::TooLong);
     }
     // Shorter than the header of an APDU is none (ISO 7816-4 section 5.1).
-    if length != digits.len() || length % 2 != 0 || length < 8 {
+    if length != digits.len() || !length.is_multiple_of(2) || length < 8 {
         return Err(wrong);
     }
     hex::decode(digits).ok_or(CmeError::InvalidCharacters)
