@@ -4,7 +4,7 @@ SHELL := /bin/bash
 WARIFU := .venv/bin/warifu
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test kernel lint bench accuracy golden fuzz clean
+.PHONY: help setup demo test kernel wolfssl conformance lint bench accuracy golden fuzz clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 18
@@ -21,6 +21,12 @@ test: ## every test, with a minute of fuzzing
 
 kernel: setup ## the simulated TCP against captures of the running kernel (root, a quiet machine)
 	@.venv/bin/python -m pytest tests/kernel
+
+wolfssl: setup ## wolfSSL's IoT SAFE client, built from Debian's source, at the virtual SIM
+	@scripts/wolfssl
+
+conformance: setup ## python-pkcs11's own tests on the module, in an environment of their own
+	@scripts/conformance
 
 lint: setup ## formatting, clippy, ruff, mypy
 	@scripts/lint

@@ -82,7 +82,13 @@ class Device:
     """A virtual card that is served, with a certificate for its key and one of the authority."""
 
     def __init__(
-        self, folder: Path, authority: Authority, *, pin: str | None = PIN, **serve: object
+        self,
+        folder: Path,
+        authority: Authority,
+        *,
+        pin: str | None = PIN,
+        quirks: str = "strict",
+        **serve: object,
     ) -> None:
         self.folder = folder
         self.state = folder / "card.state"
@@ -90,7 +96,7 @@ class Device:
         self.trace = folder / "trace"
         request = folder / f"{DEVICE}.csr"
         asked = None if pin is None else {"digits": pin}
-        sim.ask("create", state=self.state, pin=asked, spare_pairs=2)
+        sim.ask("create", state=self.state, pin=asked, quirks=quirks, spare_pairs=2)
         csr = sim.ask("csr", state=self.state, subject=f"CN={DEVICE}", pin=pin)["csr"]
         request.write_text(csr)
         self.certificate = authority.issue(request)
