@@ -35,7 +35,7 @@ pub use kind::Kind;
 pub use operation::{Direction, HandshakeMessage, KeyStoreCall, Operation, Role, SystemCall};
 pub use profile::{
     Catalog, Cost, DeviceProfile, Input, KernelProfile, KeyStoreProfile, LinkProfile, ProfileKind,
-    Sleep, Throttle, inputs, inputs_where,
+    Sleep, StandIn, Throttle, inputs, inputs_where,
 };
 pub use stage::{Metric, Stage};
 pub use study::{COMMAND_LINE, MOST_CASES, Operator, Requirement, Statistic, Study};
