@@ -32,6 +32,7 @@ pub use distribution::{Distribution, Tail};
 pub use error::Error;
 pub use keyword::Keyword;
 pub use kind::Kind;
+pub use nearest::nearest;
 pub use operation::{Direction, HandshakeMessage, KeyStoreCall, Operation, Role, SystemCall};
 pub use profile::{
     Catalog, Cost, DeviceProfile, Input, KernelProfile, KeyStoreProfile, LinkProfile, ProfileKind,
