@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The virtual SIM of a part: made with the client's key, served as slow as its profile says."""
+"""The virtual SIM of a part: made with the client's key, served as slow as its profile says; and
+the agent that keeps its session."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -37,9 +39,10 @@ class Card:
 
     def __init__(self, folder: Path, stand_in: StandIn, key: Path, seed: int) -> None:
         """Makes it in `folder`, puts the private key `key` (PEM) on it, and serves it."""
-        self.has_agent = stand_in.agent
         folder.mkdir()
-        state, self._socket = folder / "card.state", folder / "card.sock"
+        state, socket = folder / "card.state", folder / "card.sock"
+        self._agent: Process | None = None
+        self._address = f"unix:{socket}"
         pin = {"digits": _PIN, "scope": "signing", "tries": 3}
         _ask("create", {"state": str(state), "pin": pin})
         _ask("import", {"state": str(state), "key": str(key)})
@@ -55,21 +58,38 @@ class Card:
             )
         request = {
             "state": str(state),
-            "socket": str(self._socket),
+            "socket": str(socket),
             "timing": {"profile": str(stand_in.timing), "seed": seed},
         }
         try:
             self._process.stdin.write(json.dumps(request).encode())
             self._process.stdin.close()
-            self._wait()
+            self._until(lambda: self._ready.read_bytes().endswith(b"\n"))
+            if stand_in.agent:
+                self._start_agent(folder)
         except BaseException:
             self.stop()
             raise
 
+    def _start_agent(self, folder: Path) -> None:
+        """Programs reach the card through an agent, which keeps its session."""
+        pin, socket = folder / "pin", folder / "agent.sock"
+        pin.touch(mode=0o600)
+        pin.write_text(_PIN)
+        self._agent = Process(
+            "warifu-agent",
+            [tools.find("warifu-agent"), "start", "--card", self._address,
+             "--pin", f"file:{pin}", "--socket", socket],
+            log=folder / "agent.log",
+            death_signal="TERM",
+        )  # fmt: skip
+        self._until(socket.exists)
+        self._address = f"agent:{socket}"
+
     @property
     def environment(self) -> dict[str, str]:
         """Leads our PKCS#11 module to the card."""
-        return {"WARIFU_CARD": f"unix:{self._socket}"}
+        return {"WARIFU_CARD": self._address}
 
     def key_store(self, session_open: bool) -> dict[str, Any]:
         """The key store of `warifu-tls-client` (crates/warifu-tls/src/client/config.rs)."""
@@ -81,19 +101,22 @@ class Card:
         }
 
     def check(self) -> None:
-        """Raises LabError if it is gone."""
-        code = self._process.exit_code()
-        if code is not None:
-            said = self._process.log_tail(1) or f"exit code {code}"
-            raise LabError(f"the virtual SIM has ended in the middle of the run: {said}")
+        """Raises LabError if it, or its agent, is gone."""
+        for process in filter(None, (self._process, self._agent)):
+            code = process.exit_code()
+            if code is not None:
+                said = process.log_tail(1) or f"exit code {code}"
+                raise LabError(f"{process.name} has ended in the middle of the run: {said}")
 
     def stop(self) -> None:
-        """Ends it. May be called twice."""
+        """Ends it and its agent. May be called twice."""
+        if self._agent is not None:
+            self._agent.stop()
         self._process.stop()
 
-    def _wait(self) -> None:
+    def _until(self, ready: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while not self._ready.read_bytes().endswith(b"\n"):
+        while not ready():
             self.check()
             if time.monotonic() > deadline:
                 raise LabError("the virtual SIM is not ready after 10 s: run the same again")

@@ -202,8 +202,6 @@ class Bench:
     def _client(
         self, case: Case, part: Part, folder: Path, namespace: str, card: Card | None
     ) -> Client:
-        # An agent keeps the session across programs; a program that keeps it does so by itself.
-        kept = case.session_open or (card is not None and card.has_agent)
         return Client(
             folder,
             case=case,
@@ -216,7 +214,7 @@ class Bench:
             seed=part.seed,
             namespace=namespace,
             processor=processors()[0],
-            key_store=None if card is None else card.key_store(kept),
+            key_store=None if card is None else card.key_store(case.session_open),
             environment=None if card is None else card.environment,
         )
 
