@@ -27,7 +27,15 @@ MAY_KNOW = {
     "warifu-pkcs11": {"warifu-card", "warifu-token"},
     "warifu-card-server": {"warifu-model", "warifu-card"},
     "warifu-link": set(),
-    "warifu-tls": set(),
+    "warifu-caller": set(),
+    "warifu-tls": {"warifu-caller"},
+    "warifu-token-bench": {
+        "warifu-model",
+        "warifu-card",
+        "warifu-token",
+        "warifu-pkcs11",
+        "warifu-caller",
+    },
     "warifu-py": {"warifu-model", "warifu-trace", "warifu-results", "warifu-sim"},
 }
 # Tests alone may hold a crate against real software.

@@ -76,13 +76,20 @@ class Card:
         pin, socket = folder / "pin", folder / "agent.sock"
         pin.touch(mode=0o600)
         pin.write_text(_PIN)
+        config = folder / "agent.toml"
+        config.write_text(
+            f"socket = {json.dumps(str(socket))}\n[[card]]\n"
+            f'name = "card"\naddress = {json.dumps(self._address)}\n'
+            f"pin = {json.dumps(f'file:{pin}')}\n"
+            # No signature waits for a key pair that nobody asked for: the model has none.
+            "pairs_ahead = false\nrandom_ahead_bytes = 0\n"
+        )
         self._agent = Process(
             "warifu-agent",
-            [tools.find("warifu-agent"), "start", "--card", self._address,
-             "--pin", f"file:{pin}", "--socket", socket],
+            [tools.find("warifu-agent"), "start", "--config", config],
             log=folder / "agent.log",
             death_signal="TERM",
-        )  # fmt: skip
+        )
         self._until(socket.exists)
         self._address = f"agent:{socket}"
 
