@@ -56,7 +56,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool("setpriv", "ties helpers' lives to the lab's", _apt("util-linux")),
     Tool("taskset", "gives each end a processor of its own", _apt("util-linux")),
     Tool("tcpdump", "packet captures", _apt("tcpdump"), needed=False),
-    Tool("warifu-agent", "keeps a SIM's session", _OWN_MEND, own=True),
+    Tool("warifu-agent", "holds SIMs for other programs", _OWN_MEND, own=True),
     Tool("warifu-card-server", "the virtual SIM", _OWN_MEND, own=True),
     Tool("warifu-link", "the emulated link", _OWN_MEND, own=True),
     Tool("warifu-tls", "certificates for the lab", _OWN_MEND, own=True),

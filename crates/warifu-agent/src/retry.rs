@@ -50,7 +50,9 @@ pub fn is_transient(error: &TokenError) -> bool {
     match error {
         TokenError::Transport(error) => !matches!(error, TransportError::Refused(_)),
         TokenError::NoChannel | TokenError::Answer { .. } => true,
-        TokenError::Status { sw, .. } | TokenError::NoApplet { last: sw, .. } => passes(*sw),
+        TokenError::Status { sw, .. } => passes(*sw),
+        // Not that there is none, but that the channel is not open on which it was looked for.
+        TokenError::NoApplet { last, .. } => *last == StatusWord::CLASS || passes(*last),
         _ => false,
     }
 }

@@ -323,7 +323,8 @@ impl Applet {
             Command { cla: 0, ins: ins::MANAGE_CHANNEL, p1: 0, p2: 0, data: &[], le: Some(1) };
         let response = self.whole_answer(&open, Channel::BASIC, deadline)?;
         match (response.sw, &response.data[..]) {
-            (StatusWord::OK, [number, ..]) => match Channel::new(*number) {
+            // The basic channel needs no opening (ISO 7816-4 section 11.1.2): such an answer is damaged.
+            (StatusWord::OK, [number, ..]) => match Channel::new(*number).filter(|_| *number > 0) {
                 Some(channel) => Ok((channel, true)),
                 None => {
                     let what = "names no channel";

@@ -95,6 +95,8 @@ struct Held {
     token: CardToken,
     losses: u64,
     open: bool,
+    /// The last thing failed: nobody knows what the card has open.
+    failed: bool,
     login: Login,
     lent: Lent,
     random: Zeroizing<Vec<u8>>,
@@ -121,6 +123,7 @@ impl Holder {
             losses: token.losses(),
             token,
             open: false,
+            failed: false,
             login,
             lent: Lent::default(),
             random: Zeroizing::default(),
@@ -451,13 +454,6 @@ impl<'a> Using<'a> {
             }
             clock.sleep(delay);
             metrics.retry(&holding.name);
-            // A reset that fails is done again by the next attempt, which sends nothing before it.
-            let end = self.end_of_attempt(deadline);
-            let reset = self.held.token.reset(end);
-            self.note_session();
-            if let Err(error) = reset {
-                self.count(&error, false);
-            }
         }
     }
 
@@ -467,7 +463,16 @@ impl<'a> Using<'a> {
         end: Instant,
         operation: &mut impl FnMut(&mut CardToken, Instant) -> Result<T, TokenError>,
     ) -> Result<T, TokenError> {
-        self.log_in(end)?;
+        if self.held.failed {
+            // What the last try, whoever's it was, has left on the card is not known.
+            let reset = self.held.token.reset(end);
+            self.note_session();
+            reset.inspect_err(|error| self.count(error, false))?;
+        }
+        if let Err(error) = self.log_in(end) {
+            self.held.failed = true;
+            return Err(error);
+        }
         if let Some((place, caller)) = lent {
             self.held.lent.check(place, caller)?;
         }
@@ -475,6 +480,7 @@ impl<'a> Using<'a> {
         let result = operation(&mut self.held.token, end);
         let lost = self.note_session();
         self.held.open = result.is_ok();
+        self.held.failed = result.as_ref().err().is_some_and(retry::is_transient);
         let result = match result {
             // What the card says of a key that it has forgotten is its own affair.
             Err(TokenError::Status { .. }) if lost && lent.is_some() => Err(TokenError::KeyLost),
@@ -582,7 +588,12 @@ impl<'a> Using<'a> {
     }
 
     fn close(&mut self, deadline: Instant) {
-        self.held.token.release(deadline);
+        if self.held.failed {
+            // A card that is gone has nothing open.
+            self.held.failed = self.held.token.reset(deadline).is_err();
+        } else {
+            self.held.token.release(deadline);
+        }
         self.held.open = false;
         self.note_session();
     }
