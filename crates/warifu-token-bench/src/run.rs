@@ -9,10 +9,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
 use warifu_caller::{Caller, Clock, Module, Monotonic, Nanoseconds};
+use warifu_card::Response;
 use zeroize::Zeroizing;
 
 use crate::config::{Config, Mode};
 use crate::error::BenchError;
+use crate::virtual_card::Bystander;
 use crate::{software, virtual_card};
 
 /// What is signed: the paper's 32 bytes (papers/1, section 3.3).
@@ -42,6 +44,22 @@ pub enum Event {
         key: String,
         /// Whether a signature was verified with the public key.
         verified: bool,
+    },
+    /// What the card on the virtual clock takes by itself for the commands of a mode's last trial,
+    /// under another seed; at the end.
+    Card {
+        /// The mode.
+        mode: Mode,
+        /// Commands in a trial.
+        commands: usize,
+        /// The mean, ns.
+        mean_ns: f64,
+        /// The quantile at 0.5, ns.
+        p50_ns: f64,
+        /// The quantile at 0.9, ns.
+        p90_ns: f64,
+        /// The quantile at 0.99, ns.
+        p99_ns: f64,
     },
     /// One trial.
     Trial {
@@ -93,6 +111,13 @@ pub fn run(
         }
         done += block;
     }
+    if let Some(seen) = &bench.seen {
+        for (mode, sent) in &bench.last_sent {
+            let [mean_ns, p50_ns, p90_ns, p99_ns] = seen.own_law(sent);
+            let (mode, commands) = (*mode, sent.len());
+            tell(&Event::Card { mode, commands, mean_ns, p50_ns, p90_ns, p99_ns })?;
+        }
+    }
     Ok(Ended::Done)
 }
 
@@ -121,23 +146,30 @@ struct Bench<'a> {
     config: &'a Config,
     caller: Caller,
     clock: Box<dyn Clock>,
+    /// Of a virtual card.
+    seen: Option<Bystander>,
+    last_sent: Vec<(Mode, Vec<(Vec<u8>, Response)>)>,
 }
 
 impl<'a> Bench<'a> {
     fn prepare(config: &'a Config) -> Result<Bench<'a>, BenchError> {
         let mut wanted = config.wanted();
-        let (module, clock): (Module, Box<dyn Clock>) = match (&config.virtual_card, &config.module)
-        {
+        let (module, seen) = match (&config.virtual_card, &config.module) {
             (Some(card), _) => {
                 wanted.pin = Some(Zeroizing::new(virtual_card::PIN.to_owned()));
                 wanted.key = Some("client".to_owned());
-                let (module, clock) = virtual_card::module(card)?;
-                (module, Box::new(clock))
+                let (module, seen) = virtual_card::module(card)?;
+                (module, Some(seen))
             }
-            (None, Some(path)) => (Module::load(path)?, Box::new(Monotonic::start())),
+            (None, Some(path)) => (Module::load(path)?, None),
             (None, None) => return Err(BenchError::Config("module is missing".into())),
         };
-        Ok(Bench { config, caller: Caller::prepare(module, &wanted)?, clock })
+        let clock: Box<dyn Clock> = match &seen {
+            Some(seen) => Box::new(seen.clock.clone()),
+            None => Box::new(Monotonic::start()),
+        };
+        let caller = Caller::prepare(module, &wanted)?;
+        Ok(Bench { config, caller, clock, seen, last_sent: Vec::new() })
     }
 
     /// Signs once, which warms what is to be warmed, and verifies that.
@@ -172,6 +204,20 @@ impl<'a> Bench<'a> {
     }
 
     fn trial(&mut self, mode: Mode) -> Result<Vec<(String, u64)>, BenchError> {
+        if mode == Mode::Total {
+            // What it takes to close the session before is nobody's time.
+            self.caller.close()?;
+        }
+        let _ = self.seen.as_ref().map(Bystander::take_sent);
+        let times = self.timed(mode)?;
+        if let Some(sent) = self.seen.as_ref().map(Bystander::take_sent) {
+            self.last_sent.retain(|(known, _)| *known != mode);
+            self.last_sent.push((mode, sent));
+        }
+        Ok(times)
+    }
+
+    fn timed(&mut self, mode: Mode) -> Result<Vec<(String, u64)>, BenchError> {
         let clock = &*self.clock;
         Ok(match mode {
             Mode::LocalSw => {
@@ -179,8 +225,6 @@ impl<'a> Bench<'a> {
             }
             Mode::SignOnly => named(self.caller.sign(&MESSAGE, clock)?.1),
             Mode::Total => {
-                // What it takes to close the session before is nobody's time.
-                self.caller.close()?;
                 let mut times = named(self.caller.open(clock)?);
                 times.extend(named(self.caller.sign(&MESSAGE, clock)?.1));
                 times

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,7 @@ def of(samples_ns: Floats, seed: int = 1) -> Statistics:
     values = np.asarray(samples_ns, dtype=np.float64)
     rng = np.random.default_rng(seed)
 
-    def estimate(statistic: Callable[..., Floats]) -> Estimate:
+    def estimate(statistic: Callable[..., Any]) -> Estimate:
         value = float(statistic(values, axis=-1))
         if values.size < 2:
             return Estimate(value, float("-inf"), float("inf"))
@@ -55,8 +56,8 @@ def of(samples_ns: Floats, seed: int = 1) -> Statistics:
         ).confidence_interval  # fmt: skip
         return Estimate(value, float(interval.low), float(interval.high))
 
-    def quantile(p: float) -> Callable[..., Floats]:
-        return lambda x, axis: np.asarray(np.quantile(x, p, axis=axis))
+    def quantile(p: float) -> Callable[..., Any]:
+        return lambda x, axis: np.quantile(x, p, axis=axis)
 
     slow = int((values > SECOND_NS).sum())
     share = stats.binomtest(slow, values.size).proportion_ci(CONFIDENCE, method="exact")

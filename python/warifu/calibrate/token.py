@@ -44,6 +44,8 @@ class Outcome:
     """By mode."""
     calls: dict[str, dict[str, Statistics]]
     """By mode and call."""
+    card: dict[str, dict[str, float]]
+    """By mode, of a card on the virtual clock: what it takes by itself (`Trials.card`)."""
     warnings: list[str]
 
 
@@ -84,6 +86,7 @@ def calibrate_token(
             mode: {call: statistics.of(times) for call, times in calls.items()}
             for mode, calls in trials.calls.items()
         },
+        trials.card,
         warnings,
     )
 

@@ -125,6 +125,9 @@ def modes_table(outcome: Outcome) -> Table:
     )  # fmt: skip
     for mode, found in outcome.statistics.items():
         table.add(_here(mode, found), _record(mode, found))
+        if mode in outcome.card:
+            table.add(_own(mode, outcome.card[mode]), {"mode": mode, "of": "card",
+                                                       **outcome.card[mode]})  # fmt: skip
         if mode in TABLE_3:
             table.add(_paper(mode, TABLE_3[mode]), _paper_record(mode, TABLE_3[mode]))
     table.notes.append(
@@ -133,6 +136,11 @@ def modes_table(outcome: Outcome) -> Table:
         + ("; fresh: a new process each time, from C_Initialize on."
            if "fresh" in outcome.statistics else ".")
     )  # fmt: skip
+    if outcome.card:
+        table.notes.append(
+            "The card itself: its timing model alone, under another seed, for the commands that "
+            "the module sent."
+        )
     table.notes.append(f"Kind: {outcome.kind}, since {outcome.why_kind}. Run {outcome.run_id}.")
     return table
 
@@ -140,6 +148,7 @@ def modes_table(outcome: Outcome) -> Table:
 def calls_table(outcome: Outcome) -> Table:
     """Fig. 2: where a signature's time goes."""
     from warifu.calibrate.paper import TABLE_3
+    from warifu.calibrate.token_bench import LIFE
     from warifu.report.figures import number
     from warifu.report.table import Column, Table
 
@@ -151,9 +160,16 @@ def calls_table(outcome: Outcome) -> Table:
     for mode, calls in outcome.calls.items():
         whole = outcome.statistics[mode].mean.value
         for call, found in calls.items():
-            share = found.mean.value / whole if whole else float("nan")
+            is_part = call != LIFE and whole > 0
+            share = found.mean.value / whole if is_part else float("nan")
             table.add(
-                [mode, call, _ms(found.mean), _ms(found.p50), f"{number(share * 100, 1)} %"],
+                [
+                    mode,
+                    call,
+                    _ms(found.mean),
+                    _ms(found.p50),
+                    f"{number(share * 100, 1)} %" if is_part else "",
+                ],
                 {"mode": mode, "call": call, **_estimates(found), "share": share},
             )
     before = TABLE_3["total"].mean - TABLE_3["sign_only"].mean
@@ -169,6 +185,11 @@ def _here(mode: str, found: Statistics) -> list[str]:
     counts = f"{slow.value:.0f} ({slow.low:.1f} to {slow.high:.1f})"
     return [mode, "this token", str(found.n), *(_ms(getattr(found, one)) for one in _FIGURES),
             counts]  # fmt: skip
+
+
+def _own(mode: str, card: dict[str, float]) -> list[str]:
+    figures = [f"{card[f'{one}_ns'] / 1e6:.1f}" if f"{one}_ns" in card else "" for one in _FIGURES]
+    return [mode, "the card itself", "", *figures, ""]
 
 
 def _paper(mode: str, row: Row) -> list[str]:

@@ -107,9 +107,14 @@ class Card:
             "session_open": session_open,
         }
 
+    @property
+    def processes(self) -> list[Process]:
+        """The card's, and its agent's."""
+        return [self._process, *([] if self._agent is None else [self._agent])]
+
     def check(self) -> None:
         """Raises LabError if it, or its agent, is gone."""
-        for process in filter(None, (self._process, self._agent)):
+        for process in self.processes:
             code = process.exit_code()
             if code is not None:
                 said = process.log_tail(1) or f"exit code {code}"
