@@ -5,6 +5,7 @@ SoftHSM2, and the virtual card whose profile is known."""
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.profile import Law
 from warifu.calibrate.tailed import TailedLaw
 from warifu.calibrate.token_bench import Plan, read
+from warifu.cli import token_calibration
+from warifu.report.table import Format, render
 
 ROOT = Path(__file__).resolve().parents[1]
 SOFTHSM = Path("/usr/lib/softhsm/libsofthsm2.so")
@@ -113,6 +116,39 @@ def test_what_a_first_signature_takes_longer_is_paid_with_the_opening() -> None:
     assert len(warnings) == 1
     assert "4 ms more" in warnings[0]
     assert sum(law.mean_ns for law in laws.values()) == pytest.approx(110e6)
+
+
+def test_the_tables_show_the_paper_beside_the_token() -> None:
+    """`WARIFU_UPDATE_GOLDENS=1` writes the golden file anew."""
+    trials = read(spread_trials())
+    modes = {mode: statistics.of(trials.sums(mode)) for mode in trials.calls}
+    calls = {
+        mode: {call: statistics.of(times) for call, times in of_mode.items()}
+        for mode, of_mode in trials.calls.items()
+    }
+    outcome = token.Outcome(
+        Path("tok-1.toml"), "token-1", "measured", "a test says so", trials.token, modes, calls,
+        {}, [],
+    )  # fmt: skip
+    tables = [token_calibration.modes_table(outcome), token_calibration.calls_table(outcome)]
+    text = render(tables, Format.TABLE)
+    golden = ROOT / "tests" / "goldens" / "calibrate-token.txt"
+    if os.environ.get("WARIFU_UPDATE_GOLDENS"):
+        golden.write_text(text)
+    assert text == golden.read_text()
+
+
+def spread_trials() -> str:
+    """The lines of `trials_of` with every time a little longer than in the trial before."""
+    lines = []
+    for line in trials_of(470.0, 475.0).splitlines():
+        event = json.loads(line)
+        if event["event"] == "trial":
+            event["times_ns"] = [
+                [call, round(ns * (1 + event["trial"] / 100))] for call, ns in event["times_ns"]
+            ]
+        lines.append(json.dumps(event))
+    return "\n".join(lines)
 
 
 @pytest.mark.parametrize(

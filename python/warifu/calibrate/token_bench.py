@@ -65,7 +65,8 @@ class Trials:
     def sums(self, mode: str) -> NDArray[np.float64]:
         """What each trial of a mode took, ns; of a fresh process, its calls."""
         calls = self.calls[mode]
-        return np.vstack([times for call, times in calls.items() if call != LIFE]).sum(axis=0)
+        parts = [times for call, times in calls.items() if call != LIFE]
+        return np.asarray(np.sum(parts, axis=0))
 
 
 def run(plan: Plan, progress: Callable[[int, int], None]) -> Trials:
