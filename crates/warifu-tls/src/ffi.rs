@@ -309,3 +309,56 @@ unsafe extern "C" fn on_sign(
     }));
     made.ok().flatten().unwrap_or(std::ptr::null_mut())
 }
+
+#[cfg(test)]
+mod tests {
+    use openssl::ec::EcGroup;
+    use openssl::hash::MessageDigest;
+    use openssl::nid::Nid;
+    use openssl::sign;
+
+    use super::*;
+
+    struct InMemory {
+        key: EcKey<Private>,
+        works: bool,
+    }
+
+    impl Signer for InMemory {
+        fn sign(&self, hash: &[u8]) -> Option<Vec<u8>> {
+            let signature = EcdsaSig::sign(hash, &self.key).ok().filter(|_| self.works)?;
+            let padded = |number: &openssl::bn::BigNumRef| number.to_vec_padded(32).ok();
+            Some([padded(signature.r())?, padded(signature.s())?].concat())
+        }
+    }
+
+    /// A pair, and the same pair whose signatures someone else makes.
+    fn pair(works: bool) -> (PKey<Private>, PKey<Private>) {
+        let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
+        let key = EcKey::generate(&group).unwrap();
+        let public = EcKey::from_public_key(&group, key.public_key()).unwrap();
+        let plain = PKey::from_ec_key(key.clone()).unwrap();
+        (plain, signing_key(&public, Arc::new(InMemory { key, works })).unwrap())
+    }
+
+    fn signed(key: &PKey<Private>) -> Result<Vec<u8>, ErrorStack> {
+        let mut signer = sign::Signer::new(MessageDigest::sha256(), key)?;
+        signer.sign_oneshot_to_vec(b"a transcript")
+    }
+
+    #[test]
+    fn a_key_that_is_elsewhere_signs_like_one_in_memory() {
+        let (plain, elsewhere) = pair(true);
+        assert!(elsewhere.public_eq(&plain));
+        for _ in 0..20 {
+            let signature = signed(&elsewhere).unwrap();
+            let mut verifier = sign::Verifier::new(MessageDigest::sha256(), &plain).unwrap();
+            assert!(verifier.verify_oneshot(&signature, b"a transcript").unwrap());
+        }
+    }
+
+    #[test]
+    fn a_signature_that_cannot_be_made_is_an_error() {
+        assert!(signed(&pair(false).1).is_err());
+    }
+}
