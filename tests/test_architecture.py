@@ -25,13 +25,26 @@ MAY_KNOW = {
     "warifu-card": {"warifu-model"},
     "warifu-token": {"warifu-card"},
     "warifu-pkcs11": {"warifu-card", "warifu-token"},
+    "warifu-agent": {"warifu-model", "warifu-card", "warifu-token"},
     "warifu-card-server": {"warifu-model", "warifu-card"},
     "warifu-link": set(),
-    "warifu-tls": set(),
+    "warifu-caller": set(),
+    "warifu-tls": {"warifu-caller"},
+    "warifu-token-bench": {
+        "warifu-model",
+        "warifu-card",
+        "warifu-token",
+        "warifu-pkcs11",
+        "warifu-caller",
+    },
     "warifu-py": {"warifu-model", "warifu-trace", "warifu-results", "warifu-sim"},
 }
 # Tests alone may hold a crate against real software.
-TESTS_MAY_KNOW = {"warifu-trace": {"warifu-tls"}, "warifu-sim": {"warifu-link", "warifu-tls"}}
+TESTS_MAY_KNOW = {
+    "warifu-agent": {"warifu-pkcs11"},
+    "warifu-trace": {"warifu-tls"},
+    "warifu-sim": {"warifu-link", "warifu-tls"},
+}
 
 # room of the Python package -> the rooms that it may import.
 PYTHON_MAY_IMPORT = {

@@ -98,6 +98,35 @@ def profile_texts(folders: Sequence[Path]) -> Iterator[ProfileText]:
                     yield kind, file.stem, _read(file), str(file)
 
 
+def stand_ins(loaded: Loaded) -> dict[str, tuple[Path, bool]]:
+    """The virtual cards that the study's key stores name: by key store, the card's timing profile
+    and whether an agent keeps its session (crates/warifu-model, `StandIn`).
+
+    Raises StudyError for a card that has no profile.
+    """
+    import tomllib
+
+    found: dict[str, tuple[Path, bool]] = {}
+    for kind, name, text, file in _used_profiles(loaded):
+        stand_in = tomllib.loads(text).get("stand_in") if kind == "key_store" else None
+        if stand_in is not None:
+            card = str(stand_in["card"])
+            found[name] = card_profile(card, f"{file}: stand_in.card"), bool(stand_in.get("agent"))
+    return found
+
+
+def card_profile(name: str, wanted_by: str) -> Path:
+    """The file of a virtual card's timing profile, by name; `wanted_by` begins the error."""
+    known: list[str] = []
+    for folder in profile_folders():
+        for file in sorted((folder / "cards").glob("*.toml")):
+            if file.stem == name:
+                return file
+            known.append(file.stem)
+    names = ", ".join(dict.fromkeys(known)) or "none"
+    raise StudyError(f"{wanted_by} is {name}: expected one of {names}")
+
+
 def manifest(loaded: Loaded) -> dict[str, Any]:
     """What a manifest says of the study itself; see crates/warifu-results/src/manifest.rs."""
     study = loaded.study

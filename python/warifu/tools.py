@@ -58,6 +58,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool("setpriv", "ties helpers' lives to the lab's", _apt("util-linux")),
     Tool("taskset", "gives each end a processor of its own", _apt("util-linux")),
     Tool("tcpdump", "packet captures", _apt("tcpdump"), needed=False),
+    Tool("warifu-agent", "holds SIMs for other programs", _OWN_MEND, own=True),
     Tool("warifu-card-server", "the virtual SIM", _OWN_MEND, own=True),
     Tool(
         "libwarifu_pkcs11.so",
@@ -70,6 +71,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool("warifu-tls", "certificates for the lab", _OWN_MEND, own=True),
     Tool("warifu-tls-client", "the lab's client", _OWN_MEND, own=True),
     Tool("warifu-tls-bench", "times every TLS message", _OWN_MEND, own=True),
+    Tool("warifu-token-bench", "times a token's calls", _OWN_MEND, own=True),
 )
 """Every program that the lab, calibration and the virtual SIM run, and the PKCS#11 module."""
 
@@ -97,6 +99,23 @@ def find(name: str) -> Path:
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate
     raise ToolMissing(entry)
+
+
+MODULE = "libwarifu_pkcs11.so"
+"""Our PKCS#11 module."""
+
+
+def module() -> Path:
+    """Where our PKCS#11 module is: $WARIFU_BIN_DIR, the virtual environment's lib, the checkout.
+
+    Raises ToolMissing, which names the mend.
+    """
+    beside = Path(sys.executable).parent
+    folders = [*_folders(own=True), beside.parent / "lib"]
+    for folder in folders:
+        if (folder / MODULE).is_file():
+            return folder / MODULE
+    raise ToolMissing(Tool(MODULE, "the PKCS#11 module", _OWN_MEND, own=True))
 
 
 def version(name: str) -> str:

@@ -29,7 +29,7 @@ from warifu.lab.store import Part
     [
         ({"device__profile": "gr-peach"}, "device is gr-peach"),
         ({"server__profile": "gr-peach"}, "server is gr-peach"),
-        ({"key_store__profile": "iot-safe-sakomoto"}, "needs that card"),
+        ({"key_store__profile": "iot-safe-sakomoto"}, "names no virtual card"),
         ({"pattern__concurrent": 4}, "pattern.concurrent is 4"),
         ({"server__workers": 2}, "server.workers is 2"),
         ({"link__mtu": 80}, "link.mtu is 80"),

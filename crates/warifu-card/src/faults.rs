@@ -176,6 +176,11 @@ impl FaultyCard {
         }
     }
 
+    /// Another plan from the next command on; gives the one until now.
+    pub fn replace_plan(&mut self, plan: Plan) -> Plan {
+        std::mem::replace(&mut self.plan, plan)
+    }
+
     /// Resets the card, as a reader does; one that is away stays away.
     pub fn reset(&mut self, kind: Reset) {
         self.card.reset(kind);

@@ -32,10 +32,11 @@ pub use distribution::{Distribution, Tail};
 pub use error::Error;
 pub use keyword::Keyword;
 pub use kind::Kind;
+pub use nearest::nearest;
 pub use operation::{Direction, HandshakeMessage, KeyStoreCall, Operation, Role, SystemCall};
 pub use profile::{
     Catalog, Cost, DeviceProfile, Input, KernelProfile, KeyStoreProfile, LinkProfile, ProfileKind,
-    Sleep, Throttle, inputs, inputs_where,
+    Sleep, StandIn, Throttle, inputs, inputs_where,
 };
 pub use stage::{Metric, Stage};
 pub use study::{COMMAND_LINE, MOST_CASES, Operator, Requirement, Statistic, Study};

@@ -3,7 +3,7 @@
 
 /// The known word that `word` was most likely meant to be, if any is near enough. Upper and
 /// lower case, `-` and `_` count as the same.
-pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Longer words are no typing errors, and comparing them costs the product of the lengths.
     if word.len() > 100 {
         return None;

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwapOption;
 use cryptoki_sys::*;
-use warifu_token::transport::Watched;
-use warifu_token::{CardToken, Token};
+use warifu_token::Token;
+use warifu_token::transport::{Exchange, Watch};
 
 use crate::config::Config;
 use crate::object::{Kind, Object};
@@ -257,13 +257,11 @@ fn tokens_of(
     let usable = config.cards.iter().filter(|card| !(args.no_threads && card.needs_thread()));
     Ok(usable
         .map(|card| {
-            let mut transport = card.address.open();
-            if let Some(trace) = trace {
+            let watch = trace.map(|trace| {
                 let trace = Arc::clone(trace);
-                let watch = Arc::new(move |exchange: &_| trace.exchange(exchange));
-                transport = Box::new(Watched::new(transport, watch));
-            }
-            let token: Box<dyn Token> = Box::new(CardToken::new(transport, card.options.clone()));
+                Arc::new(move |exchange: &Exchange| trace.exchange(exchange)) as Watch
+            });
+            let token = card.address.token(card.options.clone(), watch);
             let slot = SlotConfig {
                 place: card.address.to_string(),
                 label: card.label.clone(),

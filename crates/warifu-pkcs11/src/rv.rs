@@ -23,7 +23,11 @@ impl From<TokenError> for Rv {
             TokenError::Transport(TransportError::Gone(_)) => CKR_DEVICE_REMOVED,
             TokenError::Transport(_) | TokenError::Answer { .. } => CKR_DEVICE_ERROR,
             TokenError::NoApplet { .. } => CKR_TOKEN_NOT_RECOGNIZED,
-            TokenError::NoChannel | TokenError::NoPeerPlace => CKR_DEVICE_MEMORY,
+            TokenError::NoChannel | TokenError::NoPeerPlace | TokenError::PlaceTaken => {
+                CKR_DEVICE_MEMORY
+            }
+            TokenError::KeyLost => CKR_KEY_HANDLE_INVALID,
+            TokenError::Denied(_) => CKR_KEY_FUNCTION_NOT_PERMITTED,
             TokenError::PinWrong { .. } => CKR_PIN_INCORRECT,
             TokenError::PinLocked => CKR_PIN_LOCKED,
             TokenError::PinNeeded => CKR_USER_NOT_LOGGED_IN,

@@ -77,6 +77,12 @@ impl ClientCredentials {
         };
         Ok(Self { root, own })
     }
+
+    /// The same, with another key for the certificate: one that a key store signs with.
+    #[must_use]
+    pub fn with_key(self, key: PKey<Private>) -> Self {
+        Self { own: self.own.map(|(leaf, chain, _)| (leaf, chain, key)), ..self }
+    }
 }
 
 impl ClientContext {

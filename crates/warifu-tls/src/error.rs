@@ -16,6 +16,9 @@ pub enum Error {
     /// A TLS call failed other than by having to wait.
     #[error("TLS: {0}")]
     Tls(String),
+    /// The token that holds the key.
+    #[error("key store: {0}")]
+    KeyStore(#[from] warifu_caller::CallerError),
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
     File {

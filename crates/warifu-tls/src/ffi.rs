@@ -7,9 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 use std::sync::{Arc, OnceLock};
 
-use foreign_types::ForeignTypeRef;
+use foreign_types::{ForeignType, ForeignTypeRef};
+use openssl::bn::BigNum;
+use openssl::ec::{EcKey, EcKeyRef};
+use openssl::ecdsa::EcdsaSig;
 use openssl::error::ErrorStack;
 use openssl::ex_data::Index;
+use openssl::pkey::{PKey, Private, Public};
 use openssl::ssl::{Ssl, SslContextBuilder, SslOptions, SslRef, SslSession};
 use openssl_sys as sys;
 
@@ -182,4 +186,179 @@ pub fn allow_psk_alone(context: &mut SslContextBuilder) {
 /// Leaves tickets stateless where early data is allowed.
 pub fn no_anti_replay(context: &mut SslContextBuilder) {
     context.set_options(SslOptions::from_bits_retain(SSL_OP_NO_ANTI_REPLAY as _));
+}
+
+/// Makes signatures for a key that is not in memory.
+pub trait Signer: Send + Sync {
+    /// r and s of a hash, both of the same length; `None` if it cannot be made.
+    fn sign(&self, hash: &[u8]) -> Option<Vec<u8>>;
+}
+
+/// The form of EC_KEY_METHOD's `sign_sig` (include/openssl/ec.h, OpenSSL 3.0).
+type SignSignature = unsafe extern "C" fn(
+    *const u8,
+    c_int,
+    *const sys::BIGNUM,
+    *const sys::BIGNUM,
+    *mut sys::EC_KEY,
+) -> *mut sys::ECDSA_SIG;
+
+/// `EC_KEY_METHOD`, which only pointers to are known of.
+#[repr(C)]
+struct EcKeyMethod {
+    _private: [u8; 0],
+}
+
+unsafe extern "C" {
+    fn EC_KEY_OpenSSL() -> *const EcKeyMethod;
+    fn EC_KEY_METHOD_new(of: *const EcKeyMethod) -> *mut EcKeyMethod;
+    fn EC_KEY_METHOD_get_sign(
+        method: *const EcKeyMethod,
+        sign: *mut *const c_void,
+        sign_setup: *mut *const c_void,
+        sign_sig: *mut *const c_void,
+    );
+    fn EC_KEY_METHOD_set_sign(
+        method: *mut EcKeyMethod,
+        sign: *const c_void,
+        sign_setup: *const c_void,
+        sign_sig: Option<SignSignature>,
+    );
+    fn EC_KEY_set_method(key: *mut sys::EC_KEY, method: *const EcKeyMethod) -> c_int;
+    fn EC_KEY_set_ex_data(key: *mut sys::EC_KEY, index: c_int, data: *mut c_void) -> c_int;
+    fn EC_KEY_get_ex_data(key: *const sys::EC_KEY, index: c_int) -> *mut c_void;
+}
+
+// include/openssl/crypto.h, OpenSSL 3.0.
+const CRYPTO_EX_INDEX_EC_KEY: c_int = 8;
+
+/// Where a key keeps its signer.
+fn signer_slot() -> c_int {
+    static SLOT: OnceLock<c_int> = OnceLock::new();
+    // SAFETY: asks for an index without callbacks; OpenSSL guards its own table.
+    *SLOT.get_or_init(|| unsafe {
+        sys::CRYPTO_get_ex_new_index(
+            CRYPTO_EX_INDEX_EC_KEY,
+            0,
+            std::ptr::null_mut(),
+            None,
+            None,
+            None,
+        )
+    })
+}
+
+/// A private key that is a public one and someone who signs for it: what an engine for tokens
+/// gives to programs. The signer is kept as long as the program runs.
+pub fn signing_key(
+    public: &EcKeyRef<Public>,
+    signer: Arc<dyn Signer>,
+) -> Result<PKey<Private>, ErrorStack> {
+    let key = EcKey::from_public_key(public.group(), public.public_key())?;
+    let slot = signer_slot();
+    let kept: *mut Arc<dyn Signer> = Box::into_raw(Box::new(signer));
+    // SAFETY: `key` is live. The method is a copy of OpenSSL's own with one function replaced; it
+    // and what the key's extra data leads to are never freed.
+    let done = unsafe {
+        let method = EC_KEY_METHOD_new(EC_KEY_OpenSSL());
+        if method.is_null() || slot < 0 {
+            return Err(ErrorStack::get());
+        }
+        let (mut sign, mut setup, mut signature) =
+            (std::ptr::null(), std::ptr::null(), std::ptr::null());
+        EC_KEY_METHOD_get_sign(method, &raw mut sign, &raw mut setup, &raw mut signature);
+        EC_KEY_METHOD_set_sign(method, sign, setup, Some(on_sign));
+        EC_KEY_set_method(key.as_ptr(), method) == 1
+            && EC_KEY_set_ex_data(key.as_ptr(), slot, kept.cast::<c_void>()) == 1
+    };
+    if !done {
+        return Err(ErrorStack::get());
+    }
+    let pointer = key.as_ptr();
+    std::mem::forget(key);
+    // SAFETY: the one reference to the key goes from one wrapper to the other. That a private key
+    // is in it is what the wrapper's type claims; all that is ever asked of it is to sign.
+    PKey::from_ec_key(unsafe { EcKey::<Private>::from_ptr(pointer) })
+}
+
+unsafe extern "C" fn on_sign(
+    hash: *const u8,
+    length: c_int,
+    _inverse: *const sys::BIGNUM,
+    _r: *const sys::BIGNUM,
+    key: *mut sys::EC_KEY,
+) -> *mut sys::ECDSA_SIG {
+    // SAFETY: OpenSSL passes the live key, whose extra data `signing_key` has set, and `length`
+    // readable bytes.
+    let (signer, hash) = unsafe {
+        let signer = EC_KEY_get_ex_data(key, signer_slot()).cast::<Arc<dyn Signer>>();
+        if signer.is_null() || hash.is_null() {
+            return std::ptr::null_mut();
+        }
+        (&*signer, slice::from_raw_parts(hash, usize::try_from(length).unwrap_or(0)))
+    };
+    // A panic must not cross C.
+    let made = catch_unwind(AssertUnwindSafe(|| {
+        let signature = signer.sign(hash)?;
+        let (r, s) = signature.split_at_checked(signature.len() / 2)?;
+        let (r, s) = (BigNum::from_slice(r).ok()?, BigNum::from_slice(s).ok()?);
+        let signature = EcdsaSig::from_private_components(r, s).ok()?;
+        let pointer = signature.as_ptr();
+        std::mem::forget(signature); // libssl frees it
+        Some(pointer)
+    }));
+    made.ok().flatten().unwrap_or(std::ptr::null_mut())
+}
+
+#[cfg(test)]
+mod tests {
+    use openssl::ec::EcGroup;
+    use openssl::hash::MessageDigest;
+    use openssl::nid::Nid;
+    use openssl::sign;
+
+    use super::*;
+
+    struct InMemory {
+        key: EcKey<Private>,
+        works: bool,
+    }
+
+    impl Signer for InMemory {
+        fn sign(&self, hash: &[u8]) -> Option<Vec<u8>> {
+            let signature = EcdsaSig::sign(hash, &self.key).ok().filter(|_| self.works)?;
+            let padded = |number: &openssl::bn::BigNumRef| number.to_vec_padded(32).ok();
+            Some([padded(signature.r())?, padded(signature.s())?].concat())
+        }
+    }
+
+    /// A pair, and the same pair whose signatures someone else makes.
+    fn pair(works: bool) -> (PKey<Private>, PKey<Private>) {
+        let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
+        let key = EcKey::generate(&group).unwrap();
+        let public = EcKey::from_public_key(&group, key.public_key()).unwrap();
+        let plain = PKey::from_ec_key(key.clone()).unwrap();
+        (plain, signing_key(&public, Arc::new(InMemory { key, works })).unwrap())
+    }
+
+    fn signed(key: &PKey<Private>) -> Result<Vec<u8>, ErrorStack> {
+        let mut signer = sign::Signer::new(MessageDigest::sha256(), key)?;
+        signer.sign_oneshot_to_vec(b"a transcript")
+    }
+
+    #[test]
+    fn a_key_that_is_elsewhere_signs_like_one_in_memory() {
+        let (plain, elsewhere) = pair(true);
+        assert!(elsewhere.public_eq(&plain));
+        for _ in 0..20 {
+            let signature = signed(&elsewhere).unwrap();
+            let mut verifier = sign::Verifier::new(MessageDigest::sha256(), &plain).unwrap();
+            assert!(verifier.verify_oneshot(&signature, b"a transcript").unwrap());
+        }
+    }
+
+    #[test]
+    fn a_signature_that_cannot_be_made_is_an_error() {
+        assert!(signed(&pair(false).1).is_err());
+    }
 }

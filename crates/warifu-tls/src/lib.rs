@@ -16,6 +16,7 @@ mod clock;
 pub mod context;
 pub mod error;
 mod ffi;
+pub mod key_store;
 pub mod party;
 pub mod pki;
 pub mod record;

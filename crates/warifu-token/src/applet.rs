@@ -192,7 +192,7 @@ impl Applet {
         if response.sw == StatusWord::OK {
             Ok(response.data)
         } else {
-            Err(TokenError::Status { command: call.name, sw: response.sw })
+            Err(TokenError::status(call.name, response.sw))
         }
     }
 
@@ -251,7 +251,7 @@ impl Applet {
         while let Some(waiting) = response.sw.waiting() {
             if data.len() > ANSWER_MAX_BYTES {
                 let what = "does not end";
-                return Err(TokenError::Answer { command: "GET RESPONSE", what });
+                return Err(TokenError::answer("GET RESPONSE", what));
             }
             let (cla, ins) = (channel.class(0), ins::GET_RESPONSE);
             let more = Command { cla, ins, p1: 0, p2: 0, data: &[], le: Some(waiting) };
@@ -264,7 +264,7 @@ impl Applet {
             data.append(&mut response.data);
             if empty && response.sw.waiting().is_some() {
                 let what = "announces data and gives none";
-                return Err(TokenError::Answer { command: "GET RESPONSE", what });
+                return Err(TokenError::answer("GET RESPONSE", what));
             }
         }
         Ok(Response { data, sw: response.sw })
@@ -282,7 +282,7 @@ impl Applet {
         })?;
         let Some(sw) = data.len().checked_sub(2).map(|at| data.split_off(at)) else {
             let what = "has no status word";
-            return Err(TokenError::Answer { command: "a command", what });
+            return Err(TokenError::answer("a command", what));
         };
         Ok(Response { data, sw: StatusWord(u16::from_be_bytes([sw[0], sw[1]])) })
     }
@@ -325,17 +325,20 @@ impl Applet {
             Command { cla: 0, ins: ins::MANAGE_CHANNEL, p1: 0, p2: 0, data: &[], le: Some(1) };
         let response = self.whole_answer(&open, Channel::BASIC, deadline)?;
         match (response.sw, &response.data[..]) {
-            (StatusWord::OK, [number, ..]) => match Channel::new(*number) {
+            // The basic channel needs no opening (ISO 7816-4 section 11.1.2): such an answer is damaged.
+            (StatusWord::OK, [number, ..]) => match Channel::new(*number).filter(|_| *number > 0) {
                 Some(channel) => Ok((channel, true)),
                 None => {
                     let what = "names no channel";
-                    Err(TokenError::Answer { command: "MANAGE CHANNEL", what })
+                    Err(TokenError::answer("MANAGE CHANNEL", what))
                 }
             },
+            // Nothing is known of what was done: the caller starts anew.
+            (sw @ StatusWord::UNKNOWN, _) => Err(TokenError::status("MANAGE CHANNEL", sw)),
             // A card without the command has only the basic channel. One whose channels are all
             // taken, perhaps by programs that were killed, has it as well.
             (sw, _) if sw.is_error() => Ok((Channel::BASIC, false)),
-            _ => Err(TokenError::Answer { command: "MANAGE CHANNEL", what: "names no channel" }),
+            _ => Err(TokenError::answer("MANAGE CHANNEL", "names no channel")),
         }
     }
 }

@@ -30,6 +30,8 @@ pub struct CardToken {
     applet: Applet,
     signing: Signing,
     inventory: Option<Inventory>,
+    /// How often the channel was lost, and with it login and volatile keys, perhaps.
+    losses: u64,
 }
 
 impl CardToken {
@@ -37,7 +39,14 @@ impl CardToken {
     #[must_use]
     pub fn new(transport: Box<dyn Transport>, options: Options) -> CardToken {
         let applet = Applet::new(transport, options);
-        CardToken { applet, signing: Signing::default(), inventory: None }
+        CardToken { applet, signing: Signing::default(), inventory: None, losses: 0 }
+    }
+
+    /// Grows with every loss of the card's session: a verified PIN and volatile keys of before may
+    /// be gone.
+    #[must_use]
+    pub fn losses(&self) -> u64 {
+        self.losses
     }
 
     /// Runs commands; once more if the card turns out to have forgotten the channel, which it
@@ -51,6 +60,7 @@ impl CardToken {
         match result {
             Err(error) if error.channel_lost() => {
                 self.lose_channel();
+                self.losses += 1;
                 self.alone(deadline, &work)
             }
             other => other,
@@ -58,6 +68,7 @@ impl CardToken {
         .inspect_err(|error| {
             if matches!(error, TokenError::Transport(_)) {
                 self.lose_channel();
+                self.losses += 1;
             }
         })
     }
@@ -95,7 +106,7 @@ impl CardToken {
             match applet.call_any(call, deadline)?.sw {
                 // What a lost channel gets must not pass for a card without PIN.
                 sw @ (StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::CLASS) => {
-                    Err(TokenError::Status { command: call.name, sw })
+                    Err(TokenError::status(call.name, sw))
                 }
                 sw => Ok(sw),
             }
@@ -126,7 +137,7 @@ impl CardToken {
         if self.inventory.is_none() {
             self.objects(deadline)?;
         }
-        self.inventory.as_ref().ok_or(TokenError::Answer { command: "GET DATA", what: "is lost" })
+        self.inventory.as_ref().ok_or(TokenError::answer("GET DATA", "is lost"))
     }
 }
 
@@ -150,6 +161,7 @@ impl Token for CardToken {
                 Some(0) => PinState::Locked,
                 Some(tries) => PinState::Wanted(Some(tries)),
                 None if sw == StatusWord::SECURITY_STATUS => PinState::Wanted(None),
+                None if sw == StatusWord::UNKNOWN => return Err(TokenError::status("VERIFY", sw)),
                 // 6984 says so; an applet without VERIFY has none either.
                 None => PinState::Absent,
             },
@@ -176,17 +188,15 @@ impl Token for CardToken {
             sw => match tries_left(sw) {
                 Some(0) => Err(TokenError::PinLocked),
                 Some(tries) => Err(TokenError::PinWrong { tries_left: Some(tries) }),
-                None => Err(TokenError::Status { command: "VERIFY", sw }),
+                None => Err(TokenError::status("VERIFY", sw)),
             },
         }
     }
 
     fn objects(&mut self, deadline: Instant) -> Result<Inventory, TokenError> {
         let data = self.run(deadline, |applet, _, deadline| applet.call(&get_data(1), deadline))?;
-        let inventory = Inventory::parse(&data).ok_or(TokenError::Answer {
-            command: "GET DATA (object list)",
-            what: "is no list of templates",
-        })?;
+        let inventory = Inventory::parse(&data)
+            .ok_or(TokenError::answer("GET DATA (object list)", "is no list of templates"))?;
         self.inventory = Some(inventory.clone());
         Ok(inventory)
     }
@@ -225,7 +235,7 @@ impl Token for CardToken {
         let (name, ins) = ("READ PUBLIC KEY", ins::READ_PUBLIC_KEY);
         let call = Call { name, ins, p1: 0, p2: 0, data: &data, answers: true };
         let answer = self.run(deadline, |applet, _, deadline| applet.call(&call, deadline))?;
-        point_of(&answer).ok_or(TokenError::Answer { command: name, what: "holds no point" })
+        point_of(&answer).ok_or(TokenError::answer(name, "holds no point"))
     }
 
     fn sign(
@@ -278,8 +288,7 @@ impl Token for CardToken {
         let answer = answer.map_err(pin_needed)?;
         let found = fields(&answer);
         let public_id = found.as_ref().and_then(|fields| value(fields, tag::PUBLIC_KEY_ID));
-        let point = point_of(&answer)
-            .ok_or(TokenError::Answer { command: name, what: "holds no point" })?;
+        let point = point_of(&answer).ok_or(TokenError::answer(name, "holds no point"))?;
         Ok(GeneratedPair { public_id: public_id.map(<[u8]>::to_vec), point })
     }
 
@@ -292,12 +301,12 @@ impl Token for CardToken {
                 let response = applet.call_with_le(&call, le, deadline)?;
                 match response.sw {
                     StatusWord::OK => Ok(Zeroizing::new(response.data)),
-                    sw => Err(TokenError::Status { command: name, sw }),
+                    sw => Err(TokenError::status(name, sw)),
                 }
             })?;
             if answer.len() != part.len() {
                 let what = "has another length than was asked for";
-                return Err(TokenError::Answer { command: name, what });
+                return Err(TokenError::answer(name, what));
             }
             part.copy_from_slice(&answer);
         }
@@ -307,11 +316,13 @@ impl Token for CardToken {
     fn reset(&mut self, deadline: Instant) -> Result<(), TokenError> {
         self.signing.forget();
         self.inventory = None;
+        self.losses += 1;
         self.applet.reset(deadline).map(drop)
     }
 
     fn release(&mut self, deadline: Instant) {
         self.signing.forget();
+        self.losses += 1;
         self.applet.close(deadline);
     }
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Why a token did not do what it was asked for.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use warifu_card::StatusWord;
 
 use crate::transport::TransportError;
 
-/// One line that says what went wrong and where.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// One line that says what went wrong and where. It can be passed on by another process.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum TokenError {
     /// The card could not be reached, or not in time.
     #[error(transparent)]
@@ -17,6 +20,7 @@ pub enum TokenError {
         /// How many identifiers were tried.
         tried: usize,
         /// What the last one got.
+        #[serde(with = "status_word")]
         last: StatusWord,
     },
     /// The card has no free logical channel.
@@ -26,17 +30,18 @@ pub enum TokenError {
     #[error("the card refuses {command} with {sw}")]
     Status {
         /// The command, as GSMA IoT.05 names it.
-        command: &'static str,
+        command: Cow<'static, str>,
         /// Its answer.
+        #[serde(with = "status_word")]
         sw: StatusWord,
     },
     /// The card's answer is not what the command gives.
     #[error("the card's answer to {command} {what}")]
     Answer {
         /// The command.
-        command: &'static str,
+        command: Cow<'static, str>,
         /// What is wrong with it.
-        what: &'static str,
+        what: Cow<'static, str>,
     },
     /// The PIN was wrong; so many tries are left, if the card says so.
     #[error("the PIN is wrong")]
@@ -56,9 +61,26 @@ pub enum TokenError {
     /// The card has no public key's place that a peer's key may be put into.
     #[error("the card has no place for a peer's public key of this curve")]
     NoPeerPlace,
+    /// Another program has a key in this volatile place.
+    #[error("the place of the volatile key is in use by another program")]
+    PlaceTaken,
+    /// The volatile key is gone: the card was reset since it was made.
+    #[error("the volatile key is lost: the card was reset since; generate another")]
+    KeyLost,
+    /// The owner of the card does not let this caller do that. Says what, and the mend.
+    #[error("{0}")]
+    Denied(String),
 }
 
 impl TokenError {
+    pub(crate) fn status(command: &'static str, sw: StatusWord) -> TokenError {
+        TokenError::Status { command: command.into(), sw }
+    }
+
+    pub(crate) fn answer(command: &'static str, what: &'static str) -> TokenError {
+        TokenError::Answer { command: command.into(), what: what.into() }
+    }
+
     /// The status word, if that is what it is.
     #[must_use]
     pub fn sw(&self) -> Option<StatusWord> {
@@ -79,5 +101,19 @@ impl TokenError {
             }
             _ => false,
         }
+    }
+}
+
+/// A status word as its number.
+mod status_word {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use warifu_card::StatusWord;
+
+    pub(super) fn serialize<S: Serializer>(sw: &StatusWord, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u16(sw.0)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<StatusWord, D::Error> {
+        u16::deserialize(from).map(StatusWord)
     }
 }

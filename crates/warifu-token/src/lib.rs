@@ -5,14 +5,15 @@
 //! - [`CardToken`]: one card's applet as a [`Token`]: its objects, its PIN, its keys at work.
 //! - [`Token`] is what a PKCS#11 module asks; whoever owns the card can stand behind it, this
 //!   process or another.
+//! - [`agent`]: the way to the process that holds cards for others.
 //! - [`Address`]: where a card is, as people write it.
 //!
 //! ```no_run
 //! use std::time::{Duration, Instant};
-//! use warifu_token::{Address, CardToken, Options, Token};
+//! use warifu_token::{Address, Options};
 //!
 //! let address: Address = "unix:/run/warifu/card.sock".parse()?;
-//! let mut token = CardToken::new(address.open(), Options::default());
+//! let mut token = address.token(Options::default(), None);
 //! let deadline = Instant::now() + Duration::from_secs(5);
 //! for key in token.objects(deadline)?.private_keys {
 //!     println!("{} {:02x?}", key.label, key.id);
@@ -21,6 +22,7 @@
 //! ```
 
 mod address;
+pub mod agent;
 mod applet;
 mod card;
 mod error;
@@ -30,6 +32,7 @@ mod token;
 pub mod transport;
 
 pub use address::{Address, AddressError};
+pub use agent::{AgentClient, AgentToken};
 pub use applet::{Channel, ChannelPolicy, Options};
 pub use card::CardToken;
 pub use error::TokenError;

@@ -253,8 +253,5 @@ fn mode_of(input: SignInput<'_>) -> u8 {
 fn signature(answer: &[u8]) -> Result<[u8; 64], TokenError> {
     let found =
         fields(answer).and_then(|fields| value(&fields, tag::SIGNATURE_VALUE)?.try_into().ok());
-    found.ok_or(TokenError::Answer {
-        command: "COMPUTE SIGNATURE",
-        what: "holds no signature of 64 B",
-    })
+    found.ok_or(TokenError::answer("COMPUTE SIGNATURE", "holds no signature of 64 B"))
 }

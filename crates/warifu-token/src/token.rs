@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use warifu_card::crypto::{Hash, SecretBytes};
 
 use crate::error::TokenError;
@@ -28,7 +29,7 @@ impl SignInput<'_> {
 }
 
 /// How a card stands to its PIN.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PinState {
     /// It has none.
     Absent,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from warifu.cli import screen
+from warifu.cli import screen, token_calibration
 from warifu.cli.card import card_app
 from warifu.cli.choices import Choices, with_choices
 from warifu.cli.errors import ENVIRONMENT, FAILED, OK
@@ -371,7 +371,10 @@ app.add_typer(calibrate_app, name="calibrate")
 
 @calibrate_app.callback()
 def _calibrate() -> None:
-    """Keeps `host` a verb of its own, beside those to come."""
+    """Keeps its verbs apart."""
+
+
+calibrate_app.command("token", epilog=_EPILOG)(token_calibration.token)
 
 
 @calibrate_app.command("host", epilog=_EPILOG)

@@ -97,7 +97,7 @@ def measure(
 
 
 def _measure(loaded: Loaded, target: Path, trials: int | None, rate: float | None) -> Summary:
-    from warifu import lab
+    from warifu import lab, study
 
     warned: set[str] = set()
     with screen.progress(f"measuring {loaded.study.name}") as report:
@@ -116,4 +116,8 @@ def _measure(loaded: Loaded, target: Path, trials: int | None, rate: float | Non
             trials=trials,
             manifest=provenance.manifest(loaded, "measured"),
             settings=None if rate is None else lab.Settings(rate_per_second=rate),
+            stand_ins={
+                name: lab.StandIn(timing, agent)
+                for name, (timing, agent) in study.stand_ins(loaded).items()
+            },
         )

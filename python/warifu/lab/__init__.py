@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The lab: runs a study's cases on nginx, OpenSSL and the kernel's TCP over the emulated link."""
 
+from warifu.lab.card import StandIn
 from warifu.lab.case import why_not_measurable
 from warifu.lab.cell import Settings
 from warifu.lab.errors import LabError, LabUnavailable, ResultsMixed, RunRejected
@@ -15,6 +16,7 @@ __all__ = [
     "ResultsMixed",
     "RunRejected",
     "Settings",
+    "StandIn",
     "Summary",
     "leftovers",
     "measure",

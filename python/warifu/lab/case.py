@@ -6,11 +6,15 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 THIS_HOST = "this-host"
 """The device profile that stands for the machine the lab runs on."""
+
+SOFTWARE = "software"
+"""The key-store profile of a key in memory."""
 
 CERTIFICATE_BYTES: dict[tuple[str, int], tuple[int, ...]] = {
     ("ecdsa_secp256r1", 1): (486,),
@@ -116,11 +120,11 @@ class Case:
         )
 
 
-def why_not_measurable(case: Case) -> str | None:
+def why_not_measurable(case: Case, stand_ins: Collection[str] = ()) -> str | None:
     """Why the lab cannot run a case, with the mend; None if it can.
 
-    The lab's two machines are both this one, with its kernel; its key store is OpenSSL's own, and
-    its certificates are those that `warifu-tls pki` makes.
+    The lab's two machines are both this one, with its kernel; its key store is OpenSSL's own or one
+    that a virtual card stands in for, and its certificates are those that `warifu-tls pki` makes.
     """
     for key, name in (("device", case.device), ("server", case.server)):
         if name != THIS_HOST:
@@ -128,10 +132,15 @@ def why_not_measurable(case: Case) -> str | None:
                 f"{key} is {name}: the lab's {key} is this machine; "
                 f'only `{key} = "{THIS_HOST}"` can be measured here'
             )
-    if case.key_store != "software":
+    if case.key_store != SOFTWARE and case.key_store not in stand_ins:
         return (
-            f"key_store is {case.key_store}: measuring it needs that card; "
-            'only `key_store = "software"` can be measured here'
+            f"key_store is {case.key_store}: its profile names no virtual card that stands in for "
+            f'it; add [stand_in] card = "NAME" to the profile, or choose key_store = "{SOFTWARE}"'
+        )
+    if case.key_store != SOFTWARE and case.stack.certificate != "ecdsa_secp256r1":
+        return (
+            f"stack.certificate is {case.stack.certificate}: the key of {case.key_store} is on "
+            'P-256; only `certificate = "ecdsa_secp256r1"` can be measured with it'
         )
     if case.stack.protocol != "https":
         return f"stack.protocol is {case.stack.protocol}: the lab runs https alone"

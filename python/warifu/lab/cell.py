@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,8 @@ from typing import Any
 
 from warifu import tools
 from warifu.lab import interruption, kernel, processes, quiet, workplace
-from warifu.lab.case import Case, Stack
+from warifu.lab.card import Card, StandIn
+from warifu.lab.case import SOFTWARE, Case, Stack
 from warifu.lab.client import Client, Trials
 from warifu.lab.errors import LabError, RunRejected
 from warifu.lab.link import SERVER_ADDRESS, Link, configuration
@@ -65,9 +66,10 @@ class PartResult:
 class Bench:
     """Runs parts; holds what they share: a folder and the certificates."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Makes the folder."""
+    def __init__(self, settings: Settings, stand_ins: Mapping[str, StandIn] | None = None) -> None:
+        """Makes the folder. `stand_ins` are run for key stores, by their profiles' names."""
         self._settings = settings
+        self._stand_ins = stand_ins or {}
         self._place = Workplace()
         self._pkis: dict[tuple[str, int], Path] = {}
         self._runs = 0
@@ -104,11 +106,14 @@ class Bench:
             config["late_fraction_max"] = self._settings.late_fraction_max
             link = up.enter_context(Link(config, folder))
             nginx = up.enter_context(self._nginx(case, folder, server_end))
-            client = up.enter_context(self._client(case, part, folder, client_end))
+            card = self._card(case, part, folder)
+            if card is not None:
+                up.enter_context(card)
+            client = up.enter_context(self._client(case, part, folder, client_end, card))
             worker = nginx.worker_pid
             before = processes.cpu_ns(worker)
             watch = quiet.Watch([link.pid, worker])
-            if not self._wait(client, nginx, link, worker, stop):
+            if not self._wait(client, nginx, link, card, worker, stop):
                 return None
             used = processes.cpu_ns(worker) - before
             # Judged before the client's output is opened.
@@ -148,6 +153,7 @@ class Bench:
         client: Client,
         nginx: Nginx,
         link: Link,
+        card: Card | None,
         worker: int,
         stop: Callable[[], bool],
     ) -> bool:
@@ -158,6 +164,8 @@ class Bench:
                 return False
             nginx.check()
             link.check()
+            if card is not None:
+                card.check()
             if not processes.is_running(worker):
                 raise LabError(f"nginx's worker has ended in the middle of the run{nginx.words()}")
         nginx.check()
@@ -184,7 +192,16 @@ class Bench:
             processor=processors()[1],
         )
 
-    def _client(self, case: Case, part: Part, folder: Path, namespace: str) -> Client:
+    def _card(self, case: Case, part: Part, folder: Path) -> Card | None:
+        """The virtual SIM of a part whose key is not in memory."""
+        if case.key_store == SOFTWARE:
+            return None
+        key = self.pki(case.stack) / "client.key"
+        return Card(folder / "card", self._stand_ins[case.key_store], key, part.seed)
+
+    def _client(
+        self, case: Case, part: Part, folder: Path, namespace: str, card: Card | None
+    ) -> Client:
         return Client(
             folder,
             case=case,
@@ -197,6 +214,8 @@ class Bench:
             seed=part.seed,
             namespace=namespace,
             processor=processors()[0],
+            key_store=None if card is None else card.key_store(case.session_open),
+            environment=None if card is None else card.environment,
         )
 
     def _rate(self, case: Case) -> float:

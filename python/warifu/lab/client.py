@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -53,8 +54,13 @@ class Client:
         seed: int,
         namespace: str | None = None,
         processor: int | None = None,
+        key_store: dict[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Starts it. Without `pki` it speaks plain HTTP."""
+        """Starts it. Without `pki` it speaks plain HTTP.
+
+        With `key_store` a token holds its key, and connections come one after the other.
+        """
         self._output = folder / "trials.ndjson"
         config = {
             "variant": variant(case) if pki is not None else None,
@@ -66,6 +72,7 @@ class Client:
             "seed": seed,
             "path": case.path,
             "spread": SPREAD,
+            "key_store": key_store,
         }
         with self._output.open("wb") as output:
             self._process = Process(
@@ -76,6 +83,7 @@ class Client:
                 processor=processor,
                 stdin=subprocess.PIPE,
                 stdout=output,
+                environment=environment,
             )
         try:
             self._process.stdin.write(json.dumps(config).encode() + b"\n")

@@ -6,13 +6,14 @@ from __future__ import annotations
 import datetime
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from warifu import _core, tools
 from warifu.lab import interruption, kernel, seeds, workplace
+from warifu.lab.card import StandIn
 from warifu.lab.case import MAX_TRIALS_A_PART, Case, kernel_remark, why_not_measurable
 from warifu.lab.cell import Bench, Settings
 from warifu.lab.errors import LabError, ResultsMixed, RunRejected
@@ -83,12 +84,14 @@ def measure(
     part_trials: int = MAX_TRIALS_A_PART,
     manifest: dict[str, Any] | None = None,
     settings: Settings | None = None,
+    stand_ins: Mapping[str, StandIn] | None = None,
 ) -> Summary:
     """Measures every case of the study that this machine can, `trials` connections each.
 
     Results go to `out_dir` (see `warifu.lab.store`); cells and parts that are there already are
     not measured again. `manifest` is what the caller knows (study text, commit, profiles); the
     lab adds machine, tools, links and rejections. `stop` is asked several times a second.
+    `stand_ins` are the virtual cards that are run for key stores, by their profiles' names.
 
     A cell whose parts the link rejects again and again is given up, and the others are measured.
     Raises LabUnavailable if nothing can be measured here, ResultsMixed if the folder holds what
@@ -100,7 +103,8 @@ def measure(
     trials = study.trials if trials is None else trials
     if trials < 1:
         raise LabError(f"trials is {trials}: expected 1 or more")
-    reasons = {case.case_id: why_not_measurable(case) for case in cases}
+    stand_ins = stand_ins or {}
+    reasons = {case.case_id: why_not_measurable(case, stand_ins) for case in cases}
     able = [case for case in cases if reasons[case.case_id] is None]
     skipped = {
         case.label: reason for case in cases if (reason := reasons[case.case_id]) is not None
@@ -117,7 +121,8 @@ def measure(
         if run.to_do:
             with interruption.deferred():
                 workplace.sweep()
-                run.all_parts(settings or Settings(), stop or (lambda: False))
+                bench = Bench(settings or Settings(), stand_ins)
+                run.all_parts(bench, stop or (lambda: False))
     except BaseException:
         if not run.has_something:
             store.remove_if_new()
@@ -196,12 +201,12 @@ class _Run:
         for case_id in self._cases:
             self._finish_if_whole(case_id)
 
-    def all_parts(self, settings: Settings, stop: Callable[[], bool]) -> None:
+    def all_parts(self, bench: Bench, stop: Callable[[], bool]) -> None:
         """Measures what is to do, in its order; what is rejected too often comes last."""
         self._tell("")
         put_off: set[Part] = set()
         vain = 0
-        with Bench(settings) as bench:
+        with bench:
             while self.to_do and not stop():
                 interruption.check()
                 part = self.to_do[0]

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -38,8 +38,12 @@ class Process:
         stdin: int = subprocess.DEVNULL,
         stdout: int | IO[bytes] | None = None,
         death_signal: str = "KILL",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Starts the program; stderr (and stdout unless given) go to `log`."""
+        """Starts the program; stderr (and stdout unless given) go to `log`.
+
+        `environment` is added to this process's own.
+        """
         line: list[str] = [str(tools.find("setpriv")), "--pdeathsig", death_signal, "--"]
         if namespace is not None:
             line += [str(tools.find("ip")), "netns", "exec", namespace]
@@ -54,6 +58,7 @@ class Process:
                 stdin=stdin,
                 stdout=errors if stdout is None else stdout,
                 stderr=errors,
+                env=None if environment is None else os.environ | environment,
                 start_new_session=True,
             )
 

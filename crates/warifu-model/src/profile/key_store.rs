@@ -4,7 +4,7 @@
 use toml::Value;
 
 use super::catalog::heading;
-use super::figure::{Figures, Input, Provenance, distribution, show_distribution};
+use super::figure::{Figures, Input, Provenance, distribution, non_empty, show_distribution};
 use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::operation::KeyStoreCall;
@@ -27,6 +27,8 @@ pub struct KeyStoreProfile {
     pub throttle: Option<Throttle>,
     /// How it falls asleep, if it does.
     pub sleep: Option<Sleep>,
+    /// What the lab runs in its place, if it can run anything.
+    pub stand_in: Option<StandIn>,
     calls: Vec<(KeyStoreCall, Distribution)>,
     figures: Vec<Input>,
 }
@@ -48,6 +50,15 @@ pub struct Sleep {
     pub after: Nanos,
     /// What waking takes.
     pub wake: Distribution,
+}
+
+/// A virtual card that the lab runs for a key store that nobody has at hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandIn {
+    /// How slow it is: a profile of `profiles/cards`.
+    pub card: String,
+    /// Whether an agent keeps its session, so that no program opens one of its own.
+    pub agent: bool,
 }
 
 impl KeyStoreProfile {
@@ -128,6 +139,18 @@ fn read(
         section.refuse_unknown();
         Some(Sleep { after: after?, wake: wake? })
     });
+    let stand_in = root.section("stand_in").and_then(|section| {
+        let card = section.read("card", non_empty);
+        let agent = section.read("agent", reader::boolean).unwrap_or(false);
+        if section.get("card").is_none() {
+            section.refuse("card", "is missing: name a profile of profiles/cards");
+        }
+        section.refuse_unknown();
+        Some(StandIn { card: card?, agent })
+    });
+    if software && stand_in.is_some() {
+        root.refuse("stand_in", "is given: a key in software needs none; remove it");
+    }
     root.refuse_unknown();
     (!mistakes.any()).then(|| KeyStoreProfile {
         name: name.into(),
@@ -136,6 +159,7 @@ fn read(
         software,
         throttle,
         sleep,
+        stand_in,
         calls,
         figures,
     })
@@ -181,6 +205,16 @@ mod tests {
         assert!(software.software);
         assert!(software.call(KeyStoreCall::Sign).unwrap_err().to_string().contains("call.C_Sign"));
         assert!(parse(&format!("software = true\n{CALLS}")).unwrap_err().contains("remove it"));
+    }
+
+    #[test]
+    fn a_virtual_card_may_stand_in() {
+        let card = parse(&format!("{CALLS}[stand_in]\ncard = \"sim\"\nagent = true\n")).unwrap();
+        assert_eq!(card.stand_in, Some(StandIn { card: "sim".into(), agent: true }));
+        let none = parse(&format!("{CALLS}[stand_in]\nagent = true\n")).unwrap_err();
+        assert_eq!(none, "k.toml: stand_in.card is missing: name a profile of profiles/cards");
+        let software = parse("software = true\n[stand_in]\ncard = \"sim\"\n").unwrap_err();
+        assert!(software.contains("remove it"), "{software}");
     }
 
     #[test]

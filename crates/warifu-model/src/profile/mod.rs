@@ -16,5 +16,5 @@ pub use device::{Cost, DeviceProfile};
 pub use figure::Input;
 pub use inputs::{inputs, inputs_where};
 pub use kernel::KernelProfile;
-pub use key_store::{KeyStoreProfile, Sleep, Throttle};
+pub use key_store::{KeyStoreProfile, Sleep, StandIn, Throttle};
 pub use link::LinkProfile;

@@ -78,7 +78,11 @@ impl Trace {
 
     /// A command was answered, or not.
     pub fn exchange(&self, exchange: &Exchange) {
-        let Exchange { header, command_bytes, answer_bytes, sw, start, duration } = *exchange;
+        let Exchange { name, header, command_bytes, answer_bytes, sw, start, duration } = *exchange;
+        if let Some(name) = name {
+            let what = format!("{command_bytes} B > {answer_bytes} B");
+            return self.event("agent", name, &what, start, duration);
+        }
         let name = header.map_or("reset", |[_, ins, ..]| command(ins));
         let header =
             header.map(|[cla, ins, p1, p2]| format!("{cla:02X}{ins:02X}{p1:02X}{p2:02X} "));

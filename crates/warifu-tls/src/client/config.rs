@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use zeroize::Zeroizing;
 
 use crate::error::Error;
-use crate::variant::{Session, Variant};
+use crate::variant::{CertificateType, Session, Variant};
 
 /// More connections than a run can need; a guard against a slip of the hand.
 const MOST_TRIALS: u32 = 10_000_000;
@@ -44,6 +45,30 @@ pub struct Config {
     /// stateless on the server, so that one can serve many connections.
     #[serde(default = "sessions")]
     pub sessions: u32,
+    /// Where the client's private key is, if not in the PKI's folder. Connections then come one
+    /// after the other: a token serves one call at a time, and so does a device that waits for it.
+    #[serde(default)]
+    pub key_store: Option<KeyStoreConfig>,
+}
+
+/// A token that holds the client's private key.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyStoreConfig {
+    /// Its PKCS#11 module.
+    pub module: PathBuf,
+    /// Its label; any, if there is one alone.
+    #[serde(default)]
+    pub token: Option<String>,
+    /// The key's label; any on P-256, if there is one alone.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// The user's PIN.
+    #[serde(default)]
+    pub pin: Option<Zeroizing<String>>,
+    /// The program's session outlives the connection; else every signature opens one, logs in and
+    /// finds the key.
+    pub session_open: bool,
 }
 
 fn root() -> String {
@@ -97,6 +122,12 @@ impl Config {
                 self.path
             ));
         }
+        let ecdsa = |variant: &Variant| variant.certificate == CertificateType::EcdsaSecp256r1;
+        if self.key_store.is_some() && !self.variant.as_ref().is_some_and(ecdsa) {
+            return refuse(
+                "key_store is given: it needs a variant with certificate ecdsa_secp256r1".into(),
+            );
+        }
         if self.sessions == 0 {
             return refuse("sessions is 0: expected at least 1".into());
         }
@@ -144,6 +175,11 @@ mod tests {
             ("\"timeout_s\": 5", "\"timeout_s\": 0", "timeout_s is 0"),
             ("127.0.0.1:80", "nowhere", "address"),
             ("\"trials\"", "\"trails\"", "trails"),
+            (
+                "\"trials\": 3",
+                "\"trials\": 3, \"key_store\": {\"module\": \"m.so\", \"session_open\": true}",
+                "key_store is given",
+            ),
         ] {
             let said = said(&PLAIN.replace(from, to));
             assert!(said.contains(word), "{to}: {said}");

@@ -21,6 +21,7 @@ use super::sessions::{Sessions, Signatures};
 use crate::clock::process_cpu_ns;
 use crate::context::{ClientContext, ClientCredentials};
 use crate::error::Error;
+use crate::key_store::KeyStore;
 use crate::variant::{Authentication, KeyShare, Session, Tls, Variant};
 
 /// How often timeouts and the wish to stop are looked at.
@@ -78,6 +79,7 @@ pub fn run(
 struct Engine<'a> {
     config: &'a Config,
     client: Option<ClientContext>,
+    key_store: Option<Arc<KeyStore>>,
     request: Vec<u8>,
     sessions: Sessions,
     poll: Poll,
@@ -90,11 +92,16 @@ struct Engine<'a> {
 
 impl<'a> Engine<'a> {
     fn new(config: &'a Config) -> Result<Engine<'a>, Error> {
+        let key_store = config.key_store.as_ref().map(KeyStore::new).transpose()?;
         let client = match &config.variant {
             None => None,
             Some(variant) => {
                 let mutual = variant.authentication == Authentication::Mutual;
-                let credentials = ClientCredentials::read(&config.pki, mutual)?;
+                let mut credentials = ClientCredentials::read(&config.pki, mutual)?;
+                if let (Some(key_store), Some((leaf, ..))) = (&key_store, &credentials.own) {
+                    let key = key_store.key_of(leaf)?;
+                    credentials = credentials.with_key(key);
+                }
                 Some(ClientContext::new(variant, &credentials)?)
             }
         };
@@ -106,6 +113,7 @@ impl<'a> Engine<'a> {
         Ok(Engine {
             config,
             client,
+            key_store,
             request: config.request(),
             sessions: Sessions::default(),
             poll,
@@ -192,7 +200,10 @@ impl<'a> Engine<'a> {
             if next < self.config.trials && ready.is_none() && now + AHEAD >= due {
                 ready = Some(self.prepare(next, false)?);
             }
+            // With a key store the next one waits for the one before.
+            let free = self.key_store.is_none() || self.live.is_empty();
             if now >= due
+                && free
                 && let Some(mut connection) = ready.take()
             {
                 let late = nanos(now - due);
@@ -209,6 +220,10 @@ impl<'a> Engine<'a> {
             self.turn(TICK, &mut ended)?;
             for connection in ended.drain(..) {
                 self.report(connection, output)?;
+                if let Some(key_store) = &self.key_store {
+                    key_store.end_of_connection()?;
+                    due = due.max(Instant::now() + pauses.next());
+                }
             }
             self.totals.elapsed_ns = nanos(begun.elapsed());
             self.totals.cpu_ns = process_cpu_ns() - cpu_before_ns;

@@ -8,6 +8,8 @@ mod pcsc;
 mod unix;
 mod wire;
 
+pub(crate) use wire::Wire;
+
 pub use csim::Csim;
 pub use local::Local;
 pub use pcsc::{Pcsc, readers};
@@ -16,8 +18,10 @@ pub use unix::Unix;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 /// Why an APDU got no answer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum TransportError {
     /// There is no card, reader, modem or server, or it went away. Says which, and the mend.
     #[error("{0}")]
@@ -96,6 +100,8 @@ pub trait Transport: Send {
 /// One exchange as [`Watched`] saw it; nothing of its content but header and status word.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange {
+    /// What the agent was asked for, where it was the agent.
+    pub name: Option<&'static str>,
     /// CLA, INS, P1, P2; None for a reset.
     pub header: Option<[u8; 4]>,
     /// Length of the command, bytes.
@@ -130,6 +136,7 @@ impl Watched {
         let answer = answer.as_deref().unwrap_or_default();
         let header = apdu.first_chunk().copied();
         (self.watch)(&Exchange {
+            name: None,
             header,
             command_bytes: apdu.len(),
             answer_bytes: answer.len(),

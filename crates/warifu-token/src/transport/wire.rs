@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 
 /// A descriptor that never blocks.
-pub(super) struct Wire {
+pub(crate) struct Wire {
     fd: OwnedFd,
     socket: bool,
 }
@@ -18,19 +18,19 @@ pub(super) struct Wire {
 impl Wire {
     /// A socket: a write to a peer that has gone must not raise SIGPIPE in a program that only
     /// loaded us.
-    pub(super) fn socket(fd: OwnedFd) -> io::Result<Wire> {
+    pub(crate) fn socket(fd: OwnedFd) -> io::Result<Wire> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         Ok(Wire { fd, socket: true })
     }
 
     /// A terminal, opened with O_NONBLOCK.
-    pub(super) fn terminal(fd: OwnedFd) -> Wire {
+    pub(crate) fn terminal(fd: OwnedFd) -> Wire {
         Wire { fd, socket: false }
     }
 
     /// Reads what is there, at least a byte. `UnexpectedEof` when the other side has closed,
     /// `TimedOut` at the deadline.
-    pub(super) fn read_some(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
+    pub(crate) fn read_some(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
         loop {
             self.wait(PollFlags::IN, deadline)?;
             match rustix::io::read(&self.fd, &mut *room) {
@@ -44,8 +44,16 @@ impl Wire {
         }
     }
 
+    /// Whether anything has arrived unasked, or the other side has closed: no request and answer
+    /// go over it any more.
+    pub(crate) fn has_input_or_end(&self) -> bool {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut asked = [PollFd::from_borrowed_fd(self.fd.as_fd(), PollFlags::IN)];
+        poll(&mut asked, Some(&at_once)) != Ok(0)
+    }
+
     /// Fills `room`.
-    pub(super) fn read_exact(&self, mut room: &mut [u8], deadline: Instant) -> io::Result<()> {
+    pub(crate) fn read_exact(&self, mut room: &mut [u8], deadline: Instant) -> io::Result<()> {
         while !room.is_empty() {
             let bytes = self.read_some(room, deadline)?;
             room = &mut room[bytes..];
@@ -54,13 +62,13 @@ impl Wire {
     }
 
     /// Throws away what has arrived.
-    pub(super) fn drain(&self) {
+    pub(crate) fn drain(&self) {
         let mut room = [0; 512];
         while matches!(rustix::io::read(&self.fd, &mut room), Ok(bytes) if bytes > 0) {}
     }
 
     /// Writes all of it.
-    pub(super) fn write_all(&self, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
+    pub(crate) fn write_all(&self, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
         while !bytes.is_empty() {
             let written = if self.socket {
                 rustix::net::send(&self.fd, bytes, SendFlags::NOSIGNAL)

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Where a PIN comes from: a person, a file, or systemd. Never from arguments or the environment,
+//! which others can read.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use zeroize::Zeroizing;
+
+use crate::card::HeldPin;
+
+/// The source of a PIN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PinSource {
+    /// `ask`: the terminal.
+    Ask,
+    /// `file:/path`: its first line.
+    File(PathBuf),
+    /// `credential:NAME`: systemd's LoadCredential and SetCredentialEncrypted (systemd.exec(5)).
+    Credential(String),
+}
+
+impl FromStr for PinSource {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PinSource, String> {
+        match text.split_once(':') {
+            None if text == "ask" => Ok(PinSource::Ask),
+            Some(("file", path)) if !path.is_empty() => Ok(PinSource::File(path.into())),
+            Some(("credential", name)) if !name.is_empty() && !name.contains('/') => {
+                Ok(PinSource::Credential(name.to_owned()))
+            }
+            // The text may be the PIN itself: it is not repeated.
+            _ => Err("pin: expected ask, file:/path or credential:NAME".to_owned()),
+        }
+    }
+}
+
+impl PinSource {
+    /// Gets the PIN; `card` is for the prompt.
+    ///
+    /// # Errors
+    /// One line that names the source and the mend.
+    pub fn get(&self, card: &str) -> Result<HeldPin, String> {
+        let (text, source) = match self {
+            PinSource::Ask => {
+                let asked = rpassword::prompt_password(format!("PIN of the card {card}: "));
+                let asked = asked.map_err(|error| {
+                    format!("no PIN can be asked for here ({error}): use file: or credential:")
+                })?;
+                (Zeroizing::new(asked), "the prompt".to_owned())
+            }
+            PinSource::File(path) => (read(path)?, path.display().to_string()),
+            PinSource::Credential(name) => {
+                let folder = env::var_os("CREDENTIALS_DIRECTORY").ok_or_else(|| {
+                    format!(
+                        "CREDENTIALS_DIRECTORY is not set: add LoadCredential={name}:/path to the unit"
+                    )
+                })?;
+                (read(&Path::new(&folder).join(name))?, format!("the credential {name}"))
+            }
+        };
+        let digits = text.lines().next().unwrap_or_default().trim();
+        let plain = (4..=8).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+        let pin = HeldPin::new(digits.as_bytes()).filter(|_| plain);
+        pin.ok_or_else(|| format!("{source} holds no PIN: expected 4 to 8 digits"))
+    }
+}
+
+fn read(path: &Path) -> Result<Zeroizing<String>, String> {
+    let text = fs::read_to_string(path);
+    text.map(Zeroizing::new).map_err(|error| format!("{}: {error}: check the name", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_read_and_a_pin_in_their_place_is_not_repeated() {
+        assert_eq!("ask".parse(), Ok(PinSource::Ask));
+        assert_eq!("file:/a".parse(), Ok(PinSource::File("/a".into())));
+        assert_eq!("credential:sim".parse(), Ok(PinSource::Credential("sim".to_owned())));
+        for text in ["1234", "file:", "credential:a/b", "env:PIN"] {
+            let error = text.parse::<PinSource>().unwrap_err();
+            assert!(!error.contains(text) && error.lines().count() == 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_holds_a_pin_or_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pin");
+        let get = |text: &str| {
+            fs::write(&path, text).unwrap();
+            PinSource::File(path.clone()).get("sim")
+        };
+        assert!(get("1234\n").is_ok());
+        for text in ["", "12", "123456789", "12a4"] {
+            let Err(error) = get(text) else { panic!("{text} is taken for a PIN") };
+            assert!(error.contains("pin holds no PIN"), "{error}");
+        }
+        let Err(error) = PinSource::File(folder.path().join("none")).get("sim") else { panic!() };
+        assert!(error.contains("none: "), "{error}");
+    }
+}

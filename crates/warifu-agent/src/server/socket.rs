@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The agent's Unix socket.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::Agent;
+
+/// A socket that is removed when this is dropped.
+#[derive(Debug)]
+pub struct Socket {
+    path: PathBuf,
+    listener: UnixListener,
+    inode: u64,
+}
+
+/// A socket that cannot be opened; one line.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {what}", path = .path.display())]
+pub struct SocketError {
+    path: PathBuf,
+    what: String,
+}
+
+impl Socket {
+    /// Opens the socket: mode 0600, or 0666 where other users may call, whose rights are then known
+    /// by what the kernel says of them. One that a killed agent left behind is replaced.
+    ///
+    /// # Errors
+    /// [`SocketError`].
+    pub fn open(path: &Path, for_others: bool) -> Result<Socket, SocketError> {
+        let wrong = |what: &str| SocketError { path: path.to_owned(), what: what.to_owned() };
+        let failed = |error: io::Error| wrong(&format!("{error}: choose another --socket"));
+        if let Ok(about) = fs::symlink_metadata(path) {
+            if !about.file_type().is_socket() {
+                return Err(wrong("something is there that is no socket: choose another --socket"));
+            }
+            if UnixStream::connect(path).is_ok() {
+                return Err(wrong("an agent answers there: end it with `warifu agent stop`"));
+            }
+            fs::remove_file(path).map_err(failed)?;
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let inode = fs::symlink_metadata(path).map_err(failed)?.ino();
+        let socket = Socket { path: path.to_owned(), listener, inode };
+        let mode = if for_others { 0o666 } else { 0o600 };
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(failed)?;
+        Ok(socket)
+    }
+
+    /// Serves every caller, each on a thread of its own.
+    ///
+    /// # Errors
+    /// The listener's.
+    pub fn start(&self, agent: &Arc<Agent>) -> io::Result<()> {
+        let (listener, agent) = (self.listener.try_clone()?, Arc::clone(agent));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                match stream {
+                    Ok(stream) => {
+                        let agent = Arc::clone(&agent);
+                        thread::spawn(move || agent.converse(&stream));
+                    }
+                    Err(error) => {
+                        // Out of descriptors, perhaps; it may pass.
+                        eprintln!("warifu-agent: a caller could not be taken in: {error}");
+                        thread::sleep(Duration::from_millis(100));
+                    }
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // Another agent's that has taken the place is left.
+        if fs::symlink_metadata(&self.path).is_ok_and(|about| about.ino() == self.inode) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A card behind a line with faults, on a virtual clock.
+#![allow(dead_code, reason = "each test has its own use of it")]
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use chacha20::ChaCha20Rng;
+use rand_core::SeedableRng;
+use warifu_agent::card::{HeldPin, Holder, Holding, Login};
+use warifu_agent::clock::Clock;
+use warifu_agent::metrics::Metrics;
+use warifu_agent::rights::Rights;
+use warifu_agent::server::{Agent, Socket};
+use warifu_card::faults::{FaultyCard, Outcome, Plan};
+use warifu_card::{ATR, Card, Pin, PinScope, Reset, Settings, StatusWord};
+use warifu_token::agent::message::{Answer, Call};
+use warifu_token::{
+    AgentClient, AgentToken, CardToken, Options, TokenError, Transport, TransportError,
+};
+
+pub const PIN: &str = "1234";
+/// The logical channels of the virtual card, but the basic one.
+const CHANNELS: usize = 3;
+/// What a command and its answer take on the line.
+const EXCHANGE: Duration = Duration::from_millis(5);
+
+/// Time that passes when it is slept or waited through.
+pub struct VirtualClock {
+    start: Instant,
+    passed_ns: AtomicU64,
+}
+
+impl VirtualClock {
+    pub fn new() -> Arc<VirtualClock> {
+        Arc::new(VirtualClock { start: Instant::now(), passed_ns: AtomicU64::new(0) })
+    }
+
+    pub fn pass(&self, time: Duration) {
+        self.passed_ns.fetch_add(time.as_nanos() as u64, Ordering::SeqCst);
+    }
+
+    fn until(&self, moment: Instant) {
+        self.pass(moment.saturating_duration_since(self.now()));
+    }
+
+    fn passed(&self) -> Duration {
+        Duration::from_nanos(self.passed_ns.load(Ordering::SeqCst))
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now(&self) -> Instant {
+        self.start + self.passed()
+    }
+
+    fn since_1970(&self) -> Duration {
+        Duration::from_secs(1_800_000_000) + self.passed()
+    }
+
+    fn sleep(&self, time: Duration) {
+        self.pass(time);
+    }
+}
+
+/// The card, what goes wrong with it, and what was sent to it.
+pub struct World {
+    pub card: FaultyCard,
+    rng: ChaCha20Rng,
+    /// Answers that came too late: the line gives them to whoever asks next.
+    late: Vec<Vec<u8>>,
+    pub commands: u64,
+}
+
+impl World {
+    pub fn new(pin: Option<PinScope>, plan: Plan, seed: u64) -> Arc<Mutex<World>> {
+        let mut rng = ChaCha20Rng::seed_from_u64(7);
+        let pin = pin.map(|scope| Pin::new(PIN, scope, 3).unwrap());
+        let settings = Settings { pin, ..Settings::default() };
+        let card = Card::with_usual_slots(settings, &mut rng).unwrap();
+        let card = FaultyCard::new(card, plan, seed);
+        Arc::new(Mutex::new(World { card, rng, late: Vec::new(), commands: 0 }))
+    }
+
+    /// How many logical channels the card has open, but the basic one.
+    pub fn open_channels(&mut self) -> usize {
+        let World { card, rng, .. } = self;
+        let plan = card.replace_plan(Plan::Script(VecDeque::new()));
+        let mut free = Vec::new();
+        loop {
+            match card.transmit(&[0, 0x70, 0, 0, 1], rng) {
+                Outcome::Absent => {} // out for some more commands
+                Outcome::Answer(answer) if answer.sw == StatusWord::OK => free.push(answer.data[0]),
+                _ => break,
+            }
+        }
+        for channel in &free {
+            card.transmit(&[0, 0x70, 0x80, *channel], rng);
+        }
+        card.replace_plan(plan);
+        CHANNELS - free.len()
+    }
+
+    pub fn tries_left(&self) -> u8 {
+        self.card.card().settings().pin.as_ref().unwrap().tries_left()
+    }
+}
+
+/// A line to the card that keeps late answers for the next command, as a serial line would.
+pub struct Line {
+    pub world: Arc<Mutex<World>>,
+    pub clock: Arc<VirtualClock>,
+}
+
+impl Line {
+    fn late(&self, deadline: Instant) -> TransportError {
+        self.clock.until(deadline);
+        TransportError::Timeout("the card".to_owned())
+    }
+}
+
+impl Transport for Line {
+    fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
+        let mut world = locked(&self.world);
+        if !world.late.is_empty() {
+            return Ok(world.late.remove(0));
+        }
+        world.commands += 1;
+        let World { card, rng, .. } = &mut *world;
+        let outcome = card.transmit(apdu, rng);
+        let (answer, by) = match outcome {
+            Outcome::Answer(response) => (response.to_bytes(), EXCHANGE),
+            Outcome::Late { response, by } => {
+                (response.to_bytes(), EXCHANGE + Duration::from_nanos(by.0))
+            }
+            Outcome::Lost => return Err(self.late(deadline)),
+            Outcome::Absent => return Err(TransportError::Gone("no card".to_owned())),
+            Outcome::Reset => return Err(TransportError::Garbled("no answer".to_owned())),
+        };
+        if self.clock.now() + by > deadline {
+            world.late.push(answer);
+            return Err(self.late(deadline));
+        }
+        self.clock.pass(by);
+        Ok(answer)
+    }
+
+    fn reset(&mut self, _deadline: Instant) -> Result<Vec<u8>, TransportError> {
+        let mut world = locked(&self.world);
+        self.clock.pass(EXCHANGE);
+        world.late.clear();
+        world.card.reset(Reset::Cold);
+        Ok(ATR.to_vec())
+    }
+
+    fn shares_channels(&self) -> bool {
+        false
+    }
+
+    fn name(&self) -> String {
+        "a line with faults".to_owned()
+    }
+}
+
+/// An agent with one card, on a socket.
+pub struct Bench {
+    pub world: Arc<Mutex<World>>,
+    pub clock: Arc<VirtualClock>,
+    pub metrics: Arc<Metrics>,
+    pub agent: Arc<Agent>,
+    pub path: PathBuf,
+    _socket: Socket,
+    _folder: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn new(world: Arc<Mutex<World>>, pin: Option<&str>, rights: Vec<Rights>) -> Bench {
+        Bench::with(world, pin, None, rights)
+    }
+
+    pub fn with(
+        world: Arc<Mutex<World>>,
+        pin: Option<&str>,
+        lifetime: Option<Duration>,
+        rights: Vec<Rights>,
+    ) -> Bench {
+        let clock = VirtualClock::new();
+        let line = Line { world: Arc::clone(&world), clock: Arc::clone(&clock) };
+        let token = CardToken::new(Box::new(line), Options::default());
+        let metrics = Arc::new(Metrics::default());
+        let login = Login::new(pin.and_then(|pin| HeldPin::new(pin.as_bytes())), lifetime);
+        let time: Arc<dyn Clock> = clock.clone();
+        let holding = Holding::usual("card");
+        let holder = Holder::new(token, login, holding, time.clone(), Arc::clone(&metrics), 1);
+        let agent = Agent::new(vec![holder], rights, Arc::clone(&metrics), time, Box::new(|| {}));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.sock");
+        let socket = Socket::open(&path, false).unwrap();
+        socket.start(&agent).unwrap();
+        Bench { world, clock, metrics, agent, path, _socket: socket, _folder: folder }
+    }
+
+    pub fn holder(&self) -> &Holder {
+        &self.agent.cards()[0].holder
+    }
+
+    pub fn client(&self) -> AgentClient {
+        AgentClient::new(&self.path, None)
+    }
+
+    pub fn token(&self) -> AgentToken {
+        AgentToken::new(self.client())
+    }
+
+    pub fn world(&self) -> MutexGuard<'_, World> {
+        locked(&self.world)
+    }
+
+    /// All work ahead that there is.
+    pub fn idle(&self) {
+        self.clock.pass(self.holder().holding.ahead_after);
+        while self.holder().tick().is_zero() {}
+    }
+
+    pub fn metric(&self, line: &str) -> u64 {
+        let text = self.metrics.text();
+        let found = text.lines().find_map(|found| found.strip_prefix(line));
+        found.map_or(0, |value| value.trim().parse().unwrap())
+    }
+}
+
+pub fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(20)
+}
+
+pub fn jwt(answer: Result<Answer, TokenError>) -> String {
+    match answer {
+        Ok(Answer::Jwt { token, .. }) => token,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub fn ask(client: &mut AgentClient, call: Call) -> Result<Answer, TokenError> {
+    client.ask(call, soon())
+}
+
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

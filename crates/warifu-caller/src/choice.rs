@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which token and which key are meant.
+
+use cryptoki_sys::*;
+use zeroize::Zeroizing;
+
+use crate::error::CallerError;
+use crate::module::{Module, TokenInfo};
+
+/// secp256r1 as CKA_EC_PARAMS names it: the OID 1.2.840.10045.3.1.7, DER (RFC 5480 section 2.1.1.1).
+const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+
+/// What is looked for.
+#[derive(Clone, Default)]
+pub struct Wanted {
+    /// The token's label; any, if there is one alone.
+    pub token: Option<String>,
+    /// The key's label; any on P-256, if there is one alone.
+    pub key: Option<String>,
+    /// The user's PIN.
+    pub pin: Option<Zeroizing<String>>,
+}
+
+/// The token that was found.
+#[derive(Clone, Debug)]
+pub struct TokenFound {
+    /// Its slot.
+    pub id: CK_SLOT_ID,
+    /// What it says of itself.
+    pub info: TokenInfo,
+}
+
+/// The key that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyFound {
+    /// CKA_LABEL.
+    pub label: String,
+    /// CKA_ID.
+    pub id: Vec<u8>,
+    /// Its public point, uncompressed, if the token shows it.
+    pub point: Option<Vec<u8>>,
+}
+
+impl Wanted {
+    /// The token.
+    ///
+    /// # Errors
+    /// There is none, or none of this label, or several.
+    pub(crate) fn token(&self, module: &Module) -> Result<TokenFound, CallerError> {
+        let mut found = Vec::new();
+        for id in module.slots()? {
+            // A token that went away meanwhile is none; SoftHSM2 shows an empty one as well.
+            if let Ok(info) = module.token(id)
+                && info.initialised
+            {
+                found.push(TokenFound { id, info });
+            }
+        }
+        if found.is_empty() {
+            return Err(CallerError::NoToken);
+        }
+        let labels = found.iter().map(|one| one.info.label.as_str()).collect::<Vec<_>>().join(", ");
+        let fits =
+            |one: &TokenFound| self.token.as_ref().is_none_or(|label| *label == one.info.label);
+        found.retain(fits);
+        match (found.pop(), found.is_empty(), &self.token) {
+            (Some(one), true, _) => Ok(one),
+            (None, _, wanted) => {
+                let which = format!("no token is called {}", wanted.as_deref().unwrap_or_default());
+                Err(CallerError::WhichToken { which, labels })
+            }
+            (Some(_), false, None) => {
+                Err(CallerError::WhichToken { which: "there are several tokens".into(), labels })
+            }
+            (Some(_), false, Some(label)) => {
+                let which = format!("several tokens are called {label}");
+                Err(CallerError::WhichToken { which, labels })
+            }
+        }
+    }
+
+    /// The key, in a session that is logged in.
+    ///
+    /// # Errors
+    /// There is none, or several.
+    pub(crate) fn key(
+        &self,
+        module: &Module,
+        token: &str,
+        session: CK_SESSION_HANDLE,
+    ) -> Result<KeyFound, CallerError> {
+        let mut keys = Vec::new();
+        let mut others = Vec::new();
+        for object in module.find(session, &mut class(CKO_PRIVATE_KEY))? {
+            let get = |kind| module.attribute(session, object, kind).unwrap_or_default();
+            let label = String::from_utf8_lossy(&get(CKA_LABEL)).into_owned();
+            let on_p256 = get(CKA_EC_PARAMS) == P256;
+            if on_p256 && self.key.as_ref().is_none_or(|wanted| *wanted == label) {
+                keys.push(KeyFound { label, id: get(CKA_ID), point: None });
+            } else {
+                others
+                    .push(format!("{label} ({})", if on_p256 { "P-256" } else { "another type" }));
+            }
+        }
+        let token = token.to_owned();
+        match (keys.pop(), &keys[..]) {
+            (Some(mut key), []) => {
+                key.point = point(module, session, &key.id);
+                Ok(key)
+            }
+            (None, _) => {
+                let asked = self.key.as_ref().map(|label| format!(" with label {label}"));
+                let found = match others.is_empty() {
+                    true => "it shows none to this user".to_owned(),
+                    false => format!("it has {}", others.join(", ")),
+                };
+                Err(CallerError::NoKey { token, asked: asked.unwrap_or_default(), found })
+            }
+            (Some(last), rest) => {
+                let labels = rest.iter().chain([&last]).map(|key| key.label.as_str());
+                let found = labels.collect::<Vec<_>>().join(", ");
+                Err(CallerError::WhichKey { token, found })
+            }
+        }
+    }
+}
+
+impl KeyFound {
+    /// What a program that knows its key looks for.
+    pub(crate) fn template(&self) -> Vec<(CK_ATTRIBUTE_TYPE, Vec<u8>)> {
+        let mut template = class(CKO_PRIVATE_KEY).to_vec();
+        if !self.label.is_empty() {
+            template.push((CKA_LABEL, self.label.clone().into_bytes()));
+        }
+        if !self.id.is_empty() {
+            template.push((CKA_ID, self.id.clone()));
+        }
+        template
+    }
+}
+
+fn class(class: CK_OBJECT_CLASS) -> [(CK_ATTRIBUTE_TYPE, Vec<u8>); 1] {
+    [(CKA_CLASS, class.to_ne_bytes().to_vec())]
+}
+
+/// The point of the public key beside a private one.
+fn point(module: &Module, session: CK_SESSION_HANDLE, id: &[u8]) -> Option<Vec<u8>> {
+    let mut template = class(CKO_PUBLIC_KEY).to_vec();
+    template.push((CKA_ID, id.to_vec()));
+    let found = module.find(session, &mut template).ok()?;
+    let value = module.attribute(session, *found.first()?, CKA_EC_POINT)?;
+    // An OCTET STRING around it (PKCS#11 2.40 section 2.3.3); some tokens leave that out.
+    match value[..] {
+        [0x04, 65, 0x04, ..] if value.len() == 67 => Some(value[2..].to_vec()),
+        [0x04, ..] if value.len() == 65 => Some(value),
+        _ => None,
+    }
+}

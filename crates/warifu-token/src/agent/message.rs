@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What goes between the agent and its callers. This is the one place that says it.
+//!
+//! A frame is a length of 4 bytes, the most significant first, and as many bytes: one of
+//! [`VERSION`], then a [`Request`] or a [`Reply`] in postcard's encoding. A caller sends a request
+//! and waits for the reply that carries its number. One that gives up closes the connection, so
+//! that a late reply reaches nobody; what a connection has lent from the card ends with it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use warifu_card::crypto::Hash;
+use zeroize::Zeroizing;
+
+use crate::error::TokenError;
+use crate::object::{File, Inventory, TokenInfo};
+use crate::token::{PinState, SignInput};
+
+/// Of the messages; another one is refused.
+pub const VERSION: u8 = 1;
+/// The longest frame without its length, bytes: a text for the card to hash, and what is around it.
+pub const FRAME_MAX_BYTES: usize = (1 << 20) + 4096;
+/// The most random bytes of one request.
+pub const RANDOM_MAX_BYTES: usize = 1 << 16;
+
+/// A caller asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Of the caller's choice; the reply carries it.
+    pub number: u32,
+    /// The card's name in the agent's configuration; empty for its first.
+    pub card: String,
+    /// How long the caller waits.
+    pub within: Duration,
+    /// For what.
+    pub call: Call,
+}
+
+/// What the agent can be asked for.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Call {
+    /// [`Token::info`](crate::Token::info).
+    Info,
+    /// [`Token::pin_state`](crate::Token::pin_state).
+    PinState,
+    /// [`Token::verify_pin`](crate::Token::verify_pin).
+    VerifyPin(Zeroizing<Vec<u8>>),
+    /// [`Token::objects`](crate::Token::objects).
+    Objects,
+    /// [`Token::read_file`](crate::Token::read_file).
+    ReadFile(File),
+    /// [`Token::read_public_key`](crate::Token::read_public_key).
+    ReadPublicKey(Vec<u8>),
+    /// [`Token::sign`](crate::Token::sign).
+    Sign {
+        /// The key's id.
+        key: Vec<u8>,
+        /// What of.
+        input: Input,
+    },
+    /// [`Token::verify`](crate::Token::verify).
+    Verify {
+        /// The public key's id.
+        key: Vec<u8>,
+        /// What of.
+        input: Input,
+        /// r and s, 64 bytes.
+        signature: Vec<u8>,
+    },
+    /// [`Token::derive`](crate::Token::derive).
+    Derive {
+        /// The key's id.
+        key: Vec<u8>,
+        /// 04, X, Y.
+        peer: Vec<u8>,
+    },
+    /// [`Token::generate`](crate::Token::generate).
+    Generate(Vec<u8>),
+    /// [`Token::random`](crate::Token::random), at most [`RANDOM_MAX_BYTES`].
+    Random(u32),
+    /// A JSON Web Token (RFC 7519) signed with ES256.
+    Jwt(JwtRequest),
+    /// The metrics, as Prometheus reads them.
+    Metrics,
+    /// The agent's state, JSON.
+    Status,
+    /// The agent ends.
+    Stop,
+}
+
+/// What is signed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Whether `bytes` are a text for the card to hash; else they are the hash.
+    pub is_text: bool,
+    /// [`Hash::bit`].
+    pub hash: u8,
+    /// The hash, or the text.
+    pub bytes: Vec<u8>,
+}
+
+/// Which JSON Web Token is wanted. Equal requests share one until it is due for renewal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct JwtRequest {
+    /// The key's id or label; empty for the first that signs on secp256r1.
+    pub key: String,
+    /// `aud`; left out if there is none.
+    pub audience: Vec<String>,
+    /// `iss`.
+    pub issuer: Option<String>,
+    /// `sub`.
+    pub subject: Option<String>,
+    /// `kid` of the header.
+    pub key_id: Option<String>,
+    /// From `iat` to `exp`, s.
+    pub lifetime_s: u32,
+    /// Other claims: names, and values as JSON.
+    pub claims: BTreeMap<String, String>,
+}
+
+/// The agent answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    /// That of the request.
+    pub number: u32,
+    /// What came of it.
+    pub answer: Result<Answer, TokenError>,
+}
+
+/// What a call gives.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// Nothing but that it is done.
+    Done,
+    /// To [`Call::Info`].
+    Info(TokenInfo),
+    /// To [`Call::PinState`].
+    PinState(PinState),
+    /// To [`Call::Objects`].
+    Objects(Inventory),
+    /// A file, a point, a signature, a shared secret, random bytes.
+    Bytes(Zeroizing<Vec<u8>>),
+    /// To [`Call::Verify`].
+    Matches(bool),
+    /// To [`Call::Generate`].
+    Pair {
+        /// The public half's id.
+        public_id: Option<Vec<u8>>,
+        /// 04, X, Y.
+        point: Vec<u8>,
+    },
+    /// To [`Call::Jwt`].
+    Jwt {
+        /// The token in its compact form.
+        token: String,
+        /// `exp`, s since 1970.
+        expires_s: u64,
+    },
+    /// To [`Call::Metrics`] and [`Call::Status`].
+    Text(String),
+}
+
+impl Call {
+    /// Its name, for traces and metrics.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Call::Info => "info",
+            Call::PinState => "pin_state",
+            Call::VerifyPin(_) => "verify_pin",
+            Call::Objects => "objects",
+            Call::ReadFile(_) => "read_file",
+            Call::ReadPublicKey(_) => "read_public_key",
+            Call::Sign { .. } => "sign",
+            Call::Verify { .. } => "verify",
+            Call::Derive { .. } => "derive",
+            Call::Generate(_) => "generate",
+            Call::Random(_) => "random",
+            Call::Jwt(_) => "token",
+            Call::Metrics => "metrics",
+            Call::Status => "status",
+            Call::Stop => "stop",
+        }
+    }
+}
+
+/// Names alone: PINs and texts are nobody's to read.
+impl std::fmt::Debug for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Call({})", self.name())
+    }
+}
+
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = match self {
+            Answer::Done => "done",
+            Answer::Info(_) => "info",
+            Answer::PinState(state) => return write!(f, "Answer({state:?})"),
+            Answer::Objects(_) => "objects",
+            Answer::Bytes(_) => "bytes",
+            Answer::Matches(matches) => return write!(f, "Answer({matches})"),
+            Answer::Pair { .. } => "pair",
+            Answer::Jwt { .. } => "token",
+            Answer::Text(_) => "text",
+        };
+        write!(f, "Answer({name})")
+    }
+}
+
+impl From<SignInput<'_>> for Input {
+    fn from(input: SignInput<'_>) -> Input {
+        let (is_text, hash, bytes) = match input {
+            SignInput::Digest(hash, digest) => (false, hash, digest),
+            SignInput::Text(hash, text) => (true, hash, text),
+        };
+        Input { is_text, hash: hash.bit(), bytes: bytes.to_vec() }
+    }
+}
+
+impl Input {
+    /// None for a hash that there is not, or of another length than its own.
+    #[must_use]
+    pub fn as_sign_input(&self) -> Option<SignInput<'_>> {
+        let hash = Hash::ALL.into_iter().find(|hash| hash.bit() == self.hash)?;
+        if self.is_text {
+            return Some(SignInput::Text(hash, &self.bytes));
+        }
+        (self.bytes.len() == hash.length_bytes()).then_some(SignInput::Digest(hash, &self.bytes))
+    }
+}
+
+/// A frame with its length. None for what is longer than a frame may be.
+#[must_use]
+pub fn encode(message: &impl Serialize) -> Option<Zeroizing<Vec<u8>>> {
+    // Allocated once for all but long texts: what a vector leaves behind as it grows, a PIN
+    // perhaps, is not overwritten.
+    let mut frame = Zeroizing::new(Vec::with_capacity(4096));
+    frame.extend_from_slice(&[0, 0, 0, 0, VERSION]);
+    let body = Zeroizing::new(postcard::to_allocvec(message).ok()?);
+    frame.extend_from_slice(&body);
+    let length = frame.len() - 4;
+    if length > FRAME_MAX_BYTES {
+        return None;
+    }
+    frame[..4].copy_from_slice(&u32::try_from(length).ok()?.to_be_bytes());
+    Some(frame)
+}
+
+/// The message of a frame's bytes behind the length. None for another version and for what is no
+/// message or more than one.
+#[must_use]
+pub fn decode<T: for<'a> Deserialize<'a>>(frame: &[u8]) -> Option<T> {
+    let (&VERSION, body) = frame.split_first()? else { return None };
+    let (message, rest) = postcard::take_from_bytes(body).ok()?;
+    rest.is_empty().then_some(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use warifu_card::StatusWord;
+
+    fn through<T: Serialize + for<'a> Deserialize<'a>>(message: &T) -> T {
+        let frame = encode(message).unwrap();
+        assert_eq!(u32::from_be_bytes(*frame.first_chunk().unwrap()) as usize, frame.len() - 4);
+        decode(&frame[4..]).unwrap()
+    }
+
+    #[test]
+    fn messages_arrive_as_they_were_sent() {
+        let pin = Zeroizing::new(b"1234".to_vec());
+        let input = Input::from(SignInput::Digest(Hash::Sha256, &[7; 32]));
+        for call in [
+            Call::VerifyPin(pin),
+            Call::Sign { key: vec![1], input },
+            Call::Jwt(JwtRequest { audience: vec!["a".to_owned()], ..JwtRequest::default() }),
+        ] {
+            let within = Duration::from_millis(1500);
+            let request = Request { number: 7, card: "meter".to_owned(), within, call };
+            assert_eq!(through(&request), request);
+        }
+        for error in [
+            TokenError::status("VERIFY", StatusWord::UNKNOWN),
+            TokenError::answer("READ FILE", "is short"),
+            TokenError::PinWrong { tries_left: Some(2) },
+        ] {
+            let reply = Reply { number: 7, answer: Err(error) };
+            assert_eq!(through(&reply), reply);
+        }
+    }
+
+    #[test]
+    fn another_version_and_what_is_behind_a_message_are_refused() {
+        let frame = encode(&Reply { number: 1, answer: Ok(Answer::Done) }).unwrap();
+        let mut body = frame[4..].to_vec();
+        body[0] += 1;
+        assert_eq!(decode::<Reply>(&body), None);
+        let longer = [&frame[4..], &[0]].concat();
+        assert_eq!(decode::<Reply>(&longer), None);
+        assert_eq!(encode(&vec![0_u8; FRAME_MAX_BYTES]), None);
+    }
+
+    #[test]
+    fn no_pin_and_no_key_is_shown() {
+        let call = Call::VerifyPin(Zeroizing::new(b"1234".to_vec()));
+        assert_eq!(format!("{call:?}"), "Call(verify_pin)");
+        let answer = Answer::Bytes(Zeroizing::new(vec![0xab; 32]));
+        assert_eq!(format!("{answer:?}"), "Answer(bytes)");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_message_or_none(bytes: Vec<u8>) {
+            let _ = decode::<Request>(&bytes);
+            let _ = decode::<Reply>(&bytes);
+        }
+    }
+}

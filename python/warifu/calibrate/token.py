@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu calibrate token`: times a token's calls and writes a key-store profile from them."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from warifu.calibrate import environment, statistics, tailed, token_bench
+from warifu.calibrate.errors import CalibrateError
+from warifu.calibrate.profile import DEFAULT_PROFILE
+from warifu.calibrate.statistics import Statistics
+from warifu.calibrate.tailed import TailedLaw
+from warifu.calibrate.token_bench import OPENING, SIGNING, Plan, Trials
+from warifu.lab import interruption
+
+FOLDER = DEFAULT_PROFILE.parents[1] / "key-stores"
+"""Where profiles of key stores are."""
+
+_MARK = "# Written by `warifu calibrate token`"
+_OURS = "Warifu"
+"""What our own module says of its maker (crates/warifu-pkcs11/src/info.rs)."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a calibration found and wrote."""
+
+    path: Path
+    run_id: str
+    kind: str
+    why_kind: str
+    token: dict[str, Any]
+    statistics: dict[str, Statistics]
+    """By mode."""
+    calls: dict[str, dict[str, Statistics]]
+    """By mode and call."""
+    card: dict[str, dict[str, float]]
+    """By mode, of a card on the virtual clock: what it takes by itself (`Trials.card`)."""
+    warnings: list[str]
+
+
+def calibrate_token(
+    plan: Plan,
+    *,
+    name: str | None = None,
+    out: Path | None = None,
+    kind: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Outcome:
+    """Times a token and writes its profile.
+
+    `name` is the profile's (by default the token's label), `out` its file (by default in
+    `FOLDER`). `kind` is *measured* or *emulated*; by default what the token says decides.
+
+    Raises CalibrateError, ToolMissing or OSError; nothing is overwritten then.
+    """
+    if name is not None:
+        _refuse_foreign(_path(name, out))
+    run_id = _new_run_id()
+    with interruption.deferred():
+        trials = token_bench.run(plan, progress or (lambda done, total: None))
+    name = name or slug(str(trials.token.get("label", "")))
+    path = _path(name, out)
+    found_kind, why = kind_of(trials.token) if kind is None else (kind, "--kind says so")
+    laws, warnings = laws_of(trials)
+    text = profile_text(path.stem, trials, laws, plan, run_id, found_kind)
+    _write(path, text)
+    return Outcome(
+        path,
+        run_id,
+        found_kind,
+        why,
+        trials.token,
+        {mode: statistics.of(trials.sums(mode)) for mode in trials.calls},
+        {
+            mode: {call: statistics.of(times) for call, times in calls.items()}
+            for mode, calls in trials.calls.items()
+        },
+        trials.card,
+        warnings,
+    )
+
+
+def kind_of(token: dict[str, Any]) -> tuple[str, str]:
+    """The kind of a token's times, and why.
+
+    Our own module may stand before a virtual card, whose times a model gives; any other is taken
+    for what it says it is.
+    """
+    slot, module = str(token.get("slot", "")), token.get("module", [""])[0]
+    if module != _OURS:
+        return "measured", "another maker's module"
+    if slot == "virtual clock":
+        return "simulated", "the card's timing model gave every time"
+    if slot.startswith(("unix:", "agent:")) or token.get("label") == "warifu":
+        return "emulated", "the virtual card answered"
+    return "measured", "a card that is not the virtual one answered"
+
+
+def laws_of(trials: Trials) -> tuple[dict[str, TailedLaw], list[str]]:
+    """A law for each of the five calls, and what is to be known of them.
+
+    The signature's calls are those of a session that is kept, the others those of a new one. What
+    the first signature of a session takes longer is paid only with the others, so it goes to
+    C_FindObjects, the last of them.
+    """
+    kept, new = trials.calls["sign_only"], trials.calls["total"]
+    laws = {call: tailed.fit(new[call]) for call in OPENING}
+    laws |= {call: tailed.fit(kept[call]) for call in SIGNING}
+    first, later = (sum(calls[call] for call in SIGNING) for calls in (new, kept))
+    extra = statistics.of(np.asarray(first) - float(np.median(later))).p50
+    warnings = []
+    if extra.low > 0:
+        laws["C_FindObjects"] = laws["C_FindObjects"].shifted(extra.value)
+        warnings.append(
+            f"the first signature of a session takes {extra.value / 1e6:.3g} ms more than later "
+            "ones; the profile has that in C_FindObjects"
+        )
+    return laws, warnings
+
+
+def profile_text(
+    name: str, trials: Trials, laws: dict[str, TailedLaw], plan: Plan, run_id: str, kind: str
+) -> str:
+    """The profile, TOML."""
+    token = trials.token
+    what = " ".join(str(part) for part in (token["manufacturer"], token["model"]) if part)
+    description = f"{what}, token {token['label']}, ECDSA P-256"
+    maker, library, version = token["module"]
+    machine = environment.machine().get("processor", "unknown processor")
+    if plan.card is not None:
+        where = f"on the virtual clock, card profile {plan.card.stem}, seed {plan.seed}"
+    else:
+        where = f"through {plan.module.name if plan.module else ''} ({maker} {library} {version})"
+    source = f"warifu calibrate token, n = {plan.trials}, token {token['label']} {where}; {machine}"
+    lines = [
+        "# SPDX-License-Identifier: Apache-2.0 OR MIT",
+        f"{_MARK}: ECDSA P-256 in a new session (C_OpenSession, C_Login,",
+        "# C_FindObjects) and in one that is kept (C_SignInit, C_Sign).",
+        f"name = {json.dumps(name)}",
+        f"description = {json.dumps(description)}",
+        f"source = {json.dumps(source)}",
+        f"kind = {json.dumps(kind)}",
+        f"run_id = {json.dumps(run_id)}",
+        "",
+        "[call]",
+        *(f"{call} = {laws[call].toml()}" for call in (*OPENING, *SIGNING)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def slug(label: str) -> str:
+    """A profile's name from a token's label.
+
+    >>> slug("My Token (1)")
+    'my-token-1'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-") or "token"
+
+
+def _path(name: str, out: Path | None) -> Path:
+    path = out or FOLDER / f"{name}.toml"
+    if path.suffix != ".toml":
+        raise CalibrateError(f"{path}: expected a name that ends with .toml")
+    return path
+
+
+def _refuse_foreign(path: Path) -> None:
+    """A profile that someone wrote by hand is not replaced by a run."""
+    if path.exists() and _MARK not in path.read_text(encoding="utf-8"):
+        raise CalibrateError(
+            f"{path}: was not written by `warifu calibrate token`: choose another --name or --out"
+        )
+
+
+def _write(path: Path, text: str) -> None:
+    _refuse_foreign(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.rename(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def _new_run_id() -> str:
+    now = datetime.datetime.now(datetime.UTC)
+    return f"token-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu calibrate token`: the paper's Table 3 and Fig. 2 for any token."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from warifu.cli import ownership, screen
+from warifu.cli.errors import OK
+from warifu.cli.formats import Format
+from warifu.cli.screen import FormatOption
+
+if TYPE_CHECKING:
+    from warifu.calibrate.paper import Row
+    from warifu.calibrate.statistics import Estimate, Statistics
+    from warifu.calibrate.token import Outcome
+    from warifu.report.table import Table
+
+_FIGURES = ("mean", "sd", "p50", "p90", "p99")
+
+
+class Kind(StrEnum):
+    """What the times are."""
+
+    MEASURED = "measured"
+    EMULATED = "emulated"
+
+
+def token(
+    module: Annotated[
+        Path | None, typer.Option("--module", help="The token's PKCS#11 module.")
+    ] = None,
+    virtual_card: Annotated[
+        str | None,
+        typer.Option(
+            "--virtual-card",
+            help="Instead: our module over a card of this timing profile, on the virtual clock.",
+        ),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option("--token", help="Its label, where there are several.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="The key's label, where there are several.")
+    ] = None,
+    pin: Annotated[bool, typer.Option("--pin", help="Ask for the PIN.")] = False,
+    pin_file: Annotated[
+        Path | None, typer.Option("--pin-file", help="A file with the PIN; - for stdin.")
+    ] = None,
+    trials: Annotated[int, typer.Option("-n", "--trials", min=2, help="Of each mode.")] = 100,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Time a new process for each signature as well.")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of order and virtual card.")] = 1,
+    kind: Annotated[
+        Kind | None, typer.Option("--kind", help="What the times are, if the token misleads.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="The profile's; the token's label by default.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The profile's file, instead of a name.")
+    ] = None,
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """Time a token's signatures call by call and write a key-store profile from them.
+
+    In turns: sign_only (a session is kept), total (a new session each time) and local_sw (openssl
+    dgst). The PIN is tried once; a wrong one ends it.
+
+    Examples:
+
+      warifu calibrate token --module /usr/lib/softhsm/libsofthsm2.so --token test --pin
+
+      warifu calibrate token --virtual-card iot-safe-sakomoto -n 10000
+
+      warifu predict --device this-host --key-store test --stack https/tls1.3
+    """
+    from warifu.calibrate.token import calibrate_token
+    from warifu.calibrate.token_bench import Plan
+    from warifu.cli import card_program
+
+    if (module is None) == (virtual_card is None):
+        raise typer.BadParameter("expected either --module or --virtual-card")
+    if module is not None and not module.is_file():
+        raise typer.BadParameter(f"--module {module}: is not there: name the token's module")
+    if out is not None and name is not None:
+        raise typer.BadParameter("--out names the profile by its file: leave --name out")
+    card = None if virtual_card is None else card_program.timing_profile(virtual_card)
+    if card is not None and out is None and name is None:
+        name = f"virtual-{card.stem}"
+    digits = card_program.pin(pin, pin_file, new=False)
+    plan = Plan(module, card, label, key, digits, trials, seed, fresh)
+    with screen.progress("timing the token") as report:
+        outcome = calibrate_token(
+            plan,
+            name=name if out is None else out.stem,
+            out=out,
+            kind=None if kind is None else kind.value,
+            progress=lambda done, total: report(done, total),
+        )
+    ownership.give_back(outcome.path)
+    for warning in outcome.warnings:
+        screen.warn(warning)
+    screen.say(f"wrote {outcome.path}: {outcome.kind}, since {outcome.why_kind}")
+    screen.say(f"run {outcome.run_id}; use it with --key-store {outcome.path.stem}")
+    screen.show([modes_table(outcome), calls_table(outcome)], form)
+    return OK
+
+
+def modes_table(outcome: Outcome) -> Table:
+    """Table 3: each mode with its intervals, and the paper's row below it."""
+    from warifu.calibrate.paper import SOURCE, TABLE_3
+    from warifu.report.table import Column, Table
+
+    heads = ("mean", "sd", "P50", "P90", "P99", "over 1 s")
+    table = Table(
+        f"signatures of {outcome.token['label']}, ms (95 % intervals), beside {SOURCE}",
+        [Column("mode", number=False), Column("of", number=False), Column("n"),
+         *(Column(head) for head in heads)],
+    )  # fmt: skip
+    for mode, found in outcome.statistics.items():
+        table.add(_here(mode, found), _record(mode, found))
+        if mode in outcome.card:
+            table.add(_own(mode, outcome.card[mode]), {"mode": mode, "of": "card",
+                                                       **outcome.card[mode]})  # fmt: skip
+        if mode in TABLE_3:
+            table.add(_paper(mode, TABLE_3[mode]), _paper_record(mode, TABLE_3[mode]))
+    table.notes.append(
+        "sign_only: C_SignInit and C_Sign in a kept session; total: from C_OpenSession on, a new "
+        "session each time; local_sw: the whole `openssl dgst -sha256 -sign`"
+        + ("; fresh: a new process each time, from C_Initialize on."
+           if "fresh" in outcome.statistics else ".")
+    )  # fmt: skip
+    if outcome.card:
+        table.notes.append(
+            "The card itself: its timing model alone, under another seed, for the commands that "
+            "the module sent."
+        )
+    table.notes.append(f"Kind: {outcome.kind}, since {outcome.why_kind}. Run {outcome.run_id}.")
+    return table
+
+
+def calls_table(outcome: Outcome) -> Table:
+    """Fig. 2: where a signature's time goes."""
+    from warifu.calibrate.paper import TABLE_3
+    from warifu.calibrate.token_bench import LIFE
+    from warifu.report.figures import number
+    from warifu.report.table import Column, Table
+
+    table = Table(
+        "where the time goes, ms (95 % intervals)",
+        [Column("mode", number=False), Column("call", number=False), Column("mean"),
+         Column("P50"), Column("share")],
+    )  # fmt: skip
+    for mode, calls in outcome.calls.items():
+        whole = outcome.statistics[mode].mean.value
+        for call, found in calls.items():
+            is_part = call != LIFE and whole > 0
+            share = found.mean.value / whole if is_part else float("nan")
+            table.add(
+                [
+                    mode,
+                    call,
+                    _ms(found.mean),
+                    _ms(found.p50),
+                    f"{number(share * 100, 1)} %" if is_part else "",
+                ],
+                {"mode": mode, "call": call, **_estimates(found), "share": share},
+            )
+    before = TABLE_3["total"].mean - TABLE_3["sign_only"].mean
+    table.notes.append(
+        f"The paper's Fig. 2: C_SignInit and C_Sign {TABLE_3['sign_only'].mean} ms, "
+        f"all before them {before:.0f} ms."
+    )
+    return table
+
+
+def _here(mode: str, found: Statistics) -> list[str]:
+    slow = found.over_1_s
+    counts = f"{slow.value:.0f} ({slow.low:.1f} to {slow.high:.1f})"
+    return [mode, "this token", str(found.n), *(_ms(getattr(found, one)) for one in _FIGURES),
+            counts]  # fmt: skip
+
+
+def _own(mode: str, card: dict[str, float]) -> list[str]:
+    figures = [f"{card[f'{one}_ns'] / 1e6:.1f}" if f"{one}_ns" in card else "" for one in _FIGURES]
+    return [mode, "the card itself", "", *figures, ""]
+
+
+def _paper(mode: str, row: Row) -> list[str]:
+    figures = [f"{getattr(row, one):.1f}" for one in _FIGURES]
+    return [mode, "the paper's", str(row.n), *figures, str(row.over_1_s)]
+
+
+def _ms(estimate: Estimate) -> str:
+    from warifu.compare.stats import Interval
+    from warifu.report.figures import ms_with
+
+    return ms_with(estimate.value, Interval(estimate.low, estimate.high))
+
+
+def _record(mode: str, found: Statistics) -> dict[str, str | int | float | bool | None]:
+    return {"mode": mode, "of": "token", "n": found.n, **_estimates(found)}
+
+
+def _estimates(found: Statistics) -> dict[str, float]:
+    record: dict[str, float] = {}
+    for one in _FIGURES:
+        estimate: Estimate = getattr(found, one)
+        record |= {f"{one}_ns": estimate.value, f"{one}_low_ns": estimate.low,
+                   f"{one}_high_ns": estimate.high}  # fmt: skip
+    slow = found.over_1_s
+    return record | {
+        "over_1_s": slow.value, "over_1_s_low": slow.low, "over_1_s_high": slow.high,
+    }  # fmt: skip
+
+
+def _paper_record(mode: str, row: Row) -> dict[str, str | int | float | bool | None]:
+    figures = {f"{one}_ns": getattr(row, one) * 1e6 for one in _FIGURES}
+    return {"mode": mode, "of": "paper", "n": row.n, **figures, "over_1_s": row.over_1_s}
