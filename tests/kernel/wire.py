@@ -76,6 +76,10 @@ class Lab:
             self.stack.callback(run, "ip", "netns", "del", namespace)
             run(*inside(namespace), "ip", "link", "set", "lo", "up")
             run(*inside(namespace), "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1")
+            # Not simulated: compressing selective acknowledgements, and waiting until a segment
+            # for segmentation offload is larger.
+            run(*inside(namespace), "sysctl", "-qw", "net.ipv4.tcp_comp_sack_nr=0")
+            run(*inside(namespace), "sysctl", "-qw", "net.ipv4.tcp_tso_win_divisor=255")
         config = {
             "name_a": self.client_namespace,
             "name_b": self.server_namespace,
@@ -108,6 +112,7 @@ class Lab:
     ) -> list[Packet]:
         """One connection; what both ends sent until the client had all it waited for."""
         self._say(self.link, {"command": "set", "link": link})
+        self._hear(self.link, "set")
         with (
             self._capture(self.client_namespace) as up,
             self._capture(self.server_namespace) as down,

@@ -17,7 +17,8 @@ def say(**event: object) -> None:
 
 
 def play(connection: socket.socket, program: list[list[object]]) -> None:
-    """Runs a program: send so many bytes, receive so many, close this end, wait so many ms."""
+    """Runs a program: send so many bytes, receive so many, wait for so many before
+    any are read, close this end, wait so many ms."""
     for word, number in program:
         count = int(str(number))
         if word == "send":
@@ -25,6 +26,10 @@ def play(connection: socket.socket, program: list[list[object]]) -> None:
         elif word == "receive":
             while count > 0:
                 count -= len(connection.recv(count))
+        elif word == "await":
+            # Unread data moves no window, which would delay acknowledgements; below the mark that
+            # the program waits for it does not.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
         elif word == "close":
             connection.shutdown(socket.SHUT_WR)
         elif word == "info":

@@ -13,7 +13,7 @@ use std::io::Read;
 
 use serde::Deserialize;
 use serde_json::json;
-use warifu_model::{Nanos, Operation, Role, SystemCall};
+use warifu_model::{Catalog, Nanos, Operation, ProfileKind, Role, SystemCall};
 use warifu_sim::{CaseModel, Heading, PacketEvent, simulate_packets};
 use warifu_trace::{Bytes, Carrier, Mark, Message, MessageId, Program, Resource, Step, Trace};
 
@@ -30,13 +30,16 @@ struct Question {
     drop_down: Vec<u64>,
     seeds: u64,
     cost: String,
+    /// `TCP_MAX_QUICKACKS` of the kernel profile `grows`.
+    quick_acks: u8,
 }
 
 fn main() {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).expect("a question on stdin");
     let question: Question = serde_json::from_str(&text).expect("a question in JSON");
-    let catalog = common::catalog(&question.cost);
+    let mut catalog = common::catalog(&question.cost);
+    add_kernel(&mut catalog, question.quick_acks);
     let case = common::case(&question.settings, &catalog);
     let trace = trace(&question);
     let model = CaseModel::with_trace(&case, &trace, &catalog).expect("a case that compiles");
@@ -44,6 +47,18 @@ fn main() {
         let events = simulate_packets(&model, &question.drop_up, &question.drop_down, seed);
         println!("{}", serde_json::Value::Array(events.iter().map(line).collect()));
     }
+}
+
+/// The kernel `grows`: Linux 6.18 with another number of quick acknowledgements.
+fn add_kernel(catalog: &mut Catalog, quick_acks: u8) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/kernels/linux-6.18.toml");
+    let text = std::fs::read_to_string(path).expect("a readable profile");
+    let ours = text.replace("name = \"linux-6.18\"", "name = \"grows\"").replace(
+        "tcp_max_quickacks = { value = 16",
+        &format!("tcp_max_quickacks = {{ value = {quick_acks}"),
+    );
+    assert_ne!(text, ours, "the profile is worded as it was");
+    catalog.add(ProfileKind::Kernel, "grows", &ours, path).expect("a valid profile");
 }
 
 fn line(event: &PacketEvent) -> serde_json::Value {

@@ -178,9 +178,10 @@ def distributions(content: Content) -> str:
     half = "Predicted beside measured" if content.measured is not None else "Predicted"
     intro = (
         "Share of connections that had the first byte of the response by then, counted from "
-        "connect(). Each picture has its own time axis. Where the tail is long the picture is "
-        "stretched: time is logarithmic, and every tenfold fewer connections still waiting take "
-        "the same height. n counts predicted and measured connections."
+        "connect(). Each picture has its own time axis, which ends at the later P99. Where the "
+        "tail is long the picture is stretched up to P99.9: time is logarithmic, and every tenfold "
+        "fewer connections still waiting take the same height. n counts predicted and measured "
+        "connections."
     )
     if len(shown) < len(content.predicted.cases):
         which = "that miss their gates most" if content.comparison else "spread over the study"

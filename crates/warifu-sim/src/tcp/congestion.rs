@@ -128,8 +128,8 @@ impl Congestion {
         }
         let rtt_us = if min_rtt_us == u32::MAX { 0 } else { min_rtt_us };
         let elapsed = (now_us - self.epoch_start_us + u64::from(rtt_us)) as f64 / 1e6;
-        // A window has whole segments.
-        let target = (f64::from(self.origin) + c * (elapsed - self.k_seconds).powi(3)).floor();
+        // The kernel's distance from the origin is in whole segments, before it and after.
+        let target = f64::from(self.origin) + (c * (elapsed - self.k_seconds).powi(3)).trunc();
         let cwnd = f64::from(self.cwnd);
         let mut count =
             if target > cwnd { (cwnd / (target - cwnd)) as u32 } else { 100 * self.cwnd };
