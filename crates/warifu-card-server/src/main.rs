@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         Verb::Reset => done(personalise::reset),
         Verb::Csr => done(csr::csr),
         Verb::Serve => request().and_then(|request| {
-            serve::run(&request, |ready| print_line(ready), |stopped| print_line(stopped))
+            serve::run(&request, print_line, print_line)
         }),
     };
     match result {

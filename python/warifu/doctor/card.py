@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from warifu import tools
 from warifu.doctor import pcsc
 from warifu.doctor.finding import Finding
 from warifu.doctor.modem import Modem, ModemError, ModemSilent
@@ -20,7 +21,7 @@ AIDS = {
 _DONE = 0x9000
 _NOT_FOUND = 0x6A82
 _OPEN_CHANNEL = bytes.fromhex("0070000001")
-_VIRTUAL = "try the virtual SIM: `warifu card create && sudo warifu card serve --pcsc`"
+_VIRTUAL = f"try the virtual SIM: `warifu card create && {tools.as_root('card serve --pcsc')}`"
 
 
 def of_reader(wanted: str | None = None) -> Iterator[Finding]:

@@ -55,6 +55,7 @@ pub fn premaster_psk_ecdhe(shared: &[u8], psk: &[u8]) -> SecretBytes {
 }
 
 fn mac(hash: Hash, key: &[u8], parts: &[&[u8]]) -> SecretBytes {
+    #[allow(clippy::expect_used, reason = "no length of a key is refused")]
     fn with<M: KeyInit + Mac>(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
         // RFC 2104 section 2: longer keys are hashed, shorter ones padded.
         let mut mac = <M as KeyInit>::new_from_slice(key).expect("a key of any length fits");
