@@ -245,7 +245,7 @@ def test_where_no_case_can_be_measured_no_folder_is_made(tmp_path: Path) -> None
     card = make_case(key_store__profile="iot-safe-sakomoto")
     summary = measure(study_of(card), tmp_path / "measured", settings=FAST)
     assert summary.measured == []
-    assert "needs that card" in summary.skipped[card.label]
+    assert "names no virtual card" in summary.skipped[card.label]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -9,12 +9,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
 use warifu_caller::{Caller, Clock, Module, Monotonic, Nanoseconds};
-use warifu_card::Response;
 use zeroize::Zeroizing;
 
 use crate::config::{Config, Mode};
 use crate::error::BenchError;
-use crate::virtual_card::Bystander;
+use crate::virtual_card::{Bystander, Sent};
 use crate::{software, virtual_card};
 
 /// What is signed: the paper's 32 bytes (papers/1, section 3.3).
@@ -148,7 +147,7 @@ struct Bench<'a> {
     clock: Box<dyn Clock>,
     /// Of a virtual card.
     seen: Option<Bystander>,
-    last_sent: Vec<(Mode, Vec<(Vec<u8>, Response)>)>,
+    last_sent: Vec<(Mode, Sent)>,
 }
 
 impl<'a> Bench<'a> {

@@ -49,6 +49,9 @@ impl CardClock {
     }
 }
 
+/// Commands and their answers.
+pub type Sent = Vec<(Vec<u8>, Response)>;
+
 /// A card in this process, as the bench sees it from outside its module.
 #[derive(Clone)]
 pub struct Bystander {
@@ -56,13 +59,13 @@ pub struct Bystander {
     pub clock: CardClock,
     profile: CardProfile,
     seed: u64,
-    sent: Arc<Mutex<Vec<(Vec<u8>, Response)>>>,
+    sent: Arc<Mutex<Sent>>,
 }
 
 impl Bystander {
     /// Takes what was sent since the last time.
     #[must_use]
-    pub fn take_sent(&self) -> Vec<(Vec<u8>, Response)> {
+    pub fn take_sent(&self) -> Sent {
         std::mem::take(&mut self.sent.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
