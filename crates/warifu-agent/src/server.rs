@@ -195,12 +195,12 @@ impl Agent {
 
     fn status(&self) -> String {
         let cards = self.cards.iter().map(|card| {
-            let (waiting, open, pin_held) = card.holder.state();
+            let state = card.holder.state();
             json!({
                 "name": card.holder.holding.name,
-                "session": if open { "open" } else { "closed" },
-                "pin": if pin_held { "held" } else { "none" },
-                "waiting": waiting,
+                "session": state.map_or("at work", |(open, _)| if open { "open" } else { "closed" }),
+                "pin": state.map(|(_, held)| if held { "held" } else { "none" }),
+                "waiting": card.holder.waiting(),
                 "tokens": card.jwts.count(),
             })
         });

@@ -376,12 +376,17 @@ impl Holder {
         }
     }
 
-    /// How many callers have or await a turn, whether the session is open, whether a PIN is held.
+    /// How many callers have or await a turn.
     #[must_use]
-    pub fn state(&self) -> (usize, bool, bool) {
-        let waiting = self.turns.length();
-        let held = lock(&self.held);
-        (waiting, held.open, held.login.is_held())
+    pub fn waiting(&self) -> usize {
+        self.turns.length()
+    }
+
+    /// Whether the session is open and whether a PIN is held; None while the card is at work.
+    #[must_use]
+    pub fn state(&self) -> Option<(bool, bool)> {
+        let held = self.held.try_lock().ok()?;
+        Some((held.open, held.login.is_held()))
     }
 
     fn is_volatile(
