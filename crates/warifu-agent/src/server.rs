@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 use crate::card::{Caller, CallerId, Holder, lock};
 use crate::clock::Clock;
-use crate::jwt::{self, Jwts};
+use crate::jwt::Jwts;
 use crate::metrics::Metrics;
 use crate::rights::{Right, Rights};
 pub use socket::{Socket, SocketError};
@@ -267,9 +267,8 @@ impl Card {
                 Answer::Bytes(holder.random(caller, length, deadline)?)
             }
             Call::Jwt(request) => {
-                let key = jwt::key_of(&holder.inventory(caller, deadline)?, &request.key)?;
-                may(Right::Token, &key)?;
-                let (token, expires_s) = self.jwts.get(holder, caller, &request, deadline)?;
+                let got = self.jwts.get(holder, caller, rights, &request, deadline)?;
+                let (token, expires_s) = got;
                 Answer::Jwt { token, expires_s }
             }
             Call::Metrics | Call::Status | Call::Stop => return Err(wrong()),

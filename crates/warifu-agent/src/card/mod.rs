@@ -594,12 +594,17 @@ impl<'a> Using<'a> {
 
     fn close(&mut self, deadline: Instant) {
         if self.held.failed {
-            // A card that is gone has nothing open.
-            self.held.failed = self.held.token.reset(deadline).is_err();
+            self.reset(deadline);
         } else {
             self.held.token.release(deadline);
+            self.note_session();
         }
-        self.held.open = false;
+    }
+
+    fn reset(&mut self, deadline: Instant) {
+        // A card that is gone has nothing open; one that could not be reset is so before it is
+        // used again.
+        self.held.failed = self.held.token.reset(deadline).is_err();
         self.note_session();
     }
 
