@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`warifu agent` and `warifu token`: the work is warifu-agent's, which takes this process's place."""
+"""`warifu agent` and `warifu token`: warifu-agent does the work, in this process's place."""
 
 from __future__ import annotations
 
