@@ -135,7 +135,7 @@ fn make(
         let text = format!("lifetime is {} s: expected 1 to {LIFETIME_MAX_S}", request.lifetime_s);
         return Err(TokenError::Denied(text));
     }
-    let key = key_of(&holder.inventory(caller, deadline)?, &request.key)?;
+    let key = key_of(&*holder.inventory(caller, deadline)?, &request.key)?;
     rights.allow(Right::Token, &key.0, &key.1)?;
     let issued = holder.clock.since_1970();
     let lifetime = Duration::from_secs(request.lifetime_s.into());
