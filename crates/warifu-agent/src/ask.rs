@@ -9,6 +9,7 @@ use warifu_agent::card::Caller;
 use warifu_agent::config::CardConfig;
 use warifu_agent::jwt::Jwts;
 use warifu_agent::metrics::Metrics;
+use warifu_agent::rights::Rights;
 use warifu_token::agent::message::{Answer, Call, JwtRequest};
 use warifu_token::agent::{self, AgentClient};
 use warifu_token::{Address, TokenError};
@@ -68,7 +69,8 @@ fn directly(
         card.pin = Some(source.parse().map_err(|error| Failure::usage(format!("--{error}")))?);
     }
     let holder = start::holder(&card, &Arc::new(Metrics::default()))?;
-    let result = Jwts::default().get(&holder, &Caller::AGENT, request, deadline);
+    let rights = Rights::all(rustix::process::getuid().as_raw());
+    let result = Jwts::default().get(&holder, &Caller::AGENT, &rights, request, deadline);
     holder.close(deadline);
     Ok(result.map_err(failure)?.0)
 }

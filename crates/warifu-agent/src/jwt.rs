@@ -16,6 +16,7 @@ use warifu_token::agent::message::JwtRequest;
 use warifu_token::{Curve, Hash, Inventory, SignInput, TokenError};
 
 use crate::card::{Caller, Holder, lock};
+use crate::rights::{Right, Rights};
 
 /// The longest lifetime, s: a year. A token that nobody can revoke should not live longer.
 pub const LIFETIME_MAX_S: u32 = 366 * 86_400;
@@ -34,6 +35,8 @@ pub struct Jwts {
 #[derive(Clone, Debug)]
 struct Kept {
     token: String,
+    /// The key's id and label, for the callers' rights.
+    key: (Vec<u8>, String),
     expires: Duration,
     renew: Duration,
     /// Whether anyone has asked for it since it was made.
@@ -44,11 +47,12 @@ impl Jwts {
     /// A token, and when it expires, s since 1970: a kept one unless its last tenth has begun.
     ///
     /// # Errors
-    /// [`TokenError::Denied`] for what no token can be made of; the card's.
+    /// [`TokenError::Denied`] for who may not, and for what no token can be made of; the card's.
     pub fn get(
         &self,
         holder: &Holder,
         caller: &Caller<'_>,
+        rights: &Rights,
         request: &JwtRequest,
         deadline: Instant,
     ) -> Result<(String, u64), TokenError> {
@@ -57,12 +61,13 @@ impl Jwts {
         if let Some(kept) = lock(&self.kept).get_mut(request)
             && now + last_tenth < kept.expires
         {
+            rights.allow(Right::Token, &kept.key.0, &kept.key.1)?;
             kept.wanted = true;
             holder.metrics.token(&holder.holding.name, "hit");
             return Ok((kept.token.clone(), kept.expires.as_secs()));
         }
         holder.metrics.token(&holder.holding.name, "miss");
-        let kept = make(holder, caller, request, deadline)?;
+        let kept = make(holder, caller, rights, request, deadline)?;
         let result = (kept.token.clone(), kept.expires.as_secs());
         let mut all = lock(&self.kept);
         all.retain(|_, kept| kept.expires > now);
@@ -84,7 +89,7 @@ impl Jwts {
             .collect();
         for request in due {
             let deadline = holder.clock.now() + 2 * holder.holding.retry.attempt;
-            let made = make(holder, &Caller::AGENT, &request, deadline);
+            let made = make(holder, &Caller::AGENT, &Rights::all(0), &request, deadline);
             let kind = if made.is_ok() { "renewed" } else { "not_renewed" };
             holder.metrics.token(&holder.holding.name, kind);
             let mut all = lock(&self.kept);
@@ -122,6 +127,7 @@ impl Jwts {
 fn make(
     holder: &Holder,
     caller: &Caller<'_>,
+    rights: &Rights,
     request: &JwtRequest,
     deadline: Instant,
 ) -> Result<Kept, TokenError> {
@@ -129,7 +135,8 @@ fn make(
         let text = format!("lifetime is {} s: expected 1 to {LIFETIME_MAX_S}", request.lifetime_s);
         return Err(TokenError::Denied(text));
     }
-    let key = key_of(&holder.inventory(caller, deadline)?, &request.key)?;
+    let key = key_of(&*holder.inventory(caller, deadline)?, &request.key)?;
+    rights.allow(Right::Token, &key.0, &key.1)?;
     let issued = holder.clock.since_1970();
     let lifetime = Duration::from_secs(request.lifetime_s.into());
     let expires = Duration::from_secs(issued.as_secs()) + lifetime;
@@ -139,7 +146,7 @@ fn make(
     let mut header = Header::empty().with_token_type("JWT");
     header.key_id.clone_from(&request.key_id);
     let mut sign = |digest: &[u8]| {
-        holder.sign(caller, &key, SignInput::Digest(Hash::Sha256, digest), deadline)
+        holder.sign(caller, &key.0, SignInput::Digest(Hash::Sha256, digest), deadline)
     };
     let card = Es256 { sign: RefCell::new(&mut sign), error: RefCell::default() };
     let token = card.token(&header, &claims, &());
@@ -147,7 +154,7 @@ fn make(
         return Err(error);
     }
     let token = token.map_err(|error| TokenError::Denied(format!("no token: {error}")))?;
-    Ok(Kept { token, expires, renew: issued + lifetime / 2, wanted: true })
+    Ok(Kept { token, key, expires, renew: issued + lifetime / 2, wanted: true })
 }
 
 /// The claims but iat and exp, in their usual order.
@@ -176,8 +183,8 @@ fn claims_of(request: &JwtRequest) -> Result<BTreeMap<&str, Value>, TokenError> 
     Ok(claims)
 }
 
-/// The key of an id in hexadecimal or of a label, which must sign on secp256r1.
-pub(crate) fn key_of(inventory: &Inventory, wanted: &str) -> Result<Vec<u8>, TokenError> {
+/// Id and label of the key of an id in hexadecimal or of a label, which must sign on secp256r1.
+fn key_of(inventory: &Inventory, wanted: &str) -> Result<(Vec<u8>, String), TokenError> {
     let mut keys = inventory.private_keys.iter().filter(|key| {
         let attributes = &key.attributes;
         attributes.curve() == Some(Curve::Secp256r1)
@@ -188,7 +195,7 @@ pub(crate) fn key_of(inventory: &Inventory, wanted: &str) -> Result<Vec<u8>, Tok
     });
     let named = |id: &[u8], label: &str| wanted.is_empty() || label == wanted || hex(id) == wanted;
     let key = keys.find(|key| named(&key.id, &key.label));
-    key.map(|key| key.id.clone()).ok_or_else(|| {
+    key.map(|key| (key.id.clone(), key.label.clone())).ok_or_else(|| {
         let which = if wanted.is_empty() { String::new() } else { format!(" \"{wanted}\"") };
         TokenError::Denied(format!(
             "the card has no key{which} that signs with ES256: name another with --key"
@@ -201,9 +208,12 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Signs a SHA-256 hash.
+type Signer<'a> = dyn FnMut(&[u8]) -> Result<[u8; 64], TokenError> + 'a;
+
 /// ES256 by a card. The library's signer cannot fail; the card's error is kept beside.
 struct Es256<'a> {
-    sign: RefCell<&'a mut dyn FnMut(&[u8]) -> Result<[u8; 64], TokenError>>,
+    sign: RefCell<&'a mut Signer<'a>>,
     error: RefCell<Option<TokenError>>,
 }
 

@@ -83,9 +83,9 @@ mod tests {
         assert_eq!("ask".parse(), Ok(PinSource::Ask));
         assert_eq!("file:/a".parse(), Ok(PinSource::File("/a".into())));
         assert_eq!("credential:sim".parse(), Ok(PinSource::Credential("sim".to_owned())));
-        for text in ["1234", "file:", "credential:a/b", "env:PIN"] {
+        for text in ["1234", "file:", "credential:1234/b", "env:1234"] {
             let error = text.parse::<PinSource>().unwrap_err();
-            assert!(!error.contains(text) && error.lines().count() == 1, "{error}");
+            assert!(!error.contains("1234") && error.lines().count() == 1, "{error}");
         }
     }
 

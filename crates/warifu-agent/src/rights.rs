@@ -59,20 +59,27 @@ impl Rights {
         self.keys.as_ref().is_none_or(|keys| keys.iter().any(named))
     }
 
-    /// Whether they may do this with that key.
+    /// Whether they may do this with the key of that id.
+    ///
+    /// # Errors
+    /// See [`Rights::allow`].
+    pub fn check(&self, right: Right, inventory: &Inventory, key: &[u8]) -> Result<(), TokenError> {
+        let label = inventory.private_keys.iter().find(|private| private.id == key);
+        self.allow(right, key, label.map(|private| &private.label[..]).unwrap_or_default())
+    }
+
+    /// Whether they may do this with a key.
     ///
     /// # Errors
     /// [`TokenError::Denied`], which names the user, the right and the mend.
-    pub fn check(&self, right: Right, inventory: &Inventory, key: &[u8]) -> Result<(), TokenError> {
+    pub fn allow(&self, right: Right, id: &[u8], label: &str) -> Result<(), TokenError> {
         let (uid, word) = (self.uid, right.word());
-        let label = inventory.private_keys.iter().find(|private| private.id == key);
-        let label = label.map(|private| &private.label[..]).unwrap_or_default();
         if !self.may.contains(&right) {
             let text = format!("user {uid} may not {word}: add \"{word}\" to its caller.may");
             return Err(TokenError::Denied(text));
         }
-        if !self.covers(key, label) {
-            let key = hex(key);
+        if !self.covers(id, label) {
+            let key = hex(id);
             let text = format!("user {uid} may not use the key {key}: add it to its caller.keys");
             return Err(TokenError::Denied(text));
         }

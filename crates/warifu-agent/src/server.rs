@@ -3,7 +3,7 @@
 
 mod socket;
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 use crate::card::{Caller, CallerId, Holder, lock};
 use crate::clock::Clock;
-use crate::jwt::{self, Jwts};
+use crate::jwt::Jwts;
 use crate::metrics::Metrics;
 use crate::rights::{Right, Rights};
 pub use socket::{Socket, SocketError};
@@ -133,7 +133,8 @@ impl Agent {
         let rights = self.rights.iter().find(|rights| rights.uid == uid);
         let gone = || has_hung_up(stream);
         let caller = Caller { id, has_gone: &gone };
-        while let Some(frame) = read_frame(stream)? {
+        let mut from = BufReader::new(stream);
+        while let Some(frame) = read_frame(&mut from)? {
             let received = self.clock.now();
             let Some(request) = decode::<Request>(&frame) else {
                 return Ok(()); // not our protocol, or another version's: it sees the end
@@ -195,12 +196,12 @@ impl Agent {
 
     fn status(&self) -> String {
         let cards = self.cards.iter().map(|card| {
-            let (waiting, open, pin_held) = card.holder.state();
+            let state = card.holder.state();
             json!({
                 "name": card.holder.holding.name,
-                "session": if open { "open" } else { "closed" },
-                "pin": if pin_held { "held" } else { "none" },
-                "waiting": waiting,
+                "session": state.map_or("at work", |(open, _)| if open { "open" } else { "closed" }),
+                "pin": state.map(|(_, held)| if held { "held" } else { "none" }),
+                "waiting": card.holder.waiting(),
                 "tokens": card.jwts.count(),
             })
         });
@@ -221,7 +222,7 @@ impl Card {
         let holder = &self.holder;
         let bytes = |bytes: &[u8]| Answer::Bytes(Zeroizing::new(bytes.to_vec()));
         let may = |right: Right, key: &[u8]| {
-            rights.check(right, &holder.inventory(caller, deadline)?, key)
+            rights.check(right, &*holder.inventory(caller, deadline)?, key)
         };
         let wrong = || TokenError::Denied("the request cannot be: update its program".to_owned());
         Ok(match call {
@@ -267,9 +268,8 @@ impl Card {
                 Answer::Bytes(holder.random(caller, length, deadline)?)
             }
             Call::Jwt(request) => {
-                let key = jwt::key_of(&holder.inventory(caller, deadline)?, &request.key)?;
-                may(Right::Token, &key)?;
-                let (token, expires_s) = self.jwts.get(holder, caller, &request, deadline)?;
+                let got = self.jwts.get(holder, caller, rights, &request, deadline)?;
+                let (token, expires_s) = got;
                 Answer::Jwt { token, expires_s }
             }
             Call::Metrics | Call::Status | Call::Stop => return Err(wrong()),
@@ -302,7 +302,7 @@ impl Card {
 }
 
 /// The next frame without its length; None at the end, and for a length that no frame has.
-fn read_frame(mut from: &UnixStream) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
+fn read_frame(from: &mut impl Read) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
     let mut length = [0; 4];
     match from.read_exact(&mut length) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from warifu.cli import screen, token_calibration
+from warifu.cli import agent, screen, token_calibration
 from warifu.cli.card import card_app
 from warifu.cli.choices import Choices, with_choices
 from warifu.cli.errors import ENVIRONMENT, FAILED, OK
@@ -362,6 +362,8 @@ def version() -> int:
 
 
 app.add_typer(card_app, name="card")
+app.add_typer(agent.agent_app, name="agent")
+app.command(epilog=_EPILOG)(agent.token)
 
 calibrate_app = typer.Typer(
     help="Time a real machine and write a profile from it.", no_args_is_help=True

@@ -22,8 +22,8 @@ impl Holder {
         let mut using = Using::new(self, turn);
         if using.held.login.has_expired(now) {
             using.held.login.forget();
-            // The card itself knows the PIN until its session ends.
-            using.close(using.end_of_attempt(now + LONG));
+            // The card itself knows the PIN until it is reset.
+            using.reset(using.end_of_attempt(now + LONG));
             eprintln!("warifu-agent: {}: the PIN's lifetime is over", self.holding.name);
         }
         let idle = using.held.last_used.map_or(LONG, |used| now.saturating_duration_since(used));

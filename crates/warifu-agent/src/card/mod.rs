@@ -23,7 +23,7 @@ use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::retry::{self, Retry};
 use crate::turns::{Turn, Turns};
-use known::{Known, checked, on_curve};
+use known::{Known, Verifier, on_curve};
 pub use lent::CallerId;
 use lent::Lent;
 pub use login::{HeldPin, Login};
@@ -199,7 +199,7 @@ impl Holder {
     /// # Errors
     /// See [`Holder::info`].
     pub fn objects(&self, caller: &Caller<'_>, deadline: Instant) -> Result<Inventory, TokenError> {
-        let mut inventory = self.inventory(caller, deadline)?;
+        let mut inventory = Inventory::clone(&*self.inventory(caller, deadline)?);
         if inventory.private_keys.iter().any(|key| key.attributes.is_volatile()) {
             self.turn(caller, deadline)?.held.lent.show(&mut inventory, caller.id);
         }
@@ -214,7 +214,7 @@ impl Holder {
         &self,
         caller: &Caller<'_>,
         deadline: Instant,
-    ) -> Result<Inventory, TokenError> {
+    ) -> Result<Arc<Inventory>, TokenError> {
         let known = lock(&self.known).inventory.clone();
         if let Some(inventory) = known {
             return Ok(inventory);
@@ -376,12 +376,17 @@ impl Holder {
         }
     }
 
-    /// How many callers have or await a turn, whether the session is open, whether a PIN is held.
+    /// How many callers have or await a turn.
     #[must_use]
-    pub fn state(&self) -> (usize, bool, bool) {
-        let waiting = self.turns.length();
-        let held = lock(&self.held);
-        (waiting, held.open, held.login.is_held())
+    pub fn waiting(&self) -> usize {
+        self.turns.length()
+    }
+
+    /// Whether the session is open and whether a PIN is held; None while the card is at work.
+    #[must_use]
+    pub fn state(&self) -> Option<(bool, bool)> {
+        let held = self.held.try_lock().ok()?;
+        Some((held.open, held.login.is_held()))
     }
 
     fn is_volatile(
@@ -527,38 +532,45 @@ impl<'a> Using<'a> {
     ) -> Result<[u8; 64], TokenError> {
         let volatile = private.is_some_and(|private| private.attributes.is_volatile());
         let lent = volatile.then_some((key, caller.id));
-        let point = match private {
-            Some(private) => self.public_half(private, deadline)?,
+        let verifier = match private {
+            Some(private) => self.verifier(private, deadline)?,
             None => None,
         };
         self.work(lent, deadline, |token, end| {
             let signature = token.sign(key, input, end)?;
-            match point {
-                Some((curve, point)) => checked(curve, &point, input, signature),
+            match &verifier {
+                Some(verifier) => verifier.checked(input, signature),
                 None => Ok(signature),
             }
         })
     }
 
-    /// The public key to verify with; None where the card gives none.
-    fn public_half(
+    /// What to verify a key's signatures with; None where the card gives no public key.
+    fn verifier(
         &mut self,
         private: &PrivateKey,
         deadline: Instant,
-    ) -> Result<Option<(Curve, [u8; 65])>, TokenError> {
+    ) -> Result<Option<Verifier>, TokenError> {
         let (Some(id), Some(curve)) = (&private.public_id, private.attributes.curve()) else {
             return Ok(None);
         };
-        let known = lock(&self.holder.known).point(id);
-        match known.map_or_else(|| self.read_point(id, Some(curve), deadline), Ok) {
-            Ok(point) => Ok(Some((curve, point))),
-            Err(TokenError::Status { sw, .. })
-                if !retry::is_transient(&TokenError::Status { command: "".into(), sw }) =>
-            {
-                Ok(None)
-            }
-            Err(error) => Err(error),
+        let (verifier, point) = {
+            let known = lock(&self.holder.known);
+            (known.verifier(id), known.point(id))
+        };
+        if verifier.is_some() {
+            return Ok(verifier);
         }
+        let point = match point.map_or_else(|| self.read_point(id, Some(curve), deadline), Ok) {
+            Ok(point) => point,
+            Err(error @ TokenError::Status { .. }) if !retry::is_transient(&error) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let verifier = Verifier::new(curve, &point)?;
+        lock(&self.holder.known).keep_verifier(id, verifier.clone());
+        Ok(Some(verifier))
     }
 
     fn read_point(
@@ -573,9 +585,10 @@ impl<'a> Using<'a> {
         Ok(point)
     }
 
-    fn read_inventory(&mut self, deadline: Instant) -> Result<Inventory, TokenError> {
+    fn read_inventory(&mut self, deadline: Instant) -> Result<Arc<Inventory>, TokenError> {
         let inventory = twice(|| self.work(None, deadline, |token, end| token.objects(end)))?;
-        lock(&self.holder.known).inventory = Some(inventory.clone());
+        let inventory = Arc::new(inventory);
+        lock(&self.holder.known).inventory = Some(Arc::clone(&inventory));
         Ok(inventory)
     }
 
@@ -589,12 +602,17 @@ impl<'a> Using<'a> {
 
     fn close(&mut self, deadline: Instant) {
         if self.held.failed {
-            // A card that is gone has nothing open.
-            self.held.failed = self.held.token.reset(deadline).is_err();
+            self.reset(deadline);
         } else {
             self.held.token.release(deadline);
+            self.note_session();
         }
-        self.held.open = false;
+    }
+
+    fn reset(&mut self, deadline: Instant) {
+        // A card that is gone has nothing open; one that could not be reset is so before it is
+        // used again.
+        self.held.failed = self.held.token.reset(deadline).is_err();
         self.note_session();
     }
 

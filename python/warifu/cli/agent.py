@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu agent` and `warifu token`: warifu-agent does the work, in this process's place."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_PROGRAM = "warifu-agent"
+_EPILOG = "PINs come from a prompt, a file or systemd, never from the command line."
+
+agent_app = typer.Typer(
+    help=f"""Hold SIMs across programs: session, login, tokens signed ahead, retries, metrics.
+
+    A program that lives shortly then pays for the signature alone.
+
+    {_EPILOG}
+
+    Begin with:
+
+      warifu agent start --card pcsc --pin ask
+
+      export WARIFU_CARD=agent""",
+    no_args_is_help=True,
+)
+
+Socket = Annotated[
+    Path | None,
+    typer.Option(
+        "--socket",
+        help="The agent's socket; $XDG_RUNTIME_DIR/warifu-agent.sock by default.",
+        show_default=False,
+    ),
+]
+
+
+@agent_app.command(epilog=_EPILOG)
+def start(
+    card: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--card",
+            help="Where the SIM is: unix:/path, pcsc, pcsc:READER, csim:/dev/ttyX; the virtual "
+            "SIM's usual socket by default. May be given again.",
+        ),
+    ] = None,
+    socket: Socket = None,
+    pin: Annotated[
+        str | None,
+        typer.Option(
+            "--pin", help="Where the first SIM's PIN comes from: ask, file:/path, credential:NAME."
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="Several SIMs, PIN lifetimes, other users; TOML."),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option("--metrics", help="Give metrics over HTTP there: 127.0.0.1:9464."),
+    ] = None,
+) -> int:
+    """Hold SIMs until Ctrl-C. Prints which WARIFU_CARD programs need.
+
+    While the agent is logged in, its callers need no PIN. A wrong one that a caller gives is
+    passed to the SIM, which counts it.
+
+    Examples:
+
+      warifu agent start --card pcsc --pin ask
+
+      warifu agent start --config agent.toml --metrics 127.0.0.1:9464
+    """
+    arguments = [part for one in card or [] for part in ("--card", one)]
+    for flag, value in (("--pin", pin), ("--config", config), ("--metrics", metrics)):
+        if value is not None:
+            arguments += [flag, str(value)]
+    return _become("start", *arguments, *_at(socket))
+
+
+@agent_app.command(epilog=_EPILOG)
+def status(socket: Socket = None) -> int:
+    """Show what a running agent holds, as JSON.
+
+    Example:
+
+      warifu agent status
+    """
+    return _become("status", *_at(socket))
+
+
+@agent_app.command(epilog=_EPILOG)
+def metrics(socket: Socket = None) -> int:
+    """Show a running agent's metrics, as Prometheus reads them: signatures, session reuse, errors.
+
+    Example:
+
+      warifu agent metrics | grep signature
+    """
+    return _become("metrics", *_at(socket))
+
+
+@agent_app.command(epilog=_EPILOG)
+def stop(socket: Socket = None) -> int:
+    """End a running agent; it gives the SIMs' channels back.
+
+    Example:
+
+      warifu agent stop
+    """
+    return _become("stop", *_at(socket))
+
+
+def token(
+    audience: Annotated[
+        list[str] | None, typer.Option("--audience", help="Its `aud`. May be given again.")
+    ] = None,
+    lifetime: Annotated[
+        int, typer.Option("--lifetime", min=1, help="Seconds from `iat` to `exp`.")
+    ] = 3600,
+    issuer: Annotated[str | None, typer.Option("--issuer", help="Its `iss`.")] = None,
+    subject: Annotated[str | None, typer.Option("--subject", help="Its `sub`.")] = None,
+    key_id: Annotated[str | None, typer.Option("--key-id", help="`kid` of its header.")] = None,
+    claim: Annotated[
+        list[str] | None,
+        typer.Option("--claim", help="NAME=VALUE; VALUE is JSON, or else a text. Again for more."),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="The key's label, or its id in hexadecimal.")
+    ] = None,
+    card: Annotated[
+        str | None,
+        typer.Option("--card", help="Where the SIM is; $WARIFU_CARD, else the agent, by default."),
+    ] = None,
+    pin: Annotated[
+        str | None,
+        typer.Option("--pin", help="Without an agent: ask, file:/path or credential:NAME."),
+    ] = None,
+) -> int:
+    """Print a JSON Web Token that a SIM has signed with ES256.
+
+    An agent keeps it and renews it before it expires: no caller waits for the SIM. Without an
+    agent a session is opened for this one token.
+
+    Examples:
+
+      warifu token --audience https://example.org --lifetime 3600
+
+      warifu token --card pcsc --pin ask --subject meter-7 --claim site=3
+    """
+    arguments = ["--lifetime", str(lifetime)]
+    for flag, value in (
+        ("--issuer", issuer), ("--subject", subject), ("--key-id", key_id),
+        ("--key", key), ("--card", card), ("--pin", pin),
+    ):  # fmt: skip
+        if value is not None:
+            arguments.append(f"{flag}={value}")
+    for flag, values in (("--audience", audience), ("--claim", claim)):
+        arguments += [f"{flag}={value}" for value in values or []]
+    return _become("token", *arguments)
+
+
+def _at(socket: Path | None) -> Sequence[str]:
+    return [] if socket is None else ["--socket", str(socket)]
+
+
+def _become(*arguments: str) -> int:
+    """Runs the program in the place of this one: signals and the terminal are its own then."""
+    from warifu import tools
+
+    program = tools.find(_PROGRAM)
+    sys.stdout.flush()
+    os.execv(program, [str(program), *arguments])
