@@ -15,9 +15,11 @@ from warifu import _core, study
 from warifu.lab import seeds
 from warifu.lab.case import (
     CERTIFICATE_BYTES,
+    MAX_TRIALS_A_PART,
     Case,
     kernel_remark,
     parts_of,
+    trials_a_part,
     why_not_measurable,
 )
 from warifu.lab.link import configuration, impairments
@@ -143,3 +145,32 @@ def test_the_link_is_told_what_the_case_says() -> None:
     assert link["loss"]["p_good_to_bad"] == 0.01
     config = configuration(case, "c", "s", 5)
     assert (config["congestion_control"], config["initcwnd"], config["seed"]) == ("cubic", 10, 5)
+
+
+@pytest.mark.parametrize(
+    ("change", "memory"),
+    [
+        ({"link__rtt": 60_000_000}, False),
+        ({"link__loss": {"kind": "independent", "probability": 0.1}}, False),
+        ({"link__jitter": [0, 1_000_000], "link__keep_order": False}, False),
+        ({"link__jitter": [0, 1_000_000]}, True),
+        ({"link__rate_down": 1_000_000}, True),
+        ({"link__loss": {"kind": "gilbert_elliott"}}, True),
+    ],
+)
+def test_connections_come_one_after_the_other_where_packets_meet_those_before(
+    change: dict[str, Any], memory: bool
+) -> None:
+    assert make_case(**change).has_memory is memory
+
+
+def test_a_link_settles_when_queue_and_jitter_are_behind() -> None:
+    change = {"link__rate_up": 1_000, "link__jitter": [0, 5], "link__rtt": 7}
+    assert make_case(**change).settling_ns == 2 * (7 + 10) + 8_000_000_000
+
+
+def test_a_slow_cell_is_kept_in_small_parts() -> None:
+    slow = make_case(link__rate_up=100_000, link__rtt=800_000_000)
+    fast = make_case(link__rtt=800_000_000)
+    assert trials_a_part(fast) == MAX_TRIALS_A_PART
+    assert 10 < trials_a_part(slow) < 100

@@ -90,6 +90,14 @@ def test_nagle_costs_a_round_trip_with_client_certificates() -> None:
     assert fastest // (40 * MS) == 4
 
 
+def test_no_connection_waits_in_another_ones_queue() -> None:
+    # 4 kB there and back take a third of a second, and 20 connections would begin in a second.
+    slow = make_case(link__rate_up=100_000, link__rate_down=100_000)
+    connects = run(case_part(6), slow).columns["tcp_connect_ns"]
+    # A SYN and its answer take 10 ms; behind a connection that begins 50 ms before, hundreds.
+    assert sorted(connects)[-2] < 100 * MS
+
+
 def test_lost_packets_are_sent_again() -> None:
     loss = {"kind": "independent", "probability": 0.2}
     with Bench(FAST) as bench:

@@ -130,7 +130,12 @@ def measure(
     ] = None,
     per_second: Annotated[
         float | None,
-        typer.Option("--connections-per-second", min=0.1, help="How often connections begin."),
+        typer.Option(
+            "--connections-per-second",
+            min=0.1,
+            help="How often connections begin: 25, or 100 where packets are lost. Over a link with "
+            "a rate, ordered jitter or bursts of loss each waits for the one before.",
+        ),
     ] = None,
     form: FormatOption = Format.TABLE,
 ) -> int:

@@ -30,6 +30,14 @@ CERTIFICATE_BYTES: dict[tuple[str, int], tuple[int, ...]] = {
 MAX_TRIALS_A_PART = 1_000
 """Trials after which a cell's progress is kept."""
 
+PART_SECONDS = 240
+"""Time after which a slow cell's progress is kept, about: connections that come one after the other
+over a slow link take seconds each."""
+
+LEFT_BYTES = 1_000
+"""More than what a connection that has ended still sends each way: a close_notify alert, FINs and
+their acknowledgements, and the same once more where one was lost."""
+
 
 @dataclass(frozen=True)
 class Stack:
@@ -97,6 +105,28 @@ class Case:
     def is_lossy(self) -> bool:
         """Whether the link may lose a packet."""
         return bool(self.link["loss"]["kind"] != "none")
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether what one packet meets on the link depends on those before it, another
+        connection's among them: a queue before a rate, jitter that keeps the order, bursts of loss.
+
+        A case is one connection with the link to itself, so two must not be on the way at once.
+        """
+        link = self.link
+        limited = link["rate_up"] is not None or link["rate_down"] is not None
+        in_turn = bool(link["keep_order"]) and max(link["jitter"], default=0) > 0
+        return limited or in_turn or bool(link["loss"]["kind"] == "gilbert_elliott")
+
+    @property
+    def settling_ns(self) -> int:
+        """Time after which nothing of a connection that has ended is left on the link: its FINs
+        there and back behind all the jitter, and a queue of `LEFT_BYTES` each way."""
+        link = self.link
+        jitter = max(link["jitter"], default=0)
+        rates = [rate for rate in (link["rate_up"], link["rate_down"]) if rate is not None]
+        queues = sum(LEFT_BYTES * 8 * 1_000_000_000 // rate for rate in rates)
+        return 2 * (self.rtt_ns + 2 * jitter) + queues
 
     @staticmethod
     def parse(case_id: str, canonical: str, label: str) -> Case:
@@ -200,6 +230,17 @@ def kernel_remark(case: Case) -> str | None:
         f"stack.kernel is {case.stack.kernel}, this machine runs Linux {release}: the prediction "
         "is for a TCP that may differ from the one that was measured"
     )
+
+
+def trials_a_part(case: Case, most: int = MAX_TRIALS_A_PART) -> int:
+    """How many trials of a case make a part: fewer where one takes long.
+
+    A connection on its own is taken for six crossings of the link and the pause after it.
+    """
+    if not case.has_memory:
+        return most
+    one_ns = case.settling_ns + 6 * (case.rtt_ns + 2 * max(case.link["jitter"], default=0))
+    return max(1, min(most, PART_SECONDS * 1_000_000_000 // max(1, one_ns)))
 
 
 def parts_of(trials: int, most: int = MAX_TRIALS_A_PART) -> list[int]:

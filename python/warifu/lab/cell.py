@@ -16,7 +16,7 @@ from warifu import tools
 from warifu.lab import interruption, kernel, processes, quiet, workplace
 from warifu.lab.card import Card, StandIn
 from warifu.lab.case import SOFTWARE, Case, Stack
-from warifu.lab.client import Client, Trials
+from warifu.lab.client import SPREAD, Client, Trials
 from warifu.lab.errors import LabError, RunRejected
 from warifu.lab.link import SERVER_ADDRESS, Link, configuration
 from warifu.lab.nginx import Nginx
@@ -43,7 +43,8 @@ class Settings:
     """How the lab runs; not part of a case."""
 
     rate_per_second: float | None = None
-    """Connections a second; None: `CALM_RATE` or `LOSSY_RATE`."""
+    """Connections a second; None: `CALM_RATE` or `LOSSY_RATE`. Slower over a link with memory, where
+    each waits for the one before."""
     port: int = 8443
     others_bound: float | None = None
     """Share of all processors that other programs and the hypervisor may take during a part; beyond
@@ -127,6 +128,7 @@ class Bench:
                 "trials": part.trials,
                 "seed": part.seed,
                 "rate_per_second": self._rate(case),
+                "alone": case.has_memory,
                 "server_cpu_ns": used,
                 "segments_retransmitted": {
                     "client": workplace.retransmitted(client_end),
@@ -210,6 +212,7 @@ class Bench:
             port=self._settings.port,
             trials=part.trials,
             rate_per_second=self._rate(case),
+            alone=case.has_memory,
             timeout_seconds=self._settings.timeout_seconds,
             seed=part.seed,
             namespace=namespace,
@@ -219,8 +222,11 @@ class Bench:
         )
 
     def _rate(self, case: Case) -> float:
-        given = self._settings.rate_per_second
-        return given or (LOSSY_RATE if case.is_lossy else CALM_RATE)
+        """Connections a second; where they come one after the other, one over the pause between."""
+        rate = self._settings.rate_per_second or (LOSSY_RATE if case.is_lossy else CALM_RATE)
+        # A pause varies by half of its mean, and its least must let the link settle.
+        settled = (1.0 - SPREAD) * 1e9 / max(1, case.settling_ns)
+        return min(rate, settled) if case.has_memory else rate
 
     def pki(self, stack: Stack) -> Path:
         """Certificates of the stack's type and chain length, made once a run."""

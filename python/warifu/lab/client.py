@@ -52,6 +52,7 @@ class Client:
         rate_per_second: float,
         timeout_seconds: float,
         seed: int,
+        alone: bool = False,
         namespace: str | None = None,
         processor: int | None = None,
         key_store: dict[str, Any] | None = None,
@@ -59,7 +60,8 @@ class Client:
     ) -> None:
         """Starts it. Without `pki` it speaks plain HTTP.
 
-        With `key_store` a token holds its key, and connections come one after the other.
+        With `alone`, and with `key_store`, which says what token holds its key, connections come
+        one after the other: each begins a pause after the one before has ended.
         """
         self._output = folder / "trials.ndjson"
         config = {
@@ -72,6 +74,7 @@ class Client:
             "seed": seed,
             "path": case.path,
             "spread": SPREAD,
+            "alone": alone,
             "key_store": key_store,
         }
         with self._output.open("wb") as output:

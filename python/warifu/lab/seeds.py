@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import random
 
-from warifu.lab.case import Case, parts_of
+from warifu.lab.case import Case, parts_of, trials_a_part
 from warifu.lab.store import Part
 
 
@@ -23,7 +23,7 @@ def cut(study_seed: int, case: Case, trials: int, most: int) -> list[Part]:
     """A cell's parts in their order."""
     parts = []
     first = 0
-    for count in parts_of(trials, most):
+    for count in parts_of(trials, trials_a_part(case, most)):
         seed = part_seed(study_seed, case.case_id, first)
         parts.append(Part(case.case_id, first, count, seed))
         first += count

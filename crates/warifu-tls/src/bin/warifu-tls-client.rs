@@ -25,6 +25,7 @@ CONFIG is one JSON object:
   seed             decides the pauses (0)
   path             of the GET request (\"/\")
   sessions         how many are got beforehand for variants that resume (16)
+  alone            the next begins a pause after the one before has ended (false)
 variant:
   {\"tls\": \"1.3\", \"session\": \"full\", \"authentication\": \"mutual\", \"group\": \"secp256r1\",
    \"certificate\": \"ecdsa_secp256r1\", \"chain_length\": 1,

@@ -45,8 +45,12 @@ pub struct Config {
     /// stateless on the server, so that one can serve many connections.
     #[serde(default = "sessions")]
     pub sessions: u32,
-    /// Where the client's private key is, if not in the PKI's folder. Connections then come one
-    /// after the other: a token serves one call at a time, and so does a device that waits for it.
+    /// Connections come one after the other: the next one begins a pause after the one before has
+    /// ended. So they do with a key store: a token serves one call at a time, and so does a device
+    /// that waits for it.
+    #[serde(default)]
+    pub alone: bool,
+    /// Where the client's private key is, if not in the PKI's folder.
     #[serde(default)]
     pub key_store: Option<KeyStoreConfig>,
 }

@@ -186,7 +186,9 @@ impl<'a> Engine<'a> {
         let mut pauses = Pauses::new(self.config);
         let begun = Instant::now();
         let cpu_before_ns = process_cpu_ns();
-        let mut due = begun + AHEAD;
+        let alone = self.config.alone || self.key_store.is_some();
+        // What getting sessions has left in the link's queues is not the first connection's.
+        let mut due = begun + if alone { AHEAD + pauses.next() } else { AHEAD };
         let mut next = 0;
         let mut ready: Option<Connection> = None;
         let mut ended = Vec::new();
@@ -200,8 +202,7 @@ impl<'a> Engine<'a> {
             if next < self.config.trials && ready.is_none() && now + AHEAD >= due {
                 ready = Some(self.prepare(next, false)?);
             }
-            // With a key store the next one waits for the one before.
-            let free = self.key_store.is_none() || self.live.is_empty();
+            let free = !alone || self.live.is_empty();
             if now >= due
                 && free
                 && let Some(mut connection) = ready.take()
@@ -222,6 +223,8 @@ impl<'a> Engine<'a> {
                 self.report(connection, output)?;
                 if let Some(key_store) = &self.key_store {
                     key_store.end_of_connection()?;
+                }
+                if alone {
                     due = due.max(Instant::now() + pauses.next());
                 }
             }
