@@ -96,26 +96,10 @@ def find(name: str) -> Path:
     entry = tool(name)
     for folder in _folders(entry):
         candidate = folder / name
-        if candidate.is_file() and os.access(candidate, os.X_OK):
+        # A library is loaded, not run.
+        if candidate.is_file() and os.access(candidate, os.R_OK if entry.library else os.X_OK):
             return candidate
     raise ToolMissing(entry)
-
-
-MODULE = "libwarifu_pkcs11.so"
-"""Our PKCS#11 module."""
-
-
-def module() -> Path:
-    """Where our PKCS#11 module is: $WARIFU_BIN_DIR, the virtual environment's lib, the checkout.
-
-    Raises ToolMissing, which names the mend.
-    """
-    beside = Path(sys.executable).parent
-    folders = [*_folders(own=True), beside.parent / "lib"]
-    for folder in folders:
-        if (folder / MODULE).is_file():
-            return folder / MODULE
-    raise ToolMissing(Tool(MODULE, "the PKCS#11 module", _OWN_MEND, own=True))
 
 
 def version(name: str) -> str:

@@ -101,7 +101,7 @@ class Card:
     def key_store(self, session_open: bool) -> dict[str, Any]:
         """The key store of `warifu-tls-client` (crates/warifu-tls/src/client/config.rs)."""
         return {
-            "module": str(tools.module()),
+            "module": str(tools.find("libwarifu_pkcs11.so")),
             "key": KEY_LABEL,
             "pin": _PIN,
             "session_open": session_open,

@@ -43,8 +43,8 @@ class Settings:
     """How the lab runs; not part of a case."""
 
     rate_per_second: float | None = None
-    """Connections a second; None: `CALM_RATE` or `LOSSY_RATE`. Slower over a link with memory, where
-    each waits for the one before."""
+    """Connections a second; None: `CALM_RATE` or `LOSSY_RATE`. Slower over a link with memory,
+    where each waits for the one before."""
     port: int = 8443
     others_bound: float | None = None
     """Share of all processors that other programs and the hypervisor may take during a part; beyond
