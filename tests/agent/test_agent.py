@@ -9,6 +9,7 @@ import os
 import pty
 import signal
 import subprocess
+import termios
 import time
 import urllib.request
 from pathlib import Path
@@ -141,6 +142,9 @@ def test_a_pin_from_the_terminal_is_not_echoed(card: Path, tmp_path: Path) -> No
     seen = b""
     while b"PIN of the card card: " not in seen:
         seen += os.read(terminal, 1000)
+    # It asks first and stops the echo then; nobody types between the two.
+    while termios.tcgetattr(terminal)[3] & termios.ECHO:
+        time.sleep(0.01)
     os.write(terminal, PIN.encode() + b"\n")
     while b"export WARIFU_CARD=" not in seen:
         seen += os.read(terminal, 1000)
