@@ -89,6 +89,19 @@ def test_the_interval_of_a_difference_is_not_needlessly_wide() -> None:
     assert stats.mean_difference(ours, theirs, rng).half_width == pytest.approx(expected, rel=0.1)
 
 
+def test_stalls_that_are_missing_by_chance_are_no_difference() -> None:
+    rng = np.random.default_rng(5)
+    stalls = np.where(rng.random(20_000) < 0.04, 1e9, 0.0)
+    predicted = Distribution.of(rng.normal(650e6, 5e6, 20_000) + stalls)
+    # One sample of 40 in five has none of them.
+    measured = Distribution.of(rng.normal(650e6, 5e6, 40))
+    low, high = stats.mean_difference(predicted, measured, rng)
+    assert low < 0 < high
+    # Four hundred without any are no accident.
+    low, _ = stats.mean_difference(predicted, Distribution.of(rng.normal(650e6, 5e6, 400)), rng)
+    assert low > 0
+
+
 def test_too_few_trials_leave_a_tail_open() -> None:
     rng = np.random.default_rng(14)
     assert stats.least_trials(0.99) == 368

@@ -124,7 +124,10 @@ class Case:
         there and back behind all the jitter, and a queue of `LEFT_BYTES` each way."""
         link = self.link
         jitter: int = max(link["jitter"], default=0)
-        rates: list[int] = [rate for rate in (link["rate_up"], link["rate_down"]) if rate is not None]
+        both = (link["rate_up"], link["rate_down"])
+        rates: list[int] = [rate for rate in both if rate is not None]
+            rate for rate in (link["rate_up"], link["rate_down"]) if rate is not None
+        ]
         queues = sum(LEFT_BYTES * 8 * 1_000_000_000 // rate for rate in rates)
         return 2 * (self.rtt_ns + 2 * jitter) + queues
 
