@@ -129,7 +129,7 @@ def run(
         comparison = compare(folder)
         show_comparison(comparison, form)
     judged = _judge(folder, with_measured=not why_not)
-    _show_requirements(judged, form)
+    _show_requirements(folder, judged, form)
     _write_page(folder, comparison)
     screen.say(f"results: {folder} ({time.monotonic() - began:.0f} s)")
     return FAILED if contradicted(judged) else OK
@@ -190,12 +190,13 @@ def _judge(folder: Path, with_measured: bool) -> list[Judged]:
     return judge_halves(Results.open(folder / "predicted"), measured)
 
 
-def _show_requirements(judged: list[Judged], form: Format) -> None:
+def _show_requirements(folder: Path, judged: list[Judged], form: Format) -> None:
     if not judged:
         return
     from warifu.report.requirements import requirement_table
+    from warifu.results import read_manifest
 
-    table = requirement_table(judged)
+    table = requirement_table(judged, read_manifest(folder / "predicted"))
     if form in {Format.CSV, Format.JSON}:
         # Standard output holds the comparison; two tables in one file help nobody.
         for row in table.cells:

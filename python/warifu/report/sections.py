@@ -10,6 +10,7 @@ from typing import Any
 from warifu.compare.gates import RULE, Verdict
 from warifu.compare.join import Comparison
 from warifu.compare.require import Judged
+from warifu.report import inputs as inputs_room
 from warifu.report import markup, stages, summaries, tables
 from warifu.report.charts import cdf
 from warifu.report.figures import count
@@ -37,7 +38,7 @@ class Content:
     def kind(self) -> str:
         """The weakest kind of any figure here."""
         half = [str(kind) for kind in self.predicted.manifest.get("kinds") or []]
-        inputs = summaries.distinct_inputs(self.predicted.manifest)
+        inputs = inputs_room.distinct_inputs(self.predicted.manifest)
         return weakest([*half, *(str(one.get("kind")) for one in inputs)] or [KINDS[-1]])
 
     def shown_cases(self) -> list[str]:
@@ -59,7 +60,7 @@ class Content:
 
 def verdict(content: Content) -> str:
     """The answer first."""
-    sentences = [*_requirement_sentences(content.judged)]
+    sentences = [*_requirement_sentences(content)]
     if content.comparison is not None:
         sentences.append(_engine_sentence(content.comparison))
     else:
@@ -74,7 +75,8 @@ def verdict(content: Content) -> str:
     return lead + _facts(content)
 
 
-def _requirement_sentences(judged: Sequence[Judged]) -> list[str]:
+def _requirement_sentences(content: Content) -> list[str]:
+    judged = content.judged
     sentences = []
     for requirement in dict.fromkeys(one.requirement.text for one in judged):
         group = [
@@ -94,6 +96,8 @@ def _requirement_sentences(judged: Sequence[Judged]) -> list[str]:
                 f"{how} {first.label or 'the only case'}"
             )
             words += f": {first.remark}." if first.remark else "."
+        kind = weakest([one.kind for one in group])
+        words += f" This rests on {kind} inputs." if group else ""
         against = [
             one
             for one in judged
@@ -104,6 +108,8 @@ def _requirement_sentences(judged: Sequence[Judged]) -> list[str]:
         if against:
             words += f" The measurement contradicts it in {len(against)} cases."
         sentences.append(words)
+    if sentences:
+        sentences += inputs_room.delays(content.predicted.manifest)
     return sentences
 
 
@@ -145,10 +151,9 @@ def requirements(content: Content) -> str:
     """`[require]` with verdicts; empty without any."""
     if not content.judged:
         return ""
-    table = requirement_table(content.judged)
-    return "<h2>Requirements</h2>" + markup.table(
-        table, "Each bound on every case, judged by the 95 % interval; the nearest to failing."
-    )
+    table = requirement_table(content.judged, content.predicted.manifest)
+    caption = "Each bound on every case, judged by the 95 % interval; the nearest to failing."
+    return "<h2>Requirements</h2>" + markup.table(table, caption) + markup.bullets(table.notes)
 
 
 def distributions(content: Content) -> str:
@@ -222,6 +227,7 @@ def where_time_goes(content: Content) -> str:
         )
         + stages.legend(stages.used_stages(content.predicted, shown))
         + mean
+        + "".join(map(markup.paragraph, inputs_room.delays(content.predicted.manifest)))
         + markup.folded("The same for the slowest hundredth of the trials: the tail", slow)
     )
 
@@ -286,15 +292,15 @@ def predicted_table(content: Content) -> str:
     if content.measured is not None:
         measured = summaries.half_table(content.measured, tables.PAGE_ROWS)
         parts.append(markup.table(measured, "Measured on real software over the emulated link."))
-    return "".join(parts) + markup.paragraph(" ".join(table.notes))
+    return "".join(parts) + markup.bullets(table.notes)
 
 
 def inputs(content: Content) -> str:
     """Kind and source of every figure that went in."""
-    table = summaries.inputs_table(content.predicted.manifest)
+    table = inputs_room.inputs_table(content.predicted.manifest)
     if not table.cells:
         return ""
-    kinds = [row[3] for row in table.cells]
+    kinds = [row[2] for row in table.cells]
     tally = ", ".join(f"{kinds.count(kind)} {kind}" for kind in KINDS if kind in kinds)
     intro = (
         f"{len(kinds)} figures: {tally}. A result is of the weakest kind among its inputs; "
@@ -393,7 +399,7 @@ def limits(content: Content) -> str:
     )
     if content.kind == "assumed":
         where = "see the table of inputs first."
-        if not summaries.distinct_inputs(content.predicted.manifest):
+        if not inputs_room.distinct_inputs(content.predicted.manifest):
             where = (
                 "a study of so many cases lists no inputs; predict one of its cases alone, and its "
                 "report says which."

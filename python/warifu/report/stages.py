@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warifu.report.figures import ms, number
+from warifu.report.inputs import finest_ns
 from warifu.report.markup import text
 from warifu.results import Results, duration
 
@@ -47,7 +48,15 @@ def waterfall(results: Results, cases: Sequence[str], slowest: bool) -> str:
         scale = max(sum(found[case_id].values()) for case_id in members)
         title = f"RTT {duration(rtt)}, " if rtt and len(groups) > 1 else ""
         parts.append(f"<h3>{text(title)}full width {text(ms(scale))} ms</h3>")
-        rows = "".join(_bar(results.label(case_id), found[case_id], scale) for case_id in members)
+        rows = "".join(
+            _bar(
+                results.label(case_id) or "the only case",
+                found[case_id],
+                scale,
+                finest_ns(results.manifest, case_id),
+            )
+            for case_id in members
+        )
         parts.append(f'<table class="bars"><tbody>{rows}</tbody></table>')
     return "".join(parts)
 
@@ -64,7 +73,7 @@ def legend(stages: Sequence[str]) -> str:
     return f'<ul class="legend">{items}</ul>'
 
 
-def _bar(label: str, stages: dict[str, float], scale: float) -> str:
+def _bar(label: str, stages: dict[str, float], scale: float, finest: float) -> str:
     total = sum(stages.values())
     spans = []
     words = []
@@ -72,7 +81,7 @@ def _bar(label: str, stages: dict[str, float], scale: float) -> str:
         share = stages.get(stage, 0.0) / scale if scale else 0.0
         if share <= 0.0:
             continue
-        amount = ms(stages[stage])
+        amount = ms(stages[stage], finest_ns=finest)
         words.append(f"{name} {amount} ms ({number(stages[stage] / total * 100, 0)} %)")
         inside, style = "", stage
         if share >= _WORD_FROM:
@@ -90,5 +99,5 @@ def _bar(label: str, stages: dict[str, float], scale: float) -> str:
     return (
         f'<tr><th scope="row">{text(label)}</th>'
         f'<td class="track"><div class="bar" role="img" aria-label="{alt}">{"".join(spans)}</div>'
-        f'</td><td class="total">{text(ms(total))} ms</td></tr>'
+        f'</td><td class="total">{text(ms(total, finest_ns=finest))} ms</td></tr>'
     )
