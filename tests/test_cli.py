@@ -23,6 +23,7 @@ from warifu import study as studies
 from warifu.calibrate import environment, host, profile, variants
 from warifu.cli import calibration, halves, ownership, templates, verdicts
 from warifu.cli.errors import ENVIRONMENT, FAILED, INTERRUPTED, OK, USAGE, guarded
+from warifu.compare.store import load
 from warifu.lab.errors import LabUnavailable, ResultsMixed
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -296,6 +297,22 @@ def test_compare_prints_every_format_and_keeps_the_result(warifu: Run, tmp_path:
     assert len(json.loads(warifu("compare", "s", "--format", "json")[1])) == 3
     assert "| :--- |" in warifu("compare", "s", "--format", "md")[1]
     assert r"\toprule" in warifu("compare", "s", "--format", "latex")[1]
+
+
+@pytest.mark.parametrize("form", ["table", "md", "latex", "json", "csv"])
+def test_warnings_of_the_measurement_stand_beside_the_verdicts(
+    warifu: Run, tmp_path: Path, form: str
+) -> None:
+    warning = "other work took up to 97 of the processors"
+    Half("predicted", [Cell()], 20_000, seed=1).write(tmp_path / "s")
+    Half("measured", [Cell()], 300, 2, manifest={"warnings": [warning]}).write(tmp_path / "s")
+    _, out, err = warifu("compare", "s", "--format", form)
+    assert out.count(warning) + err.count(warning) == 1
+    kept = load(tmp_path / "s")
+    assert kept is not None
+    assert kept.warnings == [warning]
+    warifu("report", "s")
+    assert f"Warning: {warning}." in (tmp_path / "s" / "report.html").read_text()
 
 
 def test_a_failing_gate_is_code_1(warifu: Run, tmp_path: Path) -> None:

@@ -53,7 +53,9 @@ def show_comparison(
     from warifu.report import summaries
 
     if form is Format.CSV:
-        # One table, so that it can be read as one.
+        # One table, so that it can be read as one; it has no room for warnings.
+        for warning in comparison.warnings:
+            screen.warn(warning)
         screen.show([summaries.comparison_table(comparison, worst_first)], form)
         return
     detail = summaries.comparison_table(comparison, worst_first, judged_only=not every)

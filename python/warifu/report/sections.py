@@ -63,6 +63,7 @@ def verdict(content: Content) -> str:
     sentences = [*_requirement_sentences(content)]
     if content.comparison is not None:
         sentences.append(_engine_sentence(content.comparison))
+        sentences += [f"Warning: {warning}." for warning in content.comparison.warnings]
     else:
         why = "Nothing was measured"
         if content.left_out:

@@ -159,6 +159,8 @@ def overview_table(comparison: Comparison) -> Table:
         "Wasserstein-1 distance; n and failed are measured connections, beside "
         f"{span(predicted[0], predicted[-1])} predicted."
     )
+    # Beside the verdicts, not only in the machine's table: they may be the contention's.
+    table.notes += [f"Warning of the measurement: {one}." for one in comparison.warnings]
     return table
 
 
