@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -77,6 +78,21 @@ def test_help_teaches_and_gives_the_exit_codes(warifu: Run) -> None:
         assert code == OK
         assert "Example" in out
         assert "Exit codes: 0 ok" in out
+
+
+def test_help_gives_the_defaults_that_the_core_takes(warifu: Run) -> None:
+    _, out, _ = warifu("predict", "--help")
+    words = " ".join(out.split())
+    profiles = list(studies.profile_texts(studies.profile_folders()))
+    profiles.append(("device", "this-host", calibration._stand_in(), "stand-in"))
+    case = _core.Study.from_choices([("trials", "1")], profiles).cases[0].columns
+    keys = ("device", "key_store", "link", "session", "certificate", "chain_length")
+    for key in keys:
+        assert f"{case[key]} (default)" in words, key
+    assert f"{case['authentication']} (default)" in words
+    assert f"{case['server']} by default" in words
+    assert f"{case['group']} (P-256, default)" in words
+    assert f"https/tls{case['tls']} (default)" in words
 
 
 def test_nothing_heavy_is_loaded_to_start() -> None:
@@ -220,6 +236,19 @@ def test_init_overwrites_only_when_told(warifu: Run, tmp_path: Path) -> None:
     assert (tmp_path / "meter.toml").read_text() == "mine"
     assert warifu("init", "meter.toml", "--force")[0] == OK
     assert (tmp_path / "meter.toml").read_text() == written
+
+
+def test_what_the_readme_says_of_init_makes_a_study(tmp_path: Path) -> None:
+    """By a shell, as a reader would: a redirection must not leave an empty study behind."""
+    words = " ".join((ROOT / "README.md").read_text().split())
+    found = re.findall(r"`warifu (init --template [^`]*)`", words)
+    assert len(found) == 1
+    for arguments in (*found, "init --template smart-meter - > printed.toml"):
+        program = f"{shlex.quote(sys.executable)} -m warifu.cli {arguments}"
+        subprocess.run(program, shell=True, check=True, capture_output=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["meter.toml", "printed.toml"]
+    assert 'name = "smart-meter"' in (tmp_path / "meter.toml").read_text()
+    assert (tmp_path / "printed.toml").read_text() == (tmp_path / "meter.toml").read_text()
 
 
 def test_templates_are_listed_with_a_sentence_each(warifu: Run) -> None:
