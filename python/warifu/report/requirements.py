@@ -40,7 +40,7 @@ def requirement_table(judged: Sequence[Judged], predicted: dict[str, Any] | None
         table.records.append(_requirement_record(one))
     for (text, half), group in groups.items():
         holding = sum(one.verdict is Verdict.PASS for one in group)
-        least = min(group, key=lambda one: (list(Verdict).index(one.verdict), one.margin))
+        least = nearest_to_failing(group)
         why = least.remark
         if least.trials_needed:
             why = f"needs at least {count(least.trials_needed)} trials"
@@ -58,6 +58,11 @@ def requirement_table(judged: Sequence[Judged], predicted: dict[str, Any] | None
         )
     table.notes += _notes(judged, predicted or {})
     return table
+
+
+def nearest_to_failing(group: Sequence[Judged]) -> Judged:
+    """The worst verdict, and of those the least margin."""
+    return min(group, key=lambda one: (list(Verdict).index(one.verdict), one.margin))
 
 
 def _notes(judged: Sequence[Judged], predicted: dict[str, Any]) -> Sequence[str]:

@@ -14,7 +14,7 @@ from warifu.report import inputs as inputs_room
 from warifu.report import markup, stages, summaries, tables
 from warifu.report.charts import cdf
 from warifu.report.figures import count
-from warifu.report.requirements import requirement_table
+from warifu.report.requirements import nearest_to_failing, requirement_table
 from warifu.results import ESTABLISHMENT, KINDS, Results, weakest
 
 #: A page shows this many cases as pictures; more cannot be told apart by eye.
@@ -70,9 +70,9 @@ def verdict(content: Content) -> str:
             why = "The measurement that is there was not compared with this prediction"
         sentences.append(
             f"{why}, so nothing here says how near the prediction is. "
-            f"Run `sudo {content.program} run` where network namespaces can be made to change that."
+            f"Run `{_command(content, 'run')}` where network namespaces can be made to change that."
         )
-    lead = "".join(f'<p class="lead">{markup.text(sentence)}</p>' for sentence in sentences)
+    lead = "".join(f'<p class="lead">{markup.prose(sentence)}</p>' for sentence in sentences)
     return lead + _facts(content)
 
 
@@ -83,20 +83,7 @@ def _requirement_sentences(content: Content) -> list[str]:
         group = [
             one for one in judged if one.requirement.text == requirement and one.half == "predicted"
         ]
-        holding = sum(one.verdict is Verdict.PASS for one in group)
-        if holding == len(group):
-            words = f"{requirement} holds in all {len(group)} predicted cases."
-            if len(group) == 1:
-                words = f"{requirement} holds as predicted."
-        else:
-            order = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
-            first = min(group, key=lambda one: order.index(one.verdict))
-            how = "it fails in" if first.verdict is Verdict.FAIL else "it is undecided in"
-            words = (
-                f"{requirement} holds in {holding} of {len(group)} predicted cases; "
-                f"{how} {first.label or 'the only case'}"
-            )
-            words += f": {first.remark}." if first.remark else "."
+        words = _of_cases(requirement, group)
         kind = weakest([one.kind for one in group])
         words += f" This rests on {kind} inputs." if group else ""
         against = [
@@ -112,6 +99,29 @@ def _requirement_sentences(content: Content) -> list[str]:
     if sentences:
         sentences += inputs_room.delays(content.predicted.manifest)
     return sentences
+
+
+def _of_cases(requirement: str, group: Sequence[Judged]) -> str:
+    """In how many predicted cases a requirement holds, fails and is undecided; the worst is that
+    of the table of requirements."""
+    every = len(group)
+    words = []
+    for verdict, what in (
+        (Verdict.PASS, "holds in"),
+        (Verdict.FAIL, "fails in"),
+        (Verdict.UNDECIDED, "is undecided in"),
+    ):
+        count_of = sum(one.verdict is verdict for one in group)
+        if count_of == every:
+            cases = "the only case" if every == 1 else f"all {every} cases"
+            words.append(f"{what} {cases}")
+        elif count_of:
+            words.append(f"{what} {count_of} of {every} cases")
+    sentence = f"{requirement} {', '.join(words)}, as predicted"
+    least = nearest_to_failing(group)
+    if least.verdict is not Verdict.PASS and every > 1:
+        sentence += f"; the worst is {least.label}"
+    return sentence + (f": {least.remark}." if least.remark else ".")
 
 
 def _engine_sentence(comparison: Comparison) -> str:
@@ -224,7 +234,7 @@ def where_time_goes(content: Content) -> str:
         + markup.paragraph(
             "Predicted mean of each stage. Every nanosecond of the critical path belongs to "
             "exactly one stage, so the parts add up to the mean; what overlaps is not counted "
-            "twice. Point at a part for its figures."
+            "twice."
         )
         + stages.legend(stages.used_stages(content.predicted, shown))
         + mean
@@ -334,7 +344,11 @@ def provenance(content: Content) -> str:
             rows = markup.definitions(_provenance(half.manifest))
             blocks.append(f"<div><h3>{half.half.capitalize()}</h3>{rows}</div>")
     study = content.predicted.manifest.get("study", {})
-    command = _command(content)
+    commit = content.predicted.manifest.get("commit")
+    before = f"git checkout {commit}\n" if commit else ""
+    verb = "run" if content.measured is not None else "predict"
+    seed = content.predicted.manifest.get("seed")
+    command = f"{before}{_command(content, verb)}    # seed {seed}"
     return (
         f'<h2>How to repeat this</h2><pre>{markup.text(command)}</pre><div class="columns">'
         + "".join(blocks)
@@ -345,16 +359,14 @@ def provenance(content: Content) -> str:
     )
 
 
-def _command(content: Content) -> str:
+def _command(content: Content, verb: str) -> str:
+    """The command line that runs this study with a verb; what measures needs root."""
     manifest = content.predicted.manifest
-    program = content.program
-    verb = f"sudo {program} run" if content.measured is not None else f"{program} predict"
+    before = "sudo " if verb == "run" else ""
     sets = "".join(f' --set {path}="{value}"' for path, value in manifest.get("overrides") or [])
     file = manifest.get("study_file") or "study.toml"
     name = "" if file == "command line" else f" {file}"
-    commit = manifest.get("commit")
-    before = f"git checkout {commit}\n" if commit else ""
-    return f"{before}{verb}{name}{sets}    # seed {manifest.get('seed')}"
+    return f"{before}{content.program} {verb}{name}{sets}"
 
 
 def _provenance(manifest: dict[str, Any]) -> dict[str, object]:
@@ -373,10 +385,23 @@ def _provenance(manifest: dict[str, Any]) -> dict[str, object]:
         "calibrated by": ", ".join(manifest.get("calibration_run_ids") or []),
         **{str(name): value for name, value in machine.items() if name != "tcp"},
         "TCP settings": ", ".join(f"{name} = {value}" for name, value in tcp.items()),
+        # The namespace's default is not what the connections used: their routes pin it.
+        "pinned by route": "; ".join(_routes(manifest)),
         **{str(name): value for name, value in tools.items()},
         "warnings": "; ".join(manifest.get("warnings") or []),
         "skipped": "; ".join(f"{k}: {v}" for k, v in (manifest.get("skipped") or {}).items()),
     }
+
+
+def _routes(manifest: dict[str, Any]) -> list[str]:
+    """What the routes of the measured cells pin, whatever the settings above say."""
+    routes = [
+        part.get("route") or {}
+        for cell in (manifest.get("cells") or {}).values()
+        for part in cell.get("parts") or []
+    ]
+    lines = [", ".join(f"{name} = {value}" for name, value in one.items()) for one in routes]
+    return list(dict.fromkeys(line for line in lines if line))
 
 
 def limits(content: Content) -> str:

@@ -82,6 +82,8 @@ def _bar(label: str, stages: dict[str, float], scale: float, finest: float) -> s
         if share <= 0.0:
             continue
         amount = ms(stages[stage], finest_ns=finest)
+        if not float(amount):
+            amount = f"below {finest / 1e6:g}"
         words.append(f"{name} {amount} ms ({number(stages[stage] / total * 100, 0)} %)")
         inside, style = "", stage
         if share >= _WORD_FROM:
@@ -95,9 +97,12 @@ def _bar(label: str, stages: dict[str, float], scale: float, finest: float) -> s
             f'<span class="{style}" style="width:{share * 100:.2f}%" title="{title}">'
             f"{text(inside)}</span>"
         )
+    # The figures stand below the bar as well: who prints or taps cannot point at a part.
     alt = text(f"{label}: {'; '.join(words)}")
+    words_below = f'<div class="parts" aria-hidden="true">{text(", ".join(words))}</div>'
     return (
         f'<tr><th scope="row">{text(label)}</th>'
         f'<td class="track"><div class="bar" role="img" aria-label="{alt}">{"".join(spans)}</div>'
-        f'</td><td class="total">{text(ms(total, finest_ns=finest))} ms</td></tr>'
+        f"{words_below}</td>"
+        f'<td class="total">{text(ms(total, finest_ns=finest))} ms</td></tr>'
     )
