@@ -27,7 +27,7 @@ STAGES = {
 }
 _SHORT = {"client_compute": "client", "server_compute": "server", "resource_queue": "busy"}
 #: A part narrower than this share of the widest bar has no room for a word.
-_WORD_FROM = 0.11
+_WORD_FROM = 0.17
 _NUMBER_FROM = 0.05
 
 
@@ -84,7 +84,8 @@ def _bar(label: str, stages: dict[str, float], scale: float, finest: float) -> s
         amount = ms(stages[stage], finest_ns=finest)
         if not float(amount):
             amount = f"below {finest / 1e6:g}"
-        words.append(f"{name} {amount} ms ({number(stages[stage] / total * 100, 0)} %)")
+        percent = number(stages[stage] / total * 100, 0)
+        words.append(f"{name} {amount} ms ({'below 1' if percent == '0' else percent} %)")
         inside, style = "", stage
         if share >= _WORD_FROM:
             inside = f"{_SHORT.get(stage, name)} {amount}"
