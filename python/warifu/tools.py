@@ -96,7 +96,8 @@ def find(name: str) -> Path:
     entry = tool(name)
     for folder in _folders(entry):
         candidate = folder / name
-        if candidate.is_file() and os.access(candidate, os.X_OK):
+        # Not Path.is_file: a folder of PATH that may not be read is an error to it (Python 3.11).
+        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):  # noqa: PTH113
             return candidate
     raise ToolMissing(entry)
 
@@ -106,16 +107,8 @@ MODULE = "libwarifu_pkcs11.so"
 
 
 def module() -> Path:
-    """Where our PKCS#11 module is: $WARIFU_BIN_DIR, the virtual environment's lib, the checkout.
-
-    Raises ToolMissing, which names the mend.
-    """
-    beside = Path(sys.executable).parent
-    folders = [*_folders(own=True), beside.parent / "lib"]
-    for folder in folders:
-        if (folder / MODULE).is_file():
-            return folder / MODULE
-    raise ToolMissing(Tool(MODULE, "the PKCS#11 module", _OWN_MEND, own=True))
+    """Where our PKCS#11 module is. Raises ToolMissing, which names the mend."""
+    return find(MODULE)
 
 
 def version(name: str) -> str:
