@@ -123,6 +123,10 @@ def test_nothing_heavy_is_loaded_to_start() -> None:
         (("trace", *DEVICE, "--loss", "1.2"), "expected a probability"),
         (("trace", *DEVICE, "--set", "link.rt=60 ms"), "did you mean rtt?"),
         (("trace", *DEVICE, "--set", "60 ms"), "expected PATH=VALUE"),
+        (
+            ("trace", *DEVICE, "--rtt", "1 ms", "--set", "link.rtt=2 ms"),
+            "link.rtt is given twice, by --rtt and --set: give it once",
+        ),
         (("trace", *DEVICE, "--case", "7"), "expected a number from 1 to 1"),
         (("compare", "nowhere"), "has no predicted half: run `warifu predict` first"),
         (("report", "nowhere"), "has no predicted half: run `warifu predict` first"),

@@ -56,7 +56,7 @@ def test_markdown_escapes_bars(small: Table) -> None:
 
 def test_csv_and_json_hold_every_digit_in_base_units(small: Table) -> None:
     rows = list(csv.DictReader(io.StringIO(render([small], Format.CSV))))
-    assert rows[0] == {"case": "TLS 1.3 | full", "mean_ns": "184320000.0"}
+    assert rows[0] == {"case": "TLS 1.3 | full", "mean_ns": "184320000"}
     assert rows[1]["mean_ns"] == ""
     value = json.loads(render([small], Format.JSON))
     assert value["rows"][0]["mean_ns"] == 184.32e6

@@ -156,12 +156,22 @@ def with_choices(command: Callable[..., Any]) -> Callable[..., Any]:
         if (nagle := given.pop("nagle")) is not None:
             overrides.append(("stack.nagle", "true" if nagle else "false"))
         overrides += [_pair(text) for text in given.pop("settings") or []]
+        _refuse_twice([path for path, _ in overrides])
         return command(choices=Choices(study, overrides), **given)
 
     wrapper.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     wrapper.__annotations__ = {each.name: each.annotation for each in parameters}
     wrapper.__annotations__["return"] = hints.get("return", None)
     return wrapper
+
+
+def _refuse_twice(paths: list[str]) -> None:
+    """Of two values for one setting neither may win in silence."""
+    for path in paths:
+        if paths.count(path) > 1:
+            flags = [names for names, (own, _) in FLAGS.items() if own == path]
+            flag = f"--{flags[0].replace('_', '-')} and " if flags else ""
+            raise typer.BadParameter(f"{path} is given twice, by {flag}--set: give it once")
 
 
 def _pair(text: str) -> tuple[str, str]:
