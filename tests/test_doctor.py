@@ -133,7 +133,7 @@ def test_the_module_is_found_where_programs_are(
 def test_a_folder_of_path_that_may_not_be_read_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As another user than root finds /root/bin on a PATH that sudo kept."""
+    """As another user finds the folder of programs of root on a PATH that sudo kept."""
     closed, stat = tmp_path / "closed", os.stat
     program = tmp_path / "nginx"
     program.write_text("")
