@@ -62,9 +62,7 @@ fn main() -> ExitCode {
         Verb::List => done(personalise::list),
         Verb::Reset => done(personalise::reset),
         Verb::Csr => done(csr::csr),
-        Verb::Serve => request().and_then(|request| {
-            serve::run(&request, print_line, print_line)
-        }),
+        Verb::Serve => request().and_then(|request| serve::run(&request, print_line, print_line)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
