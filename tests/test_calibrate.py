@@ -14,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warifu import _core, study
-from warifu.calibrate import bench, environment, loopback, profile, system, variants
+from warifu.calibrate import bench, environment, host, loopback, profile, system, variants
 from warifu.calibrate.profile import Entry, Law, Profile, Record
 from warifu.calibrate.system import PARAMETERS, SCALES, SHARES, Costs
 from warifu.lab.case import Case
+from warifu.lab.errors import LabUnavailable
+from warifu.lab.quiet import Shares
 
 PROFILES = Path(__file__).resolve().parent.parent / "profiles"
 
@@ -211,6 +213,30 @@ def test_errors_of_medians_have_a_floor() -> None:
     still = loopback.Loopback({("case", "tcp.connect"): np.full(100, 5.0)}, 0)
     assert still.medians_ns() == {("case", "tcp.connect"): 5.0}
     assert still.errors_ns(7.0) == {("case", "tcp.connect"): 7.0}
+
+
+def test_without_the_right_to_a_lab_nothing_is_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> str:
+        raise LabUnavailable("a network namespace cannot be made: run as root")
+
+    timed: list[object] = []
+    monkeypatch.setattr(host.workplace.Workplace, "namespace", refuse)
+    monkeypatch.setattr(host.workplace, "sweep", list)
+    monkeypatch.setattr(host.bench, "run", lambda *given: timed.append(given))
+    with pytest.raises(LabUnavailable, match="run as root"):
+        host.calibrate_host([], tmp_path / "this-host.toml")
+    assert timed == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_busy_machine_is_warned_of() -> None:
+    calm, busy = Shares(0.02, 0.01), Shares(0.6, 0.3)
+    assert host._noise([calm, calm]) == []
+    (warning,) = host._noise([calm, busy, calm])
+    assert "other work took up to 90% of the processors" in warning
+    assert "calibrate again" in warning
 
 
 def test_both_files_are_written_and_a_failure_overwrites_neither(

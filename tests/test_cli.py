@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ from warifu import study as studies
 from warifu.calibrate import environment, host, profile, variants
 from warifu.cli import calibration, halves, ownership, templates, verdicts
 from warifu.cli.errors import ENVIRONMENT, FAILED, INTERRUPTED, OK, USAGE, guarded
+from warifu.compare.store import load
 from warifu.lab.errors import LabUnavailable, ResultsMixed
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -78,6 +80,21 @@ def test_help_teaches_and_gives_the_exit_codes(warifu: Run) -> None:
         assert "Exit codes: 0 ok" in out
 
 
+def test_help_gives_the_defaults_that_the_core_takes(warifu: Run) -> None:
+    _, out, _ = warifu("predict", "--help")
+    words = " ".join(out.split())
+    profiles = list(studies.profile_texts(studies.profile_folders()))
+    profiles.append(("device", "this-host", calibration._stand_in(), "stand-in"))
+    case = _core.Study.from_choices([("trials", "1")], profiles).cases[0].columns
+    keys = ("device", "key_store", "link", "session", "certificate", "chain_length")
+    for key in keys:
+        assert f"{case[key]} (default)" in words, key
+    assert f"{case['authentication']} (default)" in words
+    assert f"{case['server']} by default" in words
+    assert f"{case['group']} (P-256, default)" in words
+    assert f"https/tls{case['tls']} (default)" in words
+
+
 def test_nothing_heavy_is_loaded_to_start() -> None:
     """The time of a start depends on the machine; what it loads does not."""
     script = (
@@ -106,6 +123,10 @@ def test_nothing_heavy_is_loaded_to_start() -> None:
         (("trace", *DEVICE, "--loss", "1.2"), "expected a probability"),
         (("trace", *DEVICE, "--set", "link.rt=60 ms"), "did you mean rtt?"),
         (("trace", *DEVICE, "--set", "60 ms"), "expected PATH=VALUE"),
+        (
+            ("trace", *DEVICE, "--rtt", "1 ms", "--set", "link.rtt=2 ms"),
+            "link.rtt is given twice, by --rtt and --set: give it once",
+        ),
         (("trace", *DEVICE, "--case", "7"), "expected a number from 1 to 1"),
         (("compare", "nowhere"), "has no predicted half: run `warifu predict` first"),
         (("report", "nowhere"), "has no predicted half: run `warifu predict` first"),
@@ -221,6 +242,19 @@ def test_init_overwrites_only_when_told(warifu: Run, tmp_path: Path) -> None:
     assert (tmp_path / "meter.toml").read_text() == written
 
 
+def test_what_the_readme_says_of_init_makes_a_study(tmp_path: Path) -> None:
+    """By a shell, as a reader would: a redirection must not leave an empty study behind."""
+    words = " ".join((ROOT / "README.md").read_text().split())
+    found = re.findall(r"`warifu (init --template [^`]*)`", words)
+    assert len(found) == 1
+    for arguments in (*found, "init --template smart-meter - > printed.toml"):
+        program = f"{shlex.quote(sys.executable)} -m warifu.cli {arguments}"
+        subprocess.run(program, shell=True, check=True, capture_output=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["meter.toml", "printed.toml"]
+    assert 'name = "smart-meter"' in (tmp_path / "meter.toml").read_text()
+    assert (tmp_path / "printed.toml").read_text() == (tmp_path / "meter.toml").read_text()
+
+
 def test_templates_are_listed_with_a_sentence_each(warifu: Run) -> None:
     code, out, _ = warifu("init", "--list", "--format", "json")
     assert code == OK
@@ -296,6 +330,22 @@ def test_compare_prints_every_format_and_keeps_the_result(warifu: Run, tmp_path:
     assert len(json.loads(warifu("compare", "s", "--format", "json")[1])) == 3
     assert "| :--- |" in warifu("compare", "s", "--format", "md")[1]
     assert r"\toprule" in warifu("compare", "s", "--format", "latex")[1]
+
+
+@pytest.mark.parametrize("form", ["table", "md", "latex", "json", "csv"])
+def test_warnings_of_the_measurement_stand_beside_the_verdicts(
+    warifu: Run, tmp_path: Path, form: str
+) -> None:
+    warning = "other work took up to 97 of the processors"
+    Half("predicted", [Cell()], 20_000, seed=1).write(tmp_path / "s")
+    Half("measured", [Cell()], 300, 2, manifest={"warnings": [warning]}).write(tmp_path / "s")
+    _, out, err = warifu("compare", "s", "--format", form)
+    assert out.count(warning) + err.count(warning) == 1
+    kept = load(tmp_path / "s")
+    assert kept is not None
+    assert kept.warnings == [warning]
+    warifu("report", "s")
+    assert f"Warning: {warning}." in (tmp_path / "s" / "report.html").read_text()
 
 
 def test_a_failing_gate_is_code_1(warifu: Run, tmp_path: Path) -> None:

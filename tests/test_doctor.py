@@ -118,3 +118,32 @@ def test_setup_installs_the_package_of_every_tool() -> None:
     }
     # No Debian is without util-linux.
     assert named - {"util-linux"} <= set(packages[1].split())
+
+
+def test_the_module_is_found_where_programs_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tmp_path / tools.MODULE
+    made.write_bytes(b"")
+    made.chmod(0o755)
+    monkeypatch.setenv("WARIFU_BIN_DIR", str(tmp_path))
+    assert tools.find("libwarifu_pkcs11.so") == made
+
+
+def test_a_folder_of_path_that_may_not_be_read_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another user finds the folder of programs of root on a PATH that sudo kept."""
+    closed, stat = tmp_path / "closed", os.stat
+    program = tmp_path / "nginx"
+    program.write_text("")
+    program.chmod(0o755)
+
+    def refuse(path: Any, *given: Any, **named: Any) -> os.stat_result:  # noqa: ANN401
+        if str(path).startswith(str(closed)):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *given, **named)
+
+    monkeypatch.setattr(os, "stat", refuse)
+    monkeypatch.setenv("PATH", f"{closed}:{tmp_path}")
+    assert tools.find("nginx") == program

@@ -12,6 +12,7 @@ import pytest
 from test_core import PROFILES, ROOT, STUDY, host, study
 
 from warifu import _core
+from warifu.study import profile_folders, profile_texts
 
 MANIFEST = json.dumps(
     {
@@ -162,3 +163,18 @@ def test_what_cannot_be_run_touches_nothing(tmp_path: Path) -> None:
     with pytest.raises(_core.WarifuError, match="is not a results folder"):
         _core.predict(study(), tmp_path, MANIFEST)
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_all_costs_that_a_profile_lacks_are_said_at_once(tmp_path: Path) -> None:
+    """A mutual handshake with an ECDSA certificate: the board was measured with neither."""
+    profiles = list(profile_texts(profile_folders()))
+    choices = [("device", "gr-peach"), ("server", "xeon-2-5-ghz-vm"), ("stack", "https/tls1.3")]
+    study = _core.Study.from_choices(choices, profiles)
+    with pytest.raises(_core.WarifuError) as error:
+        _core.predict(study, str(tmp_path / "predicted"), MANIFEST)
+    (line,) = str(error.value).splitlines()
+    assert "client.receive.CertificateRequest" in line
+    assert "client.receive.Certificate," in line
+    assert 'certificate = "rsa-2048"' in line
+    assert 'stack.authentication = "server"' in line
+    assert list(tmp_path.iterdir()) == []

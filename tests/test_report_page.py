@@ -109,7 +109,7 @@ def test_halves_are_told_apart_without_colour(both: str) -> None:
 def test_the_page_says_what_it_must(both: str) -> None:
     text = Page(both).text
     for part in (
-        "https.establishment.p99 < 5 s holds in all 4 predicted cases.",
+        "https.establishment.p99 < 5 s holds in all 4 cases, as predicted.",
         "Of 4 measured cases the prediction is within its gates in",
         "8 measured connections failed",
         "Engine error",
@@ -227,6 +227,49 @@ def test_the_page_says_why_a_requirement_is_undecided(tmp_path: Path) -> None:
     bound = ["https.establishment", "max", "<", 5e9, "https.establishment.max < 5 s"]
     Half("predicted", [Cell()], 50, seed=1, manifest={"require": [bound]}).write(tmp_path)
     text = Page(render(tmp_path, None)).text
-    assert "it is undecided in" in text
+    assert "is undecided in the only case, as predicted: a maximum" in text
     assert "a maximum cannot be proven by trials: require a quantile" in text
     assert not re.search(r"\bnan\b|\binf\b", text)
+
+
+def test_the_lead_counts_failing_cases_and_names_the_table_s_worst(tmp_path: Path) -> None:
+    cells = [Cell(rtt_ms=rtt) for rtt in (60, 150, 90)]
+    bound = ["https.establishment", "p50", "<", 1e6, "https.establishment.p50 < 1 ms"]
+    Half("predicted", cells, 500, seed=1, manifest={"require": [bound]}).write(tmp_path)
+    text = Page(render(tmp_path, None)).text
+    assert "< 1 ms fails in all 3 cases, as predicted; the worst is RTT 150 ms." in text
+    assert "This rests on simulated inputs." in text
+
+
+def test_commands_are_code_and_name_the_study(tmp_path: Path) -> None:
+    manifest = {"study_file": "my/meter.toml", "overrides": [["seed", "3"]]}
+    Half("predicted", [Cell()], 100, seed=1, manifest=manifest).write(tmp_path)
+    page = render(tmp_path, None)
+    assert "<code>sudo warifu run my/meter.toml --set seed=&quot;3&quot;</code>" in page
+    assert "`" not in Page(page).text
+
+
+def test_a_table_of_inputs_wraps_and_the_waterfall_is_read_without_pointing(both: str) -> None:
+    page = Page(both)
+    sources = [one for one in page.of("td") if one.get("data-head") == "source"]
+    assert sources
+    values = [one for one in page.of("td") if one.get("data-head") == "value"]
+    assert all("number" not in (one.get("class") or "") for one in values), "numbers do not wrap"
+    parts = [one for one in page.of("div") if one.get("class") == "parts"]
+    bars = [one for one in page.of("div") if one.get("class") == "bar"]
+    assert len(parts) == len(bars) > 0
+    assert "loss recovery" in re.findall(r'class="parts"[^>]*>([^<]*)', both)[-1]
+    narrow = both[both.index("max-width: 720px") :]
+    assert "content: attr(data-head)" in narrow
+
+
+def test_what_the_routes_pin_stands_beside_the_settings(tmp_path: Path) -> None:
+    route = {"congestion_control": "cubic", "initcwnd": 10}
+    measured = {
+        "machine": {"tcp": {"tcp_congestion_control": "bbr"}},
+        "cells": {Cell().case_id: {"parts": [{"route": route}, {"route": route}]}},
+    }
+    Half("predicted", [Cell()], 500, seed=1).write(tmp_path)
+    Half("measured", [Cell()], 200, seed=2, manifest=measured).write(tmp_path)
+    text = Page(render(tmp_path, compare_folder(tmp_path))).text
+    assert "pinned by route congestion_control = cubic, initcwnd = 10" in text

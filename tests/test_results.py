@@ -11,7 +11,7 @@ from test_core import study
 from test_predict import MANIFEST
 
 from warifu import _core
-from warifu.results import ESTABLISHMENT, Results, halves
+from warifu.results import ESTABLISHMENT, Results, halves, labels
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +53,11 @@ def test_a_folder_without_observations_is_no_half(tmp_path: Path) -> None:
     for part in (measured / "observations").iterdir():
         part.unlink()
     assert halves(tmp_path) == (predicted, None)
+
+
+def test_the_only_case_is_named_by_what_a_reader_would_have_to_guess() -> None:
+    case = {"protocol": "https", "tls": "1.3", "session": "full", "loss": "none"}
+    case |= {"authentication": "mutual", "key_store": "software", "device": "gr-peach"}
+    assert labels({"x": case}) == {
+        "x": "https · TLS 1.3 · full · mutual authentication · key store software · no loss"
+    }

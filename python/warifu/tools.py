@@ -96,8 +96,10 @@ def find(name: str) -> Path:
     entry = tool(name)
     for folder in _folders(entry):
         candidate = folder / name
+        # Not Path.is_file: a folder of PATH that may not be read is an error to it (Python 3.11).
         # A library is loaded, not run.
-        if candidate.is_file() and os.access(candidate, os.R_OK if entry.library else os.X_OK):
+        right = os.R_OK if entry.library else os.X_OK
+        if os.path.isfile(candidate) and os.access(candidate, right):  # noqa: PTH113
             return candidate
     raise ToolMissing(entry)
 

@@ -171,6 +171,35 @@ fn inputs_of(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Vec<Input>
     inputs_where(case, catalog, computes, |call| calls(steps(), call))
 }
 
+/// Every cost that device and server lack for a case, in one error.
+pub(crate) fn lacks(case: &Case, catalog: &Catalog) -> Option<Error> {
+    let trace = scenario(case).ok()?.measured;
+    let software = catalog.key_store(&case.key_store.profile)?.software;
+    let mut errors = Vec::new();
+    for (role, name) in [(Role::Client, &case.device.profile), (Role::Server, &case.server.profile)]
+    {
+        let mut operations: Vec<Operation> = Vec::new();
+        for step in trace.steps(role) {
+            match *step {
+                Step::Compute { operation, .. } => operations.push(operation),
+                Step::KeyStore { call: KeyStoreCall::Sign, .. } if software => {
+                    operations.push(Operation::Sign(role));
+                }
+                _ => {}
+            }
+        }
+        operations.push(Operation::System(role, SystemCall::Wake));
+        operations.push(Operation::System(role, SystemCall::Interface));
+        errors.extend(catalog.device(name)?.lacks(&operations, &case.stack));
+    }
+    let mut errors = errors.into_iter();
+    let mut all = errors.next()?;
+    for error in errors {
+        all.message = format!("{}; and {error}", all.message);
+    }
+    Some(all)
+}
+
 fn calls<'a>(mut steps: impl Iterator<Item = &'a Step>, call: KeyStoreCall) -> bool {
     steps.any(|step| matches!(step, Step::KeyStore { call: c, .. } if *c == call))
 }

@@ -15,7 +15,7 @@ use thiserror::Error;
 use warifu_model::{Catalog, Kind, Metric, Stage, Study};
 use warifu_results::{CaseRows, ResultsError, Row, Rows, Sink};
 
-use crate::case_model::CaseModel;
+use crate::case_model::{CaseModel, lacks};
 use crate::outcome::Outcome;
 use crate::random::trial_seed;
 use crate::simulator::Simulator;
@@ -82,12 +82,14 @@ pub enum PredictError {
 /// the first is run. Cases that differ in the link's conditions alone are tried once.
 ///
 /// # Errors
-/// What [`CaseModel::compile`] says of the first that cannot.
+/// Of the first that cannot: all costs that the profiles lack for it, else what
+/// [`CaseModel::compile`] says.
 pub fn check(study: &Study, catalog: &Catalog) -> Result<(), warifu_model::Error> {
     let mut tried = HashSet::new();
     for case in &study.cases {
         if tried.insert(case.needs()) {
-            CaseModel::compile(case, catalog)?;
+            CaseModel::compile(case, catalog)
+                .map_err(|error| lacks(case, catalog).unwrap_or(error))?;
         }
     }
     Ok(())

@@ -23,9 +23,10 @@ from warifu.calibrate.bench import Effort, Times
 from warifu.calibrate.loopback import Loopback
 from warifu.calibrate.profile import DEFAULT_PROFILE, DEVICE, Law, Profile, Record
 from warifu.calibrate.system import Costs, Fit, Target
-from warifu.lab import interruption, workplace
+from warifu.lab import interruption, quiet, workplace
 from warifu.lab.case import Stack
 from warifu.lab.client import TIMES
+from warifu.lab.measure import NOISE
 
 ProfileText = tuple[str, str, str, str]
 """Kind, name, text and file, as `warifu._core` takes profiles."""
@@ -60,6 +61,8 @@ class Outcome:
     entries: int
     fit: list[dict[str, Any]]
     """One row a case and metric: `label`, `metric`, `measured_ns`, `predicted_ns` (medians)."""
+    warnings: Sequence[str] = ()
+    """What makes the costs doubtful."""
 
 
 def calibrate_host(
@@ -86,10 +89,15 @@ def calibrate_host(
     run_id = _new_run_id()
     with interruption.deferred():
         workplace.sweep()
+        _refuse_without_lab()
         needed = sorted({*needed_for(stacks), *also})
+        watch = quiet.Watch([])
         times = bench.run(needed, effort.bench, say)
+        shares = [watch.shares()]
         draft = Draft(times, others, effort.loopback_trials)
         measured = loopback.run(draft.study(Costs.start()), effort.loopback_trials, say)
+    shares += measured.shares
+    warnings = _noise(shares)
     draft.take(measured)
     say("fitting the system's costs")
     found = system.fit(measured.medians_ns(), measured.errors_ns(), draft.predict)
@@ -101,11 +109,29 @@ def calibrate_host(
         "system": found.costs.named(),
         "evaluations": found.evaluations,
         "rejected_runs": measured.rejections,
+        "processor_shares": [one.record() for one in shares],
+        "warnings": warnings,
         "fit": rows,
     }
     record = Record(run_id, environment.machine(), details)
     profiles_module.write(written, record, out)
-    return Outcome(out, run_id, len(written.entries), rows)
+    return Outcome(out, run_id, len(written.entries), rows, warnings)
+
+
+def _refuse_without_lab() -> None:
+    """Raises LabUnavailable where the loopback runs cannot be made, before the bench has timed
+    anything for minutes."""
+    with workplace.Workplace() as place:
+        place.namespace("a")
+
+
+def _noise(shares: Sequence[quiet.Shares]) -> list[str]:
+    """A remark if other work took much of the processors while costs were timed."""
+    worst = max(one.others + one.stolen for one in shares)
+    if worst <= NOISE:
+        return []
+    remark = f"other work took up to {worst:.0%} of the processors: the costs are too high by it"
+    return [f"{remark}; stop it and calibrate again"]
 
 
 class Draft:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import secrets
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from warifu.lab.case import Case
 from warifu.lab.cell import CALM_RATE, Bench, Settings
 from warifu.lab.client import TIMES
 from warifu.lab.errors import RunRejected
+from warifu.lab.quiet import Shares
 from warifu.lab.store import Part
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Loopback:
 
     times_ns: dict[tuple[str, str], NDArray[np.float64]]
     rejections: int
+    shares: Sequence[Shares] = ()
+    """What others took of the processors during each run."""
 
     def medians_ns(self) -> dict[tuple[str, str], float]:
         """The median of each."""
@@ -83,6 +86,7 @@ def run(study: Study, trials: int, progress: Callable[[str], None]) -> Loopback:
     # Round robin, so that drift hits all alike; what is rejected comes again at the end.
     to_do = deque(itertools.product(range(ROUNDS), cases))
     runs, rejections = len(to_do), 0
+    shares: list[Shares] = []
     with Bench(Settings(rate_per_second=CALM_RATE)) as bench:
         while to_do:
             half, case = to_do.popleft()
@@ -90,7 +94,7 @@ def run(study: Study, trials: int, progress: Callable[[str], None]) -> Loopback:
             progress(f"loopback run {number} of {runs}: {case.label}")
             interruption.check()
             try:
-                columns = _columns(bench, case, trials // ROUNDS + (half < trials % ROUNDS))
+                columns, share = _run(bench, case, trials // ROUNDS + (half < trials % ROUNDS))
             except RunRejected as rejection:
                 rejections += 1
                 if rejections == MAX_REJECTIONS:
@@ -100,16 +104,17 @@ def run(study: Study, trials: int, progress: Callable[[str], None]) -> Loopback:
                     ) from rejection
                 to_do.append((half, case))
                 continue
+            shares.append(share)
             for metric, name in TIMES.items():
                 found = np.array(columns[name], dtype=np.float64)
                 earlier = times.get((case.case_id, metric), np.empty(0))
                 times[case.case_id, metric] = np.concatenate((earlier, found))
-    return Loopback(times, rejections)
+    return Loopback(times, rejections, shares)
 
 
-def _columns(bench: Bench, case: Case, trials: int) -> dict[str, list[Any]]:
+def _run(bench: Bench, case: Case, trials: int) -> tuple[dict[str, list[Any]], Shares]:
     part = Part(case.case_id, 0, trials, secrets.randbits(63))
     result = bench.run(case, part, lambda: False)
     if result is None or any(result.trials.columns["failed"]):
         raise CalibrateError(f"{case.label}: connections failed without loss")
-    return result.trials.columns
+    return result.trials.columns, Shares(**result.record["processor_shares"])

@@ -281,7 +281,9 @@ def trace(
 def init(
     file: Annotated[
         Path | None,
-        typer.Argument(help="The study to write; TEMPLATE.toml by default.", show_default=False),
+        typer.Argument(
+            help="The study to write; TEMPLATE.toml by default, - prints it.", show_default=False
+        ),
     ] = None,
     template: Annotated[
         str, typer.Option("--template", "-t", help="Which one; --list shows all.")
@@ -297,6 +299,8 @@ def init(
       warifu init --list
 
       warifu init --template smart-meter meter.toml
+
+      warifu init --template smart-meter - > meter.toml
     """
     from warifu.cli import templates
 

@@ -56,6 +56,8 @@ def host(studies: Sequence[Path], out: Path | None, plan: str, if_stale: bool) -
     )
     ownership.give_back(outcome.path, record_path(outcome.path))
     screen.say(f"wrote {outcome.path}: {outcome.entries} costs, run {outcome.run_id}")
+    for warning in outcome.warnings:
+        screen.warn(warning)
     return _fit_table(outcome.fit)
 
 

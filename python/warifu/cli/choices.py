@@ -27,27 +27,55 @@ def _flag(path: str, *names: str, help: str) -> tuple[str, Any]:  # noqa: A002
 #: Python name -> the setting's dotted path and the flag. The order counts: `--stack` comes before
 #: the flags that refine it.
 FLAGS: dict[str, tuple[str, Any]] = {
-    "device": _flag("device", "--device", help="Device profile: this-host, gr-peach, ..."),
-    "server": _flag("server", "--server", help="Server profile (a device profile as well)."),
+    "device": _flag(
+        "device", "--device", help="Device profile: this-host (default), gr-peach, ..."
+    ),
+    "server": _flag(
+        "server", "--server", help="Server profile, a device profile as well; this-host by default."
+    ),
     "key_store": _flag(
-        "key_store", "--key-store", help="Key store: software, iot-safe-sakomoto, ..."
+        "key_store", "--key-store", help="Key store: software (default), iot-safe-sakomoto, ..."
     ),
-    "link": _flag("link", "--link", help="Link: loopback, ethernet, wifi, lte-m, nb-iot, ..."),
-    "stack": _flag("stack", "--stack", help="https/tls1.2 or https/tls1.3."),
-    "rtt": _flag("link.rtt", "--rtt", help='Round-trip time, such as "60 ms".'),
-    "loss": _flag("link.loss", "--loss", help='Packet loss each way, such as "2 %".'),
-    "rate": _flag("link.rate", "--rate", help='Rate of both ways, such as "250 kbit/s".'),
+    "link": _flag(
+        "link", "--link", help="Link: loopback (default), ethernet, wifi, lte-m, nb-iot, ..."
+    ),
+    "stack": _flag(
+        "stack",
+        "--stack",
+        help="https/tls1.2 or https/tls1.3 (default); /mutual or /server may follow.",
+    ),
+    "rtt": _flag(
+        "link.rtt", "--rtt", help='Round-trip time, such as "60 ms"; the link\'s by default.'
+    ),
+    "loss": _flag(
+        "link.loss", "--loss", help='Packet loss each way, such as "2 %"; the link\'s by default.'
+    ),
+    "rate": _flag(
+        "link.rate",
+        "--rate",
+        help='Rate of both ways, such as "250 kbit/s"; the link\'s by default.',
+    ),
     "session": _flag(
-        "stack.session", "--session", help="full, resumed, ticket, psk_dhe_ke, psk_ke or 0-rtt."
+        "stack.session",
+        "--session",
+        help="full (default), resumed, ticket, psk_dhe_ke, psk_ke or 0-rtt.",
     ),
-    "authentication": _flag("stack.authentication", "--authentication", help="server or mutual."),
-    "group": _flag("stack.group", "--group", help="secp256r1 (P-256) or x25519."),
-    "certificate": _flag("stack.certificate", "--certificate", help="ecdsa_secp256r1 or rsa-2048."),
+    "authentication": _flag(
+        "stack.authentication",
+        "--authentication",
+        help="server, or mutual (default): the client shows a certificate, too.",
+    ),
+    "group": _flag("stack.group", "--group", help="secp256r1 (P-256, default) or x25519."),
+    "certificate": _flag(
+        "stack.certificate", "--certificate", help="ecdsa_secp256r1 (default) or rsa-2048."
+    ),
     "chain_length": _flag(
-        "stack.chain_length", "--chain-length", help="Certificates sent, 1 to 3."
+        "stack.chain_length", "--chain-length", help="Certificates sent, 1 (default) to 3."
     ),
     "cipher_suite": _flag(
-        "stack.cipher_suite", "--cipher-suite", help="By IANA name: TLS_AES_128_GCM_SHA256, ..."
+        "stack.cipher_suite",
+        "--cipher-suite",
+        help="By IANA name; TLS_AES_128_GCM_SHA256 or its like of TLS 1.2 by default.",
     ),
 }
 
@@ -55,7 +83,7 @@ _NAGLE = Annotated[
     bool | None,
     typer.Option(
         "--nagle/--no-nagle",
-        help="Nagle's algorithm on both ends.",
+        help="Nagle's algorithm on both ends; off by default.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),
@@ -128,12 +156,22 @@ def with_choices(command: Callable[..., Any]) -> Callable[..., Any]:
         if (nagle := given.pop("nagle")) is not None:
             overrides.append(("stack.nagle", "true" if nagle else "false"))
         overrides += [_pair(text) for text in given.pop("settings") or []]
+        _refuse_twice([path for path, _ in overrides])
         return command(choices=Choices(study, overrides), **given)
 
     wrapper.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     wrapper.__annotations__ = {each.name: each.annotation for each in parameters}
     wrapper.__annotations__["return"] = hints.get("return", None)
     return wrapper
+
+
+def _refuse_twice(paths: list[str]) -> None:
+    """Of two values for one setting neither may win in silence."""
+    for path in paths:
+        if paths.count(path) > 1:
+            flags = [names for names, (own, _) in FLAGS.items() if own == path]
+            flag = f"--{flags[0].replace('_', '-')} and " if flags else ""
+            raise typer.BadParameter(f"{path} is given twice, by {flag}--set: give it once")
 
 
 def _pair(text: str) -> tuple[str, str]:

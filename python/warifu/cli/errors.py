@@ -29,7 +29,7 @@ _MENDS = {
     errno.EDQUOT: "make room in your quota, then run the same command again",
     errno.EACCES: "choose a place that you may write, or change its rights",
     errno.EPERM: "run it as a user who may do that; `warifu doctor` says what is needed",
-    errno.EROFS: "choose a place that can be written with --out",
+    errno.EROFS: "choose a place that can be written",
     errno.ENOENT: "check the name",
     errno.EADDRINUSE: "stop whatever uses that port, or choose another",
 }

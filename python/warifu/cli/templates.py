@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,10 +34,14 @@ def table() -> Table:
 
 
 def write(name: str, file: Path, force: bool) -> None:
-    """Writes a template as a study; an existing file stays without ``force``."""
+    """Writes a template as a study, or prints it for `-`; an existing file stays without
+    ``force``."""
     if name not in names():
         raise typer.BadParameter(f"--template {name}: expected one of {', '.join(names())}")
     text = (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+    if str(file) == "-":
+        sys.stdout.write(text)
+        return
     try:
         with file.open("w" if force else "x", encoding="utf-8") as out:
             out.write(text)

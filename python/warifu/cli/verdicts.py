@@ -53,7 +53,9 @@ def show_comparison(
     from warifu.report import summaries
 
     if form is Format.CSV:
-        # One table, so that it can be read as one.
+        # One table, so that it can be read as one; it has no room for warnings.
+        for warning in comparison.warnings:
+            screen.warn(warning)
         screen.show([summaries.comparison_table(comparison, worst_first)], form)
         return
     detail = summaries.comparison_table(comparison, worst_first, judged_only=not every)
@@ -129,7 +131,7 @@ def run(
         comparison = compare(folder)
         show_comparison(comparison, form)
     judged = _judge(folder, with_measured=not why_not)
-    _show_requirements(judged, form)
+    _show_requirements(folder, judged, form)
     _write_page(folder, comparison)
     screen.say(f"results: {folder} ({time.monotonic() - began:.0f} s)")
     return FAILED if contradicted(judged) else OK
@@ -190,12 +192,13 @@ def _judge(folder: Path, with_measured: bool) -> list[Judged]:
     return judge_halves(Results.open(folder / "predicted"), measured)
 
 
-def _show_requirements(judged: list[Judged], form: Format) -> None:
+def _show_requirements(folder: Path, judged: list[Judged], form: Format) -> None:
     if not judged:
         return
     from warifu.report.requirements import requirement_table
+    from warifu.results import read_manifest
 
-    table = requirement_table(judged)
+    table = requirement_table(judged, read_manifest(folder / "predicted"))
     if form in {Format.CSV, Format.JSON}:
         # Standard output holds the comparison; two tables in one file help nobody.
         for row in table.cells:

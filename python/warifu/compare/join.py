@@ -116,6 +116,8 @@ class Comparison:
     kind: str = "assumed"
     #: When the later half was finished, RFC 3339; `~` if one is not.
     halves_finished: str = "~"
+    #: What the measured half warns of: a verdict on contended trials says little.
+    warnings: Sequence[str] = ()
 
     def count(self, verdict: Verdict | None) -> int:
         """Cases with this verdict."""
@@ -169,6 +171,7 @@ def compare(
         halves_finished=max(
             str(half.manifest.get("finished") or "~") for half in (predicted, measured)
         ),
+        warnings=[str(one) for one in measured.manifest.get("warnings") or []],
     )
 
 

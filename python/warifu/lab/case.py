@@ -126,8 +126,6 @@ class Case:
         jitter: int = max(link["jitter"], default=0)
         both = (link["rate_up"], link["rate_down"])
         rates: list[int] = [rate for rate in both if rate is not None]
-            rate for rate in (link["rate_up"], link["rate_down"]) if rate is not None
-        ]
         queues = sum(LEFT_BYTES * 8 * 1_000_000_000 // rate for rate in rates)
         return 2 * (self.rtt_ns + 2 * jitter) + queues
 

@@ -38,14 +38,14 @@ def number(value: float, places: int) -> str:
     return f"{rounded + 0.0:.{max(0, places)}f}"
 
 
-def ms(value_ns: float, interval_ns: Interval | None = None) -> str:
-    """A time in ms, as exact as its interval is narrow."""
-    return number(value_ns / _MS, _places(value_ns, interval_ns))
+def ms(value_ns: float, interval_ns: Interval | None = None, finest_ns: float = 0.0) -> str:
+    """A time in ms, as exact as its interval is narrow, and no finer than ``finest_ns``."""
+    return number(value_ns / _MS, _no_finer(_places(value_ns, interval_ns), finest_ns))
 
 
-def ms_with(value_ns: float, interval_ns: Interval) -> str:
-    """A time in ms with its interval: `184.32 (184.30 to 184.35)`."""
-    places = _places(value_ns, interval_ns)
+def ms_with(value_ns: float, interval_ns: Interval, finest_ns: float = 0.0) -> str:
+    """A time in ms with its interval: `184.32 (184.30 to 184.35)`; no finer than ``finest_ns``."""
+    places = _no_finer(_places(value_ns, interval_ns), finest_ns)
     if interval_ns.low == interval_ns.high:
         return number(value_ns / _MS, places)
     low, high = (number(end / _MS, places) for end in interval_ns)
@@ -89,6 +89,11 @@ def _places(value_ns: float, interval_ns: Interval | None) -> int:
     own = digits - 1 - math.floor(math.log10(abs(value_ns) / _MS))
     # With an open end the other end's distance is the least that is uncertain.
     return min(own, decimals(max(known))) if known else own
+
+
+def _no_finer(places: int, finest_ns: float) -> int:
+    """So many decimals of a ms, but none beyond that of ``finest_ns``; 0 sets no limit."""
+    return places if finest_ns <= 0.0 else min(places, -math.floor(math.log10(finest_ns / _MS)))
 
 
 def _signed(text: str) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Mapping
 
 from warifu.report.table import Table
@@ -25,6 +26,11 @@ def text(value: object) -> str:
     return html.escape(str(value), quote=True)
 
 
+def prose(value: object) -> str:
+    """Text as HTML, with what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", text(value))
+
+
 def badge(word: str) -> str:
     """A verdict or a kind: a word with a mark and a colour; never the colour alone."""
     if word in _MARKS:
@@ -35,13 +41,13 @@ def badge(word: str) -> str:
 
 
 def paragraph(words: str) -> str:
-    """A paragraph of plain text."""
-    return f"<p>{text(words)}</p>"
+    """A paragraph of plain text; commands stand between backticks."""
+    return f"<p>{prose(words)}</p>"
 
 
 def bullets(items: Iterable[str]) -> str:
-    """A list of plain texts."""
-    return "<ul>" + "".join(f"<li>{text(item)}</li>" for item in items) + "</ul>"
+    """A list of plain texts; commands stand between backticks."""
+    return "<ul>" + "".join(f"<li>{prose(item)}</li>" for item in items) + "</ul>"
 
 
 def definitions(pairs: Mapping[str, object]) -> str:
@@ -66,10 +72,10 @@ def table(content: Table, caption: str, rows: int | None = None) -> str:
         caption += (
             f" The first {rows} of {len(content.cells)}; `warifu report --format csv` has all."
         )
-    label = text(caption)
+    label = text(caption.replace("`", ""))
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
-        f"<table><caption>{label}</caption><thead><tr>{heads}</tr></thead>"
+        f"<table><caption>{prose(caption)}</caption><thead><tr>{heads}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 
@@ -77,16 +83,18 @@ def table(content: Table, caption: str, rows: int | None = None) -> str:
 def _row(content: Table, cells: list[str]) -> str:
     parts = []
     for index, (cell, column) in enumerate(zip(cells, content.columns, strict=True)):
+        # A narrow screen shows a row as a list, each cell behind its column's name.
+        head = f' data-head="{text(column.head)}"'
         if index == 0:
             parts.append(f'<th scope="row">{text(cell)}</th>')
         elif column.head in {"verdict", "kind"}:
             word, _, rest = cell.partition(" ")
             shown = badge(word) if word in _MARKS or word in KINDS else text(word)
-            parts.append(f"<td>{shown} {text(rest)}</td>")
+            parts.append(f"<td{head}><span>{shown} {text(rest)}</span></td>")
         elif column.head in {"source", "remark"} and cell:
-            parts.append(f'<td class="wide">{text(cell)}</td>')
+            parts.append(f'<td class="wide"{head}><span>{text(cell)}</span></td>')
         else:
-            parts.append(f"<td{_number(column.number)}>{text(cell)}</td>")
+            parts.append(f"<td{_number(column.number)}{head}><span>{text(cell)}</span></td>")
     return f"<tr>{''.join(parts)}</tr>"
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from warifu.compare.gates import Verdict
 from warifu.compare.require import Judged
 from warifu.report.figures import count, decimals, ms_with, number, span
+from warifu.report.inputs import delays, finest_ns
 from warifu.report.table import Column, Table, Value
-from warifu.results import FAILED
+from warifu.results import FAILED, PREDICTED, weakest
 
 
-def requirement_table(judged: Sequence[Judged]) -> Table:
-    """Each requirement on each half: in how many cases it holds, and the worst of them.
+def requirement_table(judged: Sequence[Judged], predicted: dict[str, Any] | None = None) -> Table:
+    """Each requirement on each half: in how many cases it holds, the worst of them, and the
+    weakest kind that these verdicts rest on.
 
-    Programs get a record for every case.
+    Programs get a record for every case. ``predicted`` is the prediction's manifest.
     """
     table = Table(
         "requirements",
@@ -28,6 +31,7 @@ def requirement_table(judged: Sequence[Judged]) -> Table:
             Column("nearest to failing", number=False),
             Column("n"),
             Column("value (95 % interval)"),
+            Column("kind", number=False),
         ],
     )
     groups: dict[tuple[str, str], list[Judged]] = {}
@@ -36,7 +40,7 @@ def requirement_table(judged: Sequence[Judged]) -> Table:
         table.records.append(_requirement_record(one))
     for (text, half), group in groups.items():
         holding = sum(one.verdict is Verdict.PASS for one in group)
-        least = min(group, key=lambda one: (list(Verdict).index(one.verdict), one.margin))
+        least = nearest_to_failing(group)
         why = least.remark
         if least.trials_needed:
             why = f"needs at least {count(least.trials_needed)} trials"
@@ -48,20 +52,41 @@ def requirement_table(judged: Sequence[Judged]) -> Table:
                 _HOLDS[least.verdict] + (f" ({why})" if why else ""),
                 least.label,
                 count(least.n),
-                _requirement_value(least),
+                _requirement_value(least, predicted or {}),
+                weakest([one.kind for one in group]),
             ]
         )
+    table.notes += _notes(judged, predicted or {})
     return table
+
+
+def nearest_to_failing(group: Sequence[Judged]) -> Judged:
+    """The worst verdict, and of those the least margin."""
+    return min(group, key=lambda one: (list(Verdict).index(one.verdict), one.margin))
+
+
+def _notes(judged: Sequence[Judged], predicted: dict[str, Any]) -> Sequence[str]:
+    """What the verdicts rest on."""
+    ours = [one for one in judged if one.half == PREDICTED]
+    if not ours:
+        return []
+    kind = weakest([one.kind for one in ours])
+    note = (
+        f"The predicted verdicts rest on inputs of kind {kind} at the weakest. The interval is the "
+        "noise of the simulation alone: another value of such an input may turn a verdict."
+    )
+    return [note, *delays(predicted)]
 
 
 _HOLDS = {Verdict.PASS: "holds", Verdict.FAIL: "fails", Verdict.UNDECIDED: "undecided"}
 
 
-def _requirement_value(one: Judged) -> str:
+def _requirement_value(one: Judged, predicted: dict[str, Any]) -> str:
     if math.isnan(one.value):
         return "-"
     if one.requirement.metric.partition(".")[0] in {"https", "tcp", "tls"}:
-        return f"{ms_with(one.value, one.interval)} ms"
+        finest = finest_ns(predicted, one.case_id) if one.half == PREDICTED else 0.0
+        return f"{ms_with(one.value, one.interval, finest)} ms"
     if one.requirement.metric == FAILED:
         places = max(0, decimals(one.interval.half_width * 100.0))
         value, low, high = (number(end * 100.0, places) for end in (one.value, *one.interval))
@@ -84,4 +109,5 @@ def _requirement_record(one: Judged) -> dict[str, Value]:
         "verdict": _HOLDS[one.verdict],
         "trials_needed": one.trials_needed,
         "remark": one.remark,
+        "kind": one.kind,
     }

@@ -10,10 +10,11 @@ from typing import Any
 from warifu.compare.gates import RULE, Verdict
 from warifu.compare.join import Comparison
 from warifu.compare.require import Judged
+from warifu.report import inputs as inputs_room
 from warifu.report import markup, stages, summaries, tables
 from warifu.report.charts import cdf
 from warifu.report.figures import count
-from warifu.report.requirements import requirement_table
+from warifu.report.requirements import nearest_to_failing, requirement_table
 from warifu.results import ESTABLISHMENT, KINDS, Results, weakest
 
 #: A page shows this many cases as pictures; more cannot be told apart by eye.
@@ -37,7 +38,7 @@ class Content:
     def kind(self) -> str:
         """The weakest kind of any figure here."""
         half = [str(kind) for kind in self.predicted.manifest.get("kinds") or []]
-        inputs = summaries.distinct_inputs(self.predicted.manifest)
+        inputs = inputs_room.distinct_inputs(self.predicted.manifest)
         return weakest([*half, *(str(one.get("kind")) for one in inputs)] or [KINDS[-1]])
 
     def shown_cases(self) -> list[str]:
@@ -59,41 +60,32 @@ class Content:
 
 def verdict(content: Content) -> str:
     """The answer first."""
-    sentences = [*_requirement_sentences(content.judged)]
+    sentences = [*_requirement_sentences(content)]
     if content.comparison is not None:
         sentences.append(_engine_sentence(content.comparison))
+        sentences += [f"Warning: {warning}." for warning in content.comparison.warnings]
     else:
         why = "Nothing was measured"
         if content.left_out:
             why = "The measurement that is there was not compared with this prediction"
         sentences.append(
             f"{why}, so nothing here says how near the prediction is. "
-            f"Run `sudo {content.program} run` where network namespaces can be made to change that."
+            f"Run `{_command(content, 'run')}` where network namespaces can be made to change that."
         )
-    lead = "".join(f'<p class="lead">{markup.text(sentence)}</p>' for sentence in sentences)
+    lead = "".join(f'<p class="lead">{markup.prose(sentence)}</p>' for sentence in sentences)
     return lead + _facts(content)
 
 
-def _requirement_sentences(judged: Sequence[Judged]) -> list[str]:
+def _requirement_sentences(content: Content) -> list[str]:
+    judged = content.judged
     sentences = []
     for requirement in dict.fromkeys(one.requirement.text for one in judged):
         group = [
             one for one in judged if one.requirement.text == requirement and one.half == "predicted"
         ]
-        holding = sum(one.verdict is Verdict.PASS for one in group)
-        if holding == len(group):
-            words = f"{requirement} holds in all {len(group)} predicted cases."
-            if len(group) == 1:
-                words = f"{requirement} holds as predicted."
-        else:
-            order = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
-            first = min(group, key=lambda one: order.index(one.verdict))
-            how = "it fails in" if first.verdict is Verdict.FAIL else "it is undecided in"
-            words = (
-                f"{requirement} holds in {holding} of {len(group)} predicted cases; "
-                f"{how} {first.label or 'the only case'}"
-            )
-            words += f": {first.remark}." if first.remark else "."
+        words = _of_cases(requirement, group)
+        kind = weakest([one.kind for one in group])
+        words += f" This rests on {kind} inputs." if group else ""
         against = [
             one
             for one in judged
@@ -104,7 +96,32 @@ def _requirement_sentences(judged: Sequence[Judged]) -> list[str]:
         if against:
             words += f" The measurement contradicts it in {len(against)} cases."
         sentences.append(words)
+    if sentences:
+        sentences += inputs_room.delays(content.predicted.manifest)
     return sentences
+
+
+def _of_cases(requirement: str, group: Sequence[Judged]) -> str:
+    """In how many predicted cases a requirement holds, fails and is undecided; the worst is that
+    of the table of requirements."""
+    every = len(group)
+    words = []
+    for verdict, what in (
+        (Verdict.PASS, "holds in"),
+        (Verdict.FAIL, "fails in"),
+        (Verdict.UNDECIDED, "is undecided in"),
+    ):
+        count_of = sum(one.verdict is verdict for one in group)
+        if count_of == every:
+            cases = "the only case" if every == 1 else f"all {every} cases"
+            words.append(f"{what} {cases}")
+        elif count_of:
+            words.append(f"{what} {count_of} of {every} cases")
+    sentence = f"{requirement} {', '.join(words)}, as predicted"
+    least = nearest_to_failing(group)
+    if least.verdict is not Verdict.PASS and every > 1:
+        sentence += f"; the worst is {least.label}"
+    return sentence + (f": {least.remark}." if least.remark else ".")
 
 
 def _engine_sentence(comparison: Comparison) -> str:
@@ -145,10 +162,9 @@ def requirements(content: Content) -> str:
     """`[require]` with verdicts; empty without any."""
     if not content.judged:
         return ""
-    table = requirement_table(content.judged)
-    return "<h2>Requirements</h2>" + markup.table(
-        table, "Each bound on every case, judged by the 95 % interval; the nearest to failing."
-    )
+    table = requirement_table(content.judged, content.predicted.manifest)
+    caption = "Each bound on every case, judged by the 95 % interval; the nearest to failing."
+    return "<h2>Requirements</h2>" + markup.table(table, caption) + markup.bullets(table.notes)
 
 
 def distributions(content: Content) -> str:
@@ -218,10 +234,11 @@ def where_time_goes(content: Content) -> str:
         + markup.paragraph(
             "Predicted mean of each stage. Every nanosecond of the critical path belongs to "
             "exactly one stage, so the parts add up to the mean; what overlaps is not counted "
-            "twice. Point at a part for its figures."
+            "twice."
         )
         + stages.legend(stages.used_stages(content.predicted, shown))
         + mean
+        + "".join(map(markup.paragraph, inputs_room.delays(content.predicted.manifest)))
         + markup.folded("The same for the slowest hundredth of the trials: the tail", slow)
     )
 
@@ -286,15 +303,15 @@ def predicted_table(content: Content) -> str:
     if content.measured is not None:
         measured = summaries.half_table(content.measured, tables.PAGE_ROWS)
         parts.append(markup.table(measured, "Measured on real software over the emulated link."))
-    return "".join(parts) + markup.paragraph(" ".join(table.notes))
+    return "".join(parts) + markup.bullets(table.notes)
 
 
 def inputs(content: Content) -> str:
     """Kind and source of every figure that went in."""
-    table = summaries.inputs_table(content.predicted.manifest)
+    table = inputs_room.inputs_table(content.predicted.manifest)
     if not table.cells:
         return ""
-    kinds = [row[3] for row in table.cells]
+    kinds = [row[2] for row in table.cells]
     tally = ", ".join(f"{kinds.count(kind)} {kind}" for kind in KINDS if kind in kinds)
     intro = (
         f"{len(kinds)} figures: {tally}. A result is of the weakest kind among its inputs; "
@@ -327,7 +344,11 @@ def provenance(content: Content) -> str:
             rows = markup.definitions(_provenance(half.manifest))
             blocks.append(f"<div><h3>{half.half.capitalize()}</h3>{rows}</div>")
     study = content.predicted.manifest.get("study", {})
-    command = _command(content)
+    commit = content.predicted.manifest.get("commit")
+    before = f"git checkout {commit}\n" if commit else ""
+    verb = "run" if content.measured is not None else "predict"
+    seed = content.predicted.manifest.get("seed")
+    command = f"{before}{_command(content, verb)}    # seed {seed}"
     return (
         f'<h2>How to repeat this</h2><pre>{markup.text(command)}</pre><div class="columns">'
         + "".join(blocks)
@@ -338,16 +359,14 @@ def provenance(content: Content) -> str:
     )
 
 
-def _command(content: Content) -> str:
+def _command(content: Content, verb: str) -> str:
+    """The command line that runs this study with a verb; what measures needs root."""
     manifest = content.predicted.manifest
-    program = content.program
-    verb = f"sudo {program} run" if content.measured is not None else f"{program} predict"
+    before = "sudo " if verb == "run" else ""
     sets = "".join(f' --set {path}="{value}"' for path, value in manifest.get("overrides") or [])
     file = manifest.get("study_file") or "study.toml"
     name = "" if file == "command line" else f" {file}"
-    commit = manifest.get("commit")
-    before = f"git checkout {commit}\n" if commit else ""
-    return f"{before}{verb}{name}{sets}    # seed {manifest.get('seed')}"
+    return f"{before}{content.program} {verb}{name}{sets}"
 
 
 def _provenance(manifest: dict[str, Any]) -> dict[str, object]:
@@ -366,10 +385,23 @@ def _provenance(manifest: dict[str, Any]) -> dict[str, object]:
         "calibrated by": ", ".join(manifest.get("calibration_run_ids") or []),
         **{str(name): value for name, value in machine.items() if name != "tcp"},
         "TCP settings": ", ".join(f"{name} = {value}" for name, value in tcp.items()),
+        # The namespace's default is not what the connections used: their routes pin it.
+        "pinned by route": "; ".join(_routes(manifest)),
         **{str(name): value for name, value in tools.items()},
         "warnings": "; ".join(manifest.get("warnings") or []),
         "skipped": "; ".join(f"{k}: {v}" for k, v in (manifest.get("skipped") or {}).items()),
     }
+
+
+def _routes(manifest: dict[str, Any]) -> list[str]:
+    """What the routes of the measured cells pin, whatever the settings above say."""
+    routes = [
+        part.get("route") or {}
+        for cell in (manifest.get("cells") or {}).values()
+        for part in cell.get("parts") or []
+    ]
+    lines = [", ".join(f"{name} = {value}" for name, value in one.items()) for one in routes]
+    return list(dict.fromkeys(line for line in lines if line))
 
 
 def limits(content: Content) -> str:
@@ -393,7 +425,7 @@ def limits(content: Content) -> str:
     )
     if content.kind == "assumed":
         where = "see the table of inputs first."
-        if not summaries.distinct_inputs(content.predicted.manifest):
+        if not inputs_room.distinct_inputs(content.predicted.manifest):
             where = (
                 "a study of so many cases lists no inputs; predict one of its cases alone, and its "
                 "report says which."

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warifu.report.figures import ms, number
+from warifu.report.inputs import finest_ns
 from warifu.report.markup import text
 from warifu.results import Results, duration
 
@@ -26,7 +27,7 @@ STAGES = {
 }
 _SHORT = {"client_compute": "client", "server_compute": "server", "resource_queue": "busy"}
 #: A part narrower than this share of the widest bar has no room for a word.
-_WORD_FROM = 0.11
+_WORD_FROM = 0.17
 _NUMBER_FROM = 0.05
 
 
@@ -47,7 +48,15 @@ def waterfall(results: Results, cases: Sequence[str], slowest: bool) -> str:
         scale = max(sum(found[case_id].values()) for case_id in members)
         title = f"RTT {duration(rtt)}, " if rtt and len(groups) > 1 else ""
         parts.append(f"<h3>{text(title)}full width {text(ms(scale))} ms</h3>")
-        rows = "".join(_bar(results.label(case_id), found[case_id], scale) for case_id in members)
+        rows = "".join(
+            _bar(
+                results.label(case_id) or "the only case",
+                found[case_id],
+                scale,
+                finest_ns(results.manifest, case_id),
+            )
+            for case_id in members
+        )
         parts.append(f'<table class="bars"><tbody>{rows}</tbody></table>')
     return "".join(parts)
 
@@ -64,7 +73,7 @@ def legend(stages: Sequence[str]) -> str:
     return f'<ul class="legend">{items}</ul>'
 
 
-def _bar(label: str, stages: dict[str, float], scale: float) -> str:
+def _bar(label: str, stages: dict[str, float], scale: float, finest: float) -> str:
     total = sum(stages.values())
     spans = []
     words = []
@@ -72,8 +81,11 @@ def _bar(label: str, stages: dict[str, float], scale: float) -> str:
         share = stages.get(stage, 0.0) / scale if scale else 0.0
         if share <= 0.0:
             continue
-        amount = ms(stages[stage])
-        words.append(f"{name} {amount} ms ({number(stages[stage] / total * 100, 0)} %)")
+        amount = ms(stages[stage], finest_ns=finest)
+        if not float(amount):
+            amount = f"below {finest / 1e6:g}"
+        percent = number(stages[stage] / total * 100, 0)
+        words.append(f"{name} {amount} ms ({'below 1' if percent == '0' else percent} %)")
         inside, style = "", stage
         if share >= _WORD_FROM:
             inside = f"{_SHORT.get(stage, name)} {amount}"
@@ -86,9 +98,12 @@ def _bar(label: str, stages: dict[str, float], scale: float) -> str:
             f'<span class="{style}" style="width:{share * 100:.2f}%" title="{title}">'
             f"{text(inside)}</span>"
         )
+    # The figures stand below the bar as well: who prints or taps cannot point at a part.
     alt = text(f"{label}: {'; '.join(words)}")
+    words_below = f'<div class="parts" aria-hidden="true">{text(", ".join(words))}</div>'
     return (
         f'<tr><th scope="row">{text(label)}</th>'
         f'<td class="track"><div class="bar" role="img" aria-label="{alt}">{"".join(spans)}</div>'
-        f'</td><td class="total">{text(ms(total))} ms</td></tr>'
+        f"{words_below}</td>"
+        f'<td class="total">{text(ms(total, finest_ns=finest))} ms</td></tr>'
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 from warifu.compare import stats
 from warifu.compare.exact import Bytes
@@ -21,8 +20,9 @@ from warifu.report.figures import (
     signed_ms_with,
     span,
 )
+from warifu.report.inputs import finest_ns, remarks
 from warifu.report.table import Column, Table, Value
-from warifu.results import ESTABLISHMENT, PHASES, Distribution, Results
+from warifu.results import ESTABLISHMENT, PHASES, PREDICTED, Distribution, Results
 
 #: Rows that a terminal gets at most; every row is in the other formats and in the results.
 TERMINAL_ROWS = 60
@@ -53,10 +53,19 @@ def half_table(results: Results, limit: int | None = None) -> Table:
     for case_id in shown:
         failed += results.failures(case_id)
         _half_row(table, results, case_id)
+    predicted = results.half == PREDICTED
     table.notes.append(
-        "Decimals end where the 95 % interval does; B are bytes of TLS over TCP up to the first "
+        (
+            "The interval is the noise of the simulation alone: it says nothing of how right the "
+            "inputs are. Decimals end where it does, or where a published or assumed input's do; "
+            if predicted
+            else "The interval is the noise of these trials alone. Decimals end where it does; "
+        )
+        + "B are bytes of TLS over TCP up to the first "
         "byte of the response."
     )
+    if predicted:
+        table.notes += remarks(results.manifest)
     if failed:
         table.notes.append(
             f"{count(failed)} connections failed; they count as later than all others and are "
@@ -73,6 +82,8 @@ def _half_row(table: Table, results: Results, case_id: str) -> None:
     times = results.distribution(case_id, ESTABLISHMENT)
     kind = results.kind(case_id)
     mean, mean_interval = times.mean(), normal_mean(times)
+    # Measured times rest on no input: the link imposes what the study asks for.
+    finest = finest_ns(results.manifest, case_id) if results.half == PREDICTED else 0.0
     cells = [results.label(case_id), count(times.n)]
     record: dict[str, Value] = {
         "case_id": case_id,
@@ -85,13 +96,14 @@ def _half_row(table: Table, results: Results, case_id: str) -> None:
     quantiles = {}
     for p in (0.50, 0.95, 0.99):
         value, interval = times.quantile(p), stats.quantile_interval(times, p)
-        quantiles[p] = ms(value, interval)
+        quantiles[p] = ms(value, interval, finest)
         name = f"p{p * 100:.0f}"
         record |= {f"{name}_ns": value, f"{name}_low_ns": interval.low}
         record |= {f"{name}_high_ns": interval.high}
     record |= {"mean_ns": mean, "mean_low_ns": mean_interval.low}
     record |= {"mean_high_ns": mean_interval.high}
-    cells += [quantiles[0.50], ms_with(mean, mean_interval), quantiles[0.95], quantiles[0.99]]
+    shown_mean = ms_with(mean, mean_interval, finest)
+    cells += [quantiles[0.50], shown_mean, quantiles[0.95], quantiles[0.99]]
     for metric in _BYTES:
         sizes = results.distribution(case_id, metric)
         cells.append(span(sizes.values[0], sizes.values[-1]) if sizes.values.size else "-")
@@ -147,6 +159,8 @@ def overview_table(comparison: Comparison) -> Table:
         "Wasserstein-1 distance; n and failed are measured connections, beside "
         f"{span(predicted[0], predicted[-1])} predicted."
     )
+    # Beside the verdicts, not only in the machine's table: they may be the contention's.
+    table.notes += [f"Warning of the measurement: {one}." for one in comparison.warnings]
     return table
 
 
@@ -405,36 +419,3 @@ def verdict_sentence(comparison: Comparison) -> str:
         if comparison.count(verdict)
     ]
     return f"of {len(judged)} judged cases {', '.join(words)}."
-
-
-def inputs_table(manifest: dict[str, Any]) -> Table:
-    """Every figure that a prediction used, once, with its source and kind; weakest kind first."""
-    table = Table(
-        "inputs of the prediction",
-        [
-            Column("figure", number=False),
-            Column("value"),
-            Column("unit", number=False),
-            Column("kind", number=False),
-            Column("source", number=False),
-        ],
-    )
-    for figure in distinct_inputs(manifest):
-        table.add(
-            [str(figure.get(key) or "-") for key in ("name", "value", "unit", "kind", "source")],
-            {key: figure.get(key) for key in ("name", "value", "unit", "kind", "source")},
-        )
-    return table
-
-
-def distinct_inputs(manifest: dict[str, Any]) -> list[dict[str, Any]]:
-    """Inputs of all cases without repetition, the weakest kinds first."""
-    from warifu.results import KINDS
-
-    seen: dict[tuple[str, ...], dict[str, Any]] = {}
-    for figures in (manifest.get("inputs") or {}).values():
-        for figure in figures:
-            key = tuple(str(figure.get(one)) for one in ("name", "value", "unit", "source"))
-            seen.setdefault(key, figure)
-    rank = {kind: index for index, kind in enumerate(KINDS)}
-    return sorted(seen.values(), key=lambda figure: -rank.get(str(figure.get("kind")), len(rank)))

@@ -123,7 +123,12 @@ def _json(tables: Sequence[Table]) -> str:
 
 
 def _finite(value: Value) -> Value:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        return None
+    # A count is no 20000.0.
+    return int(value) if value.is_integer() else value
 
 
 _LATEX = {

@@ -9,12 +9,12 @@ from typing import Any
 from warifu.compare.join import Comparison
 from warifu.compare.require import Judged, judge_all, requirements
 from warifu.report.figures import count, number
+from warifu.report.inputs import inputs_table
 from warifu.report.requirements import requirement_table
 from warifu.report.summaries import (
     comparison_table,
     distance_table,
     half_table,
-    inputs_table,
     overview_table,
     phase_table,
 )
@@ -30,7 +30,7 @@ def report_tables(folder: Path, comparison: Comparison | None) -> list[Table]:
     predicted, measured = open_halves(folder, comparison)
     tables = []
     if judged := judge_halves(predicted, measured):
-        tables.append(requirement_table(judged))
+        tables.append(requirement_table(judged, None if predicted is None else predicted.manifest))
     tables += [half_table(half) for half in (predicted, measured) if half is not None]
     if comparison is not None:
         tables += [

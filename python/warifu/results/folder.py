@@ -165,7 +165,7 @@ class Results:
     def label(self, case_id: str) -> str:
         """A short name for people: what tells this case from the study's others."""
         given = self.manifest.get("labels", {})
-        if isinstance(given, dict) and case_id in given:
+        if isinstance(given, dict) and given.get(case_id):
             return str(given[case_id])
         if not self._labels:
             # All at once: in a sweep of many cases each alone would look at all the others.
@@ -240,7 +240,8 @@ def labels(cases: dict[str, dict[str, str]]) -> dict[str, str]:
         varying = [column for column in varying if column != "cipher_suite"]
     varying.sort(key=lambda column: _LABEL_ORDER.get(column, len(_LABEL_ORDER)))
     if not varying:
-        first = ("protocol", "tls", "session", "rtt_ns", "loss")
+        # All that a reader would have to guess, defaults among it.
+        first = ("protocol", "tls", "session", "authentication", "key_store", "rtt_ns", "loss")
         varying = [column for column in first if column in columns]
     return {
         case_id: " · ".join(_words(column, choices.get(column, "")) for column in varying)
@@ -264,7 +265,11 @@ def _words(column: str, value: str) -> str:
         return f"RTT {duration(value)}"
     if column == "loss":
         return "no loss" if value in {"none", "0", "0 %"} else f"loss {value}"
-    if column in {"session", "device", "link", "key_store", "group", "authentication", "protocol"}:
+    if column == "authentication":
+        return f"{value} authentication"
+    if column == "key_store":
+        return f"key store {value}"
+    if column in {"session", "device", "link", "group", "protocol"}:
         return value
     return f"{column} {value}"
 

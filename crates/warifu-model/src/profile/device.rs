@@ -142,27 +142,62 @@ impl DeviceProfile {
                 );
                 Err(Error::new(&self.file, operation.to_string(), message))
             }
-            None => Err(self.missing(operation, entries, &point)),
+            None => Err(self.missing(&[operation], &point)),
         }
     }
 
-    /// Names what is missing, and what to change so that it is not needed.
-    fn missing(&self, operation: Operation, entries: &[Entry], point: &Condition) -> Error {
-        let nearest = entries
-            .iter()
-            .map(|entry| entry.when.mismatches(point))
-            .min_by_key(Vec::len)
-            .map(|mismatches| mismatches.iter().map(Mismatch::mend).collect::<Vec<_>>());
-        let mend = match nearest {
-            Some(mends) => format!("use {}, or calibrate the device", mends.join(" and ")),
-            None if operation.needs_client_certificate() => {
-                "use stack.authentication = \"server\", or calibrate the device".into()
+    /// What it lacks of these operations for a stack, all of it in one error.
+    pub fn lacks(&self, operations: &[Operation], stack: &Stack) -> Option<Error> {
+        let point = Condition::point(stack);
+        let mut missing: Vec<Operation> = Vec::new();
+        for &operation in operations {
+            let entries = self.entries.get(&operation).map_or(&[][..], Vec::as_slice);
+            let has = entries.iter().any(|entry| entry.when.holds(&point));
+            if !has && !missing.contains(&operation) {
+                missing.push(operation);
             }
-            None => "add it to the profile, or calibrate the device".into(),
+        }
+        (!missing.is_empty()).then(|| self.missing(&missing, &point))
+    }
+
+    /// Names what is missing, and what to change so that none of it is needed.
+    fn missing(&self, operations: &[Operation], point: &Condition) -> Error {
+        let mut changes: Vec<String> = Vec::new();
+        let mut must_be_added = false;
+        for &operation in operations {
+            let entries = self.entries.get(&operation).map_or(&[][..], Vec::as_slice);
+            let nearest = entries
+                .iter()
+                .map(|entry| entry.when.mismatches(point))
+                .min_by_key(Vec::len)
+                .map(|mismatches| mismatches.iter().map(Mismatch::mend).collect::<Vec<_>>());
+            let mends = match nearest {
+                Some(mends) => mends,
+                None if operation.needs_client_certificate() => {
+                    vec!["stack.authentication = \"server\"".into()]
+                }
+                None => {
+                    must_be_added = true;
+                    Vec::new()
+                }
+            };
+            for mend in mends {
+                if !changes.contains(&mend) {
+                    changes.push(mend);
+                }
+            }
+        }
+        // What no change of the study avoids makes the other changes vain.
+        let mend = match (must_be_added, operations.len()) {
+            (false, _) => format!("use {}", changes.join(" and ")),
+            (true, 1) => "add it to the profile".into(),
+            (true, _) => "add them to the profile".into(),
         };
         let scope = self.scope.as_ref().map_or(String::new(), |scope| format!(" ({scope})"));
-        let message = format!("has no cost for {point}{scope}: {mend}");
-        Error::new(&self.file, operation.to_string(), message)
+        let have = if operations.len() == 1 { "has" } else { "have" };
+        let message = format!("{have} no cost for {point}{scope}: {mend}, or calibrate the device");
+        let names: Vec<String> = operations.iter().map(ToString::to_string).collect();
+        Error::new(&self.file, names.join(", "), message)
     }
 }
 
@@ -252,6 +287,24 @@ mod tests {
     use crate::case::tests::any_stack;
     use crate::case::{Authentication, Group, Session, TlsVersion};
     use crate::operation::{Direction, HandshakeMessage, Role};
+
+    /// One line says all that is to change, so that nobody mends a study a run at a time.
+    #[test]
+    fn all_that_a_profile_lacks_is_said_at_once() {
+        let send = |message| Operation::Tls(Role::Client, Direction::Send, message);
+        let verify = send(HandshakeMessage::CertificateVerify);
+        let text = "[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"1 us\"\n\
+                    when = { certificate = \"rsa-2048\" }\n";
+        let profile = parse(text).unwrap();
+        let stack = any_stack();
+        let error = profile.lacks(&[HELLO, verify, HELLO], &stack).unwrap().to_string();
+        let names = "d.toml: client.send.ClientHello, client.send.CertificateVerify have no cost";
+        assert!(error.starts_with(names), "{error}");
+        assert!(error.contains("certificate = \"rsa-2048\" and "), "{error}");
+        assert!(error.contains("stack.authentication = \"server\", or calibrate"), "{error}");
+        let free = parse("[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"1 us\"\n");
+        assert!(free.unwrap().lacks(&[HELLO], &stack).is_none());
+    }
 
     const HELLO: Operation =
         Operation::Tls(Role::Client, Direction::Send, HandshakeMessage::ClientHello);

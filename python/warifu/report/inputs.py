@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What went into a prediction: its figures with kind and source, and what they are worth."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from warifu.report.figures import number
+from warifu.report.table import Column, Table
+from warifu.results import KINDS, duration
+
+_UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_TIME = re.compile(r"(?:mean )?(\d+(?:\.(\d+))?) (ns|us|ms|s)\b")
+#: A round figure such as `1 s` does not say how many of its zeros count: it is taken to be known
+#: to a millisecond at least.
+_COARSEST_NS = 1e6
+#: Kinds of figures that somebody wrote down, to so many digits and no more.
+_WRITTEN = ("published", "assumed")
+#: Calls of a key store (crates/warifu-model, KeyStoreCall).
+_CALLS = ("C_OpenSession", "C_Login", "C_FindObjects", "C_SignInit", "C_Sign")
+#: More names than this in a line are not read.
+_NAMED = 4
+
+
+def inputs_table(manifest: dict[str, Any]) -> Table:
+    """Every figure that a prediction used, once, with its source and kind; weakest kind first.
+
+    A figure that has another value in other cases says in which it has this one.
+    """
+    table = Table(
+        "inputs of the prediction",
+        [
+            Column("figure", number=False),
+            Column("value", number=False),
+            Column("kind", number=False),
+            Column("source", number=False),
+        ],
+    )
+    users = _users(manifest)
+    labels = {case: str(label) for case, label in (manifest.get("labels") or {}).items()}
+    every = list(manifest.get("inputs") or {})
+    figures = distinct_inputs(manifest)
+    names = [str(figure.get("name")) for figure in figures]
+    for figure, name in zip(figures, names, strict=True):
+        where = ""
+        if names.count(name) > 1:
+            where = _where(users[_key(figure)], every, labels)
+        value = value_with_unit(figure)
+        kind, source = figure.get("kind"), figure.get("source")
+        table.add(
+            [f"{name} ({where})" if where else name, value, str(kind or "-"), str(source or "-")],
+            {"name": name, "in": where, "value": value, "kind": kind, "source": source},
+        )
+    return table
+
+
+def value_with_unit(figure: dict[str, Any]) -> str:
+    """A value as people write it: most carry their unit already."""
+    value, unit = str(figure.get("value") or "-"), str(figure.get("unit") or "")
+    if not re.fullmatch(r"-?[\d.]+", value) or unit in {"", "1"}:
+        return value
+    return f"{value}{unit[1:]}" if unit.startswith("1/") else f"{value} {unit}"
+
+
+def distinct_inputs(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """Inputs of all cases without repetition, the weakest kinds first."""
+    seen: dict[tuple[str, ...], dict[str, Any]] = {}
+    for figures in (manifest.get("inputs") or {}).values():
+        for figure in figures:
+            seen.setdefault(_key(figure), figure)
+    rank = {kind: index for index, kind in enumerate(KINDS)}
+    return sorted(seen.values(), key=lambda figure: -rank.get(str(figure.get("kind")), len(rank)))
+
+
+def remarks(manifest: dict[str, Any]) -> list[str]:
+    """What no case's label says and the figures depend on, a line each."""
+    return [*delays(manifest), *_without_source(manifest), *_unused_key_stores(manifest)]
+
+
+def delays(manifest: dict[str, Any]) -> list[str]:
+    """For each link with jitter what is added to its round trips, with the kinds of both."""
+    lines = []
+    for case_id in manifest.get("cases") or {}:
+        link = _case(manifest, case_id).get("link") or {}
+        jitter = [float(one) for one in link.get("jitter") or []]
+        mean = _mean(jitter)
+        if not mean:
+            continue
+        rtt = float(link.get("rtt") or 0.0)
+        share = 2.0 * mean / (rtt + 2.0 * mean)
+        lines.append(
+            f"RTT {duration(str(rtt))} ({_kind(manifest, case_id, 'rtt')}) plus jitter of "
+            f"{number(mean / 1e6, 0 if mean >= 1e7 else 1)} ms on average each way "
+            f"({_kind(manifest, case_id, 'jitter')}; {duration(str(jitter[0]))} to "
+            f"{duration(str(jitter[-1]))} a packet): jitter is about {share:.0%} of a round trip "
+            "and counts as propagation.".replace("%", " %")
+        )
+    return list(dict.fromkeys(lines))
+
+
+def finest_ns(manifest: dict[str, Any], case_id: str) -> float:
+    """The last place that a predicted time of this case is worth, ns; 0 where nothing limits it.
+
+    A published or assumed time is known to the last digit that it is written with, and a sum is
+    known no better than its worst part; so a prediction gets no decimal beyond the coarsest of
+    them. Constants of the kernel are exact, and what was calibrated or chosen by the study has its
+    own spread or none: neither limits.
+    """
+    case = _case(manifest, case_id)
+    kernel = str((case.get("stack") or {}).get("kernel") or "linux-")
+    places = [
+        place
+        for figure in (manifest.get("inputs") or {}).get(case_id) or []
+        if figure.get("kind") in _WRITTEN and not str(figure.get("name")).startswith(kernel)
+        for place in [_last_place_ns(str(figure.get("value")))]
+    ]
+    return min(max(places, default=0.0), _COARSEST_NS)
+
+
+def _last_place_ns(value: str) -> float:
+    """The size of the last digit of a time; 0 for no time, and for one that is neglected."""
+    found = _TIME.match(value)
+    if found is None or float(found[1]) == 0.0:
+        return 0.0
+    return float(_UNITS_NS[found[3]] / 10.0 ** len(found[2] or ""))
+
+
+def _mean(quantiles: Sequence[float]) -> float:
+    """The mean of a law given by equally spaced quantiles, linear in between
+    (crates/warifu-model, Distribution::from_quantiles)."""
+    if len(quantiles) < 2:
+        return sum(quantiles)
+    inner = sum(quantiles) - (quantiles[0] + quantiles[-1]) / 2.0
+    return inner / (len(quantiles) - 1)
+
+
+def _kind(manifest: dict[str, Any], case_id: str, key: str) -> str:
+    """The kind of a link's figure in a case; what the study chose is said to be its choice."""
+    for figure in (manifest.get("inputs") or {}).get(case_id) or []:
+        if str(figure.get("name")).endswith(f" {key}"):
+            chosen = str(figure.get("source")) == "chosen by the study"
+            return "chosen by the study" if chosen else str(figure.get("kind"))
+    return "not stated"
+
+
+def _without_source(manifest: dict[str, Any]) -> Iterable[str]:
+    names = dict.fromkeys(
+        str(figure.get("name"))
+        for figure in distinct_inputs(manifest)
+        # What is neglected is assumed to be nothing: listed in the report, but no figure.
+        if figure.get("kind") == "assumed" and not str(figure.get("value")).startswith("0 ")
+    )
+    if names:
+        some = ", ".join(list(names)[:_NAMED])
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield f"Assumed, without a source: {some}{more}."
+
+
+def _unused_key_stores(manifest: dict[str, Any]) -> Iterable[str]:
+    """A key store that is named and never called changes nothing; the label does not say so."""
+    idle: dict[str, int] = {}
+    inputs = manifest.get("inputs") or {}
+    for case_id, figures in inputs.items():
+        name = str((_case(manifest, case_id).get("key_store") or {}).get("profile") or "software")
+        used = {str(figure.get("name")) for figure in figures}
+        if name != "software" and not used & {f"{name} {call}" for call in _CALLS}:
+            idle[name] = idle.get(name, 0) + 1
+    for name, count in idle.items():
+        where = "this case" if len(inputs) == 1 else f"{count} of {len(inputs)} cases"
+        yield (
+            f"Key store {name} is never called in {where}, since the client signs nothing there "
+            "(server authentication, or a resumed session)."
+        )
+
+
+def _case(manifest: dict[str, Any], case_id: str) -> dict[str, Any]:
+    case = (manifest.get("cases") or {}).get(case_id) or {}
+    return dict(json.loads(case) if isinstance(case, str) else case)
+
+
+def _key(figure: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(figure.get(one)) for one in ("name", "value", "unit", "source"))
+
+
+def _users(manifest: dict[str, Any]) -> dict[tuple[str, ...], list[str]]:
+    users: dict[tuple[str, ...], list[str]] = {}
+    for case_id, figures in (manifest.get("inputs") or {}).items():
+        for figure in figures:
+            users.setdefault(_key(figure), []).append(case_id)
+    return users
+
+
+def _where(mine: Sequence[str], every: Sequence[str], labels: dict[str, str]) -> str:
+    """What the labels of these cases have that not all have: `session full`."""
+    split = {case: labels.get(case, "").split(", ") for case in every}
+    if len({len(parts) for parts in split.values()}) != 1:
+        return f"in {len(mine)} of {len(every)} cases"
+    words = []
+    for axis in range(len(split[every[0]])):
+        all_values = {parts[axis] for parts in split.values()}
+        own = list(dict.fromkeys(split[case][axis] for case in mine))
+        if len(own) < len(all_values):
+            words.append(" or ".join(own))
+    return ", ".join(words) or f"in {len(mine)} of {len(every)} cases"
