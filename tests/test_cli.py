@@ -396,7 +396,7 @@ def test_a_study_that_cannot_be_run_leaves_nothing_behind(
     warifu: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def refuse(_: object, out_dir: str, *__: object, **___: object) -> None:
-        Path(out_dir).parent.mkdir(parents=True)
+        Path(out_dir).parent.mkdir(parents=True, exist_ok=True)
         raise _core.WarifuError("gr-peach.toml: server.sign has no cost: add it to the profile")
 
     monkeypatch.setattr(_core, "predict", refuse)

@@ -110,11 +110,13 @@ def predict(
 
       warifu predict studies/first-loop.toml --set link.rtt="80 ms" --format csv > 80ms.csv
     """
-    from warifu.cli import halves
+    from warifu.cli import halves, lock
 
     loaded = choices.load()
-    folder = halves.predict(loaded, halves.folder_of(loaded, out), threads, keep_trials)
-    _show_half(folder, form)
+    place = halves.folder_of(loaded, out)
+    with lock.held(place, "predict"):
+        folder = halves.predict(loaded, place, threads, keep_trials)
+        _show_half(folder, form)
     screen.say(f"results: {folder}")
     return OK
 
@@ -145,14 +147,16 @@ def measure(
 
       sudo .venv/bin/warifu measure --link loopback --rtt "60 ms" --stack https/tls1.3 --trials 500
     """
-    from warifu.cli import halves
+    from warifu.cli import halves, lock
 
     loaded = choices.load()
-    folder, summary = halves.measure(loaded, halves.folder_of(loaded, out), trials, per_second)
-    if not summary.measured:
-        screen.warn("no case could be measured here; the reasons are above")
-        return ENVIRONMENT
-    _show_half(folder, form)
+    place = halves.folder_of(loaded, out)
+    with lock.held(place, "measure"):
+        folder, summary = halves.measure(loaded, place, trials, per_second)
+        if not summary.measured:
+            screen.warn("no case could be measured here; the reasons are above")
+            return ENVIRONMENT
+        _show_half(folder, form)
     screen.say(f"results: {folder}")
     return ENVIRONMENT if summary.given_up else OK
 

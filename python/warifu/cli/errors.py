@@ -22,15 +22,20 @@ INTERRUPTED = 130
 #: if one was raised, its module is loaded.
 _USAGE = {"StudyError", "WarifuError", "ResultsError", "CompareError", "ReportError"}
 _ENVIRONMENT = {"LabError", "LabUnavailable", "RunRejected", "ToolMissing", "CalibrateError"}
-_ENVIRONMENT |= {"CalibrationError", "ResultsMixed"}
+_ENVIRONMENT |= {"CalibrationError", "ResultsMixed", "FolderBusy"}
 
 _MENDS = {
     errno.ENOSPC: "make room on the disk, then run the same command again",
     errno.EDQUOT: "make room in your quota, then run the same command again",
     errno.EACCES: "choose a place that you may write, or change its rights",
     errno.EPERM: "run it as a user who may do that; `warifu doctor` says what is needed",
-    errno.EROFS: "choose a place that can be written with --out",
-    errno.ENOENT: "check the name",
+    errno.EROFS: "choose a place that can be written",
+    errno.ENOENT: "check the name, or choose another place",
+    errno.ENOTDIR: "a file is where a folder should be: choose another place, or move that file",
+    errno.EEXIST: "a file is where a folder should be: choose another place, or move that file",
+    errno.EISDIR: "a folder is where a file should be: choose another name, or move that folder",
+    errno.ELOOP: "its links lead round in a circle: name the place itself",
+    errno.ENAMETOOLONG: "choose a shorter name",
     errno.EADDRINUSE: "stop whatever uses that port, or choose another",
 }
 

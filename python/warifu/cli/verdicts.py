@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warifu.cli import halves, ownership, screen
+from warifu.cli import halves, lock, ownership, screen
 from warifu.cli.errors import FAILED, OK
 from warifu.cli.formats import Format
 
@@ -110,9 +110,21 @@ def run(
     measured: bool,
     form: Format,
 ) -> int:
-    """Both halves, comparison, requirements and report."""
-    began = time.monotonic()
+    """Both halves, comparison, requirements and report; nobody else writes there meanwhile."""
     folder = halves.folder_of(loaded, out)
+    with lock.held(folder, "run"):
+        return _run(loaded, folder, threads, trials, measured, form)
+
+
+def _run(
+    loaded: Loaded,
+    folder: Path,
+    threads: int | None,
+    trials: int | None,
+    measured: bool,
+    form: Format,
+) -> int:
+    began = time.monotonic()
     comparison = None
     halves.predict(loaded, folder, threads)
     why_not = _measure(loaded, folder, trials) if measured else "it was not asked for"
