@@ -311,9 +311,9 @@ def _failures(frame: pl.DataFrame) -> float:
 def _cases(path: Path, manifest: dict[str, Any]) -> dict[str, dict[str, str]]:
     """The choices of every case that has rows, in the order of the manifest."""
     found: dict[str, dict[str, str]] = {}
+    choices = pl.exclude(*sorted(_OBSERVATION - {"case_id"})).cast(pl.String)
     for part in _parts(path):
-        choices = pl.exclude(*sorted(_OBSERVATION - {"case_id"})).cast(pl.String)
-        rows = _read(path, manifest, [part], lambda rows, of=choices: rows.select(of).unique())
+        rows = _read(path, manifest, [part], lambda rows: rows.select(choices).unique())
         for row in rows.to_dicts():
             found[str(row.pop("case_id"))] = row
     order = {case_id: index for index, case_id in enumerate(manifest.get("cases", {}))}
