@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ class Half:
             "schema_version": 1,
             "half": self.half,
             "run_id": run_id,
-            "study": {"name": "made-up", "sha256": "0" * 64, "text": text},
+            "study": {"name": "made-up", "sha256": sha256(text.encode()).hexdigest(), "text": text},
             "seed": 7,
             "started": "2026-11-21T05:00:00Z",
             "finished": "2026-11-21T05:04:00Z",

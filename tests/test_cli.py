@@ -128,8 +128,8 @@ def test_nothing_heavy_is_loaded_to_start() -> None:
             "link.rtt is given twice, by --rtt and --set: give it once",
         ),
         (("trace", *DEVICE, "--case", "7"), "expected a number from 1 to 1"),
-        (("compare", "nowhere"), "has no predicted half: run `warifu predict` first"),
-        (("report", "nowhere"), "has no predicted half: run `warifu predict` first"),
+        (("compare", "nowhere"), "is not there: name a folder of results, or a study's file"),
+        (("report", "nowhere"), "is not there: name a folder of results, or a study's file"),
         (("init", "--template", "toaster"), "expected one of"),
         (("compare", "x", "--format", "pdf"), "'pdf' is not one of"),
     ],
@@ -379,12 +379,13 @@ class FakePredict:
         self.seed, self.interrupted, self.bound_ns = seed, interrupted, bound_ns
 
     def __call__(
-        self, study: object, out_dir: str, manifest: str, *, progress: Progress, **_: object
+        self, study: _core.Study, out_dir: str, manifest: str, *, progress: Progress, **_: object
     ) -> dict[str, object]:
         progress(0, 1, 0)
         bound = ["https.establishment", "p99", "<", self.bound_ns, "p99"]
         target, partial = Path(out_dir), Path(f"{out_dir}.partial")
-        half = Half("predicted", [Cell()], 1_000, self.seed, manifest={"require": [bound]})
+        more = {"require": [bound], "study": {"name": study.name}}
+        half = Half("predicted", [Cell()], 1_000, self.seed, manifest=more)
         place = half.write(target.parent / "work")
         shutil.rmtree(partial, ignore_errors=True)
         place.rename(partial)
@@ -404,6 +405,12 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakePredict], None]:
         monkeypatch.setattr(_core, "predict", predict)
 
     return use
+
+
+def study_name() -> str:
+    """What a study without a file is called."""
+    choices = [("device", "gr-peach"), ("server", "gr-peach")]
+    return str(studies.load(None, choices).study.name)
 
 
 def run_id(folder: Path) -> str:
@@ -446,7 +453,7 @@ def test_a_study_that_cannot_be_run_leaves_nothing_behind(
     warifu: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def refuse(_: object, out_dir: str, *__: object, **___: object) -> None:
-        Path(out_dir).parent.mkdir(parents=True)
+        Path(out_dir).parent.mkdir(parents=True, exist_ok=True)
         raise _core.WarifuError("gr-peach.toml: server.sign has no cost: add it to the profile")
 
     monkeypatch.setattr(_core, "predict", refuse)
@@ -489,12 +496,14 @@ class Measured:
         self.scale, self.cells = scale, list(cells)
         self.works = True
 
-    def __call__(self, _: object, folder: Path, *__: object) -> tuple[Path, Measured]:
+    def __call__(self, loaded: studies.Loaded, folder: Path, *_: object) -> tuple[Path, Measured]:
         if (folder / "measured").exists():
             raise ResultsMixed(folder / "measured", "kernel 'a', now it is 'b'", "run-old")
         if not self.works:
             raise LabUnavailable("a network namespace cannot be made: run as root")
-        return Half("measured", self.cells, 200, 2, self.scale).write(folder), self
+        half = Half("measured", self.cells, 200, 2, self.scale)
+        half.manifest = {"study": {"name": loaded.study.name}}
+        return half.write(folder), self
 
 
 def test_run_goes_by_its_requirements(
@@ -544,7 +553,8 @@ def test_old_measurements_do_not_spoil_a_run_without_one(
     warifu: Run, fake: Callable[[FakePredict], None], tmp_path: Path
 ) -> None:
     fake(FakePredict())
-    Half("measured", [Cell(rtt_ms=99)], 50, seed=2).write(tmp_path / "here")
+    same = {"study": {"name": study_name()}}
+    Half("measured", [Cell(rtt_ms=99)], 50, seed=2, manifest=same).write(tmp_path / "here")
     code, _, err = warifu("run", *DEVICE, "--no-measure", "--out", "here")
     assert code == OK, err
     assert "it was not asked for" in err

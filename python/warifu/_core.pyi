@@ -146,8 +146,10 @@ def write_observations(
     case_json: str,
     run_id: str,
     rows: Mapping[str, Sequence[Any]],
-) -> None:
+) -> tuple[int, str]:
     """Writes the observations of one case as a Parquet file of its own, atomically.
+
+    Returns its length in bytes and its SHA-256, as a manifest's `files` keeps them.
 
     `rows` has the columns connection, trial, metric, stage, value, unit, weight, kind and seed,
     all of the same length. Raises WarifuError.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
@@ -25,6 +26,7 @@ from warifu.lab.case import Case
 from warifu.lab.errors import ResultsMixed, RunRejected
 from warifu.lab.measure import Progress
 from warifu.lab.store import Part
+from warifu.results import Results
 
 # The function of the same name hides the module.
 measure_module = sys.modules["warifu.lab.measure"]
@@ -115,6 +117,28 @@ def test_an_interrupted_measurement_goes_on(tmp_path: Path, ran: list[Part]) -> 
     assert measure(study, tmp_path, part_trials=2, settings=FAST).complete
     assert len(ran) == 6
     assert finished == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+
+
+def test_finished_cells_are_kept_where_fewer_trials_are_asked_for(
+    tmp_path: Path, ran: list[Part]
+) -> None:
+    study, seen = study_of(CASES[0]), list[Progress]()
+    path = tmp_path / "observations" / f"{CASES[0].case_id}.parquet"
+    measure(study, tmp_path, trials=6, settings=FAST)
+    before = path.read_bytes()
+    assert measure(study, tmp_path, trials=2, progress=seen.append, settings=FAST).complete
+    assert len(ran) == 1
+    assert path.read_bytes() == before
+    said = [progress.message for progress in seen if progress.message]
+    assert len(said) == 1
+    assert "1 of 1 cases keep the 6 trials that they have, more than the 2 asked for" in said[0]
+
+    assert measure(study, tmp_path, trials=8, progress=seen.append, settings=FAST).complete
+    assert "have 6 trials and are measured anew with 8" in "".join(one.message for one in seen)
+    file = json.loads((tmp_path / "manifest.json").read_text())["files"]
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert file == {f"observations/{path.name}": {"bytes": path.stat().st_size, "sha256": digest}}
+    assert Results.open(tmp_path).failures(CASES[0].case_id) == 0
 
 
 def test_stopping_between_parts_leaves_a_folder_that_can_be_read(tmp_path: Path) -> None:

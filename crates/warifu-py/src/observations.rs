@@ -10,7 +10,7 @@ use warifu_results::{CaseRows, Manifest, Row, Rows, WHOLE, write_part};
 
 use crate::error::warifu_error;
 
-/// Writes the observations of one case as a file of its own, atomically.
+/// Writes the observations of one case as a file of its own, atomically; its length and SHA-256.
 #[pyfunction]
 pub(crate) fn write_observations(
     py: Python<'_>,
@@ -19,13 +19,15 @@ pub(crate) fn write_observations(
     case_json: &str,
     run_id: &str,
     rows: &Bound<'_, PyDict>,
-) -> PyResult<()> {
+) -> PyResult<(u64, String)> {
     let file = path.display().to_string();
     let case: Case = serde_json::from_str(case_json)
         .map_err(|error| warifu_error(format!("{file}: case is not one: {error}")))?;
     let (rows, kind) = Table { file: &file, rows }.read()?;
     let case = CaseRows { case_id: case.id(), columns: case.columns(), kind, rows };
-    py.detach(|| write_part(&path, study_name, run_id, &case)).map_err(warifu_error)
+    let sealed =
+        py.detach(|| write_part(&path, study_name, run_id, &case)).map_err(warifu_error)?;
+    Ok((sealed.bytes, sealed.sha256))
 }
 
 /// Writes `manifest.json` into a results folder, atomically, after checking it.

@@ -16,7 +16,7 @@ pub enum ResultsError {
         kept: String,
     },
     /// Another failure of the file system.
-    #[error("{}: cannot {doing}: {source}", .path.display())]
+    #[error("{}: cannot {doing}: {}: {}", .path.display(), words(.source), mend(.source))]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -54,6 +54,29 @@ pub enum ResultsError {
         /// What the library says.
         message: String,
     },
+}
+
+/// What the system says, without its number.
+fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
+/// What to do about it.
+fn mend(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "choose a place that you may write, or change its rights"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "choose a place that can be written",
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "a file is where a folder should be: choose another place, or move that file"
+        }
+        io::ErrorKind::IsADirectory => {
+            "a folder is where a file should be: choose another place, or move that folder"
+        }
+        _ => "choose another place, then run again",
+    }
 }
 
 impl ResultsError {

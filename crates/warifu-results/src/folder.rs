@@ -2,6 +2,7 @@
 //! A results folder that is being written: cases stream into parts, and the folder takes its
 //! place only when the run ends, so that older results stay whole until then.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::ResultsError;
 use crate::manifest::{FILE_NAME, Manifest};
-use crate::part::{Origin, Part, choices};
+use crate::part::{Origin, Part, choices, partial_name};
 use crate::rows::CaseRows;
 use crate::sink::Sink;
 
@@ -52,13 +53,21 @@ impl FolderWriter {
     pub fn create(folder: &Path, manifest: Manifest) -> Result<FolderWriter, ResultsError> {
         refuse_other(folder)?;
         let staging = beside(folder, ".partial");
-        refuse_other(&staging)?;
+        if !is_leftover(&staging) {
+            refuse_other(&staging)?;
+        }
         remove(&staging)?;
+        let files = BTreeMap::new();
+        let manifest = Manifest { complete: false, finished: None, files, ..manifest };
         let observations = staging.join("observations");
-        fs::create_dir_all(&observations)
-            .map_err(|error| ResultsError::io(&observations, "create", error))?;
-        let manifest = Manifest { complete: false, finished: None, ..manifest };
-        manifest.write(&staging)?;
+        let begun = fs::create_dir_all(&observations)
+            .map_err(|error| ResultsError::io(&observations, "create", error))
+            .and_then(|()| manifest.write(&staging));
+        if let Err(error) = begun {
+            // A folder without a manifest helps nobody; the first error says what happened.
+            let _ = remove(&staging);
+            return Err(error);
+        }
         Ok(FolderWriter {
             folder: folder.to_owned(),
             staging,
@@ -118,8 +127,7 @@ impl FolderWriter {
     }
 
     fn next_part(&self, case: &CaseRows) -> Result<Part, ResultsError> {
-        let path =
-            self.staging.join("observations").join(format!("part-{:05}.parquet", self.parts));
+        let path = self.staging.join("observations").join(part_name(self.parts));
         let study = self.manifest.study.name.clone();
         let origin = Origin { study, run_id: self.manifest.run_id.clone() };
         Part::create(&path, origin, choices(case))
@@ -129,10 +137,14 @@ impl FolderWriter {
         if let Some(part) = self.part.take() {
             let rows = part.rows();
             let cases = std::mem::take(&mut self.open_cases);
-            part.close()?;
+            let name = format!("observations/{}", part_name(self.parts));
+            let sealed = part.close()?;
             self.parts += 1;
             self.closed.cases += cases;
             self.closed.rows += rows;
+            self.manifest.files.insert(name, sealed);
+            // A killed process cannot say any more what it had finished.
+            self.manifest.write(&self.staging)?;
         }
         Ok(())
     }
@@ -195,6 +207,10 @@ impl Drop for FolderWriter {
     }
 }
 
+fn part_name(number: usize) -> String {
+    format!("part-{number:05}.parquet")
+}
+
 /// `folder` with something added to its name.
 fn beside(folder: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(folder.as_os_str());
@@ -215,6 +231,18 @@ fn refuse_other(folder: &Path) -> Result<(), ResultsError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(ResultsError::io(folder, "read", error)),
     }
+}
+
+/// Whether a staging folder is what a run left that could not even write its manifest.
+fn is_leftover(staging: &Path) -> bool {
+    let Ok(mut entries) = fs::read_dir(staging) else { return false };
+    entries.all(|entry| {
+        entry.is_ok_and(|entry| {
+            let name = entry.file_name();
+            let hidden = partial_name(&staging.join(FILE_NAME));
+            name == "observations" || Some(name.as_os_str()) == hidden.file_name()
+        })
+    })
 }
 
 fn remove(folder: &Path) -> Result<(), ResultsError> {
@@ -332,6 +360,45 @@ mod tests {
         let message = fail_after_two();
         assert!(message.ends_with("predicted.partial"), "{message}");
         assert_eq!(rows_in(&folder), 4);
+    }
+
+    #[test]
+    fn the_manifest_knows_every_file_as_it_was_written() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("predicted");
+        let mut writer = FolderWriter::create(&folder, manifest()).unwrap();
+        writer.part_rows = 1;
+        writer.case(&case("a", 1)).unwrap();
+        // Already before the end: a killed process cannot say it any more.
+        assert_eq!(read_manifest(&writer.staging).files.len(), 1);
+        writer.case(&case("b", 1)).unwrap();
+        writer.finish(true, None).unwrap();
+        let files = read_manifest(&folder).files;
+        assert_eq!(files.len(), 2);
+        for (name, sealed) in files {
+            let bytes = fs::read(folder.join(name)).unwrap();
+            assert_eq!(sealed.bytes, bytes.len() as u64);
+            assert_eq!(sealed.sha256, crate::seal::sha256(&bytes));
+        }
+    }
+
+    #[test]
+    fn what_a_failed_run_left_without_a_manifest_is_cleared() {
+        let place = tempfile::tempdir().unwrap();
+        let (folder, staging) =
+            (place.path().join("predicted"), place.path().join("predicted.partial"));
+        fs::create_dir_all(staging.join("observations")).unwrap();
+        fs::write(staging.join(".manifest.json.partial"), "{").unwrap();
+        let mut writer = FolderWriter::create(&folder, manifest()).unwrap();
+        writer.case(&case("a", 2)).unwrap();
+        writer.finish(true, None).unwrap();
+        assert_eq!(rows_in(&folder), 4);
+
+        fs::create_dir_all(&staging).unwrap();
+        fs::write(staging.join("thesis.tex"), "years of work").unwrap();
+        let error = FolderWriter::create(&folder, manifest()).err().unwrap().to_string();
+        assert!(error.contains("is not a results folder"), "{error}");
+        assert!(staging.join("thesis.tex").exists());
     }
 
     #[test]

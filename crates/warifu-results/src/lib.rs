@@ -13,6 +13,7 @@ mod manifest;
 mod part;
 mod rows;
 mod schema;
+mod seal;
 mod sink;
 mod words;
 
@@ -22,4 +23,5 @@ pub use manifest::{Half, Manifest, ProfileUsed, SCHEMA_VERSION, StudyUsed};
 pub use part::write_part;
 pub use rows::{CaseRows, Row, Rows};
 pub use schema::{Column, Holds, WHOLE, columns};
+pub use seal::Sealed;
 pub use sink::{Memory, Sink};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `manifest.json`: what a results folder holds and how it came to be.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -11,9 +12,13 @@ use warifu_model::Kind;
 
 use crate::error::ResultsError;
 use crate::part::partial_name;
+use crate::seal::{Sealed, sha256};
 
 /// The schema that this version writes and reads.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// The key of a manifest's own SHA-256.
+const SEAL_KEY: &str = "manifest_sha256";
 
 /// Its name in a results folder.
 pub(crate) const FILE_NAME: &str = "manifest.json";
@@ -70,6 +75,9 @@ pub struct Manifest {
     /// The emulated link's report on itself, by case id; measured half only.
     #[serde(default)]
     pub link_reports: Map<String, Value>,
+    /// Length and hash of every file of observations, by its path in the folder.
+    #[serde(default)]
+    pub files: BTreeMap<String, Sealed>,
     /// What else the writer had to say.
     #[serde(flatten)]
     pub more: Map<String, Value>,
@@ -141,7 +149,18 @@ impl Manifest {
         text
     }
 
-    /// Writes it as `folder/manifest.json`, atomically.
+    /// Its text with its own SHA-256 as the first key, taken over the text in which that key's
+    /// value is 64 zeros: whoever reads the text can tell that it is as it was written.
+    pub fn to_sealed_text(&self) -> String {
+        let mut manifest = self.clone();
+        manifest.more.shift_remove(SEAL_KEY);
+        let text = manifest.to_text();
+        let seal = |value: &str| format!("{{\n  \"{SEAL_KEY}\": \"{value}\",");
+        let blank = text.replacen('{', &seal(&"0".repeat(64)), 1);
+        text.replacen('{', &seal(&sha256(blank.as_bytes())), 1)
+    }
+
+    /// Writes it as `folder/manifest.json`, sealed and atomically.
     ///
     /// # Errors
     /// When the file cannot be written; an older one stays as it was.
@@ -149,7 +168,7 @@ impl Manifest {
         let path = folder.join(FILE_NAME);
         let partial = partial_name(&path);
         let written = File::create(&partial).and_then(|mut file| {
-            file.write_all(self.to_text().as_bytes())?;
+            file.write_all(self.to_sealed_text().as_bytes())?;
             file.sync_all()
         });
         if let Err(error) = written {
@@ -180,6 +199,18 @@ pub(crate) mod tests {
         assert_eq!(again, manifest);
         assert_eq!(again.more["note"], "kept");
         assert!(!again.complete);
+    }
+
+    #[test]
+    fn a_written_manifest_is_sealed_anew_each_time() {
+        let mut manifest = Manifest::parse(TEXT, "manifest.json").unwrap();
+        let text = manifest.to_sealed_text();
+        let seal = text.split('"').nth(3).unwrap().to_owned();
+        assert_eq!(seal, sha256(text.replacen(&seal, &"0".repeat(64), 1).as_bytes()));
+        manifest.seed += 1;
+        assert_ne!(manifest.to_sealed_text().split('"').nth(3).unwrap(), seal);
+        let again = Manifest::parse(&text, "manifest.json").unwrap();
+        assert_eq!(again.to_sealed_text(), text, "an older seal is not sealed in");
     }
 
     #[test]

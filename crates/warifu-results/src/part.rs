@@ -18,6 +18,7 @@ use warifu_model::Stage;
 use crate::error::ResultsError;
 use crate::rows::CaseRows;
 use crate::schema::{self, Column, WHOLE};
+use crate::seal::{Sealed, Sealing};
 use crate::words::{Words, ZSTD_LEVEL};
 
 /// Rows of a row group, which are held until it is whole: about 10 MB, and one case more.
@@ -42,7 +43,7 @@ pub fn write_part(
     study: &str,
     run_id: &str,
     case: &CaseRows,
-) -> Result<(), ResultsError> {
+) -> Result<Sealed, ResultsError> {
     let origin = Origin { study: study.to_owned(), run_id: run_id.to_owned() };
     let mut part = Part::create(path, origin, choices(case))?;
     part.push(case)?;
@@ -62,7 +63,7 @@ pub(crate) struct Part {
     choices: Vec<&'static str>,
     group: Group,
     group_rows: usize,
-    encoder: Option<Encoder<File>>,
+    encoder: Option<Encoder<Sealing<File>>>,
     rows: usize,
 }
 
@@ -76,7 +77,7 @@ impl Part {
         let partial = partial_name(path);
         let file = File::create(&partial).map_err(|error| io_error(path, "create", error))?;
         let columns = schema::columns(choices.iter().copied());
-        let encoder = match Encoder::new(file, &columns) {
+        let encoder = match Encoder::new(Sealing::new(file), &columns) {
             Ok(encoder) => encoder,
             Err(error) => {
                 // What is left of it says nothing; the first error does.
@@ -117,14 +118,17 @@ impl Part {
         if self.group.rows >= self.group_rows { self.write_group() } else { Ok(()) }
     }
 
-    /// Ends the file and gives it its name.
-    pub(crate) fn close(mut self) -> Result<(), ResultsError> {
+    /// Ends the file and gives it its name; what it is known by from then on.
+    pub(crate) fn close(mut self) -> Result<Sealed, ResultsError> {
         self.write_group()?;
-        let Some(mut encoder) = self.encoder.take() else { return Ok(()) };
-        let file = encoder.finish().map_err(|error| parquet_error(&self.path, error))?;
+        let Some(mut encoder) = self.encoder.take() else { return Ok(Sealed::default()) };
+        let written = encoder.finish().map_err(|error| parquet_error(&self.path, error))?;
+        let sealed = written.sealed();
         // Blocks may be allocated only now, so a full disk may show only now.
-        file.sync_all().map_err(|error| io_error(&self.path, "write", error))?;
-        fs::rename(&self.partial, &self.path).map_err(|error| io_error(&self.path, "rename", error))
+        written.inner().sync_all().map_err(|error| io_error(&self.path, "write", error))?;
+        fs::rename(&self.partial, &self.path)
+            .map_err(|error| io_error(&self.path, "rename", error))?;
+        Ok(sealed)
     }
 
     fn write_group(&mut self) -> Result<(), ResultsError> {

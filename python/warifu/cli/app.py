@@ -16,8 +16,9 @@ from warifu.cli.errors import ENVIRONMENT, FAILED, OK
 from warifu.cli.formats import Format, Plan
 from warifu.cli.screen import FormatOption
 
-_EPILOG = """Exit codes: 0 ok; 1 a requirement or a gate failed; 2 a mistake in the command line,
-a study or a profile; 3 this machine lacks something; 130 interrupted."""
+_EPILOG = """Exit codes: 0 ok; 1 a requirement or a gate failed, or every connection did; 2 a
+mistake in the command line, a study or a profile, or damaged results; 3 this machine lacks
+something, or the folder of results is taken; 130 interrupted."""
 
 app = typer.Typer(
     name="warifu",
@@ -110,13 +111,16 @@ def predict(
 
       warifu predict studies/first-loop.toml --set link.rtt="80 ms" --format csv > 80ms.csv
     """
-    from warifu.cli import halves
+    from warifu.cli import halves, lock, verdicts
 
     loaded = choices.load()
-    folder = halves.predict(loaded, halves.folder_of(loaded, out), threads, keep_trials)
-    _show_half(folder, form)
+    place = halves.folder_of(loaded, out)
+    with lock.held(place, "predict"):
+        folder = halves.predict(loaded, place, threads, keep_trials)
+        _show_half(folder, form)
+        silent = verdicts.nothing_succeeded(folder)
     screen.say(f"results: {folder}")
-    return OK
+    return FAILED if silent else OK
 
 
 @app.command(epilog=_EPILOG)
@@ -150,16 +154,21 @@ def measure(
 
       sudo .venv/bin/warifu measure --link loopback --rtt "60 ms" --stack https/tls1.3 --trials 500
     """
-    from warifu.cli import halves
+    from warifu.cli import halves, lock, verdicts
 
     loaded = choices.load()
-    folder, summary = halves.measure(loaded, halves.folder_of(loaded, out), trials, per_second)
-    if not summary.measured:
-        screen.warn("no case could be measured here; the reasons are above")
-        return ENVIRONMENT
-    _show_half(folder, form)
+    place = halves.folder_of(loaded, out)
+    with lock.held(place, "measure"):
+        folder, summary = halves.measure(loaded, place, trials, per_second)
+        if not summary.measured:
+            screen.warn("no case could be measured here; the reasons are above")
+            return ENVIRONMENT
+        _show_half(folder, form)
+        silent = verdicts.nothing_succeeded(folder)
     screen.say(f"results: {folder}")
-    return ENVIRONMENT if summary.given_up else OK
+    if summary.given_up:
+        return ENVIRONMENT
+    return FAILED if silent else OK
 
 
 @app.command(epilog=_EPILOG)

@@ -9,11 +9,12 @@ import sys
 from collections.abc import Callable
 
 OK = 0
-#: A requirement or a gate failed.
+#: A requirement or a gate failed, or every connection did.
 FAILED = 1
-#: A mistake in the command line, a study or a profile; or results that must not be compared.
+#: A mistake in the command line, a study or a profile; or results that are damaged or
+#: must not be compared.
 USAGE = 2
-#: This machine lacks something: a tool, a right, room on the disk.
+#: This machine lacks something: a tool, a right, room on the disk; or the folder is taken.
 ENVIRONMENT = 3
 #: Ctrl-C; 128 + SIGINT, as shells have it.
 INTERRUPTED = 130
@@ -21,8 +22,9 @@ INTERRUPTED = 130
 #: Names of the exceptions of other rooms, so that their modules need not be imported to tell:
 #: if one was raised, its module is loaded.
 _USAGE = {"StudyError", "WarifuError", "ResultsError", "CompareError", "ReportError"}
+_USAGE |= {"ResultsDamaged"}
 _ENVIRONMENT = {"LabError", "LabUnavailable", "RunRejected", "ToolMissing", "CalibrateError"}
-_ENVIRONMENT |= {"CalibrationError", "ResultsMixed"}
+_ENVIRONMENT |= {"CalibrationError", "ResultsMixed", "FolderBusy", "AnotherStudy"}
 
 _MENDS = {
     errno.ENOSPC: "make room on the disk, then run the same command again",
@@ -30,7 +32,12 @@ _MENDS = {
     errno.EACCES: "choose a place that you may write, or change its rights",
     errno.EPERM: "run it as a user who may do that; `warifu doctor` says what is needed",
     errno.EROFS: "choose a place that can be written",
-    errno.ENOENT: "check the name",
+    errno.ENOENT: "check the name, or choose another place",
+    errno.ENOTDIR: "a file is where a folder should be: choose another place, or move that file",
+    errno.EEXIST: "a file is where a folder should be: choose another place, or move that file",
+    errno.EISDIR: "a folder is where a file should be: choose another name, or move that folder",
+    errno.ELOOP: "its links lead round in a circle: name the place itself",
+    errno.ENAMETOOLONG: "choose a shorter name",
     errno.EADDRINUSE: "stop whatever uses that port, or choose another",
 }
 
@@ -70,9 +77,9 @@ def _explain(error: Exception) -> int | None:
         return int(getattr(error, "exit_code", FAILED))
     if name in _USAGE:
         _say(str(error))
-        # A full disk reaches us through the library that writes.
-        full = "no space left" in str(error) or "cannot write" in str(error)
-        return ENVIRONMENT if full else USAGE
+        # What the file system refuses reaches us through the library that writes.
+        refused = ("no space left", "cannot write", "cannot create", "cannot rename")
+        return ENVIRONMENT if any(words in str(error) for words in refused) else USAGE
     if name in _ENVIRONMENT:
         _say(str(error))
         return ENVIRONMENT

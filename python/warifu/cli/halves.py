@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from warifu.lab.measure import Progress, Summary
     from warifu.study import Loaded
 
+
+class AnotherStudy(Exception):  # noqa: N818 - what happened, not what it is
+    """The folder holds results of another study, which must not be replaced."""
+
+
 #: Where results go by default.
 RESULTS = Path("results")
 
@@ -27,11 +32,13 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
     """Simulates every case into ``folder/predicted``; returns that folder.
 
     Results that are there already stay until the new ones are complete; what is cut short is then
-    beside them (crates/warifu-results/src/folder.rs).
+    beside them (crates/warifu-results/src/folder.rs). Raises AnotherStudy, and leaves all as it
+    is, where the folder holds one.
     """
     from warifu import _core
 
     target, partial = folder / "predicted", folder / "predicted.partial"
+    _refuse_another_study(loaded.study.name, folder)
     older = (target / "manifest.json").is_file()
     study = loaded.study
     with screen.progress(f"predicting {study.name}") as report:
@@ -56,6 +63,22 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
             _remove_if_empty(folder)
             ownership.give_back(target, partial)
     return target
+
+
+def _refuse_another_study(name: str, folder: Path) -> None:
+    """A study may replace its own prediction, of other values too, and no other's."""
+    for half in ("predicted", "measured"):
+        try:
+            manifest = json.loads((folder / half / "manifest.json").read_text(encoding="utf-8"))
+            there = manifest["study"]["name"]
+        except (OSError, ValueError, KeyError, TypeError):
+            # What nobody can read is no study that could be lost.
+            continue
+        if there != name:
+            raise AnotherStudy(
+                f"{folder / half}: holds results of the study {there!r}, and this is {name!r}: "
+                "choose another folder with --out, or move this one away"
+            )
 
 
 def _remove_if_empty(folder: Path) -> None:
@@ -106,7 +129,8 @@ def _measure(loaded: Loaded, target: Path, trials: int | None, rate: float | Non
             report(progress.trials_done, progress.trials, progress.label)
             if progress.message and progress.message not in warned:
                 warned.add(progress.message)
-                screen.say(f"{progress.label}: {progress.message}")
+                label = f"{progress.label}: " if progress.label else ""
+                screen.say(f"{label}{progress.message}")
 
         return lab.measure(
             # The lab's protocol has plain attributes where the compiled class has properties.

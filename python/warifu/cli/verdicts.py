@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warifu.cli import halves, ownership, screen
+from warifu.cli import halves, lock, ownership, screen
 from warifu.cli.errors import FAILED, OK
 from warifu.cli.formats import Format
 
@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 
 def results_folder(given: Path) -> Path:
     """A folder of results as given, or that of a study's file."""
-    if given.is_dir() or given.suffix != ".toml":
+    if given.is_dir():
         return given
+    if given.suffix != ".toml":
+        from warifu.results import ResultsError
+
+        what = "is a file, and no study" if given.exists() else "is not there"
+        raise ResultsError(f"{given}: {what}: name a folder of results, or a study's file")
     from warifu import study
 
     return halves.RESULTS / study.load(given).study.name
@@ -39,6 +44,20 @@ def compare(given: Path) -> Comparison:
         comparison = compare_folder(folder, report)
     ownership.give_back(save(comparison, study_folder(folder)))
     return comparison
+
+
+def nothing_succeeded(half: Path) -> bool:
+    """Says so if no connection of a half got its response."""
+    from warifu.results import ESTABLISHMENT, each_part
+
+    # Ends at the first that did: a sweep's other files are not read.
+    if any(not part.is_empty() for part in each_part(half, (ESTABLISHMENT,))):
+        return False
+    screen.warn(
+        f"{half}: no connection succeeded in any case, so there is no time to tell: look at the "
+        "loss, the RTT and the rate of the link, and at the limit of a connection"
+    )
+    return True
 
 
 def study_folder(folder: Path) -> Path:
@@ -81,13 +100,15 @@ def _comparison(folder: Path) -> Comparison | None:
     """The comparison of the halves that are there, if they can be compared."""
     from warifu.compare.join import CompareError
     from warifu.compare.store import current
-    from warifu.results import ResultsError
+    from warifu.results import ResultsDamaged, ResultsError
     from warifu.results import halves as both
 
     try:
         comparison = current(folder)
         if comparison is None and None not in both(folder):
             comparison = compare(folder)
+    except ResultsDamaged:
+        raise
     except (CompareError, ResultsError) as error:
         # A measurement of what the study was before must not cost the report of what it is now.
         screen.warn(f"{error}; until then the prediction is reported alone")
@@ -112,9 +133,21 @@ def run(
     measured: bool,
     form: Format,
 ) -> int:
-    """Both halves, comparison, requirements and report."""
-    began = time.monotonic()
+    """Both halves, comparison, requirements and report; nobody else writes there meanwhile."""
     folder = halves.folder_of(loaded, out)
+    with lock.held(folder, "run"):
+        return _run(loaded, folder, threads, trials, measured, form)
+
+
+def _run(
+    loaded: Loaded,
+    folder: Path,
+    threads: int | None,
+    trials: int | None,
+    measured: bool,
+    form: Format,
+) -> int:
+    began = time.monotonic()
     comparison = None
     halves.predict(loaded, folder, threads)
     why_not = _measure(loaded, folder, trials) if measured else "it was not asked for"
@@ -134,7 +167,8 @@ def run(
     _show_requirements(folder, judged, form)
     _write_page(folder, comparison)
     screen.say(f"results: {folder} ({time.monotonic() - began:.0f} s)")
-    return FAILED if contradicted(judged) else OK
+    silent = nothing_succeeded(folder / "predicted")
+    return FAILED if silent or contradicted(judged) else OK
 
 
 def contradicted(judged: Sequence[Judged]) -> bool:

@@ -89,8 +89,9 @@ def measure(
     """Measures every case of the study that this machine can, `trials` connections each.
 
     Results go to `out_dir` (see `warifu.lab.store`); cells and parts that are there already are
-    not measured again. `manifest` is what the caller knows (study text, commit, profiles); the
-    lab adds machine, tools, links and rejections. `stop` is asked several times a second.
+    not measured again, also where they have more trials. `manifest` is what the caller knows
+    (study text, commit, profiles); the lab adds machine, tools, links and rejections. `stop` is
+    asked several times a second.
     `stand_ins` are the virtual cards that are run for key stores, by their profiles' names.
 
     A cell whose parts the link rejects again and again is given up, and the others are measured.
@@ -181,12 +182,13 @@ class _Run:
             "cases": {case.case_id: json.loads(case.canonical) for case in cases},
             "labels": {case.case_id: case.label for case in cases},
             "link_reports": {},
+            "files": {},
             "cells": {},
             "rejections": [],
         }
         if earlier is not None:
             _refuse_mixture(self._store.folder, earlier, base)
-            for key in ("run_id", "started", "link_reports", "cells", "rejections"):
+            for key in ("run_id", "started", "link_reports", "files", "cells", "rejections"):
                 base[key] = earlier.get(key, base[key])
             base["machine"]["tcp"] = earlier.get("machine", {}).get("tcp", {})
         base["skipped"] = self.summary.skipped
@@ -197,6 +199,7 @@ class _Run:
         order = seeds.interleave(self._study.seed, unfinished)
         self.to_do = [part for part in order if not self._store.has_part(part)]
         self._store.write_manifest(self._manifest)
+        self._say_what_stands()
         # All parts there, but not put together: the run was cut between the two.
         for case_id in self._cases:
             self._finish_if_whole(case_id)
@@ -310,9 +313,13 @@ class _Run:
         parts = self._parts[case_id]
         if self._is_finished(case_id) or not all(map(self._store.has_part, parts)):
             return
-        records = self._store.finish_case(
+        if self._manifest["files"].pop(self._store.file_of(case_id), None):
+            # Between the new file and the new manifest nobody must take the one for damaged.
+            self._store.write_manifest(self._manifest)
+        records, file = self._store.finish_case(
             self._study.name, self._cases[case_id].canonical, self._manifest["run_id"], parts
         )
+        self._manifest["files"] |= file
         self._manifest["link_reports"][case_id] = [record.pop("link") for record in records]
         self._manifest["cells"][case_id] = {"trials": self._trials, "parts": records}
         self._store.write_manifest(self._manifest)
@@ -320,7 +327,30 @@ class _Run:
 
     def _is_finished(self, case_id: str) -> bool:
         cell = self._manifest["cells"].get(case_id)
-        return cell is not None and cell["trials"] == self._trials and self._store.has_case(case_id)
+        return cell is not None and cell["trials"] >= self._trials and self._store.has_case(case_id)
+
+    def _say_what_stands(self) -> None:
+        """Whether finished cells are kept with more trials than were asked for, or replaced."""
+        cells = self._manifest["cells"]
+        counts = [
+            cells[key]["trials"]
+            for key in self._cases
+            if key in cells and self._store.has_case(key)
+        ]
+        if kept := [count for count in counts if count > self._trials]:
+            self._tell(
+                "",
+                f"{self._store.folder}: {len(kept)} of {len(self._cases)} cases keep the "
+                f"{_span(kept)} trials that they have, more than the {self._trials} asked for; to "
+                "measure them anew, choose another folder",
+            )
+        if replaced := [count for count in counts if count < self._trials]:
+            self._tell(
+                "",
+                f"{self._store.folder}: {len(replaced)} of {len(self._cases)} cases have "
+                f"{_span(replaced)} trials and are measured anew with {self._trials}; what they "
+                "have stands until then",
+            )
 
     def _tell(self, label: str, message: str = "") -> None:
         done = sum(self._is_finished(case_id) for case_id in self._cases)
@@ -350,6 +380,11 @@ def _refuse_mixture(folder: Path, earlier: dict[str, Any], now: dict[str, Any]) 
         if before != after:
             difference = f"{key} {before!r}, now it is {after!r}"
             raise ResultsMixed(folder, difference, str(earlier.get("run_id", "unknown")))
+
+
+def _span(counts: list[int]) -> str:
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _new_run_id() -> str:

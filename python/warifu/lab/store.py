@@ -16,11 +16,13 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from warifu import _core
 from warifu.lab.client import TIMES, Trials
 from warifu.lab.errors import LabError
+
+T = TypeVar("T")
 
 _COUNTS = {"bytes.client_sent": "bytes_client_sent", "bytes.server_sent": "bytes_server_sent"}
 
@@ -95,8 +97,11 @@ class Store:
 
     def finish_case(
         self, study: str, canonical: str, run_id: str, parts: list[Part]
-    ) -> list[dict[str, Any]]:
-        """Puts a cell's parts together as observations; the parts' records."""
+    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Puts a cell's parts together as observations.
+
+        The parts' records, and length and SHA-256 of the file by its name in the folder.
+        """
         rows = _empty_rows()
         records = []
         for part in parts:
@@ -106,8 +111,14 @@ class Store:
             _append_rows(rows, part, Trials(value["trials"]))
             records.append(value["record"])
         path = self._case_path(parts[0].case_id)
-        self._guarded(lambda: _core.write_observations(str(path), study, canonical, run_id, rows))
-        return records
+        length, sha256 = self._guarded(
+            lambda: _core.write_observations(str(path), study, canonical, run_id, rows)
+        )
+        return records, {self.file_of(parts[0].case_id): {"bytes": length, "sha256": sha256}}
+
+    def file_of(self, case_id: str) -> str:
+        """The name of a finished cell's file in the folder."""
+        return str(self._case_path(case_id).relative_to(self.folder))
 
     def drop_parts(self, case_id: str) -> None:
         """Removes what a finished cell was put together from."""
@@ -145,9 +156,9 @@ class Store:
 
         self._guarded(write)
 
-    def _guarded(self, work: Callable[[], object]) -> None:
+    def _guarded(self, work: Callable[[], T]) -> T:
         try:
-            work()
+            return work()
         except OSError as error:
             mend = (
                 "make room and run the same command again, which goes on from here"

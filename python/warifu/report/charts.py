@@ -42,9 +42,12 @@ class Picture:
 
 def cdf(label: str, predicted: Distribution, measured: Distribution | None, key: str) -> Picture:
     """Both halves' distribution functions of a case; ``key`` makes the picture's ids unique."""
-    halves = {PREDICTED: predicted}
+    halves = {PREDICTED: predicted} if predicted.values.size else {}
     if measured is not None and measured.values.size:
         halves[MEASURED] = measured
+    if not halves:
+        alt = f"{label}: no connection succeeded, so there is no time to show."
+        return Picture(f"<p>{html.escape(alt)}</p>", alt, False)
     is_log = any(one.quantile(0.99) > _LOG_FROM * one.quantile(0.5) for one in halves.values())
     low, high = _range(list(halves.values()), is_log)
     svg = _svg(_spec(halves, is_log, low, high))

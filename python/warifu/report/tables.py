@@ -19,15 +19,20 @@ from warifu.report.summaries import (
     phase_table,
 )
 from warifu.report.table import Column, Table
-from warifu.results import Results, halves
+from warifu.results import Results, ResultsError, halves
 
 #: A page with more rows than this is not read; the other formats have them all.
 PAGE_ROWS = 400
 
 
 def report_tables(folder: Path, comparison: Comparison | None) -> list[Table]:
-    """Every table of a study's results, for `warifu report --format`."""
+    """Every table of a study's results, for `warifu report --format`.
+
+    Raises ResultsError where there are none.
+    """
     predicted, measured = open_halves(folder, comparison)
+    if predicted is None and measured is None:
+        raise ResultsError(f"{folder}: holds no results yet: run `warifu predict` first")
     tables = []
     if judged := judge_halves(predicted, measured):
         tables.append(requirement_table(judged, None if predicted is None else predicted.manifest))

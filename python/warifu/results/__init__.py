@@ -10,14 +10,13 @@ from warifu.results.folder import (
     PHASES,
     PREDICTED,
     Results,
-    ResultsError,
     duration,
     each_part,
     halves,
     labels,
-    read_manifest,
     weakest,
 )
+from warifu.results.manifest import ResultsDamaged, ResultsError, read_manifest
 
 __all__ = [
     "ESTABLISHMENT",
@@ -28,6 +27,7 @@ __all__ = [
     "PREDICTED",
     "Distribution",
     "Results",
+    "ResultsDamaged",
     "ResultsError",
     "duration",
     "each_part",

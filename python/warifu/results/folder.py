@@ -7,8 +7,7 @@ and know nothing else of whoever wrote them.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,14 @@ from typing import Any
 import polars as pl
 
 from warifu.results.distribution import Distribution
+from warifu.results.manifest import (
+    ResultsError,
+    check_file,
+    check_files,
+    damaged,
+    read_manifest,
+)
 
-#: The schema that this version reads.
-SCHEMA_VERSION = 1
 #: Names of the halves, which are also the names of their folders below a study's.
 PREDICTED, MEASURED = "predicted", "measured"
 #: The metric that the gates judge.
@@ -36,10 +40,6 @@ _OBSERVATION = {"study", "case_id", "run_id", "connection", "trial", "metric"}
 _OBSERVATION |= {"stage", "value", "unit", "weight", "kind", "seed"}
 
 
-class ResultsError(Exception):
-    """A results folder that cannot be read; its text is one line that names the mend."""
-
-
 @dataclass
 class Results:
     """One half of a study's results."""
@@ -55,10 +55,12 @@ class Results:
     def open(path: Path) -> Results:
         """Reads the manifest and the list of cases.
 
-        Raises ResultsError if the folder is none, is empty, or is of another version.
+        Raises ResultsError if the folder is none, is empty, or is of another version;
+        ResultsDamaged, here or when rows are read, if it is not as it was written.
         """
         manifest = read_manifest(path)
         parts = _parts(path)
+        check_files(path, manifest, parts)
         if not parts:
             raise ResultsError(
                 f"{path}: holds no observations: run `warifu predict` or `warifu measure` again"
@@ -92,16 +94,18 @@ class Results:
             source = [own] if own.is_file() else _parts(self.path)
             # One case at a time is kept: a folder may be larger than the memory.
             self._frames = {
-                case_id: _scan(source)
-                .filter(pl.col("case_id").cast(pl.String) == case_id)
-                .select(
-                    pl.col("metric", "stage", "kind", "unit", "run_id").cast(pl.String),
-                    "connection",
-                    "trial",
-                    "value",
-                    "weight",
+                case_id: _read(
+                    self.path,
+                    self.manifest,
+                    source,
+                    lambda rows: rows.filter(pl.col("case_id").cast(pl.String) == case_id).select(
+                        pl.col("metric", "stage", "kind", "unit", "run_id").cast(pl.String),
+                        "connection",
+                        "trial",
+                        "value",
+                        "weight",
+                    ),
                 )
-                .collect()
             }
         return self._frames[case_id]
 
@@ -183,39 +187,22 @@ def halves(path: Path) -> tuple[Path | None, Path | None]:
     return _if_results(path / PREDICTED), _if_results(path / MEASURED)
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
-    """A folder's manifest. Raises ResultsError with what to do."""
-    file = path / "manifest.json"
-    try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ResultsError(
-            f"{path}: is not a results folder (it has no manifest.json): "
-            "name one, or make it with `warifu predict`"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise ResultsError(f"{file}: cannot be read: {error}: run the study again") from None
-    version = manifest.get("schema_version") if isinstance(manifest, dict) else None
-    if version != SCHEMA_VERSION:
-        raise ResultsError(
-            f"{file}: schema_version is {version}: this version of Warifu reads {SCHEMA_VERSION}: "
-            "run the study again, or use the version that wrote it"
-        )
-    return dict(manifest)
-
-
 def each_part(path: Path, metrics: tuple[str, ...]) -> Iterator[pl.DataFrame]:
     """Whole-metric rows of a folder, one file at a time: case_id, metric, value, weight, kind.
 
     A case is never split over files, so memory stays bounded however large the study is.
     """
+    manifest = read_manifest(path)
     for part in _parts(path):
-        yield (
-            _scan([part])
-            .filter(pl.col("metric").cast(pl.String).is_in(metrics))
-            .filter(pl.col("stage").cast(pl.String) == "all")
-            .select(pl.col("case_id", "metric", "kind").cast(pl.String), "value", "weight")
-            .collect()
+        yield _read(
+            path,
+            manifest,
+            [part],
+            lambda rows: (
+                rows.filter(pl.col("metric").cast(pl.String).is_in(metrics))
+                .filter(pl.col("stage").cast(pl.String) == "all")
+                .select(pl.col("case_id", "metric", "kind").cast(pl.String), "value", "weight")
+            ),
         )
 
 
@@ -295,12 +282,30 @@ def _parts(path: Path) -> list[Path]:
     return sorted((path / "observations").glob("[!.]*.parquet"))
 
 
-def _scan(parts: list[Path]) -> pl.LazyFrame:
+def _read(
+    path: Path,
+    manifest: dict[str, Any],
+    parts: list[Path],
+    query: Callable[[pl.LazyFrame], pl.LazyFrame],
+) -> pl.DataFrame:
+    """What ``query`` asks of files of observations, once they are known to be as written."""
+    for part in parts:
+        check_file(path, manifest, part)
     try:
-        return pl.scan_parquet(parts)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        first = str(error).splitlines()[0]
-        raise ResultsError(f"{parts[0].parent}: cannot be read: {first}") from None
+        return query(pl.scan_parquet(parts)).collect()
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise damaged(_culprit(parts), f"cannot be read ({first})") from None
+
+
+def _culprit(parts: list[Path]) -> Path:
+    """The first of some files that does not open, or the first."""
+    for part in parts:
+        try:
+            pl.scan_parquet(part).collect_schema()
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            return part
+    return parts[0]
 
 
 def _failures(frame: pl.DataFrame) -> float:
@@ -311,12 +316,10 @@ def _failures(frame: pl.DataFrame) -> float:
 def _cases(path: Path, manifest: dict[str, Any]) -> dict[str, dict[str, str]]:
     """The choices of every case that has rows, in the order of the manifest."""
     found: dict[str, dict[str, str]] = {}
+    choices = pl.exclude(*sorted(_OBSERVATION - {"case_id"})).cast(pl.String)
     for part in _parts(path):
-        frame = _scan([part])
-        choices = [name for name in frame.collect_schema().names() if name not in _OBSERVATION]
-        for row in (
-            frame.select(pl.col("case_id", *choices).cast(pl.String)).unique().collect().to_dicts()
-        ):
+        rows = _read(path, manifest, [part], lambda rows: rows.select(choices).unique())
+        for row in rows.to_dicts():
             found[str(row.pop("case_id"))] = row
     order = {case_id: index for index, case_id in enumerate(manifest.get("cases", {}))}
     return dict(sorted(found.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A folder's manifest, and whether manifest and files are as they were written.
+
+The writer seals both: the manifest holds length and SHA-256 of each file of observations, and its
+own SHA-256 (crates/warifu-results/src/manifest.rs). Each file is hashed once a process, before
+its first row is read, whatever its size: that costs less than reading its rows does. Folders
+written before there were seals are read unchecked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+#: The schema that this version reads.
+SCHEMA_VERSION = 1
+
+FILE_NAME = "manifest.json"
+
+_SEAL = re.compile(r'^\{\s*"manifest_sha256": "([0-9a-f]{64})"')
+#: Files that were found as they were written: path, length, time of change and inode; SHA-256.
+_hashes: dict[tuple[str, int, int, int], str] = {}
+
+
+class ResultsError(Exception):
+    """A results folder that cannot be read; its text is one line that names the mend."""
+
+
+class ResultsDamaged(ResultsError):  # noqa: N818 - what happened, not what it is
+    """Results that are not as they were written: nothing may be said from what is left."""
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """A folder's manifest. Raises ResultsError with what to do."""
+    file = path / FILE_NAME
+    try:
+        text = file.read_text(encoding="utf-8")
+        manifest = json.loads(text)
+    except (FileNotFoundError, NotADirectoryError):
+        raise ResultsError(
+            f"{path}: is not a results folder (it has no manifest.json): "
+            "name one, or make it with `warifu predict`"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{file}: cannot be read: {error}: run the study again") from None
+    version = manifest.get("schema_version") if isinstance(manifest, dict) else None
+    if version != SCHEMA_VERSION:
+        raise ResultsError(
+            f"{file}: schema_version is {version}: this version of Warifu reads {SCHEMA_VERSION}: "
+            "run the study again, or use the version that wrote it"
+        )
+    _check_manifest(file, text, manifest)
+    return dict(manifest)
+
+
+def check_files(path: Path, manifest: dict[str, Any], parts: list[Path]) -> None:
+    """Raises ResultsDamaged unless the folder has the files that its manifest lists.
+
+    A complete folder has no others. One that was cut short may: its last file came after its
+    last manifest.
+    """
+    listed = manifest.get("files") or {}
+    here = {f"observations/{part.name}" for part in parts}
+    for name in sorted(listed.keys() - here):
+        raise ResultsDamaged(f"{path / name}: is gone, but manifest.json has it: {_again(path)}")
+    if listed and manifest.get("complete"):
+        for name in sorted(here - listed.keys()):
+            raise ResultsDamaged(
+                f"{path / name}: is of another run, since manifest.json does not have it: "
+                "move it away"
+            )
+
+
+def check_file(path: Path, manifest: dict[str, Any], part: Path) -> None:
+    """Raises ResultsDamaged if a file of observations is not the one that was written."""
+    sealed = (manifest.get("files") or {}).get(f"observations/{part.name}")
+    if sealed is None:
+        return
+    try:
+        found = part.stat()
+        if found.st_size != sealed["bytes"]:
+            raise damaged(part, f"has {found.st_size} bytes, and {sealed['bytes']} were written")
+        key = (str(part), found.st_size, found.st_mtime_ns, found.st_ino)
+        if key not in _hashes:
+            with part.open("rb") as file:
+                _hashes[key] = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise damaged(part, f"cannot be read ({error.strerror})") from None
+    if _hashes[key] != sealed["sha256"]:
+        raise damaged(part, "is not as it was written (its SHA-256 is another)")
+
+
+def damaged(part: Path, what: str) -> ResultsDamaged:
+    """What to say of a file of observations that must not be used."""
+    return ResultsDamaged(f"{part}: {what}: remove it and {_again(part.parents[1])}")
+
+
+def _again(path: Path) -> str:
+    verb = "measure" if path.name.startswith("measured") else "predict"
+    return f"run `warifu {verb}` again"
+
+
+def _check_manifest(file: Path, text: str, manifest: dict[str, Any]) -> None:
+    seal = _SEAL.match(text)
+    if "manifest_sha256" in manifest:
+        blank = "" if seal is None else text.replace(seal[1], "0" * 64, 1)
+        if seal is None or hashlib.sha256(blank.encode()).hexdigest() != seal[1]:
+            raise ResultsDamaged(
+                f"{file}: was changed after it was written (its SHA-256 is another): put it back "
+                f"as it was, or move {file.parent} away and {_again(file.parent)}"
+            )
+    study = manifest.get("study", {})
+    said = study.get("sha256") if isinstance(study, dict) else None
+    if said and said != hashlib.sha256(str(study.get("text", "")).encode()).hexdigest():
+        raise ResultsDamaged(
+            f"{file}: study.text is not the text that study.sha256 was made of: move {file.parent} "
+            f"away and {_again(file.parent)}"
+        )
+    for key, kind in (("seed", int), ("run_id", str), ("study", dict), ("cases", dict)):
+        if not isinstance(manifest.get(key, kind()), kind):
+            raise ResultsDamaged(
+                f"{file}: {key} is {manifest[key]!r}, which no run writes: move {file.parent} away "
+                f"and {_again(file.parent)}"
+            )
