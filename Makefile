@@ -31,7 +31,7 @@ conformance: setup ## python-pkcs11's own tests on the module, in an environment
 lint: setup ## formatting, clippy, ruff, mypy
 	@scripts/lint
 
-bench: ## speeds beside SimPy's, instruction counts, the link's precision
+bench: ## speeds beside SimPy's, instruction counts, signatures beside SoftHSM2's, the link's precision
 	@scripts/setup --with bench
 	@bench/run
 

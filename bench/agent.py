@@ -24,7 +24,6 @@ from pathlib import Path
 from warifu import tools
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULE = ROOT / "target" / "release" / "libwarifu_pkcs11.so"
 SOFTHSM = Path("/usr/lib/softhsm/libsofthsm2.so")
 PIN = "1234"
 #: Above what an overhead may be, P50, ms (issue 3).
@@ -179,6 +178,7 @@ def main() -> int:
         folder = Path(name)
         state, card, socket = folder / "card.state", folder / "card.sock", folder / "agent.sock"
         server, agent = str(tools.find("warifu-card-server")), str(tools.find("warifu-agent"))
+        module = tools.find("libwarifu_pkcs11.so")
         text = json.dumps({"state": str(state)})
         subprocess.run([server, "create"], input=text, text=True, check=True, capture_output=True)
         text = json.dumps({"state": str(state), "socket": str(card)})
@@ -188,9 +188,9 @@ def main() -> int:
         ):
             time.sleep(1)  # what the agent does ahead
             os.environ["WARIFU_CARD"] = f"agent:{socket}"
-            times["agent"] = signatures_ns(MODULE, count, None)
+            times["agent"] = signatures_ns(module, count, None)
             os.environ["WARIFU_CARD"] = f"unix:{card}"
-            times["socket"] = signatures_ns(MODULE, count, None)
+            times["socket"] = signatures_ns(module, count, None)
             result["cached_token"] = cached_token_ms(socket, count)
         hsm = softhsm(folder, count)
         if hsm is not None:

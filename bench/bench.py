@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Speeds of the simulator beside SimPy's on the same reference model, and the link's precision.
+"""Speeds of the simulator beside SimPy's on the same reference model, what a signature in a card
+costs beside the signature, and the link's precision.
 
 Prints one table; what the tools say on the way goes to stderr. Run it on a quiet machine: nothing
 here is a test, and nothing fails for being slow.
@@ -44,12 +45,16 @@ class Size:
     engine_runs: int
     counted_trials: int
     simpy_trials: int
+    signatures: int
+    apdus: int
     sweep: tuple[str, ...]
     link: tuple[str, ...]
 
 
-FULL = Size(2_000_000, 5, 2_000, 50_000, (), ())
-QUICK = Size(50_000, 2, 200, 2_000, ("--set", "predict_trials=10"), ("--only", "loss"))
+FULL = Size(2_000_000, 5, 2_000, 50_000, 2_000, 10_000, (), ())
+QUICK = Size(
+    50_000, 2, 200, 2_000, 100, 200, ("--set", "predict_trials=10"), ("--only", "loss")
+)  # fmt: skip
 
 
 class MissingError(Exception):
@@ -174,7 +179,58 @@ def sweep(size: Size) -> Iterator[Line]:
     )
 
 
-def command_line() -> Iterator[Line]:
+def signatures(size: Size) -> Iterator[Line]:
+    """What C_Sign costs beside the signature itself, SoftHSM2's whole call, and a kept token."""
+    script = ROOT / "bench" / "agent.py"
+    result = json.loads(run([sys.executable, script, "--count", str(size.signatures)]))
+    targets, whole = result["targets_ms"], result["whole_call"]
+    own = whole["own"]["p50_ms"]
+    ways = {
+        "in_process": "C_Sign, card in this process",
+        "socket": "C_Sign, card at a socket",
+        "agent": "C_Sign, through the agent",
+    }
+    for way, what in ways.items():
+        yield Line(
+            what,
+            f"{result['overhead_p50_ms'][way]:.3f} ms",
+            f"n = {whole[way]['n']:,}; P50 {whole[way]['p50_ms']:.3f} less the signature's own "
+            f"{own:.3f}{_target(targets.get(way))}",
+        )
+    if "softhsm2" in whole:
+        hsm = whole["softhsm2"]
+        yield Line("C_Sign, SoftHSM2", f"{hsm['p50_ms']:.3f} ms", f"n = {hsm['n']:,}; P50, whole")
+    else:
+        yield Line("C_Sign, SoftHSM2", "not timed", "apt-get install softhsm2 opensc")
+    token = result["cached_token"]
+    yield Line(
+        "a kept token at the agent's socket",
+        f"{token['p50_ms']:.3f} ms",
+        f"n = {token['n']:,}; P50{_target(targets['cached_token'])}",
+    )
+
+
+def apdus(size: Size) -> Iterator[Line]:
+    """How long an APDU takes to the virtual card and back."""
+    script = ROOT / "bench" / "card.py"
+    result = json.loads(run([sys.executable, script, "--count", str(size.apdus)]))
+    # The target is for the reader alone (issue 3).
+    ways = {"unix": ("the socket", None), "at": ("AT+CSIM", None),
+            "pcsc": ("PC/SC and vpcd", result["target_ms"])}  # fmt: skip
+    for way, (what, target) in ways.items():
+        if way in result:
+            about = result[way]
+            figure = f"{about['p50_ms']:.3f} ms"
+            yield Line(f"APDU, {what}", figure, f"n = {about['n']:,}; P50{_target(target)}")
+        else:
+            yield Line(f"APDU, {what}", "not timed", "it needs root: `sudo make bench`")
+
+
+def _target(target_ms: float | None) -> str:
+    return "" if target_ms is None else f"; target below {target_ms:g} ms"
+
+
+def command_line(_size: Size) -> Iterator[Line]:
     """How long the command line takes to start."""
     times_s = []
     for _ in range(10):
@@ -223,9 +279,9 @@ def main() -> int:
         lines += simpy(size, speed)
     except MissingError as reason:
         missing.append(str(reason))
-    for part in (lambda: criterion(size), lambda: sweep(size), command_line):
+    for part in (criterion, sweep, command_line, signatures, apdus):
         try:
-            lines += part()
+            lines += part(size)
         except MissingError as reason:
             missing.append(str(reason))
     show(lines)

@@ -94,6 +94,8 @@ class Device:
         self.state = folder / "card.state"
         self.socket = folder / "card.sock"
         self.trace = folder / "trace"
+        #: WARIFU_CARD of the programs.
+        self.address = f"unix:{self.socket}"
         request = folder / f"{DEVICE}.csr"
         asked = None if pin is None else {"digits": pin}
         sim.ask("create", state=self.state, pin=asked, quirks=quirks, spare_pairs=2)
@@ -111,7 +113,7 @@ class Device:
             "HOME": str(self.folder),
             "LC_ALL": "C.UTF-8",
             "PKCS11_MODULE_PATH": str(module()),
-            "WARIFU_CARD": f"unix:{self.socket}",
+            "WARIFU_CARD": self.address,
             "WARIFU_PKCS11_TRACE": str(self.trace),
         }
 

@@ -140,17 +140,23 @@ impl Agent {
                 return Ok(()); // not our protocol, or another version's: it sees the end
             };
             drop(frame);
-            let number = request.number;
+            let (number, ends) = (request.number, request.call == Call::Stop);
             let answer = match rights {
                 Some(rights) => self.answer(&caller, uid, rights, request, received),
                 None => Err(TokenError::Denied(format!(
                     "user {uid} may not use this agent: add a [[caller]] with uid = {uid}"
                 ))),
             };
+            let ends = ends && answer.is_ok();
             let reply = encode(&Reply { number, answer })
                 .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
             let mut to = stream;
-            to.write_all(&reply)?;
+            let written = to.write_all(&reply);
+            if ends {
+                // Whoever asked for the end is told of it first.
+                (self.stop)();
+            }
+            written?;
         }
         Ok(())
     }
@@ -167,10 +173,7 @@ impl Agent {
         match &request.call {
             Call::Metrics => return Ok(Answer::Text(self.metrics.text())),
             Call::Status => return Ok(Answer::Text(self.status())),
-            Call::Stop if uid == self.own_uid || uid == 0 => {
-                (self.stop)();
-                return Ok(Answer::Done);
-            }
+            Call::Stop if uid == self.own_uid || uid == 0 => return Ok(Answer::Done),
             Call::Stop => {
                 let text = format!("user {uid} may not end the agent of user {}", self.own_uid);
                 return Err(TokenError::Denied(text));

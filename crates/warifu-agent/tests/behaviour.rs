@@ -6,14 +6,19 @@ mod common;
 use std::collections::VecDeque;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use common::{Bench, PIN, World, ask, soon};
+use warifu_agent::clock::SystemClock;
+use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::{Right, Rights};
+use warifu_agent::server::{Agent, Socket};
 use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
-use warifu_token::agent::message::{Call, Input, JwtRequest, Request, encode};
+use warifu_token::agent::AgentClient;
+use warifu_token::agent::message::{Answer, Call, Input, JwtRequest, Request, encode};
 use warifu_token::{Hash, PinState, SignInput, Token, TokenError, TransportError};
 
 /// The client key of the usual slots, and the volatile pair.
@@ -338,4 +343,25 @@ fn what_is_no_request_ends_the_connection_and_nothing_else() {
         assert!(answer.is_empty());
     }
     assert!(sign(&mut bench.token(), 1).is_ok());
+}
+
+#[test]
+fn who_asks_for_the_end_is_told_of_it_first() {
+    let (tell, told) = mpsc::channel();
+    let told = Mutex::new(told);
+    let (report, reported) = mpsc::channel();
+    // The end waits for the caller to have its answer, as it would not if it came before that.
+    let stop = Box::new(move || {
+        let in_time = told.lock().unwrap().recv_timeout(Duration::from_secs(10)).is_ok();
+        report.send(in_time).unwrap();
+    });
+    let metrics = Arc::new(Metrics::default());
+    let agent = Agent::new(Vec::new(), Vec::new(), metrics, Arc::new(SystemClock), stop);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.sock");
+    let socket = Socket::open(&path, false).unwrap();
+    socket.start(&agent).unwrap();
+    let answer = AgentClient::new(&path, None).ask(Call::Stop, soon());
+    tell.send(()).unwrap();
+    assert!(reported.recv().unwrap() && matches!(answer, Ok(Answer::Done)));
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use warifu_token::{Inventory, Token, TokenError};
 
-use super::{Holder, Using, lock, twice};
+use super::using::{Using, twice};
+use super::{Holder, lock};
 
 /// When there is nothing to wait for.
 const LONG: Duration = Duration::from_secs(3600);

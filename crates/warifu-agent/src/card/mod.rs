@@ -2,67 +2,34 @@
 //! One card that the agent holds, for all callers: each has its turn, its deadline, its errors.
 
 mod ahead;
+mod holding;
 mod known;
 mod lent;
 mod login;
+mod using;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use warifu_card::crypto::SecretBytes;
 use warifu_token::{
-    CardToken, Curve, File, GeneratedPair, Inventory, PinState, PrivateKey, SignInput, Token,
-    TokenError, TokenInfo, TransportError,
+    CardToken, File, GeneratedPair, Inventory, PinState, SignInput, Token, TokenError, TokenInfo,
+    TransportError,
 };
 use zeroize::Zeroizing;
 
 use crate::clock::Clock;
 use crate::metrics::Metrics;
-use crate::retry::{self, Retry};
-use crate::turns::{Turn, Turns};
-use known::{Known, Verifier, on_curve};
+use crate::turns::Turns;
+pub use holding::Holding;
+use known::Known;
 pub use lent::CallerId;
 use lent::Lent;
 pub use login::{HeldPin, Login};
-
-/// How often something that is kept for long is read until it is twice the same: a bit that fell
-/// over on the line must not stay.
-const READINGS_MAX: usize = 4;
-
-/// How a card is held.
-#[derive(Clone, Debug)]
-pub struct Holding {
-    /// Its name, for callers and metrics.
-    pub name: String,
-    /// How errors that pass are retried.
-    pub retry: Retry,
-    /// The session is closed after so long without a caller.
-    pub idle_close: Duration,
-    /// Work ahead begins after so long without a caller.
-    pub ahead_after: Duration,
-    /// How many random bytes are kept ready.
-    pub random_ahead_bytes: usize,
-    /// Whether key pairs are made ahead in volatile places.
-    pub pairs_ahead: bool,
-}
-
-impl Holding {
-    /// As the configuration has it if it says nothing.
-    #[must_use]
-    pub fn usual(name: &str) -> Holding {
-        Holding {
-            name: name.to_owned(),
-            retry: Retry::default(),
-            idle_close: Duration::from_secs(300),
-            ahead_after: Duration::from_millis(200),
-            random_ahead_bytes: 1024,
-            pairs_ahead: true,
-        }
-    }
-}
+use using::{Using, twice};
 
 /// Who asks, and whether it still waits.
 pub struct Caller<'a> {
@@ -413,250 +380,6 @@ impl Holder {
         using.held.ahead = true;
         Ok(using)
     }
-}
-
-/// The card, while it is one caller's turn.
-struct Using<'a> {
-    holder: &'a Holder,
-    held: MutexGuard<'a, Held>,
-    _turn: Turn<'a>,
-}
-
-impl<'a> Using<'a> {
-    fn new(holder: &'a Holder, turn: Turn<'a>) -> Using<'a> {
-        let mut held = lock(&holder.held);
-        for caller in std::mem::take(&mut *lock(&holder.ended)) {
-            held.lent.end_of_caller(caller);
-        }
-        Using { holder, held, _turn: turn }
-    }
-
-    /// Does something with the card; transient errors are retried after the card's session was
-    /// reset, as long as the deadline lets. `lent` names a volatile key and who it was lent to.
-    fn work<T>(
-        &mut self,
-        lent: Option<(&[u8], CallerId)>,
-        deadline: Instant,
-        mut operation: impl FnMut(&mut CardToken, Instant) -> Result<T, TokenError>,
-    ) -> Result<T, TokenError> {
-        let Holder { holding, clock, metrics, .. } = self.holder;
-        let mut failures = 0;
-        loop {
-            let end = self.end_of_attempt(deadline);
-            let error = match self.attempt(lent, end, &mut operation) {
-                Ok(result) => return Ok(result),
-                Err(error) => error,
-            };
-            let delay = holding.retry.delay(failures, &mut self.held.rng);
-            failures += 1;
-            let in_vain = failures > holding.retry.times || clock.now() + delay >= deadline;
-            if !retry::is_transient(&error) || in_vain {
-                if matches!(error, TokenError::Transport(_)) {
-                    // Another card may be there when there is one again.
-                    *lock(&self.holder.known) = Known::default();
-                }
-                return Err(error);
-            }
-            clock.sleep(delay);
-            metrics.retry(&holding.name);
-        }
-    }
-
-    fn attempt<T>(
-        &mut self,
-        lent: Option<(&[u8], CallerId)>,
-        end: Instant,
-        operation: &mut impl FnMut(&mut CardToken, Instant) -> Result<T, TokenError>,
-    ) -> Result<T, TokenError> {
-        if self.held.failed {
-            // What the last try, whoever's it was, has left on the card is not known.
-            let reset = self.held.token.reset(end);
-            self.note_session();
-            reset.inspect_err(|error| self.count(error, false))?;
-        }
-        if let Err(error) = self.log_in(end) {
-            self.held.failed = true;
-            return Err(error);
-        }
-        if let Some((place, caller)) = lent {
-            self.held.lent.check(place, caller)?;
-        }
-        self.holder.metrics.session(&self.holder.holding.name, self.held.open);
-        let result = operation(&mut self.held.token, end);
-        let lost = self.note_session();
-        self.held.open = result.is_ok();
-        self.held.failed = result.as_ref().err().is_some_and(retry::is_transient);
-        let result = match result {
-            // What the card says of a key that it has forgotten is its own affair.
-            Err(TokenError::Status { .. }) if lost && lent.is_some() => Err(TokenError::KeyLost),
-            // It has forgotten the PIN as well; the login is done again, once.
-            Err(TokenError::PinNeeded) if self.held.login.serves_all() => {
-                self.held.login.session_lost();
-                self.log_in(end)?;
-                operation(&mut self.held.token, end)
-            }
-            result => result,
-        };
-        self.note_session();
-        result.inspect_err(|error| self.count(error, false))
-    }
-
-    fn log_in(&mut self, end: Instant) -> Result<(), TokenError> {
-        if !self.held.login.is_due() {
-            return Ok(());
-        }
-        let now = self.holder.clock.now();
-        let held = &mut *self.held;
-        let result = held.login.ensure(&mut held.token, now, end);
-        if self.note_session() && result.is_ok() {
-            self.held.login.session_lost_before();
-        }
-        let Err(error) = result else { return Ok(()) };
-        self.count(&error, true);
-        if retry::is_transient(&error) {
-            return Err(error);
-        }
-        // What needs no PIN works without; what needs it says so.
-        let name = &self.holder.holding.name;
-        eprintln!("warifu-agent: {name}: not logged in: {error}; a program's C_Login gives a PIN");
-        Ok(())
-    }
-
-    fn sign(
-        &mut self,
-        caller: &Caller<'_>,
-        private: Option<&PrivateKey>,
-        key: &[u8],
-        input: SignInput<'_>,
-        deadline: Instant,
-    ) -> Result<[u8; 64], TokenError> {
-        let volatile = private.is_some_and(|private| private.attributes.is_volatile());
-        let lent = volatile.then_some((key, caller.id));
-        let verifier = match private {
-            Some(private) => self.verifier(private, deadline)?,
-            None => None,
-        };
-        self.work(lent, deadline, |token, end| {
-            let signature = token.sign(key, input, end)?;
-            match &verifier {
-                Some(verifier) => verifier.checked(input, signature),
-                None => Ok(signature),
-            }
-        })
-    }
-
-    /// What to verify a key's signatures with; None where the card gives no public key.
-    fn verifier(
-        &mut self,
-        private: &PrivateKey,
-        deadline: Instant,
-    ) -> Result<Option<Verifier>, TokenError> {
-        let (Some(id), Some(curve)) = (&private.public_id, private.attributes.curve()) else {
-            return Ok(None);
-        };
-        let (verifier, point) = {
-            let known = lock(&self.holder.known);
-            (known.verifier(id), known.point(id))
-        };
-        if verifier.is_some() {
-            return Ok(verifier);
-        }
-        let point = match point.map_or_else(|| self.read_point(id, Some(curve), deadline), Ok) {
-            Ok(point) => point,
-            Err(error @ TokenError::Status { .. }) if !retry::is_transient(&error) => {
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
-        };
-        let verifier = Verifier::new(curve, &point)?;
-        lock(&self.holder.known).keep_verifier(id, verifier.clone());
-        Ok(Some(verifier))
-    }
-
-    fn read_point(
-        &mut self,
-        id: &[u8],
-        curve: Option<Curve>,
-        deadline: Instant,
-    ) -> Result<[u8; 65], TokenError> {
-        let point = self
-            .work(None, deadline, |token, end| on_curve(curve, token.read_public_key(id, end)?))?;
-        lock(&self.holder.known).keep_point(id, point);
-        Ok(point)
-    }
-
-    fn read_inventory(&mut self, deadline: Instant) -> Result<Arc<Inventory>, TokenError> {
-        let inventory = twice(|| self.work(None, deadline, |token, end| token.objects(end)))?;
-        let inventory = Arc::new(inventory);
-        lock(&self.holder.known).inventory = Some(Arc::clone(&inventory));
-        Ok(inventory)
-    }
-
-    fn generate(&mut self, key: &[u8], deadline: Instant) -> Result<GeneratedPair, TokenError> {
-        self.work(None, deadline, |token, end| {
-            let pair = token.generate(key, end)?;
-            on_curve(None, pair.point)?;
-            Ok(pair)
-        })
-    }
-
-    fn close(&mut self, deadline: Instant) {
-        if self.held.failed {
-            self.reset(deadline);
-        } else {
-            self.held.token.release(deadline);
-            self.note_session();
-        }
-    }
-
-    fn reset(&mut self, deadline: Instant) {
-        // A card that is gone has nothing open; one that could not be reset is so before it is
-        // used again.
-        self.held.failed = self.held.token.reset(deadline).is_err();
-        self.note_session();
-    }
-
-    /// Takes note of a session that has ended: whether one has.
-    fn note_session(&mut self) -> bool {
-        let losses = self.held.token.losses();
-        let lost = losses != self.held.losses;
-        if lost {
-            self.held.losses = losses;
-            self.held.open = false;
-            self.held.login.session_lost();
-            self.held.lent.session_lost();
-        }
-        lost
-    }
-
-    fn count(&self, error: &TokenError, authentication: bool) {
-        let Holder { metrics, holding, .. } = self.holder;
-        metrics.card_error(&holding.name, &retry::kind(error));
-        let late = matches!(error, TokenError::Transport(TransportError::Timeout(_)));
-        if authentication && late {
-            metrics.authentication_timeout(&holding.name);
-        }
-    }
-
-    fn end_of_attempt(&self, deadline: Instant) -> Instant {
-        deadline.min(self.holder.clock.now() + self.holder.holding.retry.attempt)
-    }
-}
-
-/// Reads until two readings in a row are the same.
-fn twice<T: PartialEq>(mut read: impl FnMut() -> Result<T, TokenError>) -> Result<T, TokenError> {
-    let mut last = read()?;
-    for _ in 1..READINGS_MAX {
-        let again = read()?;
-        if again == last {
-            return Ok(again);
-        }
-        last = again;
-    }
-    Err(TokenError::Answer {
-        command: "a command".into(),
-        what: "is another one each time: see to the line to the card".into(),
-    })
 }
 
 /// A panic while a lock was held is that caller's error, not all later ones'.
