@@ -42,6 +42,11 @@ _MENDS = {
 }
 
 
+_INTERRUPTED = (
+    "interrupted; what was finished is kept, and `warifu run` and `warifu measure` go on from there"
+)
+
+
 def guarded(work: Callable[[], int]) -> int:
     """Runs ``work``; what it raises becomes one line and an exit code."""
     try:
@@ -49,7 +54,7 @@ def guarded(work: Callable[[], int]) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        _say("interrupted; what was finished stays readable")
+        _say(_INTERRUPTED)
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has seen enough; Python must not complain when it exits.
@@ -68,7 +73,7 @@ def _explain(error: Exception) -> int | None:
         return _usage(error)
     name = type(error).__name__
     if name == "Abort":
-        _say("interrupted; what was finished stays readable")
+        _say(_INTERRUPTED)
         return INTERRUPTED
     if name == "CardError":
         _say(str(error))
