@@ -98,7 +98,7 @@ def trials_of(kept: float, first: float) -> str:
         "verified": True,
     }  # fmt: skip
     lines = [token_line]
-    for trial in range(4):
+    for trial in range(8):
         signing = [["C_SignInit", 0], ["C_Sign", int(kept * 1e6)]]
         lines.append({"event": "trial", "mode": "sign_only", "trial": trial, "times_ns": signing})
         opening = [["C_OpenSession", 10**6], ["C_Login", 2 * 10**6], ["C_FindObjects", 3 * 10**6]]
@@ -158,7 +158,9 @@ def spread_trials() -> str:
         ("Warifu", "unix:/run/card.sock", "warifu", "emulated"),
         ("Warifu", "agent:/run/agent.sock", "x", "emulated"),
         ("Warifu", "virtual clock", "warifu", "simulated"),
-        ("Warifu", "pcsc:ACS", "8988211", "measured"),
+        ("Warifu", "agent", "x", "emulated"),
+        # Nothing there tells a real card from a virtual one.
+        ("Warifu", "pcsc:ACS", "8988211", "emulated"),
         ("Warifu", "csim:/dev/ttyUSB2", "warifu", "emulated"),
     ],
 )

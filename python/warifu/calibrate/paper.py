@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SOURCE = "papers/1, Table 3"
+SOURCE = "Sakomoto et al. 2025, Table 3"
 
 
 @dataclass(frozen=True)

@@ -94,17 +94,20 @@ def calibrate_token(
 def kind_of(token: dict[str, Any]) -> tuple[str, str]:
     """The kind of a token's times, and why.
 
-    Our own module may stand before a virtual card, whose times a model gives; any other is taken
-    for what it says it is.
+    Our own module may stand before a virtual card, whose times a model gives. A reader, a modem and
+    an agent do not say what is behind them, so only a person can call those times measured.
     """
     slot, module = str(token.get("slot", "")), token.get("module", [""])[0]
     if module != _OURS:
-        return "measured", "another maker's module"
+        return "measured", "another maker's module answered"
     if slot == "virtual clock":
         return "simulated", "the card's timing model gave every time"
-    if slot.startswith(("unix:", "agent:")) or token.get("label") == "warifu":
+    if slot.startswith("unix:"):
         return "emulated", "the virtual card answered"
-    return "measured", "a card that is not the virtual one answered"
+    return "emulated", (
+        f"the card behind {slot or 'our module'} may be a virtual one; "
+        "if it is real, say --kind measured"
+    )
 
 
 def laws_of(trials: Trials) -> tuple[dict[str, TailedLaw], list[str]]:
