@@ -169,6 +169,11 @@ def test_the_token_says_what_its_times_are(module: str, slot: str, label: str, k
     assert token.kind_of(said)[0] == kind
 
 
+def test_a_profile_stays_in_its_folder() -> None:
+    with pytest.raises(CalibrateError, match="expected lower-case letters"):
+        token.calibrate_token(Plan(SOFTHSM), name="../../x")
+
+
 def test_a_profile_written_by_hand_is_left_alone(tmp_path: Path) -> None:
     mine = tmp_path / "sim.toml"
     mine.write_text('name = "sim"\n')

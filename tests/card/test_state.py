@@ -124,6 +124,20 @@ def test_others_must_not_read_the_keys(state: Path) -> None:
         sim.ask("list", state=state)
 
 
+def test_a_card_with_two_names_is_one_card(tmp_path: Path) -> None:
+    state, link = tmp_path / "card.state", tmp_path / "link.state"
+    sim.ask("create", state=state, pin={"digits": "1234", "scope": "signing", "tries": 3})
+    link.symlink_to(state.name)
+    path = tmp_path / "card.sock"
+    with Server(link, socket=path) as server, Client(path) as client:
+        with pytest.raises(RuntimeError, match=f"in use by process {server.process.pid}"):
+            sim.ask("reset", state=state, erase=True)
+        assert client.status(SELECT) == 0x9000
+        assert client.status(verify("0000")) == 0x63C2
+    assert link.is_symlink()
+    assert tries_left(state) == 2
+
+
 def test_a_served_card_can_be_listed_and_not_changed(state: Path, tmp_path: Path) -> None:
     with Server(state, socket=tmp_path / "card.sock") as server:
         assert sim.ask("list", state=state)["quirks"] == "strict"

@@ -46,6 +46,9 @@ impl Store {
     /// [`ServerError::InUse`] where another process holds it; [`ServerError::File`] for a folder
     /// that is missing or not ours to write.
     pub fn lock(path: &Path) -> Result<Store, ServerError> {
+        // Through links: a card with two names is one card, and a save replaces the file itself.
+        let found = path.canonicalize();
+        let path = found.as_deref().unwrap_or(path);
         let beside = with_suffix(path, ".lock");
         let mut lock = OpenOptions::new()
             .read(true)

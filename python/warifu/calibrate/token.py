@@ -172,6 +172,10 @@ def slug(label: str) -> str:
 
 
 def _path(name: str, out: Path | None) -> Path:
+    if out is None and slug(name) != name:
+        raise CalibrateError(
+            f"--name {name}: expected lower-case letters, digits and hyphens, such as {slug(name)}"
+        )
     path = out or FOLDER / f"{name}.toml"
     if path.suffix != ".toml":
         raise CalibrateError(f"{path}: expected a name that ends with .toml")

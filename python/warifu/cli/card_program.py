@@ -64,6 +64,8 @@ def pin(asked: bool, file: Path | None, *, new: bool) -> str | None:
         return text.strip()
     if not asked:
         return None
+    if not sys.stdin.isatty():
+        raise typer.BadParameter("no PIN can be asked for here, without a terminal: use --pin-file")
     first = getpass.getpass("PIN: ")
     if new and getpass.getpass("PIN again: ") != first:
         raise typer.BadParameter("the two PINs differ")

@@ -42,9 +42,7 @@ _MENDS = {
 }
 
 
-_INTERRUPTED = (
-    "interrupted; what was finished is kept, and `warifu run` and `warifu measure` go on from there"
-)
+_INTERRUPTED = "interrupted; what was finished is kept, and a measurement goes on from there"
 
 
 def guarded(work: Callable[[], int]) -> int:

@@ -107,7 +107,12 @@ def token(
     for warning in outcome.warnings:
         screen.warn(warning)
     screen.say(f"wrote {outcome.path}: {outcome.kind}, since {outcome.why_kind}")
-    screen.say(f"run {outcome.run_id}; use it with --key-store {outcome.path.stem}")
+    use = (
+        f"use it with --key-store {outcome.path.stem}"
+        if out is None
+        else "a study finds it in a folder profiles/key-stores where warifu is started"
+    )
+    screen.say(f"run {outcome.run_id}; {use}")
     screen.show([modes_table(outcome), calls_table(outcome)], form)
     return OK
 
