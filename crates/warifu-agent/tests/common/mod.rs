@@ -73,6 +73,8 @@ pub struct World {
     /// Answers that came too late: the line gives them to whoever asks next.
     late: Vec<Vec<u8>>,
     pub commands: u64,
+    /// How often something was selected on the basic channel, where a modem has its own.
+    pub basic_selects: u64,
 }
 
 impl World {
@@ -82,7 +84,7 @@ impl World {
         let settings = Settings { pin, ..Settings::default() };
         let card = Card::with_usual_slots(settings, &mut rng).unwrap();
         let card = FaultyCard::new(card, plan, seed);
-        Arc::new(Mutex::new(World { card, rng, late: Vec::new(), commands: 0 }))
+        Arc::new(Mutex::new(World { card, rng, late: Vec::new(), commands: 0, basic_selects: 0 }))
     }
 
     /// How many logical channels the card has open, but the basic one.
@@ -113,6 +115,8 @@ impl World {
 pub struct Line {
     pub world: Arc<Mutex<World>>,
     pub clock: Arc<VirtualClock>,
+    /// Whether a reset is the card's, or that of the line alone, as behind a modem.
+    pub resets: bool,
 }
 
 impl Line {
@@ -129,6 +133,7 @@ impl Transport for Line {
             return Ok(world.late.remove(0));
         }
         world.commands += 1;
+        world.basic_selects += u64::from(apdu.starts_with(&[0, 0xa4]));
         let World { card, rng, .. } = &mut *world;
         let outcome = card.transmit(apdu, rng);
         let (answer, by) = match outcome {
@@ -152,8 +157,15 @@ impl Transport for Line {
         let mut world = locked(&self.world);
         self.clock.pass(EXCHANGE);
         world.late.clear();
+        if !self.resets {
+            return Ok(Vec::new());
+        }
         world.card.reset(Reset::Cold);
         Ok(ATR.to_vec())
+    }
+
+    fn resets_card(&self) -> bool {
+        self.resets
     }
 
     fn shares_channels(&self) -> bool {
@@ -181,14 +193,29 @@ impl Bench {
         Bench::with(world, pin, None, rights)
     }
 
+    /// With a card behind a modem, which no reset reaches.
+    pub fn behind_a_modem(world: Arc<Mutex<World>>, pin: &str, lifetime: Duration) -> Bench {
+        Bench::on_line(world, Some(pin), Some(lifetime), Vec::new(), false)
+    }
+
     pub fn with(
         world: Arc<Mutex<World>>,
         pin: Option<&str>,
         lifetime: Option<Duration>,
         rights: Vec<Rights>,
     ) -> Bench {
+        Bench::on_line(world, pin, lifetime, rights, true)
+    }
+
+    fn on_line(
+        world: Arc<Mutex<World>>,
+        pin: Option<&str>,
+        lifetime: Option<Duration>,
+        rights: Vec<Rights>,
+        resets: bool,
+    ) -> Bench {
         let clock = VirtualClock::new();
-        let line = Line { world: Arc::clone(&world), clock: Arc::clone(&clock) };
+        let line = Line { world: Arc::clone(&world), clock: Arc::clone(&clock), resets };
         let token = CardToken::new(Box::new(line), Options::default());
         let metrics = Arc::new(Metrics::default());
         let login = Login::new(pin.and_then(|pin| HeldPin::new(pin.as_bytes())), lifetime);

@@ -141,6 +141,10 @@ impl Transport for Csim {
         Ok(Vec::new())
     }
 
+    fn resets_card(&self) -> bool {
+        false
+    }
+
     fn name(&self) -> String {
         format!("csim:{}", self.path.display())
     }
