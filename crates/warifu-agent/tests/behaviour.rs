@@ -222,6 +222,25 @@ fn a_pins_lifetime_ends_the_login_on_the_card_too() {
     sign(&mut token, 1).unwrap();
     bench.clock.pass(Duration::from_secs(61));
     bench.holder().tick();
+    assert_eq!(bench.world().open_channels(), 0, "the card was reset");
+    assert_eq!(sign(&mut token, 2), Err(TokenError::PinNeeded));
+    token.verify_pin(PIN.as_bytes(), soon()).unwrap();
+    sign(&mut token, 3).unwrap();
+}
+
+#[test]
+fn a_pins_lifetime_ends_under_load_and_wakes_who_rests() {
+    let lifetime = Some(Duration::from_secs(60));
+    let world = World::new(Some(PinScope::Signing), nothing_wrong(), 1);
+    let bench = Bench::with(world, Some(PIN), lifetime, Vec::new());
+    bench.idle();
+    let mut token = bench.token();
+    sign(&mut token, 1).unwrap();
+    bench.idle();
+    let rest = bench.holder().tick();
+    assert!(rest > Duration::from_secs(50) && rest <= Duration::from_secs(60), "{rest:?}");
+    // No tick: a caller that comes again and again leaves no time for any.
+    bench.clock.pass(Duration::from_secs(61));
     assert_eq!(sign(&mut token, 2), Err(TokenError::PinNeeded));
     token.verify_pin(PIN.as_bytes(), soon()).unwrap();
     sign(&mut token, 3).unwrap();

@@ -10,7 +10,7 @@ use common::{Bench, PIN, World, soon};
 use warifu_agent::clock::Clock;
 use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
-use warifu_token::{Hash, SignInput, Token, TokenError};
+use warifu_token::{Hash, PinState, SignInput, Token, TokenError};
 
 const KEY: [u8; 1] = [1];
 
@@ -39,4 +39,21 @@ fn lost_answers_cost_no_channel_and_the_modems_own_stays_as_it_is() {
     assert_eq!(bench.world().basic_selects, 0);
     bench.holder().close(bench.clock.now() + Duration::from_secs(10));
     assert_eq!(bench.world().open_channels(), 0);
+}
+
+#[test]
+fn a_pins_lifetime_ends_though_the_card_still_knows_it() {
+    let bench = bench();
+    bench.idle();
+    let mut token = bench.token();
+    sign(&mut token).unwrap();
+    bench.clock.pass(Duration::from_secs(61));
+    assert_eq!(sign(&mut token), Err(TokenError::PinNeeded));
+    bench.idle();
+    assert_eq!(sign(&mut token), Err(TokenError::PinNeeded));
+    assert!(matches!(token.pin_state(soon()), Ok(PinState::Wanted(_))));
+    assert!(token.verify_pin(b"9999", soon()).is_err());
+    assert_eq!(sign(&mut token), Err(TokenError::PinNeeded));
+    token.verify_pin(PIN.as_bytes(), soon()).unwrap();
+    sign(&mut token).unwrap();
 }

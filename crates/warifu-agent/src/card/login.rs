@@ -59,6 +59,8 @@ pub struct Login {
     wrong_by_callers: u8,
     lifetime: Option<Duration>,
     expires: Option<Instant>,
+    /// The lifetime is over, and nobody has given a PIN since. The card may still know it.
+    expired: bool,
 }
 
 impl Login {
@@ -80,10 +82,23 @@ impl Login {
         self.held.is_some() && self.confirmed
     }
 
-    /// Whether the held PIN has been held for its time.
-    #[must_use]
-    pub fn has_expired(&self, now: Instant) -> bool {
-        self.held.is_some() && self.expires.is_some_and(|expires| now >= expires)
+    /// Gives up the held PIN if it has been held for its time: whether it has.
+    pub fn expire(&mut self, now: Instant) -> bool {
+        let over = self.held.is_some() && self.expires.is_some_and(|expires| now >= expires);
+        if over {
+            self.forget();
+            self.expired = true;
+        }
+        over
+    }
+
+    /// Lets no key be used after the PIN's lifetime, whatever the card has verified: behind a modem
+    /// it is not reset.
+    ///
+    /// # Errors
+    /// [`TokenError::PinNeeded`] until a caller gives the PIN.
+    pub fn admits(&self) -> Result<(), TokenError> {
+        if self.expired { Err(TokenError::PinNeeded) } else { Ok(()) }
     }
 
     /// When it will have.
@@ -202,6 +217,7 @@ impl Login {
             self.expires = self.lifetime.map(|lifetime| now + lifetime);
         }
         (self.confirmed, self.logged_in, self.unsure) = (true, true, None);
+        self.expired = false;
     }
 
     /// Whether the PIN whose fate nobody knows was counted as wrong. A card that does not say how

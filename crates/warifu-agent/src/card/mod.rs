@@ -138,7 +138,11 @@ impl Holder {
             return Ok(PinState::Absent);
         }
         let state = turn.work(None, deadline, |token, end| token.pin_state(end))?;
-        Ok(if turn.held.login.serves_all() { PinState::Absent } else { state })
+        Ok(match state {
+            _ if turn.held.login.serves_all() => PinState::Absent,
+            PinState::Verified if turn.held.login.admits().is_err() => PinState::Wanted(None),
+            state => state,
+        })
     }
 
     /// A caller gives a PIN. The card is asked once at most, whatever happens.
@@ -153,6 +157,8 @@ impl Holder {
     ) -> Result<(), TokenError> {
         let mut turn = self.turn(caller, deadline)?;
         let (now, end) = (self.clock.now(), turn.end_of_attempt(deadline));
+        // After it, the reset would take the login with it.
+        turn.start_anew(end)?;
         let held = &mut *turn.held;
         let result = held.login.of_caller(pin, &mut held.token, now, end);
         if turn.note_session() && result.is_ok() {
@@ -276,6 +282,7 @@ impl Holder {
     ) -> Result<SecretBytes, TokenError> {
         let volatile = self.is_volatile(caller, key, deadline)?;
         let mut turn = self.turn(caller, deadline)?;
+        turn.held.login.admits()?;
         let lent = volatile.then_some((key, caller.id));
         turn.work(lent, deadline, |token, end| token.derive(key, peer, end))
     }
@@ -292,6 +299,7 @@ impl Holder {
     ) -> Result<GeneratedPair, TokenError> {
         let volatile = self.is_volatile(caller, key, deadline)?;
         let mut turn = self.turn(caller, deadline)?;
+        turn.held.login.admits()?;
         if volatile && let Some(pair) = turn.held.lent.take_ready(key, caller.id)? {
             self.metrics.ahead(&self.holding.name, "used_pair");
             return Ok(pair);

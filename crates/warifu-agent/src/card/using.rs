@@ -32,6 +32,11 @@ impl<'a> Using<'a> {
         for caller in std::mem::take(&mut *lock(&holder.ended)) {
             held.lent.end_of_caller(caller);
         }
+        if held.login.expire(holder.clock.now()) {
+            // The card itself knows the PIN until it is reset, which comes before all else.
+            held.failed = true;
+            eprintln!("warifu-agent: {}: the PIN's lifetime is over", holder.holding.name);
+        }
         Using { holder, held, _turn: turn }
     }
 
@@ -72,12 +77,7 @@ impl<'a> Using<'a> {
         end: Instant,
         operation: &mut impl FnMut(&mut CardToken, Instant) -> Result<T, TokenError>,
     ) -> Result<T, TokenError> {
-        if self.held.failed {
-            // What the last try, whoever's it was, has left on the card is not known.
-            let reset = self.held.token.reset(end);
-            self.note_session();
-            reset.inspect_err(|error| self.count(error, false))?;
-        }
+        self.start_anew(end)?;
         if let Err(error) = self.log_in(end) {
             self.held.failed = true;
             return Err(error);
@@ -103,6 +103,17 @@ impl<'a> Using<'a> {
         };
         self.note_session();
         result.inspect_err(|error| self.count(error, false))
+    }
+
+    /// What the last try, whoever's it was, has left on the card is not known: it is reset.
+    pub(super) fn start_anew(&mut self, end: Instant) -> Result<(), TokenError> {
+        if !self.held.failed {
+            return Ok(());
+        }
+        let reset = self.held.token.reset(end);
+        self.note_session();
+        self.held.failed = reset.is_err();
+        reset.inspect_err(|error| self.count(error, false))
     }
 
     pub(super) fn log_in(&mut self, end: Instant) -> Result<(), TokenError> {
@@ -134,6 +145,7 @@ impl<'a> Using<'a> {
         input: SignInput<'_>,
         deadline: Instant,
     ) -> Result<[u8; 64], TokenError> {
+        self.held.login.admits()?;
         let volatile = private.is_some_and(|private| private.attributes.is_volatile());
         let lent = volatile.then_some((key, caller.id));
         let verifier = match private {
@@ -204,6 +216,7 @@ impl<'a> Using<'a> {
         key: &[u8],
         deadline: Instant,
     ) -> Result<GeneratedPair, TokenError> {
+        self.held.login.admits()?;
         self.work(None, deadline, |token, end| {
             let pair = token.generate(key, end)?;
             on_curve(None, pair.point)?;
@@ -213,18 +226,13 @@ impl<'a> Using<'a> {
 
     pub(super) fn close(&mut self, deadline: Instant) {
         if self.held.failed {
-            self.reset(deadline);
+            // A card that is gone has nothing open; one that could not be reset is so before it is
+            // used again.
+            let _ = self.start_anew(deadline);
         } else {
             self.held.token.release(deadline);
             self.note_session();
         }
-    }
-
-    pub(super) fn reset(&mut self, deadline: Instant) {
-        // A card that is gone has nothing open; one that could not be reset is so before it is
-        // used again.
-        self.held.failed = self.held.token.reset(deadline).is_err();
-        self.note_session();
     }
 
     /// Takes note of a session that has ended: whether one has.
