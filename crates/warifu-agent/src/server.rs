@@ -260,7 +260,6 @@ impl Card {
             Call::Generate(key) => {
                 may(Right::Generate, &key)?;
                 let pair = holder.generate(caller, &key, deadline)?;
-                self.jwts.forget();
                 Answer::Pair { public_id: pair.public_id, point: pair.point.to_vec() }
             }
             Call::Random(length) => {

@@ -15,8 +15,8 @@ use warifu_agent::clock::SystemClock;
 use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::{Right, Rights};
 use warifu_agent::server::{Agent, Socket};
-use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
+use warifu_card::{PinScope, Reset};
 use warifu_token::agent::AgentClient;
 use warifu_token::agent::message::{Answer, Call, Input, JwtRequest, Request, encode};
 use warifu_token::{Hash, PinState, SignInput, Token, TokenError, TransportError};
@@ -127,6 +127,8 @@ fn a_deadline_is_kept_in_the_queue_as_well() {
         assert!(first.join().unwrap().is_ok());
         assert!(sign(&mut hasty, 2).is_ok(), "its next request is answered");
     });
+    let failed = "warifu_agent_signatures_total{card=\"card\",kind=\"failed\"}";
+    assert_eq!(bench.metric(failed), 1, "who waited in vain has no signature");
 }
 
 #[test]
@@ -197,6 +199,37 @@ fn a_pin_whose_answer_was_lost_is_not_given_again_if_it_was_counted() {
     assert_eq!(bench.world().tries_left(), 2);
     let timeouts = "warifu_agent_authentication_timeouts_total{card=\"card\"}";
     assert_eq!(bench.metric(timeouts), 1);
+}
+
+#[test]
+fn every_error_that_passes_is_followed_by_a_reset() {
+    let bench = bench(Some(PinScope::Signing), Some(PIN));
+    let mut token = bench.token();
+    sign(&mut token, 0).unwrap();
+    let mut disturbed = 0;
+    for at in 0..12 {
+        // The card forgets the channel, and with it the PIN: the login is done again on the way.
+        let mut script = VecDeque::from(vec![None; at]);
+        script.push_back(Some(Fault::WrongStatus));
+        let before = {
+            let mut world = bench.world();
+            world.card.reset(Reset::Warm);
+            world.card.replace_plan(Plan::Script(script));
+            (world.resets, world.card.counts().get("wrong status").copied())
+        };
+        let result = sign(&mut token, 1);
+        let mut world = bench.world();
+        let wrong = world.card.counts().get("wrong status").copied() != before.1;
+        // After SELECT, the third, the applet's next identifier is tried.
+        if wrong && at != 2 {
+            assert!(result.is_ok() && world.resets > before.0, "{at}: {result:?}");
+            disturbed += 1;
+        }
+        world.card.replace_plan(nothing_wrong());
+        drop(world);
+        sign(&mut token, 2).unwrap();
+    }
+    assert!(disturbed > 6, "{disturbed}");
 }
 
 #[test]

@@ -15,7 +15,9 @@ use warifu_agent::clock::Clock;
 use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::Rights;
 use warifu_agent::server::{Agent, Socket};
+use warifu_card::KeySource;
 use warifu_card::faults::{FaultyCard, Outcome, Plan};
+use warifu_card::object::{KeyAttributes, KeyType, Name, access};
 use warifu_card::{ATR, Card, Pin, PinScope, Reset, Settings, StatusWord};
 use warifu_token::agent::message::{Answer, Call};
 use warifu_token::{
@@ -75,16 +77,33 @@ pub struct World {
     pub commands: u64,
     /// How often something was selected on the basic channel, where a modem has its own.
     pub basic_selects: u64,
+    pub resets: u64,
 }
 
 impl World {
     pub fn new(pin: Option<PinScope>, plan: Plan, seed: u64) -> Arc<Mutex<World>> {
         let mut rng = ChaCha20Rng::seed_from_u64(7);
-        let pin = pin.map(|scope| Pin::new(PIN, scope, 3).unwrap());
-        let settings = Settings { pin, ..Settings::default() };
-        let card = Card::with_usual_slots(settings, &mut rng).unwrap();
+        let card = usual_card(pin.map(|scope| Pin::new(PIN, scope, 3).unwrap()), &mut rng);
         let card = FaultyCard::new(card, plan, seed);
-        Arc::new(Mutex::new(World { card, rng, late: Vec::new(), commands: 0, basic_selects: 0 }))
+        let late = Vec::new();
+        Arc::new(Mutex::new(World { card, rng, late, commands: 0, basic_selects: 0, resets: 0 }))
+    }
+
+    /// Puts another card in its place, of the same objects with other keys, and another PIN.
+    pub fn exchange(&mut self, pin: &str) {
+        let pin = Pin::new(pin, PinScope::Signing, 3).unwrap();
+        let card = usual_card(Some(pin), &mut self.rng);
+        self.card = FaultyCard::new(card, Plan::Script(VecDeque::new()), 1);
+    }
+
+    /// Adds a key pair that callers may have made anew.
+    pub fn add_pair(&mut self, id: u8, label: &str) {
+        let card = self.card.card();
+        let mut card = Card::from_bytes(&card.to_bytes()).unwrap();
+        let name = Name::slot(id, label, access::READ | access::UPDATE);
+        let attributes = KeyAttributes::general(KeyType::Secp256r1Persistent);
+        card.add_key_pair(name, attributes, KeySource::Generate, &mut self.rng).unwrap();
+        self.card = FaultyCard::new(card, Plan::Script(VecDeque::new()), 1);
     }
 
     /// How many logical channels the card has open, but the basic one.
@@ -109,6 +128,10 @@ impl World {
     pub fn tries_left(&self) -> u8 {
         self.card.card().settings().pin.as_ref().unwrap().tries_left()
     }
+}
+
+fn usual_card(pin: Option<Pin>, rng: &mut ChaCha20Rng) -> Card {
+    Card::with_usual_slots(Settings { pin, ..Settings::default() }, rng).unwrap()
 }
 
 /// A line to the card that keeps late answers for the next command, as a serial line would.
@@ -157,6 +180,7 @@ impl Transport for Line {
         let mut world = locked(&self.world);
         self.clock.pass(EXCHANGE);
         world.late.clear();
+        world.resets += 1;
         if !self.resets {
             return Ok(Vec::new());
         }
