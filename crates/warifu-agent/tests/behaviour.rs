@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Bench, PIN, World, ask, soon};
+use warifu_agent::card::Caller;
 use warifu_agent::clock::SystemClock;
 use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::{Right, Rights};
@@ -246,6 +247,48 @@ fn the_last_try_is_left_to_a_person() {
 }
 
 #[test]
+fn who_cannot_use_a_key_cannot_lock_the_pin() {
+    let may = vec![Right::Token];
+    let world = World::new(Some(PinScope::Signing), nothing_wrong(), 1);
+    let bench = Bench::new(world, None, vec![Rights { uid: own_uid(), keys: None, may }]);
+    let denied = bench.token().verify_pin(b"9999", soon());
+    assert!(matches!(denied, Err(TokenError::Denied(_))), "{denied:?}");
+    assert_eq!(bench.world().tries_left(), 3);
+
+    let other = |pin: &[u8]| bench.holder().verify_pin(&Caller::AGENT, pin, false, soon());
+    assert!(other(b"9999").is_err() && other(b"9999").is_err());
+    let denied = other(PIN.as_bytes());
+    assert!(matches!(denied, Err(TokenError::Denied(_))), "{denied:?}");
+    assert_eq!(bench.world().tries_left(), 1);
+    bench.holder().verify_pin(&Caller::AGENT, PIN.as_bytes(), true, soon()).unwrap();
+    assert_eq!(bench.world().tries_left(), 3);
+    other(PIN.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_request_that_panics_frees_its_callers_place() {
+    let stop = Box::new(|| panic!("a mistake of ours"));
+    let metrics = Arc::new(Metrics::default());
+    let agent = Agent::new(Vec::new(), Vec::new(), metrics, Arc::new(SystemClock), stop);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.sock");
+    let socket = Socket::open(&path, false).unwrap();
+    socket.start(&agent).unwrap();
+    let ask = |call| AgentClient::new(&path, None).ask(call, soon());
+    assert!(matches!(ask(Call::Stop), Ok(Answer::Done)));
+    let callers = || match ask(Call::Status) {
+        Ok(Answer::Text(text)) => text.contains("\"callers\":1,"),
+        other => panic!("{other:?}"),
+    };
+    let mut tries = 0;
+    while !callers() {
+        tries += 1;
+        assert!(tries < 1000, "only the one who asks is there");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
 fn a_pins_lifetime_ends_the_login_on_the_card_too() {
     let lifetime = Some(Duration::from_secs(60));
     let world = World::new(Some(PinScope::Signing), nothing_wrong(), 1);
@@ -302,7 +345,8 @@ fn rights_are_by_user_key_and_use() {
     };
     let stranger = with(Rights::all(own_uid() + 1));
     denied(sign(&mut stranger.token(), 1).map(drop), "add a [[caller]]");
-    denied(ask(&mut stranger.client(), Call::Metrics).map(drop), "add a [[caller]]");
+    let mut client = stranger.client();
+    denied(ask(&mut client, Call::Metrics).map(drop), "add a [[caller]]");
 
     let keys = Some(vec!["other".to_owned()]);
     let keyless = with(Rights { keys, ..Rights::all(own_uid()) });

@@ -177,13 +177,15 @@ impl Login {
         Ok(())
     }
 
-    /// A caller gives a PIN. The card is asked at most once, and not again after an error.
+    /// A caller gives a PIN. The card is asked at most once, and not again after an error;
+    /// `may_lock` is whether the last try may be spent.
     ///
     /// # Errors
-    /// The card's: [`TokenError::PinWrong`] and others.
+    /// The card's: [`TokenError::PinWrong`] and others; [`TokenError::Denied`] at the last try.
     pub fn of_caller(
         &mut self,
         pin: &[u8],
+        may_lock: bool,
         token: &mut CardToken,
         now: Instant,
         deadline: Instant,
@@ -193,6 +195,13 @@ impl Login {
             return Ok(());
         }
         self.logged_in = false;
+        if !may_lock
+            && let PinState::Wanted(Some(tries)) = token.pin_state(deadline)?
+            && tries < TRIES_MIN
+        {
+            let text = "the PIN's last try is left to the user who runs the agent";
+            return Err(TokenError::Denied(text.to_owned()));
+        }
         match token.verify_pin(pin, deadline) {
             Ok(()) => {
                 self.held = HeldPin::new(pin);

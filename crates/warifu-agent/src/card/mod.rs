@@ -152,7 +152,8 @@ impl Holder {
         })
     }
 
-    /// A caller gives a PIN. The card is asked once at most, whatever happens.
+    /// A caller gives a PIN. The card is asked once at most, whatever happens; `may_lock` is whether
+    /// the last try may be spent.
     ///
     /// # Errors
     /// See [`Holder::info`].
@@ -160,6 +161,7 @@ impl Holder {
         &self,
         caller: &Caller<'_>,
         pin: &[u8],
+        may_lock: bool,
         deadline: Instant,
     ) -> Result<(), TokenError> {
         let mut turn = self.turn(caller, deadline)?;
@@ -167,7 +169,7 @@ impl Holder {
         // After it, the reset would take the login with it.
         turn.start_anew(end)?;
         let held = &mut *turn.held;
-        let result = held.login.of_caller(pin, &mut held.token, now, end);
+        let result = held.login.of_caller(pin, may_lock, &mut held.token, now, end);
         if turn.note_session() && result.is_ok() {
             turn.held.login.session_lost_before();
         }
