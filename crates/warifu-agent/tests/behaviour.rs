@@ -203,6 +203,24 @@ fn a_pin_whose_answer_was_lost_is_not_given_again_if_it_was_counted() {
 }
 
 #[test]
+fn a_pin_that_a_power_cut_follows_is_not_counted_twice() {
+    for (pin, fault, left) in [
+        ("0000", Fault::PowerCutAfterWrite, 2),
+        ("0000", Fault::PowerCutBeforeWrite, 2),
+        (PIN, Fault::PowerCutAfterWrite, 3),
+        (PIN, Fault::PowerCutBeforeWrite, 3),
+    ] {
+        let plan = [None, None, None, Some(fault)].into_iter().collect();
+        let world = World::new(Some(PinScope::Signing), Plan::Script(plan), 1);
+        let bench = Bench::new(world, Some(pin), Vec::new());
+        assert_eq!(sign(&mut bench.token(), 1).is_ok(), pin == PIN, "{pin} {fault:?}");
+        bench.idle();
+        assert_eq!(bench.world().card.counts().len(), 1);
+        assert_eq!(bench.world().tries_left(), left, "{pin} {fault:?}");
+    }
+}
+
+#[test]
 fn every_error_that_passes_is_followed_by_a_reset() {
     let bench = bench(Some(PinScope::Signing), Some(PIN));
     let mut token = bench.token();

@@ -19,6 +19,8 @@ use crate::turns::Turn;
 /// How often something that is kept for long is read until it is twice the same: a bit that fell
 /// over on the line must not stay.
 const READINGS_MAX: usize = 4;
+/// How often a login is done again in one try, where the card is reset after it.
+const LOGINS_MAX: usize = 3;
 
 /// The card, while it is one caller's turn.
 pub(super) struct Using<'a> {
@@ -85,13 +87,19 @@ impl<'a> Using<'a> {
         }
         self.holder.metrics.session(&self.holder.holding.name, self.held.open);
         let (mut result, mut lost) = self.once(end, operation);
-        if matches!(result, Err(TokenError::PinNeeded)) && self.held.login.serves_all() {
-            // The card has forgotten the PIN as well; the login is done again, once.
+        for _ in 0..LOGINS_MAX {
+            if !matches!(result, Err(TokenError::PinNeeded)) || !self.held.login.serves_all() {
+                break;
+            }
+            // The card has forgotten the PIN as well; the login is done again.
             self.held.login.session_lost();
             let ready = self.recognise(end).and_then(|()| self.log_in(end));
             ready.inspect_err(|_| self.held.failed = true)?;
             let again = self.once(end, operation);
             (result, lost) = (again.0, lost || again.1);
+            if !again.1 {
+                break;
+            }
         }
         if lost && result.is_ok() {
             // It may have been done by another card than it was meant for.

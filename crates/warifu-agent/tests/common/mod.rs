@@ -166,7 +166,7 @@ impl Transport for Line {
             }
             Outcome::Lost => return Err(self.late(deadline)),
             Outcome::Absent => return Err(TransportError::Gone("no card".to_owned())),
-            Outcome::Reset => return Err(TransportError::Garbled("no answer".to_owned())),
+            Outcome::Reset => return Err(TransportError::CardReset),
         };
         if self.clock.now() + by > deadline {
             world.late.push(answer);
