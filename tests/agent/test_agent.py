@@ -103,6 +103,7 @@ def test_tokens_are_renewed_while_nobody_asks(card: Path, tmp_path: Path) -> Non
 
 
 def test_a_token_without_an_agent(card: Path, tmp_path: Path) -> None:
+    (tmp_path / "pin").touch(mode=0o600)
     (tmp_path / "pin").write_text(PIN)
     program = tools.find("warifu-agent")
     arguments = ["--card", f"unix:{card}", "--pin", f"file:{tmp_path / 'pin'}"]
@@ -170,6 +171,7 @@ def test_a_configuration_with_two_cards_and_rights(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     config = tmp_path / "agent.toml"
     with holding.served(tmp_path) as one, holding.served(tmp_path / "b") as two:
+        (tmp_path / "pin").touch(mode=0o600)
         (tmp_path / "pin").write_text(PIN)
         config.write_text(
             f"""

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use warifu_card::apdu::{Command, Response, SHORT_ANSWER_MAX_BYTES, StatusWord};
 use warifu_card::{AIDS, ins};
 
+use zeroize::Zeroizing;
+
 use crate::error::TokenError;
 use crate::transport::{Transport, TransportError};
 
@@ -296,7 +298,9 @@ impl Applet {
         command: &Command<'_>,
         deadline: Instant,
     ) -> Result<Response, TokenError> {
-        let answer = self.transport.exchange(&command.to_bytes(), deadline);
+        // It may be VERIFY, or the answer a secret.
+        let command = Zeroizing::new(command.to_bytes());
+        let answer = self.transport.exchange(&command, deadline);
         let mut data = answer.inspect_err(|error| {
             if matches!(error, TransportError::Gone(_)) {
                 // A modem that was unplugged has taken its card's channels along, and may have

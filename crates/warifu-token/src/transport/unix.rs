@@ -7,6 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use zeroize::Zeroizing;
+
 use super::wire::Wire;
 use super::{Transport, TransportError, checked};
 
@@ -63,7 +65,7 @@ impl Unix {
 }
 
 fn send_and_receive(wire: &Wire, body: &[u8], deadline: Instant) -> io::Result<Vec<u8>> {
-    let mut frame = Vec::with_capacity(4 + body.len());
+    let mut frame = Zeroizing::new(Vec::with_capacity(4 + body.len()));
     frame.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes());
     frame.extend_from_slice(body);
     wire.write_all(&frame, deadline)?;
