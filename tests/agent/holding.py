@@ -47,6 +47,7 @@ class Agent:
     def __init__(self, folder: Path, *arguments: str, pin: str | None = PIN) -> None:
         self.socket = folder / "agent.sock"
         if pin is not None:
+            (folder / "pin").touch(mode=0o600)
             (folder / "pin").write_text(pin + "\n")
             arguments = (*arguments, "--pin", f"file:{folder / 'pin'}")
         program = tools.find("warifu-agent")

@@ -102,7 +102,22 @@ def test_tokens_are_renewed_while_nobody_asks(card: Path, tmp_path: Path) -> Non
         assert agent.metric('warifu_agent_tokens_total{card="card",kind="miss"}') == 1
 
 
+def test_a_card_behind_a_modem(tmp_path: Path) -> None:
+    link = tmp_path / "modem"
+    with holding.served(tmp_path, at=True, link=str(link)):
+        # More often than the card has channels: each agent gives its own back.
+        for number in range(5):
+            with Agent(tmp_path, "--card", f"csim:{link}") as agent:
+                done = agent.token("--audience", f"a{number}")
+                assert done.returncode == 0, done.stderr
+                assert claims(done.stdout)["aud"] == f"a{number}"
+                assert agent.metric('warifu_agent_sessions_opened_total{card="card"}') == 1
+                agent.ask("stop")
+                assert agent.process.wait(timeout=20) == 0
+
+
 def test_a_token_without_an_agent(card: Path, tmp_path: Path) -> None:
+    (tmp_path / "pin").touch(mode=0o600)
     (tmp_path / "pin").write_text(PIN)
     program = tools.find("warifu-agent")
     arguments = ["--card", f"unix:{card}", "--pin", f"file:{tmp_path / 'pin'}"]
@@ -170,6 +185,7 @@ def test_a_configuration_with_two_cards_and_rights(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     config = tmp_path / "agent.toml"
     with holding.served(tmp_path) as one, holding.served(tmp_path / "b") as two:
+        (tmp_path / "pin").touch(mode=0o600)
         (tmp_path / "pin").write_text(PIN)
         config.write_text(
             f"""

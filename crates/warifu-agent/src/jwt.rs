@@ -41,6 +41,8 @@ struct Kept {
     renew: Duration,
     /// Whether anyone has asked for it since it was made.
     wanted: bool,
+    /// The [number](Holder::keys) of the card's keys before it was signed.
+    keys: u64,
 }
 
 impl Jwts {
@@ -60,6 +62,7 @@ impl Jwts {
         let last_tenth = Duration::from_secs(request.lifetime_s.into()) / 10;
         if let Some(kept) = lock(&self.kept).get_mut(request)
             && now + last_tenth < kept.expires
+            && kept.keys == holder.keys()
         {
             rights.allow(Right::Token, &kept.key.0, &kept.key.1)?;
             kept.wanted = true;
@@ -70,7 +73,7 @@ impl Jwts {
         let kept = make(holder, caller, rights, request, deadline)?;
         let result = (kept.token.clone(), kept.expires.as_secs());
         let mut all = lock(&self.kept);
-        all.retain(|_, kept| kept.expires > now);
+        all.retain(|_, kept| kept.is_good(holder, now));
         if all.len() < KEPT_MAX {
             all.insert(request.clone(), kept);
         }
@@ -81,7 +84,7 @@ impl Jwts {
     /// was not when it expires. Says when to call again.
     pub fn tick(&self, holder: &Holder) -> Option<Duration> {
         let now = holder.clock.since_1970();
-        lock(&self.kept).retain(|_, kept| kept.expires > now);
+        lock(&self.kept).retain(|_, kept| kept.is_good(holder, now));
         let due: Vec<JwtRequest> = lock(&self.kept)
             .iter()
             .filter(|(_, kept)| kept.wanted && kept.renew <= now)
@@ -116,10 +119,12 @@ impl Jwts {
     pub fn count(&self) -> usize {
         lock(&self.kept).len()
     }
+}
 
-    /// A key pair was made anew: nothing that the old one signed is given out.
-    pub fn forget(&self) {
-        lock(&self.kept).clear();
+impl Kept {
+    /// Whether it may be given out: of a key that was replaced, or of another card, it is not.
+    fn is_good(&self, holder: &Holder, now: Duration) -> bool {
+        self.expires > now && self.keys == holder.keys()
     }
 }
 
@@ -135,6 +140,7 @@ fn make(
         let text = format!("lifetime is {} s: expected 1 to {LIFETIME_MAX_S}", request.lifetime_s);
         return Err(TokenError::Denied(text));
     }
+    let keys = holder.keys();
     let key = key_of(&*holder.inventory(caller, deadline)?, &request.key)?;
     rights.allow(Right::Token, &key.0, &key.1)?;
     let issued = holder.clock.since_1970();
@@ -154,7 +160,7 @@ fn make(
         return Err(error);
     }
     let token = token.map_err(|error| TokenError::Denied(format!("no token: {error}")))?;
-    Ok(Kept { token, key, expires, renew: issued + lifetime / 2, wanted: true })
+    Ok(Kept { token, key, expires, renew: issued + lifetime / 2, wanted: true, keys })
 }
 
 /// The claims but iat and exp, in their usual order.

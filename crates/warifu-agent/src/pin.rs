@@ -4,6 +4,7 @@
 
 use std::env;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -52,7 +53,10 @@ impl PinSource {
                 })?;
                 (Zeroizing::new(asked), "the prompt".to_owned())
             }
-            PinSource::File(path) => (read(path)?, path.display().to_string()),
+            PinSource::File(path) => {
+                own(path)?;
+                (read(path)?, path.display().to_string())
+            }
             PinSource::Credential(name) => {
                 let folder = env::var_os("CREDENTIALS_DIRECTORY").ok_or_else(|| {
                     format!(
@@ -69,6 +73,16 @@ impl PinSource {
     }
 }
 
+/// A PIN that others can read is none of this user's.
+fn own(path: &Path) -> Result<(), String> {
+    let mode = fs::metadata(path).map_or(0, |about| about.mode()); // what is missing is read next
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(format!("{path}: others may use the file (mode {:o}): chmod 600 {path}", mode & 0o777))
+}
+
 fn read(path: &Path) -> Result<Zeroizing<String>, String> {
     let text = fs::read_to_string(path);
     text.map(Zeroizing::new).map_err(|error| format!("{}: {error}: check the name", path.display()))
@@ -77,6 +91,7 @@ fn read(path: &Path) -> Result<Zeroizing<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn sources_are_read_and_a_pin_in_their_place_is_not_repeated() {
@@ -95,6 +110,7 @@ mod tests {
         let path = folder.path().join("pin");
         let get = |text: &str| {
             fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
             PinSource::File(path.clone()).get("sim")
         };
         assert!(get("1234\n").is_ok());
@@ -102,6 +118,9 @@ mod tests {
             let Err(error) = get(text) else { panic!("{text} is taken for a PIN") };
             assert!(error.contains("pin holds no PIN"), "{error}");
         }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let Err(error) = PinSource::File(path.clone()).get("sim") else { panic!() };
+        assert!(error.contains("(mode 640): chmod 600"), "{error}");
         let Err(error) = PinSource::File(folder.path().join("none")).get("sim") else { panic!() };
         assert!(error.contains("none: "), "{error}");
     }

@@ -86,6 +86,20 @@ impl Rights {
         Ok(())
     }
 
+    /// Whether they may give the card a PIN: who uses no key with it could only lock it.
+    ///
+    /// # Errors
+    /// See [`Rights::allow`].
+    pub fn allow_login(&self) -> Result<(), TokenError> {
+        let uses = |right: &Right| *right != Right::Token;
+        if self.may.iter().any(uses) {
+            return Ok(());
+        }
+        let uid = self.uid;
+        let text = format!("user {uid} may not give a PIN: add \"sign\" to its caller.may");
+        Err(TokenError::Denied(text))
+    }
+
     /// Leaves the keys of a list that they may use, with their public halves; files are everyone's.
     pub fn show(&self, inventory: &mut Inventory) {
         if self.keys.is_some() {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The agent on its socket: who calls, what they may, and what they get.
 
+mod places;
+mod rest;
 mod socket;
 
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,15 +21,19 @@ use warifu_token::agent::message::{
 use warifu_token::{TokenError, TransportError};
 use zeroize::Zeroizing;
 
-use crate::card::{Caller, CallerId, Holder, lock};
+use crate::card::{Caller, CallerId, Holder};
 use crate::clock::Clock;
 use crate::jwt::Jwts;
 use crate::metrics::Metrics;
 use crate::rights::{Right, Rights};
+use places::{Kind, Places};
+use rest::Rest;
 pub use socket::{Socket, SocketError};
 
-/// The most callers at a time; each has a thread.
-const CALLERS_MAX: usize = 256;
+/// How long someone without rights may take to ask for what it does not get.
+const STRANGERS_PATIENCE: Duration = Duration::from_secs(5);
+/// How much room a frame is given before more of it has come than this.
+const ROOM_BYTES: usize = 16 * 1024;
 /// The longest that a caller waits, whatever it says: no turn is waited for longer.
 const WITHIN_MAX: Duration = Duration::from_secs(600);
 
@@ -38,15 +44,7 @@ pub struct Card {
     /// Its tokens.
     pub jwts: Jwts,
     /// What wakes the thread that works ahead.
-    rest: (Mutex<Rest>, Condvar),
-}
-
-/// Whether the thread that works ahead rests for long, and whether it is to look again: while
-/// callers come one after the other it is not woken for each.
-#[derive(Default)]
-struct Rest {
-    long: bool,
-    poked: bool,
+    rest: Rest,
 }
 
 /// What callers come to.
@@ -57,7 +55,7 @@ pub struct Agent {
     metrics: Arc<Metrics>,
     clock: Arc<dyn Clock>,
     callers: AtomicU64,
-    connected: AtomicUsize,
+    places: Places,
     stop: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -77,7 +75,7 @@ impl Agent {
         let cards = holders.into_iter().map(|holder| Card {
             holder,
             jwts: Jwts::default(),
-            rest: Default::default(),
+            rest: Rest::default(),
         });
         Arc::new(Agent {
             cards: cards.collect(),
@@ -86,7 +84,7 @@ impl Agent {
             metrics,
             clock,
             callers: AtomicU64::new(0),
-            connected: AtomicUsize::new(0),
+            places: Places::default(),
             stop,
         })
     }
@@ -106,7 +104,8 @@ impl Agent {
                 loop {
                     let next = card.holder.tick();
                     let renewal = card.jwts.tick(&card.holder);
-                    card.wait(renewal.map_or(next, |renewal| renewal.min(next)));
+                    let longest = renewal.map_or(next, |renewal| renewal.min(next));
+                    card.rest.wait(longest, card.holder.holding.ahead_after);
                 }
             });
         }
@@ -114,26 +113,32 @@ impl Agent {
 
     /// Serves one caller until it hangs up.
     pub fn converse(self: &Arc<Self>, stream: &UnixStream) {
-        if self.connected.fetch_add(1, Ordering::Relaxed) < CALLERS_MAX {
-            let id = self.callers.fetch_add(1, Ordering::Relaxed) + 1;
-            // A caller that goes away in the middle is no fault of ours.
-            let _ = self.answer_all(stream, id);
-            for card in &self.cards {
-                card.holder.end_of_caller(id);
-                card.poke();
-            }
-        } else {
-            eprintln!("warifu-agent: {CALLERS_MAX} callers are connected; one was turned away");
-        }
-        self.connected.fetch_sub(1, Ordering::Relaxed);
+        let Ok(credentials) = rustix::net::sockopt::socket_peercred(stream) else { return };
+        let uid = credentials.uid.as_raw();
+        let rights = self.rights.iter().find(|rights| rights.uid == uid);
+        let kind = match rights {
+            _ if uid == self.own_uid => Kind::Own,
+            Some(_) => Kind::Other,
+            None => Kind::Stranger,
+        };
+        let Some(_place) = self.places.take(uid, kind) else {
+            eprintln!(
+                "warifu-agent: too many callers of user {uid}, or in all; one was turned away"
+            );
+            return;
+        };
+        let id = self.callers.fetch_add(1, Ordering::Relaxed) + 1;
+        let _end = EndOfCaller { agent: self, id };
+        // A caller that goes away in the middle is no fault of ours.
+        let _ = match rights {
+            Some(rights) => self.answer_all(stream, id, rights),
+            None => turn_away(stream, uid),
+        };
     }
 
-    fn answer_all(&self, stream: &UnixStream, id: CallerId) -> io::Result<()> {
-        let uid = rustix::net::sockopt::socket_peercred(stream)?.uid.as_raw();
-        let rights = self.rights.iter().find(|rights| rights.uid == uid);
-        let gone = || has_hung_up(stream);
+    fn answer_all(&self, mut from: &UnixStream, id: CallerId, rights: &Rights) -> io::Result<()> {
+        let gone = || has_hung_up(from);
         let caller = Caller { id, has_gone: &gone };
-        let mut from = BufReader::new(stream);
         while let Some(frame) = read_frame(&mut from)? {
             let received = self.clock.now();
             let Some(request) = decode::<Request>(&frame) else {
@@ -141,17 +146,9 @@ impl Agent {
             };
             drop(frame);
             let (number, ends) = (request.number, request.call == Call::Stop);
-            let answer = match rights {
-                Some(rights) => self.answer(&caller, uid, rights, request, received),
-                None => Err(TokenError::Denied(format!(
-                    "user {uid} may not use this agent: add a [[caller]] with uid = {uid}"
-                ))),
-            };
+            let answer = self.answer(&caller, rights, request, received);
             let ends = ends && answer.is_ok();
-            let reply = encode(&Reply { number, answer })
-                .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-            let mut to = stream;
-            let written = to.write_all(&reply);
+            let written = write_reply(from, number, answer);
             if ends {
                 // Whoever asked for the end is told of it first.
                 (self.stop)();
@@ -164,11 +161,11 @@ impl Agent {
     fn answer(
         &self,
         caller: &Caller<'_>,
-        uid: u32,
         rights: &Rights,
         request: Request,
         received: Instant,
     ) -> Result<Answer, TokenError> {
+        let uid = rights.uid;
         let deadline = received + request.within.min(WITHIN_MAX);
         match &request.call {
             Call::Metrics => return Ok(Answer::Text(self.metrics.text())),
@@ -182,8 +179,10 @@ impl Agent {
         }
         let card = self.card(&request.card)?;
         self.metrics.request(&card.holder.holding.name, request.call.name());
-        let answer = card.answer(caller, rights, request.call, deadline);
-        card.poke();
+        // The last try of a PIN is the user's own whose card it is.
+        let may_lock = uid == self.own_uid;
+        let answer = card.answer(caller, rights, may_lock, request.call, deadline);
+        card.rest.poke();
         answer
     }
 
@@ -208,7 +207,7 @@ impl Agent {
                 "tokens": card.jwts.count(),
             })
         });
-        let callers = self.connected.load(Ordering::Relaxed);
+        let callers = self.places.taken();
         let cards: Vec<_> = cards.collect();
         json!({ "pid": std::process::id(), "callers": callers, "cards": cards }).to_string()
     }
@@ -219,6 +218,7 @@ impl Card {
         &self,
         caller: &Caller<'_>,
         rights: &Rights,
+        may_lock: bool,
         call: Call,
         deadline: Instant,
     ) -> Result<Answer, TokenError> {
@@ -232,7 +232,8 @@ impl Card {
             Call::Info => Answer::Info(holder.info(caller, deadline)?),
             Call::PinState => Answer::PinState(holder.pin_state(caller, deadline)?),
             Call::VerifyPin(pin) => {
-                holder.verify_pin(caller, &pin, deadline)?;
+                rights.allow_login()?;
+                holder.verify_pin(caller, &pin, may_lock, deadline)?;
                 Answer::Done
             }
             Call::Objects => {
@@ -260,7 +261,6 @@ impl Card {
             Call::Generate(key) => {
                 may(Right::Generate, &key)?;
                 let pair = holder.generate(caller, &key, deadline)?;
-                self.jwts.forget();
                 Answer::Pair { public_id: pair.public_id, point: pair.point.to_vec() }
             }
             Call::Random(length) => {
@@ -278,30 +278,40 @@ impl Card {
             Call::Metrics | Call::Status | Call::Stop => return Err(wrong()),
         })
     }
+}
 
-    /// Wakes the thread that works ahead, if it rests for long.
-    fn poke(&self) {
-        let mut rest = lock(&self.rest.0);
-        if rest.long {
-            (rest.long, rest.poked) = (false, true);
-            self.rest.1.notify_one();
+/// Whatever ends a caller, a panic as well: what it was lent is free.
+struct EndOfCaller<'a> {
+    agent: &'a Agent,
+    id: CallerId,
+}
+
+impl Drop for EndOfCaller<'_> {
+    fn drop(&mut self) {
+        for card in &self.agent.cards {
+            card.holder.end_of_caller(self.id);
+            card.rest.poke();
         }
     }
+}
 
-    fn wait(&self, longest: Duration) {
-        let mut rest = lock(&self.rest.0);
-        rest.long = longest > self.holder.holding.ahead_after;
-        let end = Instant::now() + longest;
-        while !rest.poked {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            let waited = self.rest.1.wait_timeout(rest, left);
-            rest = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        *rest = Rest::default();
-    }
+/// Someone without rights is told so, once.
+fn turn_away(mut stream: &UnixStream, uid: u32) -> io::Result<()> {
+    stream.set_read_timeout(Some(STRANGERS_PATIENCE))?;
+    let Some(frame) = read_frame(&mut stream)? else { return Ok(()) };
+    let Some(request) = decode::<Request>(&frame) else { return Ok(()) };
+    let text = format!("user {uid} may not use this agent: add a [[caller]] with uid = {uid}");
+    write_reply(stream, request.number, Err(TokenError::Denied(text)))
+}
+
+fn write_reply(
+    mut to: &UnixStream,
+    number: u32,
+    answer: Result<Answer, TokenError>,
+) -> io::Result<()> {
+    let reply = encode(&Reply { number, answer })
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    to.write_all(&reply)
 }
 
 /// The next frame without its length; None at the end, and for a length that no frame has.
@@ -315,8 +325,16 @@ fn read_frame(from: &mut impl Read) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
     if length > FRAME_MAX_BYTES {
         return Ok(None);
     }
-    let mut frame = Zeroizing::new(vec![0; length]);
-    from.read_exact(&mut frame)?;
+    // There may be a PIN in it: nothing else holds a copy, and no length that is only announced
+    // takes room.
+    let mut frame = Zeroizing::new(Vec::new());
+    while frame.len() < length {
+        let had = frame.len();
+        let mut longer = Zeroizing::new(vec![0; length.min(had * 2 + ROOM_BYTES)]);
+        longer[..had].copy_from_slice(&frame);
+        from.read_exact(&mut longer[had..])?;
+        frame = longer;
+    }
     Ok(Some(frame))
 }
 
@@ -325,4 +343,32 @@ fn has_hung_up(stream: &UnixStream) -> bool {
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut asked = [PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::RDHUP)];
     poll(&mut asked, Some(&at_once)).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tells the most that it was asked for at once.
+    struct Asked<'a>(&'a [u8], usize);
+
+    impl Read for Asked<'_> {
+        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+            self.1 = self.1.max(room.len());
+            self.0.read(room)
+        }
+    }
+
+    #[test]
+    fn a_length_that_is_only_announced_takes_no_room() {
+        let announced = (FRAME_MAX_BYTES as u32).to_be_bytes();
+        let mut from = Asked(&announced, 0);
+        assert!(read_frame(&mut from).is_err());
+        assert!(from.1 <= ROOM_BYTES, "{}", from.1);
+        for length in [0, 1, ROOM_BYTES, ROOM_BYTES + 1, FRAME_MAX_BYTES] {
+            let body: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let frame = [&(length as u32).to_be_bytes()[..], &body].concat();
+            assert_eq!(*read_frame(&mut &frame[..]).unwrap().unwrap(), body);
+        }
+    }
 }

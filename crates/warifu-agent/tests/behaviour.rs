@@ -11,12 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Bench, PIN, World, ask, soon};
+use warifu_agent::card::Caller;
 use warifu_agent::clock::SystemClock;
 use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::{Right, Rights};
 use warifu_agent::server::{Agent, Socket};
-use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
+use warifu_card::{PinScope, Reset};
 use warifu_token::agent::AgentClient;
 use warifu_token::agent::message::{Answer, Call, Input, JwtRequest, Request, encode};
 use warifu_token::{Hash, PinState, SignInput, Token, TokenError, TransportError};
@@ -127,6 +128,8 @@ fn a_deadline_is_kept_in_the_queue_as_well() {
         assert!(first.join().unwrap().is_ok());
         assert!(sign(&mut hasty, 2).is_ok(), "its next request is answered");
     });
+    let failed = "warifu_agent_signatures_total{card=\"card\",kind=\"failed\"}";
+    assert_eq!(bench.metric(failed), 1, "who waited in vain has no signature");
 }
 
 #[test]
@@ -200,6 +203,55 @@ fn a_pin_whose_answer_was_lost_is_not_given_again_if_it_was_counted() {
 }
 
 #[test]
+fn a_pin_that_a_power_cut_follows_is_not_counted_twice() {
+    for (pin, fault, left) in [
+        ("0000", Fault::PowerCutAfterWrite, 2),
+        ("0000", Fault::PowerCutBeforeWrite, 2),
+        (PIN, Fault::PowerCutAfterWrite, 3),
+        (PIN, Fault::PowerCutBeforeWrite, 3),
+    ] {
+        let plan = [None, None, None, Some(fault)].into_iter().collect();
+        let world = World::new(Some(PinScope::Signing), Plan::Script(plan), 1);
+        let bench = Bench::new(world, Some(pin), Vec::new());
+        assert_eq!(sign(&mut bench.token(), 1).is_ok(), pin == PIN, "{pin} {fault:?}");
+        bench.idle();
+        assert_eq!(bench.world().card.counts().len(), 1);
+        assert_eq!(bench.world().tries_left(), left, "{pin} {fault:?}");
+    }
+}
+
+#[test]
+fn every_error_that_passes_is_followed_by_a_reset() {
+    let bench = bench(Some(PinScope::Signing), Some(PIN));
+    let mut token = bench.token();
+    sign(&mut token, 0).unwrap();
+    let mut disturbed = 0;
+    for at in 0..12 {
+        // The card forgets the channel, and with it the PIN: the login is done again on the way.
+        let mut script = VecDeque::from(vec![None; at]);
+        script.push_back(Some(Fault::WrongStatus));
+        let before = {
+            let mut world = bench.world();
+            world.card.reset(Reset::Warm);
+            world.card.replace_plan(Plan::Script(script));
+            (world.resets, world.card.counts().get("wrong status").copied())
+        };
+        let result = sign(&mut token, 1);
+        let mut world = bench.world();
+        let wrong = world.card.counts().get("wrong status").copied() != before.1;
+        // After SELECT, the third, the applet's next identifier is tried.
+        if wrong && at != 2 {
+            assert!(result.is_ok() && world.resets > before.0, "{at}: {result:?}");
+            disturbed += 1;
+        }
+        world.card.replace_plan(nothing_wrong());
+        drop(world);
+        sign(&mut token, 2).unwrap();
+    }
+    assert!(disturbed > 6, "{disturbed}");
+}
+
+#[test]
 fn the_last_try_is_left_to_a_person() {
     let bench = bench(Some(PinScope::Signing), None);
     let mut token = bench.token();
@@ -213,6 +265,48 @@ fn the_last_try_is_left_to_a_person() {
 }
 
 #[test]
+fn who_cannot_use_a_key_cannot_lock_the_pin() {
+    let may = vec![Right::Token];
+    let world = World::new(Some(PinScope::Signing), nothing_wrong(), 1);
+    let bench = Bench::new(world, None, vec![Rights { uid: own_uid(), keys: None, may }]);
+    let denied = bench.token().verify_pin(b"9999", soon());
+    assert!(matches!(denied, Err(TokenError::Denied(_))), "{denied:?}");
+    assert_eq!(bench.world().tries_left(), 3);
+
+    let other = |pin: &[u8]| bench.holder().verify_pin(&Caller::AGENT, pin, false, soon());
+    assert!(other(b"9999").is_err() && other(b"9999").is_err());
+    let denied = other(PIN.as_bytes());
+    assert!(matches!(denied, Err(TokenError::Denied(_))), "{denied:?}");
+    assert_eq!(bench.world().tries_left(), 1);
+    bench.holder().verify_pin(&Caller::AGENT, PIN.as_bytes(), true, soon()).unwrap();
+    assert_eq!(bench.world().tries_left(), 3);
+    other(PIN.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_request_that_panics_frees_its_callers_place() {
+    let stop = Box::new(|| panic!("a mistake of ours"));
+    let metrics = Arc::new(Metrics::default());
+    let agent = Agent::new(Vec::new(), Vec::new(), metrics, Arc::new(SystemClock), stop);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.sock");
+    let socket = Socket::open(&path, false).unwrap();
+    socket.start(&agent).unwrap();
+    let ask = |call| AgentClient::new(&path, None).ask(call, soon());
+    assert!(matches!(ask(Call::Stop), Ok(Answer::Done)));
+    let callers = || match ask(Call::Status) {
+        Ok(Answer::Text(text)) => text.contains("\"callers\":1,"),
+        other => panic!("{other:?}"),
+    };
+    let mut tries = 0;
+    while !callers() {
+        tries += 1;
+        assert!(tries < 1000, "only the one who asks is there");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
 fn a_pins_lifetime_ends_the_login_on_the_card_too() {
     let lifetime = Some(Duration::from_secs(60));
     let world = World::new(Some(PinScope::Signing), nothing_wrong(), 1);
@@ -222,6 +316,25 @@ fn a_pins_lifetime_ends_the_login_on_the_card_too() {
     sign(&mut token, 1).unwrap();
     bench.clock.pass(Duration::from_secs(61));
     bench.holder().tick();
+    assert_eq!(bench.world().open_channels(), 0, "the card was reset");
+    assert_eq!(sign(&mut token, 2), Err(TokenError::PinNeeded));
+    token.verify_pin(PIN.as_bytes(), soon()).unwrap();
+    sign(&mut token, 3).unwrap();
+}
+
+#[test]
+fn a_pins_lifetime_ends_under_load_and_wakes_who_rests() {
+    let lifetime = Some(Duration::from_secs(60));
+    let world = World::new(Some(PinScope::Signing), nothing_wrong(), 1);
+    let bench = Bench::with(world, Some(PIN), lifetime, Vec::new());
+    bench.idle();
+    let mut token = bench.token();
+    sign(&mut token, 1).unwrap();
+    bench.idle();
+    let rest = bench.holder().tick();
+    assert!(rest > Duration::from_secs(50) && rest <= Duration::from_secs(60), "{rest:?}");
+    // No tick: a caller that comes again and again leaves no time for any.
+    bench.clock.pass(Duration::from_secs(61));
     assert_eq!(sign(&mut token, 2), Err(TokenError::PinNeeded));
     token.verify_pin(PIN.as_bytes(), soon()).unwrap();
     sign(&mut token, 3).unwrap();
@@ -250,7 +363,8 @@ fn rights_are_by_user_key_and_use() {
     };
     let stranger = with(Rights::all(own_uid() + 1));
     denied(sign(&mut stranger.token(), 1).map(drop), "add a [[caller]]");
-    denied(ask(&mut stranger.client(), Call::Metrics).map(drop), "add a [[caller]]");
+    let mut client = stranger.client();
+    denied(ask(&mut client, Call::Metrics).map(drop), "add a [[caller]]");
 
     let keys = Some(vec!["other".to_owned()]);
     let keyless = with(Rights { keys, ..Rights::all(own_uid()) });

@@ -182,7 +182,11 @@ fn a_line_that_keeps_late_answers_gives_them_to_the_wrong_command() {
     let script = [None, Some(warifu_card::faults::Fault::LateAnswer { by: Nanos(5_000_000_000) })];
     let world = World::new(None, Plan::Script(script.into_iter().collect()), 1);
     let clock = common::VirtualClock::new();
-    let mut line = common::Line { world: Arc::<Mutex<World>>::clone(&world), clock: clock.clone() };
+    let mut line = common::Line {
+        world: Arc::<Mutex<World>>::clone(&world),
+        clock: clock.clone(),
+        resets: true,
+    };
     let select = [0, 0xa4, 4, 0x0c, 7, 0xa0, 0, 0, 5, 0x59, 0, 0x10];
     let end = || clock.now() + Duration::from_secs(3);
     assert!(line.exchange(&select, end()).is_ok());

@@ -11,10 +11,13 @@ use openssl::bn::{BigNum, BigNumContext};
 use openssl::ec::{EcGroup, EcKey, EcPoint};
 use openssl::ecdsa::EcdsaSig;
 use openssl::nid::Nid;
+use warifu_agent::card::Caller;
 use warifu_agent::clock::Clock;
 use warifu_card::faults::{Fault, Plan};
 use warifu_token::TokenError;
 use warifu_token::agent::message::{Call, JwtRequest};
+
+const LONG: Duration = Duration::from_secs(10);
 
 fn bench() -> Bench {
     let world = World::new(None, Plan::Script(VecDeque::new()), 1);
@@ -155,4 +158,19 @@ fn what_no_token_can_be_made_of_is_said_in_one_line() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+#[test]
+fn a_token_of_a_key_that_was_made_anew_is_not_given_out() {
+    let world = World::new(None, Plan::Script(VecDeque::new()), 1);
+    common::locked(&world).add_pair(0x20, "spare");
+    let bench = Bench::new(world, None, Vec::new());
+    let wanted = JwtRequest { key: "spare".to_owned(), ..request("a", 1000) };
+    let first = get(&bench, &wanted);
+    assert_eq!(get(&bench, &wanted), first);
+    // Past the server, which is where one that is just being signed comes from as well.
+    bench.holder().generate(&Caller::AGENT, &[0x20], bench.clock.now() + LONG).unwrap();
+    let second = get(&bench, &wanted);
+    assert_ne!(second, first);
+    assert_eq!(get(&bench, &wanted), second);
 }

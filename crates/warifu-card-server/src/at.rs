@@ -7,6 +7,8 @@
 
 use std::fmt::Write as _;
 
+use zeroize::Zeroizing;
+
 use crate::hex;
 
 /// The longest line: `AT+CSIM=` with an extended APDU in hexadecimal.
@@ -35,7 +37,8 @@ pub struct Modem {
     settings: Settings,
     line: Vec<u8>,
     too_long: bool,
-    previous: Vec<u8>,
+    /// May hold VERIFY.
+    previous: Zeroizing<Vec<u8>>,
     output: Vec<u8>,
 }
 
@@ -110,7 +113,7 @@ impl Default for Modem {
             settings: DEFAULTS,
             line: Vec::new(),
             too_long: false,
-            previous: Vec::new(),
+            previous: Zeroizing::default(),
             output: Vec::new(),
         }
     }
@@ -145,7 +148,7 @@ impl Modem {
                 // V.250 section 5.2.4: `A/` is obeyed at once, and repeats the line before.
                 if self.line.eq_ignore_ascii_case(b"A/") {
                     self.line.clear();
-                    return Some(Line(self.previous.clone()));
+                    return Some(Line(self.previous.to_vec()));
                 }
                 None
             }
@@ -156,7 +159,7 @@ impl Modem {
     fn prepared(&mut self, line: Vec<u8>) -> Option<Line> {
         let start = line.windows(2).position(|two| two.eq_ignore_ascii_case(b"AT"))?;
         let line = line[start..].to_vec();
-        self.previous.clone_from(&line);
+        self.previous = Zeroizing::new(line.clone());
         Some(Line(line))
     }
 

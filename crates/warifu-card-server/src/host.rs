@@ -223,6 +223,7 @@ impl Slot {
     /// Passes a command to the card and stores what it changed. A panic loses the command.
     fn carry_out(&mut self, apdu: &[u8]) -> Outcome {
         let card = &mut self.card;
+        let _ = card.take_dirty(); // of the command before
         let mut rng = system_random();
         let outcome = catch_unwind(AssertUnwindSafe(|| card.transmit(apdu, &mut rng)));
         let Ok(outcome) = outcome else {
@@ -231,11 +232,22 @@ impl Slot {
             return Outcome::Answer(Response::status(StatusWord::UNKNOWN));
         };
         if let Err(error) = self.save() {
-            // The change waits in the card and is tried again with the next command.
             eprintln!("warifu-card-server: {error}");
+            if self.card.take_dirty() && apdu.get(1) != Some(&warifu_card::ins::VERIFY) {
+                self.take_back();
+            }
             return Outcome::Answer(Response::status(MEMORY_FAILURE));
         }
         outcome
+    }
+
+    /// What a client is told has failed must not come true later: the state of the disk is the
+    /// card's again. But a PIN's wrong tries stay counted, and are saved with the next command.
+    fn take_back(&mut self) {
+        let Ok(mut card) = load(self.store.path(), &self.saved) else { return };
+        card.set_pin(self.card.card().settings().pin.clone());
+        self.card.replace_card(card);
+        self.channels.forget();
     }
 
     fn save(&mut self) -> Result<(), ServerError> {
@@ -329,8 +341,9 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
     use std::sync::mpsc;
-    use warifu_card::Settings;
     use warifu_card::faults::Fault;
+    use warifu_card::object::{KeyAttributes, KeyType, Name, access};
+    use warifu_card::{KeySource, Settings};
 
     const SELECT: [u8; 12] = [0x00, 0xa4, 0x04, 0x0c, 0x07, 0xa0, 0, 0, 5, 0x59, 0, 0x10];
     const RANDOM: [u8; 5] = [0x80, 0x84, 0x00, 0x00, 0x08];
@@ -369,6 +382,42 @@ mod tests {
         assert_eq!(sw(&one.transmit(&RANDOM, Nanos(0))), 0x9000, "not reset by the other");
         one.reset();
         assert_eq!(sw(&one.transmit(&RANDOM, Nanos(0))), 0x6985);
+    }
+
+    #[test]
+    fn what_could_not_be_saved_has_not_been_done_but_for_wrong_pins() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = made(&folder);
+        let pin = warifu_card::Pin::new("1234", warifu_card::PinScope::Nothing, 3);
+        let mut card = load(&path, &store::read(&path).unwrap()).unwrap();
+        card.set_pin(pin);
+        let name = Name::slot(0x20, "", access::READ | access::UPDATE);
+        let attributes = KeyAttributes::general(KeyType::Secp256r1Persistent);
+        card.add_key_pair(name, attributes, KeySource::Generate, &mut system_random()).unwrap();
+        Store::lock(&path).unwrap().save(&card.to_bytes()).unwrap();
+        let host = Arc::new(Host::open(&path, Behaviour { timing: None, faults: None }).unwrap());
+        let client = host.client();
+        let key = || *host.slot().card.card().export_public_key(&[0x20]).unwrap().bytes();
+        let tries = || host.slot().card.card().settings().pin.as_ref().unwrap().tries_left();
+        let generate = [0x80, 0xb9, 0, 0, 3, 0x84, 1, 0x20, 0];
+        let wrong = [0, 0x20, 0, 1, 8, b'9', b'9', b'9', b'9', 0xff, 0xff, 0xff, 0xff];
+        let before = key();
+        assert_eq!(sw(&client.transmit(&SELECT, Nanos(0))), 0x9000);
+        std::fs::remove_dir_all(folder.path()).unwrap();
+        assert_eq!(sw(&client.transmit(&generate, Nanos(0))), 0x6581);
+        assert_eq!(key(), before);
+        client.transmit(&SELECT, Nanos(0));
+        assert_eq!(sw(&client.transmit(&wrong, Nanos(0))), 0x6581);
+        client.transmit(&SELECT, Nanos(0));
+        assert_eq!(sw(&client.transmit(&generate, Nanos(0))), 0x6581);
+        assert_eq!((key(), tries()), (before, 2));
+        std::fs::create_dir(folder.path()).unwrap();
+        assert_eq!(sw(&client.transmit(&SELECT, Nanos(0))), 0x9000);
+        let kept = load(&path, &store::read(&path).unwrap()).unwrap();
+        assert_eq!(*kept.export_public_key(&[0x20]).unwrap().bytes(), before);
+        assert_eq!(kept.settings().pin.as_ref().unwrap().tries_left(), 2);
+        assert_eq!(sw(&client.transmit(&generate, Nanos(0))) >> 8, 0x90);
+        assert_ne!(key(), before);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{self, BufReader};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +22,7 @@ const CLIENTS_MAX: usize = 64;
 pub struct Socket {
     path: PathBuf,
     listener: UnixListener,
+    inode: u64,
 }
 
 impl Socket {
@@ -39,8 +40,11 @@ impl Socket {
             if !about.file_type().is_socket() {
                 return taken("something is there that is no socket");
             }
-            if UnixStream::connect(path).is_ok() {
-                return taken("another server answers there");
+            match UnixStream::connect(path) {
+                Ok(_) => return taken("another server answers there"),
+                // Nobody listens any more.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(error) => return taken(&format!("the socket there cannot be asked ({error})")),
             }
             fs::remove_file(path).map_err(|error| ServerError::file(path, error))?;
         }
@@ -52,7 +56,8 @@ impl Socket {
             )),
             _ => ServerError::file(path, error),
         })?;
-        let socket = Socket { path: path.to_owned(), listener };
+        let about = fs::symlink_metadata(path).map_err(|error| ServerError::file(path, error))?;
+        let socket = Socket { path: path.to_owned(), listener, inode: about.ino() };
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))
             .map_err(|error| ServerError::file(path, error))?;
         Ok(socket)
@@ -79,8 +84,10 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Whoever removed it already did our work.
-        let _ = fs::remove_file(&self.path);
+        // Another server's that has taken the place is left.
+        if fs::symlink_metadata(&self.path).is_ok_and(|about| about.ino() == self.inode) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -130,4 +137,31 @@ fn converse(stream: &UnixStream, client: &Client) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_socket_that_nobody_listens_at_is_replaced() {
+        use std::os::unix::net::UnixDatagram;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("other.sock");
+        let other = UnixDatagram::bind(&path).unwrap();
+        let error = Socket::open(&path).unwrap_err().to_string();
+        assert!(error.contains("cannot be asked"), "{error}");
+        assert!(path.exists());
+        fs::remove_file(&path).unwrap();
+        drop(other);
+        drop(UnixListener::bind(&path).unwrap());
+        let first = Socket::open(&path).unwrap();
+        // Renamed, not removed: a number that is free again would be given to the next.
+        fs::rename(&path, folder.path().join("moved")).unwrap();
+        let second = Socket::open(&path).unwrap();
+        drop(first);
+        assert!(path.exists(), "it is the second one's");
+        drop(second);
+        assert!(!path.exists());
+    }
 }

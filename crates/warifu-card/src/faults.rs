@@ -181,6 +181,12 @@ impl FaultyCard {
         std::mem::replace(&mut self.plan, plan)
     }
 
+    /// Puts another state of the card in the place of this one; faults go on as planned.
+    pub fn replace_card(&mut self, card: Card) {
+        self.stored = card.to_bytes();
+        self.card = card;
+    }
+
     /// Resets the card, as a reader does; one that is away stays away.
     pub fn reset(&mut self, kind: Reset) {
         self.card.reset(kind);

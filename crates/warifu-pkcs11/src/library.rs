@@ -123,10 +123,16 @@ impl Library {
                     eprintln!("warifu-pkcs11: {error}");
                     Rv(CKR_GENERAL_ERROR)
                 })?;
-                trace = config.trace.as_deref().map(Trace::open).transpose().map_err(|error| {
-                    eprintln!("warifu-pkcs11: {error}");
-                    Rv(CKR_GENERAL_ERROR)
-                })?;
+                trace = match config.trace.as_deref().map(Trace::open).transpose() {
+                    Ok(trace) => trace,
+                    Err(error) => {
+                        eprintln!("warifu-pkcs11: {error}");
+                        if !error.passes() {
+                            return fail(CKR_GENERAL_ERROR);
+                        }
+                        None
+                    }
+                };
                 let tokens = tokens_of(&config, args, trace.as_ref())?;
                 // Of the usual places one is enough.
                 let together = if config.explicit { 1 } else { tokens.len() };

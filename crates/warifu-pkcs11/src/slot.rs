@@ -2,7 +2,7 @@
 //! A slot: one card's place, the card in it, and what is known of its objects.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cryptoki_sys::*;
@@ -34,7 +34,7 @@ pub struct Slot {
     pub replace_keys: bool,
     timeout: Duration,
     report: Report,
-    token: Mutex<Box<dyn Token>>,
+    token: Shared,
     known: Mutex<Known>,
     objects: Mutex<Objects>,
     logged_in: AtomicBool,
@@ -52,6 +52,41 @@ pub struct SlotConfig {
     pub replace_keys: bool,
     /// How long one call may take.
     pub timeout: Duration,
+}
+
+/// A token that is waited for until a deadline, as a mutex alone is not.
+struct Shared {
+    busy: Mutex<bool>,
+    free: Condvar,
+    token: Mutex<Box<dyn Token>>,
+}
+
+/// The token is this one's until this is dropped.
+struct Turn<'a>(&'a Shared);
+
+impl Shared {
+    /// A turn, if it comes in time, and whether it was waited for.
+    fn take(&self, deadline: Instant) -> (Option<Turn<'_>>, bool) {
+        let mut busy = lock(&self.busy);
+        let waited = *busy;
+        while *busy {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return (None, waited);
+            }
+            let woken = self.free.wait_timeout(busy, left);
+            busy = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *busy = true;
+        (Some(Turn(self)), waited)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.busy) = false;
+        self.0.free.notify_one();
+    }
 }
 
 /// What the card said last.
@@ -75,7 +110,11 @@ impl Slot {
             replace_keys,
             timeout,
             report,
-            token: Mutex::new(token),
+            token: Shared {
+                busy: Mutex::new(false),
+                free: Condvar::new(),
+                token: Mutex::new(token),
+            },
             known: Mutex::default(),
             objects: Mutex::default(),
             logged_in: AtomicBool::new(false),
@@ -91,11 +130,20 @@ impl Slot {
         &self,
         call: impl FnOnce(&mut dyn Token, Instant) -> std::result::Result<T, TokenError>,
     ) -> Result<T> {
-        let mut token = lock(&self.token);
-        let result = call(token.as_mut(), Instant::now() + self.timeout);
-        drop(token);
+        let deadline = Instant::now() + self.timeout;
+        let (turn, waited) = self.token.take(deadline);
+        let late = || Err(TransportError::Timeout(self.place.clone()).into());
+        let result = match &turn {
+            // Who waited for one that the card did not answer would get no answer either.
+            Some(_) if waited && self.is_absent() => late(),
+            Some(turn) => call(lock(&turn.0.token).as_mut(), deadline),
+            None => late(),
+        };
+        let had_turn = turn.is_some();
+        // The turn ends after this, so that the next one knows of a card that was lost.
         result.map_err(|error| {
-            if matches!(error, TokenError::Transport(_)) {
+            // One that others keep busy is not lost.
+            if had_turn && matches!(error, TokenError::Transport(_)) {
                 self.lost(&error);
             }
             if !matches!(error, TokenError::PinWrong { .. } | TokenError::Status { .. }) {
@@ -103,6 +151,10 @@ impl Slot {
             }
             Rv::from(error)
         })
+    }
+
+    fn is_absent(&self) -> bool {
+        lock(&self.known).absent_until.is_some_and(|until| Instant::now() < until)
     }
 
     fn lost(&self, error: &TokenError) {
@@ -121,14 +173,12 @@ impl Slot {
     /// # Errors
     /// CKR_TOKEN_NOT_PRESENT, CKR_TOKEN_NOT_RECOGNIZED.
     pub fn info(&self) -> Result<TokenInfo> {
-        let known = lock(&self.known);
-        if let Some(info) = &known.info {
+        if let Some(info) = &lock(&self.known).info {
             return Ok(info.clone());
         }
-        if known.absent_until.is_some_and(|until| Instant::now() < until) {
+        if self.is_absent() {
             return fail(CKR_TOKEN_NOT_PRESENT);
         }
-        drop(known);
         let info = self.ask(|token, deadline| token.info(deadline)).map_err(|rv| match rv {
             Rv(CKR_TOKEN_NOT_RECOGNIZED) => rv,
             Rv(_) => Rv(CKR_TOKEN_NOT_PRESENT),
@@ -202,7 +252,10 @@ impl Slot {
 
     /// Gives the card's channel back.
     pub fn release(&self) {
-        lock(&self.token).release(Instant::now() + self.timeout);
+        let deadline = Instant::now() + self.timeout;
+        if let (Some(turn), _) = self.token.take(deadline) {
+            lock(&turn.0.token).release(deadline);
+        }
     }
 
     /// An object that the caller may see.

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use warifu_card::apdu::{Command, Response, SHORT_ANSWER_MAX_BYTES, StatusWord};
 use warifu_card::{AIDS, ins};
 
+use zeroize::Zeroizing;
+
 use crate::error::TokenError;
 use crate::transport::{Transport, TransportError};
 
@@ -73,6 +75,8 @@ pub(crate) struct Applet {
     selected: Option<Selected>,
     /// An answer may be under way: nothing is sent before a reset.
     stale: bool,
+    /// Channels that the card may still have open for us, where no reset closes them.
+    left_open: Vec<Channel>,
 }
 
 /// What was selected, and where.
@@ -96,7 +100,7 @@ pub(crate) struct Call<'a> {
 
 impl Applet {
     pub(crate) fn new(transport: Box<dyn Transport>, options: Options) -> Applet {
-        Applet { transport, options, selected: None, stale: false }
+        Applet { transport, options, selected: None, stale: false, left_open: Vec::new() }
     }
 
     pub(crate) fn place(&self) -> String {
@@ -113,6 +117,7 @@ impl Applet {
             self.stale = false;
         }
         self.transport.connect(deadline)?;
+        self.close_left_open(deadline)?;
         let give_up = deadline.min(Instant::now() + CHANNEL_PATIENCE);
         let mut was_reset = false;
         let selected = loop {
@@ -132,33 +137,51 @@ impl Applet {
         Ok(selected)
     }
 
-    /// Forgets the channel; the next command opens one.
+    /// Forgets the channel, which the card has forgotten; the next command opens one.
     pub(crate) fn forget(&mut self) {
         self.selected = None;
     }
 
     /// Resets the card, or as much of it as the way there can.
     pub(crate) fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TokenError> {
-        self.selected = None;
+        self.abandon();
         self.stale = true;
         let atr = self.transport.reset(deadline)?;
         self.stale = false;
+        self.close_left_open(deadline)?;
         Ok(atr)
+    }
+
+    /// Leaves the channel without knowing that the card has closed it.
+    fn abandon(&mut self) {
+        if let Some(Selected { channel, opened, .. }) = self.selected.take() {
+            self.leave_open(channel, opened);
+        }
+    }
+
+    fn leave_open(&mut self, channel: Channel, opened: bool) {
+        if opened && !self.transport.resets_card() {
+            self.left_open.push(channel);
+        }
+    }
+
+    /// A card that no reset reaches has few channels, and would run out of them.
+    fn close_left_open(&mut self, deadline: Instant) -> Result<(), TokenError> {
+        while let Some(channel) = self.left_open.last().copied() {
+            // Whatever the card answers, there is no more to be done about this one.
+            self.exchange(&close_command(channel), deadline)?;
+            self.left_open.pop();
+        }
+        Ok(())
     }
 
     /// Gives the channel back to the card, as far as that can be done.
     pub(crate) fn close(&mut self, deadline: Instant) {
         if let Some(Selected { channel, opened: true, .. }) = self.selected.take() {
-            let close = Command {
-                cla: 0,
-                ins: ins::MANAGE_CHANNEL,
-                p1: 0x80,
-                p2: channel.0,
-                data: &[],
-                le: None,
-            };
-            // Nothing depends on it: a card that is gone has closed it.
-            let _ = self.exchange(&close, deadline);
+            // Nothing depends on it just now: a card that is gone has closed it.
+            if self.exchange(&close_command(channel), deadline).is_err() {
+                self.leave_open(channel, true);
+            }
         }
     }
 
@@ -275,9 +298,17 @@ impl Applet {
         command: &Command<'_>,
         deadline: Instant,
     ) -> Result<Response, TokenError> {
-        let answer = self.transport.exchange(&command.to_bytes(), deadline);
+        // It may be VERIFY, or the answer a secret.
+        let command = Zeroizing::new(command.to_bytes());
+        let answer = self.transport.exchange(&command, deadline);
         let mut data = answer.inspect_err(|error| {
-            self.selected = None;
+            if matches!(error, TransportError::Gone(_)) {
+                // A modem that was unplugged has taken its card's channels along, and may have
+                // others of these numbers open when it is back.
+                self.selected = None;
+                self.left_open.clear();
+            }
+            self.abandon();
             self.stale |= error.needs_reset();
         })?;
         let Some(sw) = data.len().checked_sub(2).map(|at| data.split_off(at)) else {
@@ -302,7 +333,14 @@ impl Applet {
             // Without Le: no file control information is wanted, and modems pass it on like this.
             let cla = channel.class(0);
             let select = Command { cla, ins: ins::SELECT, p1: 4, p2: 0, data: aid, le: None };
-            last = self.exchange(&select, deadline)?.sw;
+            let answer = self.exchange(&select, deadline);
+            last = match answer {
+                Ok(answer) => answer.sw,
+                Err(error) => {
+                    self.leave_open(channel, opened);
+                    return Err(error);
+                }
+            };
             if !last.is_error() {
                 return Ok(Selected { aid: aid.clone(), channel, opened });
             }
@@ -335,12 +373,23 @@ impl Applet {
             },
             // Nothing is known of what was done: the caller starts anew.
             (sw @ StatusWord::UNKNOWN, _) => Err(TokenError::status("MANAGE CHANNEL", sw)),
+            // On the basic channel a modem has its own application selected: it stays there.
+            (StatusWord::NO_CHANNEL, _) if !self.transport.resets_card() => {
+                Err(TokenError::NoChannel)
+            }
+            (sw, _) if sw.is_error() && !self.transport.resets_card() => {
+                Err(TokenError::status("MANAGE CHANNEL", sw))
+            }
             // A card without the command has only the basic channel. One whose channels are all
             // taken, perhaps by programs that were killed, has it as well.
             (sw, _) if sw.is_error() => Ok((Channel::BASIC, false)),
             _ => Err(TokenError::answer("MANAGE CHANNEL", "names no channel")),
         }
     }
+}
+
+fn close_command(channel: Channel) -> Command<'static> {
+    Command { cla: 0, ins: ins::MANAGE_CHANNEL, p1: 0x80, p2: channel.0, data: &[], le: None }
 }
 
 /// The Le that a 6Cxx names.

@@ -14,7 +14,7 @@ use crate::error::TokenError;
 use crate::object::{File, Inventory, TokenInfo, fields, value};
 use crate::signing::{self, Signing};
 use crate::token::{GeneratedPair, PinState, SignInput, Token};
-use crate::transport::Transport;
+use crate::transport::{Transport, TransportError};
 
 /// How much of a file one READ FILE asks for.
 const READ_MAX_BYTES: usize = 256;
@@ -32,6 +32,8 @@ pub struct CardToken {
     inventory: Option<Inventory>,
     /// How often the channel was lost, and with it login and volatile keys, perhaps.
     losses: u64,
+    /// The tries of the PIN that the card has last named.
+    tries: Option<u8>,
 }
 
 impl CardToken {
@@ -39,7 +41,7 @@ impl CardToken {
     #[must_use]
     pub fn new(transport: Box<dyn Transport>, options: Options) -> CardToken {
         let applet = Applet::new(transport, options);
-        CardToken { applet, signing: Signing::default(), inventory: None, losses: 0 }
+        CardToken { applet, signing: Signing::default(), inventory: None, losses: 0, tries: None }
     }
 
     /// Grows with every loss of the card's session: a verified PIN and volatile keys of before may
@@ -56,9 +58,19 @@ impl CardToken {
         deadline: Instant,
         work: impl Fn(&mut Applet, &mut Signing, Instant) -> Result<T, TokenError>,
     ) -> Result<T, TokenError> {
+        self.run_if(deadline, TokenError::channel_lost, work)
+    }
+
+    /// As [`CardToken::run`], once more only after such errors.
+    fn run_if<T>(
+        &mut self,
+        deadline: Instant,
+        again: impl Fn(&TokenError) -> bool,
+        work: impl Fn(&mut Applet, &mut Signing, Instant) -> Result<T, TokenError>,
+    ) -> Result<T, TokenError> {
         let result = self.alone(deadline, &work);
         match result {
-            Err(error) if error.channel_lost() => {
+            Err(error) if again(&error) => {
                 self.lose_channel();
                 self.losses += 1;
                 self.alone(deadline, &work)
@@ -102,7 +114,11 @@ impl CardToken {
         call: &Call<'_>,
         deadline: Instant,
     ) -> Result<StatusWord, TokenError> {
-        let sw = self.run(deadline, |applet, _, deadline| {
+        // A card that was reset after it had counted a wrong PIN would count it twice.
+        let again = |error: &TokenError| {
+            error.channel_lost() && (call.data.is_empty() || error.sw().is_some())
+        };
+        let sw = self.run_if(deadline, again, |applet, _, deadline| {
             match applet.call_any(call, deadline)?.sw {
                 // What a lost channel gets must not pass for a card without PIN.
                 sw @ (StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::CLASS) => {
@@ -111,9 +127,28 @@ impl CardToken {
                 sw => Ok(sw),
             }
         });
+        if let Ok(sw) = &sw {
+            self.tries = tries_left(*sw);
+        }
         match sw {
             Err(error) if error.sw() == Some(StatusWord::CLASS) => Ok(StatusWord::DATA_INVALIDATED),
             other => other,
+        }
+    }
+
+    /// VERIFY with a PIN. A card that was reset is given it again only if it has not counted it.
+    fn give_pin(&mut self, pin: &[u8], deadline: Instant) -> Result<StatusWord, TokenError> {
+        let call = verify_call(pin);
+        let before = self.tries;
+        let error = match self.verify_command(&call, deadline) {
+            Err(error @ TokenError::Transport(TransportError::CardReset)) => error,
+            result => return result,
+        };
+        match (before, self.pin_state(deadline)?) {
+            (Some(before), PinState::Wanted(Some(now))) if now >= before => {
+                self.verify_command(&call, deadline)
+            }
+            _ => Err(error),
         }
     }
 
@@ -179,9 +214,7 @@ impl Token for CardToken {
         }
         let mut padded = Zeroizing::new([0xff; PIN_MAX_BYTES]);
         padded[..pin.len()].copy_from_slice(pin);
-        let call = verify_call(&*padded);
-        // Sent again only where the card has refused the channel, and so has not seen the PIN.
-        match self.verify_command(&call, deadline)? {
+        match self.give_pin(&*padded, deadline)? {
             StatusWord::OK => Ok(()),
             StatusWord::PIN_LOCKED => Err(TokenError::PinLocked),
             StatusWord::DATA_INVALIDATED | StatusWord::INSTRUCTION => Err(TokenError::NoPin),

@@ -19,39 +19,44 @@ impl Holder {
     /// Does one piece of work if the card is idle; says when to call again.
     pub fn tick(&self) -> Duration {
         let Some(turn) = self.turns.take_if_idle() else { return self.holding.ahead_after };
-        let now = self.clock.now();
         let mut using = Using::new(self, turn);
-        if using.held.login.has_expired(now) {
-            using.held.login.forget();
-            // The card itself knows the PIN until it is reset.
-            using.reset(using.end_of_attempt(now + LONG));
-            eprintln!("warifu-agent: {}: the PIN's lifetime is over", self.holding.name);
-        }
-        let idle = using.held.last_used.map_or(LONG, |used| now.saturating_duration_since(used));
-        if using.held.ahead {
-            if idle < self.holding.ahead_after {
-                return self.holding.ahead_after - idle;
-            }
-            match using.step(now + 2 * self.holding.retry.attempt) {
-                Ok(true) => return Duration::ZERO,
-                // The next caller brings the next attempt.
-                Ok(false) | Err(_) => using.held.ahead = false,
-            }
-        }
-        if using.held.open && !using.held.lent.is_any() {
-            let close = self.holding.idle_close;
-            if using.held.last_used.is_some() && idle >= close {
-                using.close(using.end_of_attempt(now + LONG));
-            } else {
-                return close.saturating_sub(idle).max(self.holding.ahead_after);
-            }
-        }
+        let rest = using.tick();
+        // Whatever it rests for, not beyond the PIN's lifetime.
         let expires = using.held.login.expires();
-        expires.map_or(LONG, |expires| expires.saturating_duration_since(now).min(LONG))
+        let left = expires.map(|expires| expires.saturating_duration_since(self.clock.now()));
+        left.map_or(rest, |left| rest.min(left))
     }
 }
 
 impl Using<'_> {
+    fn tick(&mut self) -> Duration {
+        let holding = &self.holder.holding;
+        let now = self.holder.clock.now();
+        if self.held.login.admits().is_err() {
+            // Not later than now: the next caller may be long in coming.
+            let _ = self.start_anew(self.end_of_attempt(now + LONG));
+        }
+        let idle = self.held.last_used.map_or(LONG, |used| now.saturating_duration_since(used));
+        if self.held.ahead {
+            if idle < holding.ahead_after {
+                return holding.ahead_after - idle;
+            }
+            match self.step(now + 2 * holding.retry.attempt) {
+                Ok(true) => return Duration::ZERO,
+                // The next caller brings the next attempt.
+                Ok(false) | Err(_) => self.held.ahead = false,
+            }
+        }
+        if self.held.open && !self.held.lent.is_any() {
+            let close = holding.idle_close;
+            if self.held.last_used.is_none() || idle < close {
+                return close.saturating_sub(idle).max(holding.ahead_after);
+            }
+            self.close(self.end_of_attempt(now + LONG));
+        }
+        LONG
+    }
+
     /// One piece of work ahead: whether there was any.
     fn step(&mut self, deadline: Instant) -> Result<bool, TokenError> {
         let holder = self.holder;

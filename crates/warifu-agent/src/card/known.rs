@@ -34,6 +34,11 @@ impl Known {
         self.points.get(public_id).copied()
     }
 
+    /// A public key with its id, by which the card is told from others.
+    pub(super) fn any_point(&self) -> Option<(Vec<u8>, [u8; 65])> {
+        self.points.first_key_value().map(|(id, point)| (id.clone(), *point))
+    }
+
     /// Keeps a public key; not one of a volatile pair, which the next session has not.
     pub fn keep_point(&mut self, public_id: &[u8], point: [u8; 65]) {
         if !self.is_volatile(public_id) {

@@ -59,6 +59,8 @@ pub struct Login {
     wrong_by_callers: u8,
     lifetime: Option<Duration>,
     expires: Option<Instant>,
+    /// The lifetime is over, and nobody has given a PIN since. The card may still know it.
+    expired: bool,
 }
 
 impl Login {
@@ -80,10 +82,23 @@ impl Login {
         self.held.is_some() && self.confirmed
     }
 
-    /// Whether the held PIN has been held for its time.
-    #[must_use]
-    pub fn has_expired(&self, now: Instant) -> bool {
-        self.held.is_some() && self.expires.is_some_and(|expires| now >= expires)
+    /// Gives up the held PIN if it has been held for its time: whether it has.
+    pub fn expire(&mut self, now: Instant) -> bool {
+        let over = self.held.is_some() && self.expires.is_some_and(|expires| now >= expires);
+        if over {
+            self.forget();
+            self.expired = true;
+        }
+        over
+    }
+
+    /// Lets no key be used after the PIN's lifetime, whatever the card has verified: behind a modem
+    /// it is not reset.
+    ///
+    /// # Errors
+    /// [`TokenError::PinNeeded`] until a caller gives the PIN.
+    pub fn admits(&self) -> Result<(), TokenError> {
+        if self.expired { Err(TokenError::PinNeeded) } else { Ok(()) }
     }
 
     /// When it will have.
@@ -162,13 +177,15 @@ impl Login {
         Ok(())
     }
 
-    /// A caller gives a PIN. The card is asked at most once, and not again after an error.
+    /// A caller gives a PIN. The card is asked at most once, and not again after an error;
+    /// `may_lock` is whether the last try may be spent.
     ///
     /// # Errors
-    /// The card's: [`TokenError::PinWrong`] and others.
+    /// The card's: [`TokenError::PinWrong`] and others; [`TokenError::Denied`] at the last try.
     pub fn of_caller(
         &mut self,
         pin: &[u8],
+        may_lock: bool,
         token: &mut CardToken,
         now: Instant,
         deadline: Instant,
@@ -178,6 +195,13 @@ impl Login {
             return Ok(());
         }
         self.logged_in = false;
+        if !may_lock
+            && let PinState::Wanted(Some(tries)) = token.pin_state(deadline)?
+            && tries < TRIES_MIN
+        {
+            let text = "the PIN's last try is left to the user who runs the agent";
+            return Err(TokenError::Denied(text.to_owned()));
+        }
         match token.verify_pin(pin, deadline) {
             Ok(()) => {
                 self.held = HeldPin::new(pin);
@@ -202,6 +226,7 @@ impl Login {
             self.expires = self.lifetime.map(|lifetime| now + lifetime);
         }
         (self.confirmed, self.logged_in, self.unsure) = (true, true, None);
+        self.expired = false;
     }
 
     /// Whether the PIN whose fate nobody knows was counted as wrong. A card that does not say how

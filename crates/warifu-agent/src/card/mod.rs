@@ -9,6 +9,7 @@ mod login;
 mod using;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -53,6 +54,8 @@ pub struct Holder {
     turns: Turns,
     held: Mutex<Held>,
     known: Mutex<Known>,
+    /// Grows when keys are made anew or the card is exchanged: what was signed before is old.
+    keys: AtomicU64,
     /// Callers that have ended since the card was last used.
     ended: Mutex<BTreeSet<CallerId>>,
 }
@@ -64,6 +67,8 @@ struct Held {
     open: bool,
     /// The last thing failed: nobody knows what the card has open.
     failed: bool,
+    /// The session was lost since the card was known to be the same.
+    doubtful: bool,
     login: Login,
     lent: Lent,
     random: Zeroizing<Vec<u8>>,
@@ -91,6 +96,7 @@ impl Holder {
             token,
             open: false,
             failed: false,
+            doubtful: false,
             login,
             lent: Lent::default(),
             random: Zeroizing::default(),
@@ -105,6 +111,7 @@ impl Holder {
             turns: Turns::default(),
             held: Mutex::new(held),
             known: Mutex::default(),
+            keys: AtomicU64::new(0),
             ended: Mutex::default(),
         }
     }
@@ -138,10 +145,15 @@ impl Holder {
             return Ok(PinState::Absent);
         }
         let state = turn.work(None, deadline, |token, end| token.pin_state(end))?;
-        Ok(if turn.held.login.serves_all() { PinState::Absent } else { state })
+        Ok(match state {
+            _ if turn.held.login.serves_all() => PinState::Absent,
+            PinState::Verified if turn.held.login.admits().is_err() => PinState::Wanted(None),
+            state => state,
+        })
     }
 
-    /// A caller gives a PIN. The card is asked once at most, whatever happens.
+    /// A caller gives a PIN. The card is asked once at most, whatever happens; `may_lock` is whether
+    /// the last try may be spent.
     ///
     /// # Errors
     /// See [`Holder::info`].
@@ -149,12 +161,15 @@ impl Holder {
         &self,
         caller: &Caller<'_>,
         pin: &[u8],
+        may_lock: bool,
         deadline: Instant,
     ) -> Result<(), TokenError> {
         let mut turn = self.turn(caller, deadline)?;
         let (now, end) = (self.clock.now(), turn.end_of_attempt(deadline));
+        // After it, the reset would take the login with it.
+        turn.start_anew(end)?;
         let held = &mut *turn.held;
-        let result = held.login.of_caller(pin, &mut held.token, now, end);
+        let result = held.login.of_caller(pin, may_lock, &mut held.token, now, end);
         if turn.note_session() && result.is_ok() {
             turn.held.login.session_lost_before();
         }
@@ -237,11 +252,14 @@ impl Holder {
         input: SignInput<'_>,
         deadline: Instant,
     ) -> Result<[u8; 64], TokenError> {
-        let inventory = self.inventory(caller, deadline)?;
-        let private = inventory.private_keys.iter().find(|private| private.id == key);
-        let mut turn = self.turn(caller, deadline)?;
-        let start = self.clock.now();
-        let result = turn.sign(caller, private, key, input, deadline);
+        let mut start = self.clock.now();
+        let result = self.inventory(caller, deadline).and_then(|inventory| {
+            let private = inventory.private_keys.iter().find(|private| private.id == key);
+            let mut turn = self.turn(caller, deadline)?;
+            start = self.clock.now();
+            turn.sign(caller, private, key, input, deadline)
+        });
+        // Who has waited in vain for a turn has no signature either.
         let took = self.clock.now().saturating_duration_since(start);
         self.metrics.signature(&self.holding.name, result.is_ok(), took);
         result
@@ -276,6 +294,7 @@ impl Holder {
     ) -> Result<SecretBytes, TokenError> {
         let volatile = self.is_volatile(caller, key, deadline)?;
         let mut turn = self.turn(caller, deadline)?;
+        turn.held.login.admits()?;
         let lent = volatile.then_some((key, caller.id));
         turn.work(lent, deadline, |token, end| token.derive(key, peer, end))
     }
@@ -292,16 +311,22 @@ impl Holder {
     ) -> Result<GeneratedPair, TokenError> {
         let volatile = self.is_volatile(caller, key, deadline)?;
         let mut turn = self.turn(caller, deadline)?;
+        turn.held.login.admits()?;
         if volatile && let Some(pair) = turn.held.lent.take_ready(key, caller.id)? {
             self.metrics.ahead(&self.holding.name, "used_pair");
             return Ok(pair);
         }
-        let pair = turn.generate(key, deadline)?;
         if volatile {
+            let pair = turn.generate(key, deadline)?;
             turn.held.lent.lend(key, caller.id);
-        } else {
-            lock(&self.known).forget_pair(pair.public_id.as_deref());
+            return Ok(pair);
         }
+        // Even a try that fails may have made one.
+        let public_id = self.public_id(key);
+        lock(&self.known).forget_pair(public_id.as_deref());
+        self.new_keys();
+        let pair = turn.generate(key, deadline)?;
+        lock(&self.known).forget_pair(pair.public_id.as_deref());
         Ok(pair)
     }
 
@@ -354,6 +379,21 @@ impl Holder {
     pub fn state(&self) -> Option<(bool, bool)> {
         let held = self.held.try_lock().ok()?;
         Some((held.open, held.login.is_held()))
+    }
+
+    /// The number of the card's keys as they are: another one when any was made anew.
+    pub(crate) fn keys(&self) -> u64 {
+        self.keys.load(Ordering::SeqCst)
+    }
+
+    fn new_keys(&self) {
+        self.keys.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn public_id(&self, key: &[u8]) -> Option<Vec<u8>> {
+        let known = lock(&self.known);
+        let mut keys = known.inventory.iter().flat_map(|inventory| &inventory.private_keys);
+        keys.find(|private| private.id == key)?.public_id.clone()
     }
 
     fn is_volatile(

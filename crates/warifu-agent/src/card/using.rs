@@ -9,6 +9,7 @@ use warifu_token::{
     CardToken, Curve, GeneratedPair, Inventory, PrivateKey, SignInput, Token, TokenError,
     TransportError,
 };
+use zeroize::Zeroize;
 
 use super::known::{Known, Verifier, on_curve};
 use super::{Caller, CallerId, Held, Holder, lock};
@@ -18,6 +19,8 @@ use crate::turns::Turn;
 /// How often something that is kept for long is read until it is twice the same: a bit that fell
 /// over on the line must not stay.
 const READINGS_MAX: usize = 4;
+/// How often a login is done again in one try, where the card is reset after it.
+const LOGINS_MAX: usize = 3;
 
 /// The card, while it is one caller's turn.
 pub(super) struct Using<'a> {
@@ -32,6 +35,11 @@ impl<'a> Using<'a> {
         for caller in std::mem::take(&mut *lock(&holder.ended)) {
             held.lent.end_of_caller(caller);
         }
+        if held.login.expire(holder.clock.now()) {
+            // The card itself knows the PIN until it is reset, which comes before all else.
+            held.failed = true;
+            eprintln!("warifu-agent: {}: the PIN's lifetime is over", holder.holding.name);
+        }
         Using { holder, held, _turn: turn }
     }
 
@@ -44,6 +52,7 @@ impl<'a> Using<'a> {
         mut operation: impl FnMut(&mut CardToken, Instant) -> Result<T, TokenError>,
     ) -> Result<T, TokenError> {
         let Holder { holding, clock, metrics, .. } = self.holder;
+        let keys = self.holder.keys();
         let mut failures = 0;
         loop {
             let end = self.end_of_attempt(deadline);
@@ -54,11 +63,9 @@ impl<'a> Using<'a> {
             let delay = holding.retry.delay(failures, &mut self.held.rng);
             failures += 1;
             let in_vain = failures > holding.retry.times || clock.now() + delay >= deadline;
-            if !retry::is_transient(&error) || in_vain {
-                if matches!(error, TokenError::Transport(_)) {
-                    // Another card may be there when there is one again.
-                    *lock(&self.holder.known) = Known::default();
-                }
+            // What was asked for was asked of the card of before.
+            let exchanged = self.holder.keys() != keys;
+            if !retry::is_transient(&error) || in_vain || exchanged {
                 return Err(error);
             }
             clock.sleep(delay);
@@ -72,37 +79,105 @@ impl<'a> Using<'a> {
         end: Instant,
         operation: &mut impl FnMut(&mut CardToken, Instant) -> Result<T, TokenError>,
     ) -> Result<T, TokenError> {
-        if self.held.failed {
-            // What the last try, whoever's it was, has left on the card is not known.
-            let reset = self.held.token.reset(end);
-            self.note_session();
-            reset.inspect_err(|error| self.count(error, false))?;
-        }
-        if let Err(error) = self.log_in(end) {
-            self.held.failed = true;
-            return Err(error);
-        }
+        self.start_anew(end)?;
+        let ready = self.recognise(end).and_then(|()| self.log_in(end));
+        ready.inspect_err(|_| self.held.failed = true)?;
         if let Some((place, caller)) = lent {
             self.held.lent.check(place, caller)?;
         }
         self.holder.metrics.session(&self.holder.holding.name, self.held.open);
+        let (mut result, mut lost) = self.once(end, operation);
+        for _ in 0..LOGINS_MAX {
+            if !matches!(result, Err(TokenError::PinNeeded)) || !self.held.login.serves_all() {
+                break;
+            }
+            // The card has forgotten the PIN as well; the login is done again.
+            self.held.login.session_lost();
+            let ready = self.recognise(end).and_then(|()| self.log_in(end));
+            ready.inspect_err(|_| self.held.failed = true)?;
+            let again = self.once(end, operation);
+            (result, lost) = (again.0, lost || again.1);
+            if !again.1 {
+                break;
+            }
+        }
+        if lost && result.is_ok() {
+            // It may have been done by another card than it was meant for.
+            self.recognise(end).inspect_err(|_| self.held.failed = true)?;
+        }
+        let result = match result {
+            // What the card says of a key that it has forgotten is its own affair.
+            Err(TokenError::Status { .. }) if lost && lent.is_some() => Err(TokenError::KeyLost),
+            result => result,
+        };
+        result.inspect_err(|error| self.count(error, false))
+    }
+
+    /// Does it, and takes note of what that has left: whether the session was lost on the way.
+    fn once<T>(
+        &mut self,
+        end: Instant,
+        operation: &mut impl FnMut(&mut CardToken, Instant) -> Result<T, TokenError>,
+    ) -> (Result<T, TokenError>, bool) {
         let result = operation(&mut self.held.token, end);
         let lost = self.note_session();
         self.held.open = result.is_ok();
         self.held.failed = result.as_ref().err().is_some_and(retry::is_transient);
-        let result = match result {
-            // What the card says of a key that it has forgotten is its own affair.
-            Err(TokenError::Status { .. }) if lost && lent.is_some() => Err(TokenError::KeyLost),
-            // It has forgotten the PIN as well; the login is done again, once.
-            Err(TokenError::PinNeeded) if self.held.login.serves_all() => {
-                self.held.login.session_lost();
-                self.log_in(end)?;
-                operation(&mut self.held.token, end)
-            }
-            result => result,
+        (result, lost)
+    }
+
+    /// Makes sure after a lost session that it is still the same card, before it is given a PIN.
+    /// The objects of two cards may well be the same by name: a public key is what tells them apart.
+    fn recognise(&mut self, end: Instant) -> Result<(), TokenError> {
+        if !self.held.doubtful {
+            return Ok(());
+        }
+        let (point, info) = {
+            let known = lock(&self.holder.known);
+            (known.any_point(), known.info.clone())
         };
+        for _ in 0..READINGS_MAX {
+            let token = &mut self.held.token;
+            let same = match (&point, &info) {
+                (Some((id, point)), _) => token.read_public_key(id, end).map(|now| now == *point),
+                (None, Some(info)) => token.info(end).map(|now| now == *info),
+                (None, None) => Ok(true),
+            };
+            self.note_session();
+            match same {
+                Ok(true) => {
+                    self.held.doubtful = false;
+                    return Ok(());
+                }
+                // A bit may have fallen over on the way.
+                Ok(false) => {}
+                Err(error) if retry::is_transient(&error) => {
+                    self.count(&error, false);
+                    return Err(error);
+                }
+                // It has no such key.
+                Err(_) => {}
+            }
+        }
+        let name = &self.holder.holding.name;
+        eprintln!("warifu-agent: {name}: another card, or another key on it: give its PIN");
+        *lock(&self.holder.known) = Known::default();
+        self.holder.new_keys();
+        self.held.login.forget();
+        self.held.random.zeroize();
+        self.held.doubtful = false;
+        Err(TransportError::Gone("the card was exchanged for another".to_owned()).into())
+    }
+
+    /// What the last try, whoever's it was, has left on the card is not known: it is reset.
+    pub(super) fn start_anew(&mut self, end: Instant) -> Result<(), TokenError> {
+        if !self.held.failed {
+            return Ok(());
+        }
+        let reset = self.held.token.reset(end);
         self.note_session();
-        result.inspect_err(|error| self.count(error, false))
+        self.held.failed = reset.is_err();
+        reset.inspect_err(|error| self.count(error, false))
     }
 
     pub(super) fn log_in(&mut self, end: Instant) -> Result<(), TokenError> {
@@ -134,6 +209,7 @@ impl<'a> Using<'a> {
         input: SignInput<'_>,
         deadline: Instant,
     ) -> Result<[u8; 64], TokenError> {
+        self.held.login.admits()?;
         let volatile = private.is_some_and(|private| private.attributes.is_volatile());
         let lent = volatile.then_some((key, caller.id));
         let verifier = match private {
@@ -149,7 +225,8 @@ impl<'a> Using<'a> {
         })
     }
 
-    /// What to verify a key's signatures with; None where the card gives no public key.
+    /// What to verify a key's signatures with; None where the card gives no public key, whose
+    /// signatures go out unverified.
     fn verifier(
         &mut self,
         private: &PrivateKey,
@@ -204,6 +281,7 @@ impl<'a> Using<'a> {
         key: &[u8],
         deadline: Instant,
     ) -> Result<GeneratedPair, TokenError> {
+        self.held.login.admits()?;
         self.work(None, deadline, |token, end| {
             let pair = token.generate(key, end)?;
             on_curve(None, pair.point)?;
@@ -213,18 +291,13 @@ impl<'a> Using<'a> {
 
     pub(super) fn close(&mut self, deadline: Instant) {
         if self.held.failed {
-            self.reset(deadline);
+            // A card that is gone has nothing open; one that could not be reset is so before it is
+            // used again.
+            let _ = self.start_anew(deadline);
         } else {
             self.held.token.release(deadline);
             self.note_session();
         }
-    }
-
-    pub(super) fn reset(&mut self, deadline: Instant) {
-        // A card that is gone has nothing open; one that could not be reset is so before it is
-        // used again.
-        self.held.failed = self.held.token.reset(deadline).is_err();
-        self.note_session();
     }
 
     /// Takes note of a session that has ended: whether one has.
@@ -234,6 +307,7 @@ impl<'a> Using<'a> {
         if lost {
             self.held.losses = losses;
             self.held.open = false;
+            self.held.doubtful = true;
             self.held.login.session_lost();
             self.held.lent.session_lost();
         }

@@ -41,8 +41,16 @@ impl Socket {
             if !about.file_type().is_socket() {
                 return Err(wrong("something is there that is no socket: choose another --socket"));
             }
-            if UnixStream::connect(path).is_ok() {
-                return Err(wrong("an agent answers there: end it with `warifu agent stop`"));
+            match UnixStream::connect(path) {
+                Ok(_) => {
+                    return Err(wrong("an agent answers there: end it with `warifu agent stop`"));
+                }
+                // Nobody listens any more.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(error) => {
+                    let text = format!("the socket there cannot be asked ({error})");
+                    return Err(wrong(&format!("{text}: choose another --socket")));
+                }
             }
             fs::remove_file(path).map_err(failed)?;
         }
@@ -85,5 +93,32 @@ impl Drop for Socket {
         if fs::symlink_metadata(&self.path).is_ok_and(|about| about.ino() == self.inode) {
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_socket_that_nobody_listens_at_is_replaced() {
+        use std::os::unix::net::UnixDatagram;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("other.sock");
+        let other = UnixDatagram::bind(&path).unwrap();
+        let error = Socket::open(&path, false).unwrap_err().to_string();
+        assert!(error.contains("cannot be asked"), "{error}");
+        assert!(path.exists());
+        fs::remove_file(&path).unwrap();
+        drop(other);
+        drop(UnixListener::bind(&path).unwrap());
+        let first = Socket::open(&path, false).unwrap();
+        // Renamed, not removed: a number that is free again would be given to the next.
+        fs::rename(&path, folder.path().join("moved")).unwrap();
+        let second = Socket::open(&path, false).unwrap();
+        drop(first);
+        assert!(path.exists(), "it is the second one's");
+        drop(second);
+        assert!(!path.exists());
     }
 }

@@ -15,7 +15,9 @@ use warifu_agent::clock::Clock;
 use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::Rights;
 use warifu_agent::server::{Agent, Socket};
+use warifu_card::KeySource;
 use warifu_card::faults::{FaultyCard, Outcome, Plan};
+use warifu_card::object::{KeyAttributes, KeyType, Name, access};
 use warifu_card::{ATR, Card, Pin, PinScope, Reset, Settings, StatusWord};
 use warifu_token::agent::message::{Answer, Call};
 use warifu_token::{
@@ -73,16 +75,35 @@ pub struct World {
     /// Answers that came too late: the line gives them to whoever asks next.
     late: Vec<Vec<u8>>,
     pub commands: u64,
+    /// How often something was selected on the basic channel, where a modem has its own.
+    pub basic_selects: u64,
+    pub resets: u64,
 }
 
 impl World {
     pub fn new(pin: Option<PinScope>, plan: Plan, seed: u64) -> Arc<Mutex<World>> {
         let mut rng = ChaCha20Rng::seed_from_u64(7);
-        let pin = pin.map(|scope| Pin::new(PIN, scope, 3).unwrap());
-        let settings = Settings { pin, ..Settings::default() };
-        let card = Card::with_usual_slots(settings, &mut rng).unwrap();
+        let card = usual_card(pin.map(|scope| Pin::new(PIN, scope, 3).unwrap()), &mut rng);
         let card = FaultyCard::new(card, plan, seed);
-        Arc::new(Mutex::new(World { card, rng, late: Vec::new(), commands: 0 }))
+        let late = Vec::new();
+        Arc::new(Mutex::new(World { card, rng, late, commands: 0, basic_selects: 0, resets: 0 }))
+    }
+
+    /// Puts another card in its place, of the same objects with other keys, and another PIN.
+    pub fn exchange(&mut self, pin: &str) {
+        let pin = Pin::new(pin, PinScope::Signing, 3).unwrap();
+        let card = usual_card(Some(pin), &mut self.rng);
+        self.card = FaultyCard::new(card, Plan::Script(VecDeque::new()), 1);
+    }
+
+    /// Adds a key pair that callers may have made anew.
+    pub fn add_pair(&mut self, id: u8, label: &str) {
+        let card = self.card.card();
+        let mut card = Card::from_bytes(&card.to_bytes()).unwrap();
+        let name = Name::slot(id, label, access::READ | access::UPDATE);
+        let attributes = KeyAttributes::general(KeyType::Secp256r1Persistent);
+        card.add_key_pair(name, attributes, KeySource::Generate, &mut self.rng).unwrap();
+        self.card = FaultyCard::new(card, Plan::Script(VecDeque::new()), 1);
     }
 
     /// How many logical channels the card has open, but the basic one.
@@ -109,10 +130,16 @@ impl World {
     }
 }
 
+fn usual_card(pin: Option<Pin>, rng: &mut ChaCha20Rng) -> Card {
+    Card::with_usual_slots(Settings { pin, ..Settings::default() }, rng).unwrap()
+}
+
 /// A line to the card that keeps late answers for the next command, as a serial line would.
 pub struct Line {
     pub world: Arc<Mutex<World>>,
     pub clock: Arc<VirtualClock>,
+    /// Whether a reset is the card's, or that of the line alone, as behind a modem.
+    pub resets: bool,
 }
 
 impl Line {
@@ -129,6 +156,7 @@ impl Transport for Line {
             return Ok(world.late.remove(0));
         }
         world.commands += 1;
+        world.basic_selects += u64::from(apdu.starts_with(&[0, 0xa4]));
         let World { card, rng, .. } = &mut *world;
         let outcome = card.transmit(apdu, rng);
         let (answer, by) = match outcome {
@@ -138,7 +166,7 @@ impl Transport for Line {
             }
             Outcome::Lost => return Err(self.late(deadline)),
             Outcome::Absent => return Err(TransportError::Gone("no card".to_owned())),
-            Outcome::Reset => return Err(TransportError::Garbled("no answer".to_owned())),
+            Outcome::Reset => return Err(TransportError::CardReset),
         };
         if self.clock.now() + by > deadline {
             world.late.push(answer);
@@ -152,8 +180,16 @@ impl Transport for Line {
         let mut world = locked(&self.world);
         self.clock.pass(EXCHANGE);
         world.late.clear();
+        world.resets += 1;
+        if !self.resets {
+            return Ok(Vec::new());
+        }
         world.card.reset(Reset::Cold);
         Ok(ATR.to_vec())
+    }
+
+    fn resets_card(&self) -> bool {
+        self.resets
     }
 
     fn shares_channels(&self) -> bool {
@@ -181,14 +217,29 @@ impl Bench {
         Bench::with(world, pin, None, rights)
     }
 
+    /// With a card behind a modem, which no reset reaches.
+    pub fn behind_a_modem(world: Arc<Mutex<World>>, pin: &str, lifetime: Duration) -> Bench {
+        Bench::on_line(world, Some(pin), Some(lifetime), Vec::new(), false)
+    }
+
     pub fn with(
         world: Arc<Mutex<World>>,
         pin: Option<&str>,
         lifetime: Option<Duration>,
         rights: Vec<Rights>,
     ) -> Bench {
+        Bench::on_line(world, pin, lifetime, rights, true)
+    }
+
+    fn on_line(
+        world: Arc<Mutex<World>>,
+        pin: Option<&str>,
+        lifetime: Option<Duration>,
+        rights: Vec<Rights>,
+        resets: bool,
+    ) -> Bench {
         let clock = VirtualClock::new();
-        let line = Line { world: Arc::clone(&world), clock: Arc::clone(&clock) };
+        let line = Line { world: Arc::clone(&world), clock: Arc::clone(&clock), resets };
         let token = CardToken::new(Box::new(line), Options::default());
         let metrics = Arc::new(Metrics::default());
         let login = Login::new(pin.and_then(|pin| HeldPin::new(pin.as_bytes())), lifetime);

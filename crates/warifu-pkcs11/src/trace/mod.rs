@@ -43,6 +43,16 @@ pub struct TraceError {
     error: io::Error,
 }
 
+impl TraceError {
+    /// Whether it is no mistake of the configuration: the disk is full, or another process that
+    /// writes to the file was stopped. No program fails for that.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull, WouldBlock};
+        matches!(self.error.kind(), QuotaExceeded | StorageFull | WouldBlock)
+    }
+}
+
 impl Trace {
     /// Opens a trace to append to; a name that ends in `.json` makes it Chrome's.
     ///
@@ -154,5 +164,27 @@ fn command(instruction: u8) -> &'static str {
         ins::SELECT => "SELECT",
         ins::GET_RESPONSE => "GET RESPONSE",
         _ => "command",
+    }
+}
+
+#[cfg(test)]
+mod opening {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_and_a_lock_pass_and_a_wrong_name_does_not() {
+        let folder = std::env::temp_dir().join(format!("warifu-trace-{}", process::id()));
+        fs::create_dir(&folder).unwrap();
+        let passes = |name: &str| Trace::open(&folder.join(name)).err().map(|error| error.passes());
+        assert_eq!(passes("good.json"), None);
+        let other = File::open(folder.join("good.json")).unwrap();
+        other.lock().unwrap();
+        assert_eq!(passes("good.json"), Some(true));
+        other.unlock().unwrap();
+        assert_eq!(passes("good.json"), None);
+        std::os::unix::fs::symlink("/dev/full", folder.join("full.json")).unwrap();
+        assert_eq!(passes("full.json"), Some(true));
+        assert_eq!(passes("none/trace.json"), Some(false));
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use warifu_card::crypto::SecretBytes;
+use zeroize::Zeroizing;
 
 use super::message::{
     Answer, Call, FRAME_MAX_BYTES, Input, RANDOM_MAX_BYTES, Reply, Request, decode, encode,
@@ -151,7 +152,11 @@ impl AgentClient {
     }
 }
 
-fn send_and_receive(wire: &Wire, frame: &[u8], deadline: Instant) -> io::Result<Vec<u8>> {
+fn send_and_receive(
+    wire: &Wire,
+    frame: &[u8],
+    deadline: Instant,
+) -> io::Result<Zeroizing<Vec<u8>>> {
     wire.write_all(frame, deadline)?;
     let mut length = [0; 4];
     wire.read_exact(&mut length, deadline)?;
@@ -160,7 +165,7 @@ fn send_and_receive(wire: &Wire, frame: &[u8], deadline: Instant) -> io::Result<
         let text = format!("the agent announced an answer of {length} B: not its protocol");
         return Err(io::Error::new(io::ErrorKind::InvalidData, text));
     }
-    let mut body = vec![0; length];
+    let mut body = Zeroizing::new(vec![0; length]);
     wire.read_exact(&mut body, deadline)?;
     Ok(body)
 }

@@ -5,6 +5,7 @@
 //! An answer ends with the modem's final line, never after some idle time: waiting for silence
 //! costs that wait once per exchange, which is more than all the rest together.
 
+use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -12,6 +13,7 @@ use std::time::Instant;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::termios::{ControlModes, OptionalActions, QueueSelector};
 use warifu_card::apdu::Command;
+use zeroize::Zeroizing;
 
 use super::wire::Wire;
 use super::{Transport, TransportError, checked};
@@ -111,7 +113,10 @@ impl Transport for Csim {
             return Err(TransportError::CardReset);
         };
         let apdu = without_le(apdu);
-        let command = format!("AT+CSIM={},\"{}\"\r", apdu.len() * 2, hex(apdu));
+        // It may be VERIFY; no growing string leaves a copy behind.
+        let mut command = Zeroizing::new(String::with_capacity(apdu.len() * 2 + 32));
+        let digits = Zeroizing::new(hex(apdu));
+        let _ = write!(command, "AT+CSIM={},\"{}\"\r", apdu.len() * 2, *digits); // to a String
         let answer =
             line.wire.write_all(command.as_bytes(), deadline).and_then(|()| line.outcome(deadline));
         match answer.map_err(|error| self.failed(&error))? {
@@ -139,6 +144,10 @@ impl Transport for Csim {
         let done = line.synchronise(deadline);
         done.map_err(|error| self.failed(&error))?;
         Ok(Vec::new())
+    }
+
+    fn resets_card(&self) -> bool {
+        false
     }
 
     fn name(&self) -> String {
@@ -239,7 +248,6 @@ fn answer(text: &str) -> Option<Vec<u8>> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02X}"); // writing to a String cannot fail
         text

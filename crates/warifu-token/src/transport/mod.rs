@@ -76,6 +76,12 @@ pub trait Transport: Send {
     /// [`TransportError`], by the deadline at the latest.
     fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError>;
 
+    /// Whether [`Transport::reset`] resets the card. Where it does not, the card keeps channels open
+    /// and the PIN verified, and its basic channel is of someone who needs it: a modem.
+    fn resets_card(&self) -> bool {
+        true
+    }
+
     /// Whether other programs may be on the same logical channel, and may so have selected
     /// something else there between two of our commands.
     fn shares_channels(&self) -> bool {
@@ -164,6 +170,10 @@ impl Transport for Watched {
         let answer = self.inner.reset(deadline);
         self.tell(&[], start, &answer);
         answer
+    }
+
+    fn resets_card(&self) -> bool {
+        self.inner.resets_card()
     }
 
     fn shares_channels(&self) -> bool {

@@ -7,6 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use zeroize::Zeroizing;
+
 use super::wire::Wire;
 use super::{Transport, TransportError, checked};
 
@@ -63,7 +65,7 @@ impl Unix {
 }
 
 fn send_and_receive(wire: &Wire, body: &[u8], deadline: Instant) -> io::Result<Vec<u8>> {
-    let mut frame = Vec::with_capacity(4 + body.len());
+    let mut frame = Zeroizing::new(Vec::with_capacity(4 + body.len()));
     frame.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes());
     frame.extend_from_slice(body);
     wire.write_all(&frame, deadline)?;
@@ -92,6 +94,10 @@ impl Transport for Unix {
             return Err(TransportError::CardReset);
         }
         let answer = self.round_trip(apdu, deadline)?;
+        if answer.is_empty() {
+            // The server's word for a card that was reset at this command.
+            return Err(TransportError::CardReset);
+        }
         checked(answer, "the virtual card").inspect_err(|_| self.wire = None)
     }
 
@@ -107,5 +113,38 @@ impl Transport for Unix {
 
     fn name(&self) -> String {
         format!("unix:{}", self.path.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn an_empty_answer_is_a_card_that_was_reset_on_a_connection_that_goes_on() {
+        let folder = std::env::temp_dir().join(format!("warifu-unix-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("card.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            for answer in [&[0, 0, 0, 0][..], &[0, 0, 0, 2, 0x90, 0]] {
+                let mut frame = [0; 8];
+                stream.read_exact(&mut frame).unwrap();
+                stream.write_all(answer).unwrap();
+            }
+        });
+        let end = Instant::now() + Duration::from_secs(20);
+        let mut way = Unix::new(&path);
+        way.connect(end).unwrap();
+        let apdu = [0x80, 0xca, 0, 0];
+        assert_eq!(way.exchange(&apdu, end), Err(TransportError::CardReset));
+        assert_eq!(way.exchange(&apdu, end), Ok(vec![0x90, 0]));
+        server.join().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
