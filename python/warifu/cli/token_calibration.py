@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +17,6 @@ from warifu.cli.formats import Format
 from warifu.cli.screen import FormatOption
 
 if TYPE_CHECKING:
-    from warifu.calibrate.paper import Row
     from warifu.calibrate.statistics import Estimate, Statistics
     from warifu.calibrate.token import Outcome
     from warifu.report.table import Table
@@ -120,21 +121,17 @@ def token(
 def modes_table(outcome: Outcome) -> Table:
     """Table 3: each mode with its intervals, and the paper's row below it."""
     from warifu.calibrate.paper import SOURCE, TABLE_3
-    from warifu.report.table import Column, Table
 
-    heads = ("mean", "sd", "P50", "P90", "P99", "over 1 s")
-    table = Table(
-        f"signatures of {outcome.token['label']}, ms (95 % intervals), beside {SOURCE}",
-        [Column("mode", number=False), Column("of", number=False), Column("n"),
-         *(Column(head) for head in heads)],
-    )  # fmt: skip
+    table = modes_heads(
+        f"signatures of {outcome.token['label']}, ms (95 % intervals), beside {SOURCE}"
+    )
     for mode, found in outcome.statistics.items():
-        table.add(_here(mode, found), _record(mode, found))
+        add_mode(table, mode, found)
         if mode in outcome.card:
             table.add(_own(mode, outcome.card[mode]), {"mode": mode, "of": "card",
                                                        **outcome.card[mode]})  # fmt: skip
         if mode in TABLE_3:
-            table.add(_paper(mode, TABLE_3[mode]), _paper_record(mode, TABLE_3[mode]))
+            add_paper(table, mode)
     table.notes.append(
         "sign_only: C_SignInit and C_Sign in a kept session; total: from C_OpenSession on, a new "
         "session each time; local_sw: the whole `openssl dgst -sha256 -sign`"
@@ -150,11 +147,43 @@ def modes_table(outcome: Outcome) -> Table:
     return table
 
 
+def modes_heads(title: str) -> Table:
+    """An empty table of the columns of Table 3."""
+    from warifu.report.table import Column, Table
+
+    heads = ("mean", "sd", "P50", "P90", "P99", "over 1 s")
+    return Table(
+        title,
+        [Column("mode", number=False), Column("of", number=False), Column("n"),
+         *(Column(head) for head in heads)],
+    )  # fmt: skip
+
+
+def add_mode(table: Table, mode: str, found: Statistics, of: str = "this token") -> None:
+    """A row of what was timed here."""
+    slow = found.over_1_s
+    counts = f"{slow.value:.0f} ({slow.low:.1f} to {slow.high:.1f})"
+    table.add(
+        [mode, of, str(found.n), *(_ms(getattr(found, one)) for one in _FIGURES), counts],
+        {"mode": mode, "of": of.removeprefix("this "), "n": found.n, **_estimates(found)},
+    )
+
+
+def add_paper(table: Table, mode: str) -> None:
+    """The row of Table 3 for a mode."""
+    from warifu.calibrate.paper import TABLE_3
+
+    row = TABLE_3[mode]
+    table.add(
+        [mode, "the paper's", str(row.n), *(f"{getattr(row, one):.1f}" for one in _FIGURES),
+         str(row.over_1_s)],
+        {"mode": mode, "of": "paper", "n": row.n,
+         **{f"{one}_ns": getattr(row, one) * 1e6 for one in _FIGURES}, "over_1_s": row.over_1_s},
+    )  # fmt: skip
+
+
 def calls_table(outcome: Outcome) -> Table:
     """Fig. 2: where a signature's time goes."""
-    from warifu.calibrate.paper import TABLE_3
-    from warifu.calibrate.token_bench import LIFE
-    from warifu.report.figures import number
     from warifu.report.table import Column, Table
 
     table = Table(
@@ -163,33 +192,38 @@ def calls_table(outcome: Outcome) -> Table:
          Column("P50"), Column("share")],
     )  # fmt: skip
     for mode, calls in outcome.calls.items():
-        whole = outcome.statistics[mode].mean.value
-        for call, found in calls.items():
-            is_part = call != LIFE and whole > 0
-            share = found.mean.value / whole if is_part else float("nan")
-            table.add(
-                [
-                    mode,
-                    call,
-                    _ms(found.mean),
-                    _ms(found.p50),
-                    f"{number(share * 100, 1)} %" if is_part else "",
-                ],
-                {"mode": mode, "call": call, **_estimates(found), "share": share},
-            )
-    before = TABLE_3["total"].mean - TABLE_3["sign_only"].mean
-    table.notes.append(
-        f"The paper's Fig. 2: C_SignInit and C_Sign {TABLE_3['sign_only'].mean} ms, "
-        f"all before them {before:.0f} ms."
-    )
+        add_calls(table, mode, calls, outcome.statistics[mode].mean.value)
+    table.notes.append(paper_of_calls())
     return table
 
 
-def _here(mode: str, found: Statistics) -> list[str]:
-    slow = found.over_1_s
-    counts = f"{slow.value:.0f} ({slow.low:.1f} to {slow.high:.1f})"
-    return [mode, "this token", str(found.n), *(_ms(getattr(found, one)) for one in _FIGURES),
-            counts]  # fmt: skip
+def add_calls(
+    table: Table, mode: str, calls: Mapping[str, Statistics], whole_ns: float, of: str | None = None
+) -> None:
+    """A row for each call of a mode whose trials took `whole_ns` on the average; with `of` in a
+    column of its own after the mode."""
+    from warifu.calibrate.token_bench import LIFE
+    from warifu.report.figures import number
+
+    for call, found in calls.items():
+        share = found.mean.value / whole_ns if call != LIFE and whole_ns > 0 else float("nan")
+        shown = "" if math.isnan(share) else f"{number(share * 100, 1)} %"
+        table.add(
+            [mode, *([] if of is None else [of]), call, _ms(found.mean), _ms(found.p50), shown],
+            {"mode": mode, **({} if of is None else {"of": of}), "call": call,
+             **_estimates(found), "share": share},
+        )  # fmt: skip
+
+
+def paper_of_calls() -> str:
+    """What the paper has of calls."""
+    from warifu.calibrate.paper import TABLE_3
+
+    before = TABLE_3["total"].mean - TABLE_3["sign_only"].mean
+    return (
+        f"The paper's Fig. 2: C_SignInit and C_Sign {TABLE_3['sign_only'].mean} ms, "
+        f"all before them {before:.0f} ms."
+    )
 
 
 def _own(mode: str, card: dict[str, float]) -> list[str]:
@@ -197,20 +231,11 @@ def _own(mode: str, card: dict[str, float]) -> list[str]:
     return [mode, "the card itself", "", *figures, ""]
 
 
-def _paper(mode: str, row: Row) -> list[str]:
-    figures = [f"{getattr(row, one):.1f}" for one in _FIGURES]
-    return [mode, "the paper's", str(row.n), *figures, str(row.over_1_s)]
-
-
 def _ms(estimate: Estimate) -> str:
     from warifu.compare.stats import Interval
     from warifu.report.figures import ms_with
 
     return ms_with(estimate.value, Interval(estimate.low, estimate.high))
-
-
-def _record(mode: str, found: Statistics) -> dict[str, str | int | float | bool | None]:
-    return {"mode": mode, "of": "token", "n": found.n, **_estimates(found)}
 
 
 def _estimates(found: Statistics) -> dict[str, float]:
@@ -223,8 +248,3 @@ def _estimates(found: Statistics) -> dict[str, float]:
     return record | {
         "over_1_s": slow.value, "over_1_s_low": slow.low, "over_1_s_high": slow.high,
     }  # fmt: skip
-
-
-def _paper_record(mode: str, row: Row) -> dict[str, str | int | float | bool | None]:
-    figures = {f"{one}_ns": getattr(row, one) * 1e6 for one in _FIGURES}
-    return {"mode": mode, "of": "paper", "n": row.n, **figures, "over_1_s": row.over_1_s}
