@@ -38,7 +38,7 @@ bench: ## speeds beside SimPy's, instruction counts, signatures beside SoftHSM2'
 accuracy: setup ## the judged cells with the trials that the gates need; resumes where it stopped
 	@scripts/accuracy
 
-table3: setup ## the paper's Table 3 with the virtual SIM, without and with the agent (seven quiet minutes)
+table3: setup ## the paper's Table 3 with the virtual SIM, without and with the agent (six quiet minutes)
 	@scripts/table3
 
 golden: setup ## write the golden files anew (give the reason in the commit)

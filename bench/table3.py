@@ -37,6 +37,7 @@ from warifu.report.table import Column, Format, Table, render
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "studies" / "iot-safe-table3"
+OBSERVATIONS = "observations.json"
 TIMING = ROOT / "profiles" / "cards" / "iot-safe-sakomoto.toml"
 #: The paper's. A table of fewer is not kept.
 TRIALS = 100
@@ -55,17 +56,31 @@ def main() -> int:
     parser.add_argument("-n", "--trials", type=int, default=TRIALS, help="of each row (100)")
     parser.add_argument("--seed", type=int, default=1, help="of the order and of the card (1)")
     parser.add_argument("--out", type=Path, default=KEPT, help="the folder that is written")
+    parser.add_argument(
+        "--render", action="store_true", help="time nothing: make table.md anew from observations"
+    )
     given = parser.parse_args()
     if given.trials < 2:
         parser.error(f"--trials {given.trials}: expected 2 or more")
-    if given.trials < TRIALS and given.out == KEPT:
+    if given.trials < TRIALS and given.out.resolve() == KEPT and not given.render:
         parser.error(f"--trials {given.trials}: the kept table has {TRIALS}: name another --out")
-    with interruption.deferred():
-        observations = observe(given.trials, given.seed)
-    text = table_of(observations)
-    write(given.out, {"observations.json": as_json(observations), "table.md": text})
+    if given.render:
+        kept = (given.out / OBSERVATIONS).read_text(encoding="utf-8")
+    else:
+        kept = as_json(timed(given.trials, given.seed))
+    text = table_of(json.loads(kept))
+    write(given.out, {OBSERVATIONS: kept, "table.md": text})
     sys.stdout.write(text)
     return OK
+
+
+def timed(trials: int, seed: int) -> dict[str, Any]:
+    """What is kept of a run; Ctrl-C ends it and everything it started."""
+    try:
+        with interruption.deferred():
+            return observe(trials, seed)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; nothing was written") from None
 
 
 def observe(trials: int, seed: int) -> dict[str, Any]:
@@ -95,10 +110,10 @@ def observe(trials: int, seed: int) -> dict[str, Any]:
                 watch = Watch([process.pid for process in sim.processes])
                 if sim.agent is not None:
                     series += tokens(sim.agent, trials)
-                timed = signatures(sim, of, trials, seed)
+                found = signatures(sim, of, trials, seed)
                 disturbance.append({"of": of, **watch.shares().record()})
-            kinds[of] = kind_of(timed.token)[0]
-            series += series_of(timed, of)
+            kinds[of] = kind_of(found.token)[0]
+            series += series_of(found, of)
     (kind,) = set(kinds.values())
     return {
         **about, "finished": provenance.now(), "kind": kind,

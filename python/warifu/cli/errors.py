@@ -51,8 +51,9 @@ def guarded(work: Callable[[], int]) -> int:
         code = work()
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        _say(_INTERRUPTED)
+    except KeyboardInterrupt as interrupt:
+        # One that is raised with words knows better what was kept.
+        _say(str(interrupt) or _INTERRUPTED)
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has seen enough; Python must not complain when it exits.

@@ -85,25 +85,30 @@ def token(
     from warifu.calibrate.token_bench import Plan
     from warifu.cli import card_program
 
-    if (module is None) == (virtual_card is None):
-        raise typer.BadParameter("expected either --module or --virtual-card")
-    if module is not None and not module.is_file():
-        raise typer.BadParameter(f"--module {module}: is not there: name the token's module")
-    if out is not None and name is not None:
-        raise typer.BadParameter("--out names the profile by its file: leave --name out")
-    card = None if virtual_card is None else card_program.timing_profile(virtual_card)
-    if card is not None and out is None and name is None:
-        name = f"virtual-{card.stem}"
+    _refuse_module(module, virtual_card is not None)
+    _refuse_name(name, out)
+    card = None
+    if virtual_card is not None:
+        _refuse_beside_virtual_card(
+            {"--token": label, "--key": key, "--pin": pin, "--pin-file": pin_file,
+             "--fresh": fresh, "--kind": kind}
+        )  # fmt: skip
+        card = card_program.timing_profile(virtual_card, "--virtual-card")
+        name = name or f"virtual-{card.stem}"
     digits = card_program.pin(pin, pin_file, new=False)
     plan = Plan(module, card, label, key, digits, trials, seed, fresh)
-    with screen.progress("timing the token") as report:
-        outcome = calibrate_token(
-            plan,
-            name=name if out is None else out.stem,
-            out=out,
-            kind=None if kind is None else kind.value,
-            progress=lambda done, total: report(done, total),
-        )
+    try:
+        with screen.progress("timing the token") as report:
+            outcome = calibrate_token(
+                plan,
+                name=name if out is None else out.stem,
+                out=out,
+                kind=None if kind is None else kind.value,
+                progress=lambda done, total: report(done, total),
+            )
+    except KeyboardInterrupt:
+        text = "interrupted; no profile was written, and an earlier one is as it was"
+        raise KeyboardInterrupt(text) from None
     ownership.give_back(outcome.path)
     for warning in outcome.warnings:
         screen.warn(warning)
@@ -118,6 +123,35 @@ def token(
     return OK
 
 
+def _refuse_module(module: Path | None, virtual: bool) -> None:
+    if (module is None) != virtual:
+        raise typer.BadParameter("expected either --module or --virtual-card")
+    if module is not None and module.is_dir():
+        raise typer.BadParameter(f"--module {module}: is a folder: name the module in it")
+    if module is not None and not module.exists():
+        raise typer.BadParameter(f"--module {module}: is not there: name the token's module")
+
+
+def _refuse_name(name: str | None, out: Path | None) -> None:
+    from warifu.calibrate.token import slug
+
+    if name is not None and out is not None:
+        raise typer.BadParameter("--out names the profile by its file: leave --name out")
+    if name is not None and slug(name) != name:
+        raise typer.BadParameter(
+            f"--name {name}: expected lower-case letters, digits and hyphens, such as {slug(name)}"
+        )
+    if out is not None and out.suffix != ".toml":
+        raise typer.BadParameter(f"--out {out}: expected a name that ends with .toml")
+
+
+def _refuse_beside_virtual_card(given: Mapping[str, object]) -> None:
+    """The card on the virtual clock has its own key and PIN, no processes, and one kind."""
+    for flag, value in given.items():
+        if value:
+            raise typer.BadParameter(f"{flag} is for a --module: leave it out, or --virtual-card")
+
+
 def modes_table(outcome: Outcome) -> Table:
     """Table 3: each mode with its intervals, and the paper's row below it."""
     from warifu.calibrate.paper import SOURCE, TABLE_3
@@ -126,7 +160,7 @@ def modes_table(outcome: Outcome) -> Table:
         f"signatures of {outcome.token['label']}, ms (95 % intervals), beside {SOURCE}"
     )
     for mode, found in outcome.statistics.items():
-        add_mode(table, mode, found)
+        add_mode(table, mode, found, "this machine" if mode == "local_sw" else "this token")
         if mode in outcome.card:
             table.add(_own(mode, outcome.card[mode]), {"mode": mode, "of": "card",
                                                        **outcome.card[mode]})  # fmt: skip
