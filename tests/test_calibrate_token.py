@@ -13,8 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tokens
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokens import PIN, SOFTHSM
 
 from warifu import study
 from warifu.calibrate import paper, statistics, tailed, token
@@ -26,9 +28,7 @@ from warifu.cli import token_calibration
 from warifu.report.table import Format, render
 
 ROOT = Path(__file__).resolve().parents[1]
-SOFTHSM = Path("/usr/lib/softhsm/libsofthsm2.so")
 CARD = ROOT / "profiles" / "cards" / "iot-safe-sakomoto.toml"
-PIN = "1234"
 
 
 @st.composite
@@ -155,6 +155,7 @@ def spread_trials() -> str:
     ("module", "slot", "label", "kind"),
     [
         ("SoftHSM", "SoftHSM slot ID 0x1", "test", "measured"),
+        ("tpm2-software.github.io", "", "tpm", "measured"),
         ("Warifu", "unix:/run/card.sock", "warifu", "emulated"),
         ("Warifu", "agent:/run/agent.sock", "x", "emulated"),
         ("Warifu", "virtual clock", "warifu", "simulated"),
@@ -183,21 +184,20 @@ def test_a_profile_written_by_hand_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def softhsm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def softhsm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A token of SoftHSM2 with one key on P-256."""
-    folder = tmp_path / "tokens"
-    folder.mkdir()
-    configuration = tmp_path / "softhsm2.conf"
-    configuration.write_text(f"directories.tokendir = {folder}\n")
-    monkeypatch.setenv("SOFTHSM2_CONF", str(configuration))
-    for command in (
-        ["softhsm2-util", "--init-token", "--free", "--label", "test", "--pin", PIN,
-         "--so-pin", PIN],
-        ["pkcs11-tool", "--module", str(SOFTHSM), "--token-label", "test", "--login", "--pin", PIN,
-         "--keypairgen", "--key-type", "EC:prime256v1", "--label", "k1", "--id", "01"],
-    ):  # fmt: skip
-        subprocess.run(command, check=True, capture_output=True)
-    yield tmp_path
+    for name, value in tokens.softhsm(tmp_path, {"test": {"k1": tokens.P256}}).items():
+        monkeypatch.setenv(name, value)
+    return tmp_path
+
+
+@pytest.fixture
+def tpm(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A TPM 2.0 with one key on P-256."""
+    with tokens.tpm() as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        yield
 
 
 def test_softhsm_is_timed_and_its_profile_predicts(
@@ -217,6 +217,20 @@ def test_softhsm_is_timed_and_its_profile_predicts(
                                    ("key_store", "soft"),
                                    ("stack.authentication", "mutual")])  # fmt: skip
     assert outcome.run_id in study.manifest(loaded)["calibration_run_ids"]
+
+
+@pytest.mark.usefixtures("tpm")
+def test_a_tpm_is_timed_and_called_what_it_is(tmp_path: Path) -> None:
+    plan = Plan(tokens.TPM, pin=PIN, trials=3, fresh=True)
+    outcome = token.calibrate_token(plan, out=tmp_path / "tpm.toml", name="tpm")
+    assert outcome.token["verified"] is True
+    assert (outcome.kind, outcome.why_kind) == ("emulated", "the TPM is a software one")
+    assert set(outcome.statistics) == {"local_sw", "sign_only", "total", "fresh"}
+    assert tomllib.loads(outcome.path.read_text())["kind"] == "emulated"
+    with pytest.raises(CalibrateError, match=r"refused the PIN .CKR_PIN_INCORRECT."):
+        token.calibrate_token(
+            Plan(tokens.TPM, pin="9999", trials=2), out=tmp_path / "x.toml", name="x"
+        )
 
 
 @pytest.mark.parametrize(
