@@ -57,19 +57,20 @@ def tpm() -> Iterator[dict[str, str]]:
     tpm2-pkcs11 to it."""
     # Not pytest's folder: the path of a socket has 107 bytes at most (unix(7)).
     folder = Path(tempfile.mkdtemp(prefix="warifu-tpm-"))
-    socket = folder / "tpm.sock"
+    # tpm2-tss takes this name of the control socket for granted (tss2-tcti/tcti-swtpm.c).
+    socket, control = folder / "tpm.sock", folder / "tpm.sock.ctrl"
     (folder / "state").mkdir()
     (folder / "store").mkdir()
     process = Process(
         "swtpm",
         ["swtpm", "socket", "--tpm2", "--tpmstate", f"dir={folder / 'state'}",
-         "--server", f"type=unixio,path={socket}", "--ctrl", f"type=unixio,path={folder / 'ctrl'}",
+         "--server", f"type=unixio,path={socket}", "--ctrl", f"type=unixio,path={control}",
          "--flags", "not-need-init,startup-clear"],
         log=folder / "log",
     )  # fmt: skip
     try:
         deadline = time.monotonic() + 10
-        while not socket.exists():
+        while not (socket.exists() and control.exists()):
             assert process.exit_code() is None, process.log_tail()
             assert time.monotonic() < deadline, process.log_tail()
             time.sleep(0.01)

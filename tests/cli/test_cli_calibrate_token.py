@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import tokens
-from commands import DEVICE, Run, one_line
+from commands import Run, one_line
 from tokens import P256, P384, PIN, RSA, SOFTHSM
 
 from warifu.cli.errors import ENVIRONMENT, INTERRUPTED, OK, USAGE
@@ -56,8 +56,9 @@ def test_a_tokens_profile_is_predicted_with(
     }  # fmt: skip
     assert "measured, since another maker's module answered" in said
     monkeypatch.setenv("WARIFU_PROFILES", str(profiles.parent))
+    machine = ("--device", "xeon-2-5-ghz-vm", "--server", "xeon-2-5-ghz-vm")
     choices = ("--key-store", "my-token", "--set", "stack.authentication=mutual")
-    code, _, said = warifu("predict", *DEVICE, *choices, "--set", "predict_trials=50",
+    code, _, said = warifu("predict", *machine, *choices, "--set", "predict_trials=50",
                            "--out", "here")  # fmt: skip
     assert code == OK, said
     manifest = json.loads((tmp_path / "here" / "predicted" / "manifest.json").read_text())

@@ -42,6 +42,10 @@ _MENDS = {
 }
 
 
+class Interrupted(Exception):  # noqa: N818 - what happened, not what it is
+    """Ctrl-C in a command; its text, if it has one, says what is left."""
+
+
 _INTERRUPTED = "interrupted; what was finished is kept, and a measurement goes on from there"
 
 
@@ -51,7 +55,7 @@ def guarded(work: Callable[[], int]) -> int:
         code = work()
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt as interrupt:
+    except (KeyboardInterrupt, Interrupted) as interrupt:
         # One that is raised with words knows better what was kept.
         _say(str(interrupt) or _INTERRUPTED)
         return INTERRUPTED
