@@ -29,7 +29,7 @@ from warifu.calibrate.token import kind_of
 from warifu.calibrate.token_bench import LIFE, Plan, Trials
 from warifu.cli import provenance, screen
 from warifu.cli import token_calibration as tables
-from warifu.cli.errors import OK, guarded
+from warifu.cli.errors import OK, guarded, when_interrupted
 from warifu.lab import card, interruption
 from warifu.lab.measure import NOISE
 from warifu.lab.quiet import Watch
@@ -67,20 +67,12 @@ def main() -> int:
     if given.render:
         kept = (given.out / OBSERVATIONS).read_text(encoding="utf-8")
     else:
-        kept = as_json(timed(given.trials, given.seed))
+        with when_interrupted("interrupted; nothing was written"), interruption.deferred():
+            kept = as_json(observe(given.trials, given.seed))
     text = table_of(json.loads(kept))
     write(given.out, {OBSERVATIONS: kept, "table.md": text})
     sys.stdout.write(text)
     return OK
-
-
-def timed(trials: int, seed: int) -> dict[str, Any]:
-    """What is kept of a run; Ctrl-C ends it and everything it started."""
-    try:
-        with interruption.deferred():
-            return observe(trials, seed)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted; nothing was written") from None
 
 
 def observe(trials: int, seed: int) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 OK = 0
 #: A requirement or a gate failed, or every connection did.
@@ -46,7 +47,17 @@ class Interrupted(Exception):  # noqa: N818 - what happened, not what it is
     """Ctrl-C in a command; its text, if it has one, says what is left."""
 
 
+NO_PROFILE = "interrupted; no profile was written, and an earlier one is as it was"
 _INTERRUPTED = "interrupted; what was finished is kept, and a measurement goes on from there"
+
+
+@contextmanager
+def when_interrupted(words: str) -> Iterator[None]:
+    """Ctrl-C inside says these words."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(words) from None
 
 
 def guarded(work: Callable[[], int]) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warifu.cli import ownership, screen
-from warifu.cli.errors import OK
+from warifu.cli.errors import NO_PROFILE, OK, when_interrupted
 from warifu.cli.formats import Format
 from warifu.cli.screen import FormatOption
 
@@ -97,18 +97,14 @@ def token(
         name = name or f"virtual-{card.stem}"
     digits = card_program.pin(pin, pin_file, new=False)
     plan = Plan(module, card, label, key, digits, trials, seed, fresh)
-    try:
-        with screen.progress("timing the token") as report:
-            outcome = calibrate_token(
-                plan,
-                name=name if out is None else out.stem,
-                out=out,
-                kind=None if kind is None else kind.value,
-                progress=lambda done, total: report(done, total),
-            )
-    except KeyboardInterrupt:
-        text = "interrupted; no profile was written, and an earlier one is as it was"
-        raise KeyboardInterrupt(text) from None
+    with when_interrupted(NO_PROFILE), screen.progress("timing the token") as report:
+        outcome = calibrate_token(
+            plan,
+            name=name if out is None else out.stem,
+            out=out,
+            kind=None if kind is None else kind.value,
+            progress=lambda done, total: report(done, total),
+        )
     ownership.give_back(outcome.path)
     for warning in outcome.warnings:
         screen.warn(warning)
