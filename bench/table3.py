@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from warifu import tools
 from warifu.calibrate import environment, paper, statistics, token_bench
+from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.token import kind_of
 from warifu.calibrate.token_bench import LIFE, Plan, Trials
 from warifu.cli import provenance, screen
@@ -131,8 +132,10 @@ def tokens(socket: Path, trials: int) -> Iterator[dict[str, Any]]:
     for _ in range(1 + trials):
         interruption.check()
         begin = time.perf_counter_ns()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         times_ns.append(time.perf_counter_ns() - begin)
+        if done.returncode != 0:
+            raise CalibrateError(f"no token was signed: {done.stderr.strip()}")
     yield one_series("cached token", COMMAND, "process", times_ns[1:])  # the card signed the first
     yield one_series("cached token", SOCKET, "request", cached_token_ns(socket, trials))
 

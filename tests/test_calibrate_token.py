@@ -18,13 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokens import PIN, SOFTHSM
 
-from warifu import study
+from warifu import study, tools
 from warifu.calibrate import paper, statistics, tailed, token
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.profile import Law
 from warifu.calibrate.tailed import TailedLaw
 from warifu.calibrate.token_bench import Plan, read
 from warifu.cli import token_calibration
+from warifu.lab.card import Card, StandIn
 from warifu.report.table import Format, render
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -252,6 +253,34 @@ def test_mistakes_are_one_line_with_the_mend(
         token.calibrate_token(Plan(**arguments), name="x", out=out)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
     assert not out.exists()
+
+
+def test_a_card_that_goes_in_the_middle_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "sim.toml"
+    with Card(tmp_path / "card", StandIn(CARD), None, 1) as sim:
+        (server,) = sim.processes
+        for name, value in sim.environment.items():
+            monkeypatch.setenv(name, value)
+        plan = Plan(tools.find("libwarifu_pkcs11.so"), pin=PIN, trials=1000)
+
+        def pull(done: int, _: int) -> None:
+            if done > 0:
+                server.stop()
+
+        with pytest.raises(CalibrateError, match="the token is gone; insert it") as caught:
+            token.calibrate_token(plan, name="sim", out=out, progress=pull)
+    assert "\n" not in str(caught.value)
+    assert not out.exists()
+
+
+def test_a_module_that_crashes_is_no_riddle(tmp_path: Path) -> None:
+    source, module = tmp_path / "bad.c", tmp_path / "bad.so"
+    source.write_text("#include <stdlib.h>\nint C_GetFunctionList(void *l) { abort(); }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", module, source], check=True)
+    with pytest.raises(CalibrateError, match="warifu-token-bench was ended by SIGABRT: run the"):
+        token.calibrate_token(Plan(module, trials=2), name="x", out=tmp_path / "x.toml")
 
 
 def test_a_wrong_pin_costs_one_try(softhsm: Path) -> None:

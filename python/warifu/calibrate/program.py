@@ -60,5 +60,8 @@ def _why(name: str, code: int, said: str) -> str:
     """Its own last words; a program that a signal ended has none of its own."""
     if code < 0:
         with contextlib.suppress(ValueError):
-            return f"{name} was ended by {signal.Signals(-code).name}{said and f': {said}'}"
+            return (
+                f"{name} was ended by {signal.Signals(-code).name}{said and f' ({said})'}: run the "
+                "same command again; if it ends so again, a library that it loads is at fault"
+            )
     return said.removeprefix(f"{name}: ") or f"{name} failed with exit code {code}"
