@@ -127,8 +127,8 @@ def softhsm(folder: Path, count: int) -> list[int] | None:
     return signatures_ns(SOFTHSM, count, PIN)
 
 
-def cached_token_ms(socket: Path, count: int) -> dict[str, float]:
-    """A kept token at the agent's socket, by a request that is sent again and again."""
+def cached_token_ns(socket: Path, count: int) -> list[int]:
+    """Times of a kept token at the agent's socket, ns: a request that is sent again and again."""
     import socket as sockets
 
     # Version, number, card, 5 s, token: no key, audience "a", no iss, sub, kid; 3600 s; no claims.
@@ -137,14 +137,14 @@ def cached_token_ms(socket: Path, count: int) -> dict[str, float]:
     times_ns = []
     with sockets.socket(sockets.AF_UNIX) as caller:
         caller.connect(str(socket))
-        for _ in range(count):
+        for _ in range(1 + count):
             begin = time.perf_counter_ns()
             caller.sendall(frame)
             answer = caller.recv(4096)
             times_ns.append(time.perf_counter_ns() - begin)
             if b"eyJ" not in answer:
                 raise SystemExit(f"bench: the agent gave no token: {answer.hex()}")
-    return summary(times_ns[1:])
+    return times_ns[1:]  # the card signed the first
 
 
 def summary(times_ns: list[int]) -> dict[str, float]:
@@ -191,7 +191,7 @@ def main() -> int:
             times["agent"] = signatures_ns(module, count, None)
             os.environ["WARIFU_CARD"] = f"unix:{card}"
             times["socket"] = signatures_ns(module, count, None)
-            result["cached_token"] = cached_token_ms(socket, count)
+            result["cached_token"] = summary(cached_token_ns(socket, count))
         hsm = softhsm(folder, count)
         if hsm is not None:
             times["softhsm2"] = hsm

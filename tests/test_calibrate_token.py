@@ -13,22 +13,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tokens
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokens import PIN, SOFTHSM
 
-from warifu import study
+from warifu import study, tools
 from warifu.calibrate import paper, statistics, tailed, token
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.profile import Law
 from warifu.calibrate.tailed import TailedLaw
 from warifu.calibrate.token_bench import Plan, read
 from warifu.cli import token_calibration
+from warifu.lab.card import Card, StandIn
 from warifu.report.table import Format, render
 
 ROOT = Path(__file__).resolve().parents[1]
-SOFTHSM = Path("/usr/lib/softhsm/libsofthsm2.so")
 CARD = ROOT / "profiles" / "cards" / "iot-safe-sakomoto.toml"
-PIN = "1234"
 
 
 @st.composite
@@ -155,6 +156,7 @@ def spread_trials() -> str:
     ("module", "slot", "label", "kind"),
     [
         ("SoftHSM", "SoftHSM slot ID 0x1", "test", "measured"),
+        ("tpm2-software.github.io", "", "tpm", "measured"),
         ("Warifu", "unix:/run/card.sock", "warifu", "emulated"),
         ("Warifu", "agent:/run/agent.sock", "x", "emulated"),
         ("Warifu", "virtual clock", "warifu", "simulated"),
@@ -183,21 +185,20 @@ def test_a_profile_written_by_hand_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def softhsm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def softhsm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A token of SoftHSM2 with one key on P-256."""
-    folder = tmp_path / "tokens"
-    folder.mkdir()
-    configuration = tmp_path / "softhsm2.conf"
-    configuration.write_text(f"directories.tokendir = {folder}\n")
-    monkeypatch.setenv("SOFTHSM2_CONF", str(configuration))
-    for command in (
-        ["softhsm2-util", "--init-token", "--free", "--label", "test", "--pin", PIN,
-         "--so-pin", PIN],
-        ["pkcs11-tool", "--module", str(SOFTHSM), "--token-label", "test", "--login", "--pin", PIN,
-         "--keypairgen", "--key-type", "EC:prime256v1", "--label", "k1", "--id", "01"],
-    ):  # fmt: skip
-        subprocess.run(command, check=True, capture_output=True)
-    yield tmp_path
+    for name, value in tokens.softhsm(tmp_path, {"test": {"k1": tokens.P256}}).items():
+        monkeypatch.setenv(name, value)
+    return tmp_path
+
+
+@pytest.fixture
+def tpm(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A TPM 2.0 with one key on P-256."""
+    with tokens.tpm() as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        yield
 
 
 def test_softhsm_is_timed_and_its_profile_predicts(
@@ -219,6 +220,20 @@ def test_softhsm_is_timed_and_its_profile_predicts(
     assert outcome.run_id in study.manifest(loaded)["calibration_run_ids"]
 
 
+@pytest.mark.usefixtures("tpm")
+def test_a_tpm_is_timed_and_called_what_it_is(tmp_path: Path) -> None:
+    plan = Plan(tokens.TPM, pin=PIN, trials=3, fresh=True)
+    outcome = token.calibrate_token(plan, out=tmp_path / "tpm.toml", name="tpm")
+    assert outcome.token["verified"] is True
+    assert (outcome.kind, outcome.why_kind) == ("emulated", "the TPM is a software one")
+    assert set(outcome.statistics) == {"local_sw", "sign_only", "total", "fresh"}
+    assert tomllib.loads(outcome.path.read_text())["kind"] == "emulated"
+    with pytest.raises(CalibrateError, match=r"refused the PIN .CKR_PIN_INCORRECT."):
+        token.calibrate_token(
+            Plan(tokens.TPM, pin="9999", trials=2), out=tmp_path / "x.toml", name="x"
+        )
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -238,6 +253,34 @@ def test_mistakes_are_one_line_with_the_mend(
         token.calibrate_token(Plan(**arguments), name="x", out=out)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
     assert not out.exists()
+
+
+def test_a_card_that_goes_in_the_middle_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "sim.toml"
+    with Card(tmp_path / "card", StandIn(CARD), None, 1) as sim:
+        (server,) = sim.processes
+        for name, value in sim.environment.items():
+            monkeypatch.setenv(name, value)
+        plan = Plan(tools.find("libwarifu_pkcs11.so"), pin=PIN, trials=1000)
+
+        def pull(done: int, _: int) -> None:
+            if done > 0:
+                server.stop()
+
+        with pytest.raises(CalibrateError, match="the token is gone; insert it") as caught:
+            token.calibrate_token(plan, name="sim", out=out, progress=pull)
+    assert "\n" not in str(caught.value)
+    assert not out.exists()
+
+
+def test_a_module_that_crashes_is_no_riddle(tmp_path: Path) -> None:
+    source, module = tmp_path / "bad.c", tmp_path / "bad.so"
+    source.write_text("#include <stdlib.h>\nint C_GetFunctionList(void *l) { abort(); }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", module, source], check=True)
+    with pytest.raises(CalibrateError, match="warifu-token-bench was ended by SIGABRT: run the"):
+        token.calibrate_token(Plan(module, trials=2), name="x", out=tmp_path / "x.toml")
 
 
 def test_a_wrong_pin_costs_one_try(softhsm: Path) -> None:

@@ -10,6 +10,14 @@ use crate::module::{Module, TokenInfo};
 /// secp256r1 as CKA_EC_PARAMS names it: the OID 1.2.840.10045.3.1.7, DER (RFC 5480 section 2.1.1.1).
 const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 
+/// Curves by their OIDs, DER (RFC 5480 section 2.1.1.1, RFC 5639 section 4.1).
+const CURVES: [(&[u8], &str); 4] = [
+    (&P256, "P-256"),
+    (&[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22], "P-384"),
+    (&[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23], "P-521"),
+    (&[0x06, 0x09, 0x2b, 0x24, 0x03, 0x03, 0x02, 0x08, 0x01, 0x01, 0x07], "brainpoolP256r1"),
+];
+
 /// What is looked for.
 #[derive(Clone, Default)]
 pub struct Wanted {
@@ -94,12 +102,15 @@ impl Wanted {
         for object in module.find(session, &mut class(CKO_PRIVATE_KEY))? {
             let get = |kind| module.attribute(session, object, kind).unwrap_or_default();
             let label = String::from_utf8_lossy(&get(CKA_LABEL)).into_owned();
-            let on_p256 = get(CKA_EC_PARAMS) == P256;
-            if on_p256 && self.key.as_ref().is_none_or(|wanted| *wanted == label) {
+            let params = get(CKA_EC_PARAMS);
+            // A card has keys that only agree on secrets. Who does not say so may be able to sign.
+            let signs = get(CKA_SIGN) != [CK_FALSE];
+            let fits = params == P256 && signs;
+            if fits && self.key.as_ref().is_none_or(|wanted| *wanted == label) {
                 keys.push(KeyFound { label, id: get(CKA_ID), point: None });
             } else {
-                others
-                    .push(format!("{label} ({})", if on_p256 { "P-256" } else { "another type" }));
+                let cannot = if signs { "" } else { ", cannot sign" };
+                others.push(format!("{label} ({}{cannot})", kind(&get(CKA_KEY_TYPE), &params)));
             }
         }
         let token = token.to_owned();
@@ -139,6 +150,15 @@ impl KeyFound {
     }
 }
 
+/// What a key is, for people: CKA_KEY_TYPE and, of a curve, CKA_EC_PARAMS.
+fn kind(key_type: &[u8], params: &[u8]) -> &'static str {
+    let known = CK_KEY_TYPE::from_ne_bytes(key_type.try_into().unwrap_or_default());
+    if known == CKK_RSA && key_type.len() == size_of::<CK_KEY_TYPE>() {
+        return "RSA";
+    }
+    CURVES.iter().find(|(oid, _)| *oid == params).map_or("another type", |(_, name)| name)
+}
+
 fn class(class: CK_OBJECT_CLASS) -> [(CK_ATTRIBUTE_TYPE, Vec<u8>); 1] {
     [(CKA_CLASS, class.to_ne_bytes().to_vec())]
 }
@@ -154,5 +174,20 @@ fn point(module: &Module, session: CK_SESSION_HANDLE, id: &[u8]) -> Option<Vec<u
         [0x04, 65, 0x04, ..] if value.len() == 67 => Some(value[2..].to_vec()),
         [0x04, ..] if value.len() == 65 => Some(value),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_other_kinds_are_named() {
+        let (rsa, ec) = (CKK_RSA.to_ne_bytes(), CKK_EC.to_ne_bytes());
+        assert_eq!(kind(&rsa, &[]), "RSA");
+        assert_eq!(kind(&ec, &P256), "P-256");
+        assert_eq!(kind(&ec, CURVES[1].0), "P-384");
+        // A token that tells neither.
+        assert_eq!(kind(&[], &[]), "another type");
     }
 }

@@ -26,7 +26,7 @@ pub enum CallerError {
     },
     /// No slot has a token.
     #[error(
-        "the module has no token: insert one, start the card, or initialise it (softhsm2-util --init-token)"
+        "the module has no token: insert one, start the card, or initialise it: pkcs11-tool --module FILE.so --init-token --label NAME"
     )]
     NoToken,
     /// No token has the label that was asked for, or there are several to choose from.
@@ -41,7 +41,7 @@ pub enum CallerError {
     #[error("token {0} wants a PIN: give it with --pin-file or --pin")]
     PinNeeded(String),
     /// The PIN was refused. It is given once and never again.
-    #[error("token {token} refused the PIN ({}): it was tried once; check it before the token locks", name(*.rv))]
+    #[error("token {token} refused the PIN ({}): {}", name(*.rv), mend_of_pin(*.rv))]
     PinRefused {
         /// The token.
         token: String,
@@ -105,6 +105,17 @@ fn name(rv: CK_RV) -> String {
     }
 }
 
+fn mend_of_pin(rv: CK_RV) -> &'static str {
+    match rv {
+        CKR_PIN_LOCKED => "too many were wrong; unlock it with the token's PUK or SO PIN",
+        CKR_PIN_EXPIRED => "its time is over; give the token a new one",
+        CKR_USER_PIN_NOT_INITIALIZED => {
+            "it has none yet; set one: pkcs11-tool --module FILE.so --login --login-type so --init-pin"
+        }
+        _ => "it was tried once; check it before the token locks",
+    }
+}
+
 fn mend(rv: CK_RV) -> &'static str {
     match rv {
         CKR_TOKEN_NOT_PRESENT | CKR_DEVICE_REMOVED => {
@@ -130,6 +141,8 @@ mod tests {
         let refused = CallerError::PinRefused { token: "sim".into(), rv: CKR_PIN_INCORRECT };
         let said = refused.to_string();
         assert!(said.contains("CKR_PIN_INCORRECT") && said.contains("tried once"), "{said}");
+        let locked = CallerError::PinRefused { token: "sim".into(), rv: CKR_PIN_LOCKED };
+        assert!(locked.to_string().ends_with("PUK or SO PIN"), "{locked}");
         let gone = CallerError::Refused { call: "C_Sign", rv: CKR_DEVICE_REMOVED }.to_string();
         assert_eq!(gone.lines().count(), 1);
         assert!(gone.starts_with("C_Sign returned CKR_DEVICE_REMOVED: the token is gone"));

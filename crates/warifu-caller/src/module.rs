@@ -79,7 +79,7 @@ impl Module {
         // SAFETY: the user names a module to run; loading it runs its initialisers.
         let library = unsafe { Library::new(path) }.map_err(|error| CallerError::NotLoaded {
             path: path.to_owned(),
-            why: cause(&error),
+            why: cause(&error, path),
         })?;
         let missing = "C_GetFunctionList";
         // SAFETY: every module exports this name with this type (PKCS#11 2.40 section 5.4).
@@ -295,9 +295,10 @@ fn text(field: &[CK_UTF8CHAR]) -> String {
     String::from_utf8_lossy(field).trim_end_matches([' ', '\0']).to_owned()
 }
 
-/// The loader's own words, once.
-fn cause(error: &libloading::Error) -> String {
+/// The loader's own words without the path, which stands before them anyway.
+fn cause(error: &libloading::Error, path: &Path) -> String {
     use std::error::Error;
     let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-    cause.lines().next().unwrap_or("cannot be loaded").to_owned()
+    let line = cause.lines().next().unwrap_or("cannot be loaded");
+    line.trim_start_matches(&format!("{}: ", path.display())).to_owned()
 }

@@ -12,6 +12,11 @@ pub enum BenchError {
     /// The module, the token or the key.
     #[error(transparent)]
     Caller(#[from] CallerError),
+    /// Our own module reaches no card.
+    #[error(
+        "no card is reached, {0}: start the virtual one with `warifu card serve`, an agent with `warifu agent start`; `warifu doctor` goes the way to a real one"
+    )]
+    NoCard(String),
     /// A signature of the token is wrong.
     #[error(
         "token {0} made a signature that its public key does not verify: its times would mean nothing"

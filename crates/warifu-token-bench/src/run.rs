@@ -8,7 +8,7 @@ use p256::ecdsa::{Signature, VerifyingKey};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
-use warifu_caller::{Caller, Clock, Module, Monotonic, Nanoseconds};
+use warifu_caller::{Caller, CallerError, Clock, Module, Monotonic, Nanoseconds};
 use zeroize::Zeroizing;
 
 use crate::config::{Config, Mode};
@@ -20,6 +20,8 @@ use crate::{software, virtual_card};
 pub const MESSAGE: [u8; 32] = *b"12345678901234567890123456789012";
 /// Trials of a mode before the next mode's turn. `sign_only` opens its session once a block.
 const BLOCK: u32 = 10;
+/// What our own module says of its maker (crates/warifu-pkcs11/src/info.rs).
+const OURS: &str = "Warifu";
 
 /// A line of the output.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -167,7 +169,11 @@ impl<'a> Bench<'a> {
             Some(seen) => Box::new(seen.clock.clone()),
             None => Box::new(Monotonic::start()),
         };
-        let caller = Caller::prepare(module, &wanted)?;
+        let ours = module.info()?.manufacturer == OURS;
+        let caller = Caller::prepare(module, &wanted).map_err(|error| match error {
+            CallerError::NoToken if ours => BenchError::NoCard(place()),
+            other => BenchError::Caller(other),
+        })?;
         Ok(Bench { config, caller, clock, seen, last_sent: Vec::new() })
     }
 
@@ -230,6 +236,14 @@ impl<'a> Bench<'a> {
             }
             Mode::Fresh => software::fresh(self.config, &self.caller)?,
         })
+    }
+}
+
+/// Where our module has looked for a card (docs/iot-safe.md, "Which SIM").
+fn place() -> String {
+    match std::env::var("WARIFU_CARD") {
+        Ok(place) => format!("WARIFU_CARD={place}"),
+        Err(_) => "with WARIFU_CARD not set".to_owned(),
     }
 }
 

@@ -68,7 +68,8 @@ pub fn fresh(config: &Config, found: &Caller) -> Result<Vec<(String, u64)>, Benc
     let life = clock.now_ns();
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
-        return Err(failed(said.lines().last().unwrap_or("failed without a word").to_owned()));
+        let last = said.lines().last().unwrap_or("failed without a word");
+        return Err(failed(last.trim_start_matches("warifu-token-bench: ").to_owned()));
     }
     let line: Line =
         serde_json::from_slice(&done.stdout).map_err(|error| failed(error.to_string()))?;

@@ -4,19 +4,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from warifu import tools
-from warifu.calibrate.errors import CalibrateError
+from warifu.calibrate import program
 from warifu.calibrate.profile import Condition, Entry, Law
 from warifu.calibrate.variants import Variant, condition
-from warifu.lab import interruption
-from warifu.lab.processes import Process
 
 SIGNED = {
     ("1.2", "server"): "ServerKeyExchange",
@@ -61,29 +55,7 @@ def run(variants: list[Variant], effort: Effort, progress: Callable[[str], None]
         "primitives": effort.primitives,
     }
     progress(f"timing {len(variants)} TLS variants over memory")
-    with tempfile.TemporaryDirectory(prefix="warifu-calibrate-") as name:
-        folder = Path(name)
-        output = folder / "report.json"
-        with output.open("wb") as file:
-            process = Process(
-                "warifu-tls-bench",
-                [tools.find("warifu-tls-bench")],
-                log=folder / "log",
-                stdin=subprocess.PIPE,
-                stdout=file,
-            )
-        try:
-            process.stdin.write(json.dumps(config).encode())
-            process.stdin.close()
-            code = None
-            while code is None:
-                interruption.check()
-                code = process.wait(0.5)
-        finally:
-            process.stop()
-        if code:
-            raise CalibrateError(f"the bench failed: {process.log_tail(1)}")
-        report = json.loads(output.read_text())
+    report = json.loads(program.output_of("warifu-tls-bench", config))
     source = f"warifu-tls-bench over memory BIOs, {report['openssl']}"
     return Times(report["openssl"], tuple(entries(report, variants, source)))
 

@@ -29,6 +29,8 @@ FOLDER = DEFAULT_PROFILE.parents[1] / "key-stores"
 _MARK = "# Written by `warifu calibrate token`"
 _OURS = "Warifu"
 """What our own module says of its maker (crates/warifu-pkcs11/src/info.rs)."""
+_SOFTWARE_TPM = ["SW", "TPM"]
+"""The vendor string of libtpms, which swtpm runs; tpm2-pkcs11 has it as the token's model."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ def kind_of(token: dict[str, Any]) -> tuple[str, str]:
     """
     slot, module = str(token.get("slot", "")), token.get("module", [""])[0]
     if module != _OURS:
+        if str(token.get("model", "")).split() == _SOFTWARE_TPM:
+            return "emulated", "the TPM is a software one"
         return "measured", "another maker's module answered"
     if slot == "virtual clock":
         return "simulated", "the card's timing model gave every time"

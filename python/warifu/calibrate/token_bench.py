@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warifu import tools
+from warifu.calibrate import program
 from warifu.calibrate.errors import CalibrateError
-from warifu.lab import interruption
-from warifu.lab.processes import Process
 
 MESSAGE = b"12345678901234567890123456789012"
 """What is signed: papers/1, section 3.3."""
@@ -84,44 +83,18 @@ def run(plan: Plan, progress: Callable[[int, int], None]) -> Trials:
         if plan.module is None:
             request["virtual_card"] = {"profile": str(plan.card), "seed": plan.seed}
         else:
-            request["module"] = str(plan.module)
+            # A bare name would be looked for where the system keeps its libraries.
+            request["module"] = str(plan.module.absolute())
             request["software"] = _software(folder)
-        output = folder / "trials.ndjson"
-        _bench(request, folder, output, plan, progress)
-        return read(output.read_text())
+        total, seen = plan.trials * len(plan.modes), 0
 
+        def heard(lines: bytes) -> None:
+            nonlocal seen
+            seen += lines.count(b"\n")
+            # The first line introduces the token, the last ones a card on the virtual clock.
+            progress(min(max(0, seen - 1), total), total)
 
-def _bench(
-    request: dict[str, Any],
-    folder: Path,
-    output: Path,
-    plan: Plan,
-    progress: Callable[[int, int], None],
-) -> None:
-    total = plan.trials * len(plan.modes)
-    with output.open("wb") as file:
-        process = Process(
-            "warifu-token-bench",
-            [tools.find("warifu-token-bench")],
-            log=folder / "log",
-            stdin=subprocess.PIPE,
-            stdout=file,
-        )
-    try:
-        process.stdin.write(json.dumps(request).encode())
-        process.stdin.close()
-        code, seen = None, 0
-        with output.open("rb") as lines:
-            while code is None:
-                interruption.check()
-                code = process.wait(0.2)
-                seen += lines.read().count(b"\n")
-                progress(max(0, seen - 1), total)
-    finally:
-        process.stop()
-    if code:
-        said = process.log_tail(1).removeprefix("warifu-token-bench: ")
-        raise CalibrateError(said or f"the bench failed with exit code {code}")
+        return read(program.output_of("warifu-token-bench", request, heard))
 
 
 def _software(folder: Path) -> list[str]:

@@ -14,6 +14,7 @@ from warifu.cli.card import card_app
 from warifu.cli.choices import Choices, with_choices
 from warifu.cli.errors import ENVIRONMENT, FAILED, OK
 from warifu.cli.formats import Format, Plan
+from warifu.cli.group import Group
 from warifu.cli.screen import FormatOption
 
 _EPILOG = """Exit codes: 0 ok; 1 a requirement or a gate failed, or every connection did; 2 a
@@ -22,6 +23,7 @@ something, or the folder of results is taken; 130 interrupted."""
 
 app = typer.Typer(
     name="warifu",
+    cls=Group,
     help="""Predict what securing an IoT connection costs, measure the same on real software, and
     see how far apart the two are.
 

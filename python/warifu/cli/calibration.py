@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warifu.cli import ownership, screen
+from warifu.cli.errors import NO_PROFILE, when_interrupted
 
 if TYPE_CHECKING:
     from warifu.calibrate.variants import Variant
@@ -51,9 +52,10 @@ def host(studies: Sequence[Path], out: Path | None, plan: str, if_stale: bool) -
             screen.say(f"{path} fits this machine; nothing to calibrate")
             return None
         screen.say(f"calibrating, since {'; '.join(reasons)}")
-    outcome = calibrate_host(
-        profiles, path, stacks=stacks, also=also, plan=plan, progress=screen.say
-    )
+    with when_interrupted(NO_PROFILE):
+        outcome = calibrate_host(
+            profiles, path, stacks=stacks, also=also, plan=plan, progress=screen.say
+        )
     ownership.give_back(outcome.path, record_path(outcome.path))
     screen.say(f"wrote {outcome.path}: {outcome.entries} costs, run {outcome.run_id}")
     for warning in outcome.warnings:

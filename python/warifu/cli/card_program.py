@@ -61,6 +61,9 @@ def pin(asked: bool, file: Path | None, *, new: bool) -> str | None:
     """A PIN from a prompt or a file, never from the command line; None where none is wanted."""
     if file is not None:
         text = sys.stdin.readline() if str(file) == "-" else file.read_text(encoding="utf-8")
+        if not text.strip():
+            # Given to a card it would count as a wrong one.
+            raise typer.BadParameter(f"--pin-file {file}: holds no PIN")
         return text.strip()
     if not asked:
         return None
@@ -72,7 +75,7 @@ def pin(asked: bool, file: Path | None, *, new: bool) -> str | None:
     return first
 
 
-def timing_profile(wanted: str) -> Path:
+def timing_profile(wanted: str, flag: str = "--timing") -> Path:
     """The file of a timing profile, by name from `profiles/cards`, or by path."""
     from warifu.study import profile_folders
 
@@ -85,7 +88,7 @@ def timing_profile(wanted: str) -> Path:
                 return file
             known.append(file.stem)
     names = ", ".join(dict.fromkeys(known)) or "none"
-    raise typer.BadParameter(f"--timing {wanted}: expected a file, or one of: {names}")
+    raise typer.BadParameter(f"{flag} {wanted}: expected a file, or one of: {names}")
 
 
 def faults(given: str | None) -> str | None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 OK = 0
 #: A requirement or a gate failed, or every connection did.
@@ -42,7 +43,21 @@ _MENDS = {
 }
 
 
+class Interrupted(Exception):  # noqa: N818 - what happened, not what it is
+    """Ctrl-C in a command; its text, if it has one, says what is left."""
+
+
+NO_PROFILE = "interrupted; no profile was written, and an earlier one is as it was"
 _INTERRUPTED = "interrupted; what was finished is kept, and a measurement goes on from there"
+
+
+@contextmanager
+def when_interrupted(words: str) -> Iterator[None]:
+    """Ctrl-C inside says these words."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(words) from None
 
 
 def guarded(work: Callable[[], int]) -> int:
@@ -51,8 +66,9 @@ def guarded(work: Callable[[], int]) -> int:
         code = work()
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        _say(_INTERRUPTED)
+    except (KeyboardInterrupt, Interrupted) as interrupt:
+        # One that is raised with words knows better what was kept.
+        _say(str(interrupt) or _INTERRUPTED)
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has seen enough; Python must not complain when it exits.

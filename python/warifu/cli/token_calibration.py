@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warifu.cli import ownership, screen
-from warifu.cli.errors import OK
+from warifu.cli.errors import NO_PROFILE, OK, when_interrupted
 from warifu.cli.formats import Format
 from warifu.cli.screen import FormatOption
 
 if TYPE_CHECKING:
-    from warifu.calibrate.paper import Row
     from warifu.calibrate.statistics import Estimate, Statistics
     from warifu.calibrate.token import Outcome
     from warifu.report.table import Table
@@ -84,18 +85,19 @@ def token(
     from warifu.calibrate.token_bench import Plan
     from warifu.cli import card_program
 
-    if (module is None) == (virtual_card is None):
-        raise typer.BadParameter("expected either --module or --virtual-card")
-    if module is not None and not module.is_file():
-        raise typer.BadParameter(f"--module {module}: is not there: name the token's module")
-    if out is not None and name is not None:
-        raise typer.BadParameter("--out names the profile by its file: leave --name out")
-    card = None if virtual_card is None else card_program.timing_profile(virtual_card)
-    if card is not None and out is None and name is None:
-        name = f"virtual-{card.stem}"
+    _refuse_module(module, virtual_card is not None)
+    _refuse_name(name, out)
+    card = None
+    if virtual_card is not None:
+        _refuse_beside_virtual_card(
+            {"--token": label, "--key": key, "--pin": pin, "--pin-file": pin_file,
+             "--fresh": fresh, "--kind": kind}
+        )  # fmt: skip
+        card = card_program.timing_profile(virtual_card, "--virtual-card")
+        name = name or f"virtual-{card.stem}"
     digits = card_program.pin(pin, pin_file, new=False)
     plan = Plan(module, card, label, key, digits, trials, seed, fresh)
-    with screen.progress("timing the token") as report:
+    with when_interrupted(NO_PROFILE), screen.progress("timing the token") as report:
         outcome = calibrate_token(
             plan,
             name=name if out is None else out.stem,
@@ -117,24 +119,49 @@ def token(
     return OK
 
 
+def _refuse_module(module: Path | None, virtual: bool) -> None:
+    if (module is None) != virtual:
+        raise typer.BadParameter("expected either --module or --virtual-card")
+    if module is not None and module.is_dir():
+        raise typer.BadParameter(f"--module {module}: is a folder: name the module in it")
+    if module is not None and not module.exists():
+        raise typer.BadParameter(f"--module {module}: is not there: name the token's module")
+
+
+def _refuse_name(name: str | None, out: Path | None) -> None:
+    from warifu.calibrate.token import slug
+
+    if name is not None and out is not None:
+        raise typer.BadParameter("--out names the profile by its file: leave --name out")
+    if name is not None and slug(name) != name:
+        raise typer.BadParameter(
+            f"--name {name}: expected lower-case letters, digits and hyphens, such as {slug(name)}"
+        )
+    if out is not None and out.suffix != ".toml":
+        raise typer.BadParameter(f"--out {out}: expected a name that ends with .toml")
+
+
+def _refuse_beside_virtual_card(given: Mapping[str, object]) -> None:
+    """The card on the virtual clock has its own key and PIN, no processes, and one kind."""
+    for flag, value in given.items():
+        if value:
+            raise typer.BadParameter(f"{flag} is for a --module: leave it out, or --virtual-card")
+
+
 def modes_table(outcome: Outcome) -> Table:
     """Table 3: each mode with its intervals, and the paper's row below it."""
     from warifu.calibrate.paper import SOURCE, TABLE_3
-    from warifu.report.table import Column, Table
 
-    heads = ("mean", "sd", "P50", "P90", "P99", "over 1 s")
-    table = Table(
-        f"signatures of {outcome.token['label']}, ms (95 % intervals), beside {SOURCE}",
-        [Column("mode", number=False), Column("of", number=False), Column("n"),
-         *(Column(head) for head in heads)],
-    )  # fmt: skip
+    table = modes_heads(
+        f"signatures of {outcome.token['label']}, ms (95 % intervals), beside {SOURCE}"
+    )
     for mode, found in outcome.statistics.items():
-        table.add(_here(mode, found), _record(mode, found))
+        add_mode(table, mode, found, "this machine" if mode == "local_sw" else "this token")
         if mode in outcome.card:
             table.add(_own(mode, outcome.card[mode]), {"mode": mode, "of": "card",
                                                        **outcome.card[mode]})  # fmt: skip
         if mode in TABLE_3:
-            table.add(_paper(mode, TABLE_3[mode]), _paper_record(mode, TABLE_3[mode]))
+            add_paper(table, mode)
     table.notes.append(
         "sign_only: C_SignInit and C_Sign in a kept session; total: from C_OpenSession on, a new "
         "session each time; local_sw: the whole `openssl dgst -sha256 -sign`"
@@ -150,11 +177,43 @@ def modes_table(outcome: Outcome) -> Table:
     return table
 
 
+def modes_heads(title: str) -> Table:
+    """An empty table of the columns of Table 3."""
+    from warifu.report.table import Column, Table
+
+    heads = ("mean", "sd", "P50", "P90", "P99", "over 1 s")
+    return Table(
+        title,
+        [Column("mode", number=False), Column("of", number=False), Column("n"),
+         *(Column(head) for head in heads)],
+    )  # fmt: skip
+
+
+def add_mode(table: Table, mode: str, found: Statistics, of: str = "this token") -> None:
+    """A row of what was timed here."""
+    slow = found.over_1_s
+    counts = f"{slow.value:.0f} ({slow.low:.1f} to {slow.high:.1f})"
+    table.add(
+        [mode, of, str(found.n), *(_ms(getattr(found, one)) for one in _FIGURES), counts],
+        {"mode": mode, "of": of.removeprefix("this "), "n": found.n, **_estimates(found)},
+    )
+
+
+def add_paper(table: Table, mode: str) -> None:
+    """The row of Table 3 for a mode."""
+    from warifu.calibrate.paper import TABLE_3
+
+    row = TABLE_3[mode]
+    table.add(
+        [mode, "the paper's", str(row.n), *(f"{getattr(row, one):.1f}" for one in _FIGURES),
+         str(row.over_1_s)],
+        {"mode": mode, "of": "paper", "n": row.n,
+         **{f"{one}_ns": getattr(row, one) * 1e6 for one in _FIGURES}, "over_1_s": row.over_1_s},
+    )  # fmt: skip
+
+
 def calls_table(outcome: Outcome) -> Table:
     """Fig. 2: where a signature's time goes."""
-    from warifu.calibrate.paper import TABLE_3
-    from warifu.calibrate.token_bench import LIFE
-    from warifu.report.figures import number
     from warifu.report.table import Column, Table
 
     table = Table(
@@ -163,33 +222,38 @@ def calls_table(outcome: Outcome) -> Table:
          Column("P50"), Column("share")],
     )  # fmt: skip
     for mode, calls in outcome.calls.items():
-        whole = outcome.statistics[mode].mean.value
-        for call, found in calls.items():
-            is_part = call != LIFE and whole > 0
-            share = found.mean.value / whole if is_part else float("nan")
-            table.add(
-                [
-                    mode,
-                    call,
-                    _ms(found.mean),
-                    _ms(found.p50),
-                    f"{number(share * 100, 1)} %" if is_part else "",
-                ],
-                {"mode": mode, "call": call, **_estimates(found), "share": share},
-            )
-    before = TABLE_3["total"].mean - TABLE_3["sign_only"].mean
-    table.notes.append(
-        f"The paper's Fig. 2: C_SignInit and C_Sign {TABLE_3['sign_only'].mean} ms, "
-        f"all before them {before:.0f} ms."
-    )
+        add_calls(table, mode, calls, outcome.statistics[mode].mean.value)
+    table.notes.append(paper_of_calls())
     return table
 
 
-def _here(mode: str, found: Statistics) -> list[str]:
-    slow = found.over_1_s
-    counts = f"{slow.value:.0f} ({slow.low:.1f} to {slow.high:.1f})"
-    return [mode, "this token", str(found.n), *(_ms(getattr(found, one)) for one in _FIGURES),
-            counts]  # fmt: skip
+def add_calls(
+    table: Table, mode: str, calls: Mapping[str, Statistics], whole_ns: float, of: str | None = None
+) -> None:
+    """A row for each call of a mode whose trials took `whole_ns` on the average; with `of` in a
+    column of its own after the mode."""
+    from warifu.calibrate.token_bench import LIFE
+    from warifu.report.figures import number
+
+    for call, found in calls.items():
+        share = found.mean.value / whole_ns if call != LIFE and whole_ns > 0 else float("nan")
+        shown = "" if math.isnan(share) else f"{number(share * 100, 1)} %"
+        table.add(
+            [mode, *([] if of is None else [of]), call, _ms(found.mean), _ms(found.p50), shown],
+            {"mode": mode, **({} if of is None else {"of": of}), "call": call,
+             **_estimates(found), "share": share},
+        )  # fmt: skip
+
+
+def paper_of_calls() -> str:
+    """What the paper has of calls."""
+    from warifu.calibrate.paper import TABLE_3
+
+    before = TABLE_3["total"].mean - TABLE_3["sign_only"].mean
+    return (
+        f"The paper's Fig. 2: C_SignInit and C_Sign {TABLE_3['sign_only'].mean} ms, "
+        f"all before them {before:.0f} ms."
+    )
 
 
 def _own(mode: str, card: dict[str, float]) -> list[str]:
@@ -197,20 +261,11 @@ def _own(mode: str, card: dict[str, float]) -> list[str]:
     return [mode, "the card itself", "", *figures, ""]
 
 
-def _paper(mode: str, row: Row) -> list[str]:
-    figures = [f"{getattr(row, one):.1f}" for one in _FIGURES]
-    return [mode, "the paper's", str(row.n), *figures, str(row.over_1_s)]
-
-
 def _ms(estimate: Estimate) -> str:
     from warifu.compare.stats import Interval
     from warifu.report.figures import ms_with
 
     return ms_with(estimate.value, Interval(estimate.low, estimate.high))
-
-
-def _record(mode: str, found: Statistics) -> dict[str, str | int | float | bool | None]:
-    return {"mode": mode, "of": "token", "n": found.n, **_estimates(found)}
 
 
 def _estimates(found: Statistics) -> dict[str, float]:
@@ -223,8 +278,3 @@ def _estimates(found: Statistics) -> dict[str, float]:
     return record | {
         "over_1_s": slow.value, "over_1_s_low": slow.low, "over_1_s_high": slow.high,
     }  # fmt: skip
-
-
-def _paper_record(mode: str, row: Row) -> dict[str, str | int | float | bool | None]:
-    figures = {f"{one}_ns": getattr(row, one) * 1e6 for one in _FIGURES}
-    return {"mode": mode, "of": "paper", "n": row.n, **figures, "over_1_s": row.over_1_s}

@@ -17,7 +17,7 @@ from warifu import tools
 from warifu.lab.errors import LabError
 from warifu.lab.processes import Process
 
-_PIN = "1234"
+PIN = "1234"
 """Nobody's: the card lives as long as the part."""
 KEY_LABEL = "client"
 """Of slot 01 (crates/warifu-card/src/card/personalise.rs)."""
@@ -37,15 +37,16 @@ class StandIn:
 class Card:
     """A card that is served until the end of the `with` block."""
 
-    def __init__(self, folder: Path, stand_in: StandIn, key: Path, seed: int) -> None:
-        """Makes it in `folder`, puts the private key `key` (PEM) on it, and serves it."""
+    def __init__(self, folder: Path, stand_in: StandIn, key: Path | None, seed: int) -> None:
+        """Makes it in `folder` and serves it; the private key `key` (PEM) replaces its own."""
         folder.mkdir()
         state, socket = folder / "card.state", folder / "card.sock"
         self._agent: Process | None = None
         self._address = f"unix:{socket}"
-        pin = {"digits": _PIN, "scope": "signing", "tries": 3}
+        pin = {"digits": PIN, "scope": "signing", "tries": 3}
         _ask("create", {"state": str(state), "pin": pin})
-        _ask("import", {"state": str(state), "key": str(key)})
+        if key is not None:
+            _ask("import", {"state": str(state), "key": str(key)})
         self._ready = folder / "ready"
         with self._ready.open("wb") as output:
             self._process = Process(
@@ -75,7 +76,7 @@ class Card:
         """Programs reach the card through an agent, which keeps its session."""
         pin, socket = folder / "pin", folder / "agent.sock"
         pin.touch(mode=0o600)
-        pin.write_text(_PIN)
+        pin.write_text(PIN)
         config = folder / "agent.toml"
         config.write_text(
             f"socket = {json.dumps(str(socket))}\n[[card]]\n"
@@ -94,6 +95,12 @@ class Card:
         self._address = f"agent:{socket}"
 
     @property
+    def agent(self) -> Path | None:
+        """The agent's socket, where there is one."""
+        kind, _, path = self._address.partition(":")
+        return Path(path) if kind == "agent" else None
+
+    @property
     def environment(self) -> dict[str, str]:
         """Leads our PKCS#11 module to the card."""
         return {"WARIFU_CARD": self._address}
@@ -103,7 +110,7 @@ class Card:
         return {
             "module": str(tools.find("libwarifu_pkcs11.so")),
             "key": KEY_LABEL,
-            "pin": _PIN,
+            "pin": PIN,
             "session_open": session_open,
         }
 

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Studies as they are loaded: flags over files, profiles, and what the manifest keeps of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from warifu import study as studies
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test has a folder of its own, and the shipped profiles."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WARIFU_PROFILES", raising=False)
+    yield
+
+
+STUDY = """name = "three"
+device = "gr-peach"
+server = "gr-peach"
+predict_trials = 50
+[vary]
+"link.rtt" = ["0 ms", "60 ms", "150 ms"]
+[require]
+"https.establishment.p99" = "< 5 s"
+"""
+
+
+def test_flags_override_a_file(tmp_path: Path) -> None:
+    (tmp_path / "three.toml").write_text(STUDY)
+    loaded = studies.load("three.toml", [("link.rtt", "80 ms"), ("trials", "7")])
+    assert [case.columns["rtt_ns"] for case in loaded.study.cases] == ["80000000"]
+    assert loaded.study.trials == 7
+
+
+def test_a_manifest_tells_where_everything_comes_from(tmp_path: Path) -> None:
+    (tmp_path / "three.toml").write_text(STUDY)
+    loaded = studies.load("three.toml")
+    manifest = studies.manifest(loaded)
+    assert manifest["study"] == {
+        "name": "three",
+        "sha256": studies.sha256(STUDY),
+        "text": STUDY,
+    }
+    assert len(manifest["cases"]) == len(manifest["labels"]) == len(manifest["inputs"]) == 3
+    assert ("device", "gr-peach") in {(one["kind"], one["name"]) for one in manifest["profiles"]}
+    assert all(one["kind"] != "device" or one["name"] == "gr-peach" for one in manifest["profiles"])
+    assert manifest["require"][0][:3] == ["https.establishment", "p99", "<"]
+    json.dumps(manifest)
+
+
+def test_run_ids_of_profiles_are_calibration_runs() -> None:
+    text = 'run_id = "a"\n[[operation]]\nrun_id = "b"\n[x]\nrun_ids = ["c"]\n'
+    profiles = [("device", "d", text, "d.toml")]
+    assert studies._calibration_run_ids(profiles) == ["a", "b", "c"]
+
+
+def test_own_profiles_come_before_those_that_are_shipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "mine" / "devices"
+    own.mkdir(parents=True)
+    (own / "gr-peach.toml").write_text("mine")
+    monkeypatch.setenv("WARIFU_PROFILES", str(tmp_path / "mine"))
+    texts = list(studies.profile_texts(studies.profile_folders()))
+    assert [text for kind, name, text, _ in texts if name == "gr-peach"] == ["mine"]
+    assert any(name == "loopback" for _, name, _, _ in texts)
+    monkeypatch.setenv("WARIFU_PROFILES", str(tmp_path / "none"))
+    with pytest.raises(studies.StudyError, match="is not a folder"):
+        studies.profile_folders()
