@@ -12,6 +12,7 @@ use warifu_token::{
 use zeroize::Zeroize;
 
 use super::known::{Known, Verifier, on_curve};
+use super::login::not_logged_in;
 use super::{Caller, CallerId, Held, Holder, lock};
 use crate::retry;
 use crate::turns::Turn;
@@ -197,7 +198,7 @@ impl<'a> Using<'a> {
         }
         // What needs no PIN works without; what needs it says so.
         let name = &self.holder.holding.name;
-        eprintln!("warifu-agent: {name}: not logged in: {error}; a program's C_Login gives a PIN");
+        eprintln!("warifu-agent: {name}: {}", not_logged_in(&error));
         Ok(())
     }
 

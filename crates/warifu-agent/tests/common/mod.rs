@@ -276,6 +276,14 @@ impl Bench {
         while self.holder().tick().is_zero() {}
     }
 
+    /// What `warifu agent status` prints.
+    pub fn status(&self) -> String {
+        match ask(&mut self.client(), Call::Status) {
+            Ok(Answer::Text(text)) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
     pub fn metric(&self, line: &str) -> u64 {
         let text = self.metrics.text();
         let found = text.lines().find_map(|found| found.strip_prefix(line));
