@@ -16,6 +16,8 @@ import web
 from holding import Agent
 from programs import DEVICE, KEY, OPERATOR, PIN, Authority, Device, Running, free_port, module, run
 from test_mosquitto import broker, client
+from test_opensc import check_test, check_test_ec
+from test_openssl import client_handshake
 
 #: The card has four channels: one is the agent's, and without it nginx's master takes one as well.
 WORKERS = 5
@@ -31,7 +33,7 @@ RESETS = 'warifu_agent_card_errors_total{card="card",kind="garbled"}'
 @contextlib.contextmanager
 def through_agent(device: Device) -> Iterator[Agent]:
     """An agent that holds the device's card and its PIN; the device's programs go through it."""
-    with Agent(device.folder, "--card", f"unix:{device.socket}") as started:
+    with Agent(device.folder, "--card", device.address) as started:
         device.address = f"agent:{started.socket}"
         yield started
 
@@ -109,6 +111,29 @@ def test_a_wrong_pin_is_the_cards_to_count(device: Device, agent: Agent) -> None
     assert done.returncode != 0
     assert "CKR_PIN_INCORRECT" in done.stderr
     assert agent.metric(WRONG_PINS) == 1
+
+
+def test_opensc_has_nothing_to_complain_of(device: Device, agent: Agent) -> None:
+    check_test(device)
+    before = agent.metric(SIGNED)
+    check_test_ec(device)
+    assert agent.metric(SIGNED) == before + 2
+
+
+def test_a_handshake_behind_a_modem(
+    tmp_path: Path, authority: Authority, operator: tuple[Path, Path]
+) -> None:
+    """The module with the modem's line to itself, and an agent that has it."""
+    link = tmp_path / "modem"
+    device = Device(tmp_path, authority, at=True, link=link)
+    device.address = f"csim:{link}"
+    with device.server:
+        client_handshake(device, authority, operator, "-tls1_3")
+        assert len(device.signatures()) == 1
+        with through_agent(device) as agent:
+            client_handshake(device, authority, operator, "-tls1_3")
+            assert agent.metric(SIGNED) == 1
+        assert len(device.signatures()) == 1
 
 
 def test_servers_outlive_resets_of_the_card(
