@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use warifu_agent::clock::SystemClock;
 use warifu_agent::metrics::Metrics;
@@ -62,24 +62,22 @@ fn what_is_no_request_ends_the_connection_and_nothing_else() {
 }
 
 #[test]
-fn a_request_that_panics_frees_its_callers_place() {
-    let stop = Box::new(|| panic!("a mistake of ours"));
-    let metrics = Arc::new(Metrics::default());
-    let agent = Agent::new(Vec::new(), Vec::new(), metrics, Arc::new(SystemClock), stop);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("agent.sock");
-    let socket = Socket::open(&path, false).unwrap();
-    socket.start(&agent).unwrap();
-    let ask = |call| AgentClient::new(&path, None).ask(call, soon());
-    assert!(matches!(ask(Call::Stop), Ok(Answer::Done)));
-    let callers = || match ask(Call::Status) {
-        Ok(Answer::Text(text)) => text.contains("\"callers\":1,"),
-        other => panic!("{other:?}"),
-    };
-    let mut tries = 0;
-    while !callers() {
-        tries += 1;
-        assert!(tries < 1000, "only the one who asks is there");
+fn a_request_that_panics_frees_its_callers_place_and_what_it_was_lent() {
+    let bench = bench(None, None);
+    bench.idle();
+    let (mut client, mut other) = (bench.client(), bench.token());
+    let generate = Call::Generate(VOLATILE.to_vec());
+    assert!(matches!(ask(&mut client, generate), Ok(Answer::Pair { .. })));
+    assert_eq!(other.generate(&VOLATILE, soon()), Err(TokenError::PlaceTaken));
+    // The end of this bench's agent is a mistake.
+    assert!(matches!(ask(&mut client, Call::Stop), Ok(Answer::Done)));
+    let end = Instant::now() + Duration::from_secs(60);
+    while other.generate(&VOLATILE, soon()).is_err() {
+        assert!(Instant::now() < end, "the place of the key is free");
+        thread::sleep(Duration::from_millis(1));
+    }
+    while !bench.status().contains("\"callers\":2,") {
+        assert!(Instant::now() < end, "only the other one and the one who asks are there");
         thread::sleep(Duration::from_millis(1));
     }
 }

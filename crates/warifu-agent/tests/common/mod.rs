@@ -246,7 +246,8 @@ impl Bench {
         let time: Arc<dyn Clock> = clock.clone();
         let holding = Holding::usual("card");
         let holder = Holder::new(token, login, holding, time.clone(), Arc::clone(&metrics), 1);
-        let agent = Agent::new(vec![holder], rights, Arc::clone(&metrics), time, Box::new(|| {}));
+        let stop = Box::new(|| panic!("a mistake, made for a test"));
+        let agent = Agent::new(vec![holder], rights, Arc::clone(&metrics), time, stop);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("agent.sock");
         let socket = Socket::open(&path, false).unwrap();
