@@ -25,9 +25,8 @@ WORKERS = 5
 SIGNED = 'warifu_agent_signatures_total{card="card",kind="ok"}'
 OPENED = 'warifu_agent_sessions_opened_total{card="card"}'
 WRONG_PINS = 'warifu_agent_card_errors_total{card="card",kind="pin_wrong"}'
-#: What the virtual card's socket gives in place of an answer when the card was reset: nobody can
-#: tell whether the command was carried out.
-RESETS = 'warifu_agent_card_errors_total{card="card",kind="garbled"}'
+#: Sessions that the card has lost, whether or not a caller was told of it.
+RESETS = 'warifu_agent_card_errors_total{card="card",kind="reset"}'
 
 
 @contextlib.contextmanager

@@ -60,6 +60,19 @@ fn every_error_that_passes_is_followed_by_a_reset() {
 }
 
 #[test]
+fn a_reset_that_no_caller_is_told_of_is_counted_once() {
+    let bench = bench(Some(PinScope::Signing), Some(PIN));
+    bench.idle();
+    let mut token = bench.token();
+    for resets in 1..4 {
+        bench.world().card.reset(Reset::Warm);
+        sign(&mut token, 1).unwrap();
+        let counted = bench.metric("warifu_agent_card_errors_total{card=\"card\",kind=\"reset\"}");
+        assert_eq!(counted, resets);
+    }
+}
+
+#[test]
 fn an_idle_card_is_closed_and_opened_again() {
     let bench = bench(None, None);
     let mut token = bench.token();
