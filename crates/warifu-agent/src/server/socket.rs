@@ -79,7 +79,10 @@ impl Socket {
             return wrong(format!("something is there that is no socket: {other}"));
         }
         match UnixStream::connect(path) {
-            Ok(_) => wrong("an agent answers there: end it with `warifu agent stop`".to_owned()),
+            Ok(_) => {
+                let end = format!("end it with: warifu agent stop --socket {}", path.display());
+                wrong(format!("an agent answers there: {end}"))
+            }
             // Nobody listens any more.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
             Err(error) => wrong(format!("the socket there cannot be asked ({error}): {other}")),
