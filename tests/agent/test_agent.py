@@ -9,6 +9,7 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 import termios
 import time
 import urllib.request
@@ -116,6 +117,16 @@ def test_a_card_behind_a_modem(tmp_path: Path) -> None:
                 assert agent.process.wait(timeout=20) == 0
 
 
+def token_of(card: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`warifu-agent token` without an agent."""
+    return subprocess.run(
+        [tools.find("warifu-agent"), "token", "--card", f"unix:{card}", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def test_a_token_without_an_agent(card: Path, tmp_path: Path) -> None:
     (tmp_path / "pin").touch(mode=0o600)
     (tmp_path / "pin").write_text(PIN)
@@ -129,11 +140,117 @@ def test_a_token_without_an_agent(card: Path, tmp_path: Path) -> None:
     )
     found = claims(done.stdout)
     assert (found["site"], found["name"], found["sub"]) == (3, "a b", "m")
-    done = subprocess.run(
-        [program, "token", "--card", f"unix:{card}"], capture_output=True, text=True, check=False
-    )
+    done = token_of(card)
     assert done.returncode == 2
-    assert "wants its PIN first: use --pin ask" in done.stderr
+    assert "wants its PIN first (3 tries left): use --pin ask" in done.stderr
+
+
+def test_a_lifetime_that_no_token_has_is_one_line(card: Path) -> None:
+    warifu = Path(sys.executable).with_name("warifu")
+    for lifetime in ("0", "31622401", "99999999999", "9" * 30, "-1", "x"):
+        done = token_of(card, "--lifetime", lifetime)
+        if lifetime != "-1":
+            assert "expected 1 to 31622400 s" in done.stderr
+        by_python = subprocess.run(
+            [warifu, "token", "--card", f"unix:{card}", "--lifetime", lifetime],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for result in (done, by_python):
+            assert result.returncode == 2
+            assert len(result.stderr.splitlines()) == 1, result.stderr
+            assert "--lifetime" in result.stderr or "-1" in result.stderr
+
+
+def test_programs_elsewhere_find_a_socket_that_was_named_from_here(
+    card: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with Agent(Path(), "--card", f"unix:{card}", pin=None) as agent:
+        socket = tmp_path / "here" / "agent.sock"
+        assert agent.said[-1] == f"warifu-agent: export WARIFU_CARD=agent:{socket}\n"
+        assert socket.exists()
+    assert not socket.exists()
+
+
+def test_a_place_where_no_agent_can_listen_is_one_line(card: Path, tmp_path: Path) -> None:
+    arguments = ("--card", f"unix:{card}")
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    (tmp_path / "file").mkdir()
+    (tmp_path / "file" / "agent.sock").touch()
+    refused = {
+        tmp_path / "none": f"there is no folder {tmp_path / 'none'}: make it, or choose another",
+        tmp_path / "a,b": "a comma ends the path",
+        tmp_path / "file": "something is there that is no socket: choose another --socket",
+    }
+    (tmp_path / "a,b").mkdir()
+    if os.getuid() != 0:
+        refused[closed] = "you may not write in the folder"
+    for folder, says in refused.items():
+        # A person is not asked for a PIN first: there is no terminal here.
+        with pytest.raises(RuntimeError) as error:
+            Agent(folder, *arguments, "--pin", "ask", pin=None)
+        text = str(error.value)
+        assert text.startswith("3: ")
+        assert says in text
+        assert len(text.splitlines()) == 1, text
+    for address in ("unix:relative", "usb", "agent", "csim:"):
+        with pytest.raises(RuntimeError, match=r"^2: warifu-agent: --card: .*\n$"):
+            Agent(tmp_path, "--card", address, pin=None)
+
+
+def test_a_card_that_is_not_there_is_named_once(tmp_path: Path) -> None:
+    with without_card(tmp_path) as agent:
+        for _ in range(2):
+            assert agent.token("--audience", "a").returncode == 3
+    said = "".join(agent.said)
+    assert said.count(str(tmp_path / "card.sock")) == 1, said
+
+
+def test_the_status_tells_of_a_refused_and_of_a_locked_pin(card: Path, tmp_path: Path) -> None:
+    def told(agent: Agent, pin: str) -> int | None:
+        end = time.monotonic() + 20
+        while agent.status()["pin"] != pin:
+            assert time.monotonic() < end, agent.status()
+            time.sleep(0.01)
+        tries: int | None = agent.status()["pin_tries_left"]
+        return tries
+
+    with Agent(tmp_path, "--card", f"unix:{card}", pin="9753") as agent:
+        assert told(agent, "refused") == 2
+        done = agent.token("--audience", "a")
+        assert done.returncode == 2
+        assert "(2 tries left): end the agent, start it with --pin ask" in done.stderr
+    assert "the PIN is wrong (2 tries left)" in "".join(agent.said)
+    # The card's last try is not the agent's to spend; a person spends it here.
+    with Agent(tmp_path, "--card", f"unix:{card}", pin="9753") as agent:
+        assert told(agent, "refused") == 1
+    with Agent(tmp_path, "--card", f"unix:{card}", pin="9753") as agent:
+        assert told(agent, "held, not given: its last try is yours") == 1
+        with_pin(agent, "9753")
+        assert told(agent, "locked") == 0
+        done = agent.token("--audience", "a")
+        assert done.returncode == 2
+        assert (
+            "`warifu card reset --unblock-pin`, a real one's with its operator's PUK" in done.stderr
+        )
+        assert len(done.stderr.splitlines()) == 1
+    done = token_of(card)
+    assert "the PIN is locked: unlock a virtual SIM's with" in done.stderr
+
+
+def with_pin(agent: Agent, pin: str) -> None:
+    """A program gives a PIN."""
+    module = tools.find("libwarifu_pkcs11.so")
+    subprocess.run(
+        ["pkcs11-tool", "--module", module, "--list-objects", "--login", "--pin", pin],
+        capture_output=True,
+        check=False,
+        env=agent.environment(),
+    )
 
 
 def test_a_pin_from_systemds_credentials(card: Path, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ import web
 from holding import Agent
 from programs import DEVICE, KEY, OPERATOR, PIN, Authority, Device, Running, free_port, module, run
 from test_mosquitto import broker, client
+from test_opensc import check_test, check_test_ec
+from test_openssl import client_handshake
 
 #: The card has four channels: one is the agent's, and without it nginx's master takes one as well.
 WORKERS = 5
@@ -23,15 +25,14 @@ WORKERS = 5
 SIGNED = 'warifu_agent_signatures_total{card="card",kind="ok"}'
 OPENED = 'warifu_agent_sessions_opened_total{card="card"}'
 WRONG_PINS = 'warifu_agent_card_errors_total{card="card",kind="pin_wrong"}'
-#: What the virtual card's socket gives in place of an answer when the card was reset: nobody can
-#: tell whether the command was carried out.
-RESETS = 'warifu_agent_card_errors_total{card="card",kind="garbled"}'
+#: Sessions that the card has lost, whether or not a caller was told of it.
+RESETS = 'warifu_agent_card_errors_total{card="card",kind="reset"}'
 
 
 @contextlib.contextmanager
 def through_agent(device: Device) -> Iterator[Agent]:
     """An agent that holds the device's card and its PIN; the device's programs go through it."""
-    with Agent(device.folder, "--card", f"unix:{device.socket}") as started:
+    with Agent(device.folder, "--card", device.address) as started:
         device.address = f"agent:{started.socket}"
         yield started
 
@@ -109,6 +110,30 @@ def test_a_wrong_pin_is_the_cards_to_count(device: Device, agent: Agent) -> None
     assert done.returncode != 0
     assert "CKR_PIN_INCORRECT" in done.stderr
     assert agent.metric(WRONG_PINS) == 1
+
+
+def test_opensc_has_nothing_to_complain_of(device: Device, agent: Agent) -> None:
+    check_test(device)
+    before = agent.metric(SIGNED)
+    check_test_ec(device)
+    assert agent.metric(SIGNED) == before + 2
+
+
+def test_a_handshake_behind_a_modem(
+    tmp_path: Path, authority: Authority, operator: tuple[Path, Path]
+) -> None:
+    """The module with the modem's line to itself, and an agent that has it."""
+    link = tmp_path / "modem"
+    device = Device(tmp_path, authority, at=True, link=link)
+    device.address = f"csim:{link}"
+    with device.server:
+        client_handshake(device, authority, operator, "-tls1_3")
+        # The line has the answer fetched by a command of its own.
+        assert device.trace_text().count("COMPUTE SIGNATURE - UPDATE") == 1
+        with through_agent(device) as agent:
+            client_handshake(device, authority, operator, "-tls1_3")
+            assert agent.metric(SIGNED) == 1
+        assert device.trace_text().count("COMPUTE SIGNATURE - UPDATE") == 1
 
 
 def test_servers_outlive_resets_of_the_card(

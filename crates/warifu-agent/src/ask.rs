@@ -5,14 +5,14 @@ use std::env;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use warifu_agent::card::Caller;
+use warifu_agent::card::{Caller, not_logged_in};
 use warifu_agent::config::CardConfig;
 use warifu_agent::jwt::Jwts;
 use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::Rights;
+use warifu_token::agent;
 use warifu_token::agent::message::{Answer, Call, JwtRequest};
-use warifu_token::agent::{self, AgentClient};
-use warifu_token::{Address, TokenError};
+use warifu_token::{Address, AgentClient, AgentToken, PinState, Token, TokenError};
 
 use crate::{Failure, TokenArgs, Where, start};
 
@@ -46,9 +46,14 @@ pub(crate) fn token(args: &TokenArgs) -> Result<(), Failure> {
         Address::Agent(path, card) => {
             let path = path.unwrap_or_else(agent::default_socket);
             let mut client = AgentClient::new(&path, card.as_deref());
-            match client.ask(Call::Jwt(request), deadline).map_err(failure)? {
-                Answer::Jwt { token, .. } => token,
-                _ => return Err(Failure::environment("the agent gave no token: restart it")),
+            match client.ask(Call::Jwt(request), deadline) {
+                Ok(Answer::Jwt { token, .. }) => token,
+                Ok(_) => return Err(Failure::environment("the agent gave no token: restart it")),
+                Err(TokenError::PinNeeded) => {
+                    let state = AgentToken::new(client).pin_state(deadline);
+                    return Err(pin_needed(state, "end the agent, start it with --pin ask"));
+                }
+                Err(error) => return Err(failure(error)),
             }
         }
         address => directly(args, address, &request, deadline)?,
@@ -71,8 +76,14 @@ fn directly(
     let holder = start::holder(&card, &Arc::new(Metrics::default()))?;
     let rights = Rights::all(rustix::process::getuid().as_raw());
     let result = Jwts::default().get(&holder, &Caller::AGENT, &rights, request, deadline);
+    let result = result.map_err(|error| match error {
+        TokenError::PinNeeded => {
+            pin_needed(holder.pin_state(&Caller::AGENT, deadline), "use --pin ask")
+        }
+        error => failure(error),
+    });
     holder.close(deadline);
-    Ok(result.map_err(failure)?.0)
+    Ok(result?.0)
 }
 
 fn request(args: &TokenArgs) -> Result<JwtRequest, Failure> {
@@ -112,10 +123,22 @@ fn print_text(answer: Answer) -> Result<(), Failure> {
     }
 }
 
+/// The card wants its PIN: `mend` says how it gets one, unless it takes none any more.
+fn pin_needed(state: Result<PinState, TokenError>, mend: &str) -> Failure {
+    if state == Ok(PinState::Locked) {
+        return Failure::usage(not_logged_in(&TokenError::PinLocked));
+    }
+    let left = match state {
+        Ok(PinState::Wanted(Some(1))) => " (1 try left)".to_owned(),
+        Ok(PinState::Wanted(Some(tries))) => format!(" ({tries} tries left)"),
+        _ => String::new(),
+    };
+    Failure::usage(format!("the card wants its PIN first{left}: {mend}"))
+}
+
 fn failure(error: TokenError) -> Failure {
     match error {
         TokenError::Denied(text) => Failure::usage(text),
-        TokenError::PinNeeded => Failure::usage("the card wants its PIN first: use --pin ask"),
         error => Failure::environment(error),
     }
 }

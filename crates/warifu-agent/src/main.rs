@@ -8,7 +8,9 @@ mod start;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use warifu_agent::jwt::LIFETIME_MAX_S;
 
 const AFTER_HELP: &str = "\
 Try it, with a virtual card:
@@ -94,7 +96,7 @@ struct TokenArgs {
     #[arg(long)]
     audience: Vec<String>,
     /// From `iat` to `exp`, s.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = lifetime)]
     lifetime: u32,
     /// Its `iss`.
     #[arg(long)]
@@ -119,6 +121,11 @@ struct TokenArgs {
     timeout: u32,
 }
 
+fn lifetime(text: &str) -> Result<u32, String> {
+    let seconds = text.parse().ok().filter(|seconds| (1..=LIFETIME_MAX_S).contains(seconds));
+    seconds.ok_or_else(|| format!("expected 1 to {LIFETIME_MAX_S} s, which is a year"))
+}
+
 /// Why it ends, and with which exit code.
 struct Failure(u8, String);
 
@@ -132,8 +139,26 @@ impl Failure {
     }
 }
 
+/// Help and version as the parser has them; a mistake as one line.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        error.exit();
+    }
+    let text = error.to_string();
+    // The parser goes on with the usage and the way to --help.
+    let what = text.split("\n\n").next().unwrap_or_default();
+    let what: Vec<&str> = what.split_whitespace().collect();
+    let what = what.join(" ");
+    let what = what.strip_prefix("error: ").unwrap_or(&what);
+    eprintln!("warifu-agent: {what}: see `warifu-agent --help`");
+    ExitCode::from(2)
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     // Nothing that this program makes is for others.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let result = match cli.verb {

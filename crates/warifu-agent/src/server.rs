@@ -21,7 +21,7 @@ use warifu_token::agent::message::{
 use warifu_token::{TokenError, TransportError};
 use zeroize::Zeroizing;
 
-use crate::card::{Caller, CallerId, Holder};
+use crate::card::{Caller, CallerId, Holder, PinStanding};
 use crate::clock::Clock;
 use crate::jwt::Jwts;
 use crate::metrics::Metrics;
@@ -199,10 +199,12 @@ impl Agent {
     fn status(&self) -> String {
         let cards = self.cards.iter().map(|card| {
             let state = card.holder.state();
+            let (pin, tries_left) = state.map(|(_, pin)| words(pin)).unzip();
             json!({
                 "name": card.holder.holding.name,
                 "session": state.map_or("at work", |(open, _)| if open { "open" } else { "closed" }),
-                "pin": state.map(|(_, held)| if held { "held" } else { "none" }),
+                "pin": pin,
+                "pin_tries_left": tries_left.flatten(),
                 "waiting": card.holder.waiting(),
                 "tokens": card.jwts.count(),
             })
@@ -277,6 +279,18 @@ impl Card {
             }
             Call::Metrics | Call::Status | Call::Stop => return Err(wrong()),
         })
+    }
+}
+
+/// A PIN's standing and, if the card has said so, the tries that are left.
+fn words(pin: PinStanding) -> (&'static str, Option<u8>) {
+    match pin {
+        PinStanding::None => ("none", None),
+        PinStanding::Held => ("held", None),
+        PinStanding::LastTry => ("held, not given: its last try is yours", Some(1)),
+        PinStanding::Refused(tries_left) => ("refused", tries_left),
+        PinStanding::Locked => ("locked", Some(0)),
+        PinStanding::Expired => ("expired", None),
     }
 }
 

@@ -22,7 +22,10 @@ const CLOSING: Duration = Duration::from_secs(2);
 pub(crate) fn start(args: &StartArgs) -> Result<(), Failure> {
     let config = configuration(args)?;
     let path = config.socket.clone().unwrap_or_else(agent::default_socket);
+    // Programs run in other folders than this one.
+    let path = std::path::absolute(&path).map_err(Failure::environment)?;
     let own = rustix::process::getuid().as_raw();
+    Socket::check(&path).map_err(Failure::environment)?;
     let for_others = config.callers.iter().any(|rights| rights.uid != own);
     let metrics = Arc::new(Metrics::default());
     let holders = config.cards.iter().map(|card| holder(card, &metrics));

@@ -9,7 +9,7 @@ use crate::der;
 use crate::library::Library;
 use crate::object::{Attribute, Kind, Object, PublicKey};
 use crate::rv::{Result, Rv, fail};
-use crate::template::Template;
+use crate::template::{OF_PUBLIC_KEYS, Template};
 
 /// C_FindObjectsInit.
 pub fn init(library: &Library, session: CK_SESSION_HANDLE, template: &Template) -> Result {
@@ -106,7 +106,7 @@ pub fn create(
             return fail(rv);
         }
     }
-    only(template, &PUBLIC_KEY_ATTRIBUTES)?;
+    template.only(&[&OF_PUBLIC_KEYS, &[CKA_LOCAL, CKA_EC_POINT]])?;
     let params = template.get(CKA_EC_PARAMS).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
     let point = template.get(CKA_EC_POINT).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
     let curve = der::curve(params).ok_or(Rv(CKR_CURVE_NOT_SUPPORTED))?;
@@ -131,37 +131,6 @@ pub fn create(
         return fail(CKR_USER_NOT_LOGGED_IN);
     }
     Ok(session.slot.objects().add(object))
-}
-
-const PUBLIC_KEY_ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 19] = [
-    CKA_CLASS,
-    CKA_TOKEN,
-    CKA_PRIVATE,
-    CKA_MODIFIABLE,
-    CKA_COPYABLE,
-    CKA_DESTROYABLE,
-    CKA_LABEL,
-    CKA_KEY_TYPE,
-    CKA_ID,
-    CKA_DERIVE,
-    CKA_SUBJECT,
-    CKA_ENCRYPT,
-    CKA_VERIFY,
-    CKA_VERIFY_RECOVER,
-    CKA_WRAP,
-    CKA_TRUSTED,
-    CKA_LOCAL,
-    CKA_EC_PARAMS,
-    CKA_EC_POINT,
-];
-
-/// Refuses attributes that an object of the kind does not have.
-///
-/// # Errors
-/// CKR_ATTRIBUTE_TYPE_INVALID.
-pub(crate) fn only(template: &Template, kinds: &[CK_ATTRIBUTE_TYPE]) -> Result {
-    let unknown = template.iter().any(|(kind, _)| !kinds.contains(&kind));
-    if unknown { fail(CKR_ATTRIBUTE_TYPE_INVALID) } else { Ok(()) }
 }
 
 /// C_SetAttributeValue and C_CopyObject: objects are neither modifiable nor copyable.

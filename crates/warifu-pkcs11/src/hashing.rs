@@ -9,23 +9,19 @@ use crate::mechanism::Mechanism;
 use crate::object::{Kind, Object};
 use crate::output::{Output, Room};
 use crate::rv::{Result, Rv, fail};
+use crate::session::{self, Of};
+use crate::slot::Slot;
 
-/// C_DigestInit; without a mechanism it ends what is under way.
+const OF: Of<Digest> = |active| &mut active.digest;
+
+/// C_DigestInit.
 pub fn init(
     library: &Library,
     session: CK_SESSION_HANDLE,
     mechanism: Option<&Mechanism>,
 ) -> Result {
-    let session = library.session(session)?;
-    let mut active = session.active();
-    let Some(mechanism) = mechanism else {
-        return active.digest.take().map(drop).ok_or(Rv(CKR_ARGUMENTS_BAD));
-    };
-    if active.digest.is_some() {
-        return fail(CKR_OPERATION_ACTIVE);
-    }
-    active.digest = Some(Digest::new(mechanism.digest()?));
-    Ok(())
+    let new = |_: &Slot, mechanism: &Mechanism| Ok(Digest::new(mechanism.digest()?));
+    session::begin(library, session, mechanism, OF, new)
 }
 
 /// C_Digest, and C_DigestFinal with no data.
@@ -70,6 +66,5 @@ pub fn key(library: &Library, session: CK_SESSION_HANDLE, key: CK_OBJECT_HANDLE)
 
 /// Ends a digest whose caller gave bad arguments.
 pub fn abort(library: &Library, session: CK_SESSION_HANDLE) -> Result {
-    library.session(session)?.active().digest.take();
-    Ok(())
+    session::abandon(library, session, OF)
 }

@@ -9,48 +9,30 @@ use warifu_token::{Curve, Hash, Inventory, PinState};
 use zeroize::Zeroizing;
 
 use crate::der;
-use crate::finding::only;
 use crate::library::Library;
 use crate::mechanism::{Mechanism, Parameter};
 use crate::object::{Kind, Object, PrivateKey, PublicKey, Secret};
 use crate::rv::{Result, Rv, fail};
 use crate::session::Session;
 use crate::slot::Slot;
-use crate::template::Template;
+use crate::template::{OF_PUBLIC_KEYS, Template};
 
 /// The most random bytes of one call; the card gives 256 an exchange.
 const RANDOM_MAX_BYTES: usize = 1 << 20;
 
-/// The attributes that a template of a key pair's half may have.
-const KEY_ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 30] = [
-    CKA_CLASS,
-    CKA_TOKEN,
-    CKA_PRIVATE,
-    CKA_MODIFIABLE,
-    CKA_COPYABLE,
-    CKA_DESTROYABLE,
-    CKA_LABEL,
-    CKA_KEY_TYPE,
-    CKA_ID,
+/// What either half's template may have beside [`OF_PUBLIC_KEYS`]: tools give both halves the same.
+const OF_PAIRS: [CK_ATTRIBUTE_TYPE; 13] = [
     CKA_START_DATE,
     CKA_END_DATE,
-    CKA_DERIVE,
-    CKA_SUBJECT,
-    CKA_ENCRYPT,
     CKA_DECRYPT,
     CKA_SIGN,
     CKA_SIGN_RECOVER,
-    CKA_VERIFY,
-    CKA_VERIFY_RECOVER,
-    CKA_WRAP,
     CKA_UNWRAP,
-    CKA_TRUSTED,
     CKA_SENSITIVE,
     CKA_EXTRACTABLE,
     CKA_ALWAYS_AUTHENTICATE,
     CKA_WRAP_WITH_TRUSTED,
     CKA_ALLOWED_MECHANISMS,
-    CKA_EC_PARAMS,
     CKA_MODULUS_BITS,
     CKA_PUBLIC_KEY_INFO,
 ];
@@ -131,8 +113,9 @@ pub fn generate_pair(
 /// Whether both templates can be of a key pair that the card generates; its curve.
 fn check_pair(public: &Template, private: &Template) -> Result<Curve> {
     let inconsistent = CKR_TEMPLATE_INCONSISTENT;
-    only(public, &KEY_ATTRIBUTES)?;
-    only(private, &KEY_ATTRIBUTES)?;
+    for template in [public, private] {
+        template.only(&[&OF_PUBLIC_KEYS, &OF_PAIRS])?;
+    }
     public.expect(CKA_CLASS, CKO_PUBLIC_KEY, inconsistent)?;
     private.expect(CKA_CLASS, CKO_PRIVATE_KEY, inconsistent)?;
     for template in [public, private] {

@@ -8,7 +8,8 @@ use warifu_token::PinState;
 
 use crate::digest::Digest;
 use crate::library::Library;
-use crate::rv::{Result, fail};
+use crate::mechanism::Mechanism;
+use crate::rv::{Result, Rv, fail};
 use crate::signing::{SignOperation, VerifyOperation};
 use crate::slot::{Slot, lock};
 
@@ -56,6 +57,38 @@ impl Session {
             (true, true) => CKS_RW_USER_FUNCTIONS,
         }
     }
+}
+
+/// The place of one kind of operation among those under way.
+pub(crate) type Of<T> = fn(&mut Active) -> &mut Option<T>;
+
+/// C_DigestInit, C_SignInit and C_VerifyInit: begins an operation. Without a mechanism it ends the one
+/// under way (PKCS#11 3.0 section 5.13.1).
+pub(crate) fn begin<T>(
+    library: &Library,
+    session: CK_SESSION_HANDLE,
+    mechanism: Option<&Mechanism>,
+    of: Of<T>,
+    new: impl FnOnce(&Slot, &Mechanism) -> Result<T>,
+) -> Result {
+    let session = library.session(session)?;
+    let mut active = session.active();
+    let operation = of(&mut active);
+    let Some(mechanism) = mechanism else {
+        return operation.take().map(drop).ok_or(Rv(CKR_ARGUMENTS_BAD));
+    };
+    if operation.is_some() {
+        return fail(CKR_OPERATION_ACTIVE);
+    }
+    *operation = Some(new(&session.slot, mechanism)?);
+    Ok(())
+}
+
+/// Ends an operation whose caller gave bad arguments (PKCS#11 2.40 sections 5.10 to 5.12: every call
+/// but those that ask for the length ends it).
+pub(crate) fn abandon<T>(library: &Library, session: CK_SESSION_HANDLE, of: Of<T>) -> Result {
+    of(&mut library.session(session)?.active()).take();
+    Ok(())
 }
 
 /// C_OpenSession (PKCS#11 2.40 section 5.6).

@@ -13,6 +13,7 @@ use crate::mechanism::{Mechanism, Signed};
 use crate::object::{Kind, Object, PrivateKey};
 use crate::output::{Output, Room};
 use crate::rv::{Result, Rv, fail};
+use crate::session::{self, Of};
 use crate::slot::Slot;
 
 /// The length of r and s together.
@@ -20,6 +21,9 @@ const SIGNATURE_BYTES: usize = 64;
 /// Of a hash longer than the order only its leftmost bits count (FIPS 186-4 section 6.4), so the
 /// rest need not be kept. 64 bytes are the longest hash that a card takes as it is.
 const HASH_MAX_BYTES: usize = 64;
+
+const SIGN: Of<SignOperation> = |active| &mut active.sign;
+const VERIFY: Of<VerifyOperation> = |active| &mut active.verify;
 
 /// A signature under way.
 pub struct SignOperation {
@@ -135,31 +139,23 @@ fn leftmost(hash: &[u8]) -> [u8; 32] {
     number
 }
 
-/// C_SignInit; without a mechanism it ends what is under way (PKCS#11 3.0 section 5.13.1).
+/// C_SignInit.
 pub fn sign_init(
     library: &Library,
     session: CK_SESSION_HANDLE,
     mechanism: Option<&Mechanism>,
     key: CK_OBJECT_HANDLE,
 ) -> Result {
-    let session = library.session(session)?;
-    let mut active = session.active();
-    let Some(mechanism) = mechanism else {
-        return active.sign.take().map(drop).ok_or(Rv(CKR_ARGUMENTS_BAD));
-    };
-    if active.sign.is_some() {
-        return fail(CKR_OPERATION_ACTIVE);
-    }
-    let signed = mechanism.ecdsa()?;
-    let key = session.slot.object(key, CKR_KEY_HANDLE_INVALID)?;
-    match &key.kind {
-        Kind::PrivateKey(own) if own.sign => {}
-        Kind::PrivateKey(_) => return fail(CKR_KEY_FUNCTION_NOT_PERMITTED),
-        _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
-    }
-    let text = Text::new(signed, session.slot.card_hashes);
-    active.sign = Some(SignOperation { key, text });
-    Ok(())
+    session::begin(library, session, mechanism, SIGN, |slot, mechanism| {
+        let signed = mechanism.ecdsa()?;
+        let key = slot.object(key, CKR_KEY_HANDLE_INVALID)?;
+        match &key.kind {
+            Kind::PrivateKey(own) if own.sign => {}
+            Kind::PrivateKey(_) => return fail(CKR_KEY_FUNCTION_NOT_PERMITTED),
+            _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
+        }
+        Ok(SignOperation { key, text: Text::new(signed, slot.card_hashes) })
+    })
 }
 
 /// C_Sign. Ends the operation, but for a question after the length and too little room.
@@ -209,11 +205,9 @@ pub fn sign_final(library: &Library, session: CK_SESSION_HANDLE, room: Room) -> 
     operation.finish(&session.slot)
 }
 
-/// Ends a signature whose caller gave bad arguments (section 5.11: every call but those that ask
-/// for the length ends it).
+/// Ends a signature whose caller gave bad arguments.
 pub fn sign_abort(library: &Library, session: CK_SESSION_HANDLE) -> Result {
-    library.session(session)?.active().sign.take();
-    Ok(())
+    session::abandon(library, session, SIGN)
 }
 
 impl SignOperation {
@@ -230,31 +224,24 @@ impl SignOperation {
     }
 }
 
-/// C_VerifyInit; without a mechanism it ends what is under way.
+/// C_VerifyInit.
 pub fn verify_init(
     library: &Library,
     session: CK_SESSION_HANDLE,
     mechanism: Option<&Mechanism>,
     key: CK_OBJECT_HANDLE,
 ) -> Result {
-    let session = library.session(session)?;
-    let mut active = session.active();
-    let Some(mechanism) = mechanism else {
-        return active.verify.take().map(drop).ok_or(Rv(CKR_ARGUMENTS_BAD));
-    };
-    if active.verify.is_some() {
-        return fail(CKR_OPERATION_ACTIVE);
-    }
-    let signed = mechanism.ecdsa()?;
-    let key = session.slot.object(key, CKR_KEY_HANDLE_INVALID)?;
-    let curve = match &key.kind {
-        Kind::PublicKey(public) if public.verify => public.curve,
-        Kind::PublicKey(_) => return fail(CKR_KEY_FUNCTION_NOT_PERMITTED),
-        _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
-    };
-    let point = session.slot.point_of(&key)?;
-    active.verify = Some(VerifyOperation { curve, point, text: Text::new(signed, false) });
-    Ok(())
+    session::begin(library, session, mechanism, VERIFY, |slot, mechanism| {
+        let signed = mechanism.ecdsa()?;
+        let key = slot.object(key, CKR_KEY_HANDLE_INVALID)?;
+        let curve = match &key.kind {
+            Kind::PublicKey(public) if public.verify => public.curve,
+            Kind::PublicKey(_) => return fail(CKR_KEY_FUNCTION_NOT_PERMITTED),
+            _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
+        };
+        let point = slot.point_of(&key)?;
+        Ok(VerifyOperation { curve, point, text: Text::new(signed, false) })
+    })
 }
 
 /// C_Verify.
@@ -292,8 +279,7 @@ pub fn verify_final(library: &Library, session: CK_SESSION_HANDLE, signature: &[
 
 /// Ends a verification whose caller gave bad arguments.
 pub fn verify_abort(library: &Library, session: CK_SESSION_HANDLE) -> Result {
-    library.session(session)?.active().verify.take();
-    Ok(())
+    session::abandon(library, session, VERIFY)
 }
 
 impl VerifyOperation {

@@ -6,6 +6,27 @@ use cryptoki_sys::*;
 
 use crate::rv::{Result, Rv, fail};
 
+/// The attributes of a public key on an elliptic curve that a template may have, whatever it is for.
+pub(crate) const OF_PUBLIC_KEYS: [CK_ATTRIBUTE_TYPE; 17] = [
+    CKA_CLASS,
+    CKA_TOKEN,
+    CKA_PRIVATE,
+    CKA_MODIFIABLE,
+    CKA_COPYABLE,
+    CKA_DESTROYABLE,
+    CKA_LABEL,
+    CKA_KEY_TYPE,
+    CKA_ID,
+    CKA_DERIVE,
+    CKA_SUBJECT,
+    CKA_ENCRYPT,
+    CKA_VERIFY,
+    CKA_VERIFY_RECOVER,
+    CKA_WRAP,
+    CKA_TRUSTED,
+    CKA_EC_PARAMS,
+];
+
 /// The attributes of a template, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Template(Vec<(CK_ATTRIBUTE_TYPE, Vec<u8>)>);
@@ -74,6 +95,19 @@ impl Template {
         match self.number(kind)? {
             Some(found) if found != wanted => fail(otherwise),
             _ => Ok(()),
+        }
+    }
+
+    /// Refuses attributes that are in none of these lists.
+    ///
+    /// # Errors
+    /// CKR_ATTRIBUTE_TYPE_INVALID.
+    pub(crate) fn only(&self, lists: &[&[CK_ATTRIBUTE_TYPE]]) -> Result {
+        let known = |kind| lists.iter().any(|list| list.contains(&kind));
+        if self.iter().all(|(kind, _)| known(kind)) {
+            Ok(())
+        } else {
+            fail(CKR_ATTRIBUTE_TYPE_INVALID)
         }
     }
 

@@ -12,6 +12,8 @@ from typing import Annotated
 import typer
 
 _PROGRAM = "warifu-agent"
+#: A year, as the program has it (crates/warifu-agent/src/jwt.rs).
+_LIFETIME_MAX_S = 366 * 86_400
 _EPILOG = "PINs come from a prompt, a file or systemd, never from the command line."
 
 agent_app = typer.Typer(
@@ -121,7 +123,13 @@ def token(
         list[str] | None, typer.Option("--audience", help="Its `aud`. May be given again.")
     ] = None,
     lifetime: Annotated[
-        int, typer.Option("--lifetime", min=1, help="Seconds from `iat` to `exp`.")
+        int,
+        typer.Option(
+            "--lifetime",
+            min=1,
+            max=_LIFETIME_MAX_S,
+            help="Seconds from `iat` to `exp`.",
+        ),
     ] = 3600,
     issuer: Annotated[str | None, typer.Option("--issuer", help="Its `iss`.")] = None,
     subject: Annotated[str | None, typer.Option("--subject", help="Its `sub`.")] = None,

@@ -42,9 +42,21 @@ impl Using<'_> {
                 return holding.ahead_after - idle;
             }
             match self.step(now + 2 * holding.retry.attempt) {
-                Ok(true) => return Duration::ZERO,
+                Ok(true) => {
+                    self.held.told = false;
+                    return Duration::ZERO;
+                }
+                Ok(false) => (self.held.ahead, self.held.told) = (false, false),
                 // The next caller brings the next attempt.
-                Ok(false) | Err(_) => self.held.ahead = false,
+                Err(error) => {
+                    self.held.ahead = false;
+                    if !std::mem::replace(&mut self.held.told, true) {
+                        let name = &holding.name;
+                        eprintln!(
+                            "warifu-agent: {name}: {error}; the next caller has it asked again"
+                        );
+                    }
+                }
             }
         }
         if self.held.open && !self.held.lent.is_any() {

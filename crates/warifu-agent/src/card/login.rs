@@ -46,10 +46,54 @@ impl HeldPin {
     }
 }
 
+/// What there is to say of one card's PIN to whoever asks for the agent's status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PinStanding {
+    /// None is held, and the card may want none.
+    None,
+    /// One is held.
+    Held,
+    /// One is held and is not given to the card: only its last try is left.
+    LastTry,
+    /// The card refused it, and so it was forgotten; the tries that are left.
+    Refused(Option<u8>),
+    /// The card takes none any more.
+    Locked,
+    /// It was held for its time.
+    Expired,
+}
+
+/// Why a PIN was not given or not taken, and who can mend that how; one line.
+#[must_use]
+pub fn not_logged_in(error: &TokenError) -> String {
+    match error {
+        TokenError::PinLocked => {
+            "the PIN is locked: unlock a virtual SIM's with `warifu card reset --unblock-pin`, a real \
+             one's with its operator's PUK"
+                .to_owned()
+        }
+        TokenError::PinWrong { tries_left } => {
+            let left = match tries_left {
+                Some(1) => " (1 try left)".to_owned(),
+                Some(tries) => format!(" ({tries} tries left)"),
+                None => String::new(),
+            };
+            format!("the PIN is wrong{left} and was forgotten: a program's C_Login gives another")
+        }
+        TokenError::PinNeeded => {
+            "the PIN was not given, only its last try is left: a program's C_Login may spend it"
+                .to_owned()
+        }
+        error => format!("not logged in: {error}; a program's C_Login gives a PIN"),
+    }
+}
+
 /// How the agent stands to one card's PIN.
 #[derive(Default)]
 pub struct Login {
     held: Option<HeldPin>,
+    /// The last PIN was not taken: why, until another is.
+    not_taken: Option<PinStanding>,
     /// The card has taken the held PIN.
     confirmed: bool,
     /// The card's session knows it.
@@ -70,10 +114,16 @@ impl Login {
         Login { held: pin, lifetime, ..Login::default() }
     }
 
-    /// Whether a PIN is held, for the status.
+    /// For the status.
     #[must_use]
-    pub fn is_held(&self) -> bool {
-        self.held.is_some()
+    pub fn standing(&self) -> PinStanding {
+        match (&self.held, self.not_taken) {
+            (Some(_), Some(PinStanding::LastTry)) => PinStanding::LastTry,
+            (Some(_), _) => PinStanding::Held,
+            (None, Some(why)) => why,
+            (None, None) if self.expired => PinStanding::Expired,
+            (None, None) => PinStanding::None,
+        }
     }
 
     /// Whether callers need none.
@@ -152,29 +202,40 @@ impl Login {
                 self.forget();
                 return Ok(());
             }
-            PinState::Locked => {
-                self.forget();
-                return Err(TokenError::PinLocked);
-            }
+            PinState::Locked => return Err(self.refused(TokenError::PinLocked)),
             PinState::Wanted(tries) => tries,
         };
         if self.was_refused(tries) {
-            self.forget();
-            return Err(TokenError::PinWrong { tries_left: tries });
+            return Err(self.refused(TokenError::PinWrong { tries_left: tries }));
         }
         if tries.is_some_and(|tries| tries < TRIES_MIN) {
+            self.not_taken = Some(PinStanding::LastTry);
             return Err(TokenError::PinNeeded);
         }
         self.unsure = Some(tries);
         match token.verify_pin(pin.bytes(), deadline) {
             Ok(()) => self.accepted(now),
             Err(error @ (TokenError::PinWrong { .. } | TokenError::PinLocked)) => {
-                self.forget();
-                return Err(error);
+                return Err(self.refused(error));
             }
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// The card does not take the held PIN, which is forgotten.
+    fn refused(&mut self, why: TokenError) -> TokenError {
+        self.forget();
+        self.note_refusal(&why);
+        why
+    }
+
+    fn note_refusal(&mut self, why: &TokenError) {
+        self.not_taken = match why {
+            TokenError::PinWrong { tries_left } => Some(PinStanding::Refused(*tries_left)),
+            TokenError::PinLocked => Some(PinStanding::Locked),
+            _ => return,
+        };
     }
 
     /// A caller gives a PIN. The card is asked at most once, and not again after an error;
@@ -216,6 +277,7 @@ impl Login {
                 if self.wrong_by_callers > WRONG_MAX {
                     self.forget();
                 }
+                self.note_refusal(&error);
                 Err(error)
             }
         }
@@ -226,7 +288,7 @@ impl Login {
             self.expires = self.lifetime.map(|lifetime| now + lifetime);
         }
         (self.confirmed, self.logged_in, self.unsure) = (true, true, None);
-        self.expired = false;
+        (self.expired, self.not_taken) = (false, None);
     }
 
     /// Whether the PIN whose fate nobody knows was counted as wrong. A card that does not say how

@@ -12,6 +12,7 @@ use warifu_token::{
 use zeroize::Zeroize;
 
 use super::known::{Known, Verifier, on_curve};
+use super::login::not_logged_in;
 use super::{Caller, CallerId, Held, Holder, lock};
 use crate::retry;
 use crate::turns::Turn;
@@ -120,7 +121,7 @@ impl<'a> Using<'a> {
         operation: &mut impl FnMut(&mut CardToken, Instant) -> Result<T, TokenError>,
     ) -> (Result<T, TokenError>, bool) {
         let result = operation(&mut self.held.token, end);
-        let lost = self.note_session();
+        let lost = self.note_loss(result.as_ref().err());
         self.held.open = result.is_ok();
         self.held.failed = result.as_ref().err().is_some_and(retry::is_transient);
         (result, lost)
@@ -187,7 +188,7 @@ impl<'a> Using<'a> {
         let now = self.holder.clock.now();
         let held = &mut *self.held;
         let result = held.login.ensure(&mut held.token, now, end);
-        if self.note_session() && result.is_ok() {
+        if self.note_loss(result.as_ref().err()) && result.is_ok() {
             self.held.login.session_lost_before();
         }
         let Err(error) = result else { return Ok(()) };
@@ -197,7 +198,7 @@ impl<'a> Using<'a> {
         }
         // What needs no PIN works without; what needs it says so.
         let name = &self.holder.holding.name;
-        eprintln!("warifu-agent: {name}: not logged in: {error}; a program's C_Login gives a PIN");
+        eprintln!("warifu-agent: {name}: {}", not_logged_in(&error));
         Ok(())
     }
 
@@ -310,6 +311,17 @@ impl<'a> Using<'a> {
             self.held.doubtful = true;
             self.held.login.session_lost();
             self.held.lent.session_lost();
+        }
+        lost
+    }
+
+    /// The same after something else than a reset of ours: the card has lost the session, which the
+    /// metrics tell also where no caller gets an error for it.
+    fn note_loss(&mut self, error: Option<&TokenError>) -> bool {
+        let lost = self.note_session();
+        let reset = TokenError::from(TransportError::CardReset);
+        if lost && error != Some(&reset) {
+            self.count(&reset, false);
         }
         lost
     }

@@ -3,12 +3,15 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+
+use rustix::fs::Access;
 
 use super::Agent;
 
@@ -35,24 +38,14 @@ impl Socket {
     /// # Errors
     /// [`SocketError`].
     pub fn open(path: &Path, for_others: bool) -> Result<Socket, SocketError> {
-        let wrong = |what: &str| SocketError { path: path.to_owned(), what: what.to_owned() };
-        let failed = |error: io::Error| wrong(&format!("{error}: choose another --socket"));
-        if let Ok(about) = fs::symlink_metadata(path) {
-            if !about.file_type().is_socket() {
-                return Err(wrong("something is there that is no socket: choose another --socket"));
-            }
-            match UnixStream::connect(path) {
-                Ok(_) => {
-                    return Err(wrong("an agent answers there: end it with `warifu agent stop`"));
-                }
-                // Nobody listens any more.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
-                Err(error) => {
-                    let text = format!("the socket there cannot be asked ({error})");
-                    return Err(wrong(&format!("{text}: choose another --socket")));
-                }
-            }
-            fs::remove_file(path).map_err(failed)?;
+        let failed = |error: io::Error| {
+            let what = format!("{error}: choose another --socket");
+            SocketError { path: path.to_owned(), what }
+        };
+        Socket::check(path)?;
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
         }
         let listener = UnixListener::bind(path).map_err(failed)?;
         let inode = fs::symlink_metadata(path).map_err(failed)?.ino();
@@ -60,6 +53,40 @@ impl Socket {
         let mode = if for_others { 0o666 } else { 0o600 };
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(failed)?;
         Ok(socket)
+    }
+
+    /// Whether a socket can be opened there, as far as can be told without doing so: before a
+    /// person is asked for a PIN.
+    ///
+    /// # Errors
+    /// [`SocketError`].
+    pub fn check(path: &Path) -> Result<(), SocketError> {
+        let wrong = |what: String| Err(SocketError { path: path.to_owned(), what });
+        let other = "choose another --socket";
+        if path.as_os_str().as_bytes().contains(&b',') {
+            return wrong(format!("a comma ends the path in WARIFU_CARD: {other}"));
+        }
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        if !folder.is_dir() {
+            return wrong(format!("there is no folder {}: make it, or {other}", folder.display()));
+        }
+        if rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK).is_err() {
+            let folder = folder.display();
+            return wrong(format!("you may not write in the folder {folder}: {other}"));
+        }
+        let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
+        if !about.file_type().is_socket() {
+            return wrong(format!("something is there that is no socket: {other}"));
+        }
+        match UnixStream::connect(path) {
+            Ok(_) => {
+                let end = format!("end it with: warifu agent stop --socket {}", path.display());
+                wrong(format!("an agent answers there: {end}"))
+            }
+            // Nobody listens any more.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+            Err(error) => wrong(format!("the socket there cannot be asked ({error}): {other}")),
+        }
     }
 
     /// Serves every caller, each on a thread of its own.
@@ -70,16 +97,17 @@ impl Socket {
         let (listener, agent) = (self.listener.try_clone()?, Arc::clone(agent));
         thread::spawn(move || {
             for stream in listener.incoming() {
-                match stream {
+                let taken = match stream {
                     Ok(stream) => {
                         let agent = Arc::clone(&agent);
-                        thread::spawn(move || agent.converse(&stream));
+                        thread::Builder::new().spawn(move || agent.converse(&stream)).map(drop)
                     }
-                    Err(error) => {
-                        // Out of descriptors, perhaps; it may pass.
-                        eprintln!("warifu-agent: a caller could not be taken in: {error}");
-                        thread::sleep(Duration::from_millis(100));
-                    }
+                    Err(error) => Err(error),
+                };
+                if let Err(error) = taken {
+                    // Out of descriptors or of threads, perhaps; it may pass.
+                    eprintln!("warifu-agent: a caller could not be taken in: {error}");
+                    thread::sleep(Duration::from_millis(100));
                 }
             }
         });
@@ -106,8 +134,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("other.sock");
         let other = UnixDatagram::bind(&path).unwrap();
-        let error = Socket::open(&path, false).unwrap_err().to_string();
-        assert!(error.contains("cannot be asked"), "{error}");
+        let refused = |path: &Path, says: &str| {
+            let error = Socket::open(path, false).unwrap_err().to_string();
+            assert!(error.contains(says) && error.lines().count() == 1, "{error}");
+        };
+        refused(&path, "cannot be asked");
+        refused(&folder.path().join("none/agent.sock"), "make it, or choose another --socket");
+        refused(&folder.path().join("a,b"), "a comma ends the path");
+        refused(Path::new("/proc/agent.sock"), "choose another --socket");
+        refused(&folder.path().join("long".repeat(40)), "choose another --socket");
         assert!(path.exists());
         fs::remove_file(&path).unwrap();
         drop(other);

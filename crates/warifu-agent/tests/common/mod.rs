@@ -246,7 +246,8 @@ impl Bench {
         let time: Arc<dyn Clock> = clock.clone();
         let holding = Holding::usual("card");
         let holder = Holder::new(token, login, holding, time.clone(), Arc::clone(&metrics), 1);
-        let agent = Agent::new(vec![holder], rights, Arc::clone(&metrics), time, Box::new(|| {}));
+        let stop = Box::new(|| panic!("a mistake, made for a test"));
+        let agent = Agent::new(vec![holder], rights, Arc::clone(&metrics), time, stop);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("agent.sock");
         let socket = Socket::open(&path, false).unwrap();
@@ -274,6 +275,14 @@ impl Bench {
     pub fn idle(&self) {
         self.clock.pass(self.holder().holding.ahead_after);
         while self.holder().tick().is_zero() {}
+    }
+
+    /// What `warifu agent status` prints.
+    pub fn status(&self) -> String {
+        match ask(&mut self.client(), Call::Status) {
+            Ok(Answer::Text(text)) => text,
+            other => panic!("{other:?}"),
+        }
     }
 
     pub fn metric(&self, line: &str) -> u64 {

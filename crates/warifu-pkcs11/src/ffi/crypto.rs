@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Hashing, signing and verifying (PKCS#11 2.40 sections 5.10 to 5.12).
 
+use std::ptr;
+
 use cryptoki_sys::*;
 
 use super::entries;
 use super::memory::{bytes, deliver, mechanism, room};
 use crate::hashing;
 use crate::library::{Library, current};
+use crate::mechanism::Mechanism;
+use crate::output::{Output, Room};
 use crate::rv::{Result, Rv};
 use crate::signing;
+
+/// Ends an operation.
+type End = fn(&Library, CK_SESSION_HANDLE) -> Result;
+/// Takes data, gives a result of variable length.
+type Give = fn(&Library, CK_SESSION_HANDLE, &[u8], Room) -> Result<Output>;
+/// Takes data.
+type Take = fn(&Library, CK_SESSION_HANDLE, &[u8]) -> Result;
 
 /// Bad arguments end an operation, as every error does (PKCS#11 2.40 sections 5.10 to 5.12).
 fn or_end<T>(
     result: Result<T>,
     library: &Library,
     session: CK_SESSION_HANDLE,
-    end: fn(&Library, CK_SESSION_HANDLE) -> Result,
+    end: End,
 ) -> Result<T> {
     result.or_else(|Rv(rv)| {
         end(library, session)?;
@@ -23,14 +34,71 @@ fn or_end<T>(
     })
 }
 
+/// C_DigestInit and its like.
+///
+/// # Safety
+/// `pointer` is null or leads to a mechanism.
+unsafe fn begin(
+    session: CK_SESSION_HANDLE,
+    pointer: *mut CK_MECHANISM,
+    init: impl FnOnce(&Library, Option<&Mechanism>) -> Result,
+) -> Result {
+    let library = current()?;
+    library.session(session)?;
+    // SAFETY: by the caller's promise.
+    let mechanism = unsafe { mechanism(pointer)? };
+    init(&library, mechanism.as_ref())
+}
+
+/// C_Digest, C_Sign and, without data, the calls that end what was taken in parts.
+///
+/// # Safety
+/// `data` and `place` are null or as long as the lengths beside them say; those are null or
+/// lead to a CK_ULONG.
+unsafe fn give(
+    session: CK_SESSION_HANDLE,
+    data: (*const CK_BYTE, CK_ULONG),
+    place: (*mut CK_BYTE, *mut CK_ULONG),
+    end: End,
+    work: Give,
+) -> Result {
+    let library = current()?;
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let input = bytes(data.0, data.1).and_then(|data| Ok((data, room(place.0, place.1)?)));
+        let (data, room) = or_end(input, &library, session, end)?;
+        deliver(work(&library, session, data, room)?, place.0, place.1)
+    }
+}
+
+/// C_DigestUpdate and its like, and C_VerifyFinal.
+///
+/// # Safety
+/// `data` is null or as long as `length` says.
+unsafe fn take(
+    session: CK_SESSION_HANDLE,
+    data: *const CK_BYTE,
+    length: CK_ULONG,
+    end: End,
+    work: Take,
+) -> Result {
+    let library = current()?;
+    // SAFETY: by the caller's promise.
+    let data = or_end(unsafe { bytes(data, length) }, &library, session, end)?;
+    work(&library, session, data)
+}
+
+/// Where a call has no data.
+const NONE: (*const CK_BYTE, CK_ULONG) = (ptr::null(), 0);
+
 entries! {
     /// Begins to hash.
     fn C_DigestInit(session: CK_SESSION_HANDLE, pointer: *mut CK_MECHANISM) {
-        let library = current()?;
-        library.session(session)?;
-        // SAFETY: null or a mechanism by the caller's promise.
-        let mechanism = unsafe { mechanism(pointer)? };
-        hashing::init(&library, session, mechanism.as_ref())
+        let init = |library: &Library, mechanism: Option<&Mechanism>| {
+            hashing::init(library, session, mechanism)
+        };
+        // SAFETY: by the caller's promise.
+        unsafe { begin(session, pointer, init) }
     }
 
     /// Hashes in one go.
@@ -41,24 +109,15 @@ entries! {
         digest: *mut CK_BYTE,
         digest_length: *mut CK_ULONG,
     ) {
-        let library = current()?;
-        // SAFETY: null or as long as they say by the caller's promise.
-        unsafe {
-            let input = bytes(data, data_length)
-                .and_then(|data| Ok((data, room(digest, digest_length)?)));
-            let (data, room) = or_end(input, &library, session, hashing::abort)?;
-            let output = hashing::finish(&library, session, data, room)?;
-            deliver(output, digest, digest_length)
-        }
+        let (data, place) = ((data.cast_const(), data_length), (digest, digest_length));
+        // SAFETY: by the caller's promise.
+        unsafe { give(session, data, place, hashing::abort, hashing::finish) }
     }
 
     /// Hashes a part.
     fn C_DigestUpdate(session: CK_SESSION_HANDLE, part: *mut CK_BYTE, length: CK_ULONG) {
-        let library = current()?;
-        // SAFETY: null or as long as it says by the caller's promise.
-        let part = unsafe { bytes(part, length) };
-        let part = or_end(part, &library, session, hashing::abort)?;
-        hashing::update(&library, session, part)
+        // SAFETY: by the caller's promise.
+        unsafe { take(session, part, length, hashing::abort, hashing::update) }
     }
 
     /// Hashes a secret.
@@ -72,12 +131,8 @@ entries! {
         digest: *mut CK_BYTE,
         digest_length: *mut CK_ULONG,
     ) {
-        let library = current()?;
-        // SAFETY: null or as long as it says by the caller's promise.
-        unsafe {
-            let room = or_end(room(digest, digest_length), &library, session, hashing::abort)?;
-            deliver(hashing::finish(&library, session, &[], room)?, digest, digest_length)
-        }
+        // SAFETY: by the caller's promise.
+        unsafe { give(session, NONE, (digest, digest_length), hashing::abort, hashing::finish) }
     }
 
     /// Begins a signature.
@@ -86,11 +141,11 @@ entries! {
         pointer: *mut CK_MECHANISM,
         key: CK_OBJECT_HANDLE,
     ) {
-        let library = current()?;
-        library.session(session)?;
-        // SAFETY: null or a mechanism by the caller's promise.
-        let mechanism = unsafe { mechanism(pointer)? };
-        signing::sign_init(&library, session, mechanism.as_ref(), key)
+        let init = |library: &Library, mechanism: Option<&Mechanism>| {
+            signing::sign_init(library, session, mechanism, key)
+        };
+        // SAFETY: by the caller's promise.
+        unsafe { begin(session, pointer, init) }
     }
 
     /// Signs in one go.
@@ -101,24 +156,15 @@ entries! {
         signature: *mut CK_BYTE,
         signature_length: *mut CK_ULONG,
     ) {
-        let library = current()?;
-        // SAFETY: null or as long as they say by the caller's promise.
-        unsafe {
-            let input = bytes(data, data_length)
-                .and_then(|data| Ok((data, room(signature, signature_length)?)));
-            let (data, room) = or_end(input, &library, session, signing::sign_abort)?;
-            let output = signing::sign(&library, session, data, room)?;
-            deliver(output, signature, signature_length)
-        }
+        let (data, place) = ((data.cast_const(), data_length), (signature, signature_length));
+        // SAFETY: by the caller's promise.
+        unsafe { give(session, data, place, signing::sign_abort, signing::sign) }
     }
 
     /// Takes a part of what is signed.
     fn C_SignUpdate(session: CK_SESSION_HANDLE, part: *mut CK_BYTE, length: CK_ULONG) {
-        let library = current()?;
-        // SAFETY: null or as long as it says by the caller's promise.
-        let part = unsafe { bytes(part, length) };
-        let part = or_end(part, &library, session, signing::sign_abort)?;
-        signing::sign_update(&library, session, part)
+        // SAFETY: by the caller's promise.
+        unsafe { take(session, part, length, signing::sign_abort, signing::sign_update) }
     }
 
     /// Gives the signature.
@@ -127,13 +173,10 @@ entries! {
         signature: *mut CK_BYTE,
         signature_length: *mut CK_ULONG,
     ) {
-        let library = current()?;
-        // SAFETY: null or as long as it says by the caller's promise.
-        unsafe {
-            let room = room(signature, signature_length);
-            let room = or_end(room, &library, session, signing::sign_abort)?;
-            deliver(signing::sign_final(&library, session, room)?, signature, signature_length)
-        }
+        let place = (signature, signature_length);
+        let work: Give = |library, session, _, room| signing::sign_final(library, session, room);
+        // SAFETY: by the caller's promise.
+        unsafe { give(session, NONE, place, signing::sign_abort, work) }
     }
 
     /// Begins to verify.
@@ -142,11 +185,11 @@ entries! {
         pointer: *mut CK_MECHANISM,
         key: CK_OBJECT_HANDLE,
     ) {
-        let library = current()?;
-        library.session(session)?;
-        // SAFETY: null or a mechanism by the caller's promise.
-        let mechanism = unsafe { mechanism(pointer)? };
-        signing::verify_init(&library, session, mechanism.as_ref(), key)
+        let init = |library: &Library, mechanism: Option<&Mechanism>| {
+            signing::verify_init(library, session, mechanism, key)
+        };
+        // SAFETY: by the caller's promise.
+        unsafe { begin(session, pointer, init) }
     }
 
     /// Verifies in one go.
@@ -158,7 +201,7 @@ entries! {
         signature_length: CK_ULONG,
     ) {
         let library = current()?;
-        // SAFETY: null or as long as they say by the caller's promise.
+        // SAFETY: by the caller's promise.
         let input = unsafe {
             bytes(data, data_length)
                 .and_then(|data| Ok((data, bytes(signature, signature_length)?)))
@@ -169,11 +212,8 @@ entries! {
 
     /// Takes a part of what is verified.
     fn C_VerifyUpdate(session: CK_SESSION_HANDLE, part: *mut CK_BYTE, length: CK_ULONG) {
-        let library = current()?;
-        // SAFETY: null or as long as it says by the caller's promise.
-        let part = unsafe { bytes(part, length) };
-        let part = or_end(part, &library, session, signing::verify_abort)?;
-        signing::verify_update(&library, session, part)
+        // SAFETY: by the caller's promise.
+        unsafe { take(session, part, length, signing::verify_abort, signing::verify_update) }
     }
 
     /// Says whether the signature matches.
@@ -182,10 +222,8 @@ entries! {
         signature: *mut CK_BYTE,
         signature_length: CK_ULONG,
     ) {
-        let library = current()?;
-        // SAFETY: null or as long as it says by the caller's promise.
-        let signature = unsafe { bytes(signature, signature_length) };
-        let signature = or_end(signature, &library, session, signing::verify_abort)?;
-        signing::verify_final(&library, session, signature)
+        let (end, work): (End, Take) = (signing::verify_abort, signing::verify_final);
+        // SAFETY: by the caller's promise.
+        unsafe { take(session, signature, signature_length, end, work) }
     }
 }

@@ -29,6 +29,8 @@ pub const PIN: &str = "1234";
 pub struct World {
     pub card: Mutex<(Card, ChaCha20Rng)>,
     pub absent: AtomicBool,
+    /// What is sent to the card panics, as after a mistake of ours.
+    pub mistaken: AtomicBool,
 }
 
 static WORLD: LazyLock<Mutex<Arc<World>>> = LazyLock::new(|| Mutex::new(world(None)));
@@ -50,7 +52,8 @@ pub fn world(pin: Option<PinScope>) -> Arc<World> {
     card.add_key_pair(name, brainpool, KeySource::Generate, &mut rng).unwrap();
     let point = *card.export_public_key(&[slot::CLIENT_KEY]).unwrap().bytes();
     card.write_file(&[slot::CLIENT_CERTIFICATE], &certificate(&point)).unwrap();
-    Arc::new(World { card: Mutex::new((card, rng)), absent: AtomicBool::new(false) })
+    let card = Mutex::new((card, rng));
+    Arc::new(World { card, absent: AtomicBool::new(false), mistaken: AtomicBool::new(false) })
 }
 
 /// A certificate of a point.
@@ -87,6 +90,7 @@ struct Removable {
 
 impl Removable {
     fn check(&self) -> Result<(), TransportError> {
+        assert!(!self.world.mistaken.load(Ordering::SeqCst), "a mistake, made for the test");
         match self.world.absent.load(Ordering::SeqCst) {
             true => Err(TransportError::Gone("the card was taken away".to_owned())),
             false => Ok(()),

@@ -4,5 +4,7 @@
 #[macro_use]
 mod bench;
 mod bad_calls;
+mod initialising;
+mod panics;
 mod templates;
 mod work;

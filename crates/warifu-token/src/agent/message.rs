@@ -238,8 +238,7 @@ pub fn encode(message: &impl Serialize) -> Option<Zeroizing<Vec<u8>>> {
     // perhaps, is not overwritten.
     let mut frame = Zeroizing::new(Vec::with_capacity(4096));
     frame.extend_from_slice(&[0, 0, 0, 0, VERSION]);
-    let body = Zeroizing::new(postcard::to_allocvec(message).ok()?);
-    frame.extend_from_slice(&body);
+    *frame = postcard::to_extend(message, std::mem::take(&mut *frame)).ok()?;
     let length = frame.len() - 4;
     if length > FRAME_MAX_BYTES {
         return None;
