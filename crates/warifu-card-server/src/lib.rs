@@ -16,7 +16,6 @@ pub mod csr;
 mod error;
 pub mod faults;
 pub mod frame;
-pub mod hex;
 pub mod host;
 pub mod pcsc;
 pub mod personalise;

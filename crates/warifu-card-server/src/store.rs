@@ -166,20 +166,6 @@ pub fn read(path: &Path) -> Result<Vec<u8>, ServerError> {
     Ok(state)
 }
 
-/// Makes the folder of a new state file, for its owner alone, if it is not there.
-///
-/// # Errors
-/// [`ServerError::File`].
-pub fn make_folder(path: &Path) -> Result<(), ServerError> {
-    use std::os::unix::fs::DirBuilderExt;
-    let folder = folder_of(path);
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(|error| ServerError::file(folder, error))
-}
-
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -240,7 +226,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("missing/card.state");
         assert!(Store::lock(&path).unwrap_err().to_string().contains("missing"));
-        make_folder(&path).unwrap();
+        fs::create_dir(folder.path().join("missing")).unwrap();
         Store::lock(&path).unwrap();
     }
 }
