@@ -22,6 +22,7 @@ pub mod personalise;
 pub mod pty;
 pub mod serve;
 pub mod store;
+pub mod subject;
 pub mod unix;
 pub mod vpcd;
 pub mod x509;
