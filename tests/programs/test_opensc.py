@@ -36,6 +36,16 @@ def test_its_tests_are_clean(device: Device) -> None:
     assert said.endswith("No errors\n")
 
 
+def test_a_label_that_the_card_cannot_keep_is_said(device: Device) -> None:
+    options = ("--keypairgen", "--key-type", "EC:secp256r1", "--id", PLACE)
+    command = ("pkcs11-tool", "--module", module(), "--login", "--pin", PIN, *options)
+    assert "label" not in run(*command, environment=device.environment).stderr
+    command = (*command[:-1], "11", "--label", "éa")
+    (line,) = run(*command, environment=device.environment).stderr.splitlines()[-1:]
+    assert line.startswith("warifu-pkcs11: ")
+    assert 'the label "éa" is not kept' in line
+
+
 def test_its_tests_of_curves_are_clean(device: Device) -> None:
     options = ("--session-rw", "--id", PLACE, "--key-type", "EC:secp256r1")
     said, complaints = pkcs11_tool(device, "--test-ec", *options)

@@ -153,6 +153,11 @@ impl Slot {
         })
     }
 
+    /// Tells people something about this slot that no return value says.
+    pub fn tell(&self, text: &str) {
+        (self.report)(&format!("{}: {text}", self.place));
+    }
+
     fn is_absent(&self) -> bool {
         lock(&self.known).absent_until.is_some_and(|until| Instant::now() < until)
     }
