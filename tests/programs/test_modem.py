@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from programs import DEVICE, KEY, OPERATOR, Authority, Device, Running, free_port, run
+from programs import DEVICE, KEY, OPERATOR, Authority, Device, Running, free_port, module, run
 
 ENGINE = ("-engine", "pkcs11", "-keyform", "engine", "-key", KEY)
 REQUEST = "GET / HTTP/1.0\r\n\r\n"
@@ -33,6 +33,12 @@ def device(tmp_path: Path, authority: Authority) -> Iterator[Device]:
         yield made
 
 
+def test_who_only_looks_costs_no_channel(device: Device) -> None:
+    command = ("pkcs11-tool", "--module", module(), "--list-token-slots")
+    for _ in range(CHANNELS + 1):
+        assert "token label" in run(*command, environment=device.environment).stdout
+
+
 def test_client(device: Device, authority: Authority, operator: tuple[Path, Path]) -> None:
     certificate, key = operator
     port = free_port()
@@ -48,7 +54,7 @@ def test_client(device: Device, authority: Authority, operator: tuple[Path, Path
     )  # fmt: skip
     with server:
         server.until("ACCEPT")
-        # Each program gives its channel back, or the last ones would find none.
+        # s_client ends without C_Finalize; its channel is given back, or the last would find none.
         for handshakes in range(1, CHANNELS + 2):
             done = run(*client, environment=device.environment, stdin=REQUEST)
             assert "New, TLSv1.3" in done.stdout
