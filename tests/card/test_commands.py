@@ -84,6 +84,7 @@ def test_an_empty_file_is_in_the_way(tmp_path: Path) -> None:
 
 def test_no_folder_is_made_where_somebody_names_one(tmp_path: Path) -> None:
     line = refused(warifu(tmp_path, "card", "create", "--state", "typo/card.state"), ENVIRONMENT)
+    assert line.startswith("warifu: typo: No such file or directory")
     assert line.endswith("check the name, or make the folder")
     assert warifu(tmp_path, "card", "create").returncode == 0
     assert (tmp_path / "data" / "warifu").stat().st_mode & 0o777 == 0o700

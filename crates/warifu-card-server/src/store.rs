@@ -57,7 +57,10 @@ impl Store {
             .truncate(false)
             .mode(0o600)
             .open(&beside)
-            .map_err(|error| ServerError::file(&beside, error))?;
+            .map_err(|error| match error.kind() {
+                ErrorKind::NotFound => ServerError::file(folder_of(path), error),
+                _ => ServerError::file(&beside, error),
+            })?;
         // An owner that is just ending holds it a moment longer, in a child that it has forked.
         let held = (0..LOCK_TRIES).all(|number| {
             std::thread::sleep(LOCK_PAUSE * number.min(1));
