@@ -123,7 +123,9 @@ class Device:
 
     def signatures(self) -> list[Signature]:
         """What the card has signed since the trace began."""
-        form = re.compile(r"[\d.]+ (\d+) \d+ +([\d.]+) ms apdu COMPUTE SIGNATURE - UPDATE .* 9000")
+        # Behind a modem the signature waits for GET RESPONSE.
+        signed = r"apdu COMPUTE SIGNATURE - UPDATE .* (?:9000|61[0-9A-F]{2})"
+        form = re.compile(r"[\d.]+ (\d+) \d+ +([\d.]+) ms " + signed)
         found = (form.fullmatch(line) for line in self.trace_text().splitlines())
         return [Signature(int(one[1]), float(one[2])) for one in found if one]
 

@@ -37,6 +37,16 @@ def check_test(device: Device) -> None:
     assert said.endswith("No errors\n")
 
 
+def test_a_label_that_the_card_cannot_keep_is_said(device: Device) -> None:
+    options = ("--keypairgen", "--key-type", "EC:secp256r1", "--id", PLACE)
+    command = ("pkcs11-tool", "--module", module(), "--login", "--pin", PIN, *options)
+    assert "label" not in run(*command, environment=device.environment).stderr
+    command = (*command[:-1], "11", "--label", "éa")
+    (line,) = run(*command, environment=device.environment).stderr.splitlines()[-1:]
+    assert line.startswith("warifu-pkcs11: ")
+    assert 'the label "éa" is not kept' in line
+
+
 def check_test_ec(device: Device) -> None:
     """`--test-ec` complains of nothing but the card's names."""
     options = ("--session-rw", "--id", PLACE, "--key-type", "EC:secp256r1")

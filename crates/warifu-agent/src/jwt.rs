@@ -199,7 +199,8 @@ fn key_of(inventory: &Inventory, wanted: &str) -> Result<(Vec<u8>, String), Toke
             && !attributes.is_volatile()
             && attributes.filled != Some(false)
     });
-    let named = |id: &[u8], label: &str| wanted.is_empty() || label == wanted || hex(id) == wanted;
+    let named =
+        |id: &[u8], label: &str| wanted.is_empty() || label == wanted || hex::encode(id) == wanted;
     let key = keys.find(|key| named(&key.id, &key.label));
     key.map(|key| (key.id.clone(), key.label.clone())).ok_or_else(|| {
         let which = if wanted.is_empty() { String::new() } else { format!(" \"{wanted}\"") };
@@ -207,11 +208,6 @@ fn key_of(inventory: &Inventory, wanted: &str) -> Result<(Vec<u8>, String), Toke
             "the card has no key{which} that signs with ES256: name another with --key"
         ))
     })
-}
-
-/// Bytes as an id is written.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Signs a SHA-256 hash.

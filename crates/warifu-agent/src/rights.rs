@@ -3,8 +3,6 @@
 
 use warifu_token::{Inventory, TokenError};
 
-use crate::jwt::hex;
-
 /// What a caller may have done with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
@@ -55,7 +53,7 @@ impl Rights {
     /// Whether a key of this id and label is among theirs.
     #[must_use]
     pub fn covers(&self, id: &[u8], label: &str) -> bool {
-        let named = |key: &String| key == label || *key == hex(id);
+        let named = |key: &String| key == label || *key == hex::encode(id);
         self.keys.as_ref().is_none_or(|keys| keys.iter().any(named))
     }
 
@@ -79,7 +77,7 @@ impl Rights {
             return Err(TokenError::Denied(text));
         }
         if !self.covers(id, label) {
-            let key = hex(id);
+            let key = hex::encode(id);
             let text = format!("user {uid} may not use the key {key}: add it to its caller.keys");
             return Err(TokenError::Denied(text));
         }

@@ -16,6 +16,7 @@ use crate::error::ServerError;
 use crate::frame;
 use crate::host::system_random;
 use crate::personalise::change;
+use crate::subject;
 use crate::x509;
 
 /// A mode of signing (tag A1): the card gets the hash.
@@ -83,6 +84,8 @@ fn from_file(request: &Csr, state: &Path) -> Result<Requested, ServerError> {
 }
 
 fn requested(request: &Csr, exchange: Exchange<'_>) -> Result<Requested, ServerError> {
+    // Before a PIN is counted, or a slow card asked.
+    let subject = subject::parse(&request.subject)?;
     ask(exchange, 0x00, ins::SELECT, [0x04, 0x0c], AIDS[0], "SELECT")?;
     if let Some(pin) = &request.pin {
         let digits = padded(pin).ok_or_else(|| {
@@ -91,7 +94,7 @@ fn requested(request: &Csr, exchange: Exchange<'_>) -> Result<Requested, ServerE
         ask(exchange, 0x80, ins::VERIFY, [0x00, 0x01], &*digits, "VERIFY")?;
     }
     let key = public_key(exchange)?;
-    let csr = x509::certificate_request(&request.subject, &key, |text| {
+    let csr = x509::certificate_request(subject, &key, |text| {
         signature(exchange, &Hash::Sha256.digest(text))
     })?;
     Ok(Requested { csr })
@@ -115,7 +118,14 @@ fn signature(exchange: Exchange<'_>, digest: &[u8]) -> Result<[u8; 64], ServerEr
     tlv::push(&mut init, tag::HASH, &[0x00, Hash::Sha256.bit()]);
     tlv::push(&mut init, tag::SIGNATURE, &[SIGNATURE_ECDSA]);
     let name = "COMPUTE SIGNATURE";
-    ask(exchange, 0x80, ins::COMPUTE_SIGNATURE_INIT, [0x00, 0x00], &init, name)?;
+    let (_, sw) = send(exchange, 0x80, ins::COMPUTE_SIGNATURE_INIT, [0x00, 0x00], &init, name)?;
+    if sw == StatusWord::SECURITY_STATUS {
+        // So says a locked PIN as well; VERIFY without one tells, and costs no try.
+        ask(exchange, 0x80, ins::VERIFY, [0x00, 0x01], &[], name)?;
+    }
+    if sw.is_error() {
+        return Err(refused(name, sw));
+    }
     let data = tlv::field(tag::FINAL_HASH, digest);
     let answer = ask(exchange, 0x80, ins::COMPUTE_SIGNATURE_UPDATE, [0x80, 0x00], &data, name)?;
     ask(exchange, 0x80, ins::COMPUTE_SIGNATURE_INIT, [0x01, 0x00], &[], name)?;
@@ -125,15 +135,30 @@ fn signature(exchange: Exchange<'_>, digest: &[u8]) -> Result<[u8; 64], ServerEr
     })
 }
 
-/// Sends a command and fetches the whole answer.
+/// Sends a command and fetches the whole answer, which must be a good one.
 fn ask(
+    exchange: Exchange<'_>,
+    cla: u8,
+    ins: u8,
+    parameters: [u8; 2],
+    data: &[u8],
+    name: &str,
+) -> Result<Vec<u8>, ServerError> {
+    match send(exchange, cla, ins, parameters, data, name)? {
+        (_, sw) if sw.is_error() => Err(refused(name, sw)),
+        (answer, _) => Ok(answer),
+    }
+}
+
+/// Sends a command and fetches the whole answer, whatever its status word.
+fn send(
     exchange: Exchange<'_>,
     cla: u8,
     ins: u8,
     [p1, p2]: [u8; 2],
     data: &[u8],
     name: &str,
-) -> Result<Vec<u8>, ServerError> {
+) -> Result<(Vec<u8>, StatusWord), ServerError> {
     let mut apdu = Zeroizing::new(Command { cla, ins, p1, p2, data, le: None }.to_bytes());
     let mut whole = Vec::new();
     loop {
@@ -146,20 +171,21 @@ fn ask(
         whole.append(&mut answer);
         match sw.waiting() {
             Some(_) => apdu = Zeroizing::new(vec![0x00, ins::GET_RESPONSE, 0x00, 0x00, 0x00]),
-            None if sw.is_error() => return Err(refused(name, sw)),
-            None => return Ok(whole),
+            None => return Ok((whole, sw)),
         }
     }
 }
 
 fn refused(name: &str, sw: StatusWord) -> ServerError {
     let mend = match sw {
-        StatusWord::SECURITY_STATUS => "the card wants its PIN: give --pin-file, or type it",
-        StatusWord::PIN_LOCKED => "the PIN is locked: `warifu card reset --unblock-pin`",
-        StatusWord::DATA_INVALIDATED => "the card has no PIN: leave it out",
-        StatusWord(sw) if sw & 0xfff0 == 0x63c0 => {
-            "the PIN is wrong; its last digit are the tries left"
+        StatusWord::PIN_LOCKED | StatusWord(0x63c0) => {
+            "the PIN is locked: `warifu card reset --unblock-pin`"
         }
+        StatusWord::DATA_INVALIDATED => "the card has no PIN: leave it out",
+        StatusWord(sw) if sw & 0xfff0 == 0x63c0 => match name {
+            "VERIFY" => "the PIN is wrong; the last digit says how many tries are left",
+            _ => "the card wants its PIN: give --pin-file, or type it",
+        },
         _ => "see GSMA IoT.05",
     };
     ServerError::Request(format!("the card refused {name} with {sw}: {mend}"))
@@ -195,11 +221,27 @@ mod tests {
                     "{quirks} {curve}"
                 );
                 let error = asked(None).unwrap_err().to_string();
-                assert!(error.contains("6982"), "{error}");
+                assert!(error.contains("wants its PIN"), "{error}");
                 assert!(asked(Some("4321")).unwrap_err().to_string().contains("63C2"));
                 let listed = personalise::list(&List { state: state.clone() }).unwrap();
                 assert_eq!(listed.pin.unwrap().tries_left, 2, "the wrong PIN was counted");
             }
+        }
+    }
+
+    #[test]
+    fn a_locked_pin_is_said_with_or_without_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("card.state");
+        let wanted = serde_json::json!({"state": state, "pin": {"digits": "1234", "tries": 1}});
+        personalise::create(&serde_json::from_value::<Create>(wanted).unwrap()).unwrap();
+        for pin in [Some("4321"), Some("1234"), None] {
+            let subject = "CN=device-1".to_owned();
+            let pin = pin.map(|pin| Zeroizing::new(pin.to_owned()));
+            let state = Some(state.clone());
+            let error = csr(&Csr { state, socket: None, subject, pin }).unwrap_err().to_string();
+            let mend = "the PIN is locked: `warifu card reset --unblock-pin`";
+            assert!(error.ends_with(mend), "{error}");
         }
     }
 }

@@ -17,7 +17,7 @@ writes it from flags. Try it:
   echo '{"state":"card.state","socket":"card.sock","at":true}' | warifu-card-server serve
 
 Keys, those in [] optional:
-  create  state, [quirks, curve, pin {digits, [scope, tries]}]
+  create  state, [label, quirks, curve, pin {digits, [scope, tries]}]
   import  state, [certificate, ca, key]
   list    state
   reset   state, [unblock_pin, pin, remove_pin, erase]

@@ -57,7 +57,10 @@ impl Store {
             .truncate(false)
             .mode(0o600)
             .open(&beside)
-            .map_err(|error| ServerError::file(&beside, error))?;
+            .map_err(|error| match error.kind() {
+                ErrorKind::NotFound => ServerError::file(folder_of(path), error),
+                _ => ServerError::file(&beside, error),
+            })?;
         // An owner that is just ending holds it a moment longer, in a child that it has forked.
         let held = (0..LOCK_TRIES).all(|number| {
             std::thread::sleep(LOCK_PAUSE * number.min(1));
@@ -166,20 +169,6 @@ pub fn read(path: &Path) -> Result<Vec<u8>, ServerError> {
     Ok(state)
 }
 
-/// Makes the folder of a new state file, for its owner alone, if it is not there.
-///
-/// # Errors
-/// [`ServerError::File`].
-pub fn make_folder(path: &Path) -> Result<(), ServerError> {
-    use std::os::unix::fs::DirBuilderExt;
-    let folder = folder_of(path);
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(|error| ServerError::file(folder, error))
-}
-
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -240,7 +229,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("missing/card.state");
         assert!(Store::lock(&path).unwrap_err().to_string().contains("missing"));
-        make_folder(&path).unwrap();
+        fs::create_dir(folder.path().join("missing")).unwrap();
         Store::lock(&path).unwrap();
     }
 }

@@ -21,6 +21,7 @@ pub mod apdu;
 mod card;
 pub mod crypto;
 pub mod faults;
+pub mod identity;
 pub mod object;
 mod pin;
 pub mod quirks;

@@ -2,6 +2,7 @@
 //! What library, slots and tokens say of themselves (PKCS#11 2.40 sections 5.4 and 5.5).
 
 use cryptoki_sys::*;
+use warifu_card::identity;
 use warifu_token::{PinState, TokenInfo};
 
 use crate::library::Library;
@@ -100,20 +101,12 @@ fn pin_flags(pin: PinState) -> CK_FLAGS {
 
 /// The applet's own identifier if it can be read as text.
 fn name_of(info: &TokenInfo) -> String {
-    match std::str::from_utf8(&info.applet_id) {
-        Ok(text) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            text.to_owned()
-        }
-        _ => "iot-safe".to_owned(),
-    }
+    identity::label(&info.applet_id).unwrap_or("iot-safe").to_owned()
 }
 
-/// The last bytes of the applet's own identifier, hexadecimal: they differ between cards if
-/// anything does.
 fn serial(info: &TokenInfo) -> String {
-    let id = &info.applet_id;
-    let last = &id[id.len().saturating_sub(8)..];
-    last.iter().map(|byte| format!("{byte:02X}")).collect()
+    let serial = identity::serial(&info.applet_id);
+    serial.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
 /// Text as PKCS#11 has it: filled up with blanks, cut where a character ends.
@@ -142,6 +135,8 @@ mod tests {
     fn names_come_from_the_applets_identifier() {
         let mut info = TokenInfo { applet_id: b"warifu".to_vec(), ..TokenInfo::default() };
         assert_eq!((name_of(&info), serial(&info)), ("warifu".into(), "776172696675".into()));
+        info.applet_id = identity::applet_id("meter", [1, 2, 3, 4, 5, 6, 7, 0xff]).unwrap();
+        assert_eq!((name_of(&info), serial(&info)), ("meter".into(), "01020304050607FF".into()));
         info.applet_id = vec![0, 1];
         assert_eq!(name_of(&info), "iot-safe");
         assert_eq!(pin_flags(PinState::Absent) & CKF_LOGIN_REQUIRED, 0);

@@ -78,6 +78,13 @@ pub fn generate_pair(
         None => of_card.to_vec(),
     };
     let label = place.label.as_bytes();
+    let given = [private, public].iter().find_map(|template| template.get_filled(CKA_LABEL));
+    if let Some(given) = given.filter(|given| on_token && *given != label) {
+        slot.tell(&format!(
+            "the label {:?} is not kept: the new key's place has none, and no command gives it one",
+            String::from_utf8_lossy(given)
+        ));
+    }
     let half = |kind, template: &Template, private| Object {
         kind,
         label: named(template, CKA_LABEL, label),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use cryptoki_sys::*;
@@ -27,6 +28,9 @@ static PROVIDER: OnceLock<Provider> = OnceLock::new();
 
 /// Gives a token for each slot, with its configuration.
 pub type Provider = Box<dyn Fn() -> Vec<(SlotConfig, Box<dyn Token>)> + Send + Sync>;
+
+/// How long the end of a program may wait for the card.
+const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// One process's library.
 pub struct Library {
@@ -99,13 +103,19 @@ pub fn initialise(args: InitialiseArgs) -> Result {
 pub fn finalise() -> Result {
     let library = current()?;
     CURRENT.store(None);
-    let open: BTreeSet<CK_SLOT_ID> =
-        lock(&library.sessions).values().map(|session| session.slot.id).collect();
     lock(&library.sessions).clear();
-    for slot in library.slots.iter().filter(|slot| open.contains(&slot.id)) {
-        slot.release();
-    }
+    // Asking what a token is opens its channel as well.
+    library.slots.iter().for_each(|slot| slot.release());
     Ok(())
+}
+
+/// The end of a program that did not call C_Finalize, as those of libp11's engine do not: behind a
+/// modem nothing else gives the card its channels back, of which it has few.
+pub(crate) fn end_of_process() {
+    if let Ok(library) = current() {
+        let end = Instant::now() + EXIT_PATIENCE;
+        library.slots.iter().for_each(|slot| slot.release_by(end));
+    }
 }
 
 impl Library {

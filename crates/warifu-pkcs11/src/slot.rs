@@ -153,6 +153,11 @@ impl Slot {
         })
     }
 
+    /// Tells people something about this slot that no return value says.
+    pub fn tell(&self, text: &str) {
+        (self.report)(&format!("{}: {text}", self.place));
+    }
+
     fn is_absent(&self) -> bool {
         lock(&self.known).absent_until.is_some_and(|until| Instant::now() < until)
     }
@@ -252,7 +257,11 @@ impl Slot {
 
     /// Gives the card's channel back.
     pub fn release(&self) {
-        let deadline = Instant::now() + self.timeout;
+        self.release_by(Instant::now() + self.timeout);
+    }
+
+    /// Gives it back if that can be done by then.
+    pub fn release_by(&self, deadline: Instant) {
         if let (Some(turn), _) = self.token.take(deadline) {
             lock(&turn.0.token).release(deadline);
         }

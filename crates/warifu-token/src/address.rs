@@ -2,6 +2,7 @@
 //! Where a card is, as `WARIFU_CARD` says it.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -13,6 +14,9 @@ use crate::transport::{Csim, Pcsc, Transport, Unix, Watch, Watched};
 
 /// The speed of a serial line unless another is given.
 const BAUD: u32 = 115_200;
+
+/// From the slowest of Linux's to the fastest of USB converters.
+const BAUDS: RangeInclusive<u32> = 50..=12_000_000;
 
 /// The place of one card.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +34,17 @@ pub enum Address {
 
 /// A text that is no address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "card is \"{0}\": expected unix:/path, pcsc, pcsc:READER, csim:/dev/ttyX, csim:/dev/ttyX,BAUD, agent, \
-     agent:/path or agent:/path,CARD"
-)]
-pub struct AddressError(String);
+pub enum AddressError {
+    /// It has none of the forms.
+    #[error(
+        "card is \"{0}\": expected unix:/path, pcsc, pcsc:READER, csim:/dev/ttyX, \
+         csim:/dev/ttyX,BAUD, agent, agent:/path or agent:/path,CARD"
+    )]
+    Form(String),
+    /// No line is so slow or so fast.
+    #[error("card is \"{0}\": expected a baud rate of 50 to 12000000, such as 115200")]
+    Baud(String),
+}
 
 impl Address {
     /// The token there; nothing is opened before it is first used. `options` are for a card of
@@ -81,7 +91,7 @@ impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Address, AddressError> {
-        let wrong = || AddressError(text.to_owned());
+        let wrong = || AddressError::Form(text.to_owned());
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         match (kind, rest) {
             ("unix", path) if path.starts_with('/') => Ok(Address::Unix(path.into())),
@@ -89,7 +99,8 @@ impl FromStr for Address {
             ("pcsc", reader) => Ok(Address::Pcsc(Some(reader.to_owned()))),
             ("csim", path) if path.starts_with('/') => match path.split_once(',') {
                 Some((path, baud)) => {
-                    let baud = baud.parse().ok().filter(|baud| *baud > 0);
+                    let baud = baud.parse().ok().filter(|baud| BAUDS.contains(baud));
+                    let wrong = || AddressError::Baud(text.to_owned());
                     Ok(Address::Csim(path.into(), baud.ok_or_else(wrong)?))
                 }
                 None => Ok(Address::Csim(path.into(), BAUD)),
@@ -144,20 +155,16 @@ mod tests {
 
     #[test]
     fn a_mistake_is_said_in_one_line() {
-        for text in [
-            "",
-            "unix:",
-            "unix:relative",
-            "csim:",
-            "csim:/dev/x,",
-            "csim:/dev/x,0",
-            "tcp:1",
-            "agent:",
-            "agent:a",
-            "agent:/a,",
-        ] {
+        for text in
+            ["", "unix:", "unix:relative", "csim:", "tcp:1", "agent:", "agent:a", "agent:/a,"]
+        {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(error.starts_with(&format!("card is \"{text}\": expected unix:/path")));
+        }
+        for text in ["csim:/dev/x,", "csim:/dev/x,0", "csim:/dev/x,12a", "csim:/dev/x,4294967295"] {
+            let error = text.parse::<Address>().unwrap_err().to_string();
+            let expected = "expected a baud rate of 50 to 12000000, such as 115200";
+            assert_eq!(error, format!("card is \"{text}\": {expected}"));
         }
     }
 }

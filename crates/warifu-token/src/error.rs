@@ -24,7 +24,10 @@ pub enum TokenError {
         last: StatusWord,
     },
     /// The card has no free logical channel.
-    #[error("all logical channels of the card are in use; close a program that uses it")]
+    #[error(
+        "all logical channels of the card are in use; close a program that uses it (behind a modem \
+         a killed one's stays open: restart the modem)"
+    )]
     NoChannel,
     /// The card refuses a command.
     #[error("the card refuses {command} with {sw}")]
@@ -50,7 +53,10 @@ pub enum TokenError {
         tries_left: Option<u8>,
     },
     /// The PIN is locked.
-    #[error("the PIN is locked")]
+    #[error(
+        "the PIN is locked: `warifu card reset --unblock-pin` for a virtual card, the operator's PUK \
+         for a real one"
+    )]
     PinLocked,
     /// The operation needs the PIN first.
     #[error("the card wants its PIN first")]

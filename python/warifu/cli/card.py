@@ -62,12 +62,21 @@ State = Annotated[
 AskPin = Annotated[bool, typer.Option("--pin", help="Ask for the PIN.")]
 PinFile = Annotated[
     Path | None,
-    typer.Option("--pin-file", help="A file with the PIN; - for stdin.", show_default=False),
+    typer.Option(
+        "--pin-file", help="A file whose first line is the PIN; - for stdin.", show_default=False
+    ),
 ]
-PinScope = Annotated[Scope, typer.Option("--pin-scope", help="What needs the PIN.")]
+PinScope = Annotated[
+    Scope | None,
+    typer.Option("--pin-scope", help="What needs the PIN; signing by default.", show_default=False),
+]
 PinTries = Annotated[
-    int, typer.Option("--pin-tries", min=1, max=15, help="Wrong tries in a row that lock it.")
-]
+    int | None,
+    typer.Option(
+        "--pin-tries", min=1, max=15, help="Wrong tries in a row that lock it; 3 by default.",
+        show_default=False,
+    ),
+]  # fmt: skip
 
 
 @card_app.command(epilog=_EPILOG)
@@ -76,11 +85,15 @@ def create(
     quirks: Annotated[
         Quirks, typer.Option("--quirks", help="The client that it is for; strict: GSMA IoT.05.")
     ] = Quirks.STRICT,
+    label: Annotated[
+        str | None,
+        typer.Option("--label", help="Its name as a token; warifu by default.", show_default=False),
+    ] = None,
     curve: Annotated[Curve, typer.Option("--curve", help="Of the client key.")] = Curve.SECP256R1,
     pin: AskPin = False,
     pin_file: PinFile = None,
-    pin_scope: PinScope = Scope.SIGNING,
-    pin_tries: PinTries = 3,
+    pin_scope: PinScope = None,
+    pin_tries: PinTries = None,
     spare_pairs: Annotated[
         int, typer.Option("--spare-pairs", min=0, max=16, help="Empty places for more key pairs.")
     ] = 0,
@@ -99,9 +112,9 @@ def create(
     request: dict[str, object] = {
         "quirks": quirks.value, "curve": curve.value, "spare_pairs": spare_pairs,
     }  # fmt: skip
-    digits = program.pin(pin, pin_file, new=True)
-    if digits is not None:
-        request["pin"] = {"digits": digits, "scope": pin_scope.value, "tries": pin_tries}
+    if label is not None:
+        request["label"] = label
+    request["pin"] = program.new_pin(pin, pin_file, pin_scope, pin_tries)
     return program.change("create", state, request, form)
 
 
@@ -157,8 +170,8 @@ def reset(
     ] = False,
     pin: AskPin = False,
     pin_file: PinFile = None,
-    pin_scope: PinScope = Scope.SIGNING,
-    pin_tries: PinTries = 3,
+    pin_scope: PinScope = None,
+    pin_tries: PinTries = None,
     remove_pin: Annotated[bool, typer.Option("--remove-pin", help="Take the PIN away.")] = False,
     erase: Annotated[
         bool, typer.Option("--erase", help="Make it as new: another client key, no certificates.")
@@ -178,9 +191,7 @@ def reset(
     request: dict[str, object] = {
         "unblock_pin": unblock_pin, "remove_pin": remove_pin, "erase": erase,
     }  # fmt: skip
-    digits = program.pin(pin, pin_file, new=True)
-    if digits is not None:
-        request["pin"] = {"digits": digits, "scope": pin_scope.value, "tries": pin_tries}
+    request["pin"] = program.new_pin(pin, pin_file, pin_scope, pin_tries)
     return program.change("reset", state, request, form)
 
 
@@ -210,6 +221,10 @@ def csr(
     from warifu.cli import card_program as program
 
     where = {"socket": str(socket)} if socket else {"state": str(program.state_path(state))}
+    if out is not None and not out.parent.is_dir():
+        raise typer.BadParameter(
+            f"--out {out}: {out.parent} is no folder: make it, or choose another"
+        )
     request = {**where, "subject": subject, "pin": program.pin(pin, pin_file, new=False)}
     text = str(program.ask("csr", request)["csr"])
     if out is None:

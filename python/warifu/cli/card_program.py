@@ -58,13 +58,15 @@ def default_socket() -> Path:
 
 
 def pin(asked: bool, file: Path | None, *, new: bool) -> str | None:
-    """A PIN from a prompt or a file, never from the command line; None where none is wanted."""
+    """A PIN from a prompt or a file's first line, never from the command line; None where none is
+    wanted."""
     if file is not None:
         text = sys.stdin.readline() if str(file) == "-" else file.read_text(encoding="utf-8")
-        if not text.strip():
+        first = text.partition("\n")[0].strip()
+        if not first:
             # Given to a card it would count as a wrong one.
-            raise typer.BadParameter(f"--pin-file {file}: holds no PIN")
-        return text.strip()
+            raise typer.BadParameter(f"--pin-file {file}: its first line holds no PIN")
+        return first
     if not asked:
         return None
     if not sys.stdin.isatty():
@@ -73,6 +75,20 @@ def pin(asked: bool, file: Path | None, *, new: bool) -> str | None:
     if new and getpass.getpass("PIN again: ") != first:
         raise typer.BadParameter("the two PINs differ")
     return first
+
+
+def new_pin(
+    asked: bool, file: Path | None, scope: str | None, tries: int | None
+) -> dict[str, object] | None:
+    """A PIN that a SIM is to have, with its policy; None where none is wanted."""
+    digits = pin(asked, file, new=True)
+    policy = {"scope": scope, "tries": tries}
+    given = {name: value for name, value in policy.items() if value is not None}
+    if digits is None:
+        for name in given:
+            raise typer.BadParameter(f"--pin-{name} without a PIN: add --pin or --pin-file")
+        return None
+    return {"digits": digits, **given}
 
 
 def timing_profile(wanted: str, flag: str = "--timing") -> Path:
@@ -115,7 +131,11 @@ def ask(verb: str, request: dict[str, Any]) -> dict[str, Any]:
 
 def change(verb: str, state: Path | None, request: dict[str, Any], form: Format) -> int:
     """Has a card made, changed or read, and shows what it holds then."""
-    listing = ask(verb, {"state": str(state_path(state)), **request})
+    path = state_path(state)
+    if verb == "create" and state is None:
+        # The usual place may be made; a folder that someone names must be there.
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    listing = ask(verb, {"state": str(path), **request})
     if verb == "create":
         screen.say(f"{listing['state']}: a SIM for development; its keys are in this file")
     _show(listing, form)
@@ -192,7 +212,8 @@ def _show(listing: dict[str, Any], form: Format) -> None:
 
     heads = ("kind", "id", "label", "type", "B", "subject")
     columns = [Column(head, number=head == "B") for head in heads]
-    table = Table(f"{listing['state']}, quirks {listing['quirks']}", columns)
+    who = f"label {listing['label'] or 'none'}, serial number {listing['serial'] or 'none'}"
+    table = Table(f"{listing['state']}, quirks {listing['quirks']}, {who}", columns)
     for one in listing["objects"]:
         keys = ("kind", "id", "label", "type", "bytes", "subject")
         values = [_text(one[key]) for key in keys]

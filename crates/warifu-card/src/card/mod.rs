@@ -18,6 +18,7 @@ use zeroize::Zeroizing;
 
 use self::channel::{CHANNELS, Chain, Channel, Class};
 use crate::apdu::{Command, Response, SHORT_ANSWER_MAX_BYTES, StatusWord};
+use crate::identity::CARD_LABEL;
 use crate::object::{Object, Selector, Store, find};
 use crate::pin::Pin;
 use crate::quirks::{ClosedChannel, IdOrder, NoLe, OtherLe, Quirks, SignatureHeader};
@@ -108,7 +109,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        let applet_id = b"warifu".to_vec();
+        let applet_id = CARD_LABEL.as_bytes().to_vec();
         Settings { quirks: Quirks::STRICT, nonce: Nonce::Hedged, pin: None, applet_id }
     }
 }

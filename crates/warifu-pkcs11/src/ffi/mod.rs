@@ -6,6 +6,7 @@
 //! `unsafe` here relies on; nothing outside this folder sees a pointer of a caller's.
 
 mod crypto;
+mod exit;
 mod general;
 mod keys;
 mod list;

@@ -67,12 +67,26 @@ impl Csim {
         rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             TransportError::Gone(format!("the modem at {at} is in use by another program"))
         })?;
+        if !rustix::termios::isatty(&fd) {
+            return Err(TransportError::Gone(format!(
+                "{at} is no serial line: name the modem's, such as csim:/dev/ttyUSB2"
+            )));
+        }
         let mut modes = rustix::termios::tcgetattr(&fd).map_err(|e| gone(e.into()))?;
         modes.make_raw();
         modes.control_modes |= ControlModes::CLOCAL | ControlModes::CREAD;
-        let _ = modes.set_speed(self.baud); // a pseudo-terminal has none
-        rustix::termios::tcsetattr(&fd, OptionalActions::Now, &modes)
+        modes
+            .set_speed(self.baud)
+            .and_then(|()| rustix::termios::tcsetattr(&fd, OptionalActions::Now, &modes))
             .map_err(|e| gone(e.into()))?;
+        let modes = rustix::termios::tcgetattr(&fd).map_err(|e| gone(e.into()))?;
+        if !is_near(modes.output_speed(), self.baud) {
+            return Err(TransportError::Gone(format!(
+                "the line at {at} cannot do {} baud (it took {}): give csim:{at},BAUD with the modem's",
+                self.baud,
+                modes.output_speed()
+            )));
+        }
         let _ = rustix::termios::tcflush(&fd, QueueSelector::IOFlush);
         Ok(Line { wire: Wire::terminal(fd), buffer: Vec::new(), synchronised: false })
     }
@@ -115,7 +129,7 @@ impl Transport for Csim {
         let apdu = without_le(apdu);
         // It may be VERIFY; no growing string leaves a copy behind.
         let mut command = Zeroizing::new(String::with_capacity(apdu.len() * 2 + 32));
-        let digits = Zeroizing::new(hex(apdu));
+        let digits = Zeroizing::new(hex::encode_upper(apdu));
         let _ = write!(command, "AT+CSIM={},\"{}\"\r", apdu.len() * 2, *digits); // to a String
         let answer =
             line.wire.write_all(command.as_bytes(), deadline).and_then(|()| line.outcome(deadline));
@@ -240,18 +254,16 @@ fn answer(text: &str) -> Option<Vec<u8>> {
     let (length, digits) = text.split_once(',')?;
     let digits = digits.trim().trim_matches('"');
     let stated: usize = length.trim().parse().ok()?;
-    if stated != digits.len() || !digits.is_ascii() || !digits.len().is_multiple_of(2) {
+    if stated != digits.len() {
         return None;
     }
-    let bytes = digits.as_bytes().chunks_exact(2);
-    bytes.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+    hex::decode(digits).ok()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02X}"); // writing to a String cannot fail
-        text
-    })
+/// Whether a line runs at a speed: a divider comes near most, and a twentieth is what a receiver
+/// bears over the ten bits of a character.
+fn is_near(speed: u32, wanted: u32) -> bool {
+    speed.abs_diff(wanted) <= wanted / 20
 }
 
 /// A command with data goes without its Le: modems speak T=0 with the SIM, where Le cannot follow
@@ -280,6 +292,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_line_of_a_modem_is_said_in_one_line() {
+        let soon = Instant::now() + std::time::Duration::from_secs(5);
+        let said = |path: &str| {
+            let error = Csim::new(Path::new(path), 115_200).connect(soon).unwrap_err();
+            assert!(matches!(error, TransportError::Gone(_)), "{error:?}");
+            error.to_string()
+        };
+        assert!(said("/dev/null").starts_with("/dev/null is no serial line: name the modem's"));
+        assert!(said("/dev/ttyNone").starts_with("no modem at /dev/ttyNone: No such file"));
+        assert!(said("/").starts_with("no modem at /: Is a directory"));
+        assert!(is_near(115_384, 115_200) && !is_near(9_600, 115_200));
+    }
+
+    #[test]
     fn le_behind_data_is_left_out() {
         assert_eq!(without_le(&[0x81, 0xb9, 0, 0, 3, 0x84, 1, 1, 0]).len(), 8);
         assert_eq!(without_le(&[0x81, 0x84, 0, 0, 0x20]).len(), 5);
@@ -289,7 +315,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_survive_as_text(bytes: Vec<u8>) {
-            let line = format!(" {},\"{}\"", bytes.len() * 2, hex(&bytes));
+            let line = format!(" {},\"{}\"", bytes.len() * 2, hex::encode_upper(&bytes));
             prop_assert_eq!(answer(&line), Some(bytes));
         }
 

@@ -41,10 +41,14 @@ impl Unix {
     }
 
     fn missing(&self, error: &io::Error) -> TransportError {
-        TransportError::Gone(format!(
-            "no virtual card at {}: {error}; start one with: warifu card serve",
-            self.path.display()
-        ))
+        let at = self.path.display();
+        TransportError::Gone(match error.kind() {
+            // A killed server's socket stays.
+            io::ErrorKind::ConnectionRefused => format!(
+                "nobody serves the virtual card at {at} any more; start it with: warifu card serve"
+            ),
+            _ => format!("no virtual card at {at}: {error}; start one with: warifu card serve"),
+        })
     }
 
     fn round_trip(&mut self, body: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {

@@ -5,11 +5,15 @@
 //! A byte may end a [`Line`]; what the modem has to say before the line is carried out (its echo) is
 //! taken with [`Modem::take_output`], so that a slow card does not hold the echo back.
 
-use std::fmt::Write as _;
+mod command;
+mod outcome;
+
+pub use command::csim_command;
 
 use zeroize::Zeroizing;
 
-use crate::hex;
+use self::command::extended_length;
+use self::outcome::{DEFAULTS, End, Errors, Settings};
 
 /// The longest line: `AT+CSIM=` with an extended APDU in hexadecimal.
 pub const LINE_MAX_BYTES: usize = 2 * crate::frame::CONTENT_MAX_BYTES + 32;
@@ -40,71 +44,6 @@ pub struct Modem {
     /// May hold VERIFY.
     previous: Zeroizing<Vec<u8>>,
     output: Vec<u8>,
-}
-
-/// What `ATZ` and `AT&F` set back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Settings {
-    echo: bool,
-    /// V1: results as words.
-    verbose: bool,
-    /// Q1: no results.
-    quiet: bool,
-    errors: Errors,
-}
-
-/// How much an error says (TS 27.007 section 9.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Errors {
-    Plain,
-    Numbers,
-    Words,
-}
-
-const DEFAULTS: Settings =
-    Settings { echo: true, verbose: true, quiet: false, errors: Errors::Plain };
-
-/// What an error is, by number and words (TS 27.007 section 9.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CmeError {
-    NotInserted,
-    SimFailure,
-    TooLong,
-    InvalidCharacters,
-    IncorrectParameters,
-}
-
-impl CmeError {
-    fn number(self) -> u16 {
-        match self {
-            CmeError::NotInserted => 10,
-            CmeError::SimFailure => 13,
-            CmeError::TooLong => 24,
-            CmeError::InvalidCharacters => 25,
-            CmeError::IncorrectParameters => 50,
-        }
-    }
-
-    fn words(self) -> &'static str {
-        match self {
-            CmeError::NotInserted => "SIM not inserted",
-            CmeError::SimFailure => "SIM failure",
-            CmeError::TooLong => "text string too long",
-            CmeError::InvalidCharacters => "invalid characters in text string",
-            CmeError::IncorrectParameters => "Incorrect parameters",
-        }
-    }
-}
-
-/// How a command ended.
-enum End {
-    Ok,
-    /// The modem does not know it: always plain ERROR.
-    Unknown,
-    /// It is known and failed.
-    Cme(CmeError),
-    /// No result is ever given.
-    Silent,
 }
 
 impl Default for Modem {
@@ -190,111 +129,6 @@ impl Modem {
         self.result(&end);
     }
 
-    /// A command of a letter, perhaps behind `&`, and a number.
-    fn basic<'a>(&mut self, text: &'a [u8]) -> (End, &'a [u8]) {
-        let ampersand = usize::from(text[0] == b'&');
-        let letter = text.get(ampersand).map(u8::to_ascii_uppercase);
-        let after = text.get(ampersand + 1..).unwrap_or_default();
-        let digits = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let (number, after) = after.split_at(digits);
-        let number = match number {
-            [] | b"0" => Some(0),
-            b"1" => Some(1),
-            _ => None,
-        };
-        let end = match (ampersand, letter, number) {
-            (0, Some(b'E'), Some(on)) => {
-                self.settings.echo = on == 1;
-                End::Ok
-            }
-            (0, Some(b'V'), Some(on)) => {
-                self.settings.verbose = on == 1;
-                End::Ok
-            }
-            (0, Some(b'Q'), Some(on)) => {
-                self.settings.quiet = on == 1;
-                End::Ok
-            }
-            (0, Some(b'Z'), Some(0)) | (1, Some(b'F'), Some(0)) => {
-                self.settings = DEFAULTS;
-                End::Ok
-            }
-            (0, Some(b'I'), Some(_)) => {
-                self.say(concat!("Warifu virtual modem ", env!("CARGO_PKG_VERSION")));
-                End::Ok
-            }
-            _ => End::Unknown,
-        };
-        (end, after)
-    }
-
-    fn extended(&mut self, command: &[u8], sim: &mut dyn FnMut(&[u8]) -> Sim) -> End {
-        let command = command.trim_ascii();
-        let name = command.iter().take_while(|&&byte| byte != b'=' && byte != b'?').count();
-        let (name, parameters) = command.split_at(name);
-        match (name.to_ascii_uppercase().as_slice(), parameters) {
-            (b"+CSIM", b"=?") | (b"+CPIN", b"=?") => End::Ok,
-            (b"+CSIM", [b'=', parameters @ ..]) => self.csim(parameters, sim),
-            // The SIM's own PIN, not the applet's: there is none.
-            (b"+CPIN", b"?") => {
-                self.say("+CPIN: READY");
-                End::Ok
-            }
-            (b"+CMEE", b"=?") => {
-                self.say("+CMEE: (0-2)");
-                End::Ok
-            }
-            (b"+CMEE", b"?") => {
-                self.say(match self.settings.errors {
-                    Errors::Plain => "+CMEE: 0",
-                    Errors::Numbers => "+CMEE: 1",
-                    Errors::Words => "+CMEE: 2",
-                });
-                End::Ok
-            }
-            (b"+CMEE", [b'=', number @ ..]) => {
-                self.settings.errors = match number.trim_ascii() {
-                    b"0" => Errors::Plain,
-                    b"1" => Errors::Numbers,
-                    b"2" => Errors::Words,
-                    _ => return End::Cme(CmeError::IncorrectParameters),
-                };
-                End::Ok
-            }
-            (b"+CGMI", b"") => {
-                self.say("Warifu");
-                End::Ok
-            }
-            (b"+CGMM", b"") => {
-                self.say("virtual modem");
-                End::Ok
-            }
-            (b"+CGMR", b"") => {
-                self.say(env!("CARGO_PKG_VERSION"));
-                End::Ok
-            }
-            _ => End::Unknown,
-        }
-    }
-
-    /// `<length>,"<command>"`, the length in characters (TS 27.007 section 8.17).
-    fn csim(&mut self, parameters: &[u8], sim: &mut dyn FnMut(&[u8]) -> Sim) -> End {
-        let apdu = match csim_parameters(parameters) {
-            Ok(apdu) => apdu,
-            Err(error) => return End::Cme(error),
-        };
-        match sim(&apdu) {
-            Sim::Answer(answer) => {
-                let text = hex::encode(&answer);
-                self.say(&format!("+CSIM: {},\"{text}\"", text.len()));
-                End::Ok
-            }
-            Sim::Silent => End::Silent,
-            Sim::Absent => End::Cme(CmeError::NotInserted),
-            Sim::Failure => End::Cme(CmeError::SimFailure),
-        }
-    }
-
     /// A line of information (V.250 section 5.7.1).
     fn say(&mut self, text: &str) {
         let before = if self.settings.verbose { "\r\n" } else { "" };
@@ -327,53 +161,6 @@ impl Modem {
     fn write(&mut self, text: &str) {
         self.output.extend_from_slice(text.as_bytes());
     }
-}
-
-/// How much of a text the extended command at its beginning takes: to the next `;` outside quotes.
-fn extended_length(text: &[u8]) -> usize {
-    let mut quoted = false;
-    let end = text.iter().position(|&byte| {
-        quoted ^= byte == b'"';
-        byte == b';' && !quoted
-    });
-    end.unwrap_or(text.len())
-}
-
-fn csim_parameters(text: &[u8]) -> Result<Vec<u8>, CmeError> {
-    let wrong = CmeError::IncorrectParameters;
-    let comma = text.iter().position(|&byte| byte == b',').ok_or(wrong)?;
-    let (length, digits) = (text[..comma].trim_ascii(), text[comma + 1..].trim_ascii());
-    let length: usize =
-        std::str::from_utf8(length).ok().and_then(|text| text.parse().ok()).ok_or(wrong)?;
-    // Some hosts leave the quotes out.
-    let digits = match digits {
-        [b'"', inner @ .., b'"'] => inner,
-        [b'"', ..] => return Err(wrong),
-        bare => bare,
-    };
-    if digits.len() > 2 * crate::frame::CONTENT_MAX_BYTES {
-        return Err(CmeError::TooLong);
-    }
-    // Shorter than the header of an APDU is none (ISO 7816-4 section 5.1).
-    if length != digits.len() || !length.is_multiple_of(2) || length < 8 {
-        return Err(wrong);
-    }
-    hex::decode(digits).ok_or(CmeError::InvalidCharacters)
-}
-
-/// The line that sends an APDU, as a host writes it.
-///
-/// ```
-/// use warifu_card_server::at::csim_command;
-/// assert_eq!(csim_command(&[0x00, 0xa4, 0x04, 0x0c]), "AT+CSIM=8,\"00A4040C\"\r");
-/// ```
-#[must_use]
-pub fn csim_command(apdu: &[u8]) -> String {
-    let text = hex::encode(apdu);
-    let mut line = String::with_capacity(text.len() + 20);
-    // Writing to a String cannot fail.
-    let _ = write!(line, "AT+CSIM={},\"{text}\"\r", text.len());
-    line
 }
 
 #[cfg(test)]

@@ -5,27 +5,28 @@
 //! is on the disk before its answer leaves, and the timing model's deadline is waited for after
 //! that, so that the disk's time is part of the card's.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod slot;
+mod turns;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use getrandom::SysRng;
 use rand_core::UnwrapErr;
-use warifu_card::faults::{FaultyCard, Outcome, Plan};
+use warifu_card::faults::{FaultyCard, Plan};
 use warifu_card::timing::Timing;
-use warifu_card::{ATR, Card, Reset, Response, StatusWord};
+use warifu_card::{ATR, Card};
 use warifu_model::Nanos;
 use zeroize::Zeroizing;
 
-use crate::channels::{self, Channels, ClientId, Then};
+use self::slot::Slot;
+use self::turns::Turns;
+use crate::channels::{Channels, ClientId};
 use crate::clock;
 use crate::error::ServerError;
 use crate::store::{self, Store};
-
-/// Memory failure (ISO 7816-4 section 5.6): the change could not be written.
-const MEMORY_FAILURE: StatusWord = StatusWord(0x6581);
 
 /// How often a command is tried again that finds every channel held by others, and how long after:
 /// of a client that has just gone, nobody may have noticed it yet.
@@ -179,168 +180,10 @@ impl Drop for Client {
     }
 }
 
-#[derive(Debug)]
-struct Slot {
-    card: FaultyCard,
-    faults: Faults,
-    /// What is on the disk.
-    saved: Zeroizing<Vec<u8>>,
-    store: Store,
-    channels: Channels,
-    timing: Option<Timing>,
-}
-
-impl Slot {
-    fn transmit(&mut self, id: ClientId, apdu: &[u8], received: Nanos) -> (Reply, Option<Nanos>) {
-        let (before, sent, then) = match self.channels.plan(id, apdu) {
-            channels::Plan::Answer(sw) => {
-                let response = Response::status(sw);
-                let due = self.due(received, apdu, &response);
-                return (Reply::Answer(response.to_bytes()), due);
-            }
-            channels::Plan::Send { before, apdu, then } => (before, apdu, then),
-        };
-        if let Some(open) = before {
-            match self.carry_out(&open) {
-                Outcome::Answer(response) | Outcome::Late { response, .. }
-                    if !response.sw.is_error() => {}
-                other => {
-                    self.channels.settle_refused(id);
-                    return self.reply(received, &open, other);
-                }
-            }
-        }
-        let outcome = self.carry_out(&sent);
-        if let Outcome::Answer(response) | Outcome::Late { response, .. } = &outcome {
-            self.channels.settle(id, then, response.sw);
-        } else if outcome == Outcome::Lost && then != Then::Nothing {
-            // It was carried out, so the card's channel is what the client asked for.
-            self.channels.settle(id, then, StatusWord::OK);
-        }
-        self.reply(received, &sent, outcome)
-    }
-
-    /// Passes a command to the card and stores what it changed. A panic loses the command.
-    fn carry_out(&mut self, apdu: &[u8]) -> Outcome {
-        let card = &mut self.card;
-        let _ = card.take_dirty(); // of the command before
-        let mut rng = system_random();
-        let outcome = catch_unwind(AssertUnwindSafe(|| card.transmit(apdu, &mut rng)));
-        let Ok(outcome) = outcome else {
-            eprintln!("warifu-card-server: the card failed at a command and was loaded anew");
-            self.restore();
-            return Outcome::Answer(Response::status(StatusWord::UNKNOWN));
-        };
-        if let Err(error) = self.save() {
-            eprintln!("warifu-card-server: {error}");
-            if self.card.take_dirty() && apdu.get(1) != Some(&warifu_card::ins::VERIFY) {
-                self.take_back();
-            }
-            return Outcome::Answer(Response::status(MEMORY_FAILURE));
-        }
-        outcome
-    }
-
-    /// What a client is told has failed must not come true later: the state of the disk is the
-    /// card's again. But a PIN's wrong tries stay counted, and are saved with the next command.
-    fn take_back(&mut self) {
-        let Ok(mut card) = load(self.store.path(), &self.saved) else { return };
-        card.set_pin(self.card.card().settings().pin.clone());
-        self.card.replace_card(card);
-        self.channels.forget();
-    }
-
-    fn save(&mut self) -> Result<(), ServerError> {
-        if self.card.stored() != self.saved.as_slice() {
-            self.store.save(self.card.stored())?;
-            self.saved = Zeroizing::new(self.card.stored().to_vec());
-        }
-        Ok(())
-    }
-
-    fn restore(&mut self) {
-        if let Ok(card) = load(self.store.path(), &self.saved) {
-            let Faults { plan, seed } = self.faults.clone();
-            self.card = FaultyCard::new(card, plan, seed);
-        }
-        self.channels.forget();
-    }
-
-    fn reply(&mut self, received: Nanos, apdu: &[u8], outcome: Outcome) -> (Reply, Option<Nanos>) {
-        match outcome {
-            Outcome::Answer(response) => {
-                let due = self.due(received, apdu, &response);
-                (Reply::Answer(response.to_bytes()), due)
-            }
-            Outcome::Late { response, by } => {
-                let due = self.due(received, apdu, &response).unwrap_or_else(clock::now);
-                (Reply::Answer(response.to_bytes()), Some(Nanos(due.0.saturating_add(by.0))))
-            }
-            Outcome::Lost => (Reply::Lost, None),
-            Outcome::Absent => {
-                self.channels.forget();
-                (Reply::Absent, None)
-            }
-            Outcome::Reset => {
-                self.channels.forget();
-                (Reply::Reset, None)
-            }
-        }
-    }
-
-    fn due(&mut self, received: Nanos, apdu: &[u8], response: &Response) -> Option<Nanos> {
-        self.timing.as_mut().map(|timing| timing.deadline(received, apdu, response))
-    }
-
-    /// Takes a client's channels back.
-    fn release(&mut self, id: ClientId) {
-        let closing = self.channels.release(id);
-        if self.channels.is_idle() {
-            // Nobody is left to be harmed: selection, sessions, PIN and volatile keys go.
-            self.card.reset(Reset::Warm);
-            self.channels.forget();
-        } else {
-            for apdu in closing {
-                self.carry_out(&apdu);
-            }
-        }
-    }
-}
-
-/// Turns in the order of arrival, which a mutex alone does not promise.
-#[derive(Debug, Default)]
-struct Turns {
-    /// The next ticket, and the one whose turn it is.
-    tickets: Mutex<(u64, u64)>,
-    called: Condvar,
-}
-
-struct Turn<'a>(&'a Turns);
-
-impl Turns {
-    fn take(&self) -> Turn<'_> {
-        let mut tickets = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = tickets.0;
-        tickets.0 += 1;
-        while tickets.1 != own {
-            tickets = self.called.wait(tickets).unwrap_or_else(PoisonError::into_inner);
-        }
-        Turn(self)
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.0.tickets.lock().unwrap_or_else(PoisonError::into_inner).1 += 1;
-        self.0.called.notify_all();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::VecDeque;
-    use std::sync::mpsc;
     use warifu_card::faults::Fault;
     use warifu_card::object::{KeyAttributes, KeyType, Name, access};
     use warifu_card::{KeySource, Settings};
@@ -454,32 +297,5 @@ mod tests {
         let error = Host::open(&path, Behaviour::default()).unwrap_err().to_string();
         assert!(error.contains("card.state") && error.contains("left as it is"), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
-    }
-
-    #[test]
-    fn turns_come_in_the_order_of_arrival() {
-        let turns = Arc::new(Turns::default());
-        let (sender, receiver) = mpsc::channel();
-        let first = turns.take();
-        let threads: Vec<_> = (0..4)
-            .map(|number| {
-                let (turns, sender) = (Arc::clone(&turns), sender.clone());
-                // The ticket before it must have been drawn.
-                while turns.tickets.lock().unwrap().0 < number + 1 {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                std::thread::spawn(move || {
-                    let _turn = turns.take();
-                    sender.send(number).unwrap();
-                })
-            })
-            .collect();
-        while turns.tickets.lock().unwrap().0 < 5 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        drop(first);
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
-        drop(sender);
-        assert_eq!(receiver.iter().collect::<Vec<_>>(), [0, 1, 2, 3]);
     }
 }

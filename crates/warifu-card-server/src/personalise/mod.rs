@@ -1,185 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `create`, `import`, `list`, `reset`: what a card's maker does, on the state file.
 
-use std::path::{Path, PathBuf};
+mod listing;
+mod request;
 
-use serde::{Deserialize, Serialize};
+pub use listing::{Listing, ObjectListing, PinListing, list};
+pub use request::{Create, CurveName, Import, List, PinRequest, ResetRequest, ScopeName};
+
+use std::path::Path;
+
+use rand_core::Rng;
 use warifu_card::crypto::Curve;
+use warifu_card::identity::{self, CARD_LABEL_MAX_BYTES};
 use warifu_card::object::{KeyAttributes, KeyType, Name, ObjectKind, access, slot};
 use warifu_card::{Card, KeySource, PersonaliseError, Pin, PinScope, Quirks, Settings};
 use zeroize::Zeroizing;
 
+use self::listing::listing;
 use crate::error::ServerError;
-use crate::hex;
 use crate::host::{load, system_random};
 use crate::store::{self, Store};
 use crate::x509;
 
-/// What a new card is to be.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Create {
-    /// Its state file, which must not be there.
-    pub state: PathBuf,
-    /// Name of its quirk profile.
-    #[serde(default = "strict")]
-    pub quirks: String,
-    /// Curve of its client key.
-    #[serde(default)]
-    pub curve: CurveName,
-    /// Its PIN; none by default.
-    #[serde(default)]
-    pub pin: Option<PinRequest>,
-    /// How many empty places for further key pairs it has, at ids from 10 on.
-    #[serde(default)]
-    pub spare_pairs: u8,
-}
-
 /// The id of the first empty place, beyond the usual slots; and how many there may be.
 const SPARE_FIRST: u8 = 0x10;
 const SPARE_MAX: u8 = 16;
-
-/// A curve by its name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub enum CurveName {
-    /// NIST P-256.
-    #[default]
-    #[serde(rename = "secp256r1", alias = "P-256")]
-    Secp256r1,
-    /// RFC 5639.
-    #[serde(rename = "brainpoolP256r1")]
-    BrainpoolP256r1,
-}
-
-/// A PIN and its policy.
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PinRequest {
-    /// 4 to 8 digits.
-    pub digits: Zeroizing<String>,
-    /// What needs it.
-    #[serde(default)]
-    pub scope: ScopeName,
-    /// How many wrong tries lock it.
-    #[serde(default = "three")]
-    pub tries: u8,
-}
-
-/// What a PIN protects.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ScopeName {
-    /// Nothing, although it can be verified.
-    Nothing,
-    /// Signatures.
-    #[default]
-    Signing,
-    /// Every use of a private key or secret.
-    EveryKey,
-}
-
-/// What is to be stored on a card.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Import {
-    /// The card's state file.
-    pub state: PathBuf,
-    /// The client's certificate, for slot 02. It must be of the client key.
-    #[serde(default)]
-    pub certificate: Option<PathBuf>,
-    /// The server's or its authority's certificate, for slot 03.
-    #[serde(default)]
-    pub ca: Option<PathBuf>,
-    /// A private key from outside, for slot 01: for development alone.
-    #[serde(default)]
-    pub key: Option<PathBuf>,
-}
-
-/// Which card to look at.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct List {
-    /// The card's state file.
-    pub state: PathBuf,
-}
-
-/// What is to be set back.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ResetRequest {
-    /// The card's state file.
-    pub state: PathBuf,
-    /// Give the PIN all its tries again.
-    #[serde(default)]
-    pub unblock_pin: bool,
-    /// Replace the PIN.
-    #[serde(default)]
-    pub pin: Option<PinRequest>,
-    /// Take the PIN away.
-    #[serde(default)]
-    pub remove_pin: bool,
-    /// Make the card as new: a new client key, no certificates; quirks and PIN stay.
-    #[serde(default)]
-    pub erase: bool,
-}
-
-/// A card as a list shows it; no secret is in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Listing {
-    /// The state file.
-    pub state: PathBuf,
-    /// Its quirk profile, or `own`.
-    pub quirks: String,
-    /// Its PIN, if it has one.
-    pub pin: Option<PinListing>,
-    /// What it holds.
-    pub objects: Vec<ObjectListing>,
-    /// The client's public key in PEM, if there is one.
-    pub public_key: Option<String>,
-}
-
-/// A PIN as a list shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct PinListing {
-    /// What needs it.
-    pub scope: ScopeName,
-    /// Tries in all.
-    pub tries_max: u8,
-    /// Tries left; 0 when it is locked.
-    pub tries_left: u8,
-}
-
-/// An object as a list shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ObjectListing {
-    /// `private key`, `public key`, `file` or `secret`.
-    pub kind: &'static str,
-    /// Its id in hexadecimal.
-    pub id: String,
-    /// Its label.
-    pub label: String,
-    /// `secp256r1, persistent` and the like; empty for files.
-    #[serde(rename = "type")]
-    pub key_type: &'static str,
-    /// What it holds, in bytes; 0 for an empty place.
-    pub bytes: usize,
-    /// Of certificates: whose.
-    pub subject: Option<String>,
-}
-
-fn strict() -> String {
-    "strict".to_owned()
-}
-
-fn three() -> u8 {
-    3
-}
-
-impl std::fmt::Debug for PinRequest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "PinRequest({:?}, {} tries)", self.scope, self.tries)
-    }
-}
 
 /// Makes a card with the usual slots; the client's key is made on it.
 ///
@@ -192,12 +37,11 @@ pub fn create(request: &Create) -> Result<Listing, ServerError> {
         ServerError::Request(format!("quirks is {:?}: expected one of {known}", request.quirks))
     })?;
     let pin = request.pin.as_ref().map(made_pin).transpose()?;
-    store::make_folder(path)?;
+    let applet_id = applet_id(&request.label)?;
+    nothing_at(path)?;
     let mut store = Store::lock(path)?;
-    if path.symlink_metadata().is_ok() {
-        return Err(ServerError::Exists { path: path.clone() });
-    }
-    let settings = Settings { quirks, pin, ..Settings::default() };
+    nothing_at(path)?;
+    let settings = Settings { quirks, pin, applet_id, ..Settings::default() };
     let mut card = usual_card(settings, request.curve)?;
     add_spare(&mut card, request.spare_pairs)?;
     store.save(&card.to_bytes())?;
@@ -238,15 +82,6 @@ pub fn import(request: &Import) -> Result<Listing, ServerError> {
         }
         Ok(())
     })
-}
-
-/// Looks at a card; a server may own it meanwhile.
-///
-/// # Errors
-/// The store's.
-pub fn list(request: &List) -> Result<Listing, ServerError> {
-    let state = Zeroizing::new(store::read(&request.state)?);
-    listing(&request.state, &load(&request.state, &state)?)
 }
 
 /// Sets the PIN back, or the whole card.
@@ -297,6 +132,31 @@ pub(crate) fn change(
         store.save(&changed)?;
     }
     listing(path, &card)
+}
+
+/// Refuses a place where something is, which may hold keys.
+fn nothing_at(path: &Path) -> Result<(), ServerError> {
+    let Ok(about) = path.symlink_metadata() else { return Ok(()) };
+    let what = match store::read(path).map(Zeroizing::new) {
+        Ok(state) if load(path, &state).is_ok() => {
+            return Err(ServerError::Exists { path: path.to_owned() });
+        }
+        _ if about.is_file() && about.len() == 0 => "an empty file is there: remove it",
+        _ => "something is there that is no card, or a damaged one: choose another --state",
+    };
+    Err(ServerError::Request(format!("{}: {what}", path.display())))
+}
+
+/// The applet's identifier of a new card, with a serial number of its own.
+fn applet_id(label: &str) -> Result<Vec<u8>, ServerError> {
+    let mut serial = [0; identity::SERIAL_BYTES];
+    system_random().fill_bytes(&mut serial);
+    identity::applet_id(label, serial).ok_or_else(|| {
+        ServerError::Request(format!(
+            "the label is {label:?}: expected 1 to {CARD_LABEL_MAX_BYTES} visible ASCII characters, \
+             without blanks"
+        ))
+    })
 }
 
 fn usual_card(settings: Settings, curve: CurveName) -> Result<Card, ServerError> {
@@ -367,57 +227,11 @@ fn made_pin(request: &PinRequest) -> Result<Pin, ServerError> {
     })
 }
 
-fn listing(path: &Path, card: &Card) -> Result<Listing, ServerError> {
-    let pin = card.settings().pin.as_ref().map(|pin| PinListing {
-        scope: match pin.scope {
-            PinScope::Nothing => ScopeName::Nothing,
-            PinScope::Signing => ScopeName::Signing,
-            PinScope::EveryKey => ScopeName::EveryKey,
-        },
-        tries_max: pin.tries_max,
-        tries_left: pin.tries_left(),
-    });
-    let objects = card.list().into_iter().map(|object| {
-        let is_file = object.kind == ObjectKind::File;
-        let content = card.file(&object.name.id).filter(|_| is_file).unwrap_or_default();
-        ObjectListing {
-            kind: match object.kind {
-                ObjectKind::PrivateKey => "private key",
-                ObjectKind::PublicKey => "public key",
-                ObjectKind::File => "file",
-                ObjectKind::Secret => "secret",
-            },
-            id: hex::encode(&object.name.id),
-            label: String::from_utf8_lossy(&object.name.label).into_owned(),
-            key_type: object.attributes.map_or("", |attributes| shown(attributes.key_type)),
-            bytes: object.length_bytes,
-            subject: x509::subject(content),
-        }
-    });
-    let key = card.export_public_key(&[slot::CLIENT_KEY]);
-    Ok(Listing {
-        state: path.to_owned(),
-        quirks: card.settings().quirks.name().unwrap_or("own").to_owned(),
-        pin,
-        objects: objects.collect(),
-        public_key: key.as_ref().map(x509::public_key_pem).transpose()?,
-    })
-}
-
 fn key_type(card: &Card) -> Option<KeyType> {
     let client = |object: &warifu_card::ObjectInfo| {
         object.kind == ObjectKind::PrivateKey && object.name.id == [slot::CLIENT_KEY]
     };
     card.list().into_iter().find(client)?.attributes.map(|attributes| attributes.key_type)
-}
-
-fn shown(key_type: KeyType) -> &'static str {
-    match key_type {
-        KeyType::Secp256r1Persistent => "secp256r1, persistent",
-        KeyType::Secp256r1Volatile => "secp256r1, volatile",
-        KeyType::BrainpoolP256r1Persistent => "brainpoolP256r1, persistent",
-        KeyType::BrainpoolP256r1Volatile => "brainpoolP256r1, volatile",
-    }
 }
 
 fn refused(path: &Path, error: &PersonaliseError) -> ServerError {
@@ -431,6 +245,7 @@ fn inner(error: &PersonaliseError) -> ServerError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::Deserialize;
 
     fn request<T: for<'a> Deserialize<'a>>(value: serde_json::Value) -> T {
         serde_json::from_value(value).unwrap()
@@ -439,7 +254,7 @@ mod tests {
     #[test]
     fn a_card_is_made_once() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("new/card.state");
+        let path = folder.path().join("card.state");
         let wanted: Create = request(serde_json::json!({
             "state": path, "quirks": "wolfssl", "curve": "brainpoolP256r1",
             "pin": {"digits": "1234", "scope": "every-key", "tries": 5},
@@ -467,6 +282,56 @@ mod tests {
             assert!(error.contains("expected") && !error.contains("12a4"), "{error}");
             assert!(!path.exists());
         }
+    }
+
+    #[test]
+    fn cards_have_numbers_of_their_own_and_the_label_that_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = |name: &str, label: &str| {
+            let path = folder.path().join(name);
+            create(&request(serde_json::json!({ "state": path, "label": label })))
+        };
+        let (one, other) = (make("1", "meter").unwrap(), make("2", "meter").unwrap());
+        assert_eq!((one.label.as_str(), other.label.as_str()), ("meter", "meter"));
+        assert_eq!(one.serial.len(), 16);
+        assert_ne!(one.serial, other.serial);
+        let wrong = make("3", "zähler").unwrap_err().to_string();
+        assert!(wrong.contains("\"zähler\": expected 1 to 22 visible ASCII"), "{wrong}");
+    }
+
+    #[test]
+    fn a_card_of_before_serial_numbers_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("card.state");
+        let card = Card::with_usual_slots(Settings::default(), &mut system_random()).unwrap();
+        Store::lock(&path).unwrap().save(&card.to_bytes()).unwrap();
+        let old = list(&List { state: path.clone() }).unwrap();
+        assert_eq!((old.label.as_str(), old.serial.as_str()), ("warifu", "776172696675"));
+        let erased = reset(&request(serde_json::json!({"state": path, "erase": true}))).unwrap();
+        assert_eq!(erased.serial, old.serial, "it is the same card");
+    }
+
+    #[test]
+    fn nothing_that_is_there_is_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("card.state");
+        let refused = || {
+            let before = std::fs::read(&path).ok();
+            let error = create(&request(serde_json::json!({ "state": path }))).unwrap_err();
+            assert_eq!(std::fs::read(&path).ok(), before);
+            error.to_string()
+        };
+        std::fs::write(&path, "").unwrap();
+        assert!(refused().ends_with("an empty file is there: remove it"), "{}", refused());
+        std::fs::write(&path, "something").unwrap();
+        assert!(refused().contains("no card, or a damaged one: choose another"), "{}", refused());
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("missing", &path).unwrap();
+        assert!(refused().contains("choose another --state"), "{}", refused());
+        let missing = folder.path().join("new/card.state");
+        let error = create(&request(serde_json::json!({ "state": missing }))).unwrap_err();
+        assert!(error.to_string().ends_with("check the name, or make the folder"), "{error}");
+        assert!(!folder.path().join("new").exists());
     }
 
     #[test]

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The applet on a logical channel: commands with their answers put together.
+
+mod channel;
+mod idle;
+
+pub use channel::{Channel, ChannelPolicy};
+
+use std::time::Instant;
+
+use warifu_card::apdu::{Command, Response, SHORT_ANSWER_MAX_BYTES, StatusWord};
+use warifu_card::ins;
+use zeroize::Zeroizing;
+
+use crate::error::TokenError;
+use crate::transport::{Transport, TransportError};
+
+/// The most bytes of data in one short command.
+const SHORT_DATA_MAX_BYTES: usize = 255;
+/// The most bytes that an answer may have in all its parts: an object list of 128 templates.
+const ANSWER_MAX_BYTES: usize = 0x1_0000;
+/// Command chaining, in the class byte (ISO 7816-4 section 5.4.1).
+const CHAINED: u8 = 0x10;
+/// Proprietary class (GSMA IoT.05).
+const PROPRIETARY: u8 = 0x80;
+
+/// How a card is used.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The applet's identifier; the three known ones are tried otherwise.
+    pub aid: Option<Vec<u8>>,
+    /// The channel.
+    pub channel: ChannelPolicy,
+}
+
+/// The applet, selected or not yet.
+pub(crate) struct Applet {
+    transport: Box<dyn Transport>,
+    options: Options,
+    selected: Option<Selected>,
+    /// An answer may be under way: nothing is sent before a reset.
+    stale: bool,
+    /// Channels that the card may still have open for us, where no reset closes them.
+    left_open: Vec<Channel>,
+}
+
+/// What was selected, and where.
+#[derive(Clone)]
+pub(crate) struct Selected {
+    pub(crate) aid: Vec<u8>,
+    channel: Channel,
+    opened: bool,
+}
+
+/// A command of the applet without its class.
+pub(crate) struct Call<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) ins: u8,
+    pub(crate) p1: u8,
+    pub(crate) p2: u8,
+    pub(crate) data: &'a [u8],
+    /// Whether an answer with data is expected.
+    pub(crate) answers: bool,
+}
+
+impl Applet {
+    pub(crate) fn new(transport: Box<dyn Transport>, options: Options) -> Applet {
+        Applet { transport, options, selected: None, stale: false, left_open: Vec::new() }
+    }
+
+    pub(crate) fn place(&self) -> String {
+        self.transport.name()
+    }
+
+    /// Forgets the channel, which the card has forgotten; the next command opens one.
+    pub(crate) fn forget(&mut self) {
+        self.selected = None;
+    }
+
+    /// Resets the card, or as much of it as the way there can.
+    pub(crate) fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TokenError> {
+        self.abandon();
+        self.stale = true;
+        let atr = self.transport.reset(deadline)?;
+        self.stale = false;
+        self.close_left_open(deadline)?;
+        Ok(atr)
+    }
+
+    /// Whether others might use the same channel between two of our commands.
+    pub(crate) fn shared_channel(&self) -> bool {
+        let basic = |selected: &Selected| selected.channel == Channel::BASIC;
+        self.transport.shares_channels() && self.selected.as_ref().is_none_or(basic)
+    }
+
+    pub(crate) fn begin(&mut self, deadline: Instant) -> Result<(), TokenError> {
+        match self.transport.begin(deadline) {
+            Err(TransportError::CardReset) => {
+                self.selected = None;
+                Ok(self.transport.begin(deadline)?)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.transport.end();
+    }
+
+    /// One command of the applet; every status word but 9000 is an error.
+    pub(crate) fn call(
+        &mut self,
+        call: &Call<'_>,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, TokenError> {
+        let response = self.call_any(call, deadline)?;
+        if response.sw == StatusWord::OK {
+            Ok(response.data)
+        } else {
+            Err(TokenError::status(call.name, response.sw))
+        }
+    }
+
+    /// One command of the applet, whatever its status word.
+    pub(crate) fn call_any(
+        &mut self,
+        call: &Call<'_>,
+        deadline: Instant,
+    ) -> Result<Response, TokenError> {
+        let le = call.answers.then_some(SHORT_ANSWER_MAX_BYTES);
+        self.call_with_le(call, le, deadline)
+    }
+
+    /// One command with an Le of its own, as GET RANDOM needs.
+    pub(crate) fn call_with_le(
+        &mut self,
+        call: &Call<'_>,
+        le: Option<usize>,
+        deadline: Instant,
+    ) -> Result<Response, TokenError> {
+        let channel = self.select(deadline)?.channel;
+        // VERIFY is ISO 7816-4's, all the others are the applet's own.
+        let cla = channel.class(if call.ins == ins::VERIFY { 0 } else { PROPRIETARY });
+        let mut parts = call.data.chunks(SHORT_DATA_MAX_BYTES).peekable();
+        let mut last: &[u8] = &[];
+        while let Some(data) = parts.next() {
+            last = data;
+            if parts.peek().is_none() {
+                break;
+            }
+            let Call { ins, p1, p2, .. } = *call;
+            let command = Command { cla: cla | CHAINED, ins, p1, p2, data, le: None };
+            let response = self.exchange(&command, deadline)?;
+            if response.sw != StatusWord::OK {
+                return Ok(response);
+            }
+        }
+        let Call { ins, p1, p2, .. } = *call;
+        let command = Command { cla, ins, p1, p2, data: last, le };
+        self.whole_answer(&command, channel, deadline)
+    }
+
+    /// Sends a command; fetches what waits behind 61xx, sends again with the Le of 6Cxx.
+    fn whole_answer(
+        &mut self,
+        command: &Command<'_>,
+        channel: Channel,
+        deadline: Instant,
+    ) -> Result<Response, TokenError> {
+        let mut response = self.exchange(command, deadline)?;
+        if response.sw.0 >> 8 == 0x6c {
+            let le = Some(le_of(response.sw));
+            response = self.exchange(&Command { le, ..*command }, deadline)?;
+        }
+        let mut data = std::mem::take(&mut response.data);
+        while let Some(waiting) = response.sw.waiting() {
+            if data.len() > ANSWER_MAX_BYTES {
+                let what = "does not end";
+                return Err(TokenError::answer("GET RESPONSE", what));
+            }
+            let (cla, ins) = (channel.class(0), ins::GET_RESPONSE);
+            let more = Command { cla, ins, p1: 0, p2: 0, data: &[], le: Some(waiting) };
+            response = self.exchange(&more, deadline)?;
+            if response.sw.0 >> 8 == 0x6c {
+                let le = Some(le_of(response.sw));
+                response = self.exchange(&Command { le, ..more }, deadline)?;
+            }
+            let empty = response.data.is_empty();
+            data.append(&mut response.data);
+            if empty && response.sw.waiting().is_some() {
+                let what = "announces data and gives none";
+                return Err(TokenError::answer("GET RESPONSE", what));
+            }
+        }
+        Ok(Response { data, sw: response.sw })
+    }
+
+    fn exchange(
+        &mut self,
+        command: &Command<'_>,
+        deadline: Instant,
+    ) -> Result<Response, TokenError> {
+        // It may be VERIFY, or the answer a secret.
+        let command = Zeroizing::new(command.to_bytes());
+        let answer = self.transport.exchange(&command, deadline);
+        let mut data = answer.inspect_err(|error| {
+            if matches!(error, TransportError::Gone(_)) {
+                // A modem that was unplugged has taken its card's channels along, and may have
+                // others of these numbers open when it is back.
+                self.selected = None;
+                self.left_open.clear();
+            }
+            self.abandon();
+            self.stale |= error.needs_reset();
+        })?;
+        let Some(sw) = data.len().checked_sub(2).map(|at| data.split_off(at)) else {
+            let what = "has no status word";
+            return Err(TokenError::answer("a command", what));
+        };
+        Ok(Response { data, sw: StatusWord(u16::from_be_bytes([sw[0], sw[1]])) })
+    }
+}
+
+/// The Le that a 6Cxx names.
+fn le_of(sw: StatusWord) -> usize {
+    match sw.0 & 0xff {
+        0 => SHORT_ANSWER_MAX_BYTES,
+        le => usize::from(le),
+    }
+}
