@@ -77,7 +77,10 @@ def test_a_tokens_profile_is_predicted_with(
         (("--module", str(SOFTHSM), "--out", "x.json"), "expected a name that ends with .toml"),
         (("--module", str(SOFTHSM), "--out", "x.toml", "--name", "x"), "leave --name out"),
         (("--module", str(SOFTHSM), "--pin"), "no PIN can be asked for here"),
-        (("--module", str(SOFTHSM), "--pin-file", "blank"), "--pin-file blank: its first line holds no PIN"),
+        (
+            ("--module", str(SOFTHSM), "--pin-file", "blank"),
+            "--pin-file blank: its first line holds no PIN",
+        ),
         (("--virtual-card", "nope"), "--virtual-card nope: expected a file, or one of: iot-safe"),
         (("--virtual-card", "iot-safe-sakomoto", "--fresh"), "--fresh is for a --module"),
         (("--virtual-card", "iot-safe-sakomoto", "--kind", "measured"), "--kind is for a --module"),
