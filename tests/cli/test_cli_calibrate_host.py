@@ -72,3 +72,27 @@ def test_a_calibration_is_kept_only_if_it_covers_the_study(
     (options,) = asked
     assert options["also"] == [rare], "what the profile served it serves again"
     assert host.needed_for(options["stacks"]) == of_12
+
+
+def test_a_machine_that_has_become_faster_or_slower_is_calibrated_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "this-host.toml"
+    monkeypatch.setattr(environment, "pace_ns", lambda: 100_000)
+
+    def reasons(details: dict[str, Any]) -> list[str]:
+        record = profile.Record("run-1", environment.machine(), details)
+        profile.write(profile.Profile("run-1", "a test", "a test", 1, ()), record, path)
+        return calibration.stale(path)
+
+    assert reasons({}) == [], "records of older versions do not say"
+    assert reasons({"pace_ns": 110_000}) == []
+    assert reasons({"pace_ns": 92_000}) == []
+    slower = "this machine runs at 80% of the speed that it was calibrated at"
+    assert reasons({"pace_ns": 80_000}) == [slower]
+    faster = "this machine runs at 200% of the speed that it was calibrated at"
+    assert reasons({"pace_ns": 200_000}) == [faster]
+
+
+def test_the_pace_is_that_of_this_moment() -> None:
+    assert 0 < environment.pace_ns() < 100_000_000

@@ -111,6 +111,7 @@ def calibrate_host(
         "rejected_runs": measured.rejections,
         "processor_shares": [one.record() for one in shares],
         "warnings": warnings,
+        "pace_ns": environment.pace_ns(),
         "fit": rows,
     }
     record = Record(run_id, environment.machine(), details)

@@ -164,6 +164,12 @@ class Record:
     """`kernel`, `openssl`, `nginx`, `processor`: what makes the profile stale if it changes."""
     details: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def pace_ns(self) -> int | None:
+        """How fast the machine was (``environment.pace_ns``); None in records of older versions."""
+        pace = self.details.get("pace_ns")
+        return pace if isinstance(pace, int) else None
+
 
 def record_path(profile: Path) -> Path:
     """Where the record of a profile is."""

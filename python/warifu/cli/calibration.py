@@ -71,7 +71,8 @@ def stale(path: Path) -> list[str]:
     if not path.is_file():
         return [f"{path} is not there"]
     try:
-        return environment.differences(read_record(path).machine)
+        record = read_record(path)
+        return environment.differences(record.machine) or environment.drift(record.pace_ns)
     except (OSError, ValueError) as error:
         return [f"the record of {path} cannot be read ({error})"]
 

@@ -173,7 +173,7 @@ def _calibration(path: Path) -> Iterator[Finding]:
         said = f"{profile.record_path(path)}: {error}"
         yield Finding("calibration", profile.DEVICE, "warning", f"of unknown age: {said}", mend)
         return
-    stale = environment.differences(record.machine)
+    stale = environment.differences(record.machine) or environment.drift(record.pace_ns)
     if stale:
         yield Finding("calibration", profile.DEVICE, "warning", f"stale: {'; '.join(stale)}", mend)
     else:
