@@ -9,8 +9,8 @@ use crate::isa::{self, Condition, Decoded, Instruction, PC};
 use crate::memory::Memory;
 use crate::timing::{Cycles, Rules};
 
-/// Longer pieces are cut; no rule reaches further back than one instruction.
-const LONGEST: usize = 256;
+/// No block has more instructions; no rule reaches further back than one.
+pub const LONGEST: usize = 256;
 /// Slots of the table that is looked at first.
 const SLOTS: usize = 1 << 15;
 
@@ -113,7 +113,7 @@ pub fn decode(start: u32, it_state: u8, longest: usize, memory: &Memory, rules: 
         operation.cycles = rules.cost(previous.as_ref(), &current, next.as_ref());
         before += operation.cycles;
         operations.push(operation);
-        let full = operations.len() >= longest && it_state == 0;
+        let full = operations.len() + 4 >= longest && it_state == 0;
         match next {
             Some(next) if !full && !ends(&current.instruction) => {
                 previous = Some(current);

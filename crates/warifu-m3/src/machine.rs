@@ -107,7 +107,9 @@ impl Machine {
                 self.blocks.clear();
             }
             let at = self.core.registers.r[15];
-            if self.core.registers.it_state != 0 {
+            // A block may be as long as this: near the limit each instruction is executed by itself.
+            let near_limit = limits.instructions - self.instructions < block::LONGEST as u64;
+            if near_limit || self.core.registers.it_state != 0 {
                 self.step(at, observer, limits)?;
                 return Ok(());
             }
@@ -116,10 +118,6 @@ impl Machine {
             };
             let block = self.blocks.get(number);
             let length = block.operations.len() as u64;
-            if self.instructions + length > limits.instructions {
-                self.step(at, observer, limits)?;
-                continue;
-            }
             // Near an interrupt each instruction is looked at by itself; 16 cycles are more than any of them takes.
             if due != u64::MAX && now + 16 * length + 64 >= due {
                 self.step(at, observer, limits)?;

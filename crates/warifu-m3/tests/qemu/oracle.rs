@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! QEMU, asked for its registers before each instruction.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::generate::{CODE, Item};
+
+const STACK: u32 = 0x2001_0000;
+
+/// A program as it lies in memory.
+pub struct Image {
+    memory: Vec<u8>,
+}
+
+impl Image {
+    /// Vectors, a handler that returns, the items, and the end by semihosting.
+    pub fn new(items: &[Item]) -> Self {
+        let mut memory = vec![0; CODE as usize];
+        let handler = 0x1000u32;
+        for vector in 2..16 {
+            memory[vector * 4..vector * 4 + 4].copy_from_slice(&(handler | 1).to_le_bytes());
+        }
+        memory[..4].copy_from_slice(&STACK.to_le_bytes());
+        memory[4..8].copy_from_slice(&(CODE | 1).to_le_bytes());
+        memory[handler as usize..handler as usize + 2].copy_from_slice(&0x4770u16.to_le_bytes());
+        let exit = [
+            crate::generate::load_constant(0, 0x18),
+            crate::generate::load_constant(1, 0x2_0026),
+            vec![0xbeab],
+        ];
+        for half in items.iter().chain(&exit).flatten() {
+            memory.extend(half.to_le_bytes());
+        }
+        // A load of a literal may reach 4 KiB beyond the last instruction.
+        memory.extend([0; 0x1010]);
+        Image { memory }
+    }
+
+    /// The image as an ELF file with one segment (System V ABI, chapter 4).
+    pub fn elf(&self) -> Vec<u8> {
+        let mut file = vec![0x7f, b'E', b'L', b'F', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let word = |file: &mut Vec<u8>, value: u32| file.extend(value.to_le_bytes());
+        file.extend([2, 0, 40, 0]);
+        for value in [1, CODE | 1, 52, 0, 0x0500_0200] {
+            word(&mut file, value);
+        }
+        file.extend([52, 0, 32, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+        let length = self.memory.len() as u32;
+        for value in [1, 84, 0, 0, length, length, 7, 4] {
+            word(&mut file, value);
+        }
+        file.extend(&self.memory);
+        file
+    }
+}
+
+/// R0 to R15 and xPSR before an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    pub r: [u32; 16],
+    pub xpsr: u32,
+}
+
+pub struct Oracle {
+    qemu: Child,
+    log: BufReader<File>,
+    line: String,
+}
+
+impl Oracle {
+    pub fn start(image: &Image, directory: &Path) -> Self {
+        let (elf, log) = (directory.join("program.elf"), directory.join("log"));
+        std::fs::write(&elf, image.elf()).expect("the program is written");
+        let _ = std::fs::remove_file(&log);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &log, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).expect("a pipe");
+        let qemu = Command::new("qemu-system-arm")
+            .args(["-M", "mps2-an385", "-cpu", "cortex-m3", "-display", "none", "-monitor", "none", "-serial", "none"])
+            .args(["-semihosting-config", "enable=on,target=native", "-singlestep", "-d", "cpu,nochain", "-D"])
+            .arg(&log)
+            .arg("-kernel")
+            .arg(&elf)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("qemu-system-arm is installed: scripts/setup --with tests");
+        let log = File::open(&log).expect("QEMU's log is read");
+        Oracle { qemu, log: BufReader::with_capacity(1 << 20, log), line: String::new() }
+    }
+
+    fn read_line(&mut self) -> Option<&str> {
+        self.line.clear();
+        match self.log.read_line(&mut self.line) {
+            Ok(bytes) if bytes > 0 => Some(&self.line),
+            _ => None,
+        }
+    }
+}
+
+impl Iterator for Oracle {
+    type Item = State;
+
+    /// The next state, in QEMU's layout: four lines of four registers, then XPSR.
+    fn next(&mut self) -> Option<State> {
+        let mut r = [0; 16];
+        while !self.read_line()?.starts_with("R00=") {}
+        for first in [0, 4, 8, 12] {
+            if first != 0 {
+                self.read_line()?;
+            }
+            for index in 0..4 {
+                let start = index * 13 + 4;
+                r[first + index] = u32::from_str_radix(self.line.get(start..start + 8)?, 16).ok()?;
+            }
+        }
+        let status = self.read_line()?;
+        let xpsr = u32::from_str_radix(status.get(5..13)?, 16).ok()?;
+        Some(State { r, xpsr })
+    }
+}
+
+impl Drop for Oracle {
+    fn drop(&mut self) {
+        let _ = self.qemu.kill();
+        let _ = self.qemu.wait();
+    }
+}
