@@ -235,6 +235,13 @@ impl Machine {
             return Err(Stop::Fault { fault, address: operation.address });
         }
         observer.exception(&self.core, false);
+        if let Some(next) = self.core.pending_exception() {
+            // Tail-chaining: the chip leaves the frame where it is (DDI 0403E section B1.5.12).
+            self.enter(next, observer)?;
+            self.core.clock += self.core.costs.tail_chain;
+            self.core.clock = self.core.clock - self.core.costs.exception_entry - self.core.costs.exception_return;
+            return Ok(());
+        }
         if self.core.sleeps_after_return() { self.sleep(operation.address) } else { Ok(()) }
     }
 
