@@ -36,7 +36,7 @@ impl Observer for Unobserved {
 pub struct Machine {
     /// The processor and its memory.
     pub core: Core,
-    /// Instructions executed so far.
+    /// Instructions executed so far, those that faulted among them.
     pub instructions: u64,
     /// What the program asks of its host.
     pub semihosting: Semihosting,
@@ -211,6 +211,8 @@ impl Machine {
 
     fn take_fault<O: Observer>(&mut self, fault: Fault, observer: &mut O) -> Result<(), Stop> {
         let address = self.core.registers.r[15];
+        // It counts: a handler that returns to it again and again comes to an end.
+        self.instructions += 1;
         match self.core.route(fault) {
             Some(exception) if self.deliver_faults || exception != Exception::HARD_FAULT => {
                 self.enter(exception, observer)
@@ -231,15 +233,13 @@ impl Machine {
     }
 
     fn leave<O: Observer>(&mut self, value: u32, operation: &Operation, observer: &mut O) -> Result<(), Stop> {
-        if let Err(fault) = self.core.return_from(value) {
-            return Err(Stop::Fault { fault, address: operation.address });
-        }
+        let chained = match self.core.return_from(value) {
+            Ok(chained) => chained,
+            Err(fault) => return Err(Stop::Fault { fault, address: operation.address }),
+        };
         observer.exception(&self.core, false);
-        if let Some(next) = self.core.pending_exception() {
-            // Tail-chaining: the chip leaves the frame where it is (DDI 0403E section B1.5.12).
-            self.enter(next, observer)?;
-            self.core.clock += self.core.costs.tail_chain;
-            self.core.clock = self.core.clock - self.core.costs.exception_entry - self.core.costs.exception_return;
+        if chained {
+            observer.exception(&self.core, true);
             return Ok(());
         }
         if self.core.sleeps_after_return() { self.sleep(operation.address) } else { Ok(()) }

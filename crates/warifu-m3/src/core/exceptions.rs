@@ -163,11 +163,12 @@ impl Core {
         Ok(frame)
     }
 
-    /// Leaves an exception by an EXC_RETURN value.
+    /// Leaves an exception by an EXC_RETURN value; goes on with the next one where one is waiting, without touching the
+    /// frame (tail-chaining, DDI 0403E section B1.5.12). Whether an exception was chained is the result.
     ///
     /// # Errors
     /// [`Fault::InvalidReturn`] where the value does not fit the state, or the fault of the stack.
-    pub fn return_from(&mut self, value: u32) -> Result<(), Fault> {
+    pub fn return_from(&mut self, value: u32) -> Result<bool, Fault> {
         let ending = self.registers.ipsr;
         let nested = self.system.active.iter().map(|word| word.count_ones()).sum::<u32>() > 1;
         let (to_handler, process) = match value & 0xf {
@@ -184,12 +185,26 @@ impl Core {
         if ending != 2 {
             self.registers.faultmask = false;
         }
+        self.exclusive = None;
+        self.system.event = true;
+        if let Some(next) = self.pending_exception() {
+            self.chain(next, value)?;
+            return Ok(true);
+        }
         self.clock += self.costs.exception_return;
         self.registers.select_stack(process);
         self.pop_frame(to_handler, value)?;
-        self.exclusive = None;
-        self.system.event = true;
-        Ok(())
+        Ok(false)
+    }
+
+    fn chain(&mut self, next: Exception, value: u32) -> Result<(), Fault> {
+        self.registers.r[14] = value;
+        self.registers.ipsr = next.0;
+        self.registers.it_state = 0;
+        set(&mut self.system.active, next.0, true);
+        set(&mut self.system.pending, next.0, false);
+        self.clock += self.costs.tail_chain;
+        self.go_to_handler(next)
     }
 
     fn pop_frame(&mut self, to_handler: bool, value: u32) -> Result<(), Fault> {

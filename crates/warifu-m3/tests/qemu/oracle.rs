@@ -71,9 +71,9 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    pub fn start(image: &Image, directory: &Path) -> Self {
-        let (elf, log) = (directory.join("program.elf"), directory.join("log"));
-        std::fs::write(&elf, image.elf()).expect("the program is written");
+    /// Starts a program, whose log goes through a pipe in a folder.
+    pub fn start(elf: &Path, directory: &Path) -> Self {
+        let log = directory.join("log");
         let _ = std::fs::remove_file(&log);
         rustix::fs::mkfifoat(rustix::fs::CWD, &log, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).expect("a pipe");
         let qemu = Command::new("qemu-system-arm")
@@ -81,7 +81,7 @@ impl Oracle {
             .args(["-semihosting-config", "enable=on,target=native", "-singlestep", "-d", "cpu,nochain", "-D"])
             .arg(&log)
             .arg("-kernel")
-            .arg(&elf)
+            .arg(elf)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
