@@ -95,7 +95,11 @@ impl Machine {
     }
 
     /// Executes blocks until an interrupt may be due or an instruction asks for more than the core does.
-    fn run_until_attention<O: Observer>(&mut self, limits: Limits, observer: &mut O) -> Result<(), Stop> {
+    fn run_until_attention<O: Observer>(
+        &mut self,
+        limits: Limits,
+        observer: &mut O,
+    ) -> Result<(), Stop> {
         let due = self.core.system.next_tick().unwrap_or(u64::MAX);
         loop {
             let now = self.core.system.reading(self.core.clock);
@@ -167,13 +171,18 @@ impl Machine {
 
     fn no_instruction<O: Observer>(&mut self, at: u32, observer: &mut O) -> Result<(), Stop> {
         let never = matches!(at >> 28, 4 | 5 | 0xa..=0xf);
-        let fault = if never { Fault::ExecuteNever { address: at } } else { Fault::Fetch { address: at } };
+        let fault =
+            if never { Fault::ExecuteNever { address: at } } else { Fault::Fetch { address: at } };
         self.take_fault(fault, observer)
     }
 
     /// What the core could not do by itself. The clock does not have the block's cycles yet.
     #[cold]
-    fn trapped<O: Observer>(&mut self, operation: &Operation, observer: &mut O) -> Result<(), Stop> {
+    fn trapped<O: Observer>(
+        &mut self,
+        operation: &Operation,
+        observer: &mut O,
+    ) -> Result<(), Stop> {
         let trap = self.core.trap;
         if let Trap::Fault(fault) = trap {
             self.core.clock += operation.before;
@@ -225,14 +234,21 @@ impl Machine {
 
     fn enter<O: Observer>(&mut self, exception: Exception, observer: &mut O) -> Result<(), Stop> {
         let address = self.core.registers.r[15];
-        self.core
-            .enter(exception)
-            .map_err(|fault| Stop::ExceptionEntry { exception, fault, address })?;
+        self.core.enter(exception).map_err(|fault| Stop::ExceptionEntry {
+            exception,
+            fault,
+            address,
+        })?;
         observer.exception(&self.core, true);
         Ok(())
     }
 
-    fn leave<O: Observer>(&mut self, value: u32, operation: &Operation, observer: &mut O) -> Result<(), Stop> {
+    fn leave<O: Observer>(
+        &mut self,
+        value: u32,
+        operation: &Operation,
+        observer: &mut O,
+    ) -> Result<(), Stop> {
         let chained = match self.core.return_from(value) {
             Ok(chained) => chained,
             Err(fault) => return Err(Stop::Fault { fault, address: operation.address }),
@@ -253,7 +269,9 @@ impl Machine {
                 Ok(())
             }
             Answer::Exit(code) => Err(Stop::Exit { code }),
-            Answer::Unknown(number) => Err(Stop::UnknownSemihosting { number, address: operation.address }),
+            Answer::Unknown(number) => {
+                Err(Stop::UnknownSemihosting { number, address: operation.address })
+            }
         }
     }
 
@@ -285,12 +303,16 @@ fn is_fault(trap: Trap) -> bool {
 
 /// Executes operations one after the other: how many were done, and how the last one ended. A faulting one is not done.
 #[inline]
-fn execute<O: Observer>(core: &mut Core, operations: &[Operation], observer: &mut O) -> (usize, Flow) {
+fn execute<O: Observer>(
+    core: &mut Core,
+    operations: &[Operation],
+    observer: &mut O,
+) -> (usize, Flow) {
     for (index, operation) in operations.iter().enumerate() {
         if O::LOOKS {
             observer.before(core, operation);
         }
-        let flow = core.execute(operation);
+        let flow = (operation.run)(core, operation);
         if flow != Flow::Next {
             if flow == Flow::Trapped && is_fault(core.trap) {
                 return (index, flow);

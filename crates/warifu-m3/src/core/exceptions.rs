@@ -68,7 +68,9 @@ impl Core {
         if self.system.pending == [0; 4] {
             return None;
         }
-        self.first_pending().filter(|number| self.system.group_priority(*number) < self.execution_priority()).map(Exception)
+        self.first_pending()
+            .filter(|number| self.system.group_priority(*number) < self.execution_priority())
+            .map(Exception)
     }
 
     fn first_pending(&self) -> Option<u16> {
@@ -154,7 +156,9 @@ impl Core {
         let frame = top.wrapping_sub(32);
         let status = registers.xpsr() & !(1 << 9) | u32::from(aligned) << 9;
         let r = registers.r;
-        for (index, value) in [r[0], r[1], r[2], r[3], r[12], r[14], r[15], status].into_iter().enumerate() {
+        for (index, value) in
+            [r[0], r[1], r[2], r[3], r[12], r[14], r[15], status].into_iter().enumerate()
+        {
             let at = frame.wrapping_add(4 * index as u32);
             if !self.memory.set_word(at, value) {
                 return Err(Fault::Data { address: at, write: true });
@@ -177,7 +181,8 @@ impl Core {
             0b1101 => (false, true),
             _ => return Err(Fault::InvalidReturn { value }),
         };
-        let allowed = to_handler == nested || (!to_handler && self.system.returns_to_thread_from_anywhere());
+        let allowed =
+            to_handler == nested || (!to_handler && self.system.returns_to_thread_from_anywhere());
         if value >> 4 != 0x0fff_ffff || !get(&self.system.active, ending) || !allowed {
             return Err(Fault::InvalidReturn { value });
         }

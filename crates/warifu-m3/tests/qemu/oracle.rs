@@ -75,10 +75,33 @@ impl Oracle {
     pub fn start(elf: &Path, directory: &Path) -> Self {
         let log = directory.join("log");
         let _ = std::fs::remove_file(&log);
-        rustix::fs::mkfifoat(rustix::fs::CWD, &log, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).expect("a pipe");
+        rustix::fs::mkfifoat(
+            rustix::fs::CWD,
+            &log,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        )
+        .expect("a pipe");
         let qemu = Command::new("qemu-system-arm")
-            .args(["-M", "mps2-an385", "-cpu", "cortex-m3", "-display", "none", "-monitor", "none", "-serial", "none"])
-            .args(["-semihosting-config", "enable=on,target=native", "-singlestep", "-d", "cpu,nochain", "-D"])
+            .args([
+                "-M",
+                "mps2-an385",
+                "-cpu",
+                "cortex-m3",
+                "-display",
+                "none",
+                "-monitor",
+                "none",
+                "-serial",
+                "none",
+            ])
+            .args([
+                "-semihosting-config",
+                "enable=on,target=native",
+                "-singlestep",
+                "-d",
+                "cpu,nochain",
+                "-D",
+            ])
             .arg(&log)
             .arg("-kernel")
             .arg(elf)
@@ -113,7 +136,8 @@ impl Iterator for Oracle {
             }
             for index in 0..4 {
                 let start = index * 13 + 4;
-                r[first + index] = u32::from_str_radix(self.line.get(start..start + 8)?, 16).ok()?;
+                r[first + index] =
+                    u32::from_str_radix(self.line.get(start..start + 8)?, 16).ok()?;
             }
         }
         let status = self.read_line()?;

@@ -20,20 +20,34 @@ fn compile(name: &str, level: &str, directory: &Path) -> PathBuf {
     let firmware = Path::new(env!("CARGO_MANIFEST_DIR")).join("firmware");
     let elf = directory.join(format!("{name}{level}.elf"));
     let status = Command::new("arm-none-eabi-gcc")
-        .args(["-mcpu=cortex-m3", "-mthumb", "-g", "-Wall", "-Werror", "-ffreestanding", "-nostartfiles", level, "-T"])
+        .args([
+            "-mcpu=cortex-m3",
+            "-mthumb",
+            "-g",
+            "-Wall",
+            "-Werror",
+            "-ffreestanding",
+            "-nostartfiles",
+            level,
+            "-T",
+        ])
         .arg(firmware.join("mps2-an385.ld"))
         .arg(firmware.join("start.c"))
         .arg(firmware.join("programs").join(format!("{name}.c")))
         .arg("-o")
         .arg(&elf)
         .status();
-    assert!(status.expect("the Arm toolchain is installed: scripts/setup --with tests").success(), "{name} {level}");
+    assert!(
+        status.expect("the Arm toolchain is installed: scripts/setup --with tests").success(),
+        "{name} {level}"
+    );
     elf
 }
 
 fn machine(elf: &Path) -> Machine {
     let chip: Chip = "mps2-an385".parse().expect("a known chip");
-    let mut machine = Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
+    let mut machine =
+        Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
     machine.deliver_faults = true;
     let program = Program::parse(&std::fs::read(elf).expect("the program")).expect("an ELF file");
     program.load(&mut machine, &chip).expect("it fits");
@@ -44,8 +58,24 @@ fn machine(elf: &Path) -> Machine {
 /// has old values in registers where a division by zero traps.
 fn output_of_qemu(elf: &Path) -> String {
     let output = Command::new("qemu-system-arm")
-        .args(["-M", "mps2-an385", "-cpu", "cortex-m3", "-display", "none", "-monitor", "none", "-serial", "none"])
-        .args(["-chardev", "stdio,id=console", "-semihosting-config", "enable=on,target=native,chardev=console"])
+        .args([
+            "-M",
+            "mps2-an385",
+            "-cpu",
+            "cortex-m3",
+            "-display",
+            "none",
+            "-monitor",
+            "none",
+            "-serial",
+            "none",
+        ])
+        .args([
+            "-chardev",
+            "stdio,id=console",
+            "-semihosting-config",
+            "enable=on,target=native,chardev=console",
+        ])
         .args(["-singlestep", "-kernel"])
         .arg(elf)
         .stdin(Stdio::null())

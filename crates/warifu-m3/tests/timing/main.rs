@@ -52,11 +52,17 @@ fn cases() -> Vec<Case> {
 /// The code of some assembly, as it is when linked at `CODE`.
 fn assemble(asm: &str, directory: &Path) -> Vec<u8> {
     let file = |name: &str| directory.join(name);
-    let text = format!(".syntax unified\n.thumb\n{AROUND}{}\n{AROUND}bkpt 1\n.ltorg\n", asm.replace("; ", "\n"));
+    let text = format!(
+        ".syntax unified\n.thumb\n{AROUND}{}\n{AROUND}bkpt 1\n.ltorg\n",
+        asm.replace("; ", "\n")
+    );
     std::fs::write(file("case.s"), text).expect("the source is written");
     let run = |program: &str, arguments: &[&str]| {
         let status = Command::new(program).args(arguments).current_dir(directory).status();
-        assert!(status.expect("the Arm toolchain is installed: scripts/setup --with tests").success(), "{asm}");
+        assert!(
+            status.expect("the Arm toolchain is installed: scripts/setup --with tests").success(),
+            "{asm}"
+        );
     };
     run("arm-none-eabi-as", &["-mcpu=cortex-m3", "case.s", "-o", "case.o"]);
     run("arm-none-eabi-ld", &["-Ttext=0x2000", "--entry=0x2001", "case.o", "-o", "case.elf"]);
@@ -72,7 +78,8 @@ fn run(code: &[u8], memory: Option<u32>) -> Cycles {
 /// Handlers of SVC at 0x1000 and of PendSV at 0x1100.
 fn run_with(code: &[u8], memory: Option<u32>, handlers: [&[u16]; 2]) -> Cycles {
     let chip: Chip = "mps2-an385".parse().expect("a known chip");
-    let mut machine = Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
+    let mut machine =
+        Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
     // Vectors, and a handler for SVC at 0x1000 that returns.
     assert!(machine.core.memory.program(0, &0x2000_1000u32.to_le_bytes()));
     assert!(machine.core.memory.program(4, &(CODE | 1).to_le_bytes()));
@@ -102,7 +109,12 @@ fn each_rule_gives_the_cycles_of_its_source() {
     for case in cases() {
         let counted = run(&assemble(&case.asm, directory.path()), case.memory) - around;
         let expected = case.cycles.cycles();
-        println!("| {} | `{}` | {expected} | {counted} | {} |", case.rules.join(", "), case.asm, case.why);
+        println!(
+            "| {} | `{}` | {expected} | {counted} | {} |",
+            case.rules.join(", "),
+            case.asm,
+            case.why
+        );
         if counted != expected {
             wrong.push(format!("{}: {expected} by its source, {counted} counted", case.asm));
         }
@@ -123,7 +135,10 @@ fn each_rule_has_a_case() {
 #[test]
 fn a_handler_behind_a_handler_is_entered_by_tail_chaining() {
     let directory = tempfile::tempdir().expect("a folder");
-    let code = assemble("ldr r8, 1f; mov r9, #0x10000000; b 2f; .balign 4; 1: .word 0xe000ed04; 2: svc 0", directory.path());
+    let code = assemble(
+        "ldr r8, 1f; mov r9, #0x10000000; b 2f; .balign 4; 1: .word 0xe000ed04; 2: svc 0",
+        directory.path(),
+    );
     // mov.w r12, #1; bx lr
     let alone = run_with(&code, None, [&[0xf04f, 0x0c01, 0x4770], &[0x4770]]);
     // str.w r9, [r8]; bx lr
