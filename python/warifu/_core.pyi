@@ -163,3 +163,28 @@ def write_manifest(folder: str | PathLike[str], manifest_json: str) -> None:
 
 def columns() -> list[str]:
     """The names of an observation's columns, in their order."""
+
+def m3_chips() -> list[str]:
+    """The names of the chips whose memory maps are known."""
+
+def m3_run(
+    program: bytes,
+    chip: str,
+    max_instructions: int,
+    *,
+    wait_states: Sequence[tuple[str, int]] = ...,
+    deliver_faults: bool = False,
+    low_reading: bool = False,
+    input: bytes = b"",  # noqa: A002 - the console's
+    arguments: str = "",
+    output: Callable[[bytes], object] | None = None,
+) -> dict[str, Any]:
+    """Runs an ELF file on a Cortex-M3 in software.
+
+    `output` takes what the program prints as it comes, in whole lines where it ends them; without
+    it that is `output` of the answer. The answer has stop, code (None if the program did not end
+    itself), address, message (one line with registers), instructions, cycles (low, high),
+    registers (R0 to R15), xpsr, output and marks (name, cycles, stack pointer).
+
+    Raises WarifuError where there is nothing to run, KeyboardInterrupt, and what `output` raises.
+    """

@@ -18,5 +18,6 @@ pub mod memory;
 pub mod ports;
 pub mod program;
 pub mod semihosting;
+pub mod session;
 pub mod stop;
 pub mod timing;

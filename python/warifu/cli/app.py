@@ -14,6 +14,7 @@ from warifu.cli.card import card_app
 from warifu.cli.choices import Choices, with_choices
 from warifu.cli.errors import ENVIRONMENT, FAILED, OK
 from warifu.cli.formats import Format, Plan
+from warifu.cli.m3 import m3_app
 from warifu.cli.screen import FormatOption
 
 _EPILOG = """Exit codes: 0 ok; 1 a requirement or a gate failed, or every connection did; 2 a
@@ -381,6 +382,7 @@ def version() -> int:
 
 app.add_typer(card_app, name="card")
 app.add_typer(agent.agent_app, name="agent")
+app.add_typer(m3_app, name="m3")
 app.command(epilog=_EPILOG)(agent.token)
 
 calibrate_app = typer.Typer(
