@@ -5,6 +5,7 @@
 //! - [`core`]: what instructions do to registers and memory, exceptions, system registers.
 //! - [`timing`]: cycles by rules that are data, each with its source; two readings of them give a band.
 //! - [`machine`]: a chip that runs a program and says why it stopped.
+//! - [`taint`]: an onlooker that follows secrets; [`source`]: files and lines of addresses.
 //!
 //! Nothing here does input or output: programs, and what they read, are arguments.
 #![warn(clippy::unwrap_used)]
@@ -18,5 +19,7 @@ pub mod memory;
 pub mod ports;
 pub mod program;
 pub mod semihosting;
+pub mod source;
 pub mod stop;
+pub mod taint;
 pub mod timing;
