@@ -3,6 +3,11 @@
 
 #[path = "../common/firmware.rs"]
 mod firmware;
+#[path = "../common/generate.rs"]
+mod generate;
+#[path = "../common/image.rs"]
+mod image;
+mod laws;
 
 use warifu_m3::chip::Chip;
 use warifu_m3::machine::{Limits, Machine};
