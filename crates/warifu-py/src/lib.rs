@@ -26,5 +26,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(observations::columns, module)?)?;
     module.add_function(wrap_pyfunction!(m3::m3_chips, module)?)?;
     module.add_function(wrap_pyfunction!(m3::m3_run, module)?)?;
+    module.add_function(wrap_pyfunction!(m3::m3_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(m3::m3_taint, module)?)?;
+    module.add_function(wrap_pyfunction!(m3::m3_size, module)?)?;
     Ok(())
 }

@@ -19,7 +19,9 @@ MAX_INSTRUCTIONS = 10_000_000_000
 """About a minute on one core; a program that has not ended by then is taken for an endless loop."""
 
 KIND = "emulated"
-"""Of every figure here: the program is real, the chip is ours."""
+"""Of figures here: the program is real, the chip is ours."""
+ASSUMED = "assumed"
+"""The same with wait states, which no board has confirmed."""
 
 Output = Callable[[bytes], object]
 """Takes what a program prints, as it comes."""
@@ -65,9 +67,11 @@ class Options:
     arguments: str = ""
     """Its command line."""
 
-    def keywords(self) -> dict[str, Any]:
-        """As `_core` takes them, beside program and chip."""
+    def request(self) -> dict[str, Any]:
+        """As `_core` takes them."""
         return {
+            "chip": self.chip,
+            "max_instructions": self.max_instructions,
             "wait_states": list(self.wait_states.items()),
             "deliver_faults": self.deliver_faults,
             "low_reading": self.low_reading,
@@ -114,6 +118,11 @@ class Run:
         """Whether the program ended itself with code 0."""
         return self.stop == "exit" and self.code == 0
 
+    @property
+    def kind(self) -> str:
+        """Of every figure here: the weakest among what went in."""
+        return ASSUMED if any(self.options.wait_states.values()) else KIND
+
     @staticmethod
     def of(program: Path, options: Options, found: Mapping[str, Any]) -> Run:
         """From what `_core` tells."""
@@ -140,13 +149,7 @@ def run(program: Path | str, options: Options | None = None, output: Output | No
     """
     path, options = Path(program), options or Options()
     with naming(path):
-        found = _core.m3_run(
-            path.read_bytes(),
-            options.chip,
-            options.max_instructions,
-            **options.keywords(),
-            output=output,
-        )
+        found = _core.m3_run(path.read_bytes(), options.request(), output)
     return Run.of(path, options, found)
 
 

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs on the Cortex-M3 in software.
 
+mod profile;
+mod size;
+mod taint;
+
+pub(crate) use profile::m3_profile;
+pub(crate) use size::m3_size;
+pub(crate) use taint::m3_taint;
+
 use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
@@ -24,14 +32,10 @@ pub(crate) fn m3_chips() -> Vec<&'static str> {
     warifu_m3::chip::NAMES.to_vec()
 }
 
-/// Runs a program and tells how that went.
-#[pyfunction]
-#[pyo3(signature = (program, chip, max_instructions, *, wait_states=Vec::new(), deliver_faults=false,
-    low_reading=false, input=Vec::new(), arguments=String::new(), output=None))]
-#[allow(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
-pub(crate) fn m3_run<'py>(
-    py: Python<'py>,
-    program: Vec<u8>,
+/// What is asked for, as a dictionary of Python's.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Request {
     chip: String,
     max_instructions: u64,
     wait_states: Vec<(String, u64)>,
@@ -39,16 +43,37 @@ pub(crate) fn m3_run<'py>(
     low_reading: bool,
     input: Vec<u8>,
     arguments: String,
-    output: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let setup = Setup { chip, wait_states, deliver_faults, low_reading, input, arguments };
-    let mut session = start(py, &program, &setup)?;
-    let stop = run(py, &mut session, max_instructions, output, &mut Unobserved)?;
-    outcome(py, &session, &stop)
 }
 
-fn start(py: Python<'_>, program: &[u8], setup: &Setup) -> PyResult<Session> {
-    py.detach(|| Session::new(program, setup)).map_err(warifu_error)
+impl Request {
+    /// A program on a chip, with how many instructions it may execute.
+    fn start(self, py: Python<'_>, program: &[u8]) -> PyResult<(Session, u64)> {
+        let most = self.max_instructions;
+        let setup = Setup {
+            chip: self.chip,
+            wait_states: self.wait_states,
+            deliver_faults: self.deliver_faults,
+            low_reading: self.low_reading,
+            input: self.input,
+            arguments: self.arguments,
+        };
+        let session = py.detach(|| Session::new(program, &setup)).map_err(warifu_error)?;
+        Ok((session, most))
+    }
+}
+
+/// Runs a program and tells how that went.
+#[pyfunction]
+#[pyo3(signature = (program, request, output=None))]
+pub(crate) fn m3_run<'py>(
+    py: Python<'py>,
+    program: &[u8],
+    request: Request,
+    output: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (mut session, most) = request.start(py, program)?;
+    let stop = run(py, &mut session, most, output, &mut Unobserved)?;
+    outcome(py, &session, &stop)
 }
 
 /// Runs to the end or to the first error of Python's: Ctrl-C, or one of the caller's own.
