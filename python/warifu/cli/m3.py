@@ -131,7 +131,7 @@ def run(
     from warifu import m3
     from warifu.cli import m3_tables
 
-    options = _options(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
+    options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
     done = m3.run(elf, options, _to(sys.stdout))
     screen.show(m3_tables.run(done, mhz), form, sys.stderr)
     _keep(done, None, out)
@@ -176,7 +176,7 @@ def profile(
     from warifu import m3
     from warifu.cli import m3_tables
 
-    options = _options(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
+    options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
     seen = m3.profile(elf, options, _to(sys.stderr))
     screen.show(m3_tables.profile(seen, by.value, top, mhz), form)
     for path, text in ((flame_graph, seen.flame_graph), (folded, seen.folded)):
@@ -228,7 +228,7 @@ def taint(
     from warifu import m3
     from warifu.cli import m3_tables
 
-    options = _options(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
+    options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
     found = m3.taint(elf, [*map(_secret, secret or [])], since, options, _to(sys.stderr))
     screen.show([m3_tables.leaks(found)], form)
     code = ended(found.run)
@@ -272,7 +272,7 @@ def _known(chip: str) -> str:
     return chip
 
 
-def _options(
+def options_of(
     chip: str,
     max_instructions: int,
     wait_states: list[str] | None,
@@ -280,6 +280,7 @@ def _options(
     input_file: Path | None,
     arguments: str,
 ) -> Options:
+    """What the flags say of how a program is run."""
     from warifu.m3 import Options
 
     text = b""
