@@ -100,9 +100,9 @@ def calibrate_m3(
     """Runs a benchmark by both readings of the cycle rules and writes a device profile.
 
     `when` are the choices of a stack under which the figures hold, system calls aside. `out` is the
-    profile's file, in `FOLDER` and called as the program by default. With `others`, all profiles that
-    there are, it is read as a prediction would before it is written. Raises CalibrateError,
-    WarifuError or OSError; nothing is written then.
+    profile's file, in `FOLDER` and called as the program by default. With `others`, all profiles
+    that there are, it is read as a prediction would read it before it is written. Raises
+    CalibrateError, WarifuError or OSError; nothing is written then.
     """
     options = options or m3.Options()
     path = out or FOLDER / f"{_slug(elf.stem)}.toml"
@@ -264,8 +264,9 @@ def _check(written: Profile, path: Path, others: Sequence[ProfileText]) -> None:
         _core.Study.from_choices(question, [*known, mine])
     except _core.WarifuError as error:
         # That it has no cost for one stack or other is no mistake of it.
-        if str(error).startswith(f"{path}:") and "no cost for" not in str(error):
-            raise CalibrateError(f"{error} (--when)") from None
+        _, found, mistake = str(error).partition(f"its profile has a mistake: {path}: ")
+        if found:
+            raise CalibrateError(f"--when: {mistake}") from None
 
 
 def condition(words: Sequence[str]) -> Condition:

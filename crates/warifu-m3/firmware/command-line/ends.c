@@ -20,17 +20,22 @@ void print(const char *text);
 #define CODE 14
 #define HANDLED 15
 
+#if END == STACK_OVERFLOW
+#pragma GCC diagnostic ignored "-Winfinite-recursion" /* that it never ends is what it is for */
 __attribute__((noinline)) static int deeper(volatile int *outer)
 {
     volatile int here[64];
     here[0] = *outer + 1;
     return deeper(here) + here[0];
 }
+#endif
 
+#if END == WILD_JUMP || END == NEVER_EXECUTED || END == NOT_THUMB
 __attribute__((noinline)) static void jump(uint32_t target)
 {
     ((void (*)(void))target)();
 }
+#endif
 
 #if END == HANDLED
 void leave(int code);
