@@ -68,12 +68,13 @@ __attribute__((weak, noreturn)) void fault(void)
     for (;;) {}
 }
 
+__attribute__((weak)) void usage_fault(void) { fault(); }
 __attribute__((weak)) void sv_call(void) { fault(); }
 __attribute__((weak)) void pend_sv(void) { fault(); }
 __attribute__((weak)) void sys_tick(void) { fault(); }
 __attribute__((weak)) void interrupt0(void) { fault(); }
 
 __attribute__((section(".vectors"), used)) static const void *const vectors[] = {
-    __stack_top, (void *)start_c, (void *)fault, (void *)fault, (void *)fault,   (void *)fault, (void *)fault,      0, 0,
+    __stack_top, (void *)start_c, (void *)fault, (void *)fault, (void *)fault,   (void *)fault, (void *)usage_fault, 0, 0,
     0,           0,               (void *)sv_call, (void *)fault, 0, (void *)pend_sv, (void *)sys_tick, (void *)interrupt0,
 };

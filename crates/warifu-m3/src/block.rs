@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::core::Operation;
+use crate::core::{Operation, choose};
 use crate::isa::{self, Condition, Decoded, Instruction, PC};
 use crate::memory::Memory;
 use crate::timing::{Cycles, Rules};
@@ -33,7 +33,11 @@ pub struct Blocks {
 
 impl Default for Blocks {
     fn default() -> Self {
-        Blocks { slots: vec![(1, 0); SLOTS].into_boxed_slice(), by_address: HashMap::new(), blocks: Vec::new() }
+        Blocks {
+            slots: vec![(1, 0); SLOTS].into_boxed_slice(),
+            by_address: HashMap::new(),
+            blocks: Vec::new(),
+        }
     }
 }
 
@@ -90,7 +94,13 @@ pub fn fetch(at: u32, memory: &Memory, in_it_block: bool) -> Option<Decoded> {
 }
 
 /// Decodes from `start` to the first instruction that may go elsewhere, `it_state` being EPSR.IT before it.
-pub fn decode(start: u32, it_state: u8, longest: usize, memory: &Memory, rules: &Rules) -> Option<Block> {
+pub fn decode(
+    start: u32,
+    it_state: u8,
+    longest: usize,
+    memory: &Memory,
+    rules: &Rules,
+) -> Option<Block> {
     let mut operations: Vec<Operation> = Vec::new();
     let (mut at, mut it_state) = (start, it_state);
     let mut before = Cycles::default();
@@ -98,6 +108,7 @@ pub fn decode(start: u32, it_state: u8, longest: usize, memory: &Memory, rules: 
     let mut current = fetch(at, memory, it_state != 0)?;
     loop {
         let condition = if it_state == 0 { Condition::ALWAYS } else { Condition(it_state >> 4) };
+        let (run, fields) = choose(&current.instruction, condition);
         let mut operation = Operation {
             instruction: current.instruction,
             address: at,
@@ -106,6 +117,8 @@ pub fn decode(start: u32, it_state: u8, longest: usize, memory: &Memory, rules: 
             it_state,
             cycles: Cycles::default(),
             before,
+            run,
+            fields,
         };
         it_state = operation.it_after();
         at = operation.next();
@@ -126,7 +139,9 @@ pub fn decode(start: u32, it_state: u8, longest: usize, memory: &Memory, rules: 
         }
     }
     let has_it = operations.iter().any(|operation| operation.it_state != 0)
-        || operations.last().is_some_and(|last| matches!(last.instruction, Instruction::IfThen { .. }));
+        || operations
+            .last()
+            .is_some_and(|last| matches!(last.instruction, Instruction::IfThen { .. }));
     Some(Block { operations: operations.into_boxed_slice(), has_it })
 }
 

@@ -36,7 +36,7 @@ impl Observer for Unobserved {
 pub struct Machine {
     /// The processor and its memory.
     pub core: Core,
-    /// Instructions executed so far.
+    /// Instructions executed so far, those that faulted among them.
     pub instructions: u64,
     /// What the program asks of its host.
     pub semihosting: Semihosting,
@@ -95,7 +95,11 @@ impl Machine {
     }
 
     /// Executes blocks until an interrupt may be due or an instruction asks for more than the core does.
-    fn run_until_attention<O: Observer>(&mut self, limits: Limits, observer: &mut O) -> Result<(), Stop> {
+    fn run_until_attention<O: Observer>(
+        &mut self,
+        limits: Limits,
+        observer: &mut O,
+    ) -> Result<(), Stop> {
         let due = self.core.system.next_tick().unwrap_or(u64::MAX);
         loop {
             let now = self.core.system.reading(self.core.clock);
@@ -167,13 +171,18 @@ impl Machine {
 
     fn no_instruction<O: Observer>(&mut self, at: u32, observer: &mut O) -> Result<(), Stop> {
         let never = matches!(at >> 28, 4 | 5 | 0xa..=0xf);
-        let fault = if never { Fault::ExecuteNever { address: at } } else { Fault::Fetch { address: at } };
+        let fault =
+            if never { Fault::ExecuteNever { address: at } } else { Fault::Fetch { address: at } };
         self.take_fault(fault, observer)
     }
 
     /// What the core could not do by itself. The clock does not have the block's cycles yet.
     #[cold]
-    fn trapped<O: Observer>(&mut self, operation: &Operation, observer: &mut O) -> Result<(), Stop> {
+    fn trapped<O: Observer>(
+        &mut self,
+        operation: &Operation,
+        observer: &mut O,
+    ) -> Result<(), Stop> {
         let trap = self.core.trap;
         if let Trap::Fault(fault) = trap {
             self.core.clock += operation.before;
@@ -214,6 +223,8 @@ impl Machine {
         if let Some(overflow) = self.stack_overflow(fault, address) {
             return Err(overflow);
         }
+        // It counts: a handler that returns to it again and again comes to an end.
+        self.instructions += 1;
         match self.core.route(fault) {
             Some(exception) if self.deliver_faults || exception != Exception::HARD_FAULT => {
                 self.enter(exception, observer)
@@ -228,24 +239,37 @@ impl Machine {
     fn stack_overflow(&self, fault: Fault, address: u32) -> Option<Stop> {
         let (stack, limit) = (self.core.registers.r[13], self.core.stack_limit);
         let below = stack < limit && !self.core.registers.process_stack;
-        let in_frame = matches!(fault, Fault::Data { address, .. } if address >= stack && address < limit);
+        let in_frame =
+            matches!(fault, Fault::Data { address, .. } if address >= stack && address < limit);
         (below && in_frame).then_some(Stop::StackOverflow { stack, limit, address })
     }
 
     fn enter<O: Observer>(&mut self, exception: Exception, observer: &mut O) -> Result<(), Stop> {
         let address = self.core.registers.r[15];
-        self.core
-            .enter(exception)
-            .map_err(|fault| Stop::ExceptionEntry { exception, fault, address })?;
+        self.core.enter(exception).map_err(|fault| Stop::ExceptionEntry {
+            exception,
+            fault,
+            address,
+        })?;
         observer.exception(&self.core, true);
         Ok(())
     }
 
-    fn leave<O: Observer>(&mut self, value: u32, operation: &Operation, observer: &mut O) -> Result<(), Stop> {
-        if let Err(fault) = self.core.return_from(value) {
-            return Err(Stop::Fault { fault, address: operation.address });
-        }
+    fn leave<O: Observer>(
+        &mut self,
+        value: u32,
+        operation: &Operation,
+        observer: &mut O,
+    ) -> Result<(), Stop> {
+        let chained = match self.core.return_from(value) {
+            Ok(chained) => chained,
+            Err(fault) => return Err(Stop::Fault { fault, address: operation.address }),
+        };
         observer.exception(&self.core, false);
+        if chained {
+            observer.exception(&self.core, true);
+            return Ok(());
+        }
         if self.core.sleeps_after_return() { self.sleep(operation.address) } else { Ok(()) }
     }
 
@@ -257,7 +281,9 @@ impl Machine {
                 Ok(())
             }
             Answer::Exit(code) => Err(Stop::Exit { code }),
-            Answer::Unknown(number) => Err(Stop::UnknownSemihosting { number, address: operation.address }),
+            Answer::Unknown(number) => {
+                Err(Stop::UnknownSemihosting { number, address: operation.address })
+            }
         }
     }
 
@@ -289,12 +315,16 @@ fn is_fault(trap: Trap) -> bool {
 
 /// Executes operations one after the other: how many were done, and how the last one ended. A faulting one is not done.
 #[inline]
-fn execute<O: Observer>(core: &mut Core, operations: &[Operation], observer: &mut O) -> (usize, Flow) {
+fn execute<O: Observer>(
+    core: &mut Core,
+    operations: &[Operation],
+    observer: &mut O,
+) -> (usize, Flow) {
     for (index, operation) in operations.iter().enumerate() {
         if O::LOOKS {
             observer.before(core, operation);
         }
-        let flow = core.execute(operation);
+        let flow = (operation.run)(core, operation);
         if flow != Flow::Next {
             if flow == Flow::Trapped && is_fault(core.trap) {
                 return (index, flow);

@@ -147,5 +147,8 @@ fn open(core: &Core, name: u32, mode: u32, length: u32) -> u32 {
 
 /// Bytes up to a zero.
 pub fn text(core: &Core, at: u32) -> Vec<u8> {
-    (0..LONGEST).map_while(|index| core.memory.byte(at.wrapping_add(index))).take_while(|byte| *byte != 0).collect()
+    (0..LONGEST)
+        .map_while(|index| core.memory.byte(at.wrapping_add(index)))
+        .take_while(|byte| *byte != 0)
+        .collect()
 }

@@ -103,9 +103,10 @@ impl Sizes {
     /// [`ProgramError`], as where the program is to be run.
     pub fn of(file: &[u8], chip: &Chip) -> Result<Self, ProgramError> {
         let program = Program::parse(file)?;
-        let elf =
-            ElfFile32::<Endianness>::parse(file).map_err(|error| ProgramError::NotElf(error.to_string()))?;
-        let mut sections: Vec<Section> = elf.sections().filter_map(|section| of_chip(&section)).collect();
+        let elf = ElfFile32::<Endianness>::parse(file)
+            .map_err(|error| ProgramError::NotElf(error.to_string()))?;
+        let mut sections: Vec<Section> =
+            elf.sections().filter_map(|section| of_chip(&section)).collect();
         sections.sort_by_key(|section| (section.address, section.bytes));
         let mut symbols: Vec<SymbolSize> =
             sections.iter().flat_map(|section| by_symbol(section, &program.symbols)).collect();
@@ -116,7 +117,11 @@ impl Sizes {
 
     /// Bytes of a kind.
     pub fn total(&self, kind: Kind) -> u64 {
-        self.sections.iter().filter(|section| section.kind == kind).map(|section| u64::from(section.bytes)).sum()
+        self.sections
+            .iter()
+            .filter(|section| section.kind == kind)
+            .map(|section| u64::from(section.bytes))
+            .sum()
     }
 
     /// Bytes in flash.
@@ -153,8 +158,10 @@ fn of_chip<'data, S: ObjectSection<'data>>(section: &S) -> Option<Section> {
 
 /// Each byte of a section is one symbol's, or nobody's: aliases and symbols within symbols count once.
 fn by_symbol(section: &Section, symbols: &[Symbol]) -> Vec<SymbolSize> {
-    let (start, end) = (u64::from(section.address), u64::from(section.address) + u64::from(section.bytes));
-    let inside = |symbol: &&Symbol| symbol.bytes > 0 && (start..end).contains(&u64::from(symbol.address));
+    let (start, end) =
+        (u64::from(section.address), u64::from(section.address) + u64::from(section.bytes));
+    let inside =
+        |symbol: &&Symbol| symbol.bytes > 0 && (start..end).contains(&u64::from(symbol.address));
     let mut own: Vec<&Symbol> = symbols.iter().filter(inside).collect();
     own.sort_by(|a, b| (a.address, b.bytes, &a.name).cmp(&(b.address, a.bytes, &b.name)));
     let row = |name: &str, address, bytes| SymbolSize {
@@ -184,8 +191,11 @@ fn by_symbol(section: &Section, symbols: &[Symbol]) -> Vec<SymbolSize> {
 /// Where segments are loaded, and where that is when the program runs.
 fn loads(elf: &ElfFile32<'_, Endianness>) -> Vec<(u32, u32, u32)> {
     let endian = elf.endian();
-    let segments = elf.elf_program_headers().iter().filter(|segment| segment.p_type(endian) == PT_LOAD);
-    segments.map(|segment| (segment.p_vaddr(endian), segment.p_paddr(endian), segment.p_filesz(endian))).collect()
+    let segments =
+        elf.elf_program_headers().iter().filter(|segment| segment.p_type(endian) == PT_LOAD);
+    segments
+        .map(|segment| (segment.p_vaddr(endian), segment.p_paddr(endian), segment.p_filesz(endian)))
+        .collect()
 }
 
 fn regions(sections: &[Section], loads: &[(u32, u32, u32)], chip: &Chip) -> Vec<RegionUse> {
@@ -196,7 +206,9 @@ fn regions(sections: &[Section], loads: &[(u32, u32, u32)], chip: &Chip) -> Vec<
         for section in sections {
             let load = loads
                 .iter()
-                .find(|(at, _, bytes)| section.kind != Kind::Bss && section.address.wrapping_sub(*at) < *bytes)
+                .find(|(at, _, bytes)| {
+                    section.kind != Kind::Bss && section.address.wrapping_sub(*at) < *bytes
+                })
                 .map(|(at, from, _)| from.wrapping_add(section.address.wrapping_sub(*at)));
             let copied = load.is_some_and(|load| load != section.address && holds(load));
             let times = u32::from(holds(section.address)) + u32::from(copied);
@@ -228,7 +240,8 @@ mod tests {
             symbol("no_size", 130, 0),
         ];
         let rows = by_symbol(&section, &symbols);
-        let found: Vec<(&str, u32)> = rows.iter().map(|row| (row.name.as_str(), row.bytes)).collect();
+        let found: Vec<(&str, u32)> =
+            rows.iter().map(|row| (row.name.as_str(), row.bytes)).collect();
         assert_eq!(found, [("a", 10), ("overlaps", 4), ("too_long", 10), ("", 26)]);
         assert_eq!(rows.iter().map(|row| row.bytes).sum::<u32>(), section.bytes);
     }

@@ -4,6 +4,7 @@
 //! [`Core::execute`] does one instruction and knows nothing of how instructions were found; [`crate::machine`] finds them.
 
 mod arithmetic;
+mod direct;
 mod exceptions;
 mod execute;
 mod load_store;
@@ -11,6 +12,7 @@ mod registers;
 mod special;
 mod system;
 
+pub use direct::{Fields, Run, choose};
 pub use exceptions::Exception;
 pub use registers::{Flags, Registers};
 pub use system::System;
@@ -36,6 +38,10 @@ pub struct Operation {
     pub cycles: Cycles,
     /// What those before it in its block cost.
     pub before: Cycles,
+    /// The function that executes it ([`choose`]).
+    pub run: Run,
+    /// Its operands for that function.
+    pub fields: Fields,
 }
 
 impl Operation {

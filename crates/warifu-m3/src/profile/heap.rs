@@ -110,7 +110,9 @@ impl HeapWatch {
 
     /// Frames of the calls `of` were left; `depth` are left over, and R0 is the result of the innermost.
     pub fn left(&mut self, of: u32, depth: usize, result: u32) {
-        while let Some(index) = self.calls.iter().rposition(|call| call.of == of && call.depth >= depth) {
+        while let Some(index) =
+            self.calls.iter().rposition(|call| call.of == of && call.depth >= depth)
+        {
             let call = self.calls.remove(index);
             self.returned(call, result);
         }

@@ -95,7 +95,10 @@ impl Now {
     #[inline]
     fn stays(&self, core: &Core, to: u32) -> bool {
         let (start, length) = self.function;
-        !self.called && to.wrapping_sub(start) < length && to != self.return_to && core.registers.r[13] <= self.began_at
+        !self.called
+            && to.wrapping_sub(start) < length
+            && to != self.return_to
+            && core.registers.r[13] <= self.began_at
     }
 }
 
@@ -138,7 +141,10 @@ impl Profiler {
         self.settle();
         let stack = core.registers.get(SP);
         let (before, of) = (self.shadow.current.frames.len(), self.shadow.current.id);
-        let top = self.shadow.top().map(|frame| (frame.function, frame.stack - frame.lowest.min(frame.stack)));
+        let top = self
+            .shadow
+            .top()
+            .map(|frame| (frame.function, frame.stack - frame.lowest.min(frame.stack)));
         let (functions, tree) = (&mut self.functions, &mut self.tree);
         let moved = if self.now.called {
             self.shadow.call(to, from, stack, functions, tree)
@@ -176,7 +182,8 @@ impl Profiler {
         if process != (number != 0) {
             // The thread has gone over to its own stack, or back.
             self.shadow.current.stack = if process { self.stacks.begin(stack) } else { 0 };
-        } else if depth == 1 && places_stack(&operation.instruction) && !core.registers.in_handler() {
+        } else if depth == 1 && places_stack(&operation.instruction) && !core.registers.in_handler()
+        {
             self.stacks.placed(number, stack);
             if let Some(top) = self.shadow.current.frames.last_mut() {
                 (top.stack, top.lowest) = (stack, stack);
@@ -194,7 +201,12 @@ impl Profiler {
             self.stacks.section = depth;
             self.heap.section_peak = self.heap.heap.live;
             let instructions = self.instructions;
-            self.sections.push(Section { mark: *mark, instructions, stack: depth, heap: self.heap.heap.live });
+            self.sections.push(Section {
+                mark: *mark,
+                instructions,
+                stack: depth,
+                heap: self.heap.heap.live,
+            });
         }
     }
 
@@ -238,7 +250,8 @@ impl Observer for Profiler {
             instruction,
             Instruction::BranchLink { .. } | Instruction::BranchExchange { link: true, .. }
         );
-        self.now.waits = matches!(instruction, Instruction::WaitForInterrupt | Instruction::WaitForEvent);
+        self.now.waits =
+            matches!(instruction, Instruction::WaitForInterrupt | Instruction::WaitForEvent);
         let stack = core.registers.r[13];
         if stack != self.now.stack {
             self.stack_moved(core, operation, stack);
@@ -288,7 +301,9 @@ impl Observer for Profiler {
 fn places_stack(instruction: &Instruction) -> bool {
     matches!(
         instruction,
-        Instruction::Data { op: DataOp::Mov, rd: SP, .. } | Instruction::Msr { .. } | Instruction::Load { rt: SP, .. }
+        Instruction::Data { op: DataOp::Mov, rd: SP, .. }
+            | Instruction::Msr { .. }
+            | Instruction::Load { rt: SP, .. }
             | Instruction::LoadLiteral { rt: SP, .. }
     )
 }

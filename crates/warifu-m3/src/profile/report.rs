@@ -84,11 +84,19 @@ impl Profiler {
             }
             let function = self.functions.get(id as FunctionId);
             let stack = self.own_stack.get(id).copied().unwrap_or(0);
-            functions.push(FunctionRow { name: function.name.clone(), address: function.start, sum, stack });
+            functions.push(FunctionRow {
+                name: function.name.clone(),
+                address: function.start,
+                sum,
+                stack,
+            });
         }
-        functions.sort_by(|a, b| (b.sum.exclusive.high, a.address).cmp(&(a.sum.exclusive.high, b.address)));
+        functions.sort_by(|a, b| {
+            (b.sum.exclusive.high, a.address).cmp(&(a.sum.exclusive.high, b.address))
+        });
         let edges = self.tree.edges().into_iter().map(|edge| self.edge(edge)).collect();
-        let deepest = self.stacks.all.iter().map(|deepest| (deepest.clone(), self.named(deepest))).collect();
+        let deepest =
+            self.stacks.all.iter().map(|deepest| (deepest.clone(), self.named(deepest))).collect();
         Report {
             functions,
             edges,
@@ -131,7 +139,8 @@ impl Profiler {
         let mut stacks = BTreeMap::new();
         for (id, node) in self.tree.nodes() {
             if node.cycles != Cycles::default() {
-                let names: Vec<&str> = self.tree.path(id).into_iter().map(|id| self.name(id)).collect();
+                let names: Vec<&str> =
+                    self.tree.path(id).into_iter().map(|id| self.name(id)).collect();
                 *stacks.entry(names.join(";")).or_insert_with(Cycles::default) += node.cycles;
             }
         }
@@ -163,7 +172,9 @@ impl Report {
             row.count.cycles += count.cycles;
         }
         let mut rows: Vec<LineRow> = rows.into_values().collect();
-        rows.sort_by(|a, b| (b.count.cycles.high, a.address).cmp(&(a.count.cycles.high, b.address)));
+        rows.sort_by(|a, b| {
+            (b.count.cycles.high, a.address).cmp(&(a.count.cycles.high, b.address))
+        });
         rows
     }
 

@@ -81,7 +81,9 @@ impl Shadow {
     /// All frames that are on a stack now, from the first on.
     pub fn frames_on(&self, stack: usize) -> Vec<Frame> {
         let all = self.interrupted.iter().map(|one| &one.calls).chain([&self.current]);
-        all.filter(|calls| calls.stack == stack).flat_map(|calls| calls.frames.iter().cloned()).collect()
+        all.filter(|calls| calls.stack == stack)
+            .flat_map(|calls| calls.frames.iter().cloned())
+            .collect()
     }
 
     /// Every frame that has not returned.
@@ -98,12 +100,25 @@ impl Shadow {
     }
 
     /// A jump by a call.
-    pub fn call(&mut self, to: u32, return_to: u32, stack: u32, functions: &mut Functions, tree: &mut Tree) -> Moved {
+    pub fn call(
+        &mut self,
+        to: u32,
+        return_to: u32,
+        stack: u32,
+        functions: &mut Functions,
+        tree: &mut Tree,
+    ) -> Moved {
         Moved::Entered(self.push(to, return_to, stack, functions, tree))
     }
 
     /// Any other jump.
-    pub fn jump(&mut self, to: u32, stack: u32, functions: &mut Functions, tree: &mut Tree) -> Moved {
+    pub fn jump(
+        &mut self,
+        to: u32,
+        stack: u32,
+        functions: &mut Functions,
+        tree: &mut Tree,
+    ) -> Moved {
         let before = self.current.frames.len();
         // What began below the stack pointer is left, however that came.
         while self.current.frames.len() > 1 && self.top().is_some_and(|top| top.stack < stack) {
@@ -193,7 +208,8 @@ impl Shadow {
 /// The stack pointer of what an exception that was just entered has interrupted (DDI 0403E section B1.5.6).
 fn stack_before(core: &Core) -> u32 {
     let registers = &core.registers;
-    let frame = if registers.r[14] & 4 != 0 { registers.process_stack() } else { registers.main_stack() };
+    let frame =
+        if registers.r[14] & 4 != 0 { registers.process_stack() } else { registers.main_stack() };
     let status = core.memory.peek(frame.wrapping_add(28)).unwrap_or(0);
     frame.wrapping_add(32 + (status >> 9 & 1) * 4)
 }

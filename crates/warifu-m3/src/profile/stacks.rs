@@ -67,5 +67,9 @@ impl Stacks {
 
 fn sizes(frames: &[Frame], lowest: u32) -> Vec<(FunctionId, u32)> {
     let ends = frames.iter().skip(1).map(|frame| frame.stack).chain([lowest]);
-    frames.iter().zip(ends).map(|(frame, end)| (frame.function, frame.stack.saturating_sub(end))).collect()
+    frames
+        .iter()
+        .zip(ends)
+        .map(|(frame, end)| (frame.function, frame.stack.saturating_sub(end)))
+        .collect()
 }

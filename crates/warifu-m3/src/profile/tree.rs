@@ -201,7 +201,10 @@ mod tests {
     fn recursion_counts_once() {
         let sums = recursive().sums(3);
         let figures = sums.iter().map(|sum| (sum.calls, sum.exclusive.high, sum.inclusive.high));
-        assert_eq!(figures.collect::<Vec<_>>(), [(1, 1, 11_111), (2, 110, 1110), (2, 11_000, 11_000)]);
+        assert_eq!(
+            figures.collect::<Vec<_>>(),
+            [(1, 1, 11_111), (2, 110, 1110), (2, 11_000, 11_000)]
+        );
     }
 
     #[test]

@@ -51,7 +51,9 @@ fn row<'a>(report: &'a Report, name: &str) -> &'a FunctionRow {
 }
 
 fn calls(report: &Report, caller: &str, callee: &str) -> u64 {
-    let of = |edge: &&warifu_m3::profile::report::EdgeRow| edge.caller == caller && edge.callee == callee;
+    let of = |edge: &&warifu_m3::profile::report::EdgeRow| {
+        edge.caller == caller && edge.callee == callee
+    };
     report.edges.iter().filter(of).map(|edge| edge.calls).sum()
 }
 
@@ -78,7 +80,11 @@ fn calls_tail_calls_recursion_long_jumps_and_interrupts() {
     for level in ["-O0", "-Og", "-O2", "-Os"] {
         let (session, report) = profile(&bare(level, "profile/calls.c"));
         balances(&session, &report);
-        assert_eq!(calls(&report, "main", "leaf"), 3 + u64::from(level != "-O0" && level != "-Og"), "{level}");
+        assert_eq!(
+            calls(&report, "main", "leaf"),
+            3 + u64::from(level != "-O0" && level != "-Og"),
+            "{level}"
+        );
         assert_eq!(row(&report, "leaf").sum.calls, 6, "{level}");
         assert_eq!(row(&report, "recursive").sum.calls, 6, "{level}");
         assert_eq!(calls(&report, "recursive", "recursive"), 5, "{level}");
@@ -92,7 +98,9 @@ fn calls_tail_calls_recursion_long_jumps_and_interrupts() {
         assert!((20_000..25_010).contains(&report.asleep.high), "{level}: {}", report.asleep);
         let main = row(&report, "main").sum;
         assert_eq!(calls(&report, "start_c", "main"), 1);
-        assert!(main.inclusive.high > main.exclusive.high && main.inclusive.low <= main.inclusive.high);
+        assert!(
+            main.inclusive.high > main.exclusive.high && main.inclusive.low <= main.inclusive.high
+        );
     }
 }
 
@@ -140,7 +148,13 @@ fn a_stack_at_its_deepest() {
 #[test]
 fn the_heap_of_newlib() {
     for library in ["-lc", "--specs=nano.specs"] {
-        let file = compile(&["-O2", "-Wno-alloc-size-larger-than", "profile/heap.c", library, "--specs=rdimon.specs"]);
+        let file = compile(&[
+            "-O2",
+            "-Wno-alloc-size-larger-than",
+            "profile/heap.c",
+            library,
+            "--specs=rdimon.specs",
+        ]);
         let (session, report) = profile(&file);
         balances(&session, &report);
         let heap = report.heap.expect("newlib's allocator is there");
@@ -177,7 +191,8 @@ fn a_flame_graph() {
     let folded = report.folded();
     assert!(folded.lines().any(|line| line.starts_with("start_c;main;wide;leaf ")), "{folded}");
     assert!(folded.lines().any(|line| line.starts_with("sys_tick;handled ")), "{folded}");
-    let sum: u64 = folded.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum();
+    let sum: u64 =
+        folded.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum();
     assert_eq!(sum + report.asleep.high, session.machine.core.clock.high);
     let picture = report.flame_graph("calls").expect("a picture");
     assert!(picture.contains("<svg") && picture.contains("recursive"), "{picture}");

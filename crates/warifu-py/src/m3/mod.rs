@@ -96,8 +96,9 @@ fn run<O: Observer + Send>(
     let mut until = 0;
     loop {
         until = most.min(until + SLICE);
-        let stop = py
-            .detach(|| session.machine.run_observed(Limits { instructions: until }, &mut *observer));
+        let stop = py.detach(|| {
+            session.machine.run_observed(Limits { instructions: until }, &mut *observer)
+        });
         if let Some(console) = &console
             && let Ok(mut console) = console.lock()
         {
@@ -152,10 +153,13 @@ fn outcome<'py>(py: Python<'py>, session: &Session, stop: &Stop) -> PyResult<Bou
     let registers = &machine.core.registers;
     let result = PyDict::new(py);
     result.set_item("stop", stop.name())?;
-    result.set_item("code", match stop {
-        Stop::Exit { code } => Some(*code),
-        _ => None,
-    })?;
+    result.set_item(
+        "code",
+        match stop {
+            Stop::Exit { code } => Some(*code),
+            _ => None,
+        },
+    )?;
     result.set_item("address", stop.address())?;
     result.set_item("message", session.describe(stop))?;
     result.set_item("instructions", machine.instructions)?;
@@ -163,7 +167,12 @@ fn outcome<'py>(py: Python<'py>, session: &Session, stop: &Stop) -> PyResult<Bou
     result.set_item("registers", registers.r.to_vec())?;
     result.set_item("xpsr", registers.xpsr())?;
     result.set_item("output", PyBytes::new(py, &machine.semihosting.output))?;
-    let marks: Vec<(String, (u64, u64), u32)> = machine.core.memory.ports.marks.iter()
+    let marks: Vec<(String, (u64, u64), u32)> = machine
+        .core
+        .memory
+        .ports
+        .marks
+        .iter()
         .map(|mark| {
             let name = String::from_utf8_lossy(&text(&machine.core, mark.text)).into_owned();
             (name, (mark.at.low, mark.at.high), mark.stack)

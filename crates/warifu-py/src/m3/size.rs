@@ -25,10 +25,12 @@ pub(crate) fn m3_size(py: Python<'_>, program: &[u8], chip: &str) -> PyResult<St
             "address": symbol.address, "bytes": symbol.bytes,
         })
     });
-    let regions = sizes.regions.iter().map(|region| {
-        json!({ "name": region.name, "bytes": region.bytes, "used": region.used })
-    });
-    let totals = Kind::ALL.into_iter().map(|kind| (kind.name().to_owned(), sizes.total(kind).into()));
+    let regions = sizes
+        .regions
+        .iter()
+        .map(|region| json!({ "name": region.name, "bytes": region.bytes, "used": region.used }));
+    let totals =
+        Kind::ALL.into_iter().map(|kind| (kind.name().to_owned(), sizes.total(kind).into()));
     let answer = json!({
         "sections": sections.collect::<Vec<_>>(),
         "symbols": symbols.collect::<Vec<_>>(),
