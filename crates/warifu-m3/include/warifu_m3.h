@@ -13,11 +13,14 @@
 
 #if WARIFU_M3
 #define WARIFU_PORT(offset) (*(volatile uint32_t *)(0xf0000000u + (offset)))
+/* What the compiler keeps in registers goes to memory first, and is read anew afterwards. */
 #define WARIFU_TAINT(at, bytes, command)                                                                               \
     do {                                                                                                               \
+        __asm__ volatile("" ::: "memory");                                                                             \
         WARIFU_PORT(0x0) = (uint32_t)(uintptr_t)(at);                                                                  \
         WARIFU_PORT(0x4) = (uint32_t)(bytes);                                                                          \
         WARIFU_PORT(0x8) = (command);                                                                                  \
+        __asm__ volatile("" ::: "memory");                                                                             \
     } while (0)
 /* These bytes are a secret from now on; no longer. */
 #define WARIFU_POISON(at, bytes) WARIFU_TAINT(at, bytes, 1)

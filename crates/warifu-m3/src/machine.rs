@@ -220,6 +220,9 @@ impl Machine {
 
     fn take_fault<O: Observer>(&mut self, fault: Fault, observer: &mut O) -> Result<(), Stop> {
         let address = self.core.registers.r[15];
+        if let Some(overflow) = self.stack_overflow(fault, address) {
+            return Err(overflow);
+        }
         // It counts: a handler that returns to it again and again comes to an end.
         self.instructions += 1;
         match self.core.route(fault) {
@@ -230,6 +233,15 @@ impl Machine {
             None if self.deliver_faults => Err(Stop::Lockup { address }),
             None => Err(Stop::Fault { fault, address }),
         }
+    }
+
+    /// A frame that was made by SUB is noticed only where it is used: below the end of the memory.
+    fn stack_overflow(&self, fault: Fault, address: u32) -> Option<Stop> {
+        let (stack, limit) = (self.core.registers.r[13], self.core.stack_limit);
+        let below = stack < limit && !self.core.registers.process_stack;
+        let in_frame =
+            matches!(fault, Fault::Data { address, .. } if address >= stack && address < limit);
+        (below && in_frame).then_some(Stop::StackOverflow { stack, limit, address })
     }
 
     fn enter<O: Observer>(&mut self, exception: Exception, observer: &mut O) -> Result<(), Stop> {

@@ -8,6 +8,7 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolFlags};
 use crate::chip::Chip;
 use crate::core::Fault;
 use crate::machine::Machine;
+use crate::memory::Region;
 
 /// Why an ELF file cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -212,7 +213,15 @@ impl Program {
             .into_iter()
             .find_map(|name| self.label(name))
             .unwrap_or(memory.base);
-        [heap, end, end, heap]
+        // A program that is linked to one memory has its heap there, and its stack may be in another.
+        let holds =
+            |region: &&Region| region.writable && heap.wrapping_sub(region.base) < region.bytes;
+        let limit = chip
+            .regions
+            .iter()
+            .find(holds)
+            .map_or(end, |region| region.base.wrapping_add(region.bytes));
+        [heap, limit, end, heap]
     }
 
     /// A table whose second word is the entry point: where its section is, or where the chip looks.

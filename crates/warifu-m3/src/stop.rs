@@ -37,6 +37,22 @@ impl Stop {
         *self == Stop::Exit { code: 0 }
     }
 
+    /// One word for programs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Stop::Exit { .. } => "exit",
+            Stop::InstructionLimit { .. } => "instruction-limit",
+            Stop::Fault { .. } => "fault",
+            Stop::ExceptionEntry { .. } => "exception-entry",
+            Stop::Lockup { .. } => "lockup",
+            Stop::Breakpoint { .. } => "breakpoint",
+            Stop::Asleep { .. } => "asleep",
+            Stop::Reset { .. } => "reset",
+            Stop::StackOverflow { .. } => "stack-overflow",
+            Stop::UnknownSemihosting { .. } => "unknown-semihosting",
+        }
+    }
+
     /// The instruction at which it ended, if it did not end itself.
     pub fn address(&self) -> Option<u32> {
         match *self {

@@ -72,6 +72,9 @@ impl Core {
         }
         if address.index != Index::Offset {
             self.registers.set(address.base, moved);
+            if self.overflows(address.base, moved) {
+                return self.overflow(operation);
+            }
         }
         self.stored(operation, at)
     }
@@ -144,11 +147,16 @@ impl Core {
         }
         if writeback {
             self.registers.set(rn, end);
-            if rn == SP && end < self.stack_limit && !self.registers.process_stack {
+            if self.overflows(rn, end) {
                 return self.overflow(operation);
             }
         }
         Flow::Next
+    }
+
+    /// Whether a store with write-back, which is how registers are pushed, took the main stack below its limit.
+    fn overflows(&self, base: Reg, moved: u32) -> bool {
+        base == SP && moved < self.stack_limit && !self.registers.process_stack
     }
 
     #[cold]
@@ -200,6 +208,9 @@ impl Core {
                 }
                 if address.index != Index::Offset {
                     self.registers.set(address.base, moved);
+                    if self.overflows(address.base, moved) {
+                        return self.overflow(operation);
+                    }
                 }
                 self.stored(operation, at)
             }

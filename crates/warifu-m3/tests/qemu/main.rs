@@ -2,14 +2,18 @@
 //! Registers and flags after each of many random instructions, beside QEMU's (`-M mps2-an385`).
 //! M3_RANDOM_INSTRUCTIONS says how many; M3_SEED which.
 
+#[path = "../common/generate.rs"]
 mod generate;
+#[path = "../common/image.rs"]
+mod image;
 mod oracle;
 mod programs;
 
 use std::path::Path;
 
 use generate::{CODE, Generator, Item};
-use oracle::{Image, Oracle, State};
+use image::Image;
+use oracle::{Oracle, State};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use warifu_m3::chip::Chip;

@@ -155,12 +155,24 @@ impl Generator {
         items
     }
 
-    fn below(&mut self, bound: u32) -> u32 {
+    /// A number from 0 to `bound` - 1.
+    pub fn below(&mut self, bound: u32) -> u32 {
         (self.random.next_u64() % u64::from(bound)) as u32
     }
 
-    fn item(&mut self) -> Item {
+    /// Any item.
+    pub fn item(&mut self) -> Item {
         match self.below(100) {
+            0..=91 => self.straight(),
+            92..=95 => self.forward_branch(),
+            96..=97 => self.call(),
+            _ => self.table_branch(),
+        }
+    }
+
+    /// An item after which the next one is executed, whatever registers and flags hold.
+    pub fn straight(&mut self) -> Item {
+        match self.below(92) {
             0..=24 => self.narrow(),
             25..=54 => self.wide(),
             55..=73 => self.memory(),
@@ -168,11 +180,8 @@ impl Generator {
             78..=81 => self.multiple(),
             82..=83 => self.stack(),
             84..=85 => self.exclusive(),
-            86..=89 => self.forward_branch(),
-            90..=91 => self.call(),
-            92..=93 => self.table_branch(),
-            94..=97 => self.if_then(),
-            98 => self.flags(),
+            86..=89 => self.if_then(),
+            90 => self.flags(),
             _ => self.other(),
         }
     }
@@ -183,7 +192,8 @@ impl Generator {
         if number == 13 { 14 } else { number }
     }
 
-    fn operand(&mut self) -> u32 {
+    /// A word of the kind at which carries, signs and shifts turn.
+    pub fn operand(&mut self) -> u32 {
         // Values at which carries, signs and shifts turn.
         match self.below(6) {
             0 => self.below(3),

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Leaky and clean programs: every planted leak is found, and nothing else is.
+
+#[path = "../common/firmware.rs"]
+mod firmware;
+#[allow(dead_code, reason = "the comparison with QEMU asks for whole programs")]
+#[path = "../common/generate.rs"]
+mod generate;
+#[path = "../common/image.rs"]
+mod image;
+mod laws;
+
+use warifu_m3::chip::Chip;
+use warifu_m3::machine::{Limits, Machine};
+use warifu_m3::program::Program;
+use warifu_m3::source::Source;
+use warifu_m3::stop::Stop;
+use warifu_m3::taint::{LeakKind, Report, Taint};
+use warifu_m3::timing::Rules;
+
+use LeakKind::{Branch, Condition, Divide, LoadAddress, Multiply, StoreAddress, Target};
+
+/// Runs a program to its end under taint.
+fn run(elf: &[u8], prepare: impl FnOnce(&mut Taint, &Program)) -> (Taint, Report) {
+    let chip: Chip = "mps2-an385".parse().expect("a known chip");
+    let program = Program::parse(elf).expect("a linked program");
+    let mut machine =
+        Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
+    program.load(&mut machine, &chip).expect("it fits");
+    let mut taint = Taint::new(&machine);
+    prepare(&mut taint, &program);
+    let stop = machine.run_observed(Limits { instructions: 10_000_000 }, &mut taint);
+    let source = Source::parse(elf).expect("debugging information");
+    let report = Report::new(&taint, &program, &source);
+    assert_eq!(
+        stop,
+        Stop::Exit { code: 0 },
+        "at {}\n{report}",
+        program.describe(machine.core.registers.pc())
+    );
+    (taint, report)
+}
+
+/// Kinds and functions of the leaks of a program in assembly language, in the order of the table.
+fn check(file: &str, mut expected: Vec<(LeakKind, &str)>) {
+    let path = format!("taint/{file}");
+    let elf = firmware::compile(&["taint/main.c", &path], &["-O1"]);
+    let (_, report) = run(&elf, |_, _| {});
+    let mut found: Vec<_> =
+        report.leaks.iter().map(|row| (row.kind, row.at.function.as_str())).collect();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected, "{file}\n{report}");
+}
+
+#[test]
+fn branches() {
+    check(
+        "branch.S",
+        vec![
+            (Branch, "leak_beq"),
+            (Branch, "leak_wide_blt"),
+            (Branch, "leak_cbz"),
+            (Branch, "leak_cbnz"),
+            (Branch, "leak_branch_in_it"),
+            (Branch, "leak_return_in_it"),
+            (Target, "leak_bx"),
+            (Target, "leak_blx"),
+            (Target, "leak_mov_pc"),
+            (Target, "leak_add_pc"),
+            (Target, "leak_pop_pc"),
+            (Target, "leak_ldr_pc"),
+            (Target, "leak_ldm_pc"),
+            (Target, "leak_tbb_index"),
+            (LoadAddress, "leak_tbb_index"),
+            (Target, "leak_tbh_index"),
+            (LoadAddress, "leak_tbh_index"),
+            (Target, "leak_tbb_entry"),
+        ],
+    );
+}
+
+#[test]
+fn addresses() {
+    check(
+        "address.S",
+        vec![
+            (LoadAddress, "leak_load_word"),
+            (LoadAddress, "leak_load_byte_offset"),
+            (LoadAddress, "leak_load_half_base"),
+            (LoadAddress, "leak_load_signed"),
+            (LoadAddress, "leak_load_signed"),
+            (LoadAddress, "leak_load_pre"),
+            (LoadAddress, "leak_load_post"),
+            (LoadAddress, "leak_load_dual"),
+            (LoadAddress, "leak_load_multiple"),
+            (LoadAddress, "leak_load_exclusive"),
+            (StoreAddress, "leak_store_word"),
+            (StoreAddress, "leak_store_byte_offset"),
+            (StoreAddress, "leak_store_half_base"),
+            (StoreAddress, "leak_store_post"),
+            (StoreAddress, "leak_store_dual"),
+            (StoreAddress, "leak_store_multiple"),
+            (StoreAddress, "leak_store_exclusive"),
+            (StoreAddress, "leak_push"),
+            (LoadAddress, "leak_push"),
+            (LoadAddress, "leak_sbox"),
+            (LoadAddress, "leak_sbox"),
+            (LoadAddress, "leak_sbox"),
+            (LoadAddress, "leak_loaded_by_secret"),
+            (Branch, "leak_loaded_by_secret"),
+        ],
+    );
+}
+
+#[test]
+fn multiplications_divisions_and_conditions() {
+    check(
+        "arithmetic.S",
+        vec![
+            (Multiply, "leak_umull"),
+            (Multiply, "leak_umull_second"),
+            (Multiply, "leak_smull"),
+            (Multiply, "leak_umlal"),
+            (Multiply, "leak_smlal"),
+            (Multiply, "leak_umlal_sum"),
+            (Divide, "leak_udiv"),
+            (Divide, "leak_sdiv_second"),
+            (Divide, "leak_derived"),
+            (Condition, "leak_it"),
+            (Condition, "leak_it_skipped"),
+            (Condition, "leak_it_skipped"),
+            (Condition, "leak_it_store"),
+            (Condition, "leak_it_else"),
+            (Condition, "leak_it_else"),
+            (Condition, "leak_it_result"),
+            (Condition, "leak_it_result"),
+            (Branch, "leak_it_result"),
+            (Branch, "leak_it_result"),
+        ],
+    );
+}
+
+#[test]
+fn flags() {
+    check(
+        "flags.S",
+        vec![
+            (Branch, "leak_carry_chain"),
+            (Branch, "leak_carry_to_register"),
+            (Divide, "leak_carry_mask"),
+            (Branch, "leak_shifted_carry"),
+            (Branch, "leak_register_shift_carry"),
+            (Branch, "leak_secret_amount"),
+            (Branch, "leak_secret_amount"),
+            (Divide, "leak_rrx"),
+            (Branch, "leak_overflow"),
+            (Branch, "leak_muls"),
+            (Branch, "leak_logical_keeps_carry"),
+            (Branch, "leak_shift_by_nought"),
+            (Branch, "leak_saturation"),
+            (Divide, "leak_mrs"),
+            (Branch, "leak_msr"),
+        ],
+    );
+}
+
+#[test]
+fn memory_link_register_and_write_back() {
+    check(
+        "memory.S",
+        vec![
+            (Branch, "leak_spilled"),
+            (Branch, "leak_pushed"),
+            (Branch, "leak_byte_by_byte"),
+            (Branch, "leak_one_byte_of_word"),
+            (Branch, "leak_one_byte_of_word"),
+            (Branch, "leak_unaligned"),
+            (Branch, "leak_half_of_dual"),
+            (Branch, "leak_multiple"),
+            (Branch, "leak_exclusive"),
+            (Branch, "leak_bit_band_load"),
+            (Branch, "leak_bit_band_store"),
+            (Branch, "leak_link_register"),
+            (Branch, "leak_frame_pointer"),
+        ],
+    );
+}
+
+#[test]
+fn exception_frames() {
+    check(
+        "exceptions.S",
+        vec![
+            // The handler's one look at R2, of three programs.
+            (Branch, "sv_call"),
+            (Branch, "leak_after_return"),
+            (Branch, "leak_flag_after_return"),
+            (Branch, "leak_stacked_by_handler"),
+            // By the instruction that ends the handler.
+            (Target, "sv_call"),
+            (Branch, "leak_process_stack"),
+        ],
+    );
+}
