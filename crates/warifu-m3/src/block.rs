@@ -124,6 +124,7 @@ pub fn decode(
         at = operation.next();
         let next = fetch(at, memory, it_state != 0);
         operation.cycles = rules.cost(previous.as_ref(), &current, next.as_ref());
+        operation.cycles += fetch_wait(&operation, previous.is_none(), memory);
         before += operation.cycles;
         operations.push(operation);
         let full = operations.len() + 4 >= longest && it_state == 0;
@@ -145,6 +146,17 @@ pub fn decode(
     Some(Block { operations: operations.into_boxed_slice(), has_it })
 }
 
+/// Wait states of the words that an instruction is the first to need: each word is fetched once on a straight way, and
+/// nothing is fetched ahead. What a chip's prefetch saves is not known to the rules, which is why these are assumed.
+fn fetch_wait(operation: &Operation, first: bool, memory: &Memory) -> Cycles {
+    if !memory.has_wait_states() {
+        return Cycles::default();
+    }
+    let begun = if first { operation.address } else { operation.address.wrapping_add(3) };
+    let words = (operation.next().wrapping_add(3) >> 2).wrapping_sub(begun >> 2);
+    Cycles::both(u64::from(words) * memory.wait_states(operation.address))
+}
+
 /// Whether what comes after an instruction may be elsewhere, or may have to wait for the processor.
 fn ends(instruction: &Instruction) -> bool {
     match instruction {
@@ -161,5 +173,36 @@ fn ends(instruction: &Instruction) -> bool {
         | Instruction::Undefined
         | Instruction::Coprocessor => true,
         _ => instruction.operands().writes.contains(PC),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Region;
+
+    fn memory(wait_states: u64) -> Memory {
+        let region = Region { name: "flash".into(), base: 0, bytes: 64, writable: false, wait_states };
+        let mut memory = Memory::new(&[region]).expect("one region");
+        // movs r0, #0; add.w r1, r1, #1; movs r0, #0; movs r0, #0; bx lr
+        let code: [u16; 6] = [0x2000, 0xf101, 0x0101, 0x2000, 0x2000, 0x4770];
+        for (index, half) in code.into_iter().enumerate() {
+            assert!(memory.program(2 * index as u32, &half.to_le_bytes()));
+        }
+        memory
+    }
+
+    fn cycles(start: u32, wait_states: u64) -> u64 {
+        let rules = Rules::cortex_m3().expect("rules");
+        let block = decode(start, 0, LONGEST, &memory(wait_states), &rules).expect("code");
+        block.operations.last().map_or(0, |last| last.through().high)
+    }
+
+    #[test]
+    fn each_word_of_code_waits_once() {
+        let without = cycles(0, 0);
+        assert_eq!(cycles(0, 3), without + 3 * 3, "three words from the start");
+        let without = cycles(6, 0);
+        assert_eq!(cycles(6, 3), without + 2 * 3, "two words from the middle of the second");
     }
 }
