@@ -158,11 +158,13 @@ fn the_heap_of_newlib() {
         let (session, report) = profile(&file);
         balances(&session, &report);
         let heap = report.heap.expect("newlib's allocator is there");
-        // 1000 and 300 bytes, and the first grown to 3000, are the most at once. The block of 200 is never freed.
-        assert_eq!((heap.peak, heap.live, heap.failures), (3300, 200, 1), "{library}");
-        assert_eq!(heap.allocations, 6, "{library}");
-        assert!(heap.grown >= 3300, "{library}: {}", heap.grown);
-        let peaks: Vec<u64> = report.sections.iter().map(|section| section.heap).collect();
+        // 1000 and 300 bytes, and the first grown to 3000, are the most at once. The block of 200 is never freed, nor
+        // what the library takes for itself before `main`.
+        let own = heap.live - 200;
+        assert!(own < 1000, "{library}: {heap:?}");
+        assert_eq!((heap.peak - own, heap.failures), (3300, 1), "{library}: {heap:?}");
+        assert!(heap.allocations >= 6 && heap.grown >= 3300, "{library}: {heap:?}");
+        let peaks: Vec<u64> = report.sections.iter().map(|section| section.heap - own).collect();
         assert_eq!(peaks, [3300, 3300], "{library}");
     }
 }

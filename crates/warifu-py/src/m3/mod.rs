@@ -179,5 +179,6 @@ fn outcome<'py>(py: Python<'py>, session: &Session, stop: &Stop) -> PyResult<Bou
         })
         .collect();
     result.set_item("marks", marks)?;
+    result.set_item("lost_marks", machine.core.memory.ports.lost_marks)?;
     Ok(result)
 }
