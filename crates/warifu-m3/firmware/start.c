@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Start-up and console of the test programs: vector table, data copied, zeros, main, exit by semihosting. */
-#include <stddef.h>
 #include <stdint.h>
 
 extern uint32_t __data_load[], __data_start[], __data_end[], __bss_start[], __bss_end__[], __stack_top[];
@@ -34,22 +33,6 @@ void leave(int code)
     const uint32_t block[2] = {0x20026, (uint32_t)code};
     semihosting(0x20, block);
     for (;;) {}
-}
-
-/* The compiler's own calls. */
-void *memcpy(void *to, const void *from, size_t bytes)
-{
-    uint8_t *t = to;
-    for (const uint8_t *f = from; bytes > 0; bytes--)
-        *t++ = *f++;
-    return to;
-}
-
-void *memset(void *to, int value, size_t bytes)
-{
-    for (uint8_t *t = to; bytes > 0; bytes--)
-        *t++ = (uint8_t)value;
-    return to;
 }
 
 __attribute__((noreturn)) void start_c(void)
