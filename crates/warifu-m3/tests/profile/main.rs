@@ -200,3 +200,26 @@ fn a_flame_graph() {
     assert!(picture.contains("<svg") && picture.contains("recursive"), "{picture}");
     assert_eq!(picture, report.flame_graph("calls").expect("a picture"));
 }
+
+#[test]
+fn a_run_that_pauses_is_the_same() {
+    for level in ["-O0", "-O2"] {
+        let file = bare(level, "profile/calls.c");
+        let (whole, _) = profile(&file);
+        let setup = Setup { chip: "mps2-an385".into(), ..Setup::default() };
+        let mut paused = Session::new(&file, &setup).expect("it can be run");
+        let mut pauses = 0;
+        let stop = loop {
+            paused.machine.pause_at = paused.machine.instructions + 7;
+            match paused.machine.run(Limits { instructions: 10_000_000 }) {
+                Stop::Paused => pauses += 1,
+                stop => break stop,
+            }
+        };
+        assert_eq!(stop, Stop::Exit { code: 0 });
+        assert!(pauses > 20, "{pauses}");
+        assert_eq!(paused.machine.core.clock, whole.machine.core.clock);
+        assert_eq!(paused.machine.core.registers, whole.machine.core.registers);
+        assert_eq!(paused.machine.instructions, whole.machine.instructions);
+    }
+}
