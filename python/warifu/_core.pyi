@@ -176,8 +176,8 @@ def m3_run(
     and arguments (warifu.m3.Options). `output` takes what the program prints as it comes, in whole
     lines where it ends them; without it that is `output` of the answer. The answer has stop, code
     (None if the program did not end itself), address, message (one line with registers),
-    instructions, cycles (low, high), registers (R0 to R15), xpsr, output and marks (name, cycles,
-    stack pointer).
+    instructions, cycles (low, high), registers (R0 to R15), xpsr, output, marks (name, cycles,
+    stack pointer) and lost_marks.
 
     Raises WarifuError where there is nothing to run, KeyboardInterrupt, and what `output` raises.
     """

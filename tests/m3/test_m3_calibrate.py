@@ -50,9 +50,9 @@ def test_costs_of_a_benchmark_and_a_prediction_from_them(
     code, out, err = warifu("predict", *question, "--format", "json")
     assert code == 0, err
     row = json.loads(out)["rows"][0]
-    # The messages up to the first byte of the response take 108 ms at 50 MHz.
+    # The handshake's messages take 147 ms at 50 MHz; the server's, and the request's, are the rest.
     work = 3 * (400 + 450 + 0.8 + 900 + 700 + 1.5 + 1.2) / 50
-    assert row["p50"] / 1e6 == pytest.approx(work, rel=0.05), row
+    assert work < row["p50_ns"] / 1e6 < 1.05 * work, row
 
 
 def test_a_profile_by_hand_is_not_replaced(warifu: Run, bare: Compile, tmp_path: Path) -> None:

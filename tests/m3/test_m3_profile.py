@@ -86,12 +86,14 @@ def test_newlib_s_heap(compiled: Compile) -> None:
     )
     heap = m3.profile(elf).heap
     assert heap is not None
-    assert (heap.peak, heap.live, heap.failures) == (3300, 200, 1)
+    # Of its 200 bytes that are never freed and what the library keeps for itself.
+    own = heap.live - 200
+    assert (heap.peak, heap.failures) == (3300 + own, 1) and own < 1000
 
 
 LEAKY = """
 #include "warifu_m3.h"
-static unsigned key[4] = {1, 2, 3, 4}, other[2] = {5, 6}, table[8];
+unsigned key[4] = {1, 2, 3, 4}, other[2] = {5, 6}, table[8];
 __attribute__((noipa)) static unsigned looks_up(unsigned index) { return table[index]; }
 __attribute__((noipa)) static unsigned clean(unsigned word) { return word * 3 + 1; }
 int main(void)
@@ -118,6 +120,7 @@ def test_secrets(warifu: Run, bare: Compile, tmp_path: Path, leaks: bool, poison
     elf = bare(f"leaky{leaks}{poisoned}.elf", str(source), *flags)
     secret = [] if poisoned else ["--secret", "key"]
     code, out, err = warifu("m3", "taint", elf, *secret, "--format", "json")
+    assert out, err
     rows = json.loads(out)["rows"]
     assert code == (1 if leaks else 0), err
     assert [(row["kind"], row["function"]) for row in rows] == (

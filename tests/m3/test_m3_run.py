@@ -87,6 +87,7 @@ def damaged(good: bytes) -> dict[str, tuple[bytes, str]]:
     thumb = bytearray(good)
     at = int.from_bytes(thumb[start + 4 : start + 8], "little")  # p_offset: the vector table
     thumb[at + 4] &= 0xFE
+    thumb[24] &= 0xFE  # e_entry
     return {
         "empty": (b"", "no 32-bit ELF file"),
         "text": (b"#!/bin/sh\necho hello\n" * 9, "no 32-bit ELF file"),
@@ -98,7 +99,7 @@ def damaged(good: bytes) -> dict[str, tuple[bytes, str]]:
         "elsewhere": (bytes(far), "is not in the memories of mps2-an385"),
         "beyond its end": (bytes(long), "ELF file"),
         "nothing to load": (bytes(none), "nothing to load"),
-        "reset vector": (bytes(thumb), "cannot start"),
+        "no Thumb code": (bytes(thumb), "cannot start"),
     }
 
 
@@ -159,8 +160,9 @@ def test_wait_states_are_assumed(warifu: Run, bare: Compile) -> None:
 def test_output_input_and_arguments(warifu: Run, compiled: Compile, tmp_path: Path) -> None:
     elf = compiled("echo.elf", "-O2", "--specs=rdimon.specs", "command-line/echo.c")
     text = tmp_path / "input"
-    text.write_bytes(b"one\ntwo\xff\n")
-    found = m3.run(elf, m3.Options(input=text.read_bytes(), arguments="echo -v fast"))
+    text.write_bytes(b"one\ntwo\n")
+    # What it prints need not be text.
+    found = m3.run(elf, m3.Options(input=b"one\ntwo\xff\n", arguments="echo -v fast"))
     assert (found.stop, found.code) == ("exit", 3)
     assert found.output == b"-v|fast|\n<one>\n<two\xff>\n"
     code, out, err = warifu("m3", "run", elf, "--input", text, "--args", "echo -v fast")

@@ -42,6 +42,9 @@ pub struct Machine {
     pub semihosting: Semihosting,
     /// Whether faults go to the program's own handlers; else the first one ends the run.
     pub deliver_faults: bool,
+    /// After so many instructions in all, or a few more, the run pauses ([`Stop::Paused`]), and goes on as if it had not
+    /// when it is run again. [`Limits`] is exact instead, and costs what is known of an instruction's neighbours.
+    pub pause_at: u64,
     blocks: Blocks,
     rules: Rules,
 }
@@ -67,6 +70,7 @@ impl Machine {
             instructions: 0,
             semihosting: Semihosting::default(),
             deliver_faults: false,
+            pause_at: u64::MAX,
             blocks: Blocks::default(),
             rules,
         })
@@ -101,6 +105,9 @@ impl Machine {
         observer: &mut O,
     ) -> Result<(), Stop> {
         let due = self.core.system.next_tick().unwrap_or(u64::MAX);
+        // A block may be as long as this: near the limit each instruction is executed by itself.
+        let near_limit = limits.instructions.saturating_sub(block::LONGEST as u64 - 1);
+        let until = near_limit.min(self.pause_at);
         loop {
             let now = self.core.system.reading(self.core.clock);
             if now >= due {
@@ -111,9 +118,10 @@ impl Machine {
                 self.blocks.clear();
             }
             let at = self.core.registers.r[15];
-            // A block may be as long as this: near the limit each instruction is executed by itself.
-            let near_limit = limits.instructions - self.instructions < block::LONGEST as u64;
-            if near_limit || self.core.registers.it_state != 0 {
+            if self.instructions >= until || self.core.registers.it_state != 0 {
+                if self.instructions >= self.pause_at && self.instructions < near_limit {
+                    return Err(Stop::Paused);
+                }
                 self.step(at, observer, limits)?;
                 return Ok(());
             }

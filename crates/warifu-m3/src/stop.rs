@@ -13,6 +13,8 @@ pub enum Stop {
     Exit { code: u32 },
     /// The limit of instructions was reached.
     InstructionLimit { limit: u64 },
+    /// [`crate::machine::Machine::pause_at`] was reached.
+    Paused,
     /// A fault that no handler of the program's takes.
     Fault { fault: Fault, address: u32 },
     /// An exception could not be entered.
@@ -42,6 +44,7 @@ impl Stop {
         match self {
             Stop::Exit { .. } => "exit",
             Stop::InstructionLimit { .. } => "instruction-limit",
+            Stop::Paused => "paused",
             Stop::Fault { .. } => "fault",
             Stop::ExceptionEntry { .. } => "exception-entry",
             Stop::Lockup { .. } => "lockup",
@@ -56,7 +59,7 @@ impl Stop {
     /// The instruction at which it ended, if it did not end itself.
     pub fn address(&self) -> Option<u32> {
         match *self {
-            Stop::Exit { .. } | Stop::InstructionLimit { .. } => None,
+            Stop::Exit { .. } | Stop::InstructionLimit { .. } | Stop::Paused => None,
             Stop::Fault { address, .. }
             | Stop::ExceptionEntry { address, .. }
             | Stop::Lockup { address }
@@ -77,6 +80,7 @@ impl fmt::Display for Stop {
                 f,
                 "still running after {limit} instructions: an endless loop, or a longer run (--max-instructions)"
             ),
+            Stop::Paused => write!(f, "paused"),
             Stop::Fault { fault, .. } => write!(f, "{fault}"),
             Stop::ExceptionEntry { exception, fault, .. } => {
                 write!(f, "exception {} could not be entered: {fault}", exception.0)

@@ -67,6 +67,8 @@ def notes(done: Run) -> list[str]:
     if done.options.wait_states:
         waits = ", ".join(f"{name} {cycles}" for name, cycles in done.options.wait_states.items())
         found.append(f"Wait states (assumed, until a board confirms them): {waits}.")
+    if done.lost_marks:
+        found.append(f"{done.lost_marks:,} later marks were too many to be kept.")
     return found
 
 

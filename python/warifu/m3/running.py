@@ -110,6 +110,8 @@ class Run:
     """R0 to R15."""
     xpsr: int
     marks: tuple[Mark, ...]
+    lost_marks: int
+    """Later marks, which were too many to be kept."""
     output: bytes
     """What the program printed, unless somebody took it as it came."""
 
@@ -138,6 +140,7 @@ class Run:
             tuple(found["registers"]),
             found["xpsr"],
             tuple(Mark(name, Cycles(*at), stack) for name, at, stack in found["marks"]),
+            found.get("lost_marks", 0),
             found["output"],
         )
 

@@ -158,11 +158,13 @@ fn the_heap_of_newlib() {
         let (session, report) = profile(&file);
         balances(&session, &report);
         let heap = report.heap.expect("newlib's allocator is there");
-        // 1000 and 300 bytes, and the first grown to 3000, are the most at once. The block of 200 is never freed.
-        assert_eq!((heap.peak, heap.live, heap.failures), (3300, 200, 1), "{library}");
-        assert_eq!(heap.allocations, 6, "{library}");
-        assert!(heap.grown >= 3300, "{library}: {}", heap.grown);
-        let peaks: Vec<u64> = report.sections.iter().map(|section| section.heap).collect();
+        // 1000 and 300 bytes, and the first grown to 3000, are the most at once. The block of 200 is never freed, nor
+        // what the library takes for itself before `main`.
+        let own = heap.live - 200;
+        assert!(own < 1000, "{library}: {heap:?}");
+        assert_eq!((heap.peak - own, heap.failures), (3300, 1), "{library}: {heap:?}");
+        assert!(heap.allocations >= 6 && heap.grown >= 3300, "{library}: {heap:?}");
+        let peaks: Vec<u64> = report.sections.iter().map(|section| section.heap - own).collect();
         assert_eq!(peaks, [3300, 3300], "{library}");
     }
 }
@@ -197,4 +199,27 @@ fn a_flame_graph() {
     let picture = report.flame_graph("calls").expect("a picture");
     assert!(picture.contains("<svg") && picture.contains("recursive"), "{picture}");
     assert_eq!(picture, report.flame_graph("calls").expect("a picture"));
+}
+
+#[test]
+fn a_run_that_pauses_is_the_same() {
+    for level in ["-O0", "-O2"] {
+        let file = bare(level, "profile/calls.c");
+        let (whole, _) = profile(&file);
+        let setup = Setup { chip: "mps2-an385".into(), ..Setup::default() };
+        let mut paused = Session::new(&file, &setup).expect("it can be run");
+        let mut pauses = 0;
+        let stop = loop {
+            paused.machine.pause_at = paused.machine.instructions + 7;
+            match paused.machine.run(Limits { instructions: 10_000_000 }) {
+                Stop::Paused => pauses += 1,
+                stop => break stop,
+            }
+        };
+        assert_eq!(stop, Stop::Exit { code: 0 });
+        assert!(pauses > 20, "{pauses}");
+        assert_eq!(paused.machine.core.clock, whole.machine.core.clock);
+        assert_eq!(paused.machine.core.registers, whole.machine.core.registers);
+        assert_eq!(paused.machine.instructions, whole.machine.instructions);
+    }
 }

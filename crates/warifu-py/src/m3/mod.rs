@@ -93,12 +93,10 @@ fn run<O: Observer + Send>(
             }
         }));
     }
-    let mut until = 0;
     loop {
-        until = most.min(until + SLICE);
-        let stop = py.detach(|| {
-            session.machine.run_observed(Limits { instructions: until }, &mut *observer)
-        });
+        session.machine.pause_at = session.machine.instructions.saturating_add(SLICE);
+        let limits = Limits { instructions: most };
+        let stop = py.detach(|| session.machine.run_observed(limits, &mut *observer));
         if let Some(console) = &console
             && let Ok(mut console) = console.lock()
         {
@@ -108,7 +106,7 @@ fn run<O: Observer + Send>(
             }
         }
         py.check_signals()?;
-        if !matches!(stop, Stop::InstructionLimit { .. }) || until == most {
+        if stop != Stop::Paused {
             return Ok(stop);
         }
     }
@@ -179,5 +177,6 @@ fn outcome<'py>(py: Python<'py>, session: &Session, stop: &Stop) -> PyResult<Bou
         })
         .collect();
     result.set_item("marks", marks)?;
+    result.set_item("lost_marks", machine.core.memory.ports.lost_marks)?;
     Ok(result)
 }
