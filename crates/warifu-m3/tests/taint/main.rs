@@ -3,6 +3,7 @@
 
 #[path = "../common/firmware.rs"]
 mod firmware;
+#[allow(dead_code)] // each test uses its part of what they share
 #[path = "../common/generate.rs"]
 mod generate;
 #[path = "../common/image.rs"]
