@@ -2,10 +2,10 @@
 /* Code that treats a secret as it should: nothing is to be reported, whatever the compiler makes of it. */
 #include "warifu_m3.h"
 
-#define OWN __attribute__((noinline))
+#define OWN __attribute__((noinline, noclone))
 
 uint32_t key[8] = {0x11223344, 0x55667788, 0x99aabbcc, 0xddeeff00, 0x0f1e2d3c, 0x4b5a6978, 0x8796a5b4, 0xc3d2e1f0};
-static uint32_t result[16];
+uint32_t result[16];
 void *memcpy(void *to, const void *from, size_t bytes);
 
 static uint32_t hidden(uint32_t value)

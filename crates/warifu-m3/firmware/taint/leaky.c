@@ -2,12 +2,12 @@
 /* The usual mistakes, in C. Whether the compiler makes a branch or an IT block of a condition is its choice. */
 #include "warifu_m3.h"
 
-#define OWN __attribute__((noinline))
+#define OWN __attribute__((noinline, noclone))
 
 uint8_t key[16] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3};
 static uint8_t box[256];
 static uint32_t sink;
-static int modulus = 97;
+int modulus = 97;
 
 static void touch(uint32_t value)
 {

@@ -21,11 +21,7 @@ impl Image {
         memory[..4].copy_from_slice(&STACK.to_le_bytes());
         memory[4..8].copy_from_slice(&(CODE | 1).to_le_bytes());
         memory[handler as usize..handler as usize + 2].copy_from_slice(&0x4770u16.to_le_bytes());
-        let exit = [
-            load_constant(0, 0x18),
-            load_constant(1, 0x2_0026),
-            vec![0xbeab],
-        ];
+        let exit = [load_constant(0, 0x18), load_constant(1, 0x2_0026), vec![0xbeab]];
         for half in items.iter().chain(&exit).flatten() {
             memory.extend(half.to_le_bytes());
         }

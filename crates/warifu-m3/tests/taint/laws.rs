@@ -56,7 +56,11 @@ impl Observer for Recorded {
     }
 
     fn after(&mut self, core: &mut Core, operation: &Operation, now: Cycles) {
-        self.steps.push(Step { address: operation.address, access: self.access, cycles: now - self.last });
+        self.steps.push(Step {
+            address: operation.address,
+            access: self.access,
+            cycles: now - self.last,
+        });
         self.operations.push(operation.clone());
         self.last = now;
         self.taint.after(core, operation, now);
@@ -68,7 +72,13 @@ impl Observer for Recorded {
 }
 
 fn small_chip() -> Chip {
-    let region = |name: &str, base, bytes| Region { name: name.into(), base, bytes, writable: true, wait_states: 0 };
+    let region = |name: &str, base, bytes| Region {
+        name: name.into(),
+        base,
+        bytes,
+        writable: true,
+        wait_states: 0,
+    };
     let regions = vec![region("code", 0, 0x2_0000), region("data", DATA, DATA_BYTES)];
     Chip { name: "small", regions, priority_mask: 0xe0, vector_table: 0 }
 }
@@ -76,7 +86,8 @@ fn small_chip() -> Chip {
 /// Runs a program to its breakpoint, with a secret in memory that is poisoned if `poisoned`.
 fn run(items: &[Item], secret: u64, poisoned: bool) -> (Machine, Recorded) {
     let chip = small_chip();
-    let mut machine = Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
+    let mut machine =
+        Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
     let program = Program::parse(&Image::new(items).elf()).expect("our own ELF file is read");
     program.load(&mut machine, &chip).expect("it fits");
     let mut generator = Generator::new(Xoshiro256PlusPlus::seed_from_u64(secret));
@@ -89,7 +100,8 @@ fn run(items: &[Item], secret: u64, poisoned: bool) -> (Machine, Recorded) {
         taint.poison(Secret { address: SECRET, bytes: 4 * SECRET_WORDS, by });
     }
     let last = Cycles::default();
-    let mut recorded = Recorded { taint, steps: Vec::new(), operations: Vec::new(), access: None, last };
+    let mut recorded =
+        Recorded { taint, steps: Vec::new(), operations: Vec::new(), access: None, last };
     let stop = machine.run_observed(Limits { instructions: 100_000 }, &mut recorded);
     assert!(matches!(stop, Stop::Breakpoint { number: 1, .. }), "{stop}");
     (machine, recorded)
@@ -97,7 +109,8 @@ fn run(items: &[Item], secret: u64, poisoned: bool) -> (Machine, Recorded) {
 
 /// Public constants in some registers and the secret in others, random items, and a breakpoint.
 fn program(seeds: &[u64], item: fn(&mut Generator) -> Item, stores: bool) -> Vec<Item> {
-    let mut items: Vec<Item> = (0..13).map(|register| load_constant(register, 0x1234_5678 << (register & 7))).collect();
+    let mut items: Vec<Item> =
+        (0..13).map(|register| load_constant(register, 0x1234_5678 << (register & 7))).collect();
     items.push(load_constant(8, SECRET));
     // ldmia r8!, {r0, r2, r3, r5, r9, r11}; ldr r14, [r8]
     items.push(vec![0xe8b8, 0x0a2d, 0xf8d8, 0xe000]);
@@ -126,7 +139,11 @@ fn seeds() -> impl Strategy<Value = Vec<u64>> {
 }
 
 fn listing(recorded: &Recorded) -> String {
-    recorded.operations.iter().map(|o| format!("{:#x} {}\n", o.address, o.instruction.under(o.condition))).collect()
+    recorded
+        .operations
+        .iter()
+        .map(|o| format!("{:#x} {}\n", o.address, o.instruction.under(o.condition)))
+        .collect()
 }
 
 fn has_leak(recorded: &Recorded, address: u32) -> bool {
@@ -139,7 +156,8 @@ fn data(machine: &Machine) -> &[u8] {
 
 fn flags(machine: &Machine) -> [(Flag, bool); 5] {
     let bits = machine.core.registers.xpsr();
-    [(Flag::N, 31), (Flag::Z, 30), (Flag::C, 29), (Flag::V, 28), (Flag::Q, 27)].map(|(flag, bit)| (flag, bits >> bit & 1 == 1))
+    [(Flag::N, 31), (Flag::Z, 30), (Flag::C, 29), (Flag::V, 28), (Flag::Q, 27)]
+        .map(|(flag, bit)| (flag, bits >> bit & 1 == 1))
 }
 
 proptest! {
