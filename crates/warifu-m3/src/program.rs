@@ -45,6 +45,14 @@ pub enum ProgramError {
     /// Nothing to load.
     #[error("this ELF file has nothing to load")]
     Empty,
+    /// No object of that name.
+    #[error("no object with a size is called {name}: {known}")]
+    NoObject {
+        /// The name.
+        name: String,
+        /// What there is instead.
+        known: String,
+    },
     /// The start does not work.
     #[error("the program cannot start: {0}")]
     Start(Fault),
@@ -158,6 +166,26 @@ impl Program {
             chip: chip.name.to_owned(),
             memories: memories.join("; "),
         }
+    }
+
+    /// An object in memory, or a function, by its name.
+    ///
+    /// # Errors
+    /// [`ProgramError::NoObject`] where there is none with a size.
+    pub fn object(&self, name: &str) -> Result<&Symbol, ProgramError> {
+        let mut sized = self.symbols.iter().filter(|symbol| symbol.bytes > 0);
+        sized.find(|symbol| symbol.name == name).ok_or_else(|| {
+            let objects = self.symbols.iter().filter(|symbol| symbol.bytes > 0 && !symbol.is_function);
+            let near = objects.max_by(|a, b| {
+                let [a, b] = [a, b].map(|symbol| strsim::jaro_winkler(&symbol.name, name));
+                a.total_cmp(&b)
+            });
+            let known = match near {
+                Some(symbol) => format!("the nearest is {}", symbol.name),
+                None => "this file has none; link it without -s".to_owned(),
+            };
+            ProgramError::NoObject { name: name.to_owned(), known }
+        })
     }
 
     /// The address of a linker script's symbol or of a function.

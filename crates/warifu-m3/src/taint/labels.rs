@@ -18,6 +18,17 @@ impl Label {
     /// Public.
     pub const CLEAN: Label = Label(0);
 
+    /// As [`super::shadow`] keeps it.
+    #[inline]
+    pub(super) fn number(self) -> u16 {
+        self.0
+    }
+
+    #[inline]
+    pub(super) fn from_number(number: u16) -> Label {
+        Label(number)
+    }
+
     /// Whether it is of a secret.
     #[inline]
     pub fn is_secret(self) -> bool {

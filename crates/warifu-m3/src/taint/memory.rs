@@ -2,9 +2,10 @@
 //! Secrets to and from memory. A base register that is written back keeps its own label: it is not of the data.
 
 use super::labels::Label;
+use super::plan::read_by_address;
 use super::{LeakKind, MONITOR, PoisonedBy, Secret, Taint};
 use crate::core::{Core, Operation};
-use crate::isa::{Address, Instruction, Offset, PC, Reg, SP, Width};
+use crate::isa::{Address, Instruction, PC, Reg, SP, Width};
 use crate::memory::Space;
 
 impl Taint {
@@ -15,7 +16,7 @@ impl Taint {
                 self.address(core, address);
                 self.show(LeakKind::LoadAddress, operation, self.now.address);
             }
-            Instruction::Store { address, .. } | Instruction::StoreDual { address, .. } => {
+            Instruction::StoreDual { address, .. } => {
                 self.address(core, address);
                 self.show(LeakKind::StoreAddress, operation, self.now.address);
             }
@@ -48,9 +49,8 @@ impl Taint {
     }
 
     fn address(&mut self, core: &Core, address: Address) {
-        let index = if let Offset::Register { rm, .. } = address.offset { 1 << rm } else { 0 };
         self.now.at = core.effective_address(address).0;
-        self.now.address = self.first(1 << address.base | index);
+        self.now.address = self.first(read_by_address(address));
     }
 
     fn place(&mut self, rn: Reg, at: u32) {
@@ -69,7 +69,7 @@ impl Taint {
         let label = self.first(1 << rn | 1 << rm);
         self.show(LeakKind::LoadAddress, operation, label);
         let entry = self.read(core, at, 1 + u32::from(half));
-        self.jump(operation, label.or(entry));
+        self.show(LeakKind::Target, operation, label.or(entry));
     }
 
     /// What is loaded to PC, the last word of a list, must not be secret either.
@@ -84,96 +84,106 @@ impl Taint {
             _ => return,
         };
         let label = self.read(core, at, 4).or(self.now.address);
-        self.jump(operation, label);
+        self.show(LeakKind::Target, operation, label);
     }
 
     /// After an access.
     pub(super) fn transfer_memory(&mut self, core: &mut Core, operation: &Operation) {
         let at = self.now.at;
+        let second = at.wrapping_add(4);
         match operation.instruction {
-            Instruction::Load { width, rt, address } => {
-                self.load(core, operation, address.base, &[(rt, at)], width)
-            }
+            // To PC.
+            Instruction::Load { .. } => self.note_return(core, operation),
             Instruction::LoadLiteral { width, rt, .. } => {
-                self.load(core, operation, PC, &[(rt, at)], width)
+                self.load_to(core, operation, false, (rt, at), width.bytes());
             }
             Instruction::LoadDual { rt, rt2, address } => {
-                let places = [(rt, at), (rt2, at.wrapping_add(4))];
-                self.load(core, operation, address.base, &places, Width::Word);
+                self.load_to(core, operation, address.base == SP, (rt, at), 4);
+                self.load_to(core, operation, address.base == SP, (rt2, second), 4);
             }
             Instruction::LoadDualLiteral { rt, rt2, .. } => {
-                self.load(core, operation, PC, &[(rt, at), (rt2, at.wrapping_add(4))], Width::Word);
+                self.load_to(core, operation, false, (rt, at), 4);
+                self.load_to(core, operation, false, (rt2, second), 4);
             }
             Instruction::LoadMultiple { rn, list, .. } => {
                 for place in listed(list, at) {
-                    self.load(core, operation, rn, &[place], Width::Word);
+                    self.load_to(core, operation, rn == SP, place, 4);
                 }
             }
             Instruction::LoadExclusive { width, rt, rn, .. } => {
                 // The mark is the address.
                 self.set(MONITOR, self.now.address);
-                self.load(core, operation, rn, &[(rt, at)], width);
+                self.load_to(core, operation, rn == SP, (rt, at), width.bytes());
             }
-            Instruction::Store { width, rt, .. } => self.store(core, operation, &[(rt, at)], width),
             Instruction::StoreDual { rt, rt2, .. } => {
-                self.store(core, operation, &[(rt, at), (rt2, at.wrapping_add(4))], Width::Word);
+                self.store(core, operation, 1 << rt, at, 4);
+                self.store(core, operation, 1 << rt2, second, 4);
             }
             Instruction::StoreMultiple { list, .. } => {
-                for place in listed(list, at) {
-                    self.store(core, operation, &[place], Width::Word);
+                for (rt, at) in listed(list, at) {
+                    self.store(core, operation, 1 << rt, at, 4);
                 }
             }
             Instruction::StoreExclusive { width, rd, rt, .. } => {
-                self.store_exclusive(core, operation, width, rd, rt)
+                self.store_exclusive(core, operation, width, rd, rt);
             }
             _ => {}
         }
     }
 
-    #[inline]
-    fn load(
+    fn load_to(
         &mut self,
         core: &Core,
         operation: &Operation,
-        base: Reg,
-        places: &[(Reg, u32)],
-        width: Width,
+        from_stack: bool,
+        (rt, at): (Reg, u32),
+        bytes: u32,
     ) {
-        for (rt, at) in places {
-            let stored = self.read(core, *at, width.bytes());
-            let label = if stored.is_secret() {
-                self.brought(stored, operation, base)
-            } else {
-                self.now.address
-            };
-            if *rt == PC {
-                self.note_return(core, operation);
-            }
-            self.set(1 << rt, label);
+        if rt == PC {
+            return self.note_return(core, operation);
+        }
+        let label = self.loaded(core, operation, from_stack, at, bytes);
+        self.set(1 << rt, label);
+    }
+
+    /// The label of what is loaded.
+    #[inline]
+    pub(super) fn loaded(
+        &mut self,
+        core: &Core,
+        operation: &Operation,
+        from_stack: bool,
+        at: u32,
+        bytes: u32,
+    ) -> Label {
+        let stored = self.read(core, at, bytes);
+        if stored.is_secret() {
+            self.brought(stored, operation, from_stack)
+        } else {
+            self.now.address
         }
     }
 
     /// A register that was saved on the stack has its own origin back: who mends the leak looks for the load before it.
-    fn brought(&mut self, label: Label, operation: &Operation, base: Reg) -> Label {
+    fn brought(&mut self, label: Label, operation: &Operation, from_stack: bool) -> Label {
         let label = self.names.plain(label);
-        if base == SP && self.names.origin(label).brought_by.is_some() {
+        if from_stack && self.names.origin(label).brought_by.is_some() {
             return label;
         }
         self.names.bring(label, operation)
     }
 
     #[inline]
-    fn store(
+    pub(super) fn store(
         &mut self,
         core: &mut Core,
         operation: &Operation,
-        places: &[(Reg, u32)],
-        width: Width,
+        of: u32,
+        at: u32,
+        bytes: u32,
     ) {
-        for (rt, at) in places {
-            let label = self.first(1 << rt).or(self.now.address);
-            self.write(core, operation, *at, width.bytes(), label);
-        }
+        let label = self.first(of).or(self.now.address);
+        self.write(core, operation, at, bytes, label);
     }
 
     fn store_exclusive(
@@ -276,6 +286,7 @@ impl Taint {
             self.unpoison(at, bytes);
         }
         self.set(1, Label::CLEAN);
+        self.plans.clear();
     }
 }
 

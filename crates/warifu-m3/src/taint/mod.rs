@@ -12,6 +12,7 @@ mod exceptions;
 mod labels;
 mod leaks;
 mod memory;
+mod plan;
 mod report;
 mod transfer;
 
@@ -23,6 +24,7 @@ pub use report::{Place, Report, Row};
 
 use labels::{Label, Labels};
 use leaks::Leaks;
+use plan::{Kind, Plan, Plans};
 use shadow::Shadow;
 
 use crate::core::{Core, Operation};
@@ -69,12 +71,14 @@ pub struct Taint {
     /// Whether R13 is the process stack pointer, as `labels` has it.
     process_stack: bool,
     watches: Vec<(u32, Secret)>,
+    plans: Plans,
     now: Present,
 }
 
 /// What was seen before the present instruction and is needed after it.
 #[derive(Debug, Default)]
 struct Present {
+    plan: Plan,
     /// Its condition failed.
     skipped: bool,
     /// The secret that its condition depends on.
@@ -103,6 +107,7 @@ impl Taint {
             leaks: Leaks::default(),
             process_stack: machine.core.registers.process_stack,
             watches: Vec::new(),
+            plans: Plans::default(),
             now: Present::default(),
         }
     }
@@ -200,6 +205,12 @@ impl Taint {
         self.leaks.note(kind, operation, label);
     }
 
+    fn watch(&mut self, address: u32) {
+        if self.watches.iter().any(|(when, _)| *when == address) {
+            self.reached(address);
+        }
+    }
+
     #[cold]
     fn reached(&mut self, address: u32) {
         let due: Vec<Secret> = self
@@ -217,35 +228,31 @@ impl Taint {
 impl Observer for Taint {
     #[inline]
     fn before(&mut self, core: &Core, operation: &Operation) {
-        if self.watches.iter().any(|(when, _)| *when == operation.address) {
-            self.reached(operation.address);
+        if !self.watches.is_empty() {
+            self.watch(operation.address);
         }
-        self.now.skipped = false;
-        self.now.control = Label::CLEAN;
+        let plan = self.plans.find(operation);
+        self.now.plan = plan;
         if operation.condition.is_conditional() {
-            self.now.skipped = !core.registers.flags.hold(operation.condition);
-            let label = self.first(read_by(operation.condition));
-            if label.is_secret() {
-                let jumps = operation.instruction.operands().writes.contains(PC);
-                self.leak(
-                    if jumps { LeakKind::Branch } else { LeakKind::Condition },
-                    operation,
-                    label,
-                );
-                self.now.control = label;
-            }
+            self.govern(core, operation);
         }
-        self.look(core, operation);
+        match plan.kind {
+            Kind::Result => {}
+            Kind::Shown(kind) => {
+                let label = self.first(plan.reads);
+                self.show(kind, operation, label);
+            }
+            Kind::Load { .. } | Kind::Store { .. } => self.look_at_address(core, operation, plan),
+            Kind::Other => self.look(core, operation),
+        }
     }
 
     #[inline]
     fn after(&mut self, core: &mut Core, operation: &Operation, _now: Cycles) {
-        if !self.now.skipped {
-            self.transfer(core, operation);
+        if operation.condition.is_conditional() {
+            return self.governed(core, operation);
         }
-        if self.now.control.is_secret() {
-            self.depend(core, operation);
-        }
+        self.effect(core, operation);
     }
 
     fn exception(&mut self, core: &Core, entered: bool) {
@@ -258,6 +265,70 @@ impl Observer for Taint {
 }
 
 impl Taint {
+    /// What an executed instruction does to labels.
+    #[inline]
+    fn effect(&mut self, core: &mut Core, operation: &Operation) {
+        let plan = self.now.plan;
+        match plan.kind {
+            Kind::Result | Kind::Shown(_) => {
+                let label = self.first(plan.reads);
+                self.set(plan.writes, label);
+            }
+            Kind::Load { bytes, from_stack } => {
+                let at = self.now.at;
+                let label = self.loaded(core, operation, from_stack, at, u32::from(bytes));
+                self.set(plan.writes, label);
+            }
+            Kind::Store { bytes } => {
+                self.store(core, operation, plan.writes, self.now.at, u32::from(bytes));
+                if core.memory.code_changed {
+                    self.plans.clear();
+                }
+            }
+            Kind::Other => {
+                self.transfer(core, operation);
+                if core.memory.code_changed {
+                    self.plans.clear();
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn look_at_address(&mut self, core: &Core, operation: &Operation, plan: Plan) {
+        let (kind, address) = match operation.instruction {
+            Instruction::Load { address, .. } => (LeakKind::LoadAddress, address),
+            Instruction::Store { address, .. } => (LeakKind::StoreAddress, address),
+            _ => return,
+        };
+        self.now.at = core.effective_address(address).0;
+        self.now.address = self.first(plan.reads);
+        self.show(kind, operation, self.now.address);
+    }
+
+    /// Before an instruction of an IT block.
+    fn govern(&mut self, core: &Core, operation: &Operation) {
+        self.now.skipped = !core.registers.flags.hold(operation.condition);
+        self.now.control = self.first(read_by(operation.condition));
+        if self.now.control.is_secret() {
+            let jumps = operation.instruction.operands().writes.contains(PC);
+            let kind = if jumps { LeakKind::Branch } else { LeakKind::Condition };
+            self.leak(kind, operation, self.now.control);
+        }
+    }
+
+    /// After one.
+    fn governed(&mut self, core: &mut Core, operation: &Operation) {
+        if !self.now.skipped {
+            self.effect(core, operation);
+        }
+        // What comes next is executed.
+        self.now.skipped = false;
+        if self.now.control.is_secret() {
+            self.depend(core, operation);
+        }
+    }
+
     /// A secret decided whether this was executed: all that it writes depends on the secret, executed or not.
     #[cold]
     fn depend(&mut self, core: &Core, operation: &Operation) {

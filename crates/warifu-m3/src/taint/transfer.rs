@@ -1,52 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an instruction makes secret, and how it shows secrets; loads and stores are in [`super::memory`].
+//! What instructions make secret and how they show secrets, where [`super::plan`] does not say it all; loads and stores
+//! are in [`super::memory`].
 
 use super::labels::Label;
+use super::plan::{read_by_data, shifter};
 use super::{
     BASEPRI, C, CONTROL, FAULTMASK, FLAGS, LeakKind, MONITOR, N, OTHER_STACK, PRIMASK, Q, Taint, Z,
-    read_by,
 };
 use crate::core::{Core, Operation};
-use crate::isa::{DataOp, Instruction, LR, Operand, PC, Reg, SP, ShiftKind};
+use crate::isa::{DataOp, Instruction, LR, Operand, PC, Reg, SP};
 
 impl Taint {
-    /// Before an instruction: notes what it shows, and keeps what it may overwrite. It may still fault.
-    #[inline]
+    /// Before an instruction without a plan: notes what it shows, and keeps what it may overwrite. It may still fault.
     pub(super) fn look(&mut self, core: &Core, operation: &Operation) {
         match operation.instruction {
-            Instruction::Data { op, rd, rn, operand, .. } => {
-                if rd == PC && !op.is_test() && !self.now.skipped {
-                    let label = self.first(read_by_data(op, rn, operand));
-                    self.jump(operation, label);
-                }
+            Instruction::Data { op, rd: PC, rn, operand, .. } if !op.is_test() => {
+                let label = self.first(read_by_data(op, rn, operand));
+                self.show(LeakKind::Target, operation, label);
             }
             Instruction::Shift { rm, .. } => self.now.amount = core.registers.get(rm) & 0xff,
-            Instruction::Branch { condition, .. } if condition.is_conditional() => {
-                let label = self.first(read_by(condition));
-                self.show(LeakKind::Branch, operation, label);
-            }
-            Instruction::CompareBranch { rn, .. } => {
-                let label = self.first(1 << rn);
-                self.show(LeakKind::Branch, operation, label);
-            }
             Instruction::BranchExchange { rm, .. } => {
                 let label = self.first(1 << rm);
-                self.jump(operation, label);
-            }
-            // Which operand the cycles of UMLAL depend on is not said (DDI 0337I table 3-1): the sum's are looked at too.
-            Instruction::LongMul { accumulate, lo, hi, rn, rm, .. } => {
-                let sum = if accumulate { 1 << lo | 1 << hi } else { 0 };
-                let label = self.first(1 << rn | 1 << rm | sum);
-                self.show(LeakKind::Multiply, operation, label);
-            }
-            Instruction::Div { rn, rm, .. } => {
-                let label = self.first(1 << rn | 1 << rm);
-                self.show(LeakKind::Divide, operation, label);
+                self.show(LeakKind::Target, operation, label);
             }
             Instruction::Msr { .. } | Instruction::ChangeState { .. } => {
                 self.now.privileged = core.registers.privileged()
             }
-            Instruction::BranchLink { .. } | Instruction::IfThen { .. } | Instruction::Nop => {}
             _ => self.look_at_memory(core, operation),
         }
     }
@@ -59,53 +38,22 @@ impl Taint {
         }
     }
 
-    /// A jump to where a register or memory says.
-    pub(super) fn jump(&mut self, operation: &Operation, label: Label) {
-        self.show(LeakKind::Target, operation, label);
-    }
-
-    /// After an instruction that was executed: labels its results.
-    #[inline]
+    /// After an instruction without a plan that was executed: labels its results.
     pub(super) fn transfer(&mut self, core: &mut Core, operation: &Operation) {
         match operation.instruction {
-            Instruction::Data { op, flags, rd, rn, operand } => {
-                self.data(op, flags, rd, rn, operand)
-            }
+            Instruction::Data { op, rd, rn, operand, .. } => self.logical(op, rd, rn, operand),
             Instruction::Shift { flags, rd, rn, rm, .. } => self.shift(flags, rd, rn, rm),
-            Instruction::Unary { rd, rm, .. } => self.result(rd, 1 << rm),
-            Instruction::BitFieldExtract { rd, rn, .. } => self.result(rd, 1 << rn),
-            Instruction::BitFieldInsert { rd, rn, width, .. } => {
-                self.result(rd, 1 << rn | kept(rd, width))
-            }
-            Instruction::BitFieldClear { rd, width, .. } => self.result(rd, kept(rd, width)),
-            // Half of the register stays.
-            Instruction::MovTop { .. } => {}
-            Instruction::Adr { rd, .. } => self.set(1 << rd, Label::CLEAN),
             Instruction::Saturate { rd, rn, .. } => {
                 let label = self.first(1 << rn);
                 self.set(1 << rd, label);
                 // Q is set and never cleared by this.
                 self.add(Q, label);
             }
-            Instruction::Mul { flags, rd, rn, rm } => {
-                let label = self.first(1 << rn | 1 << rm);
-                self.set(1 << rd | if flags { N | Z } else { 0 }, label);
-            }
-            Instruction::Mla { rd, rn, rm, ra } | Instruction::Mls { rd, rn, rm, ra } => {
-                self.result(rd, 1 << rn | 1 << rm | 1 << ra);
-            }
-            Instruction::LongMul { accumulate, lo, hi, rn, rm, .. } => {
-                let sum = if accumulate { 1 << lo | 1 << hi } else { 0 };
-                let label = self.first(1 << rn | 1 << rm | sum);
-                self.set(1 << lo | 1 << hi, label);
-            }
-            Instruction::Div { rd, rn, rm, .. } => self.result(rd, 1 << rn | 1 << rm),
-            // The link is this instruction's address.
-            Instruction::BranchLink { .. } | Instruction::BranchExchange { link: true, .. } => {
-                self.set(1 << LR, Label::CLEAN);
+            Instruction::BranchExchange { link, .. } => {
+                // The link is this instruction's address.
+                self.set(if link { 1 << LR } else { 0 }, Label::CLEAN);
                 self.note_return(core, operation);
             }
-            Instruction::BranchExchange { .. } => self.note_return(core, operation),
             Instruction::Mrs { rd, sysm } => {
                 let label = self.special(sysm);
                 self.set(1 << rd, label);
@@ -119,39 +67,21 @@ impl Taint {
             }
             Instruction::ClearExclusive => self.set(MONITOR, Label::CLEAN),
             Instruction::Breakpoint { number: 0xab } => self.semihosting(core),
-            Instruction::Branch { .. }
-            | Instruction::CompareBranch { .. }
-            | Instruction::IfThen { .. } => {}
             _ => self.transfer_memory(core, operation),
         }
     }
 
-    #[inline]
-    fn result(&mut self, rd: Reg, of: u32) {
-        let label = self.first(of);
-        self.set(1 << rd, label);
-    }
-
-    #[inline]
-    fn data(&mut self, op: DataOp, flags: bool, rd: Reg, rn: Reg, operand: Operand) {
-        let label = self.first(read_by_data(op, rn, operand));
-        let shifter = match operand {
-            // A shift by nought leaves the carry as it is; any other shifts it out of the register.
-            Operand::Register { rm, amount, .. } if amount != 0 => Some(self.first(1 << rm)),
-            Operand::Immediate { carry: Some(_), .. } => Some(Label::CLEAN),
-            _ => None,
-        };
-        let rd = if op.is_test() { 0 } else { 1 << rd };
-        if !flags {
-            self.set(rd, label);
-        } else if op.is_arithmetic() {
-            self.set(rd | FLAGS, label);
-        } else {
-            self.set(rd | N | Z, label);
-            if let Some(carry) = shifter {
-                self.set(C, carry);
-            }
+    /// A logical operation that sets the flags, its carry of another origin than its result; or a jump.
+    fn logical(&mut self, op: DataOp, rd: Reg, rn: Reg, operand: Operand) {
+        if rd == PC && !op.is_test() {
+            return;
         }
+        let label = self.first(read_by_data(op, rn, operand));
+        if let Some(carry) = shifter(operand) {
+            let carry = self.first(carry);
+            self.set(C, carry);
+        }
+        self.set(if op.is_test() { 0 } else { 1 << rd } | N | Z, label);
     }
 
     fn shift(&mut self, flags: bool, rd: Reg, rn: Reg, rm: Reg) {
@@ -220,30 +150,4 @@ impl Taint {
             self.set(1 << OTHER_STACK, here);
         }
     }
-}
-
-/// The old bits that a bit field leaves in a register: none where it is as wide.
-fn kept(rd: Reg, width: u8) -> u32 {
-    if width < 32 { 1 << rd } else { 0 }
-}
-
-/// The registers and flags that a data-processing result depends on.
-#[inline]
-fn read_by_data(op: DataOp, rn: Reg, operand: Operand) -> u32 {
-    let carry = if op.reads_carry() { C } else { 0 };
-    let first = if op.reads_rn() { 1 << rn } else { 0 };
-    match operand {
-        Operand::Immediate { .. } => first | carry,
-        // x - x, x ^ x and x & !x are nought and x | !x is all ones whatever x is, and so are the flags: a constant, as
-        // from MOV. x - x - !C is C's alone; compilers make masks of it.
-        Operand::Register { rm, amount: 0, .. } if rm == rn && cancels(op) => carry,
-        Operand::Register { rm, kind, .. } => {
-            first | carry | 1 << rm | if kind == ShiftKind::Rrx { C } else { 0 }
-        }
-    }
-}
-
-fn cancels(op: DataOp) -> bool {
-    use DataOp::*;
-    matches!(op, Eor | Teq | Sub | Cmp | Rsb | Sbc | Bic | Orn)
 }

@@ -10,12 +10,14 @@ mod generate;
 mod image;
 mod laws;
 
+use std::collections::BTreeSet;
+
 use warifu_m3::chip::Chip;
 use warifu_m3::machine::{Limits, Machine};
 use warifu_m3::program::Program;
 use warifu_m3::source::Source;
 use warifu_m3::stop::Stop;
-use warifu_m3::taint::{LeakKind, Report, Taint};
+use warifu_m3::taint::{LeakKind, Place, PoisonedBy, Report, Secret, Taint};
 use warifu_m3::timing::Rules;
 
 use LeakKind::{Branch, Condition, Divide, LoadAddress, Multiply, StoreAddress, Target};
@@ -202,4 +204,107 @@ fn exception_frames() {
             (Branch, "leak_process_stack"),
         ],
     );
+}
+
+const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-Os"];
+
+/// What the functions of leaky.c show, whatever the compiler makes of them.
+const LEAKY: [(&str, &[LeakKind]); 7] = [
+    ("call_by", &[Target, LoadAddress]),
+    ("early_exit", &[Branch]),
+    ("histogram", &[StoreAddress]),
+    ("remainder_of", &[Divide]),
+    ("square_and_multiply", &[Branch]),
+    ("table", &[LoadAddress]),
+    ("wide_product", &[Multiply]),
+];
+
+fn leaks_of_leaky(report: &Report) -> BTreeSet<(String, LeakKind)> {
+    // A condition may become a branch or an IT block.
+    let kind = |kind| if kind == Condition { Branch } else { kind };
+    report.leaks.iter().map(|row| (row.at.function.clone(), kind(row.kind))).collect()
+}
+
+fn expected_of_leaky() -> BTreeSet<(String, LeakKind)> {
+    LEAKY.iter().flat_map(|(name, kinds)| kinds.iter().map(|kind| ((*name).to_owned(), *kind))).collect()
+}
+
+#[test]
+fn mistakes_in_c_are_found_at_every_level() {
+    for level in LEVELS {
+        let (_, report) = run(&firmware::compile(&["taint/leaky.c"], &[level]), |_, _| {});
+        assert_eq!(leaks_of_leaky(&report), expected_of_leaky(), "{level}\n{report}");
+    }
+}
+
+#[test]
+fn good_c_is_clean_at_every_level() {
+    for level in LEVELS {
+        let elf = firmware::compile(&["taint/clean.c"], &[level]);
+        let (taint, report) = run(&elf, |_, _| {});
+        assert!(report.leaks.is_empty(), "{level}\n{report}");
+        // The key itself still is secret; what was declared public is not.
+        let program = Program::parse(&elf).expect("a linked program");
+        let of = |name: &str| program.object(name).expect("an object of clean.c").address;
+        assert!(taint.byte(of("key")).is_some());
+        assert!(taint.byte(of("result")).is_none());
+    }
+}
+
+#[test]
+fn a_secret_by_symbol_is_the_same_as_one_by_the_port() {
+    // On hardware the port is not there: what remains is the symbol.
+    let elf = firmware::compile(&["taint/leaky.c"], &["-O2", "-DWARIFU_M3=0"]);
+    let (taint, report) = run(&elf, |_, _| {});
+    assert!(report.leaks.is_empty() && taint.is_clean(), "{report}");
+    let (_, report) = run(&elf, |taint, program| {
+        let key = program.object("key").expect("leaky.c has a key");
+        let by = PoisonedBy::Name("key".into());
+        let secret = Secret { address: key.address, bytes: key.bytes, by };
+        taint.poison_when(program.label("main").expect("a main"), secret);
+    });
+    assert_eq!(leaks_of_leaky(&report), expected_of_leaky(), "{report}");
+    assert!(report.leaks.iter().all(|row| row.secret.starts_with("key (16 bytes at 0x2")), "{report}");
+}
+
+#[test]
+fn a_leak_names_its_line_and_what_brought_the_secret() {
+    let elf = firmware::compile(&["taint/leaky.c"], &["-O2"]);
+    let (_, report) = run(&elf, |_, _| {});
+    let text = std::fs::read_to_string(firmware::folder().join("taint/leaky.c")).expect("leaky.c");
+    let line_of = |place: &Place| {
+        let line = place.line.clone().expect("compiled with -g");
+        assert!(line.file.ends_with("taint/leaky.c"), "{line}");
+        text.lines().nth(line.line as usize - 1).expect("a line of the file").trim().to_owned()
+    };
+    let row = report.leaks.iter().find(|row| row.at.function == "histogram").expect("the store");
+    assert_eq!(line_of(&row.at), "box[from[1]] = 1;");
+    let brought_by = row.brought_by.as_ref().expect("a load");
+    assert_eq!((brought_by.function.as_str(), line_of(brought_by).as_str()), ("histogram", "box[from[1]] = 1;"));
+    assert!(brought_by.instruction.starts_with("ldrb "), "{brought_by}");
+    assert!(row.secret.contains("<key>, poisoned at ") && row.secret.contains("leaky.c:"), "{}", row.secret);
+    assert_eq!(row.count, 1);
+    // The exponent was put together by main and is looked at eight times.
+    let row = report.leaks.iter().find(|row| row.at.function == "square_and_multiply").expect("a condition");
+    assert_eq!(row.brought_by.as_ref().map(|place| place.function.as_str()), Some("main"));
+    assert_eq!(row.count, 8);
+}
+
+#[test]
+fn frames_name_functions_that_were_put_into_others() {
+    let elf = firmware::compile(&["taint/leaky.c"], &["-O2"]);
+    let program = Program::parse(&elf).expect("a linked program");
+    let source = Source::parse(&elf).expect("debugging information");
+    let start = program.label("square_and_multiply").expect("a function of leaky.c");
+    let frames = (start..start + 60).step_by(2).map(|address| source.frames(address));
+    let names: Vec<Vec<String>> =
+        frames.map(|frames| frames.into_iter().filter_map(|frame| frame.function).collect()).collect();
+    assert!(names.contains(&vec!["touch".into(), "square_and_multiply".into()]), "{names:?}");
+}
+
+#[test]
+fn an_object_that_is_not_there_is_named_with_the_nearest() {
+    let program = Program::parse(&firmware::compile(&["taint/leaky.c"], &["-O2"])).expect("a linked program");
+    let error = program.object("keys").expect_err("there is none");
+    assert_eq!(error.to_string(), "no object with a size is called keys: the nearest is key");
 }
