@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-use crate::core::{Operation, choose};
-use crate::isa::{self, Condition, Decoded, Instruction, PC};
+use crate::core::Operation;
+use crate::isa::{self, Decoded, Instruction, PC};
 use crate::memory::Memory;
 use crate::timing::{Cycles, Rules};
 
@@ -107,19 +107,8 @@ pub fn decode(
     let mut previous: Option<Decoded> = None;
     let mut current = fetch(at, memory, it_state != 0)?;
     loop {
-        let condition = if it_state == 0 { Condition::ALWAYS } else { Condition(it_state >> 4) };
-        let (run, fields) = choose(&current.instruction, condition);
-        let mut operation = Operation {
-            instruction: current.instruction,
-            address: at,
-            bytes: current.bytes,
-            condition,
-            it_state,
-            cycles: Cycles::default(),
-            before,
-            run,
-            fields,
-        };
+        let mut operation = Operation::new(&current, at, it_state);
+        operation.before = before;
         it_state = operation.it_after();
         at = operation.next();
         let next = fetch(at, memory, it_state != 0);

@@ -12,12 +12,13 @@ mod registers;
 mod special;
 mod system;
 
-pub use direct::{Fields, Run, choose};
+use direct::choose;
+pub use direct::{Fields, Run};
 pub use exceptions::Exception;
 pub use registers::{Flags, Registers};
 pub use system::System;
 
-use crate::isa::{Condition, Instruction};
+use crate::isa::{Condition, Decoded, Instruction};
 use crate::memory::Memory;
 use crate::timing::{Cycles, OperandCycles};
 
@@ -45,6 +46,24 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// An instruction at an address, `it_state` being EPSR.IT before it; it costs nothing yet.
+    pub fn new(decoded: &Decoded, address: u32, it_state: u8) -> Self {
+        let condition =
+            if it_state == 0 { Condition::ALWAYS } else { Condition(it_state >> 4) };
+        let (run, fields) = choose(&decoded.instruction, condition);
+        Operation {
+            instruction: decoded.instruction,
+            address,
+            bytes: decoded.bytes,
+            condition,
+            it_state,
+            cycles: Cycles::default(),
+            before: Cycles::default(),
+            run,
+            fields,
+        }
+    }
+
     /// The address of the next instruction in memory.
     pub fn next(&self) -> u32 {
         self.address.wrapping_add(u32::from(self.bytes))
