@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Straight pieces of code, decoded once: what an instruction costs depends on its neighbours, and most of that is known
+//! before anything is executed.
+
+use std::collections::HashMap;
+
+use crate::core::Operation;
+use crate::isa::{self, Decoded, Instruction, PC};
+use crate::memory::Memory;
+use crate::timing::{Cycles, Rules};
+
+/// No block has more instructions; no rule reaches further back than one.
+pub const LONGEST: usize = 256;
+/// Slots of the table that is looked at first.
+const SLOTS: usize = 1 << 15;
+
+/// Instructions that are executed one after the other.
+#[derive(Debug)]
+pub struct Block {
+    /// At least one.
+    pub operations: Box<[Operation]>,
+    /// Whether EPSR.IT changes within it.
+    pub has_it: bool,
+}
+
+/// The blocks that were met so far.
+#[derive(Debug)]
+pub struct Blocks {
+    slots: Box<[(u32, u32)]>,
+    by_address: HashMap<u32, u32>,
+    blocks: Vec<Block>,
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Blocks {
+            slots: vec![(1, 0); SLOTS].into_boxed_slice(),
+            by_address: HashMap::new(),
+            blocks: Vec::new(),
+        }
+    }
+}
+
+impl Blocks {
+    /// The block at an address, decoded if it is not there; `None` where no instruction can be.
+    #[inline]
+    pub fn find(&mut self, at: u32, memory: &mut Memory, rules: &Rules) -> Option<u32> {
+        let (address, block) = self.slots[slot(at)];
+        if address == at { Some(block) } else { self.find_slowly(at, memory, rules) }
+    }
+
+    /// A block by its number.
+    #[inline]
+    pub fn get(&self, block: u32) -> &Block {
+        &self.blocks[block as usize]
+    }
+
+    #[cold]
+    fn find_slowly(&mut self, at: u32, memory: &mut Memory, rules: &Rules) -> Option<u32> {
+        let block = match self.by_address.get(&at) {
+            Some(block) => *block,
+            None => {
+                let block = decode(at, 0, LONGEST, memory, rules)?;
+                let last = block.operations.last()?;
+                memory.note_decoded(at, last.next().wrapping_sub(at));
+                self.blocks.push(block);
+                let number = self.blocks.len() as u32 - 1;
+                self.by_address.insert(at, number);
+                number
+            }
+        };
+        self.slots[slot(at)] = (at, block);
+        Some(block)
+    }
+
+    /// Forgets every block, because code was changed.
+    pub fn clear(&mut self) {
+        // No block begins at an odd address.
+        self.slots.fill((1, 0));
+        self.by_address.clear();
+        self.blocks.clear();
+    }
+}
+
+fn slot(at: u32) -> usize {
+    (at >> 1) as usize & (SLOTS - 1)
+}
+
+/// One instruction from memory.
+pub fn fetch(at: u32, memory: &Memory, in_it_block: bool) -> Option<Decoded> {
+    let first = memory.half(at)?;
+    let second = if isa::is_wide(first) { memory.half(at.wrapping_add(2))? } else { 0 };
+    Some(isa::decode(at, first, second, in_it_block))
+}
+
+/// Decodes from `start` to the first instruction that may go elsewhere, `it_state` being EPSR.IT before it.
+pub fn decode(
+    start: u32,
+    it_state: u8,
+    longest: usize,
+    memory: &Memory,
+    rules: &Rules,
+) -> Option<Block> {
+    let mut operations: Vec<Operation> = Vec::new();
+    let (mut at, mut it_state) = (start, it_state);
+    let mut before = Cycles::default();
+    let mut previous: Option<Decoded> = None;
+    let mut current = fetch(at, memory, it_state != 0)?;
+    loop {
+        let mut operation = Operation::new(&current, at, it_state);
+        operation.before = before;
+        it_state = operation.it_after();
+        at = operation.next();
+        let next = fetch(at, memory, it_state != 0);
+        operation.cycles = rules.cost(previous.as_ref(), &current, next.as_ref());
+        operation.cycles += fetch_wait(&operation, previous.is_none(), memory);
+        before += operation.cycles;
+        operations.push(operation);
+        let full = operations.len() + 4 >= longest && it_state == 0;
+        match next {
+            Some(next) if !full && !ends(&current.instruction) => {
+                previous = Some(current);
+                current = next;
+            }
+            _ => break,
+        }
+        if longest == 1 {
+            break;
+        }
+    }
+    let has_it = operations.iter().any(|operation| operation.it_state != 0)
+        || operations
+            .last()
+            .is_some_and(|last| matches!(last.instruction, Instruction::IfThen { .. }));
+    Some(Block { operations: operations.into_boxed_slice(), has_it })
+}
+
+/// Wait states of the words that an instruction is the first to need: each word is fetched once on a straight way, and
+/// nothing is fetched ahead. What a chip's prefetch saves is not known to the rules, which is why these are assumed.
+fn fetch_wait(operation: &Operation, first: bool, memory: &Memory) -> Cycles {
+    if !memory.has_wait_states() {
+        return Cycles::default();
+    }
+    let begun = if first { operation.address } else { operation.address.wrapping_add(3) };
+    let words = (operation.next().wrapping_add(3) >> 2).wrapping_sub(begun >> 2);
+    Cycles::both(u64::from(words) * memory.wait_states(operation.address))
+}
+
+/// Whether what comes after an instruction may be elsewhere, or may have to wait for the processor.
+fn ends(instruction: &Instruction) -> bool {
+    match instruction {
+        Instruction::Branch { .. }
+        | Instruction::CompareBranch { .. }
+        | Instruction::SupervisorCall { .. }
+        | Instruction::Breakpoint { .. }
+        | Instruction::WaitForEvent
+        | Instruction::WaitForInterrupt
+        | Instruction::DataBarrier
+        | Instruction::InstructionBarrier
+        | Instruction::ChangeState { .. }
+        | Instruction::Msr { .. }
+        | Instruction::Undefined
+        | Instruction::Coprocessor => true,
+        _ => instruction.operands().writes.contains(PC),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Region;
+
+    fn memory(wait_states: u64) -> Memory {
+        let region = Region { name: "flash".into(), base: 0, bytes: 64, writable: false, wait_states };
+        let mut memory = Memory::new(&[region]).expect("one region");
+        // movs r0, #0; add.w r1, r1, #1; movs r0, #0; movs r0, #0; bx lr
+        let code: [u16; 6] = [0x2000, 0xf101, 0x0101, 0x2000, 0x2000, 0x4770];
+        for (index, half) in code.into_iter().enumerate() {
+            assert!(memory.program(2 * index as u32, &half.to_le_bytes()));
+        }
+        memory
+    }
+
+    fn cycles(start: u32, wait_states: u64) -> u64 {
+        let rules = Rules::cortex_m3().expect("rules");
+        let block = decode(start, 0, LONGEST, &memory(wait_states), &rules).expect("code");
+        block.operations.last().map_or(0, |last| last.through().high)
+    }
+
+    #[test]
+    fn each_word_of_code_waits_once() {
+        let without = cycles(0, 0);
+        assert_eq!(cycles(0, 3), without + 3 * 3, "three words from the start");
+        let without = cycles(6, 0);
+        assert_eq!(cycles(6, 3), without + 2 * 3, "two words from the middle of the second");
+    }
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Exception entry, return and priority (DDI 0403E section B1.5).
+
+use super::system::{get, set};
+use super::{Core, Fault};
+use crate::isa::Width;
+use crate::timing::Cycles;
+
+/// An exception by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Exception(pub u16);
+
+#[allow(missing_docs)] // the names are DDI 0403E's
+impl Exception {
+    pub const NMI: Exception = Exception(2);
+    pub const HARD_FAULT: Exception = Exception(3);
+    pub const MEM_MANAGE: Exception = Exception(4);
+    pub const BUS_FAULT: Exception = Exception(5);
+    pub const USAGE_FAULT: Exception = Exception(6);
+    pub const SV_CALL: Exception = Exception(11);
+    pub const PEND_SV: Exception = Exception(14);
+    pub const SYS_TICK: Exception = Exception(15);
+}
+
+impl Fault {
+    /// The exception that it is, and its bit in CFSR (DDI 0403E section B3.2.15).
+    pub fn exception(self) -> (Exception, u32) {
+        match self {
+            Fault::Undefined => (Exception::USAGE_FAULT, 1 << 16),
+            Fault::InvalidState { .. } => (Exception::USAGE_FAULT, 1 << 17),
+            Fault::InvalidReturn { .. } => (Exception::USAGE_FAULT, 1 << 18),
+            Fault::Coprocessor => (Exception::USAGE_FAULT, 1 << 19),
+            Fault::Unaligned { .. } => (Exception::USAGE_FAULT, 1 << 24),
+            Fault::DivideByZero => (Exception::USAGE_FAULT, 1 << 25),
+            Fault::Data { .. } => (Exception::BUS_FAULT, 1 << 9 | 1 << 15),
+            Fault::Fetch { .. } => (Exception::BUS_FAULT, 1 << 8),
+            Fault::ExecuteNever { .. } => (Exception::MEM_MANAGE, 1),
+        }
+    }
+}
+
+impl Core {
+    /// The priority that an exception must be above, that is less than, to be taken (DDI 0403E, ExecutionPriority).
+    pub fn execution_priority(&self) -> i16 {
+        let mut priority = 256;
+        for (index, word) in self.system.active.into_iter().enumerate() {
+            let mut left = word;
+            while left != 0 {
+                let number = index as u16 * 64 + left.trailing_zeros() as u16;
+                priority = priority.min(self.system.group_priority(number));
+                left &= left - 1;
+            }
+        }
+        if self.registers.basepri != 0 {
+            priority = priority.min(self.system.group_of(self.registers.basepri));
+        }
+        if self.registers.primask {
+            priority = priority.min(0);
+        }
+        if self.registers.faultmask {
+            priority = priority.min(-1);
+        }
+        priority
+    }
+
+    /// The pending exception that is to be taken now, if there is one.
+    pub fn pending_exception(&self) -> Option<Exception> {
+        if self.system.pending == [0; 4] {
+            return None;
+        }
+        self.first_pending()
+            .filter(|number| self.system.group_priority(*number) < self.execution_priority())
+            .map(Exception)
+    }
+
+    fn first_pending(&self) -> Option<u16> {
+        (1..256u16)
+            .filter(|number| get(&self.system.pending, *number) && self.system.is_enabled(*number))
+            .min_by_key(|number| (self.system.priority(*number), *number))
+    }
+
+    /// Whether a pending exception ends WFI, masks by PRIMASK aside.
+    pub fn wakes(&self) -> bool {
+        let masked = self.execution_priority();
+        let level = if self.registers.primask && masked == 0 { 256 } else { masked };
+        self.first_pending().is_some_and(|number| self.system.group_priority(number) < level)
+    }
+
+    /// Which exception takes a fault: its own where that is enabled and may preempt, else HardFault; `None` is lockup.
+    pub fn route(&mut self, fault: Fault) -> Option<Exception> {
+        let (own, bit) = fault.exception();
+        self.system.cfsr |= bit;
+        if let Fault::Data { address, .. } = fault {
+            self.system.bfar = address;
+        }
+        let level = self.execution_priority();
+        if self.system.is_enabled(own.0) && self.system.group_priority(own.0) < level {
+            return Some(own);
+        }
+        if level <= -1 {
+            return None;
+        }
+        self.system.hfsr |= 1 << 30;
+        Some(Exception::HARD_FAULT)
+    }
+
+    /// SVC where SVCall cannot preempt is a HardFault.
+    pub fn route_supervisor_call(&self) -> Option<Exception> {
+        let level = self.execution_priority();
+        if self.system.group_priority(Exception::SV_CALL.0) < level {
+            return Some(Exception::SV_CALL);
+        }
+        (level > -1).then_some(Exception::HARD_FAULT)
+    }
+
+    /// Enters an exception: stacks eight words and goes to its handler. The return address is R15.
+    ///
+    /// # Errors
+    /// A fault of the stack or of the vector table.
+    pub fn enter(&mut self, exception: Exception) -> Result<(), Fault> {
+        let frame = self.push_frame()?;
+        let registers = &mut self.registers;
+        let process = registers.process_stack;
+        let from_handler = registers.in_handler();
+        registers.r[13] = frame;
+        registers.r[14] = match (from_handler, process) {
+            (true, _) => 0xffff_fff1,
+            (false, false) => 0xffff_fff9,
+            (false, true) => 0xffff_fffd,
+        };
+        registers.select_stack(false);
+        registers.ipsr = exception.0;
+        registers.it_state = 0;
+        set(&mut self.system.active, exception.0, true);
+        set(&mut self.system.pending, exception.0, false);
+        self.exclusive = None;
+        self.system.event = true;
+        self.clock += self.costs.exception_entry;
+        self.go_to_handler(exception)
+    }
+
+    fn go_to_handler(&mut self, exception: Exception) -> Result<(), Fault> {
+        let at = self.system.vector_table.wrapping_add(4 * u32::from(exception.0));
+        let handler = self.memory.peek(at).ok_or(Fault::Data { address: at, write: false })?;
+        if handler & 1 == 0 {
+            return Err(Fault::InvalidState { target: handler });
+        }
+        self.registers.r[15] = handler & !1;
+        Ok(())
+    }
+
+    fn push_frame(&mut self) -> Result<u32, Fault> {
+        let registers = self.registers;
+        let aligned = self.system.aligns_stack() && registers.r[13] & 4 != 0;
+        let top = if aligned { registers.r[13].wrapping_sub(4) } else { registers.r[13] };
+        let frame = top.wrapping_sub(32);
+        let status = registers.xpsr() & !(1 << 9) | u32::from(aligned) << 9;
+        let r = registers.r;
+        for (index, value) in
+            [r[0], r[1], r[2], r[3], r[12], r[14], r[15], status].into_iter().enumerate()
+        {
+            let at = frame.wrapping_add(4 * index as u32);
+            if !self.memory.set_word(at, value) {
+                return Err(Fault::Data { address: at, write: true });
+            }
+        }
+        Ok(frame)
+    }
+
+    /// Leaves an exception by an EXC_RETURN value; goes on with the next one where one is waiting, without touching the
+    /// frame (tail-chaining, DDI 0403E section B1.5.12). Whether an exception was chained is the result.
+    ///
+    /// # Errors
+    /// [`Fault::InvalidReturn`] where the value does not fit the state, or the fault of the stack.
+    pub fn return_from(&mut self, value: u32) -> Result<bool, Fault> {
+        let ending = self.registers.ipsr;
+        let nested = self.system.active.iter().map(|word| word.count_ones()).sum::<u32>() > 1;
+        let (to_handler, process) = match value & 0xf {
+            0b0001 => (true, false),
+            0b1001 => (false, false),
+            0b1101 => (false, true),
+            _ => return Err(Fault::InvalidReturn { value }),
+        };
+        let allowed =
+            to_handler == nested || (!to_handler && self.system.returns_to_thread_from_anywhere());
+        if value >> 4 != 0x0fff_ffff || !get(&self.system.active, ending) || !allowed {
+            return Err(Fault::InvalidReturn { value });
+        }
+        set(&mut self.system.active, ending, false);
+        if ending != 2 {
+            self.registers.faultmask = false;
+        }
+        self.exclusive = None;
+        self.system.event = true;
+        if let Some(next) = self.pending_exception() {
+            self.chain(next, value)?;
+            return Ok(true);
+        }
+        self.clock += self.costs.exception_return;
+        self.registers.select_stack(process);
+        self.pop_frame(to_handler, value)?;
+        Ok(false)
+    }
+
+    fn chain(&mut self, next: Exception, value: u32) -> Result<(), Fault> {
+        self.registers.r[14] = value;
+        self.registers.ipsr = next.0;
+        self.registers.it_state = 0;
+        set(&mut self.system.active, next.0, true);
+        set(&mut self.system.pending, next.0, false);
+        self.clock += self.costs.tail_chain;
+        self.go_to_handler(next)
+    }
+
+    fn pop_frame(&mut self, to_handler: bool, value: u32) -> Result<(), Fault> {
+        let frame = self.registers.r[13];
+        let mut words = [0u32; 8];
+        for (index, word) in words.iter_mut().enumerate() {
+            let at = frame.wrapping_add(4 * index as u32);
+            *word = self.memory.word(at).ok_or(Fault::Data { address: at, write: false })?;
+        }
+        let [r0, r1, r2, r3, r12, lr, pc, status] = words;
+        let registers = &mut self.registers;
+        registers.r[..4].copy_from_slice(&[r0, r1, r2, r3]);
+        (registers.r[12], registers.r[14], registers.r[15]) = (r12, lr, pc & !1);
+        let padding = if self.system.aligns_stack() && status >> 9 & 1 == 1 { 4 } else { 0 };
+        registers.r[13] = frame.wrapping_add(32 + padding);
+        registers.set_xpsr(status);
+        if registers.in_handler() != to_handler {
+            return Err(Fault::InvalidReturn { value });
+        }
+        Ok(())
+    }
+
+    /// Whether the processor sleeps when it returns to Thread mode (SCR.SLEEPONEXIT).
+    pub fn sleeps_after_return(&self) -> bool {
+        self.system.sleeps_on_exit() && !self.registers.in_handler()
+    }
+
+    /// A word as a debugger reads it: no side effect, no time.
+    pub fn peek(&self, at: u32, width: Width) -> Option<u32> {
+        match width.bytes() {
+            4 => self.memory.peek(at),
+            2 => self.memory.half(at).map(u32::from),
+            _ => self.memory.byte(at).map(u32::from),
+        }
+    }
+
+    /// Lets time pass without an instruction.
+    pub fn sleep_until(&mut self, reading: u64) {
+        let now = self.system.reading(self.clock);
+        let wait = reading.saturating_sub(now);
+        self.clock += Cycles { low: wait, high: wait };
+    }
+}

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Loads and stores (DDI 0403E sections A3.2 and A7.7).
+
+use super::{Core, Fault, Flow, Operation, Trap};
+use crate::isa::{Address, Index, Instruction, Offset, PC, Reg, SP, Width};
+use crate::memory::Space;
+use crate::timing::Cycles;
+
+impl Core {
+    /// The address of an access, and what its base register becomes.
+    #[inline]
+    pub fn effective_address(&self, address: Address) -> (u32, u32) {
+        let base = self.registers.get(address.base);
+        let moved = match address.offset {
+            Offset::Immediate(offset) => base.wrapping_add_signed(offset),
+            Offset::Register { rm, lsl } => base.wrapping_add(self.registers.get(rm) << lsl),
+        };
+        if address.index == Index::Post { (base, moved) } else { (moved, moved) }
+    }
+
+    #[inline]
+    pub(super) fn load(
+        &mut self,
+        operation: &Operation,
+        width: Width,
+        rt: Reg,
+        address: Address,
+    ) -> Flow {
+        let (at, moved) = self.effective_address(address);
+        let Some(value) = self.read(operation, width, at) else { return Flow::Trapped };
+        if address.index != Index::Offset {
+            self.registers.set(address.base, moved);
+        }
+        self.loaded(rt, value)
+    }
+
+    #[inline]
+    pub(super) fn load_at(
+        &mut self,
+        operation: &Operation,
+        width: Width,
+        rt: Reg,
+        at: u32,
+    ) -> Flow {
+        match self.read(operation, width, at) {
+            Some(value) => self.loaded(rt, value),
+            None => Flow::Trapped,
+        }
+    }
+
+    #[inline]
+    fn loaded(&mut self, rt: Reg, value: u32) -> Flow {
+        if rt == PC {
+            return self.branch_exchange(value);
+        }
+        self.registers.set(rt, value);
+        Flow::Next
+    }
+
+    #[inline]
+    pub(super) fn store(
+        &mut self,
+        operation: &Operation,
+        width: Width,
+        rt: Reg,
+        address: Address,
+    ) -> Flow {
+        let (at, moved) = self.effective_address(address);
+        let value = self.registers.get(rt);
+        if !self.write_memory(operation, width, at, value) {
+            return Flow::Trapped;
+        }
+        if address.index != Index::Offset {
+            self.registers.set(address.base, moved);
+            if self.overflows(address.base, moved) {
+                return self.overflow(operation);
+            }
+        }
+        self.stored(operation, at)
+    }
+
+    /// A store to a system register may have let an interrupt in.
+    #[inline]
+    pub(super) fn stored(&mut self, operation: &Operation, at: u32) -> Flow {
+        if at >> 28 != 0xe {
+            return Flow::Next;
+        }
+        self.registers.r[15] = operation.next();
+        self.trapped(Trap::Resynchronise)
+    }
+
+    pub(super) fn load_multiple(
+        &mut self,
+        operation: &Operation,
+        rn: Reg,
+        list: u16,
+        writeback: bool,
+        before: bool,
+    ) -> Flow {
+        let (start, end) = self.block(rn, list, before);
+        if start & 3 != 0 {
+            return self.fault(Fault::Unaligned { address: start });
+        }
+        let mut values = [0u32; 16];
+        let mut at = start;
+        for register in 0..16u8 {
+            if list >> register & 1 == 1 {
+                let Some(value) = self.read(operation, Width::Word, at) else {
+                    return Flow::Trapped;
+                };
+                values[usize::from(register)] = value;
+                at = at.wrapping_add(4);
+            }
+        }
+        if writeback {
+            self.registers.set(rn, end);
+        }
+        for register in 0..15u8 {
+            if list >> register & 1 == 1 {
+                self.registers.set(register, values[usize::from(register)]);
+            }
+        }
+        if list >> PC & 1 == 1 { self.branch_exchange(values[15]) } else { Flow::Next }
+    }
+
+    pub(super) fn store_multiple(
+        &mut self,
+        operation: &Operation,
+        rn: Reg,
+        list: u16,
+        writeback: bool,
+        before: bool,
+    ) -> Flow {
+        let (start, end) = self.block(rn, list, before);
+        if start & 3 != 0 {
+            return self.fault(Fault::Unaligned { address: start });
+        }
+        let mut at = start;
+        for register in 0..15u8 {
+            if list >> register & 1 == 1 {
+                let value = self.registers.get(register);
+                if !self.write_memory(operation, Width::Word, at, value) {
+                    return Flow::Trapped;
+                }
+                at = at.wrapping_add(4);
+            }
+        }
+        if writeback {
+            self.registers.set(rn, end);
+            if self.overflows(rn, end) {
+                return self.overflow(operation);
+            }
+        }
+        Flow::Next
+    }
+
+    /// Whether a store with write-back, which is how registers are pushed, took the main stack below its limit.
+    fn overflows(&self, base: Reg, moved: u32) -> bool {
+        base == SP && moved < self.stack_limit && !self.registers.process_stack
+    }
+
+    #[cold]
+    fn overflow(&mut self, operation: &Operation) -> Flow {
+        self.registers.r[15] = operation.next();
+        self.trapped(Trap::StackOverflow)
+    }
+
+    /// Where a block of registers begins, and what its base becomes. Stores with `before` go downwards, as PUSH does;
+    /// so do loads, except POP, which is decoded as an ascending load.
+    fn block(&self, rn: Reg, list: u16, before: bool) -> (u32, u32) {
+        let base = self.registers.get(rn);
+        let bytes = list.count_ones() * 4;
+        if before {
+            let start = base.wrapping_sub(bytes);
+            (start, start)
+        } else {
+            (base, base.wrapping_add(bytes))
+        }
+    }
+
+    /// Loads and stores that are met less often.
+    pub(super) fn load_store_rarer(&mut self, operation: &Operation) -> Flow {
+        match operation.instruction {
+            Instruction::LoadDual { rt, rt2, address } => {
+                let (at, moved) = self.effective_address(address);
+                let Some(values) = self.read_pair(operation, at) else { return Flow::Trapped };
+                if address.index != Index::Offset {
+                    self.registers.set(address.base, moved);
+                }
+                self.pair(rt, rt2, values)
+            }
+            Instruction::LoadDualLiteral { rt, rt2, address } => {
+                match self.read_pair(operation, address) {
+                    Some(values) => self.pair(rt, rt2, values),
+                    None => Flow::Trapped,
+                }
+            }
+            Instruction::StoreDual { rt, rt2, address } => {
+                let (at, moved) = self.effective_address(address);
+                if at & 3 != 0 {
+                    return self.fault(Fault::Unaligned { address: at });
+                }
+                let (low, high) = (self.registers.get(rt), self.registers.get(rt2));
+                if !self.write_memory(operation, Width::Word, at, low)
+                    || !self.write_memory(operation, Width::Word, at.wrapping_add(4), high)
+                {
+                    return Flow::Trapped;
+                }
+                if address.index != Index::Offset {
+                    self.registers.set(address.base, moved);
+                    if self.overflows(address.base, moved) {
+                        return self.overflow(operation);
+                    }
+                }
+                self.stored(operation, at)
+            }
+            Instruction::LoadExclusive { width, rt, rn, offset } => {
+                let at = self.registers.get(rn).wrapping_add(u32::from(offset));
+                if at % width.bytes() != 0 {
+                    return self.fault(Fault::Unaligned { address: at });
+                }
+                self.exclusive = Some(at);
+                self.load_at(operation, width, rt, at)
+            }
+            Instruction::StoreExclusive { width, rd, rt, rn, offset } => {
+                let at = self.registers.get(rn).wrapping_add(u32::from(offset));
+                if at % width.bytes() != 0 {
+                    return self.fault(Fault::Unaligned { address: at });
+                }
+                let mine = self.exclusive.take() == Some(at);
+                let value = self.registers.get(rt);
+                if mine && !self.write_memory(operation, width, at, value) {
+                    return Flow::Trapped;
+                }
+                self.write(rd, u32::from(!mine))
+            }
+            Instruction::ClearExclusive => {
+                self.exclusive = None;
+                Flow::Next
+            }
+            Instruction::TableBranch { half, rn, rm } => {
+                let index = self.registers.get(rm);
+                let (width, offset) =
+                    if half { (Width::Half, index << 1) } else { (Width::Byte, index) };
+                let at = self.registers.get(rn).wrapping_add(offset);
+                let Some(entry) = self.read(operation, width, at) else { return Flow::Trapped };
+                self.registers.r[15] = self.registers.r[15].wrapping_add(entry * 2);
+                Flow::Jumped
+            }
+            _ => unreachable_instruction(self),
+        }
+    }
+
+    fn read_pair(&mut self, operation: &Operation, at: u32) -> Option<[u32; 2]> {
+        if at & 3 != 0 {
+            self.fault(Fault::Unaligned { address: at });
+            return None;
+        }
+        let first = self.read(operation, Width::Word, at)?;
+        Some([first, self.read(operation, Width::Word, at.wrapping_add(4))?])
+    }
+
+    fn pair(&mut self, rt: Reg, rt2: Reg, [first, second]: [u32; 2]) -> Flow {
+        self.registers.set(rt, first);
+        self.registers.set(rt2, second);
+        Flow::Next
+    }
+
+    /// Reads memory as an instruction does; `None` leaves a fault in [`Core::trap`].
+    #[inline]
+    pub(super) fn read(&mut self, operation: &Operation, width: Width, at: u32) -> Option<u32> {
+        if at & (width.bytes() - 1) == 0 {
+            let value = match width {
+                Width::Word => self.memory.word(at),
+                Width::Half => self.memory.half(at).map(u32::from),
+                Width::Byte => self.memory.byte(at).map(u32::from),
+                Width::SignedHalf => self.memory.half(at).map(|half| half as i16 as u32),
+                Width::SignedByte => self.memory.byte(at).map(|byte| byte as i8 as u32),
+            };
+            if let Some(value) = value {
+                self.wait(at);
+                return Some(value);
+            }
+        }
+        self.read_elsewhere(operation, width, at)
+    }
+
+    #[inline]
+    pub(super) fn write_memory(
+        &mut self,
+        operation: &Operation,
+        width: Width,
+        at: u32,
+        value: u32,
+    ) -> bool {
+        if at & (width.bytes() - 1) == 0 {
+            let done = match width.bytes() {
+                4 => self.memory.set_word(at, value),
+                2 => self.memory.set_half(at, value as u16),
+                _ => self.memory.set_byte(at, value as u8),
+            };
+            if done {
+                self.wait(at);
+                return true;
+            }
+        }
+        self.write_elsewhere(operation, width, at, value)
+    }
+
+    #[inline]
+    fn wait(&mut self, at: u32) {
+        if self.memory.has_wait_states() {
+            let cycles = self.memory.wait_states(at);
+            self.clock += Cycles { low: cycles, high: cycles };
+        }
+    }
+
+    /// Unaligned accesses, bit-band aliases, system registers, ports, and nothing at all.
+    #[cold]
+    fn read_elsewhere(&mut self, operation: &Operation, width: Width, at: u32) -> Option<u32> {
+        let raw = match self.memory.space(at) {
+            Space::Memory => {
+                self.unaligned(width, at)?;
+                let mut value = 0;
+                for index in 0..width.bytes() {
+                    let Some(byte) = self.memory.byte(at.wrapping_add(index)) else {
+                        self.fault(Fault::Data { address: at, write: false });
+                        return None;
+                    };
+                    value |= u32::from(byte) << (8 * index);
+                }
+                Some(value)
+            }
+            Space::BitBand { byte, bit } => {
+                self.memory.byte(byte).map(|value| u32::from(value >> bit & 1))
+            }
+            Space::System => self.system_read(width, at, self.clock + operation.before),
+            Space::Ports => Some(self.memory.ports.read(at)),
+            Space::Nothing => None,
+        };
+        let Some(raw) = raw else {
+            self.fault(Fault::Data { address: at, write: false });
+            return None;
+        };
+        Some(match width {
+            Width::SignedByte => raw as u8 as i8 as u32,
+            Width::SignedHalf => raw as u16 as i16 as u32,
+            Width::Byte => raw & 0xff,
+            Width::Half => raw & 0xffff,
+            Width::Word => raw,
+        })
+    }
+
+    #[cold]
+    fn write_elsewhere(
+        &mut self,
+        operation: &Operation,
+        width: Width,
+        at: u32,
+        value: u32,
+    ) -> bool {
+        let now = self.clock + operation.before;
+        let done = match self.memory.space(at) {
+            Space::Memory => {
+                if self.unaligned(width, at).is_none() {
+                    return false;
+                }
+                let last = at.wrapping_add(width.bytes() - 1);
+                self.memory.is_writable(at)
+                    && self.memory.is_writable(last)
+                    && (0..width.bytes()).all(|index| {
+                        self.memory.set_byte(at.wrapping_add(index), (value >> (8 * index)) as u8)
+                    })
+            }
+            Space::BitBand { byte, bit } => match self.memory.byte(byte) {
+                Some(old) => {
+                    let new = old & !(1 << bit) | ((value & 1) as u8) << bit;
+                    self.memory.set_byte(byte, new)
+                }
+                None => false,
+            },
+            Space::System => self.system_write(width, at, value, now),
+            Space::Ports => {
+                self.memory.ports.write(at, value, now, self.registers.get(SP));
+                true
+            }
+            Space::Nothing => false,
+        };
+        if !done {
+            self.fault(Fault::Data { address: at, write: true });
+        }
+        done
+    }
+
+    /// `None` where an unaligned access is a fault; else its cycles are counted.
+    fn unaligned(&mut self, width: Width, at: u32) -> Option<()> {
+        if at & (width.bytes() - 1) == 0 {
+            return Some(());
+        }
+        if self.system.traps_unaligned() {
+            self.fault(Fault::Unaligned { address: at });
+            return None;
+        }
+        self.clock +=
+            if at & 1 == 0 { self.costs.unaligned_half } else { self.costs.unaligned_byte };
+        Some(())
+    }
+}
+
+/// The lists of `execute` and this file cover every instruction; a new one that is in neither is not executed.
+#[cold]
+fn unreachable_instruction(core: &mut Core) -> Flow {
+    core.fault(Fault::Undefined)
+}

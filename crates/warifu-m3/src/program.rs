@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Programs: ELF files, loaded.
+
+use object::elf::{EM_ARM, PT_LOAD, STT_FUNC, STT_OBJECT};
+use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolFlags};
+
+use crate::chip::Chip;
+use crate::core::Fault;
+use crate::machine::Machine;
+use crate::memory::Region;
+
+/// Why an ELF file cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProgramError {
+    /// Not an ELF file of 32 bits, or a broken one.
+    #[error("this is no 32-bit ELF file: {0}")]
+    NotElf(String),
+    /// For another processor.
+    #[error(
+        "this ELF file is for machine {0}, not for Arm (40): compile it with arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb"
+    )]
+    NotArm(u16),
+    /// Big-endian.
+    #[error("this ELF file is big-endian: a Cortex-M3 here is little-endian")]
+    BigEndian,
+    /// Not linked.
+    #[error("this ELF file is an object file or a library: link it to an executable")]
+    NotExecutable,
+    /// A segment does not fit.
+    #[error(
+        "a segment of {bytes} bytes at {address:#010x} is not in the memories of {chip} ({memories}): \
+         link for that chip, or choose another with --chip"
+    )]
+    OutsideMemory {
+        /// Its address.
+        address: u32,
+        /// Its length.
+        bytes: u32,
+        /// The chip.
+        chip: String,
+        /// Its memories.
+        memories: String,
+    },
+    /// Nothing to load.
+    #[error("this ELF file has nothing to load")]
+    Empty,
+    /// No object of that name.
+    #[error("no object with a size is called {name}: {known}")]
+    NoObject {
+        /// The name.
+        name: String,
+        /// What there is instead.
+        known: String,
+    },
+    /// The start does not work.
+    #[error("the program cannot start: {0}")]
+    Start(Fault),
+}
+
+/// A function or an object of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Its name.
+    pub name: String,
+    /// Its address, without the Thumb bit.
+    pub address: u32,
+    /// Its length in bytes, 0 where the file does not say.
+    pub bytes: u32,
+    /// Whether it is code.
+    pub is_function: bool,
+}
+
+/// A linked program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Address and content of what is loaded.
+    pub segments: Vec<(u32, Vec<u8>)>,
+    /// The entry point.
+    pub entry: u32,
+    /// Functions and objects, by address.
+    pub symbols: Vec<Symbol>,
+    /// Symbols without type and size: a linker script's.
+    pub labels: Vec<(String, u32)>,
+    vectors: Option<u32>,
+}
+
+impl Program {
+    /// Reads an ELF file.
+    ///
+    /// # Errors
+    /// [`ProgramError`] says what is wrong with the file.
+    pub fn parse(file: &[u8]) -> Result<Self, ProgramError> {
+        let elf = ElfFile32::<Endianness>::parse(file)
+            .map_err(|error| ProgramError::NotElf(error.to_string()))?;
+        let endian = elf.endian();
+        let header = elf.elf_header();
+        let machine = header.e_machine(endian);
+        if machine != EM_ARM {
+            return Err(ProgramError::NotArm(machine));
+        }
+        if endian == Endianness::Big {
+            return Err(ProgramError::BigEndian);
+        }
+        if header.e_type(endian) != object::elf::ET_EXEC {
+            return Err(ProgramError::NotExecutable);
+        }
+        let mut segments = Vec::new();
+        for segment in elf.elf_program_headers() {
+            if segment.p_type(endian) != PT_LOAD || segment.p_filesz(endian) == 0 {
+                continue;
+            }
+            let content = segment
+                .data(endian, file)
+                .map_err(|()| ProgramError::NotElf("a segment is cut".into()))?;
+            segments.push((segment.p_paddr(endian), content.to_vec()));
+        }
+        if segments.is_empty() {
+            return Err(ProgramError::Empty);
+        }
+        let (symbols, labels) = symbols(&elf);
+        let vectors = elf
+            .sections()
+            .find(|section| {
+                matches!(
+                    section.name(),
+                    Ok(".isr_vector" | ".vectors" | ".vector_table" | ".intvecs")
+                )
+            })
+            .map(|section| section.address() as u32);
+        Ok(Program { segments, entry: header.e_entry(endian), symbols, labels, vectors })
+    }
+
+    /// Puts the program into a chip and resets it.
+    ///
+    /// # Errors
+    /// [`ProgramError`] where it does not fit the chip or cannot start.
+    pub fn load(&self, machine: &mut Machine, chip: &Chip) -> Result<(), ProgramError> {
+        for (address, content) in &self.segments {
+            if !machine.core.memory.program(*address, content) {
+                return Err(self.outside(*address, content.len() as u32, chip));
+            }
+        }
+        machine.core.stack_limit = self.stack_limit();
+        machine.semihosting.heap_info = self.heap_info(chip);
+        let table = self.vector_table(machine, chip);
+        let result = match table {
+            Some(table) => machine.core.reset(table),
+            None => self.start_at_entry(machine, chip),
+        };
+        machine.core.system.priority_mask = chip.priority_mask;
+        result.map_err(ProgramError::Start)
+    }
+
+    fn outside(&self, address: u32, bytes: u32, chip: &Chip) -> ProgramError {
+        let memories: Vec<String> = chip
+            .regions
+            .iter()
+            .map(|region| {
+                format!("{} at {:#010x}, {} KiB", region.name, region.base, region.bytes / 1024)
+            })
+            .collect();
+        ProgramError::OutsideMemory {
+            address,
+            bytes,
+            chip: chip.name.to_owned(),
+            memories: memories.join("; "),
+        }
+    }
+
+    /// An object in memory, or a function, by its name.
+    ///
+    /// # Errors
+    /// [`ProgramError::NoObject`] where there is none with a size.
+    pub fn object(&self, name: &str) -> Result<&Symbol, ProgramError> {
+        let mut sized = self.symbols.iter().filter(|symbol| symbol.bytes > 0);
+        sized.find(|symbol| symbol.name == name).ok_or_else(|| {
+            let objects = self.symbols.iter().filter(|symbol| symbol.bytes > 0 && !symbol.is_function);
+            let near = objects.max_by(|a, b| {
+                let [a, b] = [a, b].map(|symbol| strsim::jaro_winkler(&symbol.name, name));
+                a.total_cmp(&b)
+            });
+            let known = match near {
+                Some(symbol) => format!("the nearest is {}", symbol.name),
+                None => "this file has none; link it without -s".to_owned(),
+            };
+            ProgramError::NoObject { name: name.to_owned(), known }
+        })
+    }
+
+    /// The address of a linker script's symbol or of a function.
+    pub fn label(&self, name: &str) -> Option<u32> {
+        let label =
+            self.labels.iter().find(|(label, _)| label == name).map(|(_, address)| *address);
+        label.or_else(|| {
+            self.symbols.iter().find(|symbol| symbol.name == name).map(|symbol| symbol.address)
+        })
+    }
+
+    /// The function or object that an address is in.
+    pub fn symbol_at(&self, address: u32) -> Option<&Symbol> {
+        let after = self.symbols.partition_point(|symbol| symbol.address <= address);
+        // Where a smaller symbol lies within a larger one, the nearest start wins.
+        self.symbols[..after]
+            .iter()
+            .rev()
+            .take(8)
+            .find(|symbol| address - symbol.address < symbol.bytes.max(1))
+    }
+
+    /// An address as people read it.
+    pub fn describe(&self, address: u32) -> String {
+        match self.symbol_at(address) {
+            Some(symbol) if symbol.address == address => {
+                format!("{address:#010x} <{}>", symbol.name)
+            }
+            Some(symbol) => {
+                format!("{address:#010x} <{}+{:#x}>", symbol.name, address - symbol.address)
+            }
+            None => format!("{address:#010x}"),
+        }
+    }
+
+    /// Where the stack must not grow below: what linker scripts call its limit, else the end of static data.
+    fn stack_limit(&self) -> u32 {
+        ["__StackLimit", "__stack_limit", "_sstack", "__bss_end__", "_ebss", "_end", "end"]
+            .into_iter()
+            .find_map(|name| self.label(name))
+            .unwrap_or(0)
+    }
+
+    fn heap_info(&self, chip: &Chip) -> [u32; 4] {
+        let data = chip.regions.iter().filter(|region| region.writable);
+        let Some(memory) =
+            data.max_by_key(|region| region.base == 0x2000_0000 || region.base == 0x1000_0000)
+        else {
+            return [0; 4];
+        };
+        let end = memory.base.wrapping_add(memory.bytes);
+        let heap = ["end", "_end", "__end__"]
+            .into_iter()
+            .find_map(|name| self.label(name))
+            .unwrap_or(memory.base);
+        // A program that is linked to one memory has its heap there, and its stack may be in another.
+        let holds =
+            |region: &&Region| region.writable && heap.wrapping_sub(region.base) < region.bytes;
+        let limit = chip
+            .regions
+            .iter()
+            .find(holds)
+            .map_or(end, |region| region.base.wrapping_add(region.bytes));
+        [heap, limit, end, heap]
+    }
+
+    /// A table whose second word is the entry point: where its section is, or where the chip looks.
+    fn vector_table(&self, machine: &Machine, chip: &Chip) -> Option<u32> {
+        [self.vectors, Some(chip.vector_table)].into_iter().flatten().find(|table| {
+            let entry = machine.core.memory.peek(table.wrapping_add(4)).unwrap_or(0);
+            let stack = machine.core.memory.peek(*table).unwrap_or(0);
+            entry & 1 == 1 && machine.core.memory.region_of(entry).is_some() && stack != 0
+        })
+    }
+
+    /// A program without a vector table, as newlib's rdimon start is: at its entry, with the stack where HEAPINFO says.
+    fn start_at_entry(&self, machine: &mut Machine, chip: &Chip) -> Result<(), Fault> {
+        let core = &mut machine.core;
+        if self.entry & 1 == 0 {
+            return Err(Fault::InvalidState { target: self.entry });
+        }
+        core.system.vector_table = chip.vector_table;
+        core.registers.r[13] = machine.semihosting.heap_info[2];
+        core.registers.r[14] = 0xffff_ffff;
+        core.registers.r[15] = self.entry & !1;
+        Ok(())
+    }
+}
+
+fn symbols(elf: &ElfFile32<'_, Endianness>) -> (Vec<Symbol>, Vec<(String, u32)>) {
+    let (mut symbols, mut labels) = (Vec::new(), Vec::new());
+    for symbol in elf.symbols() {
+        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
+        let Ok(name) = symbol.name() else { continue };
+        let kind = st_info & 0xf;
+        // $t, $d and $a mark code and data for disassemblers.
+        if name.is_empty() || name.starts_with('$') || symbol.is_undefined() {
+            continue;
+        }
+        let address = symbol.address() as u32;
+        if kind == STT_FUNC || kind == STT_OBJECT {
+            let is_function = kind == STT_FUNC;
+            let address = if is_function { address & !1 } else { address };
+            symbols.push(Symbol {
+                name: name.to_owned(),
+                address,
+                bytes: symbol.size() as u32,
+                is_function,
+            });
+        } else {
+            labels.push((name.to_owned(), address));
+        }
+    }
+    symbols.sort_by(|a, b| (a.address, a.bytes, &a.name).cmp(&(b.address, b.bytes, &b.name)));
+    (symbols, labels)
+}

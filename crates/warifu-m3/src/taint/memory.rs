@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Secrets to and from memory. A base register that is written back keeps its own label: it is not of the data.
+
+use super::labels::Label;
+use super::plan::read_by_address;
+use super::{LeakKind, MONITOR, PoisonedBy, Secret, Taint};
+use crate::core::{Core, Operation};
+use crate::isa::{Address, Instruction, PC, Reg, SP, Width};
+use crate::memory::Space;
+
+impl Taint {
+    /// Before an access: where it is, and whether that is secret.
+    pub(super) fn look_at_memory(&mut self, core: &Core, operation: &Operation) {
+        match operation.instruction {
+            Instruction::Load { address, .. } | Instruction::LoadDual { address, .. } => {
+                self.address(core, address);
+                self.show(LeakKind::LoadAddress, operation, self.now.address);
+            }
+            Instruction::StoreDual { address, .. } => {
+                self.address(core, address);
+                self.show(LeakKind::StoreAddress, operation, self.now.address);
+            }
+            Instruction::LoadLiteral { address, .. }
+            | Instruction::LoadDualLiteral { address, .. } => {
+                (self.now.at, self.now.address) = (address, Label::CLEAN);
+            }
+            Instruction::LoadMultiple { rn, list, before, .. } => {
+                self.block(core, rn, list, before);
+                self.show(LeakKind::LoadAddress, operation, self.now.address);
+            }
+            Instruction::StoreMultiple { rn, list, before, .. } => {
+                self.block(core, rn, list, before);
+                self.show(LeakKind::StoreAddress, operation, self.now.address);
+            }
+            Instruction::LoadExclusive { rn, offset, .. } => {
+                self.place(rn, core.registers.get(rn).wrapping_add(u32::from(offset)));
+                self.show(LeakKind::LoadAddress, operation, self.now.address);
+            }
+            Instruction::StoreExclusive { rn, offset, .. } => {
+                self.place(rn, core.registers.get(rn).wrapping_add(u32::from(offset)));
+                self.show(LeakKind::StoreAddress, operation, self.now.address);
+            }
+            Instruction::TableBranch { half, rn, rm } => {
+                self.look_at_table(core, operation, half, rn, rm)
+            }
+            _ => {}
+        }
+        self.look_at_loaded_target(core, operation);
+    }
+
+    fn address(&mut self, core: &Core, address: Address) {
+        self.now.at = core.effective_address(address).0;
+        self.now.address = self.first(read_by_address(address));
+    }
+
+    fn place(&mut self, rn: Reg, at: u32) {
+        (self.now.at, self.now.address) = (at, self.first(1 << rn));
+    }
+
+    fn block(&mut self, core: &Core, rn: Reg, list: u16, before: bool) {
+        let base = core.registers.get(rn);
+        self.place(rn, if before { base.wrapping_sub(4 * list.count_ones()) } else { base });
+    }
+
+    fn look_at_table(&mut self, core: &Core, operation: &Operation, half: bool, rn: Reg, rm: Reg) {
+        let base =
+            if rn == PC { operation.address.wrapping_add(4) } else { core.registers.get(rn) };
+        let at = base.wrapping_add(core.registers.get(rm) << u32::from(half));
+        let label = self.first(1 << rn | 1 << rm);
+        self.show(LeakKind::LoadAddress, operation, label);
+        let entry = self.read(core, at, 1 + u32::from(half));
+        self.show(LeakKind::Target, operation, label.or(entry));
+    }
+
+    /// What is loaded to PC, the last word of a list, must not be secret either.
+    fn look_at_loaded_target(&mut self, core: &Core, operation: &Operation) {
+        let at = match operation.instruction {
+            Instruction::Load { rt: PC, .. } | Instruction::LoadLiteral { rt: PC, .. } => {
+                self.now.at
+            }
+            Instruction::LoadMultiple { list, .. } if list >> PC & 1 == 1 => {
+                self.now.at.wrapping_add(4 * (list.count_ones() - 1))
+            }
+            _ => return,
+        };
+        let label = self.read(core, at, 4).or(self.now.address);
+        self.show(LeakKind::Target, operation, label);
+    }
+
+    /// After an access.
+    pub(super) fn transfer_memory(&mut self, core: &mut Core, operation: &Operation) {
+        let at = self.now.at;
+        let second = at.wrapping_add(4);
+        match operation.instruction {
+            // To PC.
+            Instruction::Load { .. } => self.note_return(core, operation),
+            Instruction::LoadLiteral { width, rt, .. } => {
+                self.load_to(core, operation, false, (rt, at), width.bytes());
+            }
+            Instruction::LoadDual { rt, rt2, address } => {
+                self.load_to(core, operation, address.base == SP, (rt, at), 4);
+                self.load_to(core, operation, address.base == SP, (rt2, second), 4);
+            }
+            Instruction::LoadDualLiteral { rt, rt2, .. } => {
+                self.load_to(core, operation, false, (rt, at), 4);
+                self.load_to(core, operation, false, (rt2, second), 4);
+            }
+            Instruction::LoadMultiple { rn, list, .. } => {
+                for place in listed(list, at) {
+                    self.load_to(core, operation, rn == SP, place, 4);
+                }
+            }
+            Instruction::LoadExclusive { width, rt, rn, .. } => {
+                // The mark is the address.
+                self.set(MONITOR, self.now.address);
+                self.load_to(core, operation, rn == SP, (rt, at), width.bytes());
+            }
+            Instruction::StoreDual { rt, rt2, .. } => {
+                self.store(core, operation, 1 << rt, at, 4);
+                self.store(core, operation, 1 << rt2, second, 4);
+            }
+            Instruction::StoreMultiple { list, .. } => {
+                for (rt, at) in listed(list, at) {
+                    self.store(core, operation, 1 << rt, at, 4);
+                }
+            }
+            Instruction::StoreExclusive { width, rd, rt, .. } => {
+                self.store_exclusive(core, operation, width, rd, rt);
+            }
+            _ => {}
+        }
+    }
+
+    fn load_to(
+        &mut self,
+        core: &Core,
+        operation: &Operation,
+        from_stack: bool,
+        (rt, at): (Reg, u32),
+        bytes: u32,
+    ) {
+        if rt == PC {
+            return self.note_return(core, operation);
+        }
+        let label = self.loaded(core, operation, from_stack, at, bytes);
+        self.set(1 << rt, label);
+    }
+
+    /// The label of what is loaded.
+    #[inline]
+    pub(super) fn loaded(
+        &mut self,
+        core: &Core,
+        operation: &Operation,
+        from_stack: bool,
+        at: u32,
+        bytes: u32,
+    ) -> Label {
+        let stored = self.read(core, at, bytes);
+        if stored.is_secret() {
+            self.brought(stored, operation, from_stack)
+        } else {
+            self.now.address
+        }
+    }
+
+    /// A register that was saved on the stack has its own origin back: who mends the leak looks for the load before it.
+    fn brought(&mut self, label: Label, operation: &Operation, from_stack: bool) -> Label {
+        let label = self.names.plain(label);
+        if from_stack && self.names.origin(label).brought_by.is_some() {
+            return label;
+        }
+        self.names.bring(label, operation)
+    }
+
+    #[inline]
+    pub(super) fn store(
+        &mut self,
+        core: &mut Core,
+        operation: &Operation,
+        of: u32,
+        at: u32,
+        bytes: u32,
+    ) {
+        let label = self.first(of).or(self.now.address);
+        self.write(core, operation, at, bytes, label);
+    }
+
+    fn store_exclusive(
+        &mut self,
+        core: &mut Core,
+        operation: &Operation,
+        width: Width,
+        rd: Reg,
+        rt: Reg,
+    ) {
+        // Success depends on the mark and on this address.
+        let success = self.first(MONITOR).or(self.now.address);
+        let done = core.registers.get(rd) == 0;
+        if done || success.is_secret() {
+            let label = self.first(1 << rt).or(success);
+            self.write(core, operation, self.now.at, width.bytes(), label);
+        }
+        self.set(1 << rd, success);
+        self.set(MONITOR, Label::CLEAN);
+    }
+
+    /// The label of bytes as the bus gives them.
+    #[inline]
+    pub(super) fn read(&self, core: &Core, at: u32, bytes: u32) -> Label {
+        match self.shadow.get(at, bytes) {
+            Some(label) => label,
+            None => self.read_elsewhere(core, at),
+        }
+    }
+
+    #[cold]
+    fn read_elsewhere(&self, core: &Core, at: u32) -> Label {
+        match core.memory.space(at) {
+            Space::BitBand { byte, .. } => self.shadow.get(byte, 1).unwrap_or_default(),
+            _ => Label::CLEAN,
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, core: &mut Core, operation: &Operation, at: u32, bytes: u32, label: Label) {
+        if !self.shadow.set(at, bytes, label) {
+            self.write_elsewhere(core, operation, at, label);
+        }
+    }
+
+    #[cold]
+    fn write_elsewhere(&mut self, core: &mut Core, operation: &Operation, at: u32, label: Label) {
+        match core.memory.space(at) {
+            // Seven bits of the byte stay.
+            Space::BitBand { byte, .. } if label.is_secret() => {
+                self.shadow.set(byte, 1, label);
+            }
+            Space::Ports => {
+                for request in std::mem::take(&mut core.memory.ports.taint_requests) {
+                    if request.poison {
+                        let by = PoisonedBy::Port(operation.address);
+                        self.poison(Secret { address: request.address, bytes: request.bytes, by });
+                    } else {
+                        self.unpoison(request.address, request.bytes);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What a store that a secret condition governs writes, or would have written.
+    pub(super) fn depend_in_memory(&mut self, core: &Core, operation: &Operation, label: Label) {
+        let bytes = match operation.instruction {
+            Instruction::Store { width, .. } | Instruction::StoreExclusive { width, .. } => {
+                width.bytes()
+            }
+            Instruction::StoreDual { .. } => 8,
+            Instruction::StoreMultiple { list, .. } => 4 * list.count_ones(),
+            _ => return,
+        };
+        for offset in 0..bytes {
+            let at = match core.memory.space(self.now.at) {
+                Space::BitBand { byte, .. } => byte,
+                _ => self.now.at.wrapping_add(offset),
+            };
+            if self.shadow.get(at, 1) == Some(Label::CLEAN) {
+                self.shadow.set(at, 1, label);
+            }
+        }
+    }
+
+    /// The host's answer is public, and so is what it writes.
+    pub(super) fn semihosting(&mut self, core: &Core) {
+        let (number, parameter) = (core.registers.r[0], core.registers.r[1]);
+        let word = |index: u32| core.memory.word(parameter.wrapping_add(4 * index)).unwrap_or(0);
+        let written = match number {
+            // SYS_READ, SYS_GET_CMDLINE, SYS_HEAPINFO.
+            0x06 => Some((word(1), word(2))),
+            0x15 => Some((word(0), word(1))),
+            0x16 => Some((word(0), 16)),
+            _ => None,
+        };
+        if let Some((at, bytes)) = written {
+            self.unpoison(at, bytes);
+        }
+        self.set(1, Label::CLEAN);
+        self.plans.clear();
+    }
+}
+
+/// The registers of a list with their places in memory.
+fn listed(list: u16, at: u32) -> impl Iterator<Item = (Reg, u32)> {
+    (0..16)
+        .filter(move |register| list >> register & 1 == 1)
+        .zip(0u32..)
+        .map(move |(register, index)| (register, at.wrapping_add(4 * index)))
+}

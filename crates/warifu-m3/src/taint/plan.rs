@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an instruction does to labels, found once for each address.
+//!
+//! Most instructions write results that are secret where an operand is: two sets of places say it all.
+
+use super::{C, FLAGS, LeakKind, N, Z, read_by};
+use crate::core::Operation;
+use crate::isa::{Address, DataOp, Instruction, LR, Offset, Operand, PC, Reg, SP, ShiftKind};
+
+/// How labels move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// What is written is secret where what is read is.
+    Result,
+    /// The same, and a secret that is read shows.
+    Shown(LeakKind),
+    /// One register from memory: `reads` is the address, `writes` the register.
+    Load { bytes: u8, from_stack: bool },
+    /// One register to memory: `reads` is the address, `writes` the register.
+    Store { bytes: u8 },
+    /// [`super::transfer`] says.
+    Other,
+}
+
+/// What an instruction does to labels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    tag: u32,
+    pub(super) reads: u32,
+    pub(super) writes: u32,
+    pub(super) kind: Kind,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        NONE
+    }
+}
+
+/// Plans by address.
+#[derive(Debug)]
+pub(super) struct Plans {
+    slots: Box<[Plan]>,
+}
+
+const SLOTS: usize = 1 << 14;
+/// No instruction has this tag.
+const NONE: Plan = Plan { tag: u32::MAX, reads: 0, writes: 0, kind: Kind::Other };
+
+impl Default for Plans {
+    fn default() -> Self {
+        Plans { slots: vec![NONE; SLOTS].into_boxed_slice() }
+    }
+}
+
+impl Plans {
+    #[inline]
+    pub(super) fn find(&mut self, operation: &Operation) -> Plan {
+        // In an IT block the same bytes may leave the flags alone.
+        let tag = operation.address | u32::from(operation.it_state != 0);
+        let slot = &mut self.slots[(operation.address >> 1) as usize & (SLOTS - 1)];
+        if slot.tag != tag {
+            *slot = plan(&operation.instruction);
+            slot.tag = tag;
+        }
+        *slot
+    }
+
+    /// Forgets all, because code was changed.
+    #[cold]
+    pub(super) fn clear(&mut self) {
+        self.slots.fill(NONE);
+    }
+}
+
+#[cold]
+fn plan(instruction: &Instruction) -> Plan {
+    let (kind, reads, writes) = parts(instruction);
+    Plan { tag: 0, reads, writes, kind }
+}
+
+fn parts(instruction: &Instruction) -> (Kind, u32, u32) {
+    let result = |reads, writes| (Kind::Result, reads, writes);
+    match *instruction {
+        Instruction::Data { op, flags, rd, rn, operand } => data(op, flags, rd, rn, operand),
+        // The carry of a shift by a register depends on whether that is nought.
+        Instruction::Shift { flags: false, rd, rn, rm, .. } => result(1 << rn | 1 << rm, 1 << rd),
+        Instruction::Unary { rd, rm, .. } => result(1 << rm, 1 << rd),
+        Instruction::BitFieldExtract { rd, rn, .. } => result(1 << rn, 1 << rd),
+        Instruction::BitFieldInsert { rd, rn, width, .. } => {
+            result(1 << rn | kept(rd, width), 1 << rd)
+        }
+        Instruction::BitFieldClear { rd, width, .. } => result(kept(rd, width), 1 << rd),
+        Instruction::MovTop { rd, .. } => result(1 << rd, 1 << rd),
+        Instruction::Adr { rd, .. } => result(0, 1 << rd),
+        Instruction::Mul { flags, rd, rn, rm } => {
+            result(1 << rn | 1 << rm, 1 << rd | if flags { N | Z } else { 0 })
+        }
+        Instruction::Mla { rd, rn, rm, ra } | Instruction::Mls { rd, rn, rm, ra } => {
+            result(1 << rn | 1 << rm | 1 << ra, 1 << rd)
+        }
+        // Which operand the cycles of UMLAL depend on is not said (DDI 0337I table 3-1): the sum's are looked at too.
+        Instruction::LongMul { accumulate, lo, hi, rn, rm, .. } => {
+            let sum = if accumulate { 1 << lo | 1 << hi } else { 0 };
+            (Kind::Shown(LeakKind::Multiply), 1 << rn | 1 << rm | sum, 1 << lo | 1 << hi)
+        }
+        Instruction::Div { rd, rn, rm, .. } => {
+            (Kind::Shown(LeakKind::Divide), 1 << rn | 1 << rm, 1 << rd)
+        }
+        Instruction::Branch { condition, .. } => {
+            (Kind::Shown(LeakKind::Branch), read_by(condition), 0)
+        }
+        Instruction::CompareBranch { rn, .. } => (Kind::Shown(LeakKind::Branch), 1 << rn, 0),
+        // The link is this instruction's address.
+        Instruction::BranchLink { .. } => result(0, 1 << LR),
+        Instruction::IfThen { .. } | Instruction::Nop => result(0, 0),
+        Instruction::Load { width, rt, address } if rt != PC => {
+            let kind = Kind::Load { bytes: width.bytes() as u8, from_stack: address.base == SP };
+            (kind, read_by_address(address), 1 << rt)
+        }
+        Instruction::Store { width, rt, address } => {
+            (Kind::Store { bytes: width.bytes() as u8 }, read_by_address(address), 1 << rt)
+        }
+        _ => (Kind::Other, 0, 0),
+    }
+}
+
+fn data(op: DataOp, flags: bool, rd: Reg, rn: Reg, operand: Operand) -> (Kind, u32, u32) {
+    let reads = read_by_data(op, rn, operand);
+    let rd = if op.is_test() { 0 } else { 1 << rd };
+    if rd == 1 << PC {
+        return (Kind::Other, 0, 0);
+    }
+    if !flags {
+        return (Kind::Result, reads, rd);
+    }
+    if op.is_arithmetic() {
+        return (Kind::Result, reads, rd | FLAGS);
+    }
+    // The carry is the shifter's: of one of the operands, of none where it is a constant's, or left alone.
+    match shifter(operand) {
+        None => (Kind::Result, reads, rd | N | Z),
+        Some(carry) if carry == reads => (Kind::Result, reads, rd | N | Z | C),
+        Some(_) => (Kind::Other, 0, 0),
+    }
+}
+
+/// What the carry out of an operand's shift depends on; `None` where the carry stays as it is.
+pub(super) fn shifter(operand: Operand) -> Option<u32> {
+    match operand {
+        Operand::Register { rm, amount: 1.., .. } => Some(1 << rm),
+        Operand::Immediate { carry: Some(_), .. } => Some(0),
+        _ => None,
+    }
+}
+
+/// The registers and flags that a data-processing result depends on.
+pub(super) fn read_by_data(op: DataOp, rn: Reg, operand: Operand) -> u32 {
+    let carry = if op.reads_carry() { C } else { 0 };
+    let first = if op.reads_rn() { 1 << rn } else { 0 };
+    match operand {
+        Operand::Immediate { .. } => first | carry,
+        // x - x, x ^ x and x & !x are nought and x | !x is all ones whatever x is, and so are the flags: a constant, as
+        // from MOV. x - x - !C is C's alone; compilers make masks of it.
+        Operand::Register { rm, amount: 0, .. } if rm == rn && cancels(op) => carry,
+        Operand::Register { rm, kind, .. } => {
+            first | carry | 1 << rm | if kind == ShiftKind::Rrx { C } else { 0 }
+        }
+    }
+}
+
+fn cancels(op: DataOp) -> bool {
+    use DataOp::*;
+    matches!(op, Eor | Teq | Sub | Cmp | Rsb | Sbc | Bic | Orn)
+}
+
+/// The old bits that a bit field leaves in a register: none where it is as wide.
+fn kept(rd: Reg, width: u8) -> u32 {
+    if width < 32 { 1 << rd } else { 0 }
+}
+
+/// The registers that an address is made of.
+pub(super) fn read_by_address(address: Address) -> u32 {
+    1 << address.base | if let Offset::Register { rm, .. } = address.offset { 1 << rm } else { 0 }
+}

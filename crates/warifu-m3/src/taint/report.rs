@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Leaks as people read them: where in the source, and which secret by which instruction.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{LeakKind, PoisonedBy, Secret, Taint};
+use crate::core::Operation;
+use crate::program::Program;
+use crate::source::{Line, Source};
+
+/// An instruction's place in a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The instruction's address.
+    pub address: u32,
+    /// The instruction.
+    pub instruction: String,
+    /// The function that it is in, empty where no symbol says.
+    pub function: String,
+    /// Its address with the function's name and its offset there.
+    pub described: String,
+    /// File and line.
+    pub line: Option<Line>,
+}
+
+/// A leak.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// How the secret shows.
+    pub kind: LeakKind,
+    /// Where.
+    pub at: Place,
+    /// How often it was executed with a secret.
+    pub count: u64,
+    /// The load that brought the secret into a register.
+    pub brought_by: Option<Place>,
+    /// Which secret, in words; empty where it is not known.
+    pub secret: String,
+}
+
+/// All leaks of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// By address.
+    pub leaks: Vec<Row>,
+}
+
+impl Report {
+    /// What an observer found in a program.
+    pub fn new(taint: &Taint, program: &Program, source: &Source<'_>) -> Self {
+        let mut leaks: Vec<Row> = taint
+            .leaks()
+            .iter()
+            .map(|leak| {
+                let origin = taint.origin(leak);
+                Row {
+                    kind: leak.kind,
+                    at: place(&leak.operation, program, source),
+                    count: leak.count,
+                    brought_by: origin
+                        .brought_by
+                        .as_ref()
+                        .map(|operation| place(operation, program, source)),
+                    secret: taint
+                        .secret(origin)
+                        .map_or_else(String::new, |secret| describe(secret, program, source)),
+                }
+            })
+            .collect();
+        leaks.sort_by_key(|row| (row.at.address, row.kind));
+        Report { leaks }
+    }
+}
+
+fn place(operation: &Operation, program: &Program, source: &Source<'_>) -> Place {
+    let address = operation.address;
+    Place {
+        address,
+        instruction: operation.instruction.under(operation.condition).to_string(),
+        function: program.symbol_at(address).map_or_else(String::new, |symbol| symbol.name.clone()),
+        described: program.describe(address),
+        line: source.line(address),
+    }
+}
+
+fn describe(secret: &Secret, program: &Program, source: &Source<'_>) -> String {
+    let by = match &secret.by {
+        PoisonedBy::Name(name) => {
+            return format!("{name} ({} bytes at {:#010x})", secret.bytes, secret.address);
+        }
+        PoisonedBy::Port(by) => *by,
+    };
+    let by = source.line(by).map_or_else(|| program.describe(by), |line| line.to_string());
+    format!("{} bytes at {}, poisoned at {by}", secret.bytes, program.describe(secret.address))
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.described, self.instruction)?;
+        match &self.line {
+            Some(line) => write!(f, " ({line})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in &self.leaks {
+            let times =
+                if row.count == 1 { "once".to_owned() } else { format!("{} times", row.count) };
+            writeln!(f, "{:13} {}, {times}", row.kind.name(), row.at)?;
+            if let Some(brought_by) = &row.brought_by {
+                writeln!(f, "{:13} brought by {brought_by}", "")?;
+            }
+            if !row.secret.is_empty() {
+                writeln!(f, "{:13} from {}", "", row.secret)?;
+            }
+        }
+        Ok(())
+    }
+}

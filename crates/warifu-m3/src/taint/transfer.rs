@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What instructions make secret and how they show secrets, where [`super::plan`] does not say it all; loads and stores
+//! are in [`super::memory`].
+
+use super::labels::Label;
+use super::plan::{read_by_data, shifter};
+use super::{
+    BASEPRI, C, CONTROL, FAULTMASK, FLAGS, LeakKind, MONITOR, N, OTHER_STACK, PRIMASK, Q, Taint, Z,
+};
+use crate::core::{Core, Operation};
+use crate::isa::{DataOp, Instruction, LR, Operand, PC, Reg, SP};
+
+impl Taint {
+    /// Before an instruction without a plan: notes what it shows, and keeps what it may overwrite. It may still fault.
+    pub(super) fn look(&mut self, core: &Core, operation: &Operation) {
+        match operation.instruction {
+            Instruction::Data { op, rd: PC, rn, operand, .. } if !op.is_test() => {
+                let label = self.first(read_by_data(op, rn, operand));
+                self.show(LeakKind::Target, operation, label);
+            }
+            Instruction::Shift { rm, .. } => self.now.amount = core.registers.get(rm) & 0xff,
+            Instruction::BranchExchange { rm, .. } => {
+                let label = self.first(1 << rm);
+                self.show(LeakKind::Target, operation, label);
+            }
+            Instruction::Msr { .. } | Instruction::ChangeState { .. } => {
+                self.now.privileged = core.registers.privileged()
+            }
+            _ => self.look_at_memory(core, operation),
+        }
+    }
+
+    /// Notes a leak of an instruction that is executed.
+    #[inline]
+    pub(super) fn show(&mut self, kind: LeakKind, operation: &Operation, label: Label) {
+        if label.is_secret() && !self.now.skipped {
+            self.leak(kind, operation, label);
+        }
+    }
+
+    /// After an instruction without a plan that was executed: labels its results.
+    pub(super) fn transfer(&mut self, core: &mut Core, operation: &Operation) {
+        match operation.instruction {
+            Instruction::Data { op, rd, rn, operand, .. } => self.logical(op, rd, rn, operand),
+            Instruction::Shift { flags, rd, rn, rm, .. } => self.shift(flags, rd, rn, rm),
+            Instruction::Saturate { rd, rn, .. } => {
+                let label = self.first(1 << rn);
+                self.set(1 << rd, label);
+                // Q is set and never cleared by this.
+                self.add(Q, label);
+            }
+            Instruction::BranchExchange { link, .. } => {
+                // The link is this instruction's address.
+                self.set(if link { 1 << LR } else { 0 }, Label::CLEAN);
+                self.note_return(core, operation);
+            }
+            Instruction::Mrs { rd, sysm } => {
+                let label = self.special(sysm);
+                self.set(1 << rd, label);
+            }
+            Instruction::Msr { rn, sysm } => self.set_special(core, sysm, rn),
+            Instruction::ChangeState { primask, faultmask, .. } if self.now.privileged => {
+                self.set(
+                    if primask { PRIMASK } else { 0 } | if faultmask { FAULTMASK } else { 0 },
+                    Label::CLEAN,
+                );
+            }
+            Instruction::ClearExclusive => self.set(MONITOR, Label::CLEAN),
+            Instruction::Breakpoint { number: 0xab } => self.semihosting(core),
+            _ => self.transfer_memory(core, operation),
+        }
+    }
+
+    /// A logical operation that sets the flags, its carry of another origin than its result; or a jump.
+    fn logical(&mut self, op: DataOp, rd: Reg, rn: Reg, operand: Operand) {
+        if rd == PC && !op.is_test() {
+            return;
+        }
+        let label = self.first(read_by_data(op, rn, operand));
+        if let Some(carry) = shifter(operand) {
+            let carry = self.first(carry);
+            self.set(C, carry);
+        }
+        self.set(if op.is_test() { 0 } else { 1 << rd } | N | Z, label);
+    }
+
+    fn shift(&mut self, flags: bool, rd: Reg, rn: Reg, rm: Reg) {
+        let amount = self.first(1 << rm);
+        let value = self.first(1 << rn);
+        if flags {
+            if amount.is_secret() {
+                // Whether the carry stays as it was is secret too.
+                let before = self.first(C);
+                self.set(C, amount.or(value).or(before));
+            } else if self.now.amount != 0 {
+                self.set(C, value);
+            }
+        }
+        self.set(1 << rd | if flags { N | Z } else { 0 }, value.or(amount));
+    }
+
+    /// DDI 0403E section B5.2.2.
+    fn special(&self, sysm: u8) -> Label {
+        match sysm {
+            0..=7 if sysm & 4 == 0 => self.first(FLAGS | Q),
+            8 | 9 => self.first(1 << self.stack_pointer(sysm == 9)),
+            16 => self.first(PRIMASK),
+            17 | 18 => self.first(BASEPRI),
+            19 => self.first(FAULTMASK),
+            20 => self.first(CONTROL),
+            _ => Label::CLEAN,
+        }
+    }
+
+    fn set_special(&mut self, core: &Core, sysm: u8, rn: Reg) {
+        let label = self.first(1 << rn);
+        if sysm <= 3 {
+            return self.set(FLAGS | Q, label);
+        }
+        if !self.now.privileged {
+            return;
+        }
+        match sysm {
+            8 | 9 => self.set(1 << self.stack_pointer(sysm == 9), label),
+            16 => self.set(PRIMASK, label),
+            17 => self.set(BASEPRI, label),
+            // BASEPRI_MAX takes a value that is more urgent than what was there.
+            18 => self.add(BASEPRI, label),
+            19 => self.set(FAULTMASK, label),
+            20 => {
+                self.set(CONTROL, label);
+                self.select_stack(core);
+                // Which stack pointer R13 is depends on it.
+                self.add(1 << SP | 1 << OTHER_STACK, label);
+            }
+            _ => {}
+        }
+    }
+
+    fn stack_pointer(&self, process: bool) -> u32 {
+        if process == self.process_stack { u32::from(SP) } else { OTHER_STACK }
+    }
+
+    /// Follows R13 to the other stack.
+    pub(super) fn select_stack(&mut self, core: &Core) {
+        if core.registers.process_stack != self.process_stack {
+            self.process_stack = core.registers.process_stack;
+            let (here, there) = (self.first(1 << SP), self.first(1 << OTHER_STACK));
+            self.set(1 << SP, there);
+            self.set(1 << OTHER_STACK, here);
+        }
+    }
+}
