@@ -22,6 +22,8 @@ struct World {
     rng: ChaCha20Rng,
     /// How many answers to MANAGE CHANNEL's opening get lost from now on.
     lose: usize,
+    /// What becomes of the next command that begins like this, which the card still gets.
+    fails: Option<(Vec<u8>, TransportError)>,
     /// Whether it knows STATUS, as a SIM does; and the channels on which its USIM is in use.
     files: Option<Vec<u8>>,
     sent: Vec<Vec<u8>>,
@@ -34,7 +36,7 @@ impl World {
     fn new(files: Option<Vec<u8>>) -> Arc<Mutex<World>> {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let card = Card::with_usual_slots(Settings::default(), &mut rng).unwrap();
-        Arc::new(Mutex::new(World { card, rng, lose: 0, files, sent: Vec::new() }))
+        Arc::new(Mutex::new(World { card, rng, lose: 0, fails: None, files, sent: Vec::new() }))
     }
 
     fn transmit(&mut self, apdu: &[u8]) -> Vec<u8> {
@@ -70,7 +72,13 @@ impl Transport for Line {
             world.lose -= 1;
             return Err(TransportError::Timeout("the line".to_owned()));
         }
-        Ok(answer)
+        match world.fails.take() {
+            Some((start, error)) if apdu.starts_with(&start) => Err(error),
+            other => {
+                world.fails = other;
+                Ok(answer)
+            }
+        }
     }
 
     fn reset(&mut self, _deadline: Instant) -> Result<Vec<u8>, TransportError> {
@@ -171,4 +179,21 @@ fn a_channel_in_its_first_moment_is_not_taken() {
     assert_eq!(token(&world).info(soon()).unwrap_err(), TokenError::NoChannel);
     other.join().unwrap();
     assert!(world.lock().unwrap().is_open(3));
+}
+
+fn late() -> TransportError {
+    TransportError::Timeout("the line".to_owned())
+}
+
+#[test]
+fn who_leaves_after_a_lost_answer_gives_the_channel_back() {
+    let world = World::new(None);
+    let mut one = token(&world);
+    one.info(soon()).unwrap();
+    let random = [0x81, ins::GET_RANDOM];
+    world.lock().unwrap().fails = Some((random.to_vec(), late()));
+    one.random(&mut [0; 8], soon()).unwrap_err();
+    assert!(world.lock().unwrap().is_open(1));
+    one.release(soon());
+    assert!((1..4).all(|channel| !world.lock().unwrap().is_open(channel)));
 }

@@ -61,10 +61,7 @@ impl Applet {
         if let Some(selected) = &self.selected {
             return Ok(selected.clone());
         }
-        if self.stale {
-            self.transport.reset(deadline)?;
-            self.stale = false;
-        }
+        self.resynchronise(deadline)?;
         self.transport.connect(deadline)?;
         self.close_left_open(deadline)?;
         let give_up = deadline.min(Instant::now() + CHANNEL_PATIENCE);
@@ -126,14 +123,31 @@ impl Applet {
         Ok(())
     }
 
-    /// Gives the channel back to the card, as far as that can be done.
+    /// Gives every channel back to the card, as far as that can be done.
     pub(crate) fn close(&mut self, deadline: Instant) {
+        self.close_selected(deadline);
+        // One whose last answer was lost as well: nobody else would.
+        if !self.left_open.is_empty() && self.resynchronise(deadline).is_ok() {
+            let _ = self.close_left_open(deadline); // as far as that can be done
+        }
+    }
+
+    fn close_selected(&mut self, deadline: Instant) {
         if let Some(Selected { channel, opened: true, .. }) = self.selected.take() {
             // Nothing depends on it just now: a card that is gone has closed it.
             if self.exchange(&close_command(channel), deadline).is_err() {
                 self.leave_open(channel, true);
             }
         }
+    }
+
+    /// Has no answer under way any more.
+    fn resynchronise(&mut self, deadline: Instant) -> Result<(), TokenError> {
+        if self.stale {
+            self.transport.reset(deadline)?;
+            self.stale = false;
+        }
+        Ok(())
     }
 
     fn open_and_select(&mut self, deadline: Instant) -> Result<Selected, TokenError> {
@@ -168,7 +182,7 @@ impl Applet {
         }
         if opened {
             self.selected = Some(Selected { aid: Vec::new(), channel, opened });
-            self.close(deadline);
+            self.close_selected(deadline);
         }
         if matches!(last, StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::NO_CHANNEL) {
             return Err(TokenError::NoChannel);
