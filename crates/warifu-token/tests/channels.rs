@@ -26,6 +26,8 @@ struct World {
     fails: Option<(Vec<u8>, TransportError)>,
     /// Whether it knows STATUS, as a SIM does; and the channels on which its USIM is in use.
     files: Option<Vec<u8>>,
+    /// Whether the line cannot be opened again.
+    unplugged: bool,
     sent: Vec<Vec<u8>>,
 }
 
@@ -36,7 +38,15 @@ impl World {
     fn new(files: Option<Vec<u8>>) -> Arc<Mutex<World>> {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let card = Card::with_usual_slots(Settings::default(), &mut rng).unwrap();
-        Arc::new(Mutex::new(World { card, rng, lose: 0, fails: None, files, sent: Vec::new() }))
+        Arc::new(Mutex::new(World {
+            card,
+            rng,
+            lose: 0,
+            fails: None,
+            files,
+            unplugged: false,
+            sent: Vec::new(),
+        }))
     }
 
     fn transmit(&mut self, apdu: &[u8]) -> Vec<u8> {
@@ -82,7 +92,10 @@ impl Transport for Line {
     }
 
     fn reset(&mut self, _deadline: Instant) -> Result<Vec<u8>, TransportError> {
-        Ok(Vec::new())
+        match self.0.lock().unwrap().unplugged {
+            true => Err(gone()),
+            false => Ok(Vec::new()),
+        }
     }
 
     fn resets_card(&self) -> bool {
@@ -196,4 +209,47 @@ fn who_leaves_after_a_lost_answer_gives_the_channel_back() {
     assert!(world.lock().unwrap().is_open(1));
     one.release(soon());
     assert!((1..4).all(|channel| !world.lock().unwrap().is_open(channel)));
+}
+
+fn gone() -> TransportError {
+    TransportError::Gone("the line went away".to_owned())
+}
+
+/// The modem has used channel 1 for itself since it is back: nobody else closes that.
+fn assert_closes_nothing(world: &Arc<Mutex<World>>, one: &mut CardToken) {
+    let before = world.lock().unwrap().sent.len();
+    one.info(soon()).unwrap();
+    let sent = &world.lock().unwrap().sent[before..];
+    let closes = |apdu: &Vec<u8>| apdu.starts_with(&[0, ins::MANAGE_CHANNEL, 0x80]);
+    assert!(!sent.iter().any(closes), "{sent:02x?}");
+}
+
+#[test]
+fn a_modem_that_was_unplugged_has_no_channel_of_ours() {
+    // While the applet is selected, and while the channel is given back.
+    for at in [[0x01, 0xa4, 4], [0, ins::MANAGE_CHANNEL, 0x80]] {
+        let world = World::new(None);
+        let mut one = token(&world);
+        world.lock().unwrap().fails = Some((at.to_vec(), gone()));
+        if one.info(soon()).is_ok() {
+            one.release(soon());
+        }
+        assert!(world.lock().unwrap().fails.is_none(), "it went away");
+        assert_closes_nothing(&world, &mut one);
+    }
+    // After an answer that was lost, before the line was opened again.
+    for release in [false, true] {
+        let world = World::new(None);
+        let mut one = token(&world);
+        one.info(soon()).unwrap();
+        world.lock().unwrap().fails = Some((vec![0x81, ins::GET_RANDOM], late()));
+        one.random(&mut [0; 8], soon()).unwrap_err();
+        world.lock().unwrap().unplugged = true;
+        match release {
+            true => one.release(soon()),
+            false => assert_eq!(one.info(soon()).unwrap_err(), gone().into()),
+        }
+        world.lock().unwrap().unplugged = false;
+        assert_closes_nothing(&world, &mut one);
+    }
 }

@@ -62,7 +62,8 @@ impl Applet {
             return Ok(selected.clone());
         }
         self.resynchronise(deadline)?;
-        self.transport.connect(deadline)?;
+        let connected = self.transport.connect(deadline);
+        self.noting_loss(connected)?;
         self.close_left_open(deadline)?;
         let give_up = deadline.min(Instant::now() + CHANNEL_PATIENCE);
         let mut was_reset = false;
@@ -107,6 +108,13 @@ impl Applet {
         }
     }
 
+    /// As [`Applet::abandon`], after an error of the way; but what is gone has no channel of ours.
+    fn leave_after(&mut self, error: &TokenError, channel: Channel, opened: bool) {
+        if !matches!(error, TokenError::Transport(TransportError::Gone(_))) {
+            self.leave_open(channel, opened);
+        }
+    }
+
     fn leave_open(&mut self, channel: Channel, opened: bool) {
         if opened && !self.transport.resets_card() {
             self.left_open.push(channel);
@@ -135,8 +143,8 @@ impl Applet {
     fn close_selected(&mut self, deadline: Instant) {
         if let Some(Selected { channel, opened: true, .. }) = self.selected.take() {
             // Nothing depends on it just now: a card that is gone has closed it.
-            if self.exchange(&close_command(channel), deadline).is_err() {
-                self.leave_open(channel, true);
+            if let Err(error) = self.exchange(&close_command(channel), deadline) {
+                self.leave_after(&error, channel, true);
             }
         }
     }
@@ -144,10 +152,30 @@ impl Applet {
     /// Has no answer under way any more.
     fn resynchronise(&mut self, deadline: Instant) -> Result<(), TokenError> {
         if self.stale {
-            self.transport.reset(deadline)?;
-            self.stale = false;
+            self.reset_way(deadline)?;
         }
         Ok(())
+    }
+
+    /// Resets the way, and the card where it can.
+    pub(super) fn reset_way(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError> {
+        let reset = self.transport.reset(deadline);
+        let atr = self.noting_loss(reset)?;
+        self.stale = false;
+        Ok(atr)
+    }
+
+    /// A modem that was unplugged has taken its card's channels along, and may have others of these
+    /// numbers open when it is back.
+    pub(super) fn noting_loss<T>(
+        &mut self,
+        result: Result<T, TransportError>,
+    ) -> Result<T, TransportError> {
+        if matches!(result, Err(TransportError::Gone(_))) {
+            self.selected = None;
+            self.left_open.clear();
+        }
+        result
     }
 
     fn open_and_select(&mut self, deadline: Instant) -> Result<Selected, TokenError> {
@@ -169,7 +197,7 @@ impl Applet {
             last = match answer {
                 Ok(answer) => answer.sw,
                 Err(error) => {
-                    self.leave_open(channel, opened);
+                    self.leave_after(&error, channel, opened);
                     return Err(error);
                 }
             };
