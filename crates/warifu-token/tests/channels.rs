@@ -26,6 +26,8 @@ struct World {
     fails: Option<(Vec<u8>, TransportError)>,
     /// Whether it knows STATUS, as a SIM does; and the channels on which its USIM is in use.
     files: Option<Vec<u8>>,
+    /// What the modem passes on to nobody: commands that begin like this.
+    refuses: Option<Vec<u8>>,
     /// Whether the line cannot be opened again.
     unplugged: bool,
     sent: Vec<Vec<u8>>,
@@ -44,6 +46,7 @@ impl World {
             lose: 0,
             fails: None,
             files,
+            refuses: None,
             unplugged: false,
             sent: Vec::new(),
         }))
@@ -77,6 +80,9 @@ impl Transport for Line {
     fn exchange(&mut self, apdu: &[u8], _deadline: Instant) -> Result<Vec<u8>, TransportError> {
         let mut world = self.0.lock().unwrap();
         world.sent.push(apdu.to_vec());
+        if world.refuses.as_ref().is_some_and(|start| apdu.starts_with(start)) {
+            return Err(TransportError::Refused("+CME ERROR: 4".to_owned()));
+        }
         let answer = world.transmit(apdu);
         if world.lose > 0 && apdu.starts_with(&[0, ins::MANAGE_CHANNEL, 0]) {
             world.lose -= 1;
@@ -252,4 +258,32 @@ fn a_modem_that_was_unplugged_has_no_channel_of_ours() {
         world.lock().unwrap().unplugged = false;
         assert_closes_nothing(&world, &mut one);
     }
+}
+
+#[test]
+fn a_channel_that_the_modem_does_not_let_us_close_is_no_obstacle() {
+    let world = World::new(None);
+    let mut one = token(&world);
+    one.info(soon()).unwrap();
+    world.lock().unwrap().fails = Some((vec![0x81, ins::GET_RANDOM], late()));
+    one.random(&mut [0; 8], soon()).unwrap_err();
+    world.lock().unwrap().refuses = Some(vec![0, ins::MANAGE_CHANNEL, 0x80]);
+    one.info(soon()).unwrap();
+}
+
+#[test]
+fn a_modem_that_keeps_its_own_channel_to_itself_is_asked_with_patience() {
+    let world = World::new(None);
+    (0..3).for_each(|_| assert_ne!(world.lock().unwrap().open(), 0));
+    world.lock().unwrap().refuses = Some(vec![0x80, STATUS]);
+    let late = Arc::clone(&world);
+    let other = std::thread::spawn(move || {
+        // Another program ends, once we have been refused.
+        while !late.lock().unwrap().sent.iter().any(|apdu| apdu[..2] == [0x80, STATUS]) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        late.lock().unwrap().transmit(&[0, ins::MANAGE_CHANNEL, 0x80, 2]);
+    });
+    token(&world).info(soon()).unwrap();
+    other.join().unwrap();
 }

@@ -124,8 +124,12 @@ impl Applet {
     /// A card that no reset reaches has few channels, and would run out of them.
     pub(super) fn close_left_open(&mut self, deadline: Instant) -> Result<(), TokenError> {
         while let Some(channel) = self.left_open.last().copied() {
-            // Whatever the card answers, there is no more to be done about this one.
-            self.exchange(&close_command(channel), deadline)?;
+            match self.exchange(&close_command(channel), deadline) {
+                // Whatever the card answers, or the modem, there is no more to be done about this
+                // one.
+                Ok(_) | Err(TokenError::Transport(TransportError::Refused(_))) => {}
+                Err(error) => return Err(error),
+            }
             self.left_open.pop();
         }
         Ok(())
