@@ -121,7 +121,9 @@ fn converse(mut side: File, client: &Client) -> io::Result<()> {
             Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             // Nobody holds the other side any more: the line was dropped, as it is when the server ends.
-            Err(error) if rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::IO) => {
+            Err(error)
+                if rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::IO) =>
+            {
                 return Ok(());
             }
             Err(error) => return Err(error),

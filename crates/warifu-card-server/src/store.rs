@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::FlockOperation;
+use zeroize::Zeroizing;
 
 use crate::error::ServerError;
 
@@ -144,12 +145,12 @@ fn keep_owner(old: &Path, new: &File) -> std::io::Result<()> {
     }
 }
 
-/// Reads a state file, which a server may own and replace at the same time.
+/// Reads a state file, which a server may own and replace at the same time. It holds keys.
 ///
 /// # Errors
 /// [`ServerError::NoCard`] where there is none; [`ServerError::Readable`] where others may read it;
 /// [`ServerError::Corrupt`] for one that no card can be; else [`ServerError::File`].
-pub fn read(path: &Path) -> Result<Vec<u8>, ServerError> {
+pub fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, ServerError> {
     let file = File::open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => ServerError::NoCard { path: path.to_owned() },
         _ => ServerError::file(path, error),
@@ -162,7 +163,9 @@ pub fn read(path: &Path) -> Result<Vec<u8>, ServerError> {
     if about.mode() & 0o077 != 0 {
         return Err(ServerError::Readable { path: path.to_owned(), mode: about.mode() & 0o777 });
     }
-    let mut state = Vec::new();
+    // Room for all of it: one that grows leaves copies behind.
+    let room = about.len().saturating_add(1).try_into().unwrap_or_default();
+    let mut state = Zeroizing::new(Vec::with_capacity(room));
     file.take(STATE_MAX_BYTES)
         .read_to_end(&mut state)
         .map_err(|error| ServerError::file(path, error))?;
@@ -196,7 +199,7 @@ mod tests {
         fs::write(with_suffix(&path, ".tmp"), b"left by a kill").unwrap();
         for state in [&b"one"[..], b"", b"another, longer"] {
             store.save(state).unwrap();
-            assert_eq!(read(&path).unwrap(), state);
+            assert_eq!(*read(&path).unwrap(), state);
         }
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(!with_suffix(&path, ".tmp").exists());

@@ -2,12 +2,14 @@
 //! The card on a Unix socket, for its owner alone; [`crate::frame`] says what goes over it.
 
 use std::fs;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use crate::clock;
 use crate::error::ServerError;
@@ -77,8 +79,8 @@ impl Socket {
         let listener =
             self.listener.try_clone().map_err(|error| ServerError::file(&self.path, error))?;
         let host = Arc::clone(host);
-        std::thread::spawn(move || accept(&listener, &host));
-        Ok(())
+        let accepting = thread::Builder::new().spawn(move || accept(&listener, &host));
+        accepting.map(drop).map_err(|error| ServerError::file(&self.path, error))
     }
 }
 
@@ -94,30 +96,52 @@ impl Drop for Socket {
 fn accept(listener: &UnixListener, host: &Arc<Host>) {
     let clients = Arc::new(AtomicUsize::new(0));
     for stream in listener.incoming() {
-        let stream = match stream {
-            Ok(stream) => stream,
-            Err(error) => {
-                // Out of descriptors, perhaps; it may pass, and must not be asked without end.
-                eprintln!("warifu-card-server: a client could not be taken in: {error}");
-                std::thread::sleep(std::time::Duration::from_millis(100));
-                continue;
+        let taken = stream.and_then(|stream| {
+            let place = Place::take(&clients);
+            if place.number > CLIENTS_MAX {
+                tell(&format!("{CLIENTS_MAX} clients are connected; one was turned away"));
+                return Ok(());
             }
-        };
-        if clients.fetch_add(1, Ordering::Relaxed) >= CLIENTS_MAX {
-            clients.fetch_sub(1, Ordering::Relaxed);
-            eprintln!(
-                "warifu-card-server: {CLIENTS_MAX} clients are connected; one was turned away"
-            );
-            continue;
-        }
-        let (client, clients) = (host.client(), Arc::clone(&clients));
-        std::thread::spawn(move || {
-            // A client that goes away in the middle is no fault of the card's.
-            let _ = converse(&stream, &client);
-            drop(client);
-            clients.fetch_sub(1, Ordering::Relaxed);
+            let client = host.client();
+            let work = move || {
+                // The place is free when the client's channels are.
+                let (_place, client) = (place, client);
+                // A client that goes away in the middle is no fault of the card's.
+                let _ = converse(&stream, &client);
+            };
+            thread::Builder::new().spawn(work).map(drop)
         });
+        if let Err(error) = taken {
+            // Out of descriptors or of threads, perhaps; it may pass, and must not be asked
+            // without end.
+            tell(&format!("a client could not be taken in: {error}"));
+            thread::sleep(Duration::from_millis(100));
+        }
     }
+}
+
+/// A client's, until this is dropped.
+struct Place {
+    clients: Arc<AtomicUsize>,
+    number: usize,
+}
+
+impl Place {
+    fn take(clients: &Arc<AtomicUsize>) -> Place {
+        let number = clients.fetch_add(1, Ordering::Relaxed) + 1;
+        Place { clients: Arc::clone(clients), number }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Not `eprintln`, which panics where nobody reads any more: the server would take in nobody.
+fn tell(line: &str) {
+    let _ = writeln!(io::stderr(), "warifu-card-server: {line}");
 }
 
 /// Answers a client until it goes away or the card does.

@@ -2,6 +2,7 @@
 //! The library as one process has it: initialised or not, its slots, its sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -130,13 +131,13 @@ impl Library {
             }
             None => {
                 let config = Config::load().map_err(|error| {
-                    eprintln!("warifu-pkcs11: {error}");
+                    complain(&error.to_string());
                     Rv(CKR_GENERAL_ERROR)
                 })?;
                 trace = match config.trace.as_deref().map(Trace::open).transpose() {
                     Ok(trace) => trace,
                     Err(error) => {
-                        eprintln!("warifu-pkcs11: {error}");
+                        complain(&error.to_string());
                         if !error.passes() {
                             return fail(CKR_GENERAL_ERROR);
                         }
@@ -294,6 +295,11 @@ fn silent() -> Report {
     Arc::new(|_| {})
 }
 
+/// Not `eprintln`, which panics where stderr is closed: the error itself would be lost with it.
+fn complain(line: &str) {
+    let _ = writeln!(io::stderr(), "warifu-pkcs11: {line}");
+}
+
 /// Each line once: programs ask again and again. The first `together` of them are one.
 fn to_stderr(together: usize) -> Report {
     let said: Mutex<(BTreeSet<String>, Vec<String>)> = Mutex::default();
@@ -302,7 +308,7 @@ fn to_stderr(together: usize) -> Report {
         if said.insert(line.to_owned()) {
             held.push(line.to_owned());
             if said.len() >= together {
-                eprintln!("warifu-pkcs11: {}", held.join("; "));
+                complain(&held.join("; "));
                 held.clear();
             }
         }

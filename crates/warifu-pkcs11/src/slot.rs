@@ -17,6 +17,10 @@ use crate::template::Template;
 /// and again must not wait for the deadline each time.
 const ABSENCE: Duration = Duration::from_secs(2);
 
+/// The part of a call's time that is the card's: who gets no turn before it begins is told so. With
+/// less a card that is well would miss the deadline, and be taken for dead.
+const CARDS_PART: u32 = 4;
+
 /// Told of errors, each in one line, for people.
 pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -131,21 +135,21 @@ impl Slot {
         call: impl FnOnce(&mut dyn Token, Instant) -> std::result::Result<T, TokenError>,
     ) -> Result<T> {
         let deadline = Instant::now() + self.timeout;
-        let (turn, waited) = self.token.take(deadline);
-        let late = || Err(TransportError::Timeout(self.place.clone()).into());
+        let last_turn = deadline - self.timeout / CARDS_PART;
+        let (turn, waited) = self.token.take(last_turn);
         let result = match &turn {
             // Who waited for one that the card did not answer would get no answer either.
-            Some(_) if waited && self.is_absent() => late(),
-            Some(turn) => call(lock(&turn.0.token).as_mut(), deadline),
-            None => late(),
-        };
-        let had_turn = turn.is_some();
-        // The turn ends after this, so that the next one knows of a card that was lost.
-        result.map_err(|error| {
-            // One that others keep busy is not lost.
-            if had_turn && matches!(error, TokenError::Transport(_)) {
-                self.lost(&error);
+            Some(turn) if !(waited && self.is_absent()) => {
+                let result = call(lock(&turn.0.token).as_mut(), deadline);
+                self.learn(&result);
+                result
             }
+            // The card has had no part in this: it is neither lost nor absent for longer.
+            _ => Err(TransportError::Timeout(self.place.clone()).into()),
+        };
+        // The turn ends after this, so that the next one knows of a card that was lost.
+        drop(turn);
+        result.map_err(|error| {
             if !matches!(error, TokenError::PinWrong { .. } | TokenError::Status { .. }) {
                 (self.report)(&format!("{}: {error}", self.place));
             }
@@ -160,6 +164,15 @@ impl Slot {
 
     fn is_absent(&self) -> bool {
         lock(&self.known).absent_until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// What an answer says of the card, or that there was none.
+    fn learn<T>(&self, result: &std::result::Result<T, TokenError>) {
+        match result {
+            Err(error @ TokenError::Transport(_)) => self.lost(error),
+            // A refusal is an answer too.
+            _ => lock(&self.known).absent_until = None,
+        }
     }
 
     fn lost(&self, error: &TokenError) {
@@ -354,9 +367,7 @@ impl Slot {
                 Ok(content) => content,
                 // A file that may not be read is none for us.
                 Err(Rv(CKR_DEVICE_REMOVED)) => return fail(CKR_DEVICE_REMOVED),
-                Err(_) if lock(&self.known).absent_until.is_some() => {
-                    return fail(CKR_DEVICE_ERROR);
-                }
+                Err(_) if self.is_absent() => return fail(CKR_DEVICE_ERROR),
                 Err(_) => continue,
             };
             contents.push(Contents::of(file, content));

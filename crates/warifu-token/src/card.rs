@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A token behind which is a card of this process.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use warifu_card::apdu::StatusWord;
 use warifu_card::crypto::SecretBytes;
@@ -24,6 +24,8 @@ const FILE_MAX_BYTES: usize = 0x7fff;
 const RANDOM_MAX_BYTES: usize = 256;
 /// The reference of the PIN in VERIFY: PIN 1.
 const PIN_REFERENCE: u8 = 0x01;
+/// For how long the tries that the card has named are taken for those that it has.
+const TRIES_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// A card that this process owns.
 pub struct CardToken {
@@ -32,8 +34,8 @@ pub struct CardToken {
     inventory: Option<Inventory>,
     /// How often the channel was lost, and with it login and volatile keys, perhaps.
     losses: u64,
-    /// The tries of the PIN that the card has last named.
-    tries: Option<u8>,
+    /// The tries of the PIN that the card has last named, and when.
+    tries: Option<(u8, Instant)>,
 }
 
 impl CardToken {
@@ -128,7 +130,7 @@ impl CardToken {
             }
         });
         if let Ok(sw) = &sw {
-            self.tries = tries_left(*sw);
+            self.tries = tries_left(*sw).map(|tries| (tries, Instant::now()));
         }
         match sw {
             Err(error) if error.sw() == Some(StatusWord::CLASS) => Ok(StatusWord::DATA_INVALIDATED),
@@ -136,10 +138,11 @@ impl CardToken {
         }
     }
 
-    /// VERIFY with a PIN. A card that was reset is given it again only if it has not counted it.
+    /// VERIFY with a PIN. A card that was reset is given it again only if it has not counted it:
+    /// if it names as many tries as just before.
     fn give_pin(&mut self, pin: &[u8], deadline: Instant) -> Result<StatusWord, TokenError> {
         let call = verify_call(pin);
-        let before = self.tries;
+        let before = self.recent_tries(deadline)?;
         let error = match self.verify_command(&call, deadline) {
             Err(error @ TokenError::Transport(TransportError::CardReset)) => error,
             result => return result,
@@ -150,6 +153,20 @@ impl CardToken {
             }
             _ => Err(error),
         }
+    }
+
+    /// The tries that are left. What the card has named longer ago does not count: another program
+    /// may have restored them since.
+    fn recent_tries(&mut self, deadline: Instant) -> Result<Option<u8>, TokenError> {
+        let recent = |tries: Option<(u8, Instant)>| {
+            tries.filter(|(_, named)| named.elapsed() < TRIES_AGE_MAX).map(|(tries, _)| tries)
+        };
+        if recent(self.tries).is_none()
+            && let Err(error @ TokenError::Transport(_)) = self.pin_state(deadline)
+        {
+            return Err(error);
+        }
+        Ok(recent(self.tries))
     }
 
     /// A public key's place for a peer's key: one that may be written and is nobody's half.

@@ -22,8 +22,14 @@ struct World {
     rng: ChaCha20Rng,
     /// How many answers to MANAGE CHANNEL's opening get lost from now on.
     lose: usize,
+    /// What becomes of the next command that begins like this, which the card still gets.
+    fails: Option<(Vec<u8>, TransportError)>,
     /// Whether it knows STATUS, as a SIM does; and the channels on which its USIM is in use.
     files: Option<Vec<u8>>,
+    /// What the modem passes on to nobody: commands that begin like this.
+    refuses: Option<Vec<u8>>,
+    /// Whether the line cannot be opened again.
+    unplugged: bool,
     sent: Vec<Vec<u8>>,
 }
 
@@ -34,7 +40,16 @@ impl World {
     fn new(files: Option<Vec<u8>>) -> Arc<Mutex<World>> {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let card = Card::with_usual_slots(Settings::default(), &mut rng).unwrap();
-        Arc::new(Mutex::new(World { card, rng, lose: 0, files, sent: Vec::new() }))
+        Arc::new(Mutex::new(World {
+            card,
+            rng,
+            lose: 0,
+            fails: None,
+            files,
+            refuses: None,
+            unplugged: false,
+            sent: Vec::new(),
+        }))
     }
 
     fn transmit(&mut self, apdu: &[u8]) -> Vec<u8> {
@@ -65,16 +80,28 @@ impl Transport for Line {
     fn exchange(&mut self, apdu: &[u8], _deadline: Instant) -> Result<Vec<u8>, TransportError> {
         let mut world = self.0.lock().unwrap();
         world.sent.push(apdu.to_vec());
+        if world.refuses.as_ref().is_some_and(|start| apdu.starts_with(start)) {
+            return Err(TransportError::Refused("+CME ERROR: 4".to_owned()));
+        }
         let answer = world.transmit(apdu);
         if world.lose > 0 && apdu.starts_with(&[0, ins::MANAGE_CHANNEL, 0]) {
             world.lose -= 1;
             return Err(TransportError::Timeout("the line".to_owned()));
         }
-        Ok(answer)
+        match world.fails.take() {
+            Some((start, error)) if apdu.starts_with(&start) => Err(error),
+            other => {
+                world.fails = other;
+                Ok(answer)
+            }
+        }
     }
 
     fn reset(&mut self, _deadline: Instant) -> Result<Vec<u8>, TransportError> {
-        Ok(Vec::new())
+        match self.0.lock().unwrap().unplugged {
+            true => Err(gone()),
+            false => Ok(Vec::new()),
+        }
     }
 
     fn resets_card(&self) -> bool {
@@ -171,4 +198,92 @@ fn a_channel_in_its_first_moment_is_not_taken() {
     assert_eq!(token(&world).info(soon()).unwrap_err(), TokenError::NoChannel);
     other.join().unwrap();
     assert!(world.lock().unwrap().is_open(3));
+}
+
+fn late() -> TransportError {
+    TransportError::Timeout("the line".to_owned())
+}
+
+#[test]
+fn who_leaves_after_a_lost_answer_gives_the_channel_back() {
+    let world = World::new(None);
+    let mut one = token(&world);
+    one.info(soon()).unwrap();
+    let random = [0x81, ins::GET_RANDOM];
+    world.lock().unwrap().fails = Some((random.to_vec(), late()));
+    one.random(&mut [0; 8], soon()).unwrap_err();
+    assert!(world.lock().unwrap().is_open(1));
+    one.release(soon());
+    assert!((1..4).all(|channel| !world.lock().unwrap().is_open(channel)));
+}
+
+fn gone() -> TransportError {
+    TransportError::Gone("the line went away".to_owned())
+}
+
+/// The modem has used channel 1 for itself since it is back: nobody else closes that.
+fn assert_closes_nothing(world: &Arc<Mutex<World>>, one: &mut CardToken) {
+    let before = world.lock().unwrap().sent.len();
+    one.info(soon()).unwrap();
+    let sent = &world.lock().unwrap().sent[before..];
+    let closes = |apdu: &Vec<u8>| apdu.starts_with(&[0, ins::MANAGE_CHANNEL, 0x80]);
+    assert!(!sent.iter().any(closes), "{sent:02x?}");
+}
+
+#[test]
+fn a_modem_that_was_unplugged_has_no_channel_of_ours() {
+    // While the applet is selected, and while the channel is given back.
+    for at in [[0x01, 0xa4, 4], [0, ins::MANAGE_CHANNEL, 0x80]] {
+        let world = World::new(None);
+        let mut one = token(&world);
+        world.lock().unwrap().fails = Some((at.to_vec(), gone()));
+        if one.info(soon()).is_ok() {
+            one.release(soon());
+        }
+        assert!(world.lock().unwrap().fails.is_none(), "it went away");
+        assert_closes_nothing(&world, &mut one);
+    }
+    // After an answer that was lost, before the line was opened again.
+    for release in [false, true] {
+        let world = World::new(None);
+        let mut one = token(&world);
+        one.info(soon()).unwrap();
+        world.lock().unwrap().fails = Some((vec![0x81, ins::GET_RANDOM], late()));
+        one.random(&mut [0; 8], soon()).unwrap_err();
+        world.lock().unwrap().unplugged = true;
+        match release {
+            true => one.release(soon()),
+            false => assert_eq!(one.info(soon()).unwrap_err(), gone().into()),
+        }
+        world.lock().unwrap().unplugged = false;
+        assert_closes_nothing(&world, &mut one);
+    }
+}
+
+#[test]
+fn a_channel_that_the_modem_does_not_let_us_close_is_no_obstacle() {
+    let world = World::new(None);
+    let mut one = token(&world);
+    one.info(soon()).unwrap();
+    world.lock().unwrap().fails = Some((vec![0x81, ins::GET_RANDOM], late()));
+    one.random(&mut [0; 8], soon()).unwrap_err();
+    world.lock().unwrap().refuses = Some(vec![0, ins::MANAGE_CHANNEL, 0x80]);
+    one.info(soon()).unwrap();
+}
+
+#[test]
+fn a_modem_that_keeps_its_own_channel_to_itself_is_asked_with_patience() {
+    let world = World::new(None);
+    (0..3).for_each(|_| assert_ne!(world.lock().unwrap().open(), 0));
+    world.lock().unwrap().refuses = Some(vec![0x80, STATUS]);
+    let late = Arc::clone(&world);
+    let other = std::thread::spawn(move || {
+        // Another program ends, once we have been refused.
+        while !late.lock().unwrap().sent.iter().any(|apdu| apdu[..2] == [0x80, STATUS]) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        late.lock().unwrap().transmit(&[0, ins::MANAGE_CHANNEL, 0x80, 2]);
+    });
+    token(&world).info(soon()).unwrap();
+    other.join().unwrap();
 }

@@ -19,7 +19,6 @@ use warifu_card::faults::{FaultyCard, Plan};
 use warifu_card::timing::Timing;
 use warifu_card::{ATR, Card};
 use warifu_model::Nanos;
-use zeroize::Zeroizing;
 
 use self::slot::Slot;
 use self::turns::Turns;
@@ -81,7 +80,7 @@ impl Host {
         // Without a card there is no folder to lock anything in.
         store::read(path)?;
         let store = Store::lock(path)?;
-        let saved = Zeroizing::new(store::read(path)?);
+        let saved = store::read(path)?;
         let card = load(path, &saved)?;
         let faults = behaviour
             .faults
@@ -296,6 +295,6 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         let error = Host::open(&path, Behaviour::default()).unwrap_err().to_string();
         assert!(error.contains("card.state") && error.contains("left as it is"), "{error}");
-        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        assert_eq!(std::fs::read(&path).unwrap(), *bytes);
     }
 }

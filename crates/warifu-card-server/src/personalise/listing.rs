@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use warifu_card::object::{KeyType, ObjectKind, slot};
 use warifu_card::{Card, PinScope, identity};
-use zeroize::Zeroizing;
 
 use super::request::{List, ScopeName};
 use crate::error::ServerError;
@@ -67,7 +66,7 @@ pub struct ObjectListing {
 /// # Errors
 /// The store's.
 pub fn list(request: &List) -> Result<Listing, ServerError> {
-    let state = Zeroizing::new(store::read(&request.state)?);
+    let state = store::read(&request.state)?;
     listing(&request.state, &load(&request.state, &state)?)
 }
 

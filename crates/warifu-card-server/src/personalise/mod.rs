@@ -14,7 +14,6 @@ use warifu_card::crypto::Curve;
 use warifu_card::identity::{self, CARD_LABEL_MAX_BYTES};
 use warifu_card::object::{KeyAttributes, KeyType, Name, ObjectKind, access, slot};
 use warifu_card::{Card, KeySource, PersonaliseError, Pin, PinScope, Quirks, Settings};
-use zeroize::Zeroizing;
 
 use self::listing::listing;
 use crate::error::ServerError;
@@ -124,7 +123,7 @@ pub(crate) fn change(
     // Before the lock, which would be made beside a card that is not there.
     store::read(path)?;
     let mut store = Store::lock(path)?;
-    let state = Zeroizing::new(store::read(path)?);
+    let state = store::read(path)?;
     let mut card = load(path, &state)?;
     work(&mut card)?;
     let changed = card.to_bytes();
@@ -137,7 +136,7 @@ pub(crate) fn change(
 /// Refuses a place where something is, which may hold keys.
 fn nothing_at(path: &Path) -> Result<(), ServerError> {
     let Ok(about) = path.symlink_metadata() else { return Ok(()) };
-    let what = match store::read(path).map(Zeroizing::new) {
+    let what = match store::read(path) {
         Ok(state) if load(path, &state).is_ok() => {
             return Err(ServerError::Exists { path: path.to_owned() });
         }

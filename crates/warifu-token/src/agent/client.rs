@@ -3,11 +3,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use warifu_card::crypto::SecretBytes;
 use zeroize::Zeroizing;
 
@@ -18,9 +15,6 @@ use crate::error::TokenError;
 use crate::object::{File, Inventory, TokenInfo};
 use crate::token::{GeneratedPair, PinState, SignInput, Token};
 use crate::transport::{Exchange, TransportError, Watch, Wire};
-
-/// How long apart a busy agent is asked for a connection.
-const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// A connection to the agent that is made when it is first used, and again after an error.
 pub struct AgentClient {
@@ -124,27 +118,13 @@ impl AgentClient {
     }
 
     fn connect(&self, deadline: Instant) -> Result<Wire, TransportError> {
-        let missing = |error: io::Error| {
-            TransportError::Gone(format!(
+        Wire::connect(&self.path, deadline).map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => TransportError::Timeout(self.name()),
+            _ => TransportError::Gone(format!(
                 "no agent at {}: {error}; start one with: warifu agent start",
                 self.path.display()
-            ))
-        };
-        let address = SocketAddrUnix::new(&self.path).map_err(|errno| missing(errno.into()))?;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let kind = (AddressFamily::UNIX, SocketType::STREAM);
-        let socket = rustix::net::socket_with(kind.0, kind.1, flags, None);
-        let socket = socket.map_err(|errno| missing(errno.into()))?;
-        loop {
-            match rustix::net::connect(&socket, &address) {
-                Ok(()) => return Wire::socket(socket).map_err(missing),
-                // Its queue is full (unix(7)).
-                Err(Errno::AGAIN) if Instant::now() < deadline => thread::sleep(BUSY_PAUSE),
-                Err(Errno::AGAIN) => return Err(TransportError::Timeout(self.name())),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(missing(errno.into())),
-            }
-        }
+            )),
+        })
     }
 
     fn name(&self) -> String {

@@ -61,11 +61,9 @@ impl Applet {
         if let Some(selected) = &self.selected {
             return Ok(selected.clone());
         }
-        if self.stale {
-            self.transport.reset(deadline)?;
-            self.stale = false;
-        }
-        self.transport.connect(deadline)?;
+        self.resynchronise(deadline)?;
+        let connected = self.transport.connect(deadline);
+        self.noting_loss(connected)?;
         self.close_left_open(deadline)?;
         let give_up = deadline.min(Instant::now() + CHANNEL_PATIENCE);
         let mut was_reset = false;
@@ -110,6 +108,13 @@ impl Applet {
         }
     }
 
+    /// As [`Applet::abandon`], after an error of the way; but what is gone has no channel of ours.
+    fn leave_after(&mut self, error: &TokenError, channel: Channel, opened: bool) {
+        if !matches!(error, TokenError::Transport(TransportError::Gone(_))) {
+            self.leave_open(channel, opened);
+        }
+    }
+
     fn leave_open(&mut self, channel: Channel, opened: bool) {
         if opened && !self.transport.resets_card() {
             self.left_open.push(channel);
@@ -119,21 +124,62 @@ impl Applet {
     /// A card that no reset reaches has few channels, and would run out of them.
     pub(super) fn close_left_open(&mut self, deadline: Instant) -> Result<(), TokenError> {
         while let Some(channel) = self.left_open.last().copied() {
-            // Whatever the card answers, there is no more to be done about this one.
-            self.exchange(&close_command(channel), deadline)?;
+            match self.exchange(&close_command(channel), deadline) {
+                // Whatever the card answers, or the modem, there is no more to be done about this
+                // one.
+                Ok(_) | Err(TokenError::Transport(TransportError::Refused(_))) => {}
+                Err(error) => return Err(error),
+            }
             self.left_open.pop();
         }
         Ok(())
     }
 
-    /// Gives the channel back to the card, as far as that can be done.
+    /// Gives every channel back to the card, as far as that can be done.
     pub(crate) fn close(&mut self, deadline: Instant) {
+        self.close_selected(deadline);
+        // One whose last answer was lost as well: nobody else would.
+        if !self.left_open.is_empty() && self.resynchronise(deadline).is_ok() {
+            let _ = self.close_left_open(deadline); // as far as that can be done
+        }
+    }
+
+    fn close_selected(&mut self, deadline: Instant) {
         if let Some(Selected { channel, opened: true, .. }) = self.selected.take() {
             // Nothing depends on it just now: a card that is gone has closed it.
-            if self.exchange(&close_command(channel), deadline).is_err() {
-                self.leave_open(channel, true);
+            if let Err(error) = self.exchange(&close_command(channel), deadline) {
+                self.leave_after(&error, channel, true);
             }
         }
+    }
+
+    /// Has no answer under way any more.
+    fn resynchronise(&mut self, deadline: Instant) -> Result<(), TokenError> {
+        if self.stale {
+            self.reset_way(deadline)?;
+        }
+        Ok(())
+    }
+
+    /// Resets the way, and the card where it can.
+    pub(super) fn reset_way(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError> {
+        let reset = self.transport.reset(deadline);
+        let atr = self.noting_loss(reset)?;
+        self.stale = false;
+        Ok(atr)
+    }
+
+    /// A modem that was unplugged has taken its card's channels along, and may have others of these
+    /// numbers open when it is back.
+    pub(super) fn noting_loss<T>(
+        &mut self,
+        result: Result<T, TransportError>,
+    ) -> Result<T, TransportError> {
+        if matches!(result, Err(TransportError::Gone(_))) {
+            self.selected = None;
+            self.left_open.clear();
+        }
+        result
     }
 
     fn open_and_select(&mut self, deadline: Instant) -> Result<Selected, TokenError> {
@@ -155,7 +201,7 @@ impl Applet {
             last = match answer {
                 Ok(answer) => answer.sw,
                 Err(error) => {
-                    self.leave_open(channel, opened);
+                    self.leave_after(&error, channel, opened);
                     return Err(error);
                 }
             };
@@ -168,7 +214,7 @@ impl Applet {
         }
         if opened {
             self.selected = Some(Selected { aid: Vec::new(), channel, opened });
-            self.close(deadline);
+            self.close_selected(deadline);
         }
         if matches!(last, StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::NO_CHANNEL) {
             return Err(TokenError::NoChannel);

@@ -31,7 +31,12 @@ impl Applet {
     /// The open channels on which nothing is selected. One of another program may be among them for
     /// the moment between its opening and its SELECT: only who is there twice has been left.
     pub(super) fn idle_channels(&mut self, deadline: Instant) -> Result<Vec<Channel>, TokenError> {
-        let has_files = self.ask(Channel::BASIC, STATUS, deadline)?.sw == StatusWord::OK;
+        let has_files = match self.ask(Channel::BASIC, STATUS, deadline) {
+            Ok(status) => status.sw == StatusWord::OK,
+            // A modem that keeps its own channel to itself: nothing can be told of the others.
+            Err(TokenError::Transport(TransportError::Refused(_))) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
         let mut idle = Vec::new();
         for channel in LOGICAL_CHANNELS.filter_map(Channel::new) {
             match self.is_idle(channel, has_files, deadline) {

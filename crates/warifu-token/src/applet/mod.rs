@@ -81,8 +81,7 @@ impl Applet {
     pub(crate) fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TokenError> {
         self.abandon();
         self.stale = true;
-        let atr = self.transport.reset(deadline)?;
-        self.stale = false;
+        let atr = self.reset_way(deadline)?;
         self.close_left_open(deadline)?;
         Ok(atr)
     }
@@ -203,13 +202,7 @@ impl Applet {
         // It may be VERIFY, or the answer a secret.
         let command = Zeroizing::new(command.to_bytes());
         let answer = self.transport.exchange(&command, deadline);
-        let mut data = answer.inspect_err(|error| {
-            if matches!(error, TransportError::Gone(_)) {
-                // A modem that was unplugged has taken its card's channels along, and may have
-                // others of these numbers open when it is back.
-                self.selected = None;
-                self.left_open.clear();
-            }
+        let mut data = self.noting_loss(answer).inspect_err(|error| {
             self.abandon();
             self.stale |= error.needs_reset();
         })?;

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use zeroize::Zeroizing;
+
 use super::csim::without_le;
 use super::{Transport, TransportError, checked};
 pub use sys::readers;
@@ -81,7 +83,7 @@ impl Transport for Pcsc {
             self.reset(deadline)?;
             return Err(TransportError::CardReset);
         }
-        match self.ask(Job::Transmit(apdu.to_vec()), deadline)? {
+        match self.ask(Job::Transmit(Zeroizing::new(apdu.to_vec())), deadline)? {
             Reply::Answer(answer) => {
                 checked(answer, "the reader").inspect_err(|_| self.worker = None)
             }

@@ -3,7 +3,6 @@
 //! an APDU. A length of 0 asks for a reset; its answer is the answer to reset.
 
 use std::io;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -30,12 +29,10 @@ impl Unix {
         Unix { path: path.to_owned(), wire: None }
     }
 
-    fn wire(&mut self) -> Result<&Wire, TransportError> {
+    fn wire(&mut self, deadline: Instant) -> Result<&Wire, TransportError> {
         let wire = match self.wire.take() {
             Some(wire) => wire,
-            None => UnixStream::connect(&self.path)
-                .and_then(|stream| Wire::socket(stream.into()))
-                .map_err(|error| self.missing(&error))?,
+            None => Wire::connect(&self.path, deadline).map_err(|error| self.missing(&error))?,
         };
         Ok(self.wire.insert(wire))
     }
@@ -43,6 +40,7 @@ impl Unix {
     fn missing(&self, error: &io::Error) -> TransportError {
         let at = self.path.display();
         TransportError::Gone(match error.kind() {
+            io::ErrorKind::TimedOut => return TransportError::Timeout(self.name()),
             // A killed server's socket stays.
             io::ErrorKind::ConnectionRefused => format!(
                 "nobody serves the virtual card at {at} any more; start it with: warifu card serve"
@@ -52,7 +50,7 @@ impl Unix {
     }
 
     fn round_trip(&mut self, body: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
-        let wire = self.wire()?;
+        let wire = self.wire(deadline)?;
         let answer = send_and_receive(wire, body, deadline);
         answer.map_err(|error| {
             self.wire = None;
@@ -86,15 +84,15 @@ fn send_and_receive(wire: &Wire, body: &[u8], deadline: Instant) -> io::Result<V
 }
 
 impl Transport for Unix {
-    fn connect(&mut self, _deadline: Instant) -> Result<(), TransportError> {
-        self.wire().map(drop)
+    fn connect(&mut self, deadline: Instant) -> Result<(), TransportError> {
+        self.wire(deadline).map(drop)
     }
 
     fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
         // A new connection may find a card that another client has used: say so, so that the
         // caller opens its channel anew.
         if self.wire.is_none() {
-            self.wire()?;
+            self.wire(deadline)?;
             return Err(TransportError::CardReset);
         }
         let answer = self.round_trip(apdu, deadline)?;
@@ -149,6 +147,27 @@ mod tests {
         assert_eq!(way.exchange(&apdu, end), Err(TransportError::CardReset));
         assert_eq!(way.exchange(&apdu, end), Ok(vec![0x90, 0]));
         server.join().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_stopped_server_holds_nobody_past_the_deadline() {
+        let folder = std::env::temp_dir().join(format!("warifu-queue-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("card.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        // Takes the only place in its queue; the next one finds it full.
+        let first = Wire::connect(&path, Instant::now()).unwrap();
+        let (done, ended) = std::sync::mpsc::channel();
+        let asked = path.clone();
+        thread::spawn(move || {
+            let end = Instant::now() + Duration::from_millis(50);
+            let _ = done.send(Unix::new(&asked).connect(end)); // after a failure nobody listens
+        });
+        let said = ended.recv_timeout(Duration::from_secs(20)).expect("it waits for ever");
+        assert_eq!(said, Err(TransportError::Timeout(format!("unix:{}", path.display()))));
+        drop(first);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -3,11 +3,16 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::SendFlags;
+use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+
+/// How long apart a busy server is asked for a connection.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// A descriptor that never blocks.
 pub(crate) struct Wire {
@@ -16,6 +21,24 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
+    /// A connection to the Unix socket at a path; `TimedOut` where the server takes nobody in.
+    pub(crate) fn connect(path: &Path, deadline: Instant) -> io::Result<Wire> {
+        let address = SocketAddrUnix::new(path)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        loop {
+            match rustix::net::connect(&socket, &address) {
+                Ok(()) => return Wire::socket(socket),
+                // Its queue is full (unix(7)).
+                Err(Errno::AGAIN) if Instant::now() < deadline => thread::sleep(BUSY_PAUSE),
+                Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
     /// A socket: a write to a peer that has gone must not raise SIGPIPE in a program that only
     /// loaded us.
     pub(crate) fn socket(fd: OwnedFd) -> io::Result<Wire> {

@@ -7,6 +7,8 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 use std::time::Instant;
 
+use zeroize::Zeroizing;
+
 use super::super::TransportError;
 use super::for_protocol;
 use super::sys::{Card, Context};
@@ -15,8 +17,8 @@ use super::sys::{Card, Context};
 pub(super) enum Job {
     /// Connects, or resets what is connected; answered with the answer to reset.
     Connect,
-    /// Answered with the answer APDU.
-    Transmit(Vec<u8>),
+    /// Answered with the answer APDU. The command may be VERIFY.
+    Transmit(Zeroizing<Vec<u8>>),
     /// Begins a transaction.
     Begin,
     /// Ends it; not answered.
