@@ -4,10 +4,10 @@ SHELL := /bin/bash
 WARIFU := .venv/bin/warifu
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test kernel wolfssl conformance lint bench accuracy golden fuzz clean
+.PHONY: help setup demo test kernel wolfssl conformance lint bench accuracy m3-tls golden fuzz clean
 
 help: ## this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 18
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1	/' | expand -t 18
 
 setup: ## packages, virtual environment, binaries
 	@scripts/setup
@@ -37,6 +37,10 @@ bench: ## speeds beside SimPy's, instruction counts, signatures beside SoftHSM2'
 
 accuracy: setup ## the judged cells with the trials that the gates need; resumes where it stopped
 	@scripts/accuracy
+
+m3-tls: ## a TLS 1.3 handshake on the simulated Cortex-M3, message by message
+	@scripts/setup --with tests
+	@scripts/m3-tls
 
 golden: setup ## write the golden files anew (give the reason in the commit)
 	@scripts/golden

@@ -214,7 +214,7 @@ def apdus(size: Size) -> Iterator[Line]:
     """How long an APDU takes to the virtual card and back."""
     script = ROOT / "bench" / "card.py"
     result = json.loads(run([sys.executable, script, "--count", str(size.apdus)]))
-    # The target is for the reader alone (issue 3).
+    # The target is for the reader alone.
     ways = {"unix": ("the socket", None), "at": ("AT+CSIM", None),
             "pcsc": ("PC/SC and vpcd", result["target_ms"])}  # fmt: skip
     for way, (what, target) in ways.items():
@@ -224,6 +224,19 @@ def apdus(size: Size) -> Iterator[Line]:
             yield Line(f"APDU, {what}", figure, f"n = {about['n']:,}; P50{_target(target)}")
         else:
             yield Line(f"APDU, {what}", "not timed", "it needs root: `sudo make bench`")
+
+
+def cortex_m3(size: Size) -> Iterator[Line]:
+    """Instructions a second of the simulated Cortex-M3, plain and with taint, beside QEMU."""
+    script = ROOT / "bench" / "m3.py"
+    result = json.loads(run([sys.executable, script, "--runs", str(size.engine_runs)]))
+    names = {"plain": "warifu-m3", "taint": "warifu-m3, secrets followed", "qemu": "QEMU"}
+    for key, what in names.items():
+        about = result["m_per_s"][key]
+        target = result["targets"].get(key)
+        asked = "" if target is None else f"; target above {target:g}"
+        how = f"median of {about['n']}, {about['least']:.0f} to {about['most']:.0f}{asked}"
+        yield Line(what, f"{about['median']:.0f} M instructions/s", how)
 
 
 def _target(target_ms: float | None) -> str:
@@ -279,7 +292,7 @@ def main() -> int:
         lines += simpy(size, speed)
     except MissingError as reason:
         missing.append(str(reason))
-    for part in (criterion, sweep, command_line, signatures, apdus):
+    for part in (criterion, sweep, command_line, signatures, apdus, cortex_m3):
         try:
             lines += part(size)
         except MissingError as reason:

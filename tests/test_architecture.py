@@ -28,6 +28,7 @@ MAY_KNOW = {
     "warifu-agent": {"warifu-model", "warifu-card", "warifu-token"},
     "warifu-card-server": {"warifu-model", "warifu-card"},
     "warifu-link": set(),
+    "warifu-m3": set(),
     "warifu-caller": set(),
     "warifu-tls": {"warifu-caller"},
     "warifu-token-bench": {
@@ -37,7 +38,7 @@ MAY_KNOW = {
         "warifu-pkcs11",
         "warifu-caller",
     },
-    "warifu-py": {"warifu-model", "warifu-trace", "warifu-results", "warifu-sim"},
+    "warifu-py": {"warifu-model", "warifu-trace", "warifu-results", "warifu-sim", "warifu-m3"},
 }
 # Tests alone may hold a crate against real software.
 TESTS_MAY_KNOW = {
@@ -51,8 +52,9 @@ PYTHON_MAY_IMPORT = {
     "compare": {"compare", "results"},
     "report": {"report", "compare", "results"},
     "results": {"results"},
+    "m3": {"m3", "results", "_core"},
     "lab": {"lab", "calibrate", "tools", "results", "_core"},
-    "calibrate": {"lab", "calibrate", "tools", "results", "_core"},
+    "calibrate": {"lab", "calibrate", "m3", "tools", "results", "_core"},
 }
 
 # crate -> what its sources must not name. Results writes files; the others do no I/O at all.
@@ -80,6 +82,7 @@ MUST_NOT_NAME = {
     "warifu-trace": OUTSIDE_WORLD + FILES,
     "warifu-sim": OUTSIDE_WORLD + FILES,
     "warifu-card": OUTSIDE_WORLD + FILES,
+    "warifu-m3": OUTSIDE_WORLD + FILES,
     "warifu-results": OUTSIDE_WORLD,
     "warifu-py": OUTSIDE_WORLD + FILES,
 }

@@ -163,3 +163,42 @@ def write_manifest(folder: str | PathLike[str], manifest_json: str) -> None:
 
 def columns() -> list[str]:
     """The names of an observation's columns, in their order."""
+
+def m3_chips() -> list[str]:
+    """The names of the chips whose memory maps are known."""
+
+def m3_run(
+    program: bytes, request: dict[str, Any], output: Callable[[bytes], object] | None = None
+) -> dict[str, Any]:
+    """Runs an ELF file on a Cortex-M3 in software.
+
+    `request` has chip, max_instructions, wait_states (pairs), deliver_faults, low_reading, input
+    and arguments (warifu.m3.Options). `output` takes what the program prints as it comes, in whole
+    lines where it ends them; without it that is `output` of the answer. The answer has stop, code
+    (None if the program did not end itself), address, message (one line with registers),
+    instructions, cycles (low, high), registers (R0 to R15), xpsr, output, marks (name, cycles,
+    stack pointer) and lost_marks.
+
+    Raises WarifuError where there is nothing to run, KeyboardInterrupt, and what `output` raises.
+    """
+
+def m3_profile(
+    program: bytes, request: dict[str, Any], output: Callable[[bytes], object] | None = None
+) -> dict[str, Any]:
+    """As `m3_run`, with a profiler looking on: profile (JSON), folded and flame_graph beside."""
+
+def m3_taint(
+    program: bytes,
+    request: dict[str, Any],
+    secrets: Sequence[tuple[str, int | None]],
+    from_function: str,
+    output: Callable[[bytes], object] | None = None,
+) -> dict[str, Any]:
+    """As `m3_run`, with secrets followed: taint (JSON) beside.
+
+    `secrets` are names of objects, with their bytes where the file does not say; they are secret
+    from each beginning of `from_function` on.
+    """
+
+def m3_size(program: bytes, chip: str) -> str:
+    """Sizes of sections and symbols, and what of the chip they take, JSON. Raises WarifuError."""

@@ -21,6 +21,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seconds = start.elapsed().as_secs_f64();
     std::io::stdout().write_all(&machine.semihosting.output)?;
     let millions = machine.instructions as f64 / 1e6;
-    println!("{stop}; {millions:.1} M instructions, {} cycles, {:.1} M/s", machine.core.clock, millions / seconds);
+    println!(
+        "{stop}; {millions:.1} M instructions, {} cycles, {:.1} M/s",
+        machine.core.clock,
+        millions / seconds
+    );
     Ok(())
 }

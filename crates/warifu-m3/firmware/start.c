@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Start-up and console of the test programs: vector table, data copied, zeros, main, exit by semihosting. */
-#include <stddef.h>
 #include <stdint.h>
 
 extern uint32_t __data_load[], __data_start[], __data_end[], __bss_start[], __bss_end__[], __stack_top[];
@@ -36,22 +35,6 @@ void leave(int code)
     for (;;) {}
 }
 
-/* The compiler's own calls. */
-void *memcpy(void *to, const void *from, size_t bytes)
-{
-    uint8_t *t = to;
-    for (const uint8_t *f = from; bytes > 0; bytes--)
-        *t++ = *f++;
-    return to;
-}
-
-void *memset(void *to, int value, size_t bytes)
-{
-    for (uint8_t *t = to; bytes > 0; bytes--)
-        *t++ = (uint8_t)value;
-    return to;
-}
-
 __attribute__((noreturn)) void start_c(void)
 {
     for (uint32_t *from = __data_load, *to = __data_start; to < __data_end;)
@@ -68,12 +51,13 @@ __attribute__((weak, noreturn)) void fault(void)
     for (;;) {}
 }
 
+__attribute__((weak)) void usage_fault(void) { fault(); }
 __attribute__((weak)) void sv_call(void) { fault(); }
 __attribute__((weak)) void pend_sv(void) { fault(); }
 __attribute__((weak)) void sys_tick(void) { fault(); }
 __attribute__((weak)) void interrupt0(void) { fault(); }
 
 __attribute__((section(".vectors"), used)) static const void *const vectors[] = {
-    __stack_top, (void *)start_c, (void *)fault, (void *)fault, (void *)fault,   (void *)fault, (void *)fault,      0, 0,
+    __stack_top, (void *)start_c, (void *)fault, (void *)fault, (void *)fault,   (void *)fault, (void *)usage_fault, 0, 0,
     0,           0,               (void *)sv_call, (void *)fault, 0, (void *)pend_sv, (void *)sys_tick, (void *)interrupt0,
 };

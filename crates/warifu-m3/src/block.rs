@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::core::Operation;
-use crate::isa::{self, Condition, Decoded, Instruction, PC};
+use crate::isa::{self, Decoded, Instruction, PC};
 use crate::memory::Memory;
 use crate::timing::{Cycles, Rules};
 
@@ -33,7 +33,11 @@ pub struct Blocks {
 
 impl Default for Blocks {
     fn default() -> Self {
-        Blocks { slots: vec![(1, 0); SLOTS].into_boxed_slice(), by_address: HashMap::new(), blocks: Vec::new() }
+        Blocks {
+            slots: vec![(1, 0); SLOTS].into_boxed_slice(),
+            by_address: HashMap::new(),
+            blocks: Vec::new(),
+        }
     }
 }
 
@@ -90,27 +94,26 @@ pub fn fetch(at: u32, memory: &Memory, in_it_block: bool) -> Option<Decoded> {
 }
 
 /// Decodes from `start` to the first instruction that may go elsewhere, `it_state` being EPSR.IT before it.
-pub fn decode(start: u32, it_state: u8, longest: usize, memory: &Memory, rules: &Rules) -> Option<Block> {
+pub fn decode(
+    start: u32,
+    it_state: u8,
+    longest: usize,
+    memory: &Memory,
+    rules: &Rules,
+) -> Option<Block> {
     let mut operations: Vec<Operation> = Vec::new();
     let (mut at, mut it_state) = (start, it_state);
     let mut before = Cycles::default();
     let mut previous: Option<Decoded> = None;
     let mut current = fetch(at, memory, it_state != 0)?;
     loop {
-        let condition = if it_state == 0 { Condition::ALWAYS } else { Condition(it_state >> 4) };
-        let mut operation = Operation {
-            instruction: current.instruction,
-            address: at,
-            bytes: current.bytes,
-            condition,
-            it_state,
-            cycles: Cycles::default(),
-            before,
-        };
+        let mut operation = Operation::new(&current, at, it_state);
+        operation.before = before;
         it_state = operation.it_after();
         at = operation.next();
         let next = fetch(at, memory, it_state != 0);
         operation.cycles = rules.cost(previous.as_ref(), &current, next.as_ref());
+        operation.cycles += fetch_wait(&operation, previous.is_none(), memory);
         before += operation.cycles;
         operations.push(operation);
         let full = operations.len() + 4 >= longest && it_state == 0;
@@ -126,8 +129,21 @@ pub fn decode(start: u32, it_state: u8, longest: usize, memory: &Memory, rules: 
         }
     }
     let has_it = operations.iter().any(|operation| operation.it_state != 0)
-        || operations.last().is_some_and(|last| matches!(last.instruction, Instruction::IfThen { .. }));
+        || operations
+            .last()
+            .is_some_and(|last| matches!(last.instruction, Instruction::IfThen { .. }));
     Some(Block { operations: operations.into_boxed_slice(), has_it })
+}
+
+/// Wait states of the words that an instruction is the first to need: each word is fetched once on a straight way, and
+/// nothing is fetched ahead. What a chip's prefetch saves is not known to the rules, which is why these are assumed.
+fn fetch_wait(operation: &Operation, first: bool, memory: &Memory) -> Cycles {
+    if !memory.has_wait_states() {
+        return Cycles::default();
+    }
+    let begun = if first { operation.address } else { operation.address.wrapping_add(3) };
+    let words = (operation.next().wrapping_add(3) >> 2).wrapping_sub(begun >> 2);
+    Cycles::both(u64::from(words) * memory.wait_states(operation.address))
 }
 
 /// Whether what comes after an instruction may be elsewhere, or may have to wait for the processor.
@@ -146,5 +162,36 @@ fn ends(instruction: &Instruction) -> bool {
         | Instruction::Undefined
         | Instruction::Coprocessor => true,
         _ => instruction.operands().writes.contains(PC),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Region;
+
+    fn memory(wait_states: u64) -> Memory {
+        let region = Region { name: "flash".into(), base: 0, bytes: 64, writable: false, wait_states };
+        let mut memory = Memory::new(&[region]).expect("one region");
+        // movs r0, #0; add.w r1, r1, #1; movs r0, #0; movs r0, #0; bx lr
+        let code: [u16; 6] = [0x2000, 0xf101, 0x0101, 0x2000, 0x2000, 0x4770];
+        for (index, half) in code.into_iter().enumerate() {
+            assert!(memory.program(2 * index as u32, &half.to_le_bytes()));
+        }
+        memory
+    }
+
+    fn cycles(start: u32, wait_states: u64) -> u64 {
+        let rules = Rules::cortex_m3().expect("rules");
+        let block = decode(start, 0, LONGEST, &memory(wait_states), &rules).expect("code");
+        block.operations.last().map_or(0, |last| last.through().high)
+    }
+
+    #[test]
+    fn each_word_of_code_waits_once() {
+        let without = cycles(0, 0);
+        assert_eq!(cycles(0, 3), without + 3 * 3, "three words from the start");
+        let without = cycles(6, 0);
+        assert_eq!(cycles(6, 3), without + 2 * 3, "two words from the middle of the second");
     }
 }

@@ -49,7 +49,10 @@ impl FromStr for Chip {
             // ST RM0008 and DS5319, STM32F103xB: 128 KiB flash, 20 KiB memory; 4 priority bits.
             "stm32f103" => Ok(Chip {
                 name: "stm32f103",
-                regions: vec![region("flash", 0x0800_0000, 128, false), region("sram", 0x2000_0000, 20, true)],
+                regions: vec![
+                    region("flash", 0x0800_0000, 128, false),
+                    region("sram", 0x2000_0000, 20, true),
+                ],
                 priority_mask: 0xf0,
                 vector_table: 0x0800_0000,
             }),

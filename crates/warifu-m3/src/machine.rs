@@ -36,12 +36,15 @@ impl Observer for Unobserved {
 pub struct Machine {
     /// The processor and its memory.
     pub core: Core,
-    /// Instructions executed so far.
+    /// Instructions executed so far, those that faulted among them.
     pub instructions: u64,
     /// What the program asks of its host.
     pub semihosting: Semihosting,
     /// Whether faults go to the program's own handlers; else the first one ends the run.
     pub deliver_faults: bool,
+    /// After so many instructions in all, or a few more, the run pauses ([`Stop::Paused`]), and goes on as if it had not
+    /// when it is run again. [`Limits`] is exact instead, and costs what is known of an instruction's neighbours.
+    pub pause_at: u64,
     blocks: Blocks,
     rules: Rules,
 }
@@ -67,6 +70,7 @@ impl Machine {
             instructions: 0,
             semihosting: Semihosting::default(),
             deliver_faults: false,
+            pause_at: u64::MAX,
             blocks: Blocks::default(),
             rules,
         })
@@ -95,8 +99,15 @@ impl Machine {
     }
 
     /// Executes blocks until an interrupt may be due or an instruction asks for more than the core does.
-    fn run_until_attention<O: Observer>(&mut self, limits: Limits, observer: &mut O) -> Result<(), Stop> {
+    fn run_until_attention<O: Observer>(
+        &mut self,
+        limits: Limits,
+        observer: &mut O,
+    ) -> Result<(), Stop> {
         let due = self.core.system.next_tick().unwrap_or(u64::MAX);
+        // A block may be as long as this: near the limit each instruction is executed by itself.
+        let near_limit = limits.instructions.saturating_sub(block::LONGEST as u64 - 1);
+        let until = near_limit.min(self.pause_at);
         loop {
             let now = self.core.system.reading(self.core.clock);
             if now >= due {
@@ -107,9 +118,10 @@ impl Machine {
                 self.blocks.clear();
             }
             let at = self.core.registers.r[15];
-            // A block may be as long as this: near the limit each instruction is executed by itself.
-            let near_limit = limits.instructions - self.instructions < block::LONGEST as u64;
-            if near_limit || self.core.registers.it_state != 0 {
+            if self.instructions >= until || self.core.registers.it_state != 0 {
+                if self.instructions >= self.pause_at && self.instructions < near_limit {
+                    return Err(Stop::Paused);
+                }
                 self.step(at, observer, limits)?;
                 return Ok(());
             }
@@ -167,13 +179,18 @@ impl Machine {
 
     fn no_instruction<O: Observer>(&mut self, at: u32, observer: &mut O) -> Result<(), Stop> {
         let never = matches!(at >> 28, 4 | 5 | 0xa..=0xf);
-        let fault = if never { Fault::ExecuteNever { address: at } } else { Fault::Fetch { address: at } };
+        let fault =
+            if never { Fault::ExecuteNever { address: at } } else { Fault::Fetch { address: at } };
         self.take_fault(fault, observer)
     }
 
     /// What the core could not do by itself. The clock does not have the block's cycles yet.
     #[cold]
-    fn trapped<O: Observer>(&mut self, operation: &Operation, observer: &mut O) -> Result<(), Stop> {
+    fn trapped<O: Observer>(
+        &mut self,
+        operation: &Operation,
+        observer: &mut O,
+    ) -> Result<(), Stop> {
         let trap = self.core.trap;
         if let Trap::Fault(fault) = trap {
             self.core.clock += operation.before;
@@ -211,6 +228,11 @@ impl Machine {
 
     fn take_fault<O: Observer>(&mut self, fault: Fault, observer: &mut O) -> Result<(), Stop> {
         let address = self.core.registers.r[15];
+        if let Some(overflow) = self.stack_overflow(fault, address) {
+            return Err(overflow);
+        }
+        // It counts: a handler that returns to it again and again comes to an end.
+        self.instructions += 1;
         match self.core.route(fault) {
             Some(exception) if self.deliver_faults || exception != Exception::HARD_FAULT => {
                 self.enter(exception, observer)
@@ -221,20 +243,41 @@ impl Machine {
         }
     }
 
+    /// A frame that was made by SUB is noticed only where it is used: below the end of the memory.
+    fn stack_overflow(&self, fault: Fault, address: u32) -> Option<Stop> {
+        let (stack, limit) = (self.core.registers.r[13], self.core.stack_limit);
+        let below = stack < limit && !self.core.registers.process_stack;
+        let in_frame =
+            matches!(fault, Fault::Data { address, .. } if address >= stack && address < limit);
+        (below && in_frame).then_some(Stop::StackOverflow { stack, limit, address })
+    }
+
     fn enter<O: Observer>(&mut self, exception: Exception, observer: &mut O) -> Result<(), Stop> {
         let address = self.core.registers.r[15];
-        self.core
-            .enter(exception)
-            .map_err(|fault| Stop::ExceptionEntry { exception, fault, address })?;
+        self.core.enter(exception).map_err(|fault| Stop::ExceptionEntry {
+            exception,
+            fault,
+            address,
+        })?;
         observer.exception(&self.core, true);
         Ok(())
     }
 
-    fn leave<O: Observer>(&mut self, value: u32, operation: &Operation, observer: &mut O) -> Result<(), Stop> {
-        if let Err(fault) = self.core.return_from(value) {
-            return Err(Stop::Fault { fault, address: operation.address });
-        }
+    fn leave<O: Observer>(
+        &mut self,
+        value: u32,
+        operation: &Operation,
+        observer: &mut O,
+    ) -> Result<(), Stop> {
+        let chained = match self.core.return_from(value) {
+            Ok(chained) => chained,
+            Err(fault) => return Err(Stop::Fault { fault, address: operation.address }),
+        };
         observer.exception(&self.core, false);
+        if chained {
+            observer.exception(&self.core, true);
+            return Ok(());
+        }
         if self.core.sleeps_after_return() { self.sleep(operation.address) } else { Ok(()) }
     }
 
@@ -246,7 +289,9 @@ impl Machine {
                 Ok(())
             }
             Answer::Exit(code) => Err(Stop::Exit { code }),
-            Answer::Unknown(number) => Err(Stop::UnknownSemihosting { number, address: operation.address }),
+            Answer::Unknown(number) => {
+                Err(Stop::UnknownSemihosting { number, address: operation.address })
+            }
         }
     }
 
@@ -278,12 +323,16 @@ fn is_fault(trap: Trap) -> bool {
 
 /// Executes operations one after the other: how many were done, and how the last one ended. A faulting one is not done.
 #[inline]
-fn execute<O: Observer>(core: &mut Core, operations: &[Operation], observer: &mut O) -> (usize, Flow) {
+fn execute<O: Observer>(
+    core: &mut Core,
+    operations: &[Operation],
+    observer: &mut O,
+) -> (usize, Flow) {
     for (index, operation) in operations.iter().enumerate() {
         if O::LOOKS {
             observer.before(core, operation);
         }
-        let flow = core.execute(operation);
+        let flow = (operation.run)(core, operation);
         if flow != Flow::Next {
             if flow == Flow::Trapped && is_fault(core.trap) {
                 return (index, flow);

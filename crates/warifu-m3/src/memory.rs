@@ -106,7 +106,13 @@ impl Memory {
             });
         }
         let any_wait_states = regions.iter().any(|region| region.wait_states > 0);
-        Ok(Memory { banks, granules, any_wait_states, code_changed: false, ports: Ports::default() })
+        Ok(Memory {
+            banks,
+            granules,
+            any_wait_states,
+            code_changed: false,
+            ports: Ports::default(),
+        })
     }
 
     /// The memories' descriptions.
@@ -183,7 +189,8 @@ impl Memory {
 
     /// Whether a program can store to an address.
     pub fn is_writable(&self, at: u32) -> bool {
-        self.bank(at).is_some_and(|bank| bank.region.writable && at - bank.region.base < bank.region.bytes)
+        self.bank(at)
+            .is_some_and(|bank| bank.region.writable && at - bank.region.base < bank.region.bytes)
     }
 
     /// Bytes as they are loaded into a chip: flash is written too.
@@ -192,7 +199,9 @@ impl Memory {
         let Some(bank) = self.banks.get_mut(index) else { return false };
         let start = at.wrapping_sub(bank.region.base) as usize;
         let end = start.checked_add(content.len());
-        let Some(place) = end.and_then(|end| bank.content.get_mut(start..end)) else { return false };
+        let Some(place) = end.and_then(|end| bank.content.get_mut(start..end)) else {
+            return false;
+        };
         place.copy_from_slice(content);
         true
     }
@@ -206,7 +215,9 @@ impl Memory {
 
     /// The memory that an address is in.
     pub fn region_of(&self, at: u32) -> Option<&Region> {
-        self.bank(at).map(|bank| &bank.region).filter(|region| at.wrapping_sub(region.base) < region.bytes)
+        self.bank(at)
+            .map(|bank| &bank.region)
+            .filter(|region| at.wrapping_sub(region.base) < region.bytes)
     }
 
     /// Remembers that instructions from `at` on were decoded: a store there is to be told.

@@ -22,6 +22,8 @@ pub const PIPE_STATUS: u32 = BASE + 0x104;
 /// The address of a text that ends with a zero byte: a mark in the record of the run.
 pub const MARK: u32 = BASE + 0x200;
 const END: u32 = BASE + 0x1000;
+/// So many marks and requests are kept: an endless loop must not take all of the host's memory.
+const MOST: usize = 1 << 20;
 
 /// The other end of the pipe.
 pub trait Pipe: Send {
@@ -74,6 +76,8 @@ pub struct Ports {
     pub pipe: Option<Box<dyn Pipe>>,
     /// Moments that the program marked.
     pub marks: Vec<Mark>,
+    /// Marks that were not kept, as there were too many.
+    pub lost_marks: u64,
     /// What the taint port was asked for and [`crate::taint`] has not taken yet.
     pub taint_requests: Vec<TaintRequest>,
     taint_address: u32,
@@ -118,6 +122,8 @@ impl Ports {
         match at & !3 {
             TAINT_ADDRESS => self.taint_address = value,
             TAINT_LENGTH => self.taint_length = value,
+            // Nobody follows secrets then.
+            TAINT_COMMAND if self.taint_requests.len() >= MOST => {}
             TAINT_COMMAND => self.taint_requests.push(TaintRequest {
                 address: self.taint_address,
                 bytes: self.taint_length,
@@ -128,6 +134,7 @@ impl Ports {
                     pipe.write(value as u8);
                 }
             }
+            MARK if self.marks.len() >= MOST => self.lost_marks += 1,
             MARK => self.marks.push(Mark { text: value, at: now, stack }),
             _ => {}
         }

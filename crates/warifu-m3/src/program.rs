@@ -8,6 +8,7 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolFlags};
 use crate::chip::Chip;
 use crate::core::Fault;
 use crate::machine::Machine;
+use crate::memory::Region;
 
 /// Why an ELF file cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,7 +17,9 @@ pub enum ProgramError {
     #[error("this is no 32-bit ELF file: {0}")]
     NotElf(String),
     /// For another processor.
-    #[error("this ELF file is for machine {0}, not for Arm (40): compile it with arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb")]
+    #[error(
+        "this ELF file is for machine {0}, not for Arm (40): compile it with arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb"
+    )]
     NotArm(u16),
     /// Big-endian.
     #[error("this ELF file is big-endian: a Cortex-M3 here is little-endian")]
@@ -88,7 +91,8 @@ impl Program {
     /// # Errors
     /// [`ProgramError`] says what is wrong with the file.
     pub fn parse(file: &[u8]) -> Result<Self, ProgramError> {
-        let elf = ElfFile32::<Endianness>::parse(file).map_err(|error| ProgramError::NotElf(error.to_string()))?;
+        let elf = ElfFile32::<Endianness>::parse(file)
+            .map_err(|error| ProgramError::NotElf(error.to_string()))?;
         let endian = elf.endian();
         let header = elf.elf_header();
         let machine = header.e_machine(endian);
@@ -106,7 +110,9 @@ impl Program {
             if segment.p_type(endian) != PT_LOAD || segment.p_filesz(endian) == 0 {
                 continue;
             }
-            let content = segment.data(endian, file).map_err(|()| ProgramError::NotElf("a segment is cut".into()))?;
+            let content = segment
+                .data(endian, file)
+                .map_err(|()| ProgramError::NotElf("a segment is cut".into()))?;
             segments.push((segment.p_paddr(endian), content.to_vec()));
         }
         if segments.is_empty() {
@@ -115,7 +121,12 @@ impl Program {
         let (symbols, labels) = symbols(&elf);
         let vectors = elf
             .sections()
-            .find(|section| matches!(section.name(), Ok(".isr_vector" | ".vectors" | ".vector_table" | ".intvecs")))
+            .find(|section| {
+                matches!(
+                    section.name(),
+                    Ok(".isr_vector" | ".vectors" | ".vector_table" | ".intvecs")
+                )
+            })
             .map(|section| section.address() as u32);
         Ok(Program { segments, entry: header.e_entry(endian), symbols, labels, vectors })
     }
@@ -145,9 +156,16 @@ impl Program {
         let memories: Vec<String> = chip
             .regions
             .iter()
-            .map(|region| format!("{} at {:#010x}, {} KiB", region.name, region.base, region.bytes / 1024))
+            .map(|region| {
+                format!("{} at {:#010x}, {} KiB", region.name, region.base, region.bytes / 1024)
+            })
             .collect();
-        ProgramError::OutsideMemory { address, bytes, chip: chip.name.to_owned(), memories: memories.join("; ") }
+        ProgramError::OutsideMemory {
+            address,
+            bytes,
+            chip: chip.name.to_owned(),
+            memories: memories.join("; "),
+        }
     }
 
     /// An object in memory, or a function, by its name.
@@ -172,22 +190,33 @@ impl Program {
 
     /// The address of a linker script's symbol or of a function.
     pub fn label(&self, name: &str) -> Option<u32> {
-        let label = self.labels.iter().find(|(label, _)| label == name).map(|(_, address)| *address);
-        label.or_else(|| self.symbols.iter().find(|symbol| symbol.name == name).map(|symbol| symbol.address))
+        let label =
+            self.labels.iter().find(|(label, _)| label == name).map(|(_, address)| *address);
+        label.or_else(|| {
+            self.symbols.iter().find(|symbol| symbol.name == name).map(|symbol| symbol.address)
+        })
     }
 
     /// The function or object that an address is in.
     pub fn symbol_at(&self, address: u32) -> Option<&Symbol> {
         let after = self.symbols.partition_point(|symbol| symbol.address <= address);
         // Where a smaller symbol lies within a larger one, the nearest start wins.
-        self.symbols[..after].iter().rev().take(8).find(|symbol| address - symbol.address < symbol.bytes.max(1))
+        self.symbols[..after]
+            .iter()
+            .rev()
+            .take(8)
+            .find(|symbol| address - symbol.address < symbol.bytes.max(1))
     }
 
     /// An address as people read it.
     pub fn describe(&self, address: u32) -> String {
         match self.symbol_at(address) {
-            Some(symbol) if symbol.address == address => format!("{address:#010x} <{}>", symbol.name),
-            Some(symbol) => format!("{address:#010x} <{}+{:#x}>", symbol.name, address - symbol.address),
+            Some(symbol) if symbol.address == address => {
+                format!("{address:#010x} <{}>", symbol.name)
+            }
+            Some(symbol) => {
+                format!("{address:#010x} <{}+{:#x}>", symbol.name, address - symbol.address)
+            }
             None => format!("{address:#010x}"),
         }
     }
@@ -202,12 +231,25 @@ impl Program {
 
     fn heap_info(&self, chip: &Chip) -> [u32; 4] {
         let data = chip.regions.iter().filter(|region| region.writable);
-        let Some(memory) = data.max_by_key(|region| region.base == 0x2000_0000 || region.base == 0x1000_0000) else {
+        let Some(memory) =
+            data.max_by_key(|region| region.base == 0x2000_0000 || region.base == 0x1000_0000)
+        else {
             return [0; 4];
         };
         let end = memory.base.wrapping_add(memory.bytes);
-        let heap = ["end", "_end", "__end__"].into_iter().find_map(|name| self.label(name)).unwrap_or(memory.base);
-        [heap, end, end, heap]
+        let heap = ["end", "_end", "__end__"]
+            .into_iter()
+            .find_map(|name| self.label(name))
+            .unwrap_or(memory.base);
+        // A program that is linked to one memory has its heap there, and its stack may be in another.
+        let holds =
+            |region: &&Region| region.writable && heap.wrapping_sub(region.base) < region.bytes;
+        let limit = chip
+            .regions
+            .iter()
+            .find(holds)
+            .map_or(end, |region| region.base.wrapping_add(region.bytes));
+        [heap, limit, end, heap]
     }
 
     /// A table whose second word is the entry point: where its section is, or where the chip looks.
@@ -247,7 +289,12 @@ fn symbols(elf: &ElfFile32<'_, Endianness>) -> (Vec<Symbol>, Vec<(String, u32)>)
         if kind == STT_FUNC || kind == STT_OBJECT {
             let is_function = kind == STT_FUNC;
             let address = if is_function { address & !1 } else { address };
-            symbols.push(Symbol { name: name.to_owned(), address, bytes: symbol.size() as u32, is_function });
+            symbols.push(Symbol {
+                name: name.to_owned(),
+                address,
+                bytes: symbol.size() as u32,
+                is_function,
+            });
         } else {
             labels.push((name.to_owned(), address));
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a program asks of its host by BKPT 0xAB (Arm, Semihosting for AArch32 and AArch64).
 //!
-//! There is a console and no file: the simulator does no input or output. What the program writes is kept for whoever runs it.
+//! There is a console and no file but that of the features: the simulator does no input or output. What the program writes is kept for whoever runs it.
 
 use crate::core::Core;
 use crate::isa::Width;
@@ -9,6 +9,10 @@ use crate::isa::Width;
 const CONSOLE_IN: u32 = 1;
 const CONSOLE_OUT: u32 = 2;
 const CONSOLE_ERROR: u32 = 3;
+const FEATURES: u32 = 4;
+/// What `:semihosting-features` holds: its mark, then SH_EXT_EXIT_EXTENDED and SH_EXT_STDOUT_STDERR. A C library that does
+/// not find the first keeps its exit code to itself.
+const FEATURES_CONTENT: &[u8; 5] = b"SHFB\x03";
 const FAILED: u32 = u32::MAX;
 /// More than any program prints at once; a wild length ends there.
 const LONGEST: u32 = 1 << 20;
@@ -29,6 +33,8 @@ pub struct Semihosting {
     pub command_line: String,
     /// SYS_HEAPINFO's answer: heap base, heap limit, stack base, stack limit.
     pub heap_info: [u32; 4],
+    /// How far the features were read.
+    features_at: usize,
 }
 
 impl std::fmt::Debug for Semihosting {
@@ -54,7 +60,10 @@ impl Semihosting {
         let (number, parameter) = (core.registers.r[0], core.registers.r[1]);
         let word = |index: u32| core.memory.word(parameter.wrapping_add(4 * index)).unwrap_or(0);
         match number {
-            0x01 => Answer::Value(open(core, word(0), word(1), word(2))),
+            0x01 => {
+                self.features_at = 0;
+                Answer::Value(open(core, word(0), word(1), word(2)))
+            }
             0x02 => Answer::Value(0),
             0x03 => {
                 if let Some(byte) = core.peek(parameter, Width::Byte) {
@@ -82,18 +91,17 @@ impl Semihosting {
                 }
             }
             0x06 => {
-                let (to, length) = (word(1), word(2));
-                let mut left = length;
-                while left > 0 {
-                    let Some(byte) = self.input.pop_front() else { break };
-                    core.memory.set_byte(to.wrapping_add(length - left), byte);
-                    left -= 1;
-                }
-                Answer::Value(left)
+                let (handle, to, length) = (word(0), word(1), word(2));
+                Answer::Value(self.read(core, handle, to, length))
             }
             0x07 => Answer::Value(self.input.pop_front().map_or(FAILED, u32::from)),
             0x08 => Answer::Value(u32::from((word(0) as i32) < 0)),
             0x09 => Answer::Value(u32::from((CONSOLE_IN..=CONSOLE_ERROR).contains(&word(0)))),
+            0x0a if word(0) == FEATURES => {
+                self.features_at = word(1) as usize;
+                Answer::Value(0)
+            }
+            0x0c if word(0) == FEATURES => Answer::Value(FEATURES_CONTENT.len() as u32),
             0x0a | 0x0c | 0x0d | 0x0e | 0x0f | 0x12 => Answer::Value(FAILED),
             // Centiseconds and seconds: time stands still, so that a run is the same each time.
             0x10 | 0x11 | 0x13 => Answer::Value(0),
@@ -111,6 +119,22 @@ impl Semihosting {
             0x30 | 0x31 => Answer::Value(FAILED),
             other => Answer::Unknown(other),
         }
+    }
+
+    /// SYS_READ: how many bytes are left of those that were asked for.
+    fn read(&mut self, core: &mut Core, handle: u32, to: u32, length: u32) -> u32 {
+        for index in 0..length {
+            let byte = if handle == FEATURES {
+                let byte = FEATURES_CONTENT.get(self.features_at).copied();
+                self.features_at = self.features_at.saturating_add(1);
+                byte
+            } else {
+                self.input.pop_front()
+            };
+            let Some(byte) = byte else { return length - index };
+            core.memory.set_byte(to.wrapping_add(index), byte);
+        }
+        0
     }
 
     fn print(&mut self, bytes: &[u8]) {
@@ -141,11 +165,15 @@ fn open(core: &Core, name: u32, mode: u32, length: u32) -> u32 {
         (Some(b":tt"), 0..=3) => CONSOLE_IN,
         (Some(b":tt"), 4..=7) => CONSOLE_OUT,
         (Some(b":tt"), _) => CONSOLE_ERROR,
+        (Some(b":semihosting-features"), 0..=3) => FEATURES,
         _ => FAILED,
     }
 }
 
 /// Bytes up to a zero.
 pub fn text(core: &Core, at: u32) -> Vec<u8> {
-    (0..LONGEST).map_while(|index| core.memory.byte(at.wrapping_add(index))).take_while(|byte| *byte != 0).collect()
+    (0..LONGEST)
+        .map_while(|index| core.memory.byte(at.wrapping_add(index)))
+        .take_while(|byte| *byte != 0)
+        .collect()
 }

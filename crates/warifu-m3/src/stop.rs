@@ -13,6 +13,8 @@ pub enum Stop {
     Exit { code: u32 },
     /// The limit of instructions was reached.
     InstructionLimit { limit: u64 },
+    /// [`crate::machine::Machine::pause_at`] was reached.
+    Paused,
     /// A fault that no handler of the program's takes.
     Fault { fault: Fault, address: u32 },
     /// An exception could not be entered.
@@ -37,10 +39,27 @@ impl Stop {
         *self == Stop::Exit { code: 0 }
     }
 
+    /// One word for programs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Stop::Exit { .. } => "exit",
+            Stop::InstructionLimit { .. } => "instruction-limit",
+            Stop::Paused => "paused",
+            Stop::Fault { .. } => "fault",
+            Stop::ExceptionEntry { .. } => "exception-entry",
+            Stop::Lockup { .. } => "lockup",
+            Stop::Breakpoint { .. } => "breakpoint",
+            Stop::Asleep { .. } => "asleep",
+            Stop::Reset { .. } => "reset",
+            Stop::StackOverflow { .. } => "stack-overflow",
+            Stop::UnknownSemihosting { .. } => "unknown-semihosting",
+        }
+    }
+
     /// The instruction at which it ended, if it did not end itself.
     pub fn address(&self) -> Option<u32> {
         match *self {
-            Stop::Exit { .. } | Stop::InstructionLimit { .. } => None,
+            Stop::Exit { .. } | Stop::InstructionLimit { .. } | Stop::Paused => None,
             Stop::Fault { address, .. }
             | Stop::ExceptionEntry { address, .. }
             | Stop::Lockup { address }
@@ -61,13 +80,18 @@ impl fmt::Display for Stop {
                 f,
                 "still running after {limit} instructions: an endless loop, or a longer run (--max-instructions)"
             ),
+            Stop::Paused => write!(f, "paused"),
             Stop::Fault { fault, .. } => write!(f, "{fault}"),
             Stop::ExceptionEntry { exception, fault, .. } => {
                 write!(f, "exception {} could not be entered: {fault}", exception.0)
             }
             Stop::Lockup { .. } => write!(f, "lockup: a fault within the handler of a fault"),
-            Stop::Breakpoint { number, .. } => write!(f, "breakpoint {number} (BKPT), and no debugger"),
-            Stop::Asleep { .. } => write!(f, "asleep for ever: WFI or WFE, and no interrupt will come"),
+            Stop::Breakpoint { number, .. } => {
+                write!(f, "breakpoint {number} (BKPT), and no debugger")
+            }
+            Stop::Asleep { .. } => {
+                write!(f, "asleep for ever: WFI or WFE, and no interrupt will come")
+            }
             Stop::Reset { .. } => write!(f, "the program asked for a reset (AIRCR.SYSRESETREQ)"),
             Stop::StackOverflow { stack, limit, .. } => {
                 write!(f, "stack overflow: SP is {stack:#010x}, below the limit {limit:#010x}")
@@ -84,15 +108,26 @@ impl fmt::Display for Fault {
         match *self {
             Fault::Undefined => write!(f, "undefined instruction (UsageFault UNDEFINSTR)"),
             Fault::Coprocessor => {
-                write!(f, "coprocessor or floating-point instruction, which a Cortex-M3 does not have (UsageFault NOCP)")
+                write!(
+                    f,
+                    "coprocessor or floating-point instruction, which a Cortex-M3 does not have (UsageFault NOCP)"
+                )
             }
             Fault::InvalidState { target } => {
-                write!(f, "jump to {target:#010x}, whose bit 0 does not say Thumb (UsageFault INVSTATE)")
+                write!(
+                    f,
+                    "jump to {target:#010x}, whose bit 0 does not say Thumb (UsageFault INVSTATE)"
+                )
             }
             Fault::InvalidReturn { value } => {
-                write!(f, "return from an exception by {value:#010x}, which does not fit (UsageFault INVPC)")
+                write!(
+                    f,
+                    "return from an exception by {value:#010x}, which does not fit (UsageFault INVPC)"
+                )
             }
-            Fault::Unaligned { address } => write!(f, "unaligned access to {address:#010x} (UsageFault UNALIGNED)"),
+            Fault::Unaligned { address } => {
+                write!(f, "unaligned access to {address:#010x} (UsageFault UNALIGNED)")
+            }
             Fault::DivideByZero => write!(f, "division by zero (UsageFault DIVBYZERO)"),
             Fault::Data { address, write: true } => {
                 write!(f, "store to {address:#010x}, where nothing can be stored (BusFault)")
@@ -100,9 +135,14 @@ impl fmt::Display for Fault {
             Fault::Data { address, write: false } => {
                 write!(f, "load from {address:#010x}, where there is nothing (BusFault)")
             }
-            Fault::Fetch { address } => write!(f, "wild jump to {address:#010x}, where there is no memory (BusFault)"),
+            Fault::Fetch { address } => {
+                write!(f, "wild jump to {address:#010x}, where there is no memory (BusFault)")
+            }
             Fault::ExecuteNever { address } => {
-                write!(f, "wild jump to {address:#010x}, where nothing can be executed (MemManage IACCVIOL)")
+                write!(
+                    f,
+                    "wild jump to {address:#010x}, where nothing can be executed (MemManage IACCVIOL)"
+                )
             }
         }
     }

@@ -3,6 +3,7 @@
 //! `python/warifu/_core.pyi`; names and meanings there and here are the same.
 
 mod error;
+mod m3;
 mod observations;
 mod predict;
 mod study;
@@ -23,5 +24,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(observations::write_observations, module)?)?;
     module.add_function(wrap_pyfunction!(observations::write_manifest, module)?)?;
     module.add_function(wrap_pyfunction!(observations::columns, module)?)?;
+    module.add_function(wrap_pyfunction!(m3::m3_chips, module)?)?;
+    module.add_function(wrap_pyfunction!(m3::m3_run, module)?)?;
+    module.add_function(wrap_pyfunction!(m3::m3_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(m3::m3_taint, module)?)?;
+    module.add_function(wrap_pyfunction!(m3::m3_size, module)?)?;
     Ok(())
 }

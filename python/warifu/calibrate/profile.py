@@ -130,6 +130,12 @@ class Entry:
         return "\n".join(lines) + "\n"
 
 
+_SCOPE = {
+    "warifu calibrate host": "the machine that wrote it",
+    "warifu calibrate m3": "the program that was run",
+}
+
+
 @dataclass(frozen=True)
 class Profile:
     """All entries, with what they have in common."""
@@ -137,21 +143,27 @@ class Profile:
     run_id: str
     description: str
     source: str
-    idle_threshold_ns: int
+    idle_threshold_ns: int | None
+    """None where nothing is slower after a pause."""
     entries: tuple[Entry, ...]
+    name: str = DEVICE
+    kind: str = "simulated"
+    """Of what an entry does not say it of."""
+    written_by: str = "warifu calibrate host"
 
     def toml(self) -> str:
         """The file's text."""
         head = [
             "# SPDX-License-Identifier: Apache-2.0 OR MIT",
-            "# Written by `warifu calibrate host`; holds for the machine that wrote it alone.",
-            f"name = {json.dumps(DEVICE)}",
+            f"# Written by `{self.written_by}`; holds for {_SCOPE[self.written_by]} alone.",
+            f"name = {json.dumps(self.name)}",
             f"description = {json.dumps(self.description)}",
             f"source = {json.dumps(self.source)}",
-            'kind = "simulated"',
+            f"kind = {json.dumps(self.kind)}",
             f"run_id = {json.dumps(self.run_id)}",
-            f'idle_threshold = "{self.idle_threshold_ns} ns"',
         ]
+        if self.idle_threshold_ns is not None:
+            head.append(f'idle_threshold = "{self.idle_threshold_ns} ns"')
         return "\n".join([*head, "", *(entry.toml() for entry in self.entries)])
 
 
@@ -161,7 +173,8 @@ class Record:
 
     run_id: str
     machine: dict[str, str]
-    """`kernel`, `openssl`, `nginx`, `processor`: what makes the profile stale if it changes."""
+    """`kernel`, `openssl`, `nginx`, `processor`: what makes the profile stale if it changes; of a
+    Cortex-M3 in software `chip`."""
     details: dict[str, Any] = field(default_factory=dict)
 
 

@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
-from warifu.cli import agent, screen, token_calibration
+from warifu.cli import agent, m3_calibration, screen, token_calibration
 from warifu.cli.card import card_app
 from warifu.cli.choices import Choices, with_choices
 from warifu.cli.errors import ENVIRONMENT, FAILED, OK
 from warifu.cli.formats import Format, Plan
+from warifu.cli.m3 import m3_app
 from warifu.cli.screen import FormatOption
 
 _EPILOG = """Exit codes: 0 ok; 1 a requirement or a gate failed, or every connection did; 2 a
@@ -381,10 +382,12 @@ def version() -> int:
 
 app.add_typer(card_app, name="card")
 app.add_typer(agent.agent_app, name="agent")
+app.add_typer(m3_app, name="m3")
 app.command(epilog=_EPILOG)(agent.token)
 
 calibrate_app = typer.Typer(
-    help="Time a real machine and write a profile from it.", no_args_is_help=True
+    help="Time a machine, a token or an emulated chip and write a profile from it.",
+    no_args_is_help=True,
 )
 app.add_typer(calibrate_app, name="calibrate")
 
@@ -395,6 +398,7 @@ def _calibrate() -> None:
 
 
 calibrate_app.command("token", epilog=_EPILOG)(token_calibration.token)
+calibrate_app.command("m3", epilog=_EPILOG)(m3_calibration.m3)
 
 
 @calibrate_app.command("host", epilog=_EPILOG)

@@ -14,14 +14,6 @@ if TYPE_CHECKING:
     from warifu.report.table import Table
     from warifu.study import ProfileText
 
-#: The operations of crates/warifu-model/src/operation.rs.
-_MESSAGES = (
-    *("ClientHello", "ServerHello", "EncryptedExtensions", "CertificateRequest", "Certificate"),
-    *("CertificateVerify", "Finished", "EndOfEarlyData", "NewSessionTicket", "ServerKeyExchange"),
-    *("ServerHelloDone", "ClientKeyExchange", "ChangeCipherSpec", "ApplicationData"),
-)
-_CALLS = ("connect", "wake", "accept", "write", "http_respond", "interface")
-
 
 def host(studies: Sequence[Path], out: Path | None, plan: str, if_stale: bool) -> Table | None:
     """Calibrates this machine; None if nothing had to be done.
@@ -120,11 +112,9 @@ def cases_of(studies: Sequence[Path], profiles: Sequence[ProfileText]) -> list[s
 
 def _stand_in() -> str:
     """A device that can do everything; its figures are never used."""
-    names = []
-    for role in ("client", "server"):
-        names += [f"{role}.{way}.{name}" for way in ("send", "receive") for name in _MESSAGES]
-        names += [f"{role}.sign", *(f"{role}.system.{call}" for call in _CALLS)]
-    entries = "".join(f'[[operation]]\nname = "{name}"\nwarm = "1 us"\n' for name in names)
+    from warifu.calibrate.operations import operations
+
+    entries = "".join(f'[[operation]]\nname = "{name}"\nwarm = "1 us"\n' for name in operations())
     head = 'name = "this-host"\ndescription = "stands in"\nidle_threshold = "5 ms"\n'
     return head + entries
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol, TextIO
 
 import typer
 
@@ -36,15 +36,16 @@ def warn(text: str) -> None:
     say(f"warning: {text}")
 
 
-def show(tables: Sequence[Table], form: Format) -> None:
-    """Prints tables as the user asked, on stdout."""
+def show(tables: Sequence[Table], form: Format, stream: TextIO | None = None) -> None:
+    """Prints tables as the user asked, on stdout unless that is another's."""
     from warifu.report import table as room
 
     text = room.render(list(tables), room.Format(form.value))
-    if form is Format.TABLE and colourful(sys.stdout):
+    stream = stream or sys.stdout
+    if form is Format.TABLE and colourful(stream):
         text = _coloured(text)
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    stream.write(text)
+    stream.flush()
 
 
 def colourful(stream: object) -> bool:

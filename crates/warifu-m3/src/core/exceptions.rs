@@ -68,7 +68,9 @@ impl Core {
         if self.system.pending == [0; 4] {
             return None;
         }
-        self.first_pending().filter(|number| self.system.group_priority(*number) < self.execution_priority()).map(Exception)
+        self.first_pending()
+            .filter(|number| self.system.group_priority(*number) < self.execution_priority())
+            .map(Exception)
     }
 
     fn first_pending(&self) -> Option<u16> {
@@ -154,7 +156,9 @@ impl Core {
         let frame = top.wrapping_sub(32);
         let status = registers.xpsr() & !(1 << 9) | u32::from(aligned) << 9;
         let r = registers.r;
-        for (index, value) in [r[0], r[1], r[2], r[3], r[12], r[14], r[15], status].into_iter().enumerate() {
+        for (index, value) in
+            [r[0], r[1], r[2], r[3], r[12], r[14], r[15], status].into_iter().enumerate()
+        {
             let at = frame.wrapping_add(4 * index as u32);
             if !self.memory.set_word(at, value) {
                 return Err(Fault::Data { address: at, write: true });
@@ -163,11 +167,12 @@ impl Core {
         Ok(frame)
     }
 
-    /// Leaves an exception by an EXC_RETURN value.
+    /// Leaves an exception by an EXC_RETURN value; goes on with the next one where one is waiting, without touching the
+    /// frame (tail-chaining, DDI 0403E section B1.5.12). Whether an exception was chained is the result.
     ///
     /// # Errors
     /// [`Fault::InvalidReturn`] where the value does not fit the state, or the fault of the stack.
-    pub fn return_from(&mut self, value: u32) -> Result<(), Fault> {
+    pub fn return_from(&mut self, value: u32) -> Result<bool, Fault> {
         let ending = self.registers.ipsr;
         let nested = self.system.active.iter().map(|word| word.count_ones()).sum::<u32>() > 1;
         let (to_handler, process) = match value & 0xf {
@@ -176,7 +181,8 @@ impl Core {
             0b1101 => (false, true),
             _ => return Err(Fault::InvalidReturn { value }),
         };
-        let allowed = to_handler == nested || (!to_handler && self.system.returns_to_thread_from_anywhere());
+        let allowed =
+            to_handler == nested || (!to_handler && self.system.returns_to_thread_from_anywhere());
         if value >> 4 != 0x0fff_ffff || !get(&self.system.active, ending) || !allowed {
             return Err(Fault::InvalidReturn { value });
         }
@@ -184,12 +190,26 @@ impl Core {
         if ending != 2 {
             self.registers.faultmask = false;
         }
+        self.exclusive = None;
+        self.system.event = true;
+        if let Some(next) = self.pending_exception() {
+            self.chain(next, value)?;
+            return Ok(true);
+        }
         self.clock += self.costs.exception_return;
         self.registers.select_stack(process);
         self.pop_frame(to_handler, value)?;
-        self.exclusive = None;
-        self.system.event = true;
-        Ok(())
+        Ok(false)
+    }
+
+    fn chain(&mut self, next: Exception, value: u32) -> Result<(), Fault> {
+        self.registers.r[14] = value;
+        self.registers.ipsr = next.0;
+        self.registers.it_state = 0;
+        set(&mut self.system.active, next.0, true);
+        set(&mut self.system.pending, next.0, false);
+        self.clock += self.costs.tail_chain;
+        self.go_to_handler(next)
     }
 
     fn pop_frame(&mut self, to_handler: bool, value: u32) -> Result<(), Fault> {

@@ -15,9 +15,13 @@ impl Core {
             return self.skip(operation);
         }
         match operation.instruction {
-            Instruction::Data { op, flags, rd, rn, operand } => self.data(op, flags, rd, rn, operand),
+            Instruction::Data { op, flags, rd, rn, operand } => {
+                self.data(op, flags, rd, rn, operand)
+            }
             Instruction::Load { width, rt, address } => self.load(operation, width, rt, address),
-            Instruction::LoadLiteral { width, rt, address } => self.load_at(operation, width, rt, address),
+            Instruction::LoadLiteral { width, rt, address } => {
+                self.load_at(operation, width, rt, address)
+            }
             Instruction::Store { width, rt, address } => self.store(operation, width, rt, address),
             Instruction::Branch { condition, target } => {
                 if !condition.is_conditional() {
@@ -131,10 +135,14 @@ impl Core {
                 self.write(rd, divide(n, m, signed))
             }
             Instruction::Nop | Instruction::Yield | Instruction::Preload => Flow::Next,
-            Instruction::DataBarrier | Instruction::InstructionBarrier => self.trap_after(operation, Trap::Resynchronise),
+            Instruction::DataBarrier | Instruction::InstructionBarrier => {
+                self.trap_after(operation, Trap::Resynchronise)
+            }
             Instruction::Undefined => self.fault(Fault::Undefined),
             Instruction::Coprocessor => self.fault(Fault::Coprocessor),
-            Instruction::SupervisorCall { number } => self.trap_after(operation, Trap::SupervisorCall(number)),
+            Instruction::SupervisorCall { number } => {
+                self.trap_after(operation, Trap::SupervisorCall(number))
+            }
             Instruction::Breakpoint { number } => self.trapped(Trap::Breakpoint(number)),
             Instruction::WaitForInterrupt => self.trap_after(operation, Trap::Sleep),
             Instruction::WaitForEvent => {
@@ -148,7 +156,9 @@ impl Core {
                 self.system.event = true;
                 Flow::Next
             }
-            Instruction::Mrs { .. } | Instruction::Msr { .. } | Instruction::ChangeState { .. } => self.special(operation),
+            Instruction::Mrs { .. } | Instruction::Msr { .. } | Instruction::ChangeState { .. } => {
+                self.special(operation)
+            }
             _ => self.load_store_rarer(operation),
         }
     }
@@ -164,8 +174,12 @@ impl Core {
         let carry_in = self.registers.flags.carry;
         let (b, shifter_carry) = match operand {
             Operand::Immediate { value, carry } => (value, carry.unwrap_or(carry_in)),
-            Operand::Register { rm, kind: ShiftKind::Lsl, amount: 0 } => (self.registers.get(rm), carry_in),
-            Operand::Register { rm, kind, amount } => shift(self.registers.get(rm), kind, u32::from(amount), carry_in),
+            Operand::Register { rm, kind: ShiftKind::Lsl, amount: 0 } => {
+                (self.registers.get(rm), carry_in)
+            }
+            Operand::Register { rm, kind, amount } => {
+                shift(self.registers.get(rm), kind, u32::from(amount), carry_in)
+            }
         };
         let a = self.registers.get(rn);
         let logical = |value: u32| (value, shifter_carry, self.registers.flags.overflow);
@@ -191,7 +205,13 @@ impl Core {
         if op.is_test() { Flow::Next } else { self.write(rd, result) }
     }
 
-    fn long_multiply(&mut self, signed: bool, accumulate: bool, [lo, hi]: [Reg; 2], [rn, rm]: [Reg; 2]) -> Flow {
+    fn long_multiply(
+        &mut self,
+        signed: bool,
+        accumulate: bool,
+        [lo, hi]: [Reg; 2],
+        [rn, rm]: [Reg; 2],
+    ) -> Flow {
         let (n, m) = (self.registers.get(rn), self.registers.get(rm));
         let mut result = if signed {
             (i64::from(n as i32) * i64::from(m as i32)) as u64
@@ -199,7 +219,8 @@ impl Core {
             u64::from(n) * u64::from(m)
         };
         if accumulate {
-            let before = u64::from(self.registers.get(hi)) << 32 | u64::from(self.registers.get(lo));
+            let before =
+                u64::from(self.registers.get(hi)) << 32 | u64::from(self.registers.get(lo));
             result = result.wrapping_add(before);
         }
         self.clock += self.costs.long_multiply(signed, accumulate, n, m);

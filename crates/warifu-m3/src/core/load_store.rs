@@ -19,7 +19,13 @@ impl Core {
     }
 
     #[inline]
-    pub(super) fn load(&mut self, operation: &Operation, width: Width, rt: Reg, address: Address) -> Flow {
+    pub(super) fn load(
+        &mut self,
+        operation: &Operation,
+        width: Width,
+        rt: Reg,
+        address: Address,
+    ) -> Flow {
         let (at, moved) = self.effective_address(address);
         let Some(value) = self.read(operation, width, at) else { return Flow::Trapped };
         if address.index != Index::Offset {
@@ -29,7 +35,13 @@ impl Core {
     }
 
     #[inline]
-    pub(super) fn load_at(&mut self, operation: &Operation, width: Width, rt: Reg, at: u32) -> Flow {
+    pub(super) fn load_at(
+        &mut self,
+        operation: &Operation,
+        width: Width,
+        rt: Reg,
+        at: u32,
+    ) -> Flow {
         match self.read(operation, width, at) {
             Some(value) => self.loaded(rt, value),
             None => Flow::Trapped,
@@ -46,7 +58,13 @@ impl Core {
     }
 
     #[inline]
-    pub(super) fn store(&mut self, operation: &Operation, width: Width, rt: Reg, address: Address) -> Flow {
+    pub(super) fn store(
+        &mut self,
+        operation: &Operation,
+        width: Width,
+        rt: Reg,
+        address: Address,
+    ) -> Flow {
         let (at, moved) = self.effective_address(address);
         let value = self.registers.get(rt);
         if !self.write_memory(operation, width, at, value) {
@@ -54,13 +72,16 @@ impl Core {
         }
         if address.index != Index::Offset {
             self.registers.set(address.base, moved);
+            if self.overflows(address.base, moved) {
+                return self.overflow(operation);
+            }
         }
         self.stored(operation, at)
     }
 
     /// A store to a system register may have let an interrupt in.
     #[inline]
-    fn stored(&mut self, operation: &Operation, at: u32) -> Flow {
+    pub(super) fn stored(&mut self, operation: &Operation, at: u32) -> Flow {
         if at >> 28 != 0xe {
             return Flow::Next;
         }
@@ -84,7 +105,9 @@ impl Core {
         let mut at = start;
         for register in 0..16u8 {
             if list >> register & 1 == 1 {
-                let Some(value) = self.read(operation, Width::Word, at) else { return Flow::Trapped };
+                let Some(value) = self.read(operation, Width::Word, at) else {
+                    return Flow::Trapped;
+                };
                 values[usize::from(register)] = value;
                 at = at.wrapping_add(4);
             }
@@ -124,11 +147,16 @@ impl Core {
         }
         if writeback {
             self.registers.set(rn, end);
-            if rn == SP && end < self.stack_limit && !self.registers.process_stack {
+            if self.overflows(rn, end) {
                 return self.overflow(operation);
             }
         }
         Flow::Next
+    }
+
+    /// Whether a store with write-back, which is how registers are pushed, took the main stack below its limit.
+    fn overflows(&self, base: Reg, moved: u32) -> bool {
+        base == SP && moved < self.stack_limit && !self.registers.process_stack
     }
 
     #[cold]
@@ -161,10 +189,12 @@ impl Core {
                 }
                 self.pair(rt, rt2, values)
             }
-            Instruction::LoadDualLiteral { rt, rt2, address } => match self.read_pair(operation, address) {
-                Some(values) => self.pair(rt, rt2, values),
-                None => Flow::Trapped,
-            },
+            Instruction::LoadDualLiteral { rt, rt2, address } => {
+                match self.read_pair(operation, address) {
+                    Some(values) => self.pair(rt, rt2, values),
+                    None => Flow::Trapped,
+                }
+            }
             Instruction::StoreDual { rt, rt2, address } => {
                 let (at, moved) = self.effective_address(address);
                 if at & 3 != 0 {
@@ -178,6 +208,9 @@ impl Core {
                 }
                 if address.index != Index::Offset {
                     self.registers.set(address.base, moved);
+                    if self.overflows(address.base, moved) {
+                        return self.overflow(operation);
+                    }
                 }
                 self.stored(operation, at)
             }
@@ -207,7 +240,8 @@ impl Core {
             }
             Instruction::TableBranch { half, rn, rm } => {
                 let index = self.registers.get(rm);
-                let (width, offset) = if half { (Width::Half, index << 1) } else { (Width::Byte, index) };
+                let (width, offset) =
+                    if half { (Width::Half, index << 1) } else { (Width::Byte, index) };
                 let at = self.registers.get(rn).wrapping_add(offset);
                 let Some(entry) = self.read(operation, width, at) else { return Flow::Trapped };
                 self.registers.r[15] = self.registers.r[15].wrapping_add(entry * 2);
@@ -234,7 +268,7 @@ impl Core {
 
     /// Reads memory as an instruction does; `None` leaves a fault in [`Core::trap`].
     #[inline]
-    fn read(&mut self, operation: &Operation, width: Width, at: u32) -> Option<u32> {
+    pub(super) fn read(&mut self, operation: &Operation, width: Width, at: u32) -> Option<u32> {
         if at & (width.bytes() - 1) == 0 {
             let value = match width {
                 Width::Word => self.memory.word(at),
@@ -252,7 +286,13 @@ impl Core {
     }
 
     #[inline]
-    fn write_memory(&mut self, operation: &Operation, width: Width, at: u32, value: u32) -> bool {
+    pub(super) fn write_memory(
+        &mut self,
+        operation: &Operation,
+        width: Width,
+        at: u32,
+        value: u32,
+    ) -> bool {
         if at & (width.bytes() - 1) == 0 {
             let done = match width.bytes() {
                 4 => self.memory.set_word(at, value),
@@ -291,7 +331,9 @@ impl Core {
                 }
                 Some(value)
             }
-            Space::BitBand { byte, bit } => self.memory.byte(byte).map(|value| u32::from(value >> bit & 1)),
+            Space::BitBand { byte, bit } => {
+                self.memory.byte(byte).map(|value| u32::from(value >> bit & 1))
+            }
             Space::System => self.system_read(width, at, self.clock + operation.before),
             Space::Ports => Some(self.memory.ports.read(at)),
             Space::Nothing => None,
@@ -310,7 +352,13 @@ impl Core {
     }
 
     #[cold]
-    fn write_elsewhere(&mut self, operation: &Operation, width: Width, at: u32, value: u32) -> bool {
+    fn write_elsewhere(
+        &mut self,
+        operation: &Operation,
+        width: Width,
+        at: u32,
+        value: u32,
+    ) -> bool {
         let now = self.clock + operation.before;
         let done = match self.memory.space(at) {
             Space::Memory => {
@@ -320,8 +368,9 @@ impl Core {
                 let last = at.wrapping_add(width.bytes() - 1);
                 self.memory.is_writable(at)
                     && self.memory.is_writable(last)
-                    && (0..width.bytes())
-                        .all(|index| self.memory.set_byte(at.wrapping_add(index), (value >> (8 * index)) as u8))
+                    && (0..width.bytes()).all(|index| {
+                        self.memory.set_byte(at.wrapping_add(index), (value >> (8 * index)) as u8)
+                    })
             }
             Space::BitBand { byte, bit } => match self.memory.byte(byte) {
                 Some(old) => {
@@ -352,7 +401,8 @@ impl Core {
             self.fault(Fault::Unaligned { address: at });
             return None;
         }
-        self.clock += if at & 1 == 0 { self.costs.unaligned_half } else { self.costs.unaligned_byte };
+        self.clock +=
+            if at & 1 == 0 { self.costs.unaligned_half } else { self.costs.unaligned_byte };
         Some(())
     }
 }

@@ -4,6 +4,7 @@
 //! [`Core::execute`] does one instruction and knows nothing of how instructions were found; [`crate::machine`] finds them.
 
 mod arithmetic;
+mod direct;
 mod exceptions;
 mod execute;
 mod load_store;
@@ -11,11 +12,13 @@ mod registers;
 mod special;
 mod system;
 
+use direct::choose;
+pub use direct::{Fields, Run};
 pub use exceptions::Exception;
 pub use registers::{Flags, Registers};
 pub use system::System;
 
-use crate::isa::{Condition, Instruction};
+use crate::isa::{Condition, Decoded, Instruction};
 use crate::memory::Memory;
 use crate::timing::{Cycles, OperandCycles};
 
@@ -36,9 +39,31 @@ pub struct Operation {
     pub cycles: Cycles,
     /// What those before it in its block cost.
     pub before: Cycles,
+    /// The function that executes it ([`choose`]).
+    pub run: Run,
+    /// Its operands for that function.
+    pub fields: Fields,
 }
 
 impl Operation {
+    /// An instruction at an address, `it_state` being EPSR.IT before it; it costs nothing yet.
+    pub fn new(decoded: &Decoded, address: u32, it_state: u8) -> Self {
+        let condition =
+            if it_state == 0 { Condition::ALWAYS } else { Condition(it_state >> 4) };
+        let (run, fields) = choose(&decoded.instruction, condition);
+        Operation {
+            instruction: decoded.instruction,
+            address,
+            bytes: decoded.bytes,
+            condition,
+            it_state,
+            cycles: Cycles::default(),
+            before: Cycles::default(),
+            run,
+            fields,
+        }
+    }
+
     /// The address of the next instruction in memory.
     pub fn next(&self) -> u32 {
         self.address.wrapping_add(u32::from(self.bytes))

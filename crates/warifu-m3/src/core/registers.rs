@@ -170,7 +170,6 @@ impl Registers {
             self.process_stack = process;
         }
     }
-
 }
 
 /// EPSR.IT after an instruction of an IT block (DDI 0403E section A7.3.3, ITAdvance).

@@ -73,7 +73,9 @@ impl Core {
             9 => self.registers.set_process_stack(value),
             16 => self.registers.primask = value & 1 == 1,
             17 => self.registers.basepri = priority,
-            18 if priority != 0 && (priority < self.registers.basepri || self.registers.basepri == 0) => {
+            18 if priority != 0
+                && (priority < self.registers.basepri || self.registers.basepri == 0) =>
+            {
                 self.registers.basepri = priority;
             }
             19 if self.execution_priority() > -1 => self.registers.faultmask = value & 1 == 1,

@@ -213,7 +213,11 @@ impl System {
         let clock = self.reading(now);
         Some(match at {
             0xe000_1000 => u32::from(self.counter.enabled) | 4 << 28,
-            0xe000_1004 => self.counter.offset.wrapping_add(if self.counter.enabled { clock as u32 } else { 0 }),
+            0xe000_1004 => self.counter.offset.wrapping_add(if self.counter.enabled {
+                clock as u32
+            } else {
+                0
+            }),
             0xe000_1008..0xe000_2000 => 0,
             // ITM's ports are always ready and go nowhere.
             0xe000_0000..0xe000_1000 => 1,
@@ -232,8 +236,12 @@ impl System {
                 self.ticker.value(clock)
             }
             0xe000_e01c => 0xc000_0000,
-            0xe000_e100..0xe000_e120 | 0xe000_e180..0xe000_e1a0 => interrupt_word(&self.enabled, at),
-            0xe000_e200..0xe000_e220 | 0xe000_e280..0xe000_e2a0 => interrupt_word(&self.pending, at),
+            0xe000_e100..0xe000_e120 | 0xe000_e180..0xe000_e1a0 => {
+                interrupt_word(&self.enabled, at)
+            }
+            0xe000_e200..0xe000_e220 | 0xe000_e280..0xe000_e2a0 => {
+                interrupt_word(&self.pending, at)
+            }
             0xe000_e300..0xe000_e320 => interrupt_word(&self.active, at),
             0xe000_e400..0xe000_e4f0 => self.priority_word(16 + (at - 0xe000_e400)),
             0xe000_ed00 => CPUID,
@@ -261,7 +269,8 @@ impl System {
         match at {
             0xe000_1000 => self.enable_counter(value & 1 == 1, clock),
             0xe000_1004 => {
-                self.counter.offset = value.wrapping_sub(if self.counter.enabled { clock as u32 } else { 0 });
+                self.counter.offset =
+                    value.wrapping_sub(if self.counter.enabled { clock as u32 } else { 0 });
             }
             0xe000_e010 => self.control_ticker(value, now),
             0xe000_e014 => {
@@ -296,7 +305,9 @@ impl System {
             0xe000_ed34 => self.mmfar = value,
             0xe000_ed38 => self.bfar = value,
             0xe000_edfc => self.demcr = value,
-            0xe000_ef00 => set(&mut self.pending, 16 + (value & 0xff).min(INTERRUPTS as u32 - 1) as u16, true),
+            0xe000_ef00 => {
+                set(&mut self.pending, 16 + (value & 0xff).min(INTERRUPTS as u32 - 1) as u16, true)
+            }
             0xe000_0000..0xe010_0000 => {}
             _ => return false,
         }
@@ -307,7 +318,11 @@ impl System {
     fn enable_counter(&mut self, enable: bool, clock: u64) {
         let enable = enable && self.demcr >> 24 & 1 == 1;
         if enable != self.counter.enabled {
-            let shown = self.counter.offset.wrapping_add(if self.counter.enabled { clock as u32 } else { 0 });
+            let shown = self.counter.offset.wrapping_add(if self.counter.enabled {
+                clock as u32
+            } else {
+                0
+            });
             self.counter.offset = shown.wrapping_sub(if enable { clock as u32 } else { 0 });
             self.counter.enabled = enable;
         }
@@ -327,17 +342,21 @@ impl System {
     fn count_from(&mut self, value: u32, clock: u64) {
         self.ticker.held = value;
         self.ticker.seen = clock;
-        let into = if value == 0 { 0 } else { self.ticker.period().saturating_sub(u64::from(value)) };
+        let into =
+            if value == 0 { 0 } else { self.ticker.period().saturating_sub(u64::from(value)) };
         // The clock may be younger than a period: then the count began before it.
         self.ticker.zero_at = clock.saturating_sub(into);
     }
 
     fn icsr(&self) -> u32 {
-        let vectactive = (0..256u16).filter(|number| get(&self.active, *number)).min_by_key(|n| self.priority(*n));
+        let vectactive = (0..256u16)
+            .filter(|number| get(&self.active, *number))
+            .min_by_key(|n| self.priority(*n));
         let pending = (0..256u16)
             .filter(|number| get(&self.pending, *number) && self.is_enabled(*number))
             .min_by_key(|number| self.priority(*number));
-        let external = self.pending[0] >> 16 != 0 || self.pending[1..].iter().any(|word| *word != 0);
+        let external =
+            self.pending[0] >> 16 != 0 || self.pending[1..].iter().any(|word| *word != 0);
         u32::from(get(&self.pending, 2)) << 31
             | u32::from(get(&self.pending, 14)) << 28
             | u32::from(get(&self.pending, 15)) << 26
@@ -348,7 +367,9 @@ impl System {
     }
 
     fn set_icsr(&mut self, value: u32) {
-        for (bit, number, pend) in [(31, 2, true), (28, 14, true), (27, 14, false), (26, 15, true), (25, 15, false)] {
+        for (bit, number, pend) in
+            [(31, 2, true), (28, 14, true), (27, 14, false), (26, 15, true), (25, 15, false)]
+        {
             if value >> bit & 1 == 1 {
                 set(&mut self.pending, number, pend);
             }
@@ -366,7 +387,9 @@ impl System {
 
     fn priority_word(&self, first: u32) -> u32 {
         let first = first as usize;
-        u32::from_le_bytes([0, 1, 2, 3].map(|index| self.priorities.get(first + index).copied().unwrap_or(0)))
+        u32::from_le_bytes(
+            [0, 1, 2, 3].map(|index| self.priorities.get(first + index).copied().unwrap_or(0)),
+        )
     }
 
     fn set_priority_word(&mut self, first: u32, value: u32) {
@@ -414,7 +437,10 @@ pub(super) fn set(set: &mut [u64; 4], number: u16, value: bool) {
 
 fn interrupt_word(words: &[u64; 4], at: u32) -> u32 {
     let first = (at & 0x1f) / 4 * 32;
-    (0..32).filter(|bit| first + bit < INTERRUPTS as u32 && get(words, (16 + first + bit) as u16)).map(|bit| 1 << bit).sum()
+    (0..32)
+        .filter(|bit| first + bit < INTERRUPTS as u32 && get(words, (16 + first + bit) as u16))
+        .map(|bit| 1 << bit)
+        .sum()
 }
 
 fn change_interrupts(words: &mut [u64; 4], at: u32, value: u32, to: bool) {

@@ -2,8 +2,8 @@
 //! 16-bit encodings (DDI 0403E section A5.2).
 
 use super::{
-    Address, Condition, DataOp, Index, Instruction, LR, Offset, Operand, PC, Reg, SP, ShiftKind, UnaryOp, Width, bits,
-    reg, sign_extend,
+    Address, Condition, DataOp, Index, Instruction, LR, Offset, Operand, PC, Reg, SP, ShiftKind,
+    UnaryOp, Width, bits, reg, sign_extend,
 };
 
 pub(super) fn decode(address: u32, half: u16, in_it_block: bool) -> Instruction {
@@ -20,10 +20,13 @@ pub(super) fn decode(address: u32, half: u16, in_it_block: bool) -> Instruction 
         },
         0b010100..=0b010111 => register_offset(half),
         0b011000..=0b100111 => immediate_offset(half),
-        0b101000 | 0b101001 => {
-            Instruction::Adr { rd: low(half, 8), address: (pc & !3).wrapping_add(bits(half, 7, 0) << 2) }
+        0b101000 | 0b101001 => Instruction::Adr {
+            rd: low(half, 8),
+            address: (pc & !3).wrapping_add(bits(half, 7, 0) << 2),
+        },
+        0b101010 | 0b101011 => {
+            add_constant(DataOp::Add, false, low(half, 8), SP, bits(half, 7, 0) << 2)
         }
-        0b101010 | 0b101011 => add_constant(DataOp::Add, false, low(half, 8), SP, bits(half, 7, 0) << 2),
         0b101100..=0b101111 => miscellaneous(address, half),
         0b110000 | 0b110001 => {
             let rn = low(half, 8);
@@ -120,9 +123,17 @@ fn special(half: u16) -> Instruction {
     let rdn = (bits(half, 7, 7) << 3 | bits(half, 2, 0)) as Reg;
     let rm = reg(half, 3);
     match bits(half, 9, 8) {
-        0 => Instruction::Data { op: DataOp::Add, flags: false, rd: rdn, rn: rdn, operand: plain(rm) },
+        0 => Instruction::Data {
+            op: DataOp::Add,
+            flags: false,
+            rd: rdn,
+            rn: rdn,
+            operand: plain(rm),
+        },
         1 => Instruction::Data { op: DataOp::Cmp, flags: true, rd: 0, rn: rdn, operand: plain(rm) },
-        2 => Instruction::Data { op: DataOp::Mov, flags: false, rd: rdn, rn: 0, operand: plain(rm) },
+        2 => {
+            Instruction::Data { op: DataOp::Mov, flags: false, rd: rdn, rn: 0, operand: plain(rm) }
+        }
         _ => Instruction::BranchExchange { rm, link: bits(half, 7, 7) == 1 },
     }
 }
@@ -164,7 +175,10 @@ fn miscellaneous(address: u32, half: u16) -> Instruction {
     match bits(half, 11, 5) {
         0b0000000..=0b0000011 => add_constant(DataOp::Add, false, SP, SP, bits(half, 6, 0) << 2),
         0b0000100..=0b0000111 => add_constant(DataOp::Sub, false, SP, SP, bits(half, 6, 0) << 2),
-        0b0001000..=0b0001111 | 0b0011000..=0b0011111 | 0b1001000..=0b1001111 | 0b1011000..=0b1011111 => {
+        0b0001000..=0b0001111
+        | 0b0011000..=0b0011111
+        | 0b1001000..=0b1001111
+        | 0b1011000..=0b1011111 => {
             let offset = bits(half, 9, 9) << 6 | bits(half, 7, 3) << 1;
             Instruction::CompareBranch {
                 nonzero: bits(half, 11, 11) == 1,

@@ -3,8 +3,8 @@
 
 use super::decode16::{hint, shift_constant};
 use super::{
-    Address, Condition, DataOp, Index, Instruction, LR, Offset, Operand, PC, Reg, SP, ShiftKind, UnaryOp, Width, bits,
-    reg, sign_extend,
+    Address, Condition, DataOp, Index, Instruction, LR, Offset, Operand, PC, Reg, SP, ShiftKind,
+    UnaryOp, Width, bits, reg, sign_extend,
 };
 
 pub(super) fn decode(address: u32, first: u16, second: u16) -> Instruction {
@@ -89,9 +89,15 @@ fn dual_exclusive_table(address: u32, first: u16, second: u16) -> Instruction {
 fn data(number: u32, flags: bool, rd: Reg, rn: Reg, operand: Operand) -> Instruction {
     let with = |op| Instruction::Data { op, flags, rd, rn, operand };
     let or_test = |op, test| {
-        if rd == PC && flags { Instruction::Data { op: test, flags, rd: 0, rn, operand } } else { with(op) }
+        if rd == PC && flags {
+            Instruction::Data { op: test, flags, rd: 0, rn, operand }
+        } else {
+            with(op)
+        }
     };
-    let or_move = |op, plain| if rn == PC { Instruction::Data { op: plain, flags, rd, rn: 0, operand } } else { with(op) };
+    let or_move = |op, plain| {
+        if rn == PC { Instruction::Data { op: plain, flags, rd, rn: 0, operand } } else { with(op) }
+    };
     match number {
         0b0000 => or_test(DataOp::And, DataOp::Tst),
         0b0001 => with(DataOp::Bic),
@@ -108,7 +114,8 @@ fn data(number: u32, flags: bool, rd: Reg, rn: Reg, operand: Operand) -> Instruc
 }
 
 fn shifted_register(first: u16, second: u16) -> Instruction {
-    let (kind, amount) = shift_constant(bits(second, 5, 4), bits(second, 14, 12) << 2 | bits(second, 7, 6));
+    let (kind, amount) =
+        shift_constant(bits(second, 5, 4), bits(second, 14, 12) << 2 | bits(second, 7, 6));
     let operand = Operand::Register { rm: reg(second, 0), kind, amount };
     data(bits(first, 8, 5), bits(first, 4, 4) == 1, reg(second, 8), reg(first, 0), operand)
 }
@@ -205,10 +212,13 @@ fn branch_or_control(address: u32, first: u16, second: u16) -> Instruction {
             Instruction::Branch { condition: Condition(bits(first, 9, 6) as u8), target }
         }
         (0, 0) => control(first, second),
-        (0, 1) => {
-            Instruction::Branch { condition: Condition::ALWAYS, target: pc.wrapping_add_signed(long_offset(first, second)) }
+        (0, 1) => Instruction::Branch {
+            condition: Condition::ALWAYS,
+            target: pc.wrapping_add_signed(long_offset(first, second)),
+        },
+        (1, 1) => {
+            Instruction::BranchLink { target: pc.wrapping_add_signed(long_offset(first, second)) }
         }
-        (1, 1) => Instruction::BranchLink { target: pc.wrapping_add_signed(long_offset(first, second)) },
         // BLX to A32 code, which this core does not have; UDF.
         _ => Instruction::Undefined,
     }
@@ -218,7 +228,8 @@ fn long_offset(first: u16, second: u16) -> i32 {
     let sign = bits(first, 10, 10);
     let i1 = 1 ^ (bits(second, 13, 13) ^ sign);
     let i2 = 1 ^ (bits(second, 11, 11) ^ sign);
-    let offset = sign << 24 | i1 << 23 | i2 << 22 | bits(first, 9, 0) << 12 | bits(second, 10, 0) << 1;
+    let offset =
+        sign << 24 | i1 << 23 | i2 << 22 | bits(first, 9, 0) << 12 | bits(second, 10, 0) << 1;
     sign_extend(offset, 25)
 }
 
@@ -266,7 +277,11 @@ fn single(address: u32, first: u16, second: u16) -> Instruction {
     if load && rt == PC && width != Width::Word && place.index == Index::Offset {
         return Instruction::Preload;
     }
-    if load { Instruction::Load { width, rt, address: place } } else { Instruction::Store { width, rt, address: place } }
+    if load {
+        Instruction::Load { width, rt, address: place }
+    } else {
+        Instruction::Store { width, rt, address: place }
+    }
 }
 
 fn single_address(base: Reg, up: bool, second: u16) -> Option<Address> {
@@ -329,7 +344,8 @@ fn register_operation(first: u16, second: u16) -> Instruction {
 
 fn multiply(first: u16, second: u16) -> Instruction {
     let (rn, ra, rd, rm) = (reg(first, 0), reg(second, 12), reg(second, 8), reg(second, 0));
-    let long = |signed, accumulate| Instruction::LongMul { signed, accumulate, lo: ra, hi: rd, rn, rm };
+    let long =
+        |signed, accumulate| Instruction::LongMul { signed, accumulate, lo: ra, hi: rd, rn, rm };
     match (bits(first, 7, 4), bits(second, 7, 4)) {
         (0b0000, 0) if ra == PC => Instruction::Mul { flags: false, rd, rn, rm },
         (0b0000, 0) => Instruction::Mla { rd, rn, rm, ra },

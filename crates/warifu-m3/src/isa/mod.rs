@@ -197,42 +197,178 @@ pub type SysM = u8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // fields are named as in DDI 0403E
 pub enum Instruction {
-    Data { op: DataOp, flags: bool, rd: Reg, rn: Reg, operand: Operand },
+    Data {
+        op: DataOp,
+        flags: bool,
+        rd: Reg,
+        rn: Reg,
+        operand: Operand,
+    },
     /// Shift by a register's lowest byte.
-    Shift { kind: ShiftKind, flags: bool, rd: Reg, rn: Reg, rm: Reg },
-    MovTop { rd: Reg, value: u16 },
+    Shift {
+        kind: ShiftKind,
+        flags: bool,
+        rd: Reg,
+        rn: Reg,
+        rm: Reg,
+    },
+    MovTop {
+        rd: Reg,
+        value: u16,
+    },
     /// ADR: the address is resolved.
-    Adr { rd: Reg, address: u32 },
-    Unary { op: UnaryOp, rd: Reg, rm: Reg, rotate: u8 },
-    BitFieldInsert { rd: Reg, rn: Reg, lsb: u8, width: u8 },
-    BitFieldClear { rd: Reg, lsb: u8, width: u8 },
-    BitFieldExtract { signed: bool, rd: Reg, rn: Reg, lsb: u8, width: u8 },
-    Saturate { signed: bool, rd: Reg, rn: Reg, to: u8, kind: ShiftKind, amount: u8 },
-    Mul { flags: bool, rd: Reg, rn: Reg, rm: Reg },
-    Mla { rd: Reg, rn: Reg, rm: Reg, ra: Reg },
-    Mls { rd: Reg, rn: Reg, rm: Reg, ra: Reg },
-    LongMul { signed: bool, accumulate: bool, lo: Reg, hi: Reg, rn: Reg, rm: Reg },
-    Div { signed: bool, rd: Reg, rn: Reg, rm: Reg },
-    Load { width: Width, rt: Reg, address: Address },
-    LoadLiteral { width: Width, rt: Reg, address: u32 },
-    Store { width: Width, rt: Reg, address: Address },
-    LoadDual { rt: Reg, rt2: Reg, address: Address },
-    LoadDualLiteral { rt: Reg, rt2: Reg, address: u32 },
-    StoreDual { rt: Reg, rt2: Reg, address: Address },
-    LoadMultiple { rn: Reg, list: u16, writeback: bool, before: bool },
-    StoreMultiple { rn: Reg, list: u16, writeback: bool, before: bool },
-    LoadExclusive { width: Width, rt: Reg, rn: Reg, offset: u16 },
-    StoreExclusive { width: Width, rd: Reg, rt: Reg, rn: Reg, offset: u16 },
+    Adr {
+        rd: Reg,
+        address: u32,
+    },
+    Unary {
+        op: UnaryOp,
+        rd: Reg,
+        rm: Reg,
+        rotate: u8,
+    },
+    BitFieldInsert {
+        rd: Reg,
+        rn: Reg,
+        lsb: u8,
+        width: u8,
+    },
+    BitFieldClear {
+        rd: Reg,
+        lsb: u8,
+        width: u8,
+    },
+    BitFieldExtract {
+        signed: bool,
+        rd: Reg,
+        rn: Reg,
+        lsb: u8,
+        width: u8,
+    },
+    Saturate {
+        signed: bool,
+        rd: Reg,
+        rn: Reg,
+        to: u8,
+        kind: ShiftKind,
+        amount: u8,
+    },
+    Mul {
+        flags: bool,
+        rd: Reg,
+        rn: Reg,
+        rm: Reg,
+    },
+    Mla {
+        rd: Reg,
+        rn: Reg,
+        rm: Reg,
+        ra: Reg,
+    },
+    Mls {
+        rd: Reg,
+        rn: Reg,
+        rm: Reg,
+        ra: Reg,
+    },
+    LongMul {
+        signed: bool,
+        accumulate: bool,
+        lo: Reg,
+        hi: Reg,
+        rn: Reg,
+        rm: Reg,
+    },
+    Div {
+        signed: bool,
+        rd: Reg,
+        rn: Reg,
+        rm: Reg,
+    },
+    Load {
+        width: Width,
+        rt: Reg,
+        address: Address,
+    },
+    LoadLiteral {
+        width: Width,
+        rt: Reg,
+        address: u32,
+    },
+    Store {
+        width: Width,
+        rt: Reg,
+        address: Address,
+    },
+    LoadDual {
+        rt: Reg,
+        rt2: Reg,
+        address: Address,
+    },
+    LoadDualLiteral {
+        rt: Reg,
+        rt2: Reg,
+        address: u32,
+    },
+    StoreDual {
+        rt: Reg,
+        rt2: Reg,
+        address: Address,
+    },
+    LoadMultiple {
+        rn: Reg,
+        list: u16,
+        writeback: bool,
+        before: bool,
+    },
+    StoreMultiple {
+        rn: Reg,
+        list: u16,
+        writeback: bool,
+        before: bool,
+    },
+    LoadExclusive {
+        width: Width,
+        rt: Reg,
+        rn: Reg,
+        offset: u16,
+    },
+    StoreExclusive {
+        width: Width,
+        rd: Reg,
+        rt: Reg,
+        rn: Reg,
+        offset: u16,
+    },
     ClearExclusive,
-    Branch { condition: Condition, target: u32 },
-    BranchLink { target: u32 },
+    Branch {
+        condition: Condition,
+        target: u32,
+    },
+    BranchLink {
+        target: u32,
+    },
     /// BX, or BLX where `link`.
-    BranchExchange { rm: Reg, link: bool },
+    BranchExchange {
+        rm: Reg,
+        link: bool,
+    },
     /// CBZ, or CBNZ where `nonzero`.
-    CompareBranch { nonzero: bool, rn: Reg, target: u32 },
-    TableBranch { half: bool, rn: Reg, rm: Reg },
+    CompareBranch {
+        nonzero: bool,
+        rn: Reg,
+        target: u32,
+    },
+    TableBranch {
+        half: bool,
+        rn: Reg,
+        rm: Reg,
+    },
     /// The first condition and the mask, as in EPSR.IT.
-    IfThen { first: Condition, mask: u8 },
+    IfThen {
+        first: Condition,
+        mask: u8,
+    },
     Nop,
     Yield,
     WaitForEvent,
@@ -241,11 +377,25 @@ pub enum Instruction {
     DataBarrier,
     InstructionBarrier,
     /// CPSIE, or CPSID where `disable`.
-    ChangeState { disable: bool, primask: bool, faultmask: bool },
-    Mrs { rd: Reg, sysm: SysM },
-    Msr { rn: Reg, sysm: SysM },
-    SupervisorCall { number: u8 },
-    Breakpoint { number: u8 },
+    ChangeState {
+        disable: bool,
+        primask: bool,
+        faultmask: bool,
+    },
+    Mrs {
+        rd: Reg,
+        sysm: SysM,
+    },
+    Msr {
+        rn: Reg,
+        sysm: SysM,
+    },
+    SupervisorCall {
+        number: u8,
+    },
+    Breakpoint {
+        number: u8,
+    },
     /// A preload hint: nothing happens.
     Preload,
     /// A coprocessor instruction: UsageFault NOCP.

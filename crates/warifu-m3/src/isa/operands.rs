@@ -62,7 +62,9 @@ impl Instruction {
     pub fn operands(&self) -> Operands {
         let mut all = Operands::default();
         match *self {
-            Instruction::Data { op, flags, rd, rn, operand } => data(&mut all, op, flags, rd, rn, operand),
+            Instruction::Data { op, flags, rd, rn, operand } => {
+                data(&mut all, op, flags, rd, rn, operand)
+            }
             Instruction::Shift { flags, rd, rn, rm, .. } => {
                 all.reads = RegisterSet::of(&[rn, rm]);
                 all.writes = RegisterSet::of(&[rd]);
@@ -74,7 +76,9 @@ impl Instruction {
                 all.reads = RegisterSet::of(&[rd]);
                 all.writes = all.reads;
             }
-            Instruction::Adr { rd, .. } | Instruction::Mrs { rd, .. } => all.writes = RegisterSet::of(&[rd]),
+            Instruction::Adr { rd, .. } | Instruction::Mrs { rd, .. } => {
+                all.writes = RegisterSet::of(&[rd])
+            }
             Instruction::Unary { rd, rm, .. } => arithmetic(&mut all, rd, &[rm]),
             Instruction::BitFieldInsert { rd, rn, .. } => arithmetic(&mut all, rd, &[rd, rn]),
             Instruction::BitFieldExtract { rd, rn, .. } | Instruction::Saturate { rd, rn, .. } => {

@@ -56,7 +56,11 @@ impl AddAssign for Cycles {
 
 impl fmt::Display for Cycles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.low == self.high { write!(f, "{}", self.high) } else { write!(f, "{} to {}", self.low, self.high) }
+        if self.low == self.high {
+            write!(f, "{}", self.high)
+        } else {
+            write!(f, "{} to {}", self.low, self.high)
+        }
     }
 }
 

@@ -7,20 +7,25 @@ use crate::isa::{Address, Decoded, Index, Instruction, Offset, PC, RegisterSet};
 impl Rules {
     /// The cost of an instruction, with what it adds for the sake of those before and behind it in memory.
     /// Taken branches, operand-dependent cycles and wait states are not in it ([`super::OperandCycles`]).
-    pub fn cost(&self, previous: Option<&Decoded>, decoded: &Decoded, next: Option<&Decoded>) -> Cycles {
+    pub fn cost(
+        &self,
+        previous: Option<&Decoded>,
+        decoded: &Decoded,
+        next: Option<&Decoded>,
+    ) -> Cycles {
         let instruction = &decoded.instruction;
         let own = match instruction {
             Instruction::Mla { .. } | Instruction::Mls { .. } => self.multiply_accumulate.cycles(),
             // All of them is in OperandCycles.
             Instruction::LongMul { .. } | Instruction::Div { .. } => Cycles::default(),
-            Instruction::Load { .. } | Instruction::LoadLiteral { .. } | Instruction::LoadExclusive { .. } => {
-                self.load(instruction, next)
-            }
+            Instruction::Load { .. }
+            | Instruction::LoadLiteral { .. }
+            | Instruction::LoadExclusive { .. } => self.load(instruction, next),
             Instruction::Store { address, .. } => self.store(*address, previous, next),
             Instruction::StoreExclusive { .. } => self.load(instruction, next),
-            Instruction::LoadDual { .. } | Instruction::LoadDualLiteral { .. } | Instruction::StoreDual { .. } => {
-                self.multiple(2)
-            }
+            Instruction::LoadDual { .. }
+            | Instruction::LoadDualLiteral { .. }
+            | Instruction::StoreDual { .. } => self.multiple(2),
             Instruction::LoadMultiple { list, .. } | Instruction::StoreMultiple { list, .. } => {
                 self.multiple(u64::from(list.count_ones()))
             }
@@ -38,28 +43,43 @@ impl Rules {
     fn load(&self, instruction: &Instruction, next: Option<&Decoded>) -> Cycles {
         let written = instruction.operands().writes;
         let pipelined = next.is_some_and(|next| follows_load(&next.instruction, written));
-        if pipelined && !written.contains(PC) { self.load_pipelined.cycles() } else { self.load.cycles() }
+        if pipelined && !written.contains(PC) {
+            self.load_pipelined.cycles()
+        } else {
+            self.load.cycles()
+        }
     }
 
-    fn store(&self, address: Address, previous: Option<&Decoded>, next: Option<&Decoded>) -> Cycles {
+    fn store(
+        &self,
+        address: Address,
+        previous: Option<&Decoded>,
+        next: Option<&Decoded>,
+    ) -> Cycles {
         let own = match (address.index, address.offset) {
             (Index::Offset, Offset::Immediate(_)) => self.store.cycles(),
             (Index::Offset, Offset::Register { .. }) => {
                 let idle = next.is_some_and(|next| next.instruction == Instruction::Nop);
                 if idle { self.store.cycles() } else { self.store_register_offset.cycles() }
             }
-            _ if previous.is_some_and(|before| is_load(&before.instruction)) => self.store_indexed_after_load.cycles(),
+            _ if previous.is_some_and(|before| is_load(&before.instruction)) => {
+                self.store_indexed_after_load.cycles()
+            }
             _ => self.store.cycles(),
         };
         let load_behind = next.is_some_and(|next| {
-            is_load(&next.instruction) || matches!(next.instruction, Instruction::LoadMultiple { .. })
+            is_load(&next.instruction)
+                || matches!(next.instruction, Instruction::LoadMultiple { .. })
         });
         let same_base = address.index != Index::Offset
             && previous.is_some_and(|before| match before.instruction {
-                Instruction::Store { address: other, .. } => other.index != Index::Offset && other.base == address.base,
+                Instruction::Store { address: other, .. } => {
+                    other.index != Index::Offset && other.base == address.base
+                }
                 _ => false,
             });
-        own + chosen(load_behind, self.store_before_load.cycles()) + chosen(same_base, self.store_same_base.cycles())
+        own + chosen(load_behind, self.store_before_load.cycles())
+            + chosen(same_base, self.store_same_base.cycles())
     }
 
     fn multiple(&self, registers: u64) -> Cycles {
@@ -67,16 +87,21 @@ impl Rules {
     }
 
     fn if_then(&self, previous: Option<&Decoded>) -> Cycles {
-        let folded = previous.is_some_and(|before| before.bytes == 2 && !goes_elsewhere(&before.instruction));
+        let folded = previous
+            .is_some_and(|before| before.bytes == 2 && !goes_elsewhere(&before.instruction));
         if folded { self.if_then_folded.cycles() } else { self.if_then.cycles() }
     }
 
     fn to_pc(&self, instruction: &Instruction) -> Cycles {
         match instruction {
-            Instruction::Load { .. } | Instruction::LoadLiteral { .. } if writes_pc(instruction) => {
+            Instruction::Load { .. } | Instruction::LoadLiteral { .. }
+                if writes_pc(instruction) =>
+            {
                 self.branch_register.cycles() + self.load_to_pc.cycles()
             }
-            Instruction::BranchExchange { .. } | Instruction::LoadMultiple { .. } | Instruction::Data { .. }
+            Instruction::BranchExchange { .. }
+            | Instruction::LoadMultiple { .. }
+            | Instruction::Data { .. }
                 if writes_pc(instruction) =>
             {
                 self.branch_register.cycles()
@@ -105,7 +130,9 @@ fn writes_pc(instruction: &Instruction) -> bool {
 fn is_load(instruction: &Instruction) -> bool {
     matches!(
         instruction,
-        Instruction::Load { .. } | Instruction::LoadLiteral { .. } | Instruction::LoadExclusive { .. }
+        Instruction::Load { .. }
+            | Instruction::LoadLiteral { .. }
+            | Instruction::LoadExclusive { .. }
     )
 }
 
@@ -144,5 +171,6 @@ fn is_data_processing(instruction: &Instruction) -> bool {
 }
 
 fn goes_elsewhere(instruction: &Instruction) -> bool {
-    matches!(instruction, Instruction::Branch { .. } | Instruction::CompareBranch { .. }) || writes_pc(instruction)
+    matches!(instruction, Instruction::Branch { .. } | Instruction::CompareBranch { .. })
+        || writes_pc(instruction)
 }

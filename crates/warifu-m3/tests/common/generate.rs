@@ -21,48 +21,125 @@ pub struct Generator {
 
 /// Data processing in 16 bits. `d n m a t h l` are registers, the same letter the same field; other letters are any bits.
 const NARROW: [&str; 22] = [
-    "00000iiiiimmmddd", "00001iiiiimmmddd", "00010iiiiimmmddd", "0001100mmmnnnddd", "0001101mmmnnnddd",
-    "0001110iiinnnddd", "0001111iiinnnddd", "00100dddiiiiiiii", "00101nnniiiiiiii", "00110dddiiiiiiii",
-    "00111dddiiiiiiii", "010000oooommmddd", "010000oooommmddd", "010000oooommmddd", "01000100dmmmmddd",
-    "01000110dmmmmddd", "10110010oommmddd", "1011101000mmmddd", "1011101001mmmddd", "1011101011mmmddd",
-    "10101dddiiiiiiii", "10100dddiiiiiiii",
+    "00000iiiiimmmddd",
+    "00001iiiiimmmddd",
+    "00010iiiiimmmddd",
+    "0001100mmmnnnddd",
+    "0001101mmmnnnddd",
+    "0001110iiinnnddd",
+    "0001111iiinnnddd",
+    "00100dddiiiiiiii",
+    "00101nnniiiiiiii",
+    "00110dddiiiiiiii",
+    "00111dddiiiiiiii",
+    "010000oooommmddd",
+    "010000oooommmddd",
+    "010000oooommmddd",
+    "01000100dmmmmddd",
+    "01000110dmmmmddd",
+    "10110010oommmddd",
+    "1011101000mmmddd",
+    "1011101001mmmddd",
+    "1011101011mmmddd",
+    "10101dddiiiiiiii",
+    "10100dddiiiiiiii",
 ];
 
 /// Data processing in 32 bits.
 const WIDE: [&str; 62] = [
-    "11101010000snnnn0iiiddddiiiimmmm", "11101010001snnnn0iiiddddiiiimmmm", "11101010010snnnn0iiiddddiiiimmmm",
-    "11101010011snnnn0iiiddddiiiimmmm", "11101010100snnnn0iiiddddiiiimmmm", "11101011000snnnn0iiiddddiiiimmmm",
-    "11101011010snnnn0iiiddddiiiimmmm", "11101011011snnnn0iiiddddiiiimmmm", "11101011101snnnn0iiiddddiiiimmmm",
-    "11101011110snnnn0iiiddddiiiimmmm", "11101010010s11110iiiddddiiiimmmm", "11101010011s11110iiiddddiiiimmmm",
-    "111010100001nnnn0iii1111iiiimmmm", "111010101001nnnn0iii1111iiiimmmm", "111010110001nnnn0iii1111iiiimmmm",
-    "111010111011nnnn0iii1111iiiimmmm", "11110i00000snnnn0iiiddddiiiiiiii", "11110i00001snnnn0iiiddddiiiiiiii",
-    "11110i00010snnnn0iiiddddiiiiiiii", "11110i00011snnnn0iiiddddiiiiiiii", "11110i00100snnnn0iiiddddiiiiiiii",
-    "11110i01000snnnn0iiiddddiiiiiiii", "11110i01010snnnn0iiiddddiiiiiiii", "11110i01011snnnn0iiiddddiiiiiiii",
-    "11110i01101snnnn0iiiddddiiiiiiii", "11110i01110snnnn0iiiddddiiiiiiii", "11110i00010s11110iiiddddiiiiiiii",
-    "11110i00011s11110iiiddddiiiiiiii", "11110i000001nnnn0iii1111iiiiiiii", "11110i001001nnnn0iii1111iiiiiiii",
-    "11110i010001nnnn0iii1111iiiiiiii", "11110i011011nnnn0iii1111iiiiiiii", "11110i100000nnnn0iiiddddiiiiiiii",
-    "11110i101010nnnn0iiiddddiiiiiiii", "11110i100100iiii0iiiddddiiiiiiii", "11110i101100iiii0iiiddddiiiiiiii",
-    "1111001100s0nnnn0iiiddddii0iiiii", "1111001110s0nnnn0iiiddddii0iiiii", "111100110100nnnn0iiiddddii0iiiii",
-    "111100111100nnnn0iiiddddii0iiiii", "111100110110nnnn0iiiddddii0iiiii", "11110011011011110iiiddddii0iiiii",
-    "11111010000snnnn1111dddd0000mmmm", "11111010001snnnn1111dddd0000mmmm", "11111010010snnnn1111dddd0000mmmm",
-    "11111010011snnnn1111dddd0000mmmm", "11111010000011111111dddd10iimmmm", "11111010000111111111dddd10iimmmm",
-    "11111010010011111111dddd10iimmmm", "11111010010111111111dddd10iimmmm", "111110101001mmmm1111dddd10iimmmm",
-    "111110101011mmmm1111dddd1000mmmm", "111110110000nnnn1111dddd0000mmmm", "111110110000nnnnaaaadddd0000mmmm",
-    "111110110000nnnnaaaadddd0001mmmm", "111110111000nnnnllllhhhh0000mmmm", "111110111010nnnnllllhhhh0000mmmm",
-    "111110111100nnnnllllhhhh0000mmmm", "111110111110nnnnllllhhhh0000mmmm", "111110111001nnnn1111dddd1111mmmm",
-    "111110111011nnnn1111dddd1111mmmm", "11110011111011111000dddd00000000",
+    "11101010000snnnn0iiiddddiiiimmmm",
+    "11101010001snnnn0iiiddddiiiimmmm",
+    "11101010010snnnn0iiiddddiiiimmmm",
+    "11101010011snnnn0iiiddddiiiimmmm",
+    "11101010100snnnn0iiiddddiiiimmmm",
+    "11101011000snnnn0iiiddddiiiimmmm",
+    "11101011010snnnn0iiiddddiiiimmmm",
+    "11101011011snnnn0iiiddddiiiimmmm",
+    "11101011101snnnn0iiiddddiiiimmmm",
+    "11101011110snnnn0iiiddddiiiimmmm",
+    "11101010010s11110iiiddddiiiimmmm",
+    "11101010011s11110iiiddddiiiimmmm",
+    "111010100001nnnn0iii1111iiiimmmm",
+    "111010101001nnnn0iii1111iiiimmmm",
+    "111010110001nnnn0iii1111iiiimmmm",
+    "111010111011nnnn0iii1111iiiimmmm",
+    "11110i00000snnnn0iiiddddiiiiiiii",
+    "11110i00001snnnn0iiiddddiiiiiiii",
+    "11110i00010snnnn0iiiddddiiiiiiii",
+    "11110i00011snnnn0iiiddddiiiiiiii",
+    "11110i00100snnnn0iiiddddiiiiiiii",
+    "11110i01000snnnn0iiiddddiiiiiiii",
+    "11110i01010snnnn0iiiddddiiiiiiii",
+    "11110i01011snnnn0iiiddddiiiiiiii",
+    "11110i01101snnnn0iiiddddiiiiiiii",
+    "11110i01110snnnn0iiiddddiiiiiiii",
+    "11110i00010s11110iiiddddiiiiiiii",
+    "11110i00011s11110iiiddddiiiiiiii",
+    "11110i000001nnnn0iii1111iiiiiiii",
+    "11110i001001nnnn0iii1111iiiiiiii",
+    "11110i010001nnnn0iii1111iiiiiiii",
+    "11110i011011nnnn0iii1111iiiiiiii",
+    "11110i100000nnnn0iiiddddiiiiiiii",
+    "11110i101010nnnn0iiiddddiiiiiiii",
+    "11110i100100iiii0iiiddddiiiiiiii",
+    "11110i101100iiii0iiiddddiiiiiiii",
+    "1111001100s0nnnn0iiiddddii0iiiii",
+    "1111001110s0nnnn0iiiddddii0iiiii",
+    "111100110100nnnn0iiiddddii0iiiii",
+    "111100111100nnnn0iiiddddii0iiiii",
+    "111100110110nnnn0iiiddddii0iiiii",
+    "11110011011011110iiiddddii0iiiii",
+    "11111010000snnnn1111dddd0000mmmm",
+    "11111010001snnnn1111dddd0000mmmm",
+    "11111010010snnnn1111dddd0000mmmm",
+    "11111010011snnnn1111dddd0000mmmm",
+    "11111010000011111111dddd10iimmmm",
+    "11111010000111111111dddd10iimmmm",
+    "11111010010011111111dddd10iimmmm",
+    "11111010010111111111dddd10iimmmm",
+    "111110101001mmmm1111dddd10iimmmm",
+    "111110101011mmmm1111dddd1000mmmm",
+    "111110110000nnnn1111dddd0000mmmm",
+    "111110110000nnnnaaaadddd0000mmmm",
+    "111110110000nnnnaaaadddd0001mmmm",
+    "111110111000nnnnllllhhhh0000mmmm",
+    "111110111010nnnnllllhhhh0000mmmm",
+    "111110111100nnnnllllhhhh0000mmmm",
+    "111110111110nnnnllllhhhh0000mmmm",
+    "111110111001nnnn1111dddd1111mmmm",
+    "111110111011nnnn1111dddd1111mmmm",
+    "11110011111011111000dddd00000000",
 ];
 
 /// Loads and stores; `n` is pointed into the window first, `m` is made a small offset.
 const MEMORY: [&str; 28] = [
-    "0101ooommmnnnttt", "0101ooommmnnnttt", "0110iiiiiinnnttt", "0111iiiiiinnnttt", "1000iiiiiinnnttt", "1001itttiiiiiiii",
-    "111110001000nnnnttttiiiiiiiiiiii", "111110001001nnnnttttiiiiiiiiiiii", "111110001010nnnnttttiiiiiiiiiiii",
-    "111110001011nnnnttttiiiiiiiiiiii", "111110001100nnnnttttiiiiiiiiiiii", "111110001101nnnnttttiiiiiiiiiiii",
-    "111110011001nnnnttttiiiiiiiiiiii", "111110011011nnnnttttiiiiiiiiiiii", "11111000i1011111ttttiiiiiiiiiiii",
-    "11111001i0011111ttttiiiiiiiiiiii", "111110000000nnnntttt000000iimmmm", "111110000001nnnntttt000000iimmmm",
-    "111110000010nnnntttt000000iimmmm", "111110000011nnnntttt000000iimmmm", "111110000100nnnntttt000000iimmmm",
-    "111110000101nnnntttt000000iimmmm", "111110010001nnnntttt000000iimmmm", "111110010011nnnntttt000000iimmmm",
-    "11111000000innnntttt1iiiiiiiiiii", "11111000001innnntttt1iiiiiiiiiii", "11111000010innnntttt1iiiiiiiiiii",
+    "0101ooommmnnnttt",
+    "0101ooommmnnnttt",
+    "0110iiiiiinnnttt",
+    "0111iiiiiinnnttt",
+    "1000iiiiiinnnttt",
+    "1001itttiiiiiiii",
+    "111110001000nnnnttttiiiiiiiiiiii",
+    "111110001001nnnnttttiiiiiiiiiiii",
+    "111110001010nnnnttttiiiiiiiiiiii",
+    "111110001011nnnnttttiiiiiiiiiiii",
+    "111110001100nnnnttttiiiiiiiiiiii",
+    "111110001101nnnnttttiiiiiiiiiiii",
+    "111110011001nnnnttttiiiiiiiiiiii",
+    "111110011011nnnnttttiiiiiiiiiiii",
+    "11111000i1011111ttttiiiiiiiiiiii",
+    "11111001i0011111ttttiiiiiiiiiiii",
+    "111110000000nnnntttt000000iimmmm",
+    "111110000001nnnntttt000000iimmmm",
+    "111110000010nnnntttt000000iimmmm",
+    "111110000011nnnntttt000000iimmmm",
+    "111110000100nnnntttt000000iimmmm",
+    "111110000101nnnntttt000000iimmmm",
+    "111110010001nnnntttt000000iimmmm",
+    "111110010011nnnntttt000000iimmmm",
+    "11111000000innnntttt1iiiiiiiiiii",
+    "11111000001innnntttt1iiiiiiiiiii",
+    "11111000010innnntttt1iiiiiiiiiii",
     "11111001000innnntttt1iiiiiiiiiii",
 ];
 
@@ -157,7 +234,8 @@ impl Generator {
                         // Eight bits are one register twice.
                         let width = if total == 8 { 4 } else { total };
                         if registers[index] == u32::MAX {
-                            registers[index] = if width == 3 { self.below(8) } else { self.register() };
+                            registers[index] =
+                                if width == 3 { self.below(8) } else { self.register() };
                         }
                         let place = width - 1 - taken[index] % width;
                         taken[index] += 1;
@@ -167,7 +245,11 @@ impl Generator {
                 };
                 word = word << 1 | bit;
             }
-            let halves = if pattern.len() == 16 { vec![word as u16] } else { vec![(word >> 16) as u16, word as u16] };
+            let halves = if pattern.len() == 16 {
+                vec![word as u16]
+            } else {
+                vec![(word >> 16) as u16, word as u16]
+            };
             if allowed(pattern, word, &registers) {
                 return (halves, registers);
             }
@@ -266,9 +348,17 @@ impl Generator {
         let address = WINDOW + (self.below(WINDOW_BYTES) & !3);
         let mut item = load_constant(base, address);
         let (load, store) = match self.below(3) {
-            0 => ([0xe850 | base, 0x0f00 | value << 12], [0xe840 | base, value << 12 | status << 8]),
-            1 => ([0xe8d0 | base, 0x0f4f | value << 12], [0xe8c0 | base, 0x0f40 | value << 12 | status]),
-            _ => ([0xe8d0 | base, 0x0f5f | value << 12], [0xe8c0 | base, 0x0f50 | value << 12 | status]),
+            0 => {
+                ([0xe850 | base, 0x0f00 | value << 12], [0xe840 | base, value << 12 | status << 8])
+            }
+            1 => (
+                [0xe8d0 | base, 0x0f4f | value << 12],
+                [0xe8c0 | base, 0x0f40 | value << 12 | status],
+            ),
+            _ => (
+                [0xe8d0 | base, 0x0f5f | value << 12],
+                [0xe8c0 | base, 0x0f50 | value << 12 | status],
+            ),
         };
         item.extend(load.map(|half| half as u16));
         if self.below(4) == 0 {
@@ -327,7 +417,11 @@ impl Generator {
         let mut item = load_constant(index, entry);
         item.extend([0xe8df, (0xf000 | half << 4 | index) as u16]);
         // Two entries, then two instructions: the table takes one halfword, or two.
-        if half == 1 { item.extend([2, 3]) } else { item.push(0x0201) }
+        if half == 1 {
+            item.extend([2, 3])
+        } else {
+            item.push(0x0201)
+        }
         item.extend([0x3001, 0x3102]);
         item
     }
@@ -382,13 +476,20 @@ fn allowed(pattern: &str, word: u32, registers: &[u32; 26]) -> bool {
         return !pattern.starts_with("0101") || of(b'n') != of(b'm');
     }
     // Expanded constants that repeat a zero byte.
-    if pattern.starts_with("11110i0") && (1..4).contains(&((word >> 26 & 1) << 3 | word >> 12 & 7)) && word & 0xff == 0 {
+    if pattern.starts_with("11110i0")
+        && (1..4).contains(&((word >> 26 & 1) << 3 | word >> 12 & 7))
+        && word & 0xff == 0
+    {
         return false;
     }
     let lsb = (word >> 12 & 7) << 2 | word >> 6 & 3;
     match pattern {
-        "1111001100s0nnnn0iiiddddii0iiiii" | "1111001110s0nnnn0iiiddddii0iiiii" => word >> 21 & 1 == 0 || lsb != 0,
-        "111100110100nnnn0iiiddddii0iiiii" | "111100111100nnnn0iiiddddii0iiiii" => lsb + (word & 31) < 32,
+        "1111001100s0nnnn0iiiddddii0iiiii" | "1111001110s0nnnn0iiiddddii0iiiii" => {
+            word >> 21 & 1 == 0 || lsb != 0
+        }
+        "111100110100nnnn0iiiddddii0iiiii" | "111100111100nnnn0iiiddddii0iiiii" => {
+            lsb + (word & 31) < 32
+        }
         "111100110110nnnn0iiiddddii0iiiii" | "11110011011011110iiiddddii0iiiii" => word & 31 >= lsb,
         _ if pattern.contains("tttt1iiiiiiiiiii") => indexed_form(word, registers),
         _ if pattern.contains("000000iimmmm") => of(b'n') != of(b'm'),

@@ -16,8 +16,7 @@ use generate::{Generator, Item};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use warifu_m3::core::Operation;
-use warifu_m3::isa::{self, Condition, Instruction};
-use warifu_m3::timing::Cycles;
+use warifu_m3::isa::{self, Instruction};
 
 /// An instruction that objdump knows.
 struct Line {
@@ -50,19 +49,10 @@ fn compare(lines: &[Line]) -> usize {
     let mut count = 0;
     for line in lines.iter().filter(|line| !line.text.starts_with('.')) {
         let decoded = isa::decode(line.address, line.halves[0], line.halves[1], it_state != 0);
-        let condition = if it_state == 0 { Condition::ALWAYS } else { Condition(it_state >> 4) };
-        let operation = Operation {
-            instruction: decoded.instruction,
-            address: line.address,
-            bytes: decoded.bytes,
-            condition,
-            it_state,
-            cycles: Cycles::default(),
-            before: Cycles::default(),
-        };
+        let operation = Operation::new(&decoded, line.address, it_state);
         it_state = operation.it_after();
         count += 1;
-        let ours = canonical_numbers(&decoded.instruction.under(condition).to_string());
+        let ours = canonical_numbers(&decoded.instruction.under(operation.condition).to_string());
         let theirs = canonical(line);
         let unknown = matches!(decoded.instruction, Instruction::Undefined | Instruction::Coprocessor);
         let undefined = theirs.starts_with("udf") || line.text.contains("UNDEFINED");

@@ -8,6 +8,9 @@ mod generate;
 #[path = "../common/image.rs"]
 mod image;
 mod oracle;
+mod programs;
+
+use std::path::Path;
 
 use generate::{CODE, Generator, Item};
 use image::Image;
@@ -29,7 +32,8 @@ fn asked(name: &str, otherwise: u64) -> u64 {
 
 fn machine(image: &Image) -> Machine {
     let chip: Chip = "mps2-an385".parse().expect("a known chip");
-    let mut machine = Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
+    let mut machine =
+        Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
     let program = Program::parse(&image.elf()).expect("our own ELF file is read");
     program.load(&mut machine, &chip).expect("it fits");
     machine
@@ -39,20 +43,33 @@ fn state(machine: &Machine) -> State {
     State { r: machine.core.registers.r, xpsr: machine.core.registers.xpsr() }
 }
 
-/// Steps both; the first difference, or how many instructions there were.
-fn compare(items: &[Item], directory: &std::path::Path) -> Result<u64, String> {
+/// Steps both through a program of items; the first difference, or how many instructions there were.
+fn compare(items: &[Item], directory: &Path) -> Result<u64, String> {
     let image = Image::new(items);
-    let mut oracle = Oracle::start(&image, directory);
-    let mut machine = machine(&image);
+    let elf = directory.join("program.elf");
+    std::fs::write(&elf, image.elf()).expect("the program is written");
+    let limit = 40 * items.len() as u64 + 1000;
+    lockstep(machine(&image), &mut Oracle::start(&elf, directory), limit)
+}
+
+/// Steps a machine beside QEMU until the program ends.
+fn lockstep(mut machine: Machine, oracle: &mut Oracle, limit: u64) -> Result<u64, String> {
     let mut count = 0u64;
     let mut before = state(&machine);
     loop {
-        let Some(expected) = oracle.next() else { return Err(format!("QEMU ended after {count} instructions")) };
+        let Some(expected) = oracle.next() else {
+            return Err(format!("QEMU ended after {count} instructions"));
+        };
+        if machine.core.memory.half(before.r[15]) == Some(0xbeab) {
+            // The calls that print leave nothing defined in R0.
+            machine.core.registers.r[0] = expected.r[0];
+        }
         let ours = state(&machine);
         // Before the first instruction the flags are unknown.
         let known = if count == 0 { 0x07ff_ffff } else { u32::MAX };
         if ours.r != expected.r || (ours.xpsr ^ expected.xpsr) & known != 0 {
-            let halves = [0, 2].map(|offset| machine.core.memory.half(before.r[15] + offset).unwrap_or(0));
+            let halves =
+                [0, 2].map(|offset| machine.core.memory.half(before.r[15] + offset).unwrap_or(0));
             return Err(format!(
                 "after instruction {count}, {:04x} {:04x} at {:#x}:\nbefore {before:x?}\nours   {ours:x?}\nQEMU   {expected:x?}",
                 halves[0], halves[1], before.r[15]
@@ -62,20 +79,22 @@ fn compare(items: &[Item], directory: &std::path::Path) -> Result<u64, String> {
             machine.core.registers.set_xpsr(expected.xpsr);
         }
         before = expected;
-        let limit = machine.instructions + 1;
-        match machine.run(Limits { instructions: limit }) {
-            Stop::InstructionLimit { .. } if count > 40 * items.len() as u64 + 1000 => {
+        let next = Limits { instructions: machine.instructions + 1 };
+        match machine.run(next) {
+            Stop::InstructionLimit { .. } if count > limit => {
                 return Err(format!("an endless loop at {:#x}", before.r[15]));
             }
             Stop::InstructionLimit { .. } => count += 1,
             Stop::Exit { code: 0 } => return Ok(count),
-            stop => return Err(format!("after {count} instructions at {:#x}: {stop}", before.r[15])),
+            stop => {
+                return Err(format!("after {count} instructions at {:#x}: {stop}", before.r[15]));
+            }
         }
     }
 }
 
 /// Leaves out items as long as the difference stays.
-fn reduce(mut items: Vec<Item>, directory: &std::path::Path) -> Vec<Item> {
+fn reduce(mut items: Vec<Item>, directory: &Path) -> Vec<Item> {
     let mut piece = items.len().div_ceil(2);
     while piece > 0 {
         let mut start = 0;
@@ -111,8 +130,11 @@ fn random_instructions_leave_the_registers_that_qemu_leaves() {
             Err(difference) => {
                 eprintln!("seed {seed}: {difference}\nreducing");
                 let reduced = reduce(items, directory.path());
-                let why = compare(&reduced, directory.path()).expect_err("a reduced program still differs");
-                panic!("seed {seed}: {difference}\nreduced to {reduced:04x?} from {CODE:#x} on:\n{why}");
+                let why = compare(&reduced, directory.path())
+                    .expect_err("a reduced program still differs");
+                panic!(
+                    "seed {seed}: {difference}\nreduced to {reduced:04x?} from {CODE:#x} on:\n{why}"
+                );
             }
         }
         println!("seed {seed}: {done} instructions the same");
@@ -135,6 +157,7 @@ fn agrees_with_whole_blocks(items: &[Item]) {
     assert_eq!(whole.run(Limits { instructions: u64::MAX }), Stop::Exit { code: 0 });
     assert_eq!(whole.instructions, steps);
     assert_eq!(whole.core.registers, stepped.core.registers);
-    let window = |machine: &Machine| machine.core.memory.slice(0x2000_0000, 0x8000).map(<[u8]>::to_vec);
+    let window =
+        |machine: &Machine| machine.core.memory.slice(0x2000_0000, 0x8000).map(<[u8]>::to_vec);
     assert_eq!(window(&whole), window(&stepped));
 }

@@ -6,8 +6,6 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::image::Image;
-
 /// R0 to R15 and xPSR before an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
@@ -22,17 +20,40 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    pub fn start(image: &Image, directory: &Path) -> Self {
-        let (elf, log) = (directory.join("program.elf"), directory.join("log"));
-        std::fs::write(&elf, image.elf()).expect("the program is written");
+    /// Starts a program, whose log goes through a pipe in a folder.
+    pub fn start(elf: &Path, directory: &Path) -> Self {
+        let log = directory.join("log");
         let _ = std::fs::remove_file(&log);
-        rustix::fs::mkfifoat(rustix::fs::CWD, &log, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).expect("a pipe");
+        rustix::fs::mkfifoat(
+            rustix::fs::CWD,
+            &log,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        )
+        .expect("a pipe");
         let qemu = Command::new("qemu-system-arm")
-            .args(["-M", "mps2-an385", "-cpu", "cortex-m3", "-display", "none", "-monitor", "none", "-serial", "none"])
-            .args(["-semihosting-config", "enable=on,target=native", "-singlestep", "-d", "cpu,nochain", "-D"])
+            .args([
+                "-M",
+                "mps2-an385",
+                "-cpu",
+                "cortex-m3",
+                "-display",
+                "none",
+                "-monitor",
+                "none",
+                "-serial",
+                "none",
+            ])
+            .args([
+                "-semihosting-config",
+                "enable=on,target=native",
+                "-singlestep",
+                "-d",
+                "cpu,nochain",
+                "-D",
+            ])
             .arg(&log)
             .arg("-kernel")
-            .arg(&elf)
+            .arg(elf)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -64,7 +85,8 @@ impl Iterator for Oracle {
             }
             for index in 0..4 {
                 let start = index * 13 + 4;
-                r[first + index] = u32::from_str_radix(self.line.get(start..start + 8)?, 16).ok()?;
+                r[first + index] =
+                    u32::from_str_radix(self.line.get(start..start + 8)?, 16).ok()?;
             }
         }
         let status = self.read_line()?;

@@ -3,7 +3,7 @@
 
 #[path = "../common/firmware.rs"]
 mod firmware;
-#[allow(dead_code)] // each test uses its part of what they share
+#[allow(dead_code, reason = "the comparison with QEMU asks for whole programs")]
 #[path = "../common/generate.rs"]
 mod generate;
 #[path = "../common/image.rs"]
@@ -84,111 +84,126 @@ fn branches() {
 
 #[test]
 fn addresses() {
-    check("address.S", vec![
-        (LoadAddress, "leak_load_word"),
-        (LoadAddress, "leak_load_byte_offset"),
-        (LoadAddress, "leak_load_half_base"),
-        (LoadAddress, "leak_load_signed"),
-        (LoadAddress, "leak_load_signed"),
-        (LoadAddress, "leak_load_pre"),
-        (LoadAddress, "leak_load_post"),
-        (LoadAddress, "leak_load_dual"),
-        (LoadAddress, "leak_load_multiple"),
-        (LoadAddress, "leak_load_exclusive"),
-        (StoreAddress, "leak_store_word"),
-        (StoreAddress, "leak_store_byte_offset"),
-        (StoreAddress, "leak_store_half_base"),
-        (StoreAddress, "leak_store_post"),
-        (StoreAddress, "leak_store_dual"),
-        (StoreAddress, "leak_store_multiple"),
-        (StoreAddress, "leak_store_exclusive"),
-        (StoreAddress, "leak_push"),
-        (LoadAddress, "leak_push"),
-        (LoadAddress, "leak_sbox"),
-        (LoadAddress, "leak_sbox"),
-        (LoadAddress, "leak_sbox"),
-        (LoadAddress, "leak_loaded_by_secret"),
-        (Branch, "leak_loaded_by_secret"),
-    ]);
+    check(
+        "address.S",
+        vec![
+            (LoadAddress, "leak_load_word"),
+            (LoadAddress, "leak_load_byte_offset"),
+            (LoadAddress, "leak_load_half_base"),
+            (LoadAddress, "leak_load_signed"),
+            (LoadAddress, "leak_load_signed"),
+            (LoadAddress, "leak_load_pre"),
+            (LoadAddress, "leak_load_post"),
+            (LoadAddress, "leak_load_dual"),
+            (LoadAddress, "leak_load_multiple"),
+            (LoadAddress, "leak_load_exclusive"),
+            (StoreAddress, "leak_store_word"),
+            (StoreAddress, "leak_store_byte_offset"),
+            (StoreAddress, "leak_store_half_base"),
+            (StoreAddress, "leak_store_post"),
+            (StoreAddress, "leak_store_dual"),
+            (StoreAddress, "leak_store_multiple"),
+            (StoreAddress, "leak_store_exclusive"),
+            (StoreAddress, "leak_push"),
+            (LoadAddress, "leak_push"),
+            (LoadAddress, "leak_sbox"),
+            (LoadAddress, "leak_sbox"),
+            (LoadAddress, "leak_sbox"),
+            (LoadAddress, "leak_loaded_by_secret"),
+            (Branch, "leak_loaded_by_secret"),
+        ],
+    );
 }
 
 #[test]
 fn multiplications_divisions_and_conditions() {
-    check("arithmetic.S", vec![
-        (Multiply, "leak_umull"),
-        (Multiply, "leak_umull_second"),
-        (Multiply, "leak_smull"),
-        (Multiply, "leak_umlal"),
-        (Multiply, "leak_smlal"),
-        (Multiply, "leak_umlal_sum"),
-        (Divide, "leak_udiv"),
-        (Divide, "leak_sdiv_second"),
-        (Divide, "leak_derived"),
-        (Condition, "leak_it"),
-        (Condition, "leak_it_skipped"),
-        (Condition, "leak_it_skipped"),
-        (Condition, "leak_it_store"),
-        (Condition, "leak_it_else"),
-        (Condition, "leak_it_else"),
-        (Condition, "leak_it_result"),
-        (Condition, "leak_it_result"),
-        (Branch, "leak_it_result"),
-        (Branch, "leak_it_result"),
-    ]);
+    check(
+        "arithmetic.S",
+        vec![
+            (Multiply, "leak_umull"),
+            (Multiply, "leak_umull_second"),
+            (Multiply, "leak_smull"),
+            (Multiply, "leak_umlal"),
+            (Multiply, "leak_smlal"),
+            (Multiply, "leak_umlal_sum"),
+            (Divide, "leak_udiv"),
+            (Divide, "leak_sdiv_second"),
+            (Divide, "leak_derived"),
+            (Condition, "leak_it"),
+            (Condition, "leak_it_skipped"),
+            (Condition, "leak_it_skipped"),
+            (Condition, "leak_it_store"),
+            (Condition, "leak_it_else"),
+            (Condition, "leak_it_else"),
+            (Condition, "leak_it_result"),
+            (Condition, "leak_it_result"),
+            (Branch, "leak_it_result"),
+            (Branch, "leak_it_result"),
+        ],
+    );
 }
 
 #[test]
 fn flags() {
-    check("flags.S", vec![
-        (Branch, "leak_carry_chain"),
-        (Branch, "leak_carry_to_register"),
-        (Divide, "leak_carry_mask"),
-        (Branch, "leak_shifted_carry"),
-        (Branch, "leak_register_shift_carry"),
-        (Branch, "leak_secret_amount"),
-        (Branch, "leak_secret_amount"),
-        (Divide, "leak_rrx"),
-        (Branch, "leak_overflow"),
-        (Branch, "leak_muls"),
-        (Branch, "leak_logical_keeps_carry"),
-        (Branch, "leak_shift_by_nought"),
-        (Branch, "leak_saturation"),
-        (Divide, "leak_mrs"),
-        (Branch, "leak_msr"),
-    ]);
+    check(
+        "flags.S",
+        vec![
+            (Branch, "leak_carry_chain"),
+            (Branch, "leak_carry_to_register"),
+            (Divide, "leak_carry_mask"),
+            (Branch, "leak_shifted_carry"),
+            (Branch, "leak_register_shift_carry"),
+            (Branch, "leak_secret_amount"),
+            (Branch, "leak_secret_amount"),
+            (Divide, "leak_rrx"),
+            (Branch, "leak_overflow"),
+            (Branch, "leak_muls"),
+            (Branch, "leak_logical_keeps_carry"),
+            (Branch, "leak_shift_by_nought"),
+            (Branch, "leak_saturation"),
+            (Divide, "leak_mrs"),
+            (Branch, "leak_msr"),
+        ],
+    );
 }
 
 #[test]
 fn memory_link_register_and_write_back() {
-    check("memory.S", vec![
-        (Branch, "leak_spilled"),
-        (Branch, "leak_pushed"),
-        (Branch, "leak_byte_by_byte"),
-        (Branch, "leak_one_byte_of_word"),
-        (Branch, "leak_one_byte_of_word"),
-        (Branch, "leak_unaligned"),
-        (Branch, "leak_half_of_dual"),
-        (Branch, "leak_multiple"),
-        (Branch, "leak_exclusive"),
-        (Branch, "leak_bit_band_load"),
-        (Branch, "leak_bit_band_store"),
-        (Branch, "leak_link_register"),
-        (Branch, "leak_frame_pointer"),
-    ]);
+    check(
+        "memory.S",
+        vec![
+            (Branch, "leak_spilled"),
+            (Branch, "leak_pushed"),
+            (Branch, "leak_byte_by_byte"),
+            (Branch, "leak_one_byte_of_word"),
+            (Branch, "leak_one_byte_of_word"),
+            (Branch, "leak_unaligned"),
+            (Branch, "leak_half_of_dual"),
+            (Branch, "leak_multiple"),
+            (Branch, "leak_exclusive"),
+            (Branch, "leak_bit_band_load"),
+            (Branch, "leak_bit_band_store"),
+            (Branch, "leak_link_register"),
+            (Branch, "leak_frame_pointer"),
+        ],
+    );
 }
 
 #[test]
 fn exception_frames() {
-    check("exceptions.S", vec![
-        // The handler's one look at R2, of three programs.
-        (Branch, "sv_call"),
-        (Branch, "leak_after_return"),
-        (Branch, "leak_flag_after_return"),
-        (Branch, "leak_stacked_by_handler"),
-        // By the instruction that ends the handler.
-        (Target, "sv_call"),
-        (Branch, "leak_process_stack"),
-    ]);
+    check(
+        "exceptions.S",
+        vec![
+            // The handler's one look at R2, of three programs.
+            (Branch, "sv_call"),
+            (Branch, "leak_after_return"),
+            (Branch, "leak_flag_after_return"),
+            (Branch, "leak_stacked_by_handler"),
+            // By the instruction that ends the handler.
+            (Target, "sv_call"),
+            (Branch, "leak_process_stack"),
+        ],
+    );
 }
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-Os"];

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The heap of newlib, followed by the calls of its functions: what the program asked for, and how far the heap has
+//! grown (`_sbrk`).
+
+use std::collections::HashMap;
+
+use super::functions::{FunctionId, Functions};
+
+/// What is known of the heap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heap {
+    /// Bytes that are allocated now, as asked for.
+    pub live: u64,
+    /// The most of them at one time.
+    pub peak: u64,
+    /// Allocations that succeeded.
+    pub allocations: u64,
+    /// Those that failed.
+    pub failures: u64,
+    /// Bytes between the heap's first and highest end, its own management included.
+    pub grown: u64,
+}
+
+/// A function of newlib's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// `_malloc_r(reent, size)`.
+    Malloc,
+    /// `_calloc_r(reent, count, size)`.
+    Calloc,
+    /// `_memalign_r(reent, alignment, size)`.
+    Memalign,
+    /// `_realloc_r(reent, old, size)`.
+    Realloc,
+    /// `_free_r(reent, old)`.
+    Free,
+    /// `_sbrk(increment)`.
+    Break,
+}
+
+/// A call that has not returned.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    role: Role,
+    /// Of which stack of calls ([`super::shadow::Calls`]).
+    of: u32,
+    /// How many frames were below it there.
+    depth: usize,
+    /// R1 and R2, or R0 of `_sbrk`.
+    arguments: [u32; 2],
+}
+
+/// Follows the calls.
+#[derive(Debug)]
+pub struct HeapWatch {
+    roles: HashMap<FunctionId, Role>,
+    /// The outermost call of the allocator, and one of `_sbrk` within it.
+    calls: Vec<Call>,
+    blocks: HashMap<u32, u32>,
+    first_end: Option<u32>,
+    /// What is known.
+    pub heap: Heap,
+    /// The most since a mark.
+    pub section_peak: u64,
+}
+
+impl HeapWatch {
+    /// Looks for the functions by their names.
+    pub fn new(functions: &Functions) -> Self {
+        let role = |name: &str| {
+            Some(match name {
+                "_malloc_r" => Role::Malloc,
+                "_calloc_r" => Role::Calloc,
+                "_memalign_r" => Role::Memalign,
+                "_realloc_r" => Role::Realloc,
+                "_free_r" => Role::Free,
+                "_sbrk" => Role::Break,
+                _ => return None,
+            })
+        };
+        let ids = 0..functions.count() as FunctionId;
+        HeapWatch {
+            roles: ids.filter_map(|id| Some((id, role(&functions.get(id).name)?))).collect(),
+            calls: Vec::new(),
+            blocks: HashMap::new(),
+            first_end: None,
+            heap: Heap::default(),
+            section_peak: 0,
+        }
+    }
+
+    /// Whether the program has such functions.
+    pub fn is_there(&self) -> bool {
+        !self.roles.is_empty()
+    }
+
+    /// A function was entered with these R0 to R3; `depth` frames of the calls `of` are below it.
+    pub fn entered(&mut self, function: FunctionId, of: u32, depth: usize, r: [u32; 4]) {
+        if self.roles.is_empty() {
+            return;
+        }
+        let Some(&role) = self.roles.get(&function) else { return };
+        let arguments = if role == Role::Break { [r[0], 0] } else { [r[1], r[2]] };
+        // The allocator calls itself: realloc is malloc and free. Only the outermost call is the program's.
+        let within = self.calls.iter().any(|call| call.of == of && call.role != Role::Break);
+        if role == Role::Break || !within {
+            self.calls.push(Call { role, of, depth, arguments });
+        }
+    }
+
+    /// Frames of the calls `of` were left; `depth` are left over, and R0 is the result of the innermost.
+    pub fn left(&mut self, of: u32, depth: usize, result: u32) {
+        while let Some(index) =
+            self.calls.iter().rposition(|call| call.of == of && call.depth >= depth)
+        {
+            let call = self.calls.remove(index);
+            self.returned(call, result);
+        }
+    }
+
+    fn returned(&mut self, call: Call, result: u32) {
+        let [first, second] = call.arguments;
+        match call.role {
+            Role::Malloc => self.allocated(result, first),
+            Role::Calloc => self.allocated(result, first.saturating_mul(second)),
+            Role::Memalign => self.allocated(result, second),
+            Role::Free => self.freed(first),
+            Role::Realloc if second == 0 && first != 0 => self.freed(first),
+            Role::Realloc => {
+                // One that fails leaves the old block.
+                if result != 0 {
+                    self.freed(first);
+                }
+                self.allocated(result, second);
+            }
+            Role::Break => {
+                if result == u32::MAX {
+                    return;
+                }
+                let first_end = *self.first_end.get_or_insert(result);
+                let end = result.wrapping_add(first);
+                self.heap.grown = self.heap.grown.max(u64::from(end.saturating_sub(first_end)));
+            }
+        }
+    }
+
+    fn allocated(&mut self, block: u32, bytes: u32) {
+        if block == 0 {
+            self.heap.failures += 1;
+            return;
+        }
+        self.heap.allocations += 1;
+        // A block that was freed by a way that was not seen is replaced.
+        let before = self.blocks.insert(block, bytes).unwrap_or(0);
+        self.heap.live = self.heap.live - u64::from(before) + u64::from(bytes);
+        self.heap.peak = self.heap.peak.max(self.heap.live);
+        self.section_peak = self.section_peak.max(self.heap.live);
+    }
+
+    fn freed(&mut self, block: u32) {
+        if let Some(bytes) = self.blocks.remove(&block) {
+            self.heap.live -= u64::from(bytes);
+        }
+    }
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Where a program's cycles go, how deep its stacks are, and how much of the heap it takes.
+//!
+//! [`Profiler`] looks on while a program runs; [`Profiler::report`] tells what it saw.
+
+pub mod functions;
+mod heap;
+mod places;
+pub mod report;
+mod shadow;
+mod stacks;
+pub mod tree;
+
+pub use heap::Heap;
+pub use report::Report;
+pub use stacks::Deepest;
+
+use crate::core::{Core, Operation};
+use crate::isa::{DataOp, Instruction, SP};
+use crate::machine::{Machine, Observer};
+use crate::ports::Mark;
+use crate::program::Program;
+use crate::timing::Cycles;
+use functions::Functions;
+use heap::HeapWatch;
+use places::Places;
+use shadow::{Moved, Shadow};
+use stacks::Stacks;
+use tree::Tree;
+
+/// What was seen between a mark and the next, or the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// The mark at which it begins.
+    pub mark: Mark,
+    /// Instructions before it.
+    pub instructions: u64,
+    /// The deepest that the stack was in it, bytes.
+    pub stack: u32,
+    /// The most bytes that were allocated at one time in it.
+    pub heap: u64,
+}
+
+/// Looks on and counts.
+#[derive(Debug)]
+pub struct Profiler {
+    places: Places,
+    functions: Functions,
+    tree: Tree,
+    shadow: Shadow,
+    stacks: Stacks,
+    heap: HeapWatch,
+    sections: Vec<Section>,
+    /// Cycles that the processor slept.
+    asleep: Cycles,
+    instructions: u64,
+    /// The bytes of stack that each function took by itself at most, by its number.
+    own_stack: Vec<u32>,
+    now: Now,
+}
+
+/// Where the program is.
+#[derive(Debug, Default)]
+struct Now {
+    /// The address of the next instruction unless there is a jump; `None` before the first one.
+    expected: Option<u32>,
+    /// What was executed last was a call.
+    called: bool,
+    /// What was executed last waits for an interrupt.
+    waits: bool,
+    /// When the present instruction began.
+    start: Cycles,
+    /// When the last one ended.
+    end: Cycles,
+    stack: u32,
+    /// What the function on top has done since it became that.
+    instructions: u64,
+    cycles: Cycles,
+    /// The function on top: its start and length, where it returns to, and the stack pointer where it began.
+    function: (u32, u32),
+    return_to: u32,
+    began_at: u32,
+}
+
+impl Now {
+    /// Looks at the frame on top.
+    fn look(&mut self, shadow: &Shadow, functions: &Functions) {
+        let Some(top) = shadow.top() else { return };
+        let function = functions.get(top.function);
+        self.function = (function.start, function.end.wrapping_sub(function.start));
+        (self.return_to, self.began_at) = (top.return_to, top.stack);
+    }
+
+    /// Whether a jump stays in its function, as nearly all do: neither a call nor a return.
+    #[inline]
+    fn stays(&self, core: &Core, to: u32) -> bool {
+        let (start, length) = self.function;
+        !self.called
+            && to.wrapping_sub(start) < length
+            && to != self.return_to
+            && core.registers.r[13] <= self.began_at
+    }
+}
+
+impl Profiler {
+    /// A profiler for a program that is loaded and has not run yet.
+    pub fn new(program: &Program, machine: &Machine) -> Self {
+        let functions = Functions::of(program);
+        let clock = machine.core.clock;
+        Profiler {
+            places: Places::default(),
+            heap: HeapWatch::new(&functions),
+            functions,
+            tree: Tree::default(),
+            shadow: Shadow::default(),
+            stacks: Stacks::default(),
+            sections: Vec::new(),
+            asleep: Cycles::default(),
+            instructions: 0,
+            own_stack: Vec::new(),
+            now: Now { start: clock, end: clock, ..Now::default() },
+        }
+    }
+
+    fn first(&mut self, core: &Core, at: u32) {
+        let stack = core.registers.get(SP);
+        self.stacks.begin(stack);
+        self.shadow.begin(at, stack, &mut self.functions, &mut self.tree);
+        self.now.stack = stack;
+        self.now.look(&self.shadow, &self.functions);
+    }
+
+    /// Gives the function on top what it has done.
+    fn settle(&mut self) {
+        let node = self.tree.get_mut(self.shadow.node());
+        node.instructions += std::mem::take(&mut self.now.instructions);
+        node.cycles += std::mem::take(&mut self.now.cycles);
+    }
+
+    fn jumped(&mut self, core: &Core, from: u32, to: u32) {
+        self.settle();
+        let stack = core.registers.get(SP);
+        let (before, of) = (self.shadow.current.frames.len(), self.shadow.current.id);
+        let top = self
+            .shadow
+            .top()
+            .map(|frame| (frame.function, frame.stack - frame.lowest.min(frame.stack)));
+        let (functions, tree) = (&mut self.functions, &mut self.tree);
+        let moved = if self.now.called {
+            self.shadow.call(to, from, stack, functions, tree)
+        } else {
+            self.shadow.jump(to, stack, functions, tree)
+        };
+        let after = self.shadow.current.frames.len();
+        if let (Some((function, bytes)), false) = (top, self.now.called || moved == Moved::Within) {
+            self.own_stack.resize(self.functions.count(), 0);
+            let most = &mut self.own_stack[function as usize];
+            *most = bytes.max(*most);
+        }
+        match moved {
+            Moved::Within => {}
+            Moved::Left(_) => self.heap.left(of, after, core.registers.r[0]),
+            Moved::Entered(function) => {
+                let r = core.registers.r;
+                if after < before {
+                    self.heap.left(of, after, r[0]);
+                }
+                self.heap.entered(function, of, after - 1, [r[0], r[1], r[2], r[3]]);
+            }
+        }
+        self.now.look(&self.shadow, &self.functions);
+    }
+
+    fn stack_moved(&mut self, core: &Core, operation: &Operation, stack: u32) {
+        self.now.stack = stack;
+        let depth = self.shadow.current.frames.len();
+        let number = self.shadow.current.stack;
+        if let Some(top) = self.shadow.current.frames.last_mut() {
+            top.lowest = top.lowest.min(stack);
+        }
+        let process = core.registers.process_stack;
+        if process != (number != 0) {
+            // The thread has gone over to its own stack, or back.
+            self.shadow.current.stack = if process { self.stacks.begin(stack) } else { 0 };
+        } else if depth == 1 && places_stack(&operation.instruction) && !core.registers.in_handler()
+        {
+            self.stacks.placed(number, stack);
+            if let Some(top) = self.shadow.current.frames.last_mut() {
+                (top.stack, top.lowest) = (stack, stack);
+            }
+        }
+        let (shadow, number) = (&self.shadow, self.shadow.current.stack);
+        self.stacks.moved(number, stack, || shadow.frames_on(number));
+        self.now.look(&self.shadow, &self.functions);
+    }
+
+    fn marked(&mut self, core: &Core) {
+        for mark in &core.memory.ports.marks[self.sections.len()..] {
+            self.close_section();
+            let depth = self.stacks.depth(self.shadow.current.stack, self.now.stack);
+            self.stacks.section = depth;
+            self.heap.section_peak = self.heap.heap.live;
+            let instructions = self.instructions;
+            self.sections.push(Section {
+                mark: *mark,
+                instructions,
+                stack: depth,
+                heap: self.heap.heap.live,
+            });
+        }
+    }
+
+    fn close_section(&mut self) {
+        if let Some(section) = self.sections.last_mut() {
+            section.stack = self.stacks.section;
+            section.heap = self.heap.section_peak;
+        }
+    }
+}
+
+impl Observer for Profiler {
+    #[inline]
+    fn before(&mut self, core: &Core, operation: &Operation) {
+        let start = core.clock + operation.before;
+        self.now.start = start;
+        if self.now.expected == Some(operation.address) {
+            return;
+        }
+        match self.now.expected {
+            None => self.first(core, operation.address),
+            Some(_) if self.now.stays(core, operation.address) => {}
+            Some(from) => self.jumped(core, from, operation.address),
+        }
+    }
+
+    #[inline]
+    fn after(&mut self, core: &mut Core, operation: &Operation, now: Cycles) {
+        let cycles = now - self.now.start;
+        self.places.count(operation.address, cycles);
+        self.instructions += 1;
+        self.now.instructions += 1;
+        self.now.cycles += cycles;
+        if self.now.waits {
+            self.asleep += self.now.start - self.now.end;
+        }
+        self.now.end = now;
+        self.now.expected = Some(operation.next());
+        let instruction = &operation.instruction;
+        self.now.called = matches!(
+            instruction,
+            Instruction::BranchLink { .. } | Instruction::BranchExchange { link: true, .. }
+        );
+        self.now.waits =
+            matches!(instruction, Instruction::WaitForInterrupt | Instruction::WaitForEvent);
+        let stack = core.registers.r[13];
+        if stack != self.now.stack {
+            self.stack_moved(core, operation, stack);
+        }
+        if core.memory.ports.marks.len() != self.sections.len() {
+            self.marked(core);
+        }
+    }
+
+    fn exception(&mut self, core: &Core, entered: bool) {
+        let gap = core.clock - self.now.end;
+        self.now.end = core.clock;
+        self.settle();
+        self.now.expected = Some(core.registers.pc());
+        self.now.called = false;
+        if entered {
+            // What the exception pushed.
+            let number = self.shadow.current.stack;
+            if !core.registers.process_stack && number == 0 {
+                let shadow = &self.shadow;
+                self.stacks.moved(0, core.registers.r[13], || shadow.frames_on(0));
+            }
+            self.shadow.interrupt(core, &mut self.functions, &mut self.tree);
+            let entry = core.costs.exception_entry;
+            if self.now.waits {
+                self.asleep += gap - entry;
+                self.now.cycles += entry;
+            } else {
+                self.now.cycles += gap;
+            }
+            self.settle();
+        } else {
+            self.now.cycles += gap;
+            self.settle();
+            self.shadow.resume(core, &mut self.functions, &mut self.tree);
+            if core.registers.process_stack && self.shadow.current.stack == 0 {
+                self.shadow.current.stack = self.stacks.begin(core.registers.r[13]);
+            }
+        }
+        self.now.waits = false;
+        self.now.stack = core.registers.r[13];
+        self.now.look(&self.shadow, &self.functions);
+    }
+}
+
+/// Whether an instruction gives the stack pointer a value that has nothing to do with its last.
+fn places_stack(instruction: &Instruction) -> bool {
+    matches!(
+        instruction,
+        Instruction::Data { op: DataOp::Mov, rd: SP, .. }
+            | Instruction::Msr { .. }
+            | Instruction::Load { rt: SP, .. }
+            | Instruction::LoadLiteral { rt: SP, .. }
+    )
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A program on a chip, ready to run, and what is to be said when it fails.
+
+use crate::chip::{Chip, UnknownChip};
+use crate::core::{Fault, Registers};
+use crate::machine::Machine;
+use crate::memory::MapError;
+use crate::program::{Program, ProgramError};
+use crate::stop::Stop;
+use crate::timing::Rules;
+
+/// How a program is to be run.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// The chip's name.
+    pub chip: String,
+    /// Wait states by the name of a memory; what is not named has none.
+    pub wait_states: Vec<(String, u64)>,
+    /// Whether faults go to the program's handlers.
+    pub deliver_faults: bool,
+    /// Whether the program's own counters (SysTick, CYCCNT) count the low reading of the rules.
+    pub low_reading: bool,
+    /// What the program reads from its console.
+    pub input: Vec<u8>,
+    /// Its command line.
+    pub arguments: String,
+}
+
+/// Why there is nothing to run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// No such chip.
+    #[error(transparent)]
+    Chip(#[from] UnknownChip),
+    /// The memory map cannot be.
+    #[error(transparent)]
+    Map(#[from] MapError),
+    /// The ELF file cannot be run.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// Wait states for a memory that the chip does not have.
+    #[error("{chip} has no memory {name}: its memories are {known}")]
+    Region {
+        /// The chip.
+        chip: String,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The built-in cycle rules cannot be read.
+    #[error("the cycle rules cannot be read: {0}")]
+    Rules(String),
+}
+
+/// A program on a chip.
+#[derive(Debug)]
+pub struct Session {
+    /// The chip, with the wait states that were asked for.
+    pub chip: Chip,
+    /// The program.
+    pub program: Program,
+    /// The chip with the program in it, after reset.
+    pub machine: Machine,
+}
+
+impl Session {
+    /// Puts the program of an ELF file on a chip.
+    ///
+    /// # Errors
+    /// [`SetupError`] says what is wrong with file or setup.
+    pub fn new(file: &[u8], setup: &Setup) -> Result<Self, SetupError> {
+        let chip = setup.chip()?;
+        let rules = Rules::cortex_m3().map_err(|error| SetupError::Rules(error.to_string()))?;
+        let program = Program::parse(file)?;
+        let mut machine = Machine::new(&chip, rules)?;
+        machine.semihosting.input = setup.input.iter().copied().collect();
+        machine.semihosting.command_line.clone_from(&setup.arguments);
+        machine.deliver_faults = setup.deliver_faults;
+        program.load(&mut machine, &chip)?;
+        machine.core.system.low_reading = setup.low_reading;
+        Ok(Session { chip, program, machine })
+    }
+
+    /// Why the program ended, where, and with which registers, in one line.
+    pub fn describe(&self, stop: &Stop) -> String {
+        let registers = &self.machine.core.registers;
+        // A wild jump's place is its target; the way there is the call's return address.
+        let address = stop.address().unwrap_or(registers.pc());
+        let mut line = format!("{stop} at {}", self.program.describe(address));
+        if let Stop::Fault { fault: Fault::Fetch { .. } | Fault::ExecuteNever { .. }, .. }
+        | Stop::Fault { fault: Fault::InvalidState { .. }, .. } = stop
+        {
+            line += &format!(", called from {}", self.program.describe(registers.r[14] & !1));
+        }
+        line + "; " + &words(registers)
+    }
+}
+
+impl Setup {
+    fn chip(&self) -> Result<Chip, SetupError> {
+        let mut chip: Chip = self.chip.parse()?;
+        for (name, cycles) in &self.wait_states {
+            let Some(region) = chip.regions.iter_mut().find(|region| region.name == *name) else {
+                let known: Vec<&str> =
+                    chip.regions.iter().map(|region| region.name.as_str()).collect();
+                return Err(SetupError::Region {
+                    chip: chip.name.to_owned(),
+                    name: name.clone(),
+                    known: known.join(", "),
+                });
+            };
+            region.wait_states = *cycles;
+        }
+        Ok(chip)
+    }
+}
+
+/// The registers as a debugger prints them, in one line.
+fn words(registers: &Registers) -> String {
+    let mut text = String::new();
+    for (index, value) in registers.r.iter().enumerate() {
+        let name = match index {
+            13 => "sp".to_owned(),
+            14 => "lr".to_owned(),
+            15 => "pc".to_owned(),
+            _ => format!("r{index}"),
+        };
+        text += &format!("{name}={value:08x} ");
+    }
+    text + &format!("xpsr={:08x}", registers.xpsr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setup_names_what_it_does_not_know() {
+        let chip = Setup { chip: "lpc1769".into(), ..Setup::default() };
+        let error = Session::new(&[], &chip).expect_err("there is no such chip");
+        assert_eq!(
+            error.to_string(),
+            "no chip is called lpc1769: choose lpc1768, stm32f103, mps2-an385"
+        );
+        let region = Setup {
+            chip: "stm32f103".into(),
+            wait_states: vec![("rom".into(), 2)],
+            ..Setup::default()
+        };
+        let error = Session::new(&[], &region).expect_err("there is no such memory");
+        assert_eq!(error.to_string(), "stm32f103 has no memory rom: its memories are flash, sram");
+    }
+
+    #[test]
+    fn wait_states_reach_their_memory() {
+        let setup = Setup {
+            chip: "stm32f103".into(),
+            wait_states: vec![("flash".into(), 2)],
+            ..Setup::default()
+        };
+        let chip = setup.chip().expect("the chip is known");
+        let waits: Vec<u64> = chip.regions.iter().map(|region| region.wait_states).collect();
+        assert_eq!(waits, [2, 0]);
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Each cycle rule beside a count that follows from its source. `--nocapture` prints the table.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use serde::Deserialize;
+use warifu_m3::chip::Chip;
+use warifu_m3::machine::{Limits, Machine};
+use warifu_m3::stop::Stop;
+use warifu_m3::timing::{CORTEX_M3, Cycles, Rules};
+
+const CODE: u32 = 0x2000;
+const AROUND: &str = "mov.w r12, #1\nmov.w r12, #1\n";
+
+#[derive(Deserialize)]
+struct Cases {
+    case: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    rules: Vec<String>,
+    asm: String,
+    cycles: Expected,
+    why: String,
+    memory: Option<u32>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum Expected {
+    One(u64),
+    Band([u64; 2]),
+}
+
+impl Expected {
+    fn cycles(self) -> Cycles {
+        match self {
+            Expected::One(cycles) => Cycles::both(cycles),
+            Expected::Band([low, high]) => Cycles { low, high },
+        }
+    }
+}
+
+fn cases() -> Vec<Case> {
+    toml::from_str::<Cases>(include_str!("cases.toml")).expect("cases.toml is read").case
+}
+
+/// The code of some assembly, as it is when linked at `CODE`.
+fn assemble(asm: &str, directory: &Path) -> Vec<u8> {
+    let file = |name: &str| directory.join(name);
+    let text = format!(
+        ".syntax unified\n.thumb\n{AROUND}{}\n{AROUND}bkpt 1\n.ltorg\n",
+        asm.replace("; ", "\n")
+    );
+    std::fs::write(file("case.s"), text).expect("the source is written");
+    let run = |program: &str, arguments: &[&str]| {
+        let status = Command::new(program).args(arguments).current_dir(directory).status();
+        assert!(
+            status.expect("the Arm toolchain is installed: scripts/setup --with tests").success(),
+            "{asm}"
+        );
+    };
+    run("arm-none-eabi-as", &["-mcpu=cortex-m3", "case.s", "-o", "case.o"]);
+    run("arm-none-eabi-ld", &["-Ttext=0x2000", "--entry=0x2001", "case.o", "-o", "case.elf"]);
+    run("arm-none-eabi-objcopy", &["-O", "binary", "-j", ".text", "case.elf", "case.bin"]);
+    std::fs::read(file("case.bin")).expect("the code is read")
+}
+
+fn run(code: &[u8], memory: Option<u32>) -> Cycles {
+    // BX LR
+    run_with(code, memory, [&[0x4770], &[0x4770]])
+}
+
+/// Handlers of SVC at 0x1000 and of PendSV at 0x1100.
+fn run_with(code: &[u8], memory: Option<u32>, handlers: [&[u16]; 2]) -> Cycles {
+    let chip: Chip = "mps2-an385".parse().expect("a known chip");
+    let mut machine =
+        Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
+    // Vectors, and a handler for SVC at 0x1000 that returns.
+    assert!(machine.core.memory.program(0, &0x2000_1000u32.to_le_bytes()));
+    assert!(machine.core.memory.program(4, &(CODE | 1).to_le_bytes()));
+    for (vector, at, handler) in [(11u32, 0x1000u32, handlers[0]), (14, 0x1100, handlers[1])] {
+        assert!(machine.core.memory.program(vector * 4, &(at | 1).to_le_bytes()));
+        let bytes: Vec<u8> = handler.iter().flat_map(|half| half.to_le_bytes()).collect();
+        assert!(machine.core.memory.program(at, &bytes));
+    }
+    assert!(machine.core.memory.program(CODE, code));
+    machine.core.reset(0).expect("it starts");
+    let values = [0x2000_0100, 0x2000_0200, 3, 0x1234_5678, 4, 7, 0xffff, 0xffff_fff0];
+    machine.core.registers.r[..8].copy_from_slice(&values);
+    if let Some(value) = memory {
+        assert!(machine.core.memory.set_word(0x2000_0100, value));
+    }
+    let stop = machine.run(Limits { instructions: 1000 });
+    assert!(matches!(stop, Stop::Breakpoint { number: 1, .. }), "{stop}");
+    machine.core.clock
+}
+
+#[test]
+fn each_rule_gives_the_cycles_of_its_source() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let around = run(&assemble("", directory.path()), None);
+    let mut wrong = Vec::new();
+    println!("| rules | code | cycles by source | counted | source |\n|---|---|---|---|---|");
+    for case in cases() {
+        let counted = run(&assemble(&case.asm, directory.path()), case.memory) - around;
+        let expected = case.cycles.cycles();
+        println!(
+            "| {} | `{}` | {expected} | {counted} | {} |",
+            case.rules.join(", "),
+            case.asm,
+            case.why
+        );
+        if counted != expected {
+            wrong.push(format!("{}: {expected} by its source, {counted} counted", case.asm));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_rule_has_a_case() {
+    let rules: toml::Table = toml::from_str(CORTEX_M3).expect("rules.toml is a table");
+    let tried: BTreeSet<String> = cases().into_iter().flat_map(|case| case.rules).collect();
+    let untried: Vec<&String> = rules.keys().filter(|rule| !tried.contains(*rule)).collect();
+    // Tail-chaining needs two exceptions: the last test here.
+    assert_eq!(untried, ["tail_chain"]);
+}
+
+/// PendSV is made pending in SVC's handler, which it cannot preempt: it follows without a return between them.
+#[test]
+fn a_handler_behind_a_handler_is_entered_by_tail_chaining() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let code = assemble(
+        "ldr r8, 1f; mov r9, #0x10000000; b 2f; .balign 4; 1: .word 0xe000ed04; 2: svc 0",
+        directory.path(),
+    );
+    // mov.w r12, #1; bx lr
+    let alone = run_with(&code, None, [&[0xf04f, 0x0c01, 0x4770], &[0x4770]]);
+    // str.w r9, [r8]; bx lr
+    let followed = run_with(&code, None, [&[0xf8c8, 0x9000, 0x4770], &[0x4770]]);
+    let rules = Rules::cortex_m3().expect("rules");
+    // Both first instructions take one cycle; what is more is the way to the second handler and its BX LR.
+    assert_eq!(followed - alone, rules.tail_chain.cycles() + Cycles::both(3));
+}

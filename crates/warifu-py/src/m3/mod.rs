@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Programs on the Cortex-M3 in software.
+
+mod profile;
+mod size;
+mod taint;
+
+pub(crate) use profile::m3_profile;
+pub(crate) use size::m3_size;
+pub(crate) use taint::m3_taint;
+
+use std::sync::{Arc, Mutex};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use warifu_m3::machine::{Limits, Observer, Unobserved};
+use warifu_m3::semihosting::text;
+use warifu_m3::session::{Session, Setup};
+use warifu_m3::stop::Stop;
+
+use crate::error::warifu_error;
+
+/// So many instructions are executed between two looks at Python's signals: some tenths of a
+/// second.
+const SLICE: u64 = 50_000_000;
+/// So many bytes of output wait for the end of their line.
+const LINE: usize = 4096;
+
+/// The names of the chips that are known.
+#[pyfunction]
+pub(crate) fn m3_chips() -> Vec<&'static str> {
+    warifu_m3::chip::NAMES.to_vec()
+}
+
+/// What is asked for, as a dictionary of Python's.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Request {
+    chip: String,
+    max_instructions: u64,
+    wait_states: Vec<(String, u64)>,
+    deliver_faults: bool,
+    low_reading: bool,
+    input: Vec<u8>,
+    arguments: String,
+}
+
+impl Request {
+    /// A program on a chip, with how many instructions it may execute.
+    fn start(self, py: Python<'_>, program: &[u8]) -> PyResult<(Session, u64)> {
+        let most = self.max_instructions;
+        let setup = Setup {
+            chip: self.chip,
+            wait_states: self.wait_states,
+            deliver_faults: self.deliver_faults,
+            low_reading: self.low_reading,
+            input: self.input,
+            arguments: self.arguments,
+        };
+        let session = py.detach(|| Session::new(program, &setup)).map_err(warifu_error)?;
+        Ok((session, most))
+    }
+}
+
+/// Runs a program and tells how that went.
+#[pyfunction]
+#[pyo3(signature = (program, request, output=None))]
+pub(crate) fn m3_run<'py>(
+    py: Python<'py>,
+    program: &[u8],
+    request: Request,
+    output: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (mut session, most) = request.start(py, program)?;
+    let stop = run(py, &mut session, most, output, &mut Unobserved)?;
+    outcome(py, &session, &stop)
+}
+
+/// Runs to the end or to the first error of Python's: Ctrl-C, or one of the caller's own.
+fn run<O: Observer + Send>(
+    py: Python<'_>,
+    session: &mut Session,
+    most: u64,
+    output: Option<Py<PyAny>>,
+    observer: &mut O,
+) -> PyResult<Stop> {
+    let console = output.map(|callback| Arc::new(Mutex::new(Console::new(callback))));
+    if let Some(console) = &console {
+        let console = Arc::clone(console);
+        session.machine.semihosting.sink = Some(Box::new(move |bytes| {
+            if let Ok(mut console) = console.lock() {
+                console.take(bytes);
+            }
+        }));
+    }
+    loop {
+        session.machine.pause_at = session.machine.instructions.saturating_add(SLICE);
+        let limits = Limits { instructions: most };
+        let stop = py.detach(|| session.machine.run_observed(limits, &mut *observer));
+        if let Some(console) = &console
+            && let Ok(mut console) = console.lock()
+        {
+            console.flush(py);
+            if let Some(error) = console.failed.take() {
+                return Err(error);
+            }
+        }
+        py.check_signals()?;
+        if stop != Stop::Paused {
+            return Ok(stop);
+        }
+    }
+}
+
+/// What a program prints, handed to Python line by line.
+struct Console {
+    callback: Py<PyAny>,
+    waiting: Vec<u8>,
+    /// What the callback raised; it is not called again.
+    failed: Option<PyErr>,
+    broken: bool,
+}
+
+impl Console {
+    fn new(callback: Py<PyAny>) -> Self {
+        Console { callback, waiting: Vec::new(), failed: None, broken: false }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.waiting.extend_from_slice(bytes);
+        if bytes.contains(&b'\n') || self.waiting.len() >= LINE {
+            Python::attach(|py| self.flush(py));
+        }
+    }
+
+    fn flush(&mut self, py: Python<'_>) {
+        let bytes = std::mem::take(&mut self.waiting);
+        if bytes.is_empty() || self.broken {
+            return;
+        }
+        if let Err(error) = self.callback.call1(py, (PyBytes::new(py, &bytes),)) {
+            self.failed = Some(error);
+            self.broken = true;
+        }
+    }
+}
+
+fn outcome<'py>(py: Python<'py>, session: &Session, stop: &Stop) -> PyResult<Bound<'py, PyDict>> {
+    let machine = &session.machine;
+    let (low, high) = (machine.core.clock.low, machine.core.clock.high);
+    let registers = &machine.core.registers;
+    let result = PyDict::new(py);
+    result.set_item("stop", stop.name())?;
+    result.set_item(
+        "code",
+        match stop {
+            Stop::Exit { code } => Some(*code),
+            _ => None,
+        },
+    )?;
+    result.set_item("address", stop.address())?;
+    result.set_item("message", session.describe(stop))?;
+    result.set_item("instructions", machine.instructions)?;
+    result.set_item("cycles", (low, high))?;
+    result.set_item("registers", registers.r.to_vec())?;
+    result.set_item("xpsr", registers.xpsr())?;
+    result.set_item("output", PyBytes::new(py, &machine.semihosting.output))?;
+    let marks: Vec<(String, (u64, u64), u32)> = machine
+        .core
+        .memory
+        .ports
+        .marks
+        .iter()
+        .map(|mark| {
+            let name = String::from_utf8_lossy(&text(&machine.core, mark.text)).into_owned();
+            (name, (mark.at.low, mark.at.high), mark.stack)
+        })
+        .collect();
+    result.set_item("marks", marks)?;
+    result.set_item("lost_marks", machine.core.memory.ports.lost_marks)?;
+    Ok(result)
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Any bytes are an ELF file that can be run and measured on each chip, or one mistake in one line.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use warifu_m3::chip::{Chip, NAMES};
+use warifu_m3::machine::Limits;
+use warifu_m3::profile::Profiler;
+use warifu_m3::session::{Session, Setup};
+use warifu_m3::size::Sizes;
+use warifu_m3::source::Source;
+
+fuzz_target!(|bytes: &[u8]| {
+    for name in NAMES {
+        let chip: Chip = name.parse().expect("a known chip");
+        match Sizes::of(bytes, &chip) {
+            Ok(sizes) => {
+                let whole: u64 = sizes.sections.iter().map(|one| u64::from(one.bytes)).sum();
+                let symbols: u64 = sizes.symbols.iter().map(|one| u64::from(one.bytes)).sum();
+                assert_eq!(symbols, whole);
+                assert!(sizes.flash() <= whole && sizes.memory() <= whole);
+            }
+            Err(error) => assert_eq!(error.to_string().lines().count(), 1),
+        }
+    }
+    if let Err(error) = Source::parse(bytes).map(|source| source.line(0x0800_0000)) {
+        assert_eq!(error.to_string().lines().count(), 1);
+    }
+    // The smallest chip: its memories are made anew each time.
+    let setup = Setup { chip: "stm32f103".into(), ..Setup::default() };
+    let mut session = match Session::new(bytes, &setup) {
+        Ok(session) => session,
+        Err(error) => {
+            assert_eq!(error.to_string().lines().count(), 1, "{error}");
+            return;
+        }
+    };
+    let mut profiler = Profiler::new(&session.program, &session.machine);
+    let stop = session.machine.run_observed(Limits { instructions: 2000 }, &mut profiler);
+    // Names of symbols are the file's, and may hold anything.
+    assert!(!session.describe(&stop).is_empty());
+    let report = profiler.report();
+    assert!(report.folded().lines().count() >= report.stacks.len());
+});

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu calibrate m3`: a benchmark's cycles on the Cortex-M3 in software, as a device profile.
+
+The benchmark prints a line `name bytes cycles` for each call that it timed (docs/m3.md).
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warifu import _core, m3
+from warifu.calibrate import profile as profiles
+from warifu.calibrate.errors import CalibrateError
+from warifu.calibrate.operations import operations
+from warifu.calibrate.profile import DEFAULT_PROFILE, Condition, Entry, Law, Profile, Record
+
+FOLDER = DEFAULT_PROFILE.parent
+"""Where device profiles are."""
+
+#: Choices that a cost may depend on (crates/warifu-model/src/profile/condition.rs).
+CHOICES = (
+    *("tls", "session", "authentication", "group", "certificate", "aead", "key_share"),
+    "chain_length",
+)
+
+ProfileText = tuple[str, str, str, str]
+"""Kind, name, text and file, as `warifu._core` takes profiles."""
+
+_BY = "warifu calibrate m3"
+_LINE = re.compile(r"(\S+)\s+(\d{1,15})\s+(\d{1,18})")
+#: A law of more quantiles than this says nothing more.
+_MOST_QUANTILES = 21
+#: What a benchmark of a library cannot time is zero, so that a prediction is the best case.
+_LEFT_OUT = {
+    "client.send.ChangeCipherSpec": "a constant byte without work",
+    "client.receive.ChangeCipherSpec": "a constant byte without work",
+    **{
+        f"client.system.{call}": "not in the benchmark, and zero: a prediction is the best case"
+        for call in ("connect", "wake", "write", "interface")
+    },
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A call that the benchmark timed."""
+
+    name: str
+    bytes: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An operation's cost by both readings of the cycle rules: of a call, and of each byte."""
+
+    name: str
+    calls: int
+    sizes: int
+    """Different numbers of bytes; with one of them alone a byte costs nothing."""
+    call: tuple[float, float]
+    """Cycles, low and high: the mean where calls of one size differ."""
+    per_byte: tuple[float, float]
+    off: float
+    """The largest distance of a call from the fit, as a share of it (high reading)."""
+    law: Law
+    """Cycles of a call by the high reading, without its bytes."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found and written."""
+
+    path: Path
+    run_id: str
+    kind: str
+    costs: tuple[Cost, ...]
+    assumed: tuple[str, ...]
+    """Operations that were not timed and stand in the profile as zero."""
+
+
+def calibrate_m3(
+    elf: Path,
+    mhz: float,
+    *,
+    options: m3.Options | None = None,
+    when: Condition | None = None,
+    out: Path | None = None,
+    others: Sequence[ProfileText] = (),
+) -> Outcome:
+    """Runs a benchmark by both readings of the cycle rules and writes a device profile.
+
+    `when` are the choices of a stack under which the figures hold, system calls aside. `out` is the
+    profile's file, in `FOLDER` and called as the program by default. With `others`, all profiles
+    that there are, it is read as a prediction would read it before it is written. Raises
+    CalibrateError, WarifuError or OSError; nothing is written then.
+    """
+    options = options or m3.Options()
+    path = out or FOLDER / f"{_slug(elf.stem)}.toml"
+    if path.suffix != ".toml":
+        raise CalibrateError(f"{path}: expected a name that ends with .toml")
+    _refuse_foreign(path)
+    readings = []
+    for low in (True, False):
+        run = m3.run(elf, replace(options, low_reading=low))
+        if not run.ok:
+            raise CalibrateError(f"{elf}: the benchmark failed: {_why(run)}")
+        readings.append(samples(run.output, elf))
+    costs = fit(*readings)
+    run_id = _new_run_id()
+    written, assumed = _profile(path.stem, elf, run.kind, costs, mhz, when or {}, options, run_id)
+    _check(written, path, others)
+    details = {
+        "program": elf.name,
+        "chip": options.chip,
+        "mhz": mhz,
+        "wait_states": dict(options.wait_states),
+        "costs": [
+            {
+                "name": one.name, "calls": one.calls, "call_low": one.call[0],
+                "call_high": one.call[1], "per_byte_low": one.per_byte[0],
+                "per_byte_high": one.per_byte[1], "off": one.off,
+            }
+            for one in costs
+        ],
+    }  # fmt: skip
+    profiles.write(written, Record(run_id, {"chip": options.chip}, details), path)
+    return Outcome(path, run_id, run.kind, tuple(costs), assumed)
+
+
+def samples(output: bytes, elf: Path) -> list[Sample]:
+    """The lines of a benchmark. Raises CalibrateError, which names the first that is none."""
+    known = operations()
+    found = []
+    for number, raw in enumerate(output.split(b"\n"), start=1):
+        line = raw.decode(errors="backslashreplace").strip()
+        if not line or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        where = f"{elf}: line {number} of its output is {line!r}"
+        if match is None:
+            raise CalibrateError(
+                f"{where}: expected `name bytes cycles`, such as client.send.ClientHello 0 1200500"
+            )
+        name = match[1]
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"is it {near[0]}?" if near else "such as client.receive.Certificate"
+            raise CalibrateError(f"{where}: {name} is no operation of a device: {hint}")
+        found.append(Sample(name, int(match[2]), int(match[3])))
+    if not found:
+        raise CalibrateError(
+            f"{elf}: printed no line `name bytes cycles`: print one for each call that was timed"
+        )
+    return found
+
+
+def fit(low: Sequence[Sample], high: Sequence[Sample]) -> list[Cost]:
+    """Costs per call and per byte by least squares, in the order in which names appear."""
+    if [(one.name, one.bytes) for one in low] != [(one.name, one.bytes) for one in high]:
+        raise CalibrateError(
+            "the benchmark did other work when its counter ran otherwise: what it does, and the "
+            "bytes that it does it on, must not depend on the cycles that it counts"
+        )
+    costs = []
+    for name in dict.fromkeys(one.name for one in high):
+        lines = [
+            (np.array([(s.bytes, s.cycles) for s in reading if s.name == name], dtype=np.float64))
+            for reading in (low, high)
+        ]
+        (low_call, low_byte, _), (high_call, high_byte, rest) = map(_least_squares, lines)
+        sizes, cycles = lines[1].T
+        expected = high_call + high_byte * sizes
+        off = float(np.max(np.abs(cycles - expected) / np.maximum(expected, 1.0)))
+        costs.append(
+            Cost(
+                name,
+                len(cycles),
+                len(np.unique(sizes)),
+                (low_call, high_call),
+                (low_byte, high_byte),
+                off,
+                _law(rest),
+            )
+        )
+    return costs
+
+
+def _least_squares(lines: NDArray[np.float64]) -> tuple[float, float, NDArray[np.float64]]:
+    """Cycles of a call, of a byte, and of each call less its bytes; neither is negative."""
+    from scipy.optimize import nnls
+
+    sizes, cycles = lines.T
+    if len(np.unique(sizes)) == 1:
+        return float(cycles.mean()), 0.0, cycles
+    (call, byte), _ = nnls(np.column_stack([np.ones_like(sizes), sizes]), cycles)
+    return float(call), float(byte), cycles - byte * sizes
+
+
+def _law(rest: NDArray[np.float64]) -> Law:
+    """Calls of different cycles are a law with their mean; those of equal ones a constant."""
+    if np.ptp(rest) < 1.0:
+        return Law.constant(float(rest.mean()))
+    count = min(_MOST_QUANTILES, len(rest))
+    found = Law.of_samples(np.maximum(rest, 0.0).tolist(), count)
+    return found if count > 2 else Law.constant(float(rest.mean()))
+
+
+def _profile(
+    name: str,
+    elf: Path,
+    kind: str,
+    costs: Sequence[Cost],
+    mhz: float,
+    when: Condition,
+    options: m3.Options,
+    run_id: str,
+) -> tuple[Profile, tuple[str, ...]]:
+    ns = 1e3 / mhz
+    source = f"{elf.name} on a Cortex-M3 in software ({options.chip}) at {mhz:g} MHz, high reading"
+    entries = []
+    for one in costs:
+        low = f"low reading: {one.call[0] * ns:.0f} ns and {one.per_byte[0] * ns:.3f} ns a byte"
+        system = ".system." in one.name
+        entries.append(
+            Entry(
+                one.name,
+                {} if system else when,
+                one.law.scaled(ns),
+                per_byte_ns=one.per_byte[1] * ns,
+                source=source,
+                note=low,
+                kind=kind,
+            )
+        )
+    timed = {one.name for one in costs}
+    left_out = {what: why for what, why in _LEFT_OUT.items() if what not in timed}
+    for what, why in left_out.items():
+        entries.append(Entry(what, {}, Law.constant(0.0), source=why, kind="assumed"))
+    waits = ", ".join(f"{memory} {n}" for memory, n in options.wait_states.items())
+    description = f"Cortex-M3 in software, memories of {options.chip}, {mhz:g} MHz"
+    description += f", wait states (assumed) {waits}" if waits else ", no wait states"
+    written = Profile(
+        run_id, description, _BY, None, tuple(entries), name=name, kind=kind, written_by=_BY
+    )
+    return written, tuple(left_out)
+
+
+def _check(written: Profile, path: Path, others: Sequence[ProfileText]) -> None:
+    """Raises CalibrateError if no prediction could read the profile: a `when` of unknown words."""
+    mine = ("device", written.name, written.toml(), str(path))
+    known = [other for other in others if other[:2] != mine[:2]]
+    question = [("device", written.name), ("server", written.name), ("link", "loopback")]
+    try:
+        _core.Study.from_choices(question, [*known, mine])
+    except _core.WarifuError as error:
+        # That it has no cost for one stack or other is no mistake of it.
+        _, found, mistake = str(error).partition(f"its profile has a mistake: {path}: ")
+        if found:
+            raise CalibrateError(f"--when: {mistake}") from None
+
+
+def condition(words: Sequence[str]) -> Condition:
+    """`key=word,word` of the command line. Raises ValueError."""
+    found: dict[str, str | int | tuple[str, ...]] = {}
+    for text in words:
+        key, _, value = text.partition("=")
+        if key not in CHOICES or not value or key in found:
+            raise ValueError(f"{text}: expected KEY=WORD once for each of {', '.join(CHOICES)}")
+        parts = tuple(value.split(","))
+        if key == "chain_length" and value.isdecimal():
+            found[key] = int(value)
+        else:
+            found[key] = parts[0] if len(parts) == 1 else parts
+    return found
+
+
+def _why(run: m3.Run) -> str:
+    return run.message if run.code is None else f"its exit code is {run.code}"
+
+
+def _refuse_foreign(path: Path) -> None:
+    """A profile that someone wrote by hand is not replaced by a run."""
+    if path.exists() and _BY not in path.read_text(encoding="utf-8"):
+        raise CalibrateError(f"{path}: was not written by `{_BY}`: choose another --out")
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "m3"
+
+
+def _new_run_id() -> str:
+    now = datetime.datetime.now(datetime.UTC)
+    return f"m3-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu m3`: programs on the Cortex-M3 in software."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from warifu.cli import screen
+from warifu.cli.errors import FAILED, OK
+from warifu.cli.formats import Format
+from warifu.cli.screen import FormatOption
+
+if TYPE_CHECKING:
+    from warifu.m3 import Options, Profile, Run
+
+#: What ended a run that did not end itself; outside what programs usually return, and below
+#: the shell's own codes.
+STOPPED = {
+    "unknown-semihosting": 117,
+    "reset": 118,
+    "asleep": 119,
+    "breakpoint": 120,
+    "stack-overflow": 121,
+    "fault": 122,
+    "exception-entry": 122,
+    "lockup": 122,
+    "instruction-limit": 124,
+}
+
+_EPILOG = """Exit codes: the program's own; 124 the instruction limit; 122 a fault (undefined
+instruction, wild jump, an access to nothing); 121 stack overflow; 120 BKPT; 119 asleep for ever;
+118 a reset; 117 an unknown semihosting call; 2 no ELF file for this chip; 3 a file that cannot be
+read."""
+
+_TAINT_EPILOG = f"1 if there is a leak. {_EPILOG}"
+
+
+class By(StrEnum):
+    """What the cycles are told of."""
+
+    FUNCTION = "function"
+    LINE = "line"
+    CALL = "call"
+
+
+m3_app = typer.Typer(
+    help="""A Cortex-M3 in software: runs ELF files, counts cycles as the chip does, and shows
+    where they go.
+
+    A program ends by semihosting's SYS_EXIT and prints through its console, as one linked with
+    --specs=rdimon.specs does. Cycles are a band: two readings of the chip's published rules; the
+    high end is what is judged. Every figure is emulated.
+
+    Begin with:
+
+      arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -O2 --specs=rdimon.specs hello.c -o hello.elf
+
+      warifu m3 run hello.elf --mhz 100""",
+    no_args_is_help=True,
+)
+
+Elf = Annotated[Path, typer.Argument(metavar="ELF", help="A linked program.", show_default=False)]
+Chip = Annotated[
+    str, typer.Option("--chip", help="Whose memories: lpc1768, stm32f103 or mps2-an385.")
+]
+Most = Annotated[
+    int,
+    typer.Option("--max-instructions", min=1, help="Then it is taken for an endless loop."),
+]
+Waits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--wait-states",
+        metavar="MEMORY=CYCLES",
+        help="Each access to a memory waits: flash=2. Assumed, until a board confirms it. "
+        "Repeatable.",
+    ),
+]
+Deliver = Annotated[
+    bool,
+    typer.Option("--deliver-faults", help="Faults go to the program's handlers, as on the chip."),
+]
+Input = Annotated[
+    Path | None,
+    typer.Option("--input", help="What the program reads from its console; - for stdin."),
+]
+Arguments = Annotated[str, typer.Option("--args", help="The program's command line.")]
+Top = Annotated[int, typer.Option("--top", min=1, help="So many rows of each table.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", help="A folder for the figures as observations.", show_default=False
+    ),
+]
+Mhz = Annotated[
+    float | None, typer.Option("--mhz", min=0.001, help="The clock rate, to tell times as well.")
+]
+
+
+@m3_app.command(epilog=_EPILOG)
+def run(
+    elf: Elf,
+    chip: Chip = "mps2-an385",
+    max_instructions: Most = 10_000_000_000,
+    wait_states: Waits = None,
+    deliver_faults: Deliver = False,
+    input_file: Input = None,
+    arguments: Arguments = "",
+    mhz: Mhz = None,
+    out: Out = None,
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """Run a program: its output to stdout as it comes, what it took to stderr.
+
+    Marks (WARIFU_MARK of crates/warifu-m3/include/warifu_m3.h) cut the run into sections.
+
+    Examples:
+
+      warifu m3 run program.elf
+
+      warifu m3 run program.elf --chip lpc1768 --wait-states flash=4 --mhz 100
+
+      echo hello | warifu m3 run program.elf --input - --args "-v fast"
+    """
+    from warifu import m3
+    from warifu.cli import m3_tables
+
+    options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
+    done = m3.run(elf, options, _to(sys.stdout))
+    screen.show(m3_tables.run(done, mhz), form, sys.stderr)
+    _keep(done, None, out)
+    return ended(done)
+
+
+@m3_app.command(epilog=_EPILOG)
+def profile(
+    elf: Elf,
+    chip: Chip = "mps2-an385",
+    by: Annotated[
+        By, typer.Option("--by", help="Cycles of functions, of lines (gcc -g), or of calls.")
+    ] = By.FUNCTION,
+    top: Top = 20,
+    flame_graph: Annotated[
+        Path | None, typer.Option("--flame-graph", help="Write the flame graph there, SVG.")
+    ] = None,
+    folded: Annotated[
+        Path | None,
+        typer.Option("--folded", help="Write the stacks of calls there, for other flame graphs."),
+    ] = None,
+    max_instructions: Most = 10_000_000_000,
+    wait_states: Waits = None,
+    deliver_faults: Deliver = False,
+    input_file: Input = None,
+    arguments: Arguments = "",
+    mhz: Mhz = None,
+    out: Out = None,
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """Show where a program's cycles go, how deep its stack is, what it takes of newlib's heap.
+
+    The program's output goes to stderr. Marks (WARIFU_MARK) cut the run into sections, each with
+    its cycles, stack and heap.
+
+    Examples:
+
+      warifu m3 profile program.elf --flame-graph program.svg
+
+      warifu m3 profile program.elf --by line --top 50 --format csv > lines.csv
+    """
+    from warifu import m3
+    from warifu.cli import m3_tables
+
+    options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
+    seen = m3.profile(elf, options, _to(sys.stderr))
+    screen.show(m3_tables.profile(seen, by.value, top, mhz), form)
+    for path, text in ((flame_graph, seen.flame_graph), (folded, seen.folded)):
+        if path is not None:
+            path.write_text(text, encoding="utf-8")
+            screen.say(f"wrote {path}")
+    _keep(seen.run, seen, out)
+    return ended(seen.run)
+
+
+@m3_app.command(epilog=_TAINT_EPILOG)
+def taint(
+    elf: Elf,
+    chip: Chip = "mps2-an385",
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--secret",
+            metavar="NAME[:BYTES]",
+            help="A variable that is secret, beside what the program poisons. Repeatable.",
+        ),
+    ] = None,
+    since: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="The function from whose beginning on it is; start-up code would overwrite it.",
+        ),
+    ] = "main",
+    max_instructions: Most = 10_000_000_000,
+    wait_states: Waits = None,
+    deliver_faults: Deliver = False,
+    input_file: Input = None,
+    arguments: Arguments = "",
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """Show where secrets decide time: branches, addresses, IT conditions, long multiplications and
+    divisions.
+
+    A program says what is secret by WARIFU_POISON of crates/warifu-m3/include/warifu_m3.h, or
+    --secret names its variables. The program's output goes to stderr.
+
+    Examples:
+
+      warifu m3 taint program.elf
+
+      warifu m3 taint program.elf --secret key --secret seed:32 --from crypto_sign
+    """
+    from warifu import m3
+    from warifu.cli import m3_tables
+
+    options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
+    found = m3.taint(elf, [*map(_secret, secret or [])], since, options, _to(sys.stderr))
+    screen.show([m3_tables.leaks(found)], form)
+    code = ended(found.run)
+    return code or (FAILED if found.leaks else OK)
+
+
+@m3_app.command()
+def size(
+    elf: Elf, chip: Chip = "mps2-an385", top: Top = 20, form: FormatOption = Format.TABLE
+) -> int:
+    """Show what a program takes of flash and memory: by section, by symbol, and of the chip's.
+
+    Example:
+
+      warifu m3 size program.elf --chip stm32f103
+    """
+    from warifu import m3
+    from warifu.cli import m3_tables
+
+    screen.show(m3_tables.sizes(elf.name, m3.size(elf, _known(chip)), chip, top), form)
+    return OK
+
+
+def _keep(done: Run, seen: Profile | None, out: Path | None) -> None:
+    """Writes the figures as observations, if that is wanted."""
+    if out is None:
+        return
+    from warifu.cli import ownership, provenance
+    from warifu.m3 import observations
+
+    observations.write(out, done, seen, provenance.new_run_id("emulated"), provenance.now())
+    ownership.give_back(out)
+    screen.say(f"results: {out}")
+
+
+def _known(chip: str) -> str:
+    from warifu.m3 import CHIPS
+
+    if chip not in CHIPS:
+        raise typer.BadParameter(f"--chip {chip}: choose {', '.join(CHIPS)}")
+    return chip
+
+
+def options_of(
+    chip: str,
+    max_instructions: int,
+    wait_states: list[str] | None,
+    deliver_faults: bool,
+    input_file: Path | None,
+    arguments: str,
+) -> Options:
+    """What the flags say of how a program is run."""
+    from warifu.m3 import Options
+
+    text = b""
+    if input_file is not None:
+        text = sys.stdin.buffer.read() if str(input_file) == "-" else input_file.read_bytes()
+    waits = dict(map(_wait_states, wait_states or []))
+    return Options(
+        _known(chip), max_instructions, waits, deliver_faults, input=text, arguments=arguments
+    )
+
+
+def _to(stream: TextIO) -> Callable[[bytes], object]:
+    """Hands what a program prints, which may be no text, to a stream as it comes."""
+
+    def take(printed: bytes) -> None:
+        stream.flush()
+        stream.buffer.write(printed)
+        stream.buffer.flush()
+
+    return take
+
+
+def ended(done: Run) -> int:
+    """The exit code of a run; what ended it, if not the program, is said in one line."""
+    if done.code is not None:
+        # As exit() does; and a failure stays one.
+        return done.code & 0xFF or (1 if done.code else 0)
+    screen.say(f"warifu: {done.program}: {done.message}")
+    return STOPPED[done.stop]
+
+
+def _secret(text: str) -> tuple[str, int | None]:
+    name, _, size = text.partition(":")
+    if not name or (size and not size.isdecimal()) or text.endswith(":") or len(size) > _DIGITS:
+        raise typer.BadParameter(f"--secret {text}: expected NAME or NAME:BYTES")
+    return name, int(size) if size else None
+
+
+def _wait_states(text: str) -> tuple[str, int]:
+    memory, _, cycles = text.partition("=")
+    if not memory or not cycles.isdecimal() or int(cycles) > _MOST_WAIT_STATES:
+        raise typer.BadParameter(
+            f"--wait-states {text}: expected MEMORY=CYCLES such as flash=2, "
+            f"at most {_MOST_WAIT_STATES}"
+        )
+    return memory, int(cycles)
+
+
+#: No object has more bytes than this many digits say.
+_DIGITS = 9
+#: More than any memory needs, few enough that no sum of cycles overflows.
+_MOST_WAIT_STATES = 1000

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu calibrate m3`: a benchmark on the Cortex-M3 in software."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from warifu.cli import ownership, screen
+from warifu.cli.errors import OK
+from warifu.cli.formats import Format
+from warifu.cli.m3 import Arguments, Chip, Elf, Input, Most, Waits, options_of
+from warifu.cli.screen import FormatOption
+
+if TYPE_CHECKING:
+    from warifu.calibrate.m3 import Outcome
+    from warifu.report.table import Table
+
+
+def m3(
+    elf: Elf,
+    mhz: Annotated[float, typer.Option("--mhz", min=0.001, help="The chip's clock rate.")],
+    when: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--when",
+            metavar="KEY=WORD",
+            help="A choice of the stack that was timed: tls=1.3, group=x25519, ... Repeatable.",
+        ),
+    ] = None,
+    chip: Chip = "mps2-an385",
+    max_instructions: Most = 10_000_000_000,
+    wait_states: Waits = None,
+    input_file: Input = None,
+    arguments: Arguments = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The profile; profiles/devices/ELF.toml by default.",
+            show_default=False,
+        ),
+    ] = None,
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """Run a benchmark on the Cortex-M3 in software and write a device profile from it.
+
+    The benchmark prints `name bytes cycles` for each call that it timed, the name being that of an
+    operation of device profiles (client.send.ClientHello); docs/m3.md has one in C. It is run by
+    both readings of the cycle rules; the profile has the high one.
+
+    Examples:
+
+      warifu calibrate m3 bench.elf --mhz 100 --when tls=1.3 --when group=x25519
+
+      warifu predict --device bench --link lte-m --stack https/tls1.3
+    """
+    from warifu import study
+    from warifu.calibrate.m3 import calibrate_m3, condition
+
+    try:
+        choices = condition(when or [])
+    except ValueError as error:
+        raise typer.BadParameter(f"--when {error}") from None
+    options = options_of(chip, max_instructions, wait_states, False, input_file, arguments)
+    others = list(study.profile_texts(study.profile_folders()))
+    outcome = calibrate_m3(elf, mhz, options=options, when=choices, out=out, others=others)
+    record = outcome.path.with_name(f"{outcome.path.stem}.calibration.json")
+    ownership.give_back(outcome.path, record)
+    screen.say(f"wrote {outcome.path}: {len(outcome.costs)} costs, run {outcome.run_id}")
+    if outcome.assumed:
+        screen.warn(
+            f"{', '.join(outcome.assumed)} count as nothing: the benchmark did not print them, so "
+            "a prediction is the best case"
+        )
+    screen.show([_costs(outcome, mhz)], form)
+    return OK
+
+
+def _costs(outcome: Outcome, mhz: float) -> Table:
+    from warifu.report.table import Column, Table
+
+    heads = ("calls", "sizes", "cycles a call", "cycles a byte", "ms a call", "off by")
+    table = Table(f"costs at {mhz:g} MHz", [Column("operation", number=False), *map(Column, heads)])
+    for one in outcome.costs:
+        milliseconds = one.call[0] / mhz / 1e3, one.call[1] / mhz / 1e3
+        table.add(
+            [one.name, f"{one.calls:,}", f"{one.sizes:,}", _band(*one.call, 0),
+             _band(*one.per_byte, 2), _band(*milliseconds, 3), f"{one.off:.1%}"],
+            {"operation": one.name, "calls": one.calls, "sizes": one.sizes,
+             "call_cycles_low": one.call[0], "call_cycles_high": one.call[1],
+             "byte_cycles_low": one.per_byte[0], "byte_cycles_high": one.per_byte[1],
+             "off": one.off},
+        )  # fmt: skip
+    table.notes.append(f"Kind: {outcome.kind}. Run {outcome.run_id}.")
+    table.notes.append(
+        "Low and high are two readings of the chip's rules; the profile has the high one. Off by: "
+        "how far a call is from its fit at most."
+    )
+    return table
+
+
+def _band(low: float, high: float, digits: int) -> str:
+    ends = f"{low:,.{digits}f}", f"{high:,.{digits}f}"
+    return ends[1] if ends[0] == ends[1] else " to ".join(ends)

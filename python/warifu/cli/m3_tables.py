@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What `warifu m3` prints."""
+
+from __future__ import annotations
+
+from posixpath import normpath
+from typing import TYPE_CHECKING
+
+from warifu.report.table import Column, Table, Value
+
+if TYPE_CHECKING:
+    from warifu.m3 import Cycles, Profile, Run, Sizes, Taint
+
+
+def run(done: Run, mhz: float | None) -> list[Table]:
+    """What a run took, and each of its marked sections."""
+    tables = [_whole(done, mhz)]
+    if done.marks:
+        tables.append(_sections(done, mhz))
+    return tables
+
+
+def _whole(done: Run, mhz: float | None) -> Table:
+    heads = [Column("what", number=False), Column("low"), Column("high")]
+    table = Table(f"{done.program.name} on {done.options.chip}", heads)
+    count = f"{done.instructions:,}"
+    table.add(
+        ["instructions", count, count],
+        {"what": "instructions", "low": done.instructions, "high": done.instructions, "unit": "1"},
+    )
+    table.add(
+        ["cycles", f"{done.cycles.low:,}", f"{done.cycles.high:,}"],
+        {"what": "cycles", "low": done.cycles.low, "high": done.cycles.high, "unit": "cycles"},
+    )
+    if mhz is not None:
+        low, high = done.cycles.milliseconds(mhz)
+        table.add(
+            [f"ms at {mhz:g} MHz", f"{low:,.3f}", f"{high:,.3f}"],
+            {"what": "time", "low": low * 1e6, "high": high * 1e6, "unit": "ns"},
+        )
+    table.notes += notes(done)
+    return table
+
+
+def _sections(done: Run, mhz: float | None) -> Table:
+    columns = [Column("from mark", number=False), Column("to", number=False), Column("cycles")]
+    table = Table("between marks", [*columns, *([Column("ms")] if mhz else [])])
+    after = [*done.marks[1:], None]
+    for mark, following in zip(done.marks, after, strict=True):
+        took = (done.cycles if following is None else following.at) - mark.at
+        to = "the end" if following is None else following.name
+        record: dict[str, Value] = {"from": mark.name, "to": to, "low": took.low, "high": took.high}
+        table.add([mark.name, to, str(took), *([span(took, mhz)] if mhz else [])], record)
+    return table
+
+
+def span(took: Cycles, mhz: float) -> str:
+    """Milliseconds, as a band where it is one."""
+    low, high = took.milliseconds(mhz)
+    ends = f"{low:,.3f}", f"{high:,.3f}"
+    return ends[1] if ends[0] == ends[1] else " to ".join(ends)
+
+
+def notes(done: Run) -> list[str]:
+    """What is to be known of every figure."""
+    found = [f"Kind: {done.kind}. Low and high are two readings of the chip's published rules."]
+    if done.options.wait_states:
+        waits = ", ".join(f"{name} {cycles}" for name, cycles in done.options.wait_states.items())
+        found.append(f"Wait states (assumed, until a board confirms them): {waits}.")
+    if done.lost_marks:
+        found.append(f"{done.lost_marks:,} later marks were too many to be kept.")
+    return found
+
+
+def profile(seen: Profile, by: str, top: int, mhz: float | None) -> list[Table]:
+    """What a run took, where that went, and its stacks and heap."""
+    where = {"function": _functions, "line": _lines, "call": _calls}[by](seen, top)
+    tables = [_whole(seen.run, mhz), where]
+    if seen.sections:
+        tables.append(_profiled_sections(seen, mhz))
+    return [*tables, _memory(seen)]
+
+
+def _functions(seen: Profile, top: int) -> Table:
+    heads = (
+        "calls",
+        "instructions",
+        "cycles in itself",
+        "share",
+        "with what it called",
+        "stack, B",
+    )
+    table = Table("functions", [Column("function", number=False), *map(Column, heads)])
+    for one in seen.functions[:top]:
+        table.add(
+            [one.name, f"{one.calls:,}", f"{one.instructions:,}", str(one.exclusive),
+             _share(one.exclusive, seen.run.cycles), str(one.inclusive), f"{one.stack:,}"],
+            {"function": one.name, "address": one.address, "calls": one.calls,
+             "instructions": one.instructions, **_band("exclusive", one.exclusive),
+             **_band("inclusive", one.inclusive), "stack_bytes": one.stack},
+        )  # fmt: skip
+    if seen.asleep.high:
+        share = _share(seen.asleep, seen.run.cycles)
+        table.add(
+            ["(asleep)", "", "", str(seen.asleep), share, "", ""],
+            {"function": None, **_band("exclusive", seen.asleep)},
+        )
+    _left_out(table, len(seen.functions), top)
+    return table
+
+
+def _lines(seen: Profile, top: int) -> Table:
+    heads = [Column("line", number=False), Column("function", number=False)]
+    table = Table(
+        "lines of source", [*heads, Column("instructions"), Column("cycles"), Column("share")]
+    )
+    for one in seen.lines[:top]:
+        place = f"{normpath(one.file)}:{one.line}" if one.line else "(compiled without -g)"
+        table.add(
+            [place, one.function, f"{one.instructions:,}", str(one.cycles),
+             _share(one.cycles, seen.run.cycles)],
+            {"file": one.file, "line": one.line, "function": one.function,
+             "instructions": one.instructions, **_band("cycles", one.cycles)},
+        )  # fmt: skip
+    _left_out(table, len(seen.lines), top)
+    return table
+
+
+def _calls(seen: Profile, top: int) -> Table:
+    table = Table("calls", [Column("from", number=False), Column("to", number=False),
+                  Column("calls"), Column("cycles"), Column("cycles a call")])  # fmt: skip
+    edges = sorted(seen.edges, key=lambda edge: (-edge.inclusive.high, edge.caller, edge.callee))
+    for one in edges[:top]:
+        each = f"{one.inclusive.high / one.calls:,.0f}" if one.calls else ""
+        table.add(
+            [one.caller or "(the chip)", one.callee, f"{one.calls:,}", str(one.inclusive), each],
+            {"caller": one.caller, "callee": one.callee, "calls": one.calls,
+             **_band("inclusive", one.inclusive)},
+        )  # fmt: skip
+    table.notes.append(
+        "Cycles of all these calls with what they called. The chip calls the reset handler, "
+        "handlers of exceptions, and threads."
+    )
+    _left_out(table, len(edges), top)
+    return table
+
+
+def _profiled_sections(seen: Profile, mhz: float | None) -> Table:
+    heads = ["instructions", "cycles", *(["ms"] if mhz else []), "stack, B", "heap, B"]
+    table = Table("between marks", [Column("from mark", number=False), Column("to", number=False),
+                  *map(Column, heads)])  # fmt: skip
+    for one in seen.sections:
+        time = [span(one.cycles, mhz)] if mhz else []
+        table.add(
+            [one.name, one.to, f"{one.instructions:,}", str(one.cycles), *time, f"{one.stack:,}",
+             f"{one.heap:,}" if seen.heap else "none"],
+            {"from": one.name, "to": one.to, "instructions": one.instructions,
+             **_band("cycles", one.cycles), "stack_bytes": one.stack,
+             "heap_bytes": one.heap if seen.heap else None},
+        )  # fmt: skip
+    table.notes.append("Stack and heap at their highest within the section.")
+    return table
+
+
+def _memory(seen: Profile) -> Table:
+    table = Table("memory at its highest", [Column("what", number=False), Column("bytes"),
+                  Column("of", number=False)])  # fmt: skip
+    for index, stack in enumerate(seen.stacks):
+        name = "stack" if index == 0 else f"stack of thread {index}"
+        frames = ", ".join(f"{function} {size}" for function, size in stack.frames)
+        record: dict[str, Value] = {"what": name, "bytes": stack.bytes, "frames": frames}
+        table.add([name, f"{stack.bytes:,}", frames], record)
+    if seen.heap is not None:
+        heap = seen.heap
+        rows = (
+            ("heap", heap.peak, f"{heap.allocations:,} allocations, {heap.failures:,} failed"),
+            ("heap with its management", heap.grown, "how far _sbrk went"),
+            ("not freed", heap.live, ""),
+        )
+        for name, size, of in rows:
+            table.add([name, f"{size:,}", of], {"what": name, "bytes": size, "frames": of})
+    return table
+
+
+def leaks(found: Taint) -> Table:
+    """Where secrets show."""
+    heads = ("leak", "function", "line", "instruction", "address")
+    table = Table(
+        f"where secrets show in {found.run.program.name}",
+        [*(Column(head, number=False) for head in heads), Column("times"),
+         Column("brought by", number=False), Column("secret", number=False)],
+    )  # fmt: skip
+    for one in found.leaks:
+        by = one.brought_by
+        brought = "" if by is None else f"{by.instruction} at {by.line or by.described}"
+        table.add(
+            [one.kind, one.at.function, one.at.line, one.at.instruction, f"{one.at.address:#010x}",
+             f"{one.count:,}", brought, one.secret],
+            {"kind": one.kind, "function": one.at.function, "line": one.at.line,
+             "instruction": one.at.instruction, "address": one.at.address, "count": one.count,
+             "brought_by": None if by is None else by.instruction,
+             "brought_by_address": None if by is None else by.address,
+             "brought_by_line": None if by is None else by.line, "secret": one.secret},
+        )  # fmt: skip
+    table.notes.append(
+        f"{len(found.leaks)} places." if found.leaks else "No secret showed in this run."
+    )
+    table.notes.append("Kind: emulated. Only what this run executed was looked at.")
+    return table
+
+
+def sizes(name: str, found: Sizes, chip: str, top: int) -> list[Table]:
+    """Sections, symbols, and what of the chip is taken."""
+    totals = Table(f"{name}: bytes", [Column("what", number=False), Column("bytes")])
+    for what, size in (*found.totals.items(), ("flash", found.flash), ("memory", found.memory)):
+        totals.add([what, f"{size:,}"], {"what": what, "bytes": size})
+    totals.notes.append("flash is text, rodata and data; memory is data and bss.")
+    regions = Table(f"of {chip}", [Column("memory", number=False), Column("bytes used"),
+                    Column("of"), Column("share")])  # fmt: skip
+    for region in found.regions:
+        share = f"{region.used / region.bytes:.1%}"
+        regions.add(
+            [region.name, f"{region.used:,}", f"{region.bytes:,}", share],
+            {"memory": region.name, "used": region.used, "bytes": region.bytes},
+        )
+    sections = Table("sections", [Column("section", number=False), Column("kind", number=False),
+                     Column("address"), Column("bytes")])  # fmt: skip
+    for section in found.sections:
+        sections.add(
+            [section.name, section.kind, f"{section.address:#010x}", f"{section.bytes:,}"],
+            {"section": section.name, "kind": section.kind, "address": section.address,
+             "bytes": section.bytes},
+        )  # fmt: skip
+    return [totals, regions, sections, _symbols(found, top)]
+
+
+def _symbols(found: Sizes, top: int) -> Table:
+    table = Table("symbols", [Column("symbol", number=False), Column("section", number=False),
+                  Column("bytes")])  # fmt: skip
+    for one in found.symbols[:top]:
+        table.add(
+            [one.name or "(no symbol)", one.section, f"{one.bytes:,}"],
+            {"symbol": one.name, "section": one.section, "kind": one.kind, "address": one.address,
+             "bytes": one.bytes},
+        )  # fmt: skip
+    _left_out(table, len(found.symbols), top)
+    return table
+
+
+def _left_out(table: Table, count: int, top: int) -> None:
+    if count > top:
+        table.notes.append(f"{count - top} more rows: --top {count} shows all.")
+
+
+def _band(name: str, cycles: Cycles) -> dict[str, int]:
+    return {f"{name}_low": cycles.low, f"{name}_high": cycles.high}
+
+
+def _share(part: Cycles, whole: Cycles) -> str:
+    return f"{part.high / whole.high:.1%}" if whole.high else ""

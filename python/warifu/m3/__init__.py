@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Programs on a Cortex-M3 in software, which counts cycles as the chip does (crates/warifu-m3).
+
+    from warifu import m3
+    run = m3.run("program.elf")
+    print(run.cycles.high, run.output.decode())
+    for function in m3.profile("program.elf").functions[:10]:
+        print(function.name, function.exclusive)
+
+Every figure is *emulated*: the program is real, the chip is ours.
+"""
+
+from warifu.m3.profiling import Profile, profile
+from warifu.m3.running import CHIPS, KIND, Cycles, Mark, Options, Run, run
+from warifu.m3.sizing import Sizes, size
+from warifu.m3.tainting import Leak, Taint, taint
+
+__all__ = [
+    "CHIPS",
+    "KIND",
+    "Cycles",
+    "Leak",
+    "Mark",
+    "Options",
+    "Profile",
+    "Run",
+    "Sizes",
+    "Taint",
+    "profile",
+    "run",
+    "size",
+    "taint",
+]

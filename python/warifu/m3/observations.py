@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A run as observations: a folder like any other results (crates/warifu-results/src/schema.rs).
+
+The observation's columns are the same. A case here is not one of a study: its choices are the
+program, the chip and how it was run, and its metrics are in `_UNITS`. So `warifu.Results` reads it,
+and comparing and reporting, which ask for connections, have nothing to say of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from warifu import _core
+from warifu.m3.profiling import Profile
+from warifu.m3.running import Cycles, Run
+from warifu.results import ResultsError
+
+HALF = "emulated"
+WHOLE = "all"
+"""The stage of what is of the whole run; others are the names of marks."""
+
+_UNITS = {
+    "m3.instructions": "1",
+    "m3.cycles.low": "cycles",
+    "m3.cycles.high": "cycles",
+    "m3.stack": "B",
+    "m3.heap": "B",
+}
+
+_Row = tuple[str, str, int, float]
+"""Metric, stage, trial (a stage's number, where a mark is met again), value."""
+
+
+def write(folder: Path, run: Run, profile: Profile | None, run_id: str, started: str) -> None:
+    """Writes a run, with stack and heap where it was profiled, in place of an older one.
+
+    Raises ResultsError where the folder holds other results, and OSError.
+    """
+    _refuse_others(folder)
+    choices = _choices(run)
+    text = json.dumps(choices, sort_keys=True, separators=(",", ":"))
+    case_id = _sha256(text.encode())[:16]
+    frame = _frame(run, choices, case_id, run_id, _rows(run, profile))
+    part = folder / "observations" / f"{case_id}.parquet"
+    part.parent.mkdir(parents=True, exist_ok=True)
+    for older in part.parent.glob("*.parquet"):
+        older.unlink()
+    frame.write_parquet(part)
+    content = part.read_bytes()
+    sealed = {"bytes": len(content), "sha256": _sha256(content)}
+    manifest = {
+        "manifest_sha256": "0" * 64,
+        "schema_version": _core.SCHEMA_VERSION,
+        "half": HALF,
+        "run_id": run_id,
+        "study": {"name": run.program.stem, "sha256": _sha256(text.encode()), "text": text},
+        "seed": 0,
+        "started": started,
+        "cases": {case_id: choices},
+        "files": {f"observations/{part.name}": sealed},
+        "tools": {"warifu": _core.__version__},
+        "complete": True,
+    }
+    blank = json.dumps(manifest, indent=2) + "\n"
+    partial = folder / f".manifest.{os.getpid()}.partial"
+    partial.write_text(blank.replace("0" * 64, _sha256(blank.encode()), 1), encoding="utf-8")
+    partial.rename(folder / "manifest.json")
+
+
+def _refuse_others(folder: Path) -> None:
+    """Only an earlier run of this kind may be replaced."""
+    file = folder / "manifest.json"
+    if not file.exists():
+        return
+    try:
+        half = json.loads(file.read_text(encoding="utf-8"))["half"]
+    except (ValueError, KeyError, TypeError):
+        half = "unknown"
+    if half != HALF:
+        raise ResultsError(
+            f"{folder}: holds results of another kind ({half}): choose another folder with --out"
+        )
+
+
+def _choices(run: Run) -> dict[str, str]:
+    """What makes two runs the same case."""
+    options = run.options
+    return {
+        "program": run.program.name,
+        "program_sha256": _sha256(run.program.read_bytes()),
+        "chip": options.chip,
+        "wait_states": ",".join(f"{name}={n}" for name, n in sorted(options.wait_states.items())),
+        "deliver_faults": str(options.deliver_faults).lower(),
+        "arguments": options.arguments,
+        "input_sha256": _sha256(options.input),
+    }
+
+
+def _rows(run: Run, profile: Profile | None) -> list[_Row]:
+    rows = _of(WHOLE, 0, run.instructions, run.cycles)
+    if profile is None:
+        met: dict[str, int] = {}
+        for index, mark in enumerate(run.marks):
+            end = run.cycles if index + 1 == len(run.marks) else run.marks[index + 1].at
+            rows += _of(mark.name, _again(met, mark.name), None, end - mark.at)
+        return rows
+    rows.append(("m3.stack", WHOLE, 0, float(max((s.bytes for s in profile.stacks), default=0))))
+    if profile.heap is not None:
+        rows.append(("m3.heap", WHOLE, 0, float(profile.heap.peak)))
+    met = {}
+    for section in profile.sections:
+        trial = _again(met, section.name)
+        rows += _of(section.name, trial, section.instructions, section.cycles)
+        rows.append(("m3.stack", section.name, trial, float(section.stack)))
+        if profile.heap is not None:
+            rows.append(("m3.heap", section.name, trial, float(section.heap)))
+    return rows
+
+
+def _of(stage: str, trial: int, instructions: int | None, cycles: Cycles) -> list[_Row]:
+    rows: list[_Row] = [
+        ("m3.cycles.low", stage, trial, float(cycles.low)),
+        ("m3.cycles.high", stage, trial, float(cycles.high)),
+    ]
+    if instructions is not None:
+        rows.append(("m3.instructions", stage, trial, float(instructions)))
+    return rows
+
+
+def _again(met: dict[str, int], name: str) -> int:
+    met[name] = met.get(name, -1) + 1
+    return met[name]
+
+
+def _frame(
+    run: Run, choices: dict[str, str], case_id: str, run_id: str, rows: Iterable[_Row]
+) -> pl.DataFrame:
+    def record(row: _Row) -> dict[str, Any]:
+        metric, stage, trial, value = row
+        return {
+            "study": run.program.stem, "case_id": case_id, **choices, "run_id": run_id,
+            "connection": 0, "trial": trial, "metric": metric, "stage": stage, "value": value,
+            "unit": _UNITS[metric], "weight": 1.0, "kind": run.kind, "seed": 0,
+        }  # fmt: skip
+
+    types = {"connection": pl.UInt32, "trial": pl.UInt64, "seed": pl.UInt64}
+    return pl.DataFrame(list(map(record, rows)), schema_overrides=types)
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

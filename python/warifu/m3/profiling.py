@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Where a program's cycles go, how deep its stacks are, what it takes of the heap."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warifu import _core
+from warifu.m3.running import Cycles, Options, Output, Run, naming
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function; a tail call is a call, and recursion counts once in `inclusive`."""
+
+    name: str
+    address: int
+    calls: int
+    instructions: int
+    exclusive: Cycles
+    """In itself."""
+    inclusive: Cycles
+    """With all that it called."""
+    stack: int
+    """Bytes of stack that it took by itself at most."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of source; `file` is empty and `line` 0 for all of a function that has none."""
+
+    file: str
+    line: int
+    function: str
+    instructions: int
+    cycles: Cycles
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One function calling another; `caller` is empty where a stack of calls begins."""
+
+    caller: str
+    callee: str
+    calls: int
+    inclusive: Cycles
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack at its deepest: the main one, or a thread's."""
+
+    top: int
+    lowest: int
+    bytes: int
+    frames: tuple[tuple[str, int], ...]
+    """The functions on it then, from the first on, each with its bytes."""
+
+
+@dataclass(frozen=True)
+class Heap:
+    """newlib's heap; bytes as the program asked for them, `grown` with the heap's own."""
+
+    peak: int
+    live: int
+    """Not freed at the end."""
+    allocations: int
+    failures: int
+    grown: int
+
+
+@dataclass(frozen=True)
+class Section:
+    """What is between a mark and the next, or the end."""
+
+    name: str
+    to: str
+    instructions: int
+    cycles: Cycles
+    stack: int
+    """The deepest that the stack was, bytes below its beginning."""
+    heap: int
+    """The most bytes allocated at one time."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """All that was seen of a run."""
+
+    run: Run
+    functions: tuple[Function, ...]
+    """The most expensive first."""
+    lines: tuple[Line, ...]
+    """The most expensive first."""
+    edges: tuple[Edge, ...]
+    stacks: tuple[Stack, ...]
+    """The main stack first."""
+    heap: Heap | None
+    """None where newlib's allocator is not in the program."""
+    sections: tuple[Section, ...]
+    asleep: Cycles
+    """While nothing was executed (WFI, WFE)."""
+    folded: str
+    """Stacks of calls with their cycles, a line each, as flame graphs are made of."""
+    flame_graph: str
+    """The flame graph, SVG; empty where nothing was executed."""
+
+
+def profile(
+    program: Path | str, options: Options | None = None, output: Output | None = None
+) -> Profile:
+    """Runs an ELF file with a profiler looking on; also one that fails has a profile.
+
+    Raises as `run` does.
+    """
+    path, options = Path(program), options or Options()
+    with naming(path):
+        found = _core.m3_profile(path.read_bytes(), options.request(), output)
+    seen = json.loads(found["profile"])
+    run = Run.of(path, options, found)
+    return Profile(
+        run,
+        tuple(_function(one) for one in seen["functions"]),
+        tuple(_line(one) for one in seen["lines"]),
+        tuple(Edge(**{**one, "inclusive": Cycles(*one["inclusive"])}) for one in seen["edges"]),
+        tuple(
+            Stack(**{**one, "frames": tuple((name, size) for name, size in one["frames"])})
+            for one in seen["stacks"]
+        ),
+        None if seen["heap"] is None else Heap(**seen["heap"]),
+        tuple(_sections(run, seen["sections"])),
+        Cycles(*seen["asleep"]),
+        found["folded"],
+        found["flame_graph"],
+    )
+
+
+def _function(one: Mapping[str, Any]) -> Function:
+    bands = {name: Cycles(*one[name]) for name in ("exclusive", "inclusive")}
+    return Function(**{**one, **bands})
+
+
+def _line(one: Mapping[str, Any]) -> Line:
+    return Line(
+        one["file"], one["line"], one["function"], one["instructions"], Cycles(*one["cycles"])
+    )
+
+
+def _sections(run: Run, seen: list[Mapping[str, int]]) -> list[Section]:
+    """Sections end where the next one begins."""
+    found = []
+    for index, (mark, one) in enumerate(zip(run.marks, seen, strict=True)):
+        last = index + 1 == len(seen)
+        end = run.cycles if last else run.marks[index + 1].at
+        instructions = run.instructions if last else seen[index + 1]["instructions"]
+        to = "the end" if last else run.marks[index + 1].name
+        found.append(
+            Section(
+                mark.name,
+                to,
+                instructions - one["instructions"],
+                end - mark.at,
+                one["stack"],
+                one["heap"],
+            )
+        )
+    return found

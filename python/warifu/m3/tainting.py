@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Where a program's secrets show in time: branches, addresses, operands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warifu import _core
+from warifu.m3.running import Options, Output, Run, naming
+
+
+@dataclass(frozen=True)
+class Place:
+    """An instruction."""
+
+    address: int
+    instruction: str
+    function: str
+    described: str
+    """Its address with the function's name and its offset there."""
+    line: str
+    """File and line, `file.c:12`; empty where they are not known."""
+
+    @staticmethod
+    def of(found: Mapping[str, Any]) -> Place:
+        """From what `_core` tells."""
+        line = found["line"]
+        return Place(
+            found["address"],
+            found["instruction"],
+            found["function"],
+            found["described"],
+            "" if line is None else f"{line['file']}:{line['line']}",
+        )
+
+
+@dataclass(frozen=True)
+class Leak:
+    """An instruction whose time, or whose way, depends on a secret."""
+
+    kind: str
+    """`branch`, `target`, `load-address`, `store-address`, `condition`, `multiply`, `divide`."""
+    at: Place
+    count: int
+    """How often it was executed with a secret."""
+    brought_by: Place | None
+    """The load that brought the secret into a register."""
+    secret: str
+    """Which secret, in words; empty where it is not known."""
+
+
+@dataclass(frozen=True)
+class Taint:
+    """All leaks of a run, by address."""
+
+    run: Run
+    leaks: tuple[Leak, ...]
+
+
+def taint(
+    program: Path | str,
+    secrets: Sequence[tuple[str, int | None]] = (),
+    since: str = "main",
+    options: Options | None = None,
+    output: Output | None = None,
+) -> Taint:
+    """Runs an ELF file and follows its secrets.
+
+    What the program poisons itself (WARIFU_POISON) is secret, and `secrets`: names of objects, with
+    their bytes where the file does not say, from each beginning of the function `since` on. Raises
+    as `run` does, and WarifuError where there is no such object or function.
+    """
+    path, options = Path(program), options or Options()
+    with naming(path):
+        found = _core.m3_taint(path.read_bytes(), options.request(), list(secrets), since, output)
+    leaks = json.loads(found["taint"])["leaks"]
+    return Taint(Run.of(path, options, found), tuple(map(_leak, leaks)))
+
+
+def _leak(found: Mapping[str, Any]) -> Leak:
+    brought_by = found["brought_by"]
+    return Leak(
+        found["kind"],
+        Place.of(found["at"]),
+        found["count"],
+        None if brought_by is None else Place.of(brought_by),
+        found["secret"],
+    )

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu m3 run`: a program's output, its exit code, and one line for whatever goes wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from warifu import Results, WarifuError, m3
+
+Run = Callable[..., tuple[int, str, str]]
+Compile = Callable[..., Path]
+
+#: -DEND of firmware/command-line/ends.c, exit code, and what the line must say.
+ENDS = {
+    "UNDEFINED": (122, r"undefined instruction \(UsageFault UNDEFINSTR\) at 0x\w+ <main\+0x\w+>"),
+    "WILD_JUMP": (122, r"wild jump to 0x30000000, where there is no memory .* <main\+0x\w+>"),
+    "NEVER_EXECUTED": (122, r"wild jump to 0xe000e000, .* <main\+0x\w+>"),
+    "NOT_THUMB": (122, r"jump to 0x20000000, whose bit 0 does not say Thumb .* <main\+0x\w+>"),
+    "STACK_OVERFLOW": (121, r"stack overflow: SP is 0x\w+, below .* <deeper(\+0x\w+)?>"),
+    "ENDLESS": (124, r"still running after 1000000 instructions: .* <main\+0x\w+>"),
+    "LOAD_FROM_NOTHING": (122, r"load from 0x60000000, where there is nothing .* <main\+0x\w+>"),
+    "STORE_TO_NOTHING": (122, r"store to 0x60000000, .* <main\+0x\w+>"),
+    "BREAKPOINT": (120, r"breakpoint 3 \(BKPT\), and no debugger at 0x\w+ <main\+0x\w+>"),
+    "ASLEEP": (119, r"asleep for ever: .* at 0x\w+ <main\+0x\w+>"),
+    "RESET": (118, r"asked for a reset .* <main\+0x\w+>"),
+    "NO_SUCH_CALL": (117, r"semihosting call 0x77 is not known here at 0x\w+ <main\+0x\w+>"),
+    "DIVISION": (122, r"division by zero \(UsageFault DIVBYZERO\) at 0x\w+ <main\+0x\w+>"),
+}
+REGISTERS = "".join(rf"{name}=[0-9a-f]{{8}} " for name in (*(f"r{n}" for n in range(13)), "sp"))
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("verb", ["run", "profile", "taint"])
+def test_what_ends_a_run_is_one_line_and_a_code(
+    warifu: Run, bare: Compile, end: str, verb: str
+) -> None:
+    elf = bare(f"{end}.elf", "command-line/ends.c", f"-DEND={end}", "-lgcc")
+    code, out, err = warifu("m3", verb, elf, "--max-instructions", "1000000")
+    expected, words = ENDS[end]
+    assert code == expected, err
+    last = err.splitlines()[-1]
+    assert re.fullmatch(rf"warifu: {elf}: .*{words}.*; {REGISTERS}lr=\w+ pc=\w+ xpsr=\w+", last)
+    assert sum("warifu:" in line for line in err.splitlines()) == 1
+    # What it printed before is there.
+    assert "begins\n" in (out if verb == "run" else err)
+
+
+def test_an_overflow_is_seen_however_the_frame_is_made(warifu: Run, bare: Compile) -> None:
+    for level in ("-O0", "-Os", "-O3"):
+        elf = bare(
+            f"overflow{level}.elf", "command-line/ends.c", "-DEND=STACK_OVERFLOW", level, "-lgcc"
+        )
+        code, _, err = warifu("m3", "run", elf)
+        assert (code, "stack overflow" in err) == (121, True), err
+
+
+def test_the_exit_code_is_the_program_s(warifu: Run, bare: Compile) -> None:
+    elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
+    assert warifu("m3", "run", elf)[:2] == (9, "begins\n")
+    handled = bare("HANDLED.elf", "command-line/ends.c", "-DEND=HANDLED")
+    assert warifu("m3", "run", handled)[0] == 122
+    assert warifu("m3", "run", handled, "--deliver-faults")[0] == 42
+
+
+def damaged(good: bytes) -> dict[str, tuple[bytes, str]]:
+    """Bad files by what is wrong, with what the line must say."""
+    other = bytearray(good)
+    other[18:20] = (8).to_bytes(2, "little")  # e_machine: MIPS
+    big = bytearray(good)
+    big[5] = 2
+    far = bytearray(good)
+    start = int.from_bytes(far[28:32], "little")  # e_phoff
+    far[start + 12 : start + 16] = (0x9000_0000).to_bytes(4, "little")  # p_paddr
+    long = bytearray(good)
+    long[start + 16 : start + 20] = (0x0FFF_FFFF).to_bytes(4, "little")  # p_filesz
+    none = bytearray(good)
+    none[44:46] = (0).to_bytes(2, "little")  # e_phnum
+    thumb = bytearray(good)
+    at = int.from_bytes(thumb[start + 4 : start + 8], "little")  # p_offset: the vector table
+    thumb[at + 4] &= 0xFE
+    thumb[24] &= 0xFE  # e_entry
+    return {
+        "empty": (b"", "no 32-bit ELF file"),
+        "text": (b"#!/bin/sh\necho hello\n" * 9, "no 32-bit ELF file"),
+        "64 bits": (Path(sys.executable).resolve().read_bytes()[:100_000], "no 32-bit ELF file"),
+        "head only": (good[:40], "no 32-bit ELF file"),
+        "cut": (good[: len(good) // 3], "ELF file"),
+        "machine": (bytes(other), "for machine 8, not for Arm"),
+        "big-endian": (bytes(big), "ELF file"),
+        "elsewhere": (bytes(far), "is not in the memories of mps2-an385"),
+        "beyond its end": (bytes(long), "ELF file"),
+        "nothing to load": (bytes(none), "nothing to load"),
+        "no Thumb code": (bytes(thumb), "cannot start"),
+    }
+
+
+@pytest.mark.parametrize("verb", ["run", "profile", "taint", "size"])
+def test_a_file_that_is_no_program_is_one_line(
+    warifu: Run, bare: Compile, tmp_path: Path, verb: str
+) -> None:
+    good = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE").read_bytes()
+    for what, (content, words) in damaged(good).items():
+        if verb == "size" and words in ("is not in the memories of mps2-an385", "cannot start"):
+            continue  # its size is known all the same
+        bad = tmp_path / "bad.elf"
+        bad.write_bytes(content)
+        code, out, err = warifu("m3", verb, bad)
+        assert (code, out, len(err.splitlines())) == (2, "", 1), (what, err)
+        assert err.startswith(f"warifu: {bad}: ") and words in err, (what, err)
+
+
+def test_an_object_file_and_another_chip_s_program(
+    warifu: Run, compiled: Compile, bare: Compile
+) -> None:
+    code, _, err = warifu(
+        "m3", "run", compiled("ends.o", "-c", "-DEND=CODE", "command-line/ends.c")
+    )
+    assert (code, "link it to an executable" in err) == (2, True)
+    elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
+    code, _, err = warifu("m3", "run", elf, "--chip", "stm32f103")
+    assert (code, "link for that chip, or choose another with --chip" in err) == (2, True)
+    code, _, err = warifu("m3", "run", elf, "--chip", "lpc1769")
+    assert (code, "choose lpc1768, stm32f103, mps2-an385" in err) == (2, True)
+
+
+def test_files_that_cannot_be_read(warifu: Run, tmp_path: Path) -> None:
+    for path in (tmp_path / "none.elf", tmp_path):
+        code, _, err = warifu("m3", "run", path)
+        assert (code, len(err.splitlines())) == (3, 1), err
+
+
+@pytest.mark.parametrize("text", ["flash", "flash=", "=2", "flash=-1", "flash=two", "flash=9999"])
+def test_wait_states_that_are_none(warifu: Run, bare: Compile, text: str) -> None:
+    elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
+    code, _, err = warifu("m3", "run", elf, "--wait-states", text)
+    assert (code, f"--wait-states {text}: expected MEMORY=CYCLES" in err) == (2, True)
+
+
+def test_wait_states_are_assumed(warifu: Run, bare: Compile) -> None:
+    elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
+    none = m3.run(elf)
+    waits = m3.run(elf, m3.Options(wait_states={"ssram23": 3}))
+    assert waits.cycles.high > none.cycles.high
+    assert (none.kind, waits.kind) == ("emulated", "assumed")
+    _, _, err = warifu("m3", "run", elf, "--wait-states", "ssram23=3")
+    assert "Kind: assumed" in err and "ssram23 3" in err
+    code, _, err = warifu("m3", "run", elf, "--wait-states", "flash=3")
+    assert (code, "its memories are ssram1, ssram23, psram" in err) == (2, True)
+
+
+def test_output_input_and_arguments(warifu: Run, compiled: Compile, tmp_path: Path) -> None:
+    elf = compiled("echo.elf", "-O2", "--specs=rdimon.specs", "command-line/echo.c")
+    text = tmp_path / "input"
+    text.write_bytes(b"one\ntwo\n")
+    # What it prints need not be text.
+    found = m3.run(elf, m3.Options(input=b"one\ntwo\xff\n", arguments="echo -v fast"))
+    assert (found.stop, found.code) == ("exit", 3)
+    assert found.output == b"-v|fast|\n<one>\n<two\xff>\n"
+    code, out, err = warifu("m3", "run", elf, "--input", text, "--args", "echo -v fast")
+    assert code == 3 and out.startswith("-v|fast|\n<one>\n")
+    assert "instructions" in err and "cycles" in err
+
+
+def test_a_summary_as_json_with_the_time(warifu: Run, bare: Compile) -> None:
+    elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
+    _, out, err = warifu("m3", "run", elf, "--format", "json", "--mhz", "100")
+    rows = {row["what"]: row for row in json.loads(err)["rows"]}
+    assert out == "begins\n"
+    done = m3.run(elf)
+    assert rows["instructions"]["high"] == done.instructions
+    assert rows["cycles"] == {**rows["cycles"], "low": done.cycles.low, "high": done.cycles.high}
+    assert rows["time"]["high"] == done.cycles.high * 10
+
+
+def test_output_comes_as_it_is_printed_and_ctrl_c_ends_a_run(bare: Compile) -> None:
+    elf = bare("ENDLESS.elf", "command-line/ends.c", "-DEND=ENDLESS")
+    command = [sys.executable, "-m", "warifu.cli", "m3", "run", elf]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            # The program never ends, so this line was not held back until its end.
+            assert process.stdout.readline() == b"begins\n"
+            process.send_signal(signal.SIGINT)
+            begun = time.monotonic()
+            assert process.wait(60) == 130
+            assert time.monotonic() - begun < 60
+        finally:
+            process.kill()
+
+
+def test_an_error_of_the_caller_ends_a_run(bare: Compile) -> None:
+    elf = bare("ENDLESS.elf", "command-line/ends.c", "-DEND=ENDLESS")
+
+    def refuse(printed: bytes) -> None:
+        raise ValueError(printed)
+
+    with pytest.raises(ValueError, match="begins"):
+        m3.run(elf, output=refuse)
+
+
+def test_a_run_is_the_same_each_time(bare: Compile) -> None:
+    elf = bare("calls.elf", "profile/calls.c")
+    assert m3.run(elf) == m3.run(elf)
+    # Whoever looks on changes nothing.
+    assert m3.profile(elf).run == m3.run(elf)
+    assert m3.taint(elf).run == m3.run(elf)
+
+
+def test_a_run_as_observations(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+    elf = bare("calls.elf", "profile/calls.c")
+    out = tmp_path / "results"
+    assert warifu("m3", "profile", elf, "--out", out)[0] == 0
+    results = Results.open(out)
+    (case,) = results.cases
+    assert results.kind(case) == "emulated"
+    assert results.cases[case]["chip"] == "mps2-an385"
+    rows = {(row["metric"], row["stage"]): row for row in results.rows(case).to_dicts()}
+    run = m3.run(elf)
+    assert rows["m3.cycles.high", "all"]["value"] == run.cycles.high
+    assert rows["m3.cycles.low", "all"]["unit"] == "cycles"
+    assert rows["m3.stack", "deep"]["value"] > 512
+    assert {stage for _, stage in rows} == {"all", "leaves", "deep", "jumps", "ticks"}
+    # The same program run otherwise is another case, in place of the first.
+    assert warifu("m3", "run", elf, "--out", out, "--wait-states", "ssram23=1")[0] == 0
+    again = Results.open(out)
+    assert list(again.cases) != [case] and again.kind(next(iter(again.cases))) == "assumed"
+
+
+def test_other_results_are_not_replaced(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+    elf = bare("calls.elf", "profile/calls.c")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "manifest.json").write_text('{"half": "measured"}')
+    code, _, err = warifu("m3", "run", elf, "--out", tmp_path / "other")
+    assert (code, "holds results of another kind (measured)" in err) == (2, True)
+    assert (tmp_path / "other" / "manifest.json").read_text() == '{"half": "measured"}'
+
+
+def test_a_library_s_errors_name_the_file(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.elf"
+    bad.write_bytes(b"no")
+    for ask in (m3.run, m3.profile, m3.taint, m3.size):
+        with pytest.raises(WarifuError, match=r"bad\.elf: this is no 32-bit ELF file"):
+            ask(bad)
+
+
+@pytest.mark.parametrize("verb", [[], ["run"], ["profile"], ["taint"], ["size"]])
+def test_help_teaches(warifu: Run, verb: list[str]) -> None:
+    code, out, _ = warifu("m3", *verb, "--help")
+    assert code == 0
+    assert "warifu m3" in out and ("Example" in out or "Begin with" in out)
