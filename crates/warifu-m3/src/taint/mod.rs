@@ -94,6 +94,10 @@ struct Present {
     privileged: bool,
     /// Where the frame is that it takes from the stack if it ends an exception.
     frame: u32,
+    /// Whether that is the process stack.
+    process: bool,
+    /// Another exception came at once, without a frame of its own.
+    chained: bool,
     /// The instruction that ended an exception last.
     returned_by: Option<Operation>,
 }
