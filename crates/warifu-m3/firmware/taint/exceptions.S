@@ -9,6 +9,7 @@
     run leak_stacked_by_handler
     run leak_return_address
     run leak_process_stack
+    run leak_behind_chain
     run clean_flags_after_return
     run clean_frame_of_public
     run clean_link_in_handler
@@ -16,6 +17,7 @@
 
     @ SVC 0 looks at the stacked R2. SVC 1 looks at nothing. SVC 2 stores R1 to the stacked R3. SVC 3 makes the return
     @ address depend on R1. SVC 4 looks at the stacked flags' other bytes. SVC 5 looks at LR.
+    @ SVC 6 leaves the secret in R3 and something public in R2 to PendSV, which comes at once.
     function sv_call
     tst lr, #4
     ite eq
@@ -23,10 +25,10 @@
     mrsne r2, psp
     ldr r3, [r2, #24]
     ldrb r3, [r3, #-2]
-    cmp r3, #5
+    cmp r3, #6
     bhi 7f
     tbb [pc, r3]
-6:  .byte (0f - 6b) / 2, (7f - 6b) / 2, (2f - 6b) / 2, (3f - 6b) / 2, (4f - 6b) / 2, (5f - 6b) / 2
+6:  .byte (0f - 6b) / 2, (7f - 6b) / 2, (2f - 6b) / 2, (3f - 6b) / 2, (4f - 6b) / 2, (5f - 6b) / 2, (8f - 6b) / 2, 0
 0:  ldr r3, [r2, #8]
     cbz r3, 7f
     b 7f
@@ -43,7 +45,23 @@
 5:  cmp lr, #0
     beq 7f
 7:  bx lr
+8:  ldr r3, =0xe000ed04
+    mov r2, #0x10000000
+    str r2, [r3]
+    ldr r3, [r0]
+    bx lr
+    .ltorg
     end sv_call
+
+    function pend_sv
+    cbz r2, 1f
+    nop
+1:  cbz r3, 2f
+    nop
+2:  cmp lr, #0
+    beq 3f
+3:  bx lr
+    end pend_sv
 
     function leak_in_handler
     ldr r2, [r0]
@@ -103,6 +121,18 @@
     nop
 1:  bx lr
     end leak_process_stack
+
+    @ PendSV saw what the handler before it left; here all is as it was.
+    function leak_behind_chain
+    ldr r2, [r0]
+    movs r3, #0
+    svc 6
+    cbz r3, 1f
+    nop
+1:  cbz r2, 2f
+    nop
+2:  bx lr
+    end leak_behind_chain
 
     @ N and Z are secret; C and V are public, and still are behind the handler.
     function clean_flags_after_return

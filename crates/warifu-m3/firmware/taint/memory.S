@@ -11,6 +11,8 @@
     run leak_half_of_dual
     run leak_multiple
     run leak_exclusive
+    run leak_mark
+    run leak_mark_cleared
     run leak_bit_band_load
     run leak_bit_band_store
     run leak_link_register
@@ -123,6 +125,33 @@
     nop
 2:  bx lr
     end leak_exclusive
+
+    @ Whether a store succeeds depends on where the mark is, and on whether there still is one.
+    function leak_mark
+    ldr r2, [r0]
+    and r2, r2, #0
+    add r2, r2, r1
+    ldrex r3, [r2]
+    strex r3, r1, [r1]
+    cbz r3, 1f
+    nop
+1:  ldr r3, [r1]
+    cbz r3, 2f
+    nop
+2:  bx lr
+    end leak_mark
+
+    function leak_mark_cleared
+    ldr r2, [r0]
+    ldrex r3, [r1]
+    cmp r2, #0
+    it eq
+    clrexeq
+    strex r3, r1, [r1]
+    cbz r3, 1f
+    nop
+1:  bx lr
+    end leak_mark_cleared
 
     @ The alias of bit 0 of the secret's first byte.
     function leak_bit_band_load

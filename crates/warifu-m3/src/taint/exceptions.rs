@@ -14,6 +14,9 @@ const FRAME: u32 = 32;
 impl Taint {
     /// An exception was entered: the frame is on the stack that EXC_RETURN in LR names.
     pub(super) fn entered(&mut self, core: &Core) {
+        if std::mem::take(&mut self.now.chained) {
+            return;
+        }
         let registers = &core.registers;
         let process = registers.r[14] & 0xf == 0b1101;
         let frame = if process { registers.process_stack() } else { registers.main_stack() };
@@ -32,10 +35,17 @@ impl Taint {
     /// After a jump: if it ends an exception, this is where the frame still lies.
     pub(super) fn note_return(&mut self, core: &Core, operation: &Operation) {
         if let Trap::ExceptionReturn(value) = core.trap {
-            let process = value & 0xf == 0b1101;
-            self.now.frame =
-                if process { core.registers.process_stack() } else { core.registers.main_stack() };
+            self.now.process = value & 0xf == 0b1101;
+            self.now.frame = self.frame_stack(core);
             self.now.returned_by = Some(operation.clone());
+        }
+    }
+
+    fn frame_stack(&self, core: &Core) -> u32 {
+        if self.now.process {
+            core.registers.process_stack()
+        } else {
+            core.registers.main_stack()
         }
     }
 
@@ -43,6 +53,13 @@ impl Taint {
     pub(super) fn returned(&mut self, core: &Core) {
         let Some(operation) = self.now.returned_by.take() else { return };
         let frame = self.now.frame;
+        self.set(FAULTMASK | MONITOR, Label::CLEAN);
+        // Tail-chaining leaves the frame where it is, and the registers to the next handler as the last one had them
+        // (DDI 0403E section B1.5.12).
+        self.now.chained = core.registers.in_handler() && self.frame_stack(core) == frame;
+        if self.now.chained {
+            return self.set(1 << 14, Label::CLEAN);
+        }
         for (index, register) in (0u32..).zip(STACKED) {
             let label = self.read(core, frame.wrapping_add(4 * index), 4);
             self.set(1 << register, self.names.plain(label));
@@ -55,7 +72,6 @@ impl Taint {
         for (flag, label) in [N, Z, C, V, Q].into_iter().zip(flags) {
             self.set(flag, label);
         }
-        self.set(FAULTMASK | MONITOR, Label::CLEAN);
         self.select_stack(core);
     }
 }

@@ -10,6 +10,7 @@ use crate::memory::Space;
 
 impl Taint {
     /// Before an access: where it is, and whether that is secret.
+    #[inline(never)]
     pub(super) fn look_at_memory(&mut self, core: &Core, operation: &Operation) {
         match operation.instruction {
             Instruction::Load { address, .. } | Instruction::LoadDual { address, .. } => {
@@ -88,6 +89,7 @@ impl Taint {
     }
 
     /// After an access.
+    #[inline(never)]
     pub(super) fn transfer_memory(&mut self, core: &mut Core, operation: &Operation) {
         let at = self.now.at;
         let second = at.wrapping_add(4);
@@ -184,6 +186,9 @@ impl Taint {
     ) {
         let label = self.first(of).or(self.now.address);
         self.write(core, operation, at, bytes, label);
+        if core.memory.code_changed {
+            self.plans.clear();
+        }
     }
 
     fn store_exclusive(

@@ -46,6 +46,8 @@ const BASEPRI: u32 = 1 << 24;
 const FAULTMASK: u32 = 1 << 25;
 const CONTROL: u32 = 1 << 26;
 const FLAGS: u32 = N | Z | C | V;
+/// Where the labels of [`FLAGS`] are.
+const FLAG_LABELS: std::ops::Range<usize> = 17..21;
 
 /// A flag, as [`Taint::flag`] takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +94,10 @@ struct Present {
     privileged: bool,
     /// Where the frame is that it takes from the stack if it ends an exception.
     frame: u32,
+    /// Whether that is the process stack.
+    process: bool,
+    /// Another exception came at once, without a frame of its own.
+    chained: bool,
     /// The instruction that ended an exception last.
     returned_by: Option<Operation>,
 }
@@ -185,6 +191,10 @@ impl Taint {
         if label.is_secret() {
             self.live |= places;
             let mut left = places;
+            if left & FLAGS == FLAGS {
+                self.labels[FLAG_LABELS].fill(label);
+                left &= !FLAGS;
+            }
             while left != 0 {
                 self.labels[left.trailing_zeros() as usize] = label;
                 left &= left - 1;
@@ -238,11 +248,11 @@ impl Observer for Taint {
         }
         match plan.kind {
             Kind::Result => {}
-            Kind::Shown(kind) => {
+            Kind::Shown => {
                 let label = self.first(plan.reads);
-                self.show(kind, operation, label);
+                self.show(plan.leak, operation, label);
             }
-            Kind::Load { .. } | Kind::Store { .. } => self.look_at_address(core, operation, plan),
+            Kind::Load | Kind::Store => self.look_at_address(core, operation, plan),
             Kind::Other => self.look(core, operation),
         }
     }
@@ -270,43 +280,38 @@ impl Taint {
     fn effect(&mut self, core: &mut Core, operation: &Operation) {
         let plan = self.now.plan;
         match plan.kind {
-            Kind::Result | Kind::Shown(_) => {
+            Kind::Result | Kind::Shown => {
                 let label = self.first(plan.reads);
                 self.set(plan.writes, label);
             }
-            Kind::Load { bytes, from_stack } => {
+            Kind::Load => {
                 let at = self.now.at;
-                let label = self.loaded(core, operation, from_stack, at, u32::from(bytes));
+                let bytes = u32::from(plan.bytes);
+                let label = self.loaded(core, operation, plan.from_stack, at, bytes);
                 self.set(plan.writes, label);
             }
-            Kind::Store { bytes } => {
-                self.store(core, operation, plan.writes, self.now.at, u32::from(bytes));
-                if core.memory.code_changed {
-                    self.plans.clear();
-                }
+            Kind::Store => {
+                let bytes = u32::from(plan.bytes);
+                self.store(core, operation, plan.writes, self.now.at, bytes);
             }
-            Kind::Other => {
-                self.transfer(core, operation);
-                if core.memory.code_changed {
-                    self.plans.clear();
-                }
-            }
+            Kind::Other => self.transfer(core, operation),
         }
     }
 
     #[inline]
     fn look_at_address(&mut self, core: &Core, operation: &Operation, plan: Plan) {
-        let (kind, address) = match operation.instruction {
-            Instruction::Load { address, .. } => (LeakKind::LoadAddress, address),
-            Instruction::Store { address, .. } => (LeakKind::StoreAddress, address),
-            _ => return,
+        let (Instruction::Load { address, .. } | Instruction::Store { address, .. }) =
+            operation.instruction
+        else {
+            return;
         };
         self.now.at = core.effective_address(address).0;
         self.now.address = self.first(plan.reads);
-        self.show(kind, operation, self.now.address);
+        self.show(plan.leak, operation, self.now.address);
     }
 
     /// Before an instruction of an IT block.
+    #[inline(never)]
     fn govern(&mut self, core: &Core, operation: &Operation) {
         self.now.skipped = !core.registers.flags.hold(operation.condition);
         self.now.control = self.first(read_by(operation.condition));
@@ -318,6 +323,7 @@ impl Taint {
     }
 
     /// After one.
+    #[inline(never)]
     fn governed(&mut self, core: &mut Core, operation: &Operation) {
         if !self.now.skipped {
             self.effect(core, operation);

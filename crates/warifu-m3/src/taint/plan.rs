@@ -5,19 +5,21 @@
 
 use super::{C, FLAGS, LeakKind, N, Z, read_by};
 use crate::core::Operation;
-use crate::isa::{Address, DataOp, Instruction, LR, Offset, Operand, PC, Reg, SP, ShiftKind};
+use crate::isa::{
+    Address, DataOp, Instruction, LR, Offset, Operand, PC, Reg, SP, ShiftKind, Width,
+};
 
 /// How labels move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// What is written is secret where what is read is.
     Result,
-    /// The same, and a secret that is read shows.
-    Shown(LeakKind),
+    /// The same, and a secret that is read shows as [`Plan::leak`].
+    Shown,
     /// One register from memory: `reads` is the address, `writes` the register.
-    Load { bytes: u8, from_stack: bool },
+    Load,
     /// One register to memory: `reads` is the address, `writes` the register.
-    Store { bytes: u8 },
+    Store,
     /// [`super::transfer`] says.
     Other,
 }
@@ -29,6 +31,11 @@ pub(super) struct Plan {
     pub(super) reads: u32,
     pub(super) writes: u32,
     pub(super) kind: Kind,
+    pub(super) leak: LeakKind,
+    /// Of an access.
+    pub(super) bytes: u8,
+    /// An access relative to SP.
+    pub(super) from_stack: bool,
 }
 
 impl Default for Plan {
@@ -40,16 +47,24 @@ impl Default for Plan {
 /// Plans by address.
 #[derive(Debug)]
 pub(super) struct Plans {
-    slots: Box<[Plan]>,
+    slots: Box<[Plan; SLOTS]>,
 }
 
 const SLOTS: usize = 1 << 14;
 /// No instruction has this tag.
-const NONE: Plan = Plan { tag: u32::MAX, reads: 0, writes: 0, kind: Kind::Other };
+const NONE: Plan = Plan {
+    tag: u32::MAX,
+    reads: 0,
+    writes: 0,
+    kind: Kind::Other,
+    leak: LeakKind::Branch,
+    bytes: 0,
+    from_stack: false,
+};
 
 impl Default for Plans {
     fn default() -> Self {
-        Plans { slots: vec![NONE; SLOTS].into_boxed_slice() }
+        Plans { slots: Box::new([NONE; SLOTS]) }
     }
 }
 
@@ -75,12 +90,8 @@ impl Plans {
 
 #[cold]
 fn plan(instruction: &Instruction) -> Plan {
-    let (kind, reads, writes) = parts(instruction);
-    Plan { tag: 0, reads, writes, kind }
-}
-
-fn parts(instruction: &Instruction) -> (Kind, u32, u32) {
-    let result = |reads, writes| (Kind::Result, reads, writes);
+    let result = |reads, writes| Plan { kind: Kind::Result, reads, writes, ..NONE };
+    let shown = |leak, reads, writes| Plan { kind: Kind::Shown, leak, reads, writes, ..NONE };
     match *instruction {
         Instruction::Data { op, flags, rd, rn, operand } => data(op, flags, rd, rn, operand),
         // The carry of a shift by a register depends on whether that is nought.
@@ -102,46 +113,47 @@ fn parts(instruction: &Instruction) -> (Kind, u32, u32) {
         // Which operand the cycles of UMLAL depend on is not said (DDI 0337I table 3-1): the sum's are looked at too.
         Instruction::LongMul { accumulate, lo, hi, rn, rm, .. } => {
             let sum = if accumulate { 1 << lo | 1 << hi } else { 0 };
-            (Kind::Shown(LeakKind::Multiply), 1 << rn | 1 << rm | sum, 1 << lo | 1 << hi)
+            shown(LeakKind::Multiply, 1 << rn | 1 << rm | sum, 1 << lo | 1 << hi)
         }
-        Instruction::Div { rd, rn, rm, .. } => {
-            (Kind::Shown(LeakKind::Divide), 1 << rn | 1 << rm, 1 << rd)
-        }
-        Instruction::Branch { condition, .. } => {
-            (Kind::Shown(LeakKind::Branch), read_by(condition), 0)
-        }
-        Instruction::CompareBranch { rn, .. } => (Kind::Shown(LeakKind::Branch), 1 << rn, 0),
+        Instruction::Div { rd, rn, rm, .. } => shown(LeakKind::Divide, 1 << rn | 1 << rm, 1 << rd),
+        Instruction::Branch { condition, .. } => shown(LeakKind::Branch, read_by(condition), 0),
+        Instruction::CompareBranch { rn, .. } => shown(LeakKind::Branch, 1 << rn, 0),
         // The link is this instruction's address.
         Instruction::BranchLink { .. } => result(0, 1 << LR),
         Instruction::IfThen { .. } | Instruction::Nop => result(0, 0),
         Instruction::Load { width, rt, address } if rt != PC => {
-            let kind = Kind::Load { bytes: width.bytes() as u8, from_stack: address.base == SP };
-            (kind, read_by_address(address), 1 << rt)
+            Plan { leak: LeakKind::LoadAddress, ..access(Kind::Load, width, rt, address) }
         }
         Instruction::Store { width, rt, address } => {
-            (Kind::Store { bytes: width.bytes() as u8 }, read_by_address(address), 1 << rt)
+            Plan { leak: LeakKind::StoreAddress, ..access(Kind::Store, width, rt, address) }
         }
-        _ => (Kind::Other, 0, 0),
+        _ => NONE,
     }
 }
 
-fn data(op: DataOp, flags: bool, rd: Reg, rn: Reg, operand: Operand) -> (Kind, u32, u32) {
+fn access(kind: Kind, width: Width, rt: Reg, address: Address) -> Plan {
+    let (bytes, from_stack) = (width.bytes() as u8, address.base == SP);
+    Plan { kind, reads: read_by_address(address), writes: 1 << rt, bytes, from_stack, ..NONE }
+}
+
+fn data(op: DataOp, flags: bool, rd: Reg, rn: Reg, operand: Operand) -> Plan {
     let reads = read_by_data(op, rn, operand);
     let rd = if op.is_test() { 0 } else { 1 << rd };
+    let result = |writes| Plan { kind: Kind::Result, reads, writes, ..NONE };
     if rd == 1 << PC {
-        return (Kind::Other, 0, 0);
+        return NONE;
     }
     if !flags {
-        return (Kind::Result, reads, rd);
+        return result(rd);
     }
     if op.is_arithmetic() {
-        return (Kind::Result, reads, rd | FLAGS);
+        return result(rd | FLAGS);
     }
     // The carry is the shifter's: of one of the operands, of none where it is a constant's, or left alone.
     match shifter(operand) {
-        None => (Kind::Result, reads, rd | N | Z),
-        Some(carry) if carry == reads => (Kind::Result, reads, rd | N | Z | C),
-        Some(_) => (Kind::Other, 0, 0),
+        None => result(rd | N | Z),
+        Some(carry) if carry == reads => result(rd | N | Z | C),
+        Some(_) => NONE,
     }
 }
 

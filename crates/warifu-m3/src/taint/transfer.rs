@@ -12,6 +12,7 @@ use crate::isa::{DataOp, Instruction, LR, Operand, PC, Reg, SP};
 
 impl Taint {
     /// Before an instruction without a plan: notes what it shows, and keeps what it may overwrite. It may still fault.
+    #[inline(never)]
     pub(super) fn look(&mut self, core: &Core, operation: &Operation) {
         match operation.instruction {
             Instruction::Data { op, rd: PC, rn, operand, .. } if !op.is_test() => {
@@ -39,6 +40,7 @@ impl Taint {
     }
 
     /// After an instruction without a plan that was executed: labels its results.
+    #[inline(never)]
     pub(super) fn transfer(&mut self, core: &mut Core, operation: &Operation) {
         match operation.instruction {
             Instruction::Data { op, rd, rn, operand, .. } => self.logical(op, rd, rn, operand),

@@ -34,7 +34,7 @@ pub fn compile(files: &[&str], options: &[&str]) -> Vec<u8> {
         .arg(folder.join("start.c"))
         .args(files.iter().map(|file| folder.join(file)))
         .args(options)
-        .args(["-lgcc", "-o"])
+        .args(["-lc", "-lgcc", "-o"])
         .arg(&elf)
         .stdin(Stdio::null())
         .output()

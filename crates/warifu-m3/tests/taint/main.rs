@@ -181,6 +181,11 @@ fn memory_link_register_and_write_back() {
             (Branch, "leak_half_of_dual"),
             (Branch, "leak_multiple"),
             (Branch, "leak_exclusive"),
+            (LoadAddress, "leak_mark"),
+            (Branch, "leak_mark"),
+            (Branch, "leak_mark"),
+            (Condition, "leak_mark_cleared"),
+            (Branch, "leak_mark_cleared"),
             (Branch, "leak_bit_band_load"),
             (Branch, "leak_bit_band_store"),
             (Branch, "leak_link_register"),
@@ -202,6 +207,8 @@ fn exception_frames() {
             // By the instruction that ends the handler.
             (Target, "sv_call"),
             (Branch, "leak_process_stack"),
+            (Branch, "pend_sv"),
+            (Branch, "leak_behind_chain"),
         ],
     );
 }
