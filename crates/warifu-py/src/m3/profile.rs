@@ -29,7 +29,7 @@ pub(crate) fn m3_profile<'py>(
     let result = outcome(py, &session, &stop)?;
     let (profile, folded, picture) = py
         .detach(|| {
-            let report = profiler.report();
+            let report = profiler.report(&session.machine.core);
             let lines = lines(&report, &session.program, program)?;
             // Of a program that did nothing there is no picture.
             let picture = match report.stacks.is_empty() {
