@@ -38,7 +38,10 @@ fuzz_target!(|bytes: &[u8]| {
     let mut profiler = Profiler::new(&session.program, &session.machine);
     let stop = session.machine.run_observed(Limits { instructions: 2000 }, &mut profiler);
     // Names of symbols are the file's, and may hold anything.
-    assert!(!session.describe(&stop).is_empty());
-    let report = profiler.report();
-    assert!(report.folded().lines().count() >= report.stacks.len());
+    assert_eq!(session.describe(&stop).lines().count(), 1);
+    let report = profiler.report(&session.machine.core);
+    assert_eq!(report.folded().lines().count(), report.stacks.len());
+    if !report.stacks.is_empty() {
+        report.flame_graph("fuzz").expect("a picture");
+    }
 });

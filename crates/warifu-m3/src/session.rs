@@ -93,6 +93,8 @@ impl Session {
         {
             line += &format!(", called from {}", self.program.describe(registers.r[14] & !1));
         }
+        // Symbols may hold anything.
+        let line = line.replace(char::is_control, "?");
         line + "; " + &words(registers)
     }
 }

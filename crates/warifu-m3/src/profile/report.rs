@@ -8,6 +8,7 @@ use super::functions::FunctionId;
 use super::places::Count;
 use super::tree::{Edge, Sum};
 use super::{Deepest, Heap, Profiler, Section};
+use crate::core::Core;
 use crate::timing::Cycles;
 
 /// One function.
@@ -71,8 +72,10 @@ pub struct EdgeRow {
 }
 
 impl Profiler {
-    /// What was seen until now.
-    pub fn report(mut self) -> Report {
+    /// What was seen until now, on the core that was looked at.
+    pub fn report(mut self, core: &Core) -> Report {
+        // An exception that could not be entered or left took time, and nobody told of it.
+        self.now.cycles += core.clock - self.now.end;
         self.settle();
         self.close_section();
         self.settle_frames();
@@ -139,13 +142,18 @@ impl Profiler {
         let mut stacks = BTreeMap::new();
         for (id, node) in self.tree.nodes() {
             if node.cycles != Cycles::default() {
-                let names: Vec<&str> =
-                    self.tree.path(id).into_iter().map(|id| self.name(id)).collect();
+                let path = self.tree.path(id);
+                let names: Vec<String> = path.into_iter().map(|id| plain(self.name(id))).collect();
                 *stacks.entry(names.join(";")).or_insert_with(Cycles::default) += node.cycles;
             }
         }
         stacks.into_iter().collect()
     }
+}
+
+/// A name without what parts a stack of calls; symbols may hold anything.
+fn plain(name: &str) -> String {
+    name.replace(|letter: char| letter == ';' || letter.is_control(), "_")
 }
 
 impl Report {

@@ -42,7 +42,8 @@ fn profile(file: &[u8]) -> (Session, Report) {
     let mut profiler = Profiler::new(&session.program, &session.machine);
     let stop = session.machine.run_observed(Limits { instructions: 10_000_000 }, &mut profiler);
     assert_eq!(stop, Stop::Exit { code: 0 }, "{}", session.describe(&stop));
-    (session, profiler.report())
+    let report = profiler.report(&session.machine.core);
+    (session, report)
 }
 
 fn row<'a>(report: &'a Report, name: &str) -> &'a FunctionRow {
@@ -222,4 +223,20 @@ fn a_run_that_pauses_is_the_same() {
         assert_eq!(paused.machine.core.registers, whole.machine.core.registers);
         assert_eq!(paused.machine.instructions, whole.machine.instructions);
     }
+}
+
+#[test]
+fn an_exception_that_cannot_be_entered_counts() {
+    let setup = Setup { chip: "mps2-an385".into(), deliver_faults: true, ..Setup::default() };
+    let options = ["-O2", "-ffreestanding", "-nostartfiles", "-T", "mps2-an385.ld", "-DEND=1"];
+    let file = compile(&[&options[..], &["start.c", "command-line/ends.c"]].concat());
+    let mut session = Session::new(&file, &setup).expect("it can be run");
+    // HardFault's vector says no Thumb.
+    assert!(session.machine.core.memory.set_word(12, 0x100));
+    let mut profiler = Profiler::new(&session.program, &session.machine);
+    let stop = session.machine.run_observed(Limits { instructions: 1000 }, &mut profiler);
+    assert!(matches!(stop, Stop::ExceptionEntry { .. }), "{stop}");
+    let report = profiler.report(&session.machine.core);
+    let functions = plus(report.functions.iter().map(|function| function.sum.exclusive));
+    assert_eq!(functions + report.asleep, session.machine.core.clock);
 }

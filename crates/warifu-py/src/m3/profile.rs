@@ -27,9 +27,11 @@ pub(crate) fn m3_profile<'py>(
     let mut profiler = Profiler::new(&session.program, &session.machine);
     let stop = run(py, &mut session, most, output, &mut profiler)?;
     let result = outcome(py, &session, &stop)?;
+    // The core is one thread's at a time: it is lent as a whole.
+    let session = &mut session;
     let (profile, folded, picture) = py
-        .detach(|| {
-            let report = profiler.report();
+        .detach(move || {
+            let report = profiler.report(&session.machine.core);
             let lines = lines(&report, &session.program, program)?;
             // Of a program that did nothing there is no picture.
             let picture = match report.stacks.is_empty() {
