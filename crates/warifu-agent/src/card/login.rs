@@ -100,6 +100,7 @@ pub struct Login {
     logged_in: bool,
     /// The PIN was sent and nobody knows what became of it; the tries that were left before.
     unsure: Option<Option<u8>>,
+    /// Since the last right one; what the card may have counted is among them.
     wrong_by_callers: u8,
     lifetime: Option<Duration>,
     expires: Option<Instant>,
@@ -272,8 +273,8 @@ impl Login {
                 Ok(())
             }
             Err(error) => {
-                let wrong = matches!(error, TokenError::PinWrong { .. } | TokenError::PinLocked);
-                self.wrong_by_callers = self.wrong_by_callers.saturating_add(u8::from(wrong));
+                let counted = u8::from(may_be_counted(&error));
+                self.wrong_by_callers = self.wrong_by_callers.saturating_add(counted);
                 if self.wrong_by_callers > WRONG_MAX {
                     self.forget();
                 }
@@ -300,4 +301,10 @@ impl Login {
             (Some(_), _) => !self.confirmed,
         }
     }
+}
+
+/// Whether the card may have counted a PIN as wrong: any but what says that it was not sent or not
+/// looked at. Who could make the answer late would else guess without end.
+fn may_be_counted(error: &TokenError) -> bool {
+    !matches!(error, TokenError::NoChannel | TokenError::NoApplet { .. } | TokenError::NoPin)
 }

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 use warifu_agent::card::Caller;
+use warifu_agent::clock::Clock;
 use warifu_agent::rights::{Right, Rights};
 use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
+use warifu_model::Nanos;
 use warifu_token::{PinState, Token, TokenError};
 
 use crate::common::{Bench, PIN, World, soon};
@@ -36,6 +38,31 @@ fn callers_need_no_pin_and_a_wrong_one_counts_once() {
     other.verify_pin(PIN.as_bytes(), soon()).unwrap();
     assert!(sign(&mut token, 3).is_ok());
     assert_eq!(bench.world().tries_left(), 3);
+}
+
+#[test]
+fn a_wrong_pin_counts_though_its_answer_does_not_come() {
+    let bench = bench(Some(PinScope::Signing), Some(PIN));
+    bench.idle();
+    let mut other = bench.token();
+    sign(&mut other, 0).unwrap();
+    // The caller would be gone before the answer is there; the card has an attempt's time for it.
+    let late = Fault::LateAnswer { by: Nanos(1_000_000_000) };
+    bench.world().card.replace_plan(Plan::Script([Some(late)].into_iter().collect()));
+    let hasty = bench.clock.now() + Duration::from_millis(500);
+    let wrong = bench.holder().verify_pin(&Caller::AGENT, b"9999", true, hasty);
+    assert_eq!(wrong, Err(TokenError::PinWrong { tries_left: Some(2) }));
+    sign(&mut other, 1).unwrap();
+    other.verify_pin(PIN.as_bytes(), soon()).unwrap();
+
+    for (guess, served) in [(b"9998", true), (b"9997", false)] {
+        let lost = [Some(Fault::LostAnswer)].into_iter().collect();
+        bench.world().card.replace_plan(Plan::Script(lost));
+        let result = other.verify_pin(guess, soon());
+        assert!(matches!(result, Err(TokenError::Transport(_))), "{result:?}");
+        assert_eq!(bench.world().tries_left(), 2, "the card has counted it");
+        assert_eq!(sign(&mut other, 2).is_ok(), served, "the held PIN outlives one wrong one");
+    }
 }
 
 #[test]
