@@ -102,6 +102,9 @@ pub struct Login {
     unsure: Option<Option<u8>>,
     /// Since the last right one; what the card may have counted is among them.
     wrong_by_callers: u8,
+    /// Another user was let try a PIN on a card that does not say how many tries are left, and it
+    /// has taken none since.
+    blind_try: bool,
     lifetime: Option<Duration>,
     expires: Option<Instant>,
     /// The lifetime is over, and nobody has given a PIN since. The card may still know it.
@@ -215,7 +218,10 @@ impl Login {
         }
         self.unsure = Some(tries);
         match token.verify_pin(pin.bytes(), deadline) {
-            Ok(()) => self.accepted(now),
+            Ok(()) => {
+                self.blind_try = false;
+                self.accepted(now);
+            }
             Err(error @ (TokenError::PinWrong { .. } | TokenError::PinLocked)) => {
                 return Err(self.refused(error));
             }
@@ -243,7 +249,8 @@ impl Login {
     /// `may_lock` is whether the last try may be spent.
     ///
     /// # Errors
-    /// The card's: [`TokenError::PinWrong`] and others; [`TokenError::Denied`] at the last try.
+    /// The card's: [`TokenError::PinWrong`] and others; [`TokenError::Denied`] at the last try, or
+    /// at the second one where the card does not say how many are left.
     pub fn of_caller(
         &mut self,
         pin: &[u8],
@@ -257,15 +264,12 @@ impl Login {
             return Ok(());
         }
         self.logged_in = false;
-        if !may_lock
-            && let PinState::Wanted(Some(tries)) = token.pin_state(deadline)?
-            && tries < TRIES_MIN
-        {
-            let text = "the PIN's last try is left to the user who runs the agent";
-            return Err(TokenError::Denied(text.to_owned()));
+        if !may_lock {
+            self.leave_last_try(token.pin_state(deadline)?)?;
         }
         match token.verify_pin(pin, deadline) {
             Ok(()) => {
+                self.blind_try = false;
                 self.held = HeldPin::new(pin);
                 self.accepted(now);
                 self.wrong_by_callers = 0;
@@ -282,6 +286,25 @@ impl Login {
                 Err(error)
             }
         }
+    }
+
+    /// Keeps other users from the last try: where the card does not tell how many there are, they
+    /// have one in all.
+    fn leave_last_try(&mut self, state: PinState) -> Result<(), TokenError> {
+        let text = match state {
+            PinState::Wanted(Some(tries)) if tries < TRIES_MIN => {
+                "the PIN's last try is left to the user who runs the agent"
+            }
+            PinState::Wanted(None) | PinState::Verified => {
+                if !std::mem::replace(&mut self.blind_try, true) {
+                    return Ok(());
+                }
+                "the card does not say how many tries its PIN has left: they are left to the user \
+                 who runs the agent"
+            }
+            PinState::Wanted(Some(_)) | PinState::Locked | PinState::Absent => return Ok(()),
+        };
+        Err(TokenError::Denied(text.to_owned()))
     }
 
     fn accepted(&mut self, now: Instant) {

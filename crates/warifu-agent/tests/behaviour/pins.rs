@@ -143,6 +143,24 @@ fn who_cannot_use_a_key_cannot_lock_the_pin() {
 }
 
 #[test]
+fn who_cannot_see_the_tries_has_one_and_the_rest_are_the_users() {
+    let bench = bench(Some(PinScope::Signing), None);
+    bench.world().hides_tries = true;
+    let other = |pin: &[u8]| bench.holder().verify_pin(&Caller::AGENT, pin, false, soon());
+    assert!(other(b"9999").is_err());
+    for _ in 0..3 {
+        let denied = other(b"9998");
+        assert!(matches!(denied, Err(TokenError::Denied(_))), "{denied:?}");
+    }
+    assert_eq!(bench.world().tries_left(), 2);
+    bench.holder().verify_pin(&Caller::AGENT, PIN.as_bytes(), true, soon()).unwrap();
+    assert_eq!(bench.world().tries_left(), 3);
+    // The card has taken one since: another user may err once more.
+    let wrong = other(b"9999");
+    assert!(!matches!(wrong, Ok(()) | Err(TokenError::Denied(_))), "{wrong:?}");
+}
+
+#[test]
 fn a_pins_lifetime_ends_the_login_on_the_card_too() {
     let lifetime = Some(Duration::from_secs(60));
     let world = World::new(Some(PinScope::Signing), nothing_wrong(), 1);

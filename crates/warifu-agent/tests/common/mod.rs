@@ -78,6 +78,8 @@ pub struct World {
     /// How often something was selected on the basic channel, where a modem has its own.
     pub basic_selects: u64,
     pub resets: u64,
+    /// Whether the card keeps to itself how many tries its PIN has left.
+    pub hides_tries: bool,
 }
 
 impl World {
@@ -86,7 +88,9 @@ impl World {
         let card = usual_card(pin.map(|scope| Pin::new(PIN, scope, 3).unwrap()), &mut rng);
         let card = FaultyCard::new(card, plan, seed);
         let late = Vec::new();
-        Arc::new(Mutex::new(World { card, rng, late, commands: 0, basic_selects: 0, resets: 0 }))
+        let (commands, basic_selects, resets, hides_tries) = (0, 0, 0, false);
+        let world = World { card, rng, late, commands, basic_selects, resets, hides_tries };
+        Arc::new(Mutex::new(world))
     }
 
     /// Puts another card in its place, of the same objects with other keys, and another PIN.
@@ -158,7 +162,12 @@ impl Transport for Line {
         world.commands += 1;
         world.basic_selects += u64::from(apdu.starts_with(&[0, 0xa4]));
         let World { card, rng, .. } = &mut *world;
-        let outcome = card.transmit(apdu, rng);
+        let mut outcome = card.transmit(apdu, rng);
+        if let (true, Outcome::Answer(answer)) = (world.hides_tries, &mut outcome)
+            && answer.sw.0 & 0xfff0 == 0x63c0
+        {
+            answer.sw = StatusWord::SECURITY_STATUS;
+        }
         let (answer, by) = match outcome {
             Outcome::Answer(response) => (response.to_bytes(), EXCHANGE),
             Outcome::Late { response, by } => {
