@@ -11,7 +11,7 @@ mod using;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -139,7 +139,11 @@ impl Holder {
     /// work.
     #[must_use]
     pub fn state(&self) -> Option<(bool, PinStanding)> {
-        let held = self.held.try_lock().ok()?;
+        let held = match self.held.try_lock() {
+            Ok(held) => held,
+            Err(TryLockError::Poisoned(error)) => error.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
         Some((held.open, held.login.standing()))
     }
 

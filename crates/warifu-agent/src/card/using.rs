@@ -340,6 +340,15 @@ impl<'a> Using<'a> {
     }
 }
 
+impl Drop for Using<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // In the middle of something: nobody knows what the card has open.
+            self.held.failed = true;
+        }
+    }
+}
+
 /// Reads until two readings in a row are the same.
 pub(super) fn twice<T: PartialEq>(
     mut read: impl FnMut() -> Result<T, TokenError>,

@@ -80,6 +80,8 @@ pub struct World {
     pub resets: u64,
     /// Whether the card keeps to itself how many tries its PIN has left.
     pub hides_tries: bool,
+    /// Whether the next command meets a mistake in the driver of the line.
+    pub panics: bool,
 }
 
 impl World {
@@ -88,9 +90,16 @@ impl World {
         let card = usual_card(pin.map(|scope| Pin::new(PIN, scope, 3).unwrap()), &mut rng);
         let card = FaultyCard::new(card, plan, seed);
         let late = Vec::new();
-        let (commands, basic_selects, resets, hides_tries) = (0, 0, 0, false);
-        let world = World { card, rng, late, commands, basic_selects, resets, hides_tries };
-        Arc::new(Mutex::new(world))
+        Arc::new(Mutex::new(World {
+            card,
+            rng,
+            late,
+            commands: 0,
+            basic_selects: 0,
+            resets: 0,
+            hides_tries: false,
+            panics: false,
+        }))
     }
 
     /// Puts another card in its place, of the same objects with other keys, and another PIN.
@@ -156,6 +165,7 @@ impl Line {
 impl Transport for Line {
     fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
         let mut world = locked(&self.world);
+        assert!(!std::mem::take(&mut world.panics), "a mistake, made for a test");
         if !world.late.is_empty() {
             return Ok(world.late.remove(0));
         }
