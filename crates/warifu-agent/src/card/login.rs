@@ -133,7 +133,7 @@ impl Login {
     /// Whether callers need none.
     #[must_use]
     pub fn serves_all(&self) -> bool {
-        self.held.is_some() && self.confirmed
+        self.held.is_some() && self.confirmed && !self.waits_for_a_person()
     }
 
     /// Gives up the held PIN if it has been held for its time: whether it has.
@@ -161,10 +161,15 @@ impl Login {
         self.expires
     }
 
-    /// Whether giving the card the held PIN is still to be done.
+    /// Whether giving the card the held PIN is still to be done. Not at its last try, which stays
+    /// the last one however often it is looked at.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        self.held.is_some() && !self.logged_in
+        self.held.is_some() && !self.logged_in && !self.waits_for_a_person()
+    }
+
+    fn waits_for_a_person(&self) -> bool {
+        self.not_taken == Some(PinStanding::LastTry)
     }
 
     /// The card's session has ended.
@@ -259,7 +264,7 @@ impl Login {
         now: Instant,
         deadline: Instant,
     ) -> Result<(), TokenError> {
-        if self.confirmed && self.held.as_ref().is_some_and(|held| held.is(pin)) {
+        if self.serves_all() && self.held.as_ref().is_some_and(|held| held.is(pin)) {
             self.wrong_by_callers = 0;
             return Ok(());
         }

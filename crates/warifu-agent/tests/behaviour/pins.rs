@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use warifu_agent::card::Caller;
+use warifu_agent::card::{Caller, PinStanding};
 use warifu_agent::clock::Clock;
 use warifu_agent::rights::{Right, Rights};
 use warifu_card::PinScope;
@@ -121,6 +121,36 @@ fn the_last_try_is_left_to_a_person() {
     bench.idle();
     assert_eq!(sign(&mut bench.token(), 1), Err(TokenError::PinNeeded));
     assert_eq!(bench.world().tries_left(), 1, "it was not even given");
+
+    // From then on it is as if none were held: no command goes for it.
+    let made = "warifu_agent_ahead_total{card=\"card\",kind=\"made_random\"}";
+    assert!(bench.metric(made) > 0, "the work ahead goes on without it");
+    let without = Bench::new(bench.world.clone(), None, Vec::new());
+    let [with, without] = [&bench, &without].map(|bench| {
+        sign(&mut bench.token(), 2).unwrap_err();
+        let before = bench.world().commands;
+        sign(&mut bench.token(), 3).unwrap_err();
+        bench.world().commands - before
+    });
+    assert_eq!(with, without);
+}
+
+#[test]
+fn a_person_may_spend_the_last_try_of_a_pin_that_is_held() {
+    let bench = bench(Some(PinScope::Signing), Some(PIN));
+    bench.idle();
+    let mut token = bench.token();
+    sign(&mut token, 0).unwrap();
+    // Another program errs twice, past the agent, and takes the card's power.
+    bench.world().spend_tries(2);
+    assert_eq!(sign(&mut token, 1), Err(TokenError::PinNeeded));
+    assert_eq!(bench.holder().state().unwrap().1, PinStanding::LastTry);
+    assert_eq!(token.pin_state(soon()), Ok(PinState::Wanted(Some(1))));
+    assert_eq!(bench.world().tries_left(), 1);
+    token.verify_pin(PIN.as_bytes(), soon()).unwrap();
+    sign(&mut token, 2).unwrap();
+    assert_eq!(bench.world().tries_left(), 3);
+    assert_eq!(bench.holder().state().unwrap().1, PinStanding::Held);
 }
 
 #[test]

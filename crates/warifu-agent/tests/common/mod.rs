@@ -138,6 +138,17 @@ impl World {
         CHANNELS - free.len()
     }
 
+    /// Another program gives wrong PINs, and the card is reset.
+    pub fn spend_tries(&mut self, times: usize) {
+        let World { card, rng, .. } = self;
+        card.transmit(&[0, 0xa4, 4, 0x0c, 7, 0xa0, 0, 0, 5, 0x59, 0, 0x10], rng);
+        for _ in 0..times {
+            let wrong = [b'9', b'9', b'9', b'9', 0xff, 0xff, 0xff, 0xff];
+            card.transmit(&[&[0, 0x20, 0, 1, 8][..], &wrong].concat(), rng);
+        }
+        card.reset(Reset::Cold);
+    }
+
     pub fn tries_left(&self) -> u8 {
         self.card.card().settings().pin.as_ref().unwrap().tries_left()
     }
