@@ -51,7 +51,8 @@ pub struct Holder {
     turns: Turns,
     held: Mutex<Held>,
     known: Mutex<Known>,
-    /// Grows when keys are made anew or the card is exchanged: what was signed before is old.
+    /// Grows when keys are made anew, the card is exchanged, or the PIN's lifetime ends: what was
+    /// signed before is old.
     keys: AtomicU64,
     /// Callers that have ended since the card was last used.
     ended: Mutex<BTreeSet<CallerId>>,
@@ -147,7 +148,8 @@ impl Holder {
         Some((held.open, held.login.standing()))
     }
 
-    /// The number of the card's keys as they are: another one when any was made anew.
+    /// The number of the card's keys as they are: another one when any was made anew, or may not be
+    /// used any more.
     pub(crate) fn keys(&self) -> u64 {
         self.keys.load(Ordering::SeqCst)
     }

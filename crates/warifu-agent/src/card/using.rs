@@ -39,6 +39,8 @@ impl<'a> Using<'a> {
         if held.login.expire(holder.clock.now()) {
             // The card itself knows the PIN until it is reset, which comes before all else.
             held.failed = true;
+            // Tokens that were signed with its help end with it.
+            holder.new_keys();
             eprintln!("warifu-agent: {}: the PIN's lifetime is over", holder.holding.name);
         }
         Using { holder, held, _turn: turn }
