@@ -17,7 +17,7 @@ use warifu_token::{Address, agent};
 use crate::{Failure, StartArgs};
 
 /// How long the cards may take to be given their channels back at the end.
-const CLOSING: Duration = Duration::from_secs(2);
+pub(crate) const CLOSING: Duration = Duration::from_secs(2);
 
 pub(crate) fn start(args: &StartArgs) -> Result<(), Failure> {
     let config = configuration(args)?;
