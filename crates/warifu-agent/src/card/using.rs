@@ -15,6 +15,7 @@ use super::known::{Known, Verifier, on_curve};
 use super::login::not_logged_in;
 use super::{Caller, CallerId, Held, Holder, lock};
 use crate::retry;
+use crate::tell::tell;
 use crate::turns::Turn;
 
 /// How often something that is kept for long is read until it is twice the same: a bit that fell
@@ -41,7 +42,7 @@ impl<'a> Using<'a> {
             held.failed = true;
             // Tokens that were signed with its help end with it.
             holder.new_keys();
-            eprintln!("warifu-agent: {}: the PIN's lifetime is over", holder.holding.name);
+            tell(format_args!("{}: the PIN's lifetime is over", holder.holding.name));
         }
         Using { holder, held, _turn: turn }
     }
@@ -163,7 +164,7 @@ impl<'a> Using<'a> {
             }
         }
         let name = &self.holder.holding.name;
-        eprintln!("warifu-agent: {name}: another card, or another key on it: give its PIN");
+        tell(format_args!("{name}: another card, or another key on it: give its PIN"));
         *lock(&self.holder.known) = Known::default();
         self.holder.new_keys();
         self.held.login.forget();
@@ -200,7 +201,7 @@ impl<'a> Using<'a> {
         }
         // What needs no PIN works without; what needs it says so.
         let name = &self.holder.holding.name;
-        eprintln!("warifu-agent: {name}: {}", not_logged_in(&error));
+        tell(format_args!("{name}: {}", not_logged_in(&error)));
         Ok(())
     }
 
