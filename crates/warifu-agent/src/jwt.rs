@@ -17,6 +17,7 @@ use warifu_token::{Curve, Hash, Inventory, SignInput, TokenError};
 
 use crate::card::{Caller, Holder, lock};
 use crate::rights::{Right, Rights};
+use crate::tell::tell;
 
 /// The longest lifetime, s: a year. A token that nobody can revoke should not live longer.
 pub const LIFETIME_MAX_S: u32 = 366 * 86_400;
@@ -101,7 +102,7 @@ impl Jwts {
                 (Err(error), Some(kept)) => {
                     let pause = Duration::from_secs(request.lifetime_s.into()) / RETRY_PART;
                     kept.renew = now + pause;
-                    eprintln!("warifu-agent: a token could not be renewed yet: {error}");
+                    tell(format_args!("a token could not be renewed yet: {error}"));
                 }
                 (Err(_), None) => {}
             }

@@ -6,7 +6,7 @@
 //! - [`jwt`]: JSON Web Tokens, kept and renewed.
 //! - [`server`]: the socket, callers and their rights.
 //! - [`config`], [`pin`]: what it is told, and where PINs come from.
-//! - [`clock`]: time as an argument.
+//! - [`clock`]: time as an argument; [`tell`]: what it says on stderr.
 #![warn(clippy::unwrap_used)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -20,4 +20,5 @@ pub mod pin;
 pub mod retry;
 pub mod rights;
 pub mod server;
+pub mod tell;
 pub mod turns;

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use warifu_agent::jwt::LIFETIME_MAX_S;
+use warifu_agent::tell::tell;
 
 const AFTER_HELP: &str = "\
 Try it, with a virtual card:
@@ -150,7 +151,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     let what: Vec<&str> = what.split_whitespace().collect();
     let what = what.join(" ");
     let what = what.strip_prefix("error: ").unwrap_or(&what);
-    eprintln!("warifu-agent: {what}: see `warifu-agent --help`");
+    tell(format_args!("{what}: see `warifu-agent --help`"));
     ExitCode::from(2)
 }
 
@@ -171,7 +172,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure(code, text)) => {
-            eprintln!("warifu-agent: {text}");
+            tell(text);
             ExitCode::from(code)
         }
     }

@@ -26,6 +26,7 @@ use crate::clock::Clock;
 use crate::jwt::Jwts;
 use crate::metrics::Metrics;
 use crate::rights::{Right, Rights};
+use crate::tell::tell;
 use places::{Kind, Places};
 use rest::Rest;
 pub use socket::{Socket, SocketError};
@@ -122,9 +123,7 @@ impl Agent {
             None => Kind::Stranger,
         };
         let Some(_place) = self.places.take(uid, kind) else {
-            eprintln!(
-                "warifu-agent: too many callers of user {uid}, or in all; one was turned away"
-            );
+            tell(format_args!("too many callers of user {uid}, or in all; one was turned away"));
             return;
         };
         let id = self.callers.fetch_add(1, Ordering::Relaxed) + 1;

@@ -12,12 +12,13 @@ use warifu_agent::clock::SystemClock;
 use warifu_agent::config::{CardConfig, Config};
 use warifu_agent::metrics::Metrics;
 use warifu_agent::server::{Agent, Socket};
+use warifu_agent::tell::tell;
 use warifu_token::{Address, agent};
 
 use crate::{Failure, StartArgs};
 
 /// How long the cards may take to be given their channels back at the end.
-const CLOSING: Duration = Duration::from_secs(2);
+pub(crate) const CLOSING: Duration = Duration::from_secs(2);
 
 pub(crate) fn start(args: &StartArgs) -> Result<(), Failure> {
     let config = configuration(args)?;
@@ -52,11 +53,11 @@ pub(crate) fn start(args: &StartArgs) -> Result<(), Failure> {
     if let Some(address) = &config.metrics {
         let found =
             warifu_agent::metrics::serve(address, &metrics).map_err(Failure::environment)?;
-        eprintln!("warifu-agent: metrics at http://{found}/metrics");
+        tell(format_args!("metrics at http://{found}/metrics"));
     }
     agent.work_ahead();
     socket.start(&agent).map_err(Failure::environment)?;
-    eprintln!("warifu-agent: export WARIFU_CARD=agent:{}", path.display());
+    tell(format_args!("export WARIFU_CARD=agent:{}", path.display()));
     let _ = ended.recv(); // the sender lives in the agent
     drop(socket);
     for card in agent.cards() {

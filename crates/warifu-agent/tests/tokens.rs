@@ -6,16 +6,17 @@ mod common;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use common::{Bench, World, ask, jwt};
+use common::{Bench, PIN, World, ask, jwt, soon};
 use openssl::bn::{BigNum, BigNumContext};
 use openssl::ec::{EcGroup, EcKey, EcPoint};
 use openssl::ecdsa::EcdsaSig;
 use openssl::nid::Nid;
 use warifu_agent::card::Caller;
 use warifu_agent::clock::Clock;
+use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
-use warifu_token::TokenError;
 use warifu_token::agent::message::{Call, JwtRequest};
+use warifu_token::{Token, TokenError};
 
 const LONG: Duration = Duration::from_secs(10);
 
@@ -173,4 +174,20 @@ fn a_token_of_a_key_that_was_made_anew_is_not_given_out() {
     let second = get(&bench, &wanted);
     assert_ne!(second, first);
     assert_eq!(get(&bench, &wanted), second);
+}
+
+#[test]
+fn no_token_is_given_out_after_the_pins_lifetime() {
+    let world = World::new(Some(PinScope::Signing), Plan::Script(VecDeque::new()), 1);
+    let lifetime = Some(Duration::from_secs(60));
+    let bench = Bench::with(world, Some(PIN), lifetime, Vec::new());
+    bench.idle();
+    let wanted = request("a", 1000);
+    let first = get(&bench, &wanted);
+    bench.clock.pass(Duration::from_secs(61));
+    bench.holder().tick();
+    let answer = ask(&mut bench.client(), Call::Jwt(wanted.clone()));
+    assert_eq!(answer, Err(TokenError::PinNeeded));
+    bench.token().verify_pin(PIN.as_bytes(), soon()).unwrap();
+    assert_ne!(get(&bench, &wanted), first);
 }

@@ -9,6 +9,7 @@ use warifu_token::{Inventory, Token, TokenError};
 
 use super::using::{Using, twice};
 use super::{Holder, lock};
+use crate::tell::tell;
 
 /// When there is nothing to wait for.
 const LONG: Duration = Duration::from_secs(3600);
@@ -52,9 +53,7 @@ impl Using<'_> {
                     self.held.ahead = false;
                     if !std::mem::replace(&mut self.held.told, true) {
                         let name = &holding.name;
-                        eprintln!(
-                            "warifu-agent: {name}: {error}; the next caller has it asked again"
-                        );
+                        tell(format_args!("{name}: {error}; the next caller has it asked again"));
                     }
                 }
             }

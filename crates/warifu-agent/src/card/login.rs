@@ -100,7 +100,11 @@ pub struct Login {
     logged_in: bool,
     /// The PIN was sent and nobody knows what became of it; the tries that were left before.
     unsure: Option<Option<u8>>,
+    /// Since the last right one; what the card may have counted is among them.
     wrong_by_callers: u8,
+    /// Another user was let try a PIN on a card that does not say how many tries are left, and it
+    /// has taken none since.
+    blind_try: bool,
     lifetime: Option<Duration>,
     expires: Option<Instant>,
     /// The lifetime is over, and nobody has given a PIN since. The card may still know it.
@@ -129,7 +133,7 @@ impl Login {
     /// Whether callers need none.
     #[must_use]
     pub fn serves_all(&self) -> bool {
-        self.held.is_some() && self.confirmed
+        self.held.is_some() && self.confirmed && !self.waits_for_a_person()
     }
 
     /// Gives up the held PIN if it has been held for its time: whether it has.
@@ -157,10 +161,15 @@ impl Login {
         self.expires
     }
 
-    /// Whether giving the card the held PIN is still to be done.
+    /// Whether giving the card the held PIN is still to be done. Not at its last try, which stays
+    /// the last one however often it is looked at.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        self.held.is_some() && !self.logged_in
+        self.held.is_some() && !self.logged_in && !self.waits_for_a_person()
+    }
+
+    fn waits_for_a_person(&self) -> bool {
+        self.not_taken == Some(PinStanding::LastTry)
     }
 
     /// The card's session has ended.
@@ -214,7 +223,10 @@ impl Login {
         }
         self.unsure = Some(tries);
         match token.verify_pin(pin.bytes(), deadline) {
-            Ok(()) => self.accepted(now),
+            Ok(()) => {
+                self.blind_try = false;
+                self.accepted(now);
+            }
             Err(error @ (TokenError::PinWrong { .. } | TokenError::PinLocked)) => {
                 return Err(self.refused(error));
             }
@@ -242,7 +254,8 @@ impl Login {
     /// `may_lock` is whether the last try may be spent.
     ///
     /// # Errors
-    /// The card's: [`TokenError::PinWrong`] and others; [`TokenError::Denied`] at the last try.
+    /// The card's: [`TokenError::PinWrong`] and others; [`TokenError::Denied`] at the last try, or
+    /// at the second one where the card does not say how many are left.
     pub fn of_caller(
         &mut self,
         pin: &[u8],
@@ -251,20 +264,17 @@ impl Login {
         now: Instant,
         deadline: Instant,
     ) -> Result<(), TokenError> {
-        if self.confirmed && self.held.as_ref().is_some_and(|held| held.is(pin)) {
+        if self.serves_all() && self.held.as_ref().is_some_and(|held| held.is(pin)) {
             self.wrong_by_callers = 0;
             return Ok(());
         }
         self.logged_in = false;
-        if !may_lock
-            && let PinState::Wanted(Some(tries)) = token.pin_state(deadline)?
-            && tries < TRIES_MIN
-        {
-            let text = "the PIN's last try is left to the user who runs the agent";
-            return Err(TokenError::Denied(text.to_owned()));
+        if !may_lock {
+            self.leave_last_try(token.pin_state(deadline)?)?;
         }
         match token.verify_pin(pin, deadline) {
             Ok(()) => {
+                self.blind_try = false;
                 self.held = HeldPin::new(pin);
                 self.accepted(now);
                 self.wrong_by_callers = 0;
@@ -272,8 +282,8 @@ impl Login {
                 Ok(())
             }
             Err(error) => {
-                let wrong = matches!(error, TokenError::PinWrong { .. } | TokenError::PinLocked);
-                self.wrong_by_callers = self.wrong_by_callers.saturating_add(u8::from(wrong));
+                let counted = u8::from(may_be_counted(&error));
+                self.wrong_by_callers = self.wrong_by_callers.saturating_add(counted);
                 if self.wrong_by_callers > WRONG_MAX {
                     self.forget();
                 }
@@ -281,6 +291,25 @@ impl Login {
                 Err(error)
             }
         }
+    }
+
+    /// Keeps other users from the last try: where the card does not tell how many there are, they
+    /// have one in all.
+    fn leave_last_try(&mut self, state: PinState) -> Result<(), TokenError> {
+        let text = match state {
+            PinState::Wanted(Some(tries)) if tries < TRIES_MIN => {
+                "the PIN's last try is left to the user who runs the agent"
+            }
+            PinState::Wanted(None) | PinState::Verified => {
+                if !std::mem::replace(&mut self.blind_try, true) {
+                    return Ok(());
+                }
+                "the card does not say how many tries its PIN has left: they are left to the user \
+                 who runs the agent"
+            }
+            PinState::Wanted(Some(_)) | PinState::Locked | PinState::Absent => return Ok(()),
+        };
+        Err(TokenError::Denied(text.to_owned()))
     }
 
     fn accepted(&mut self, now: Instant) {
@@ -300,4 +329,10 @@ impl Login {
             (Some(_), _) => !self.confirmed,
         }
     }
+}
+
+/// Whether the card may have counted a PIN as wrong: any but what says that it was not sent or not
+/// looked at. Who could make the answer late would else guess without end.
+fn may_be_counted(error: &TokenError) -> bool {
+    !matches!(error, TokenError::NoChannel | TokenError::NoApplet { .. } | TokenError::NoPin)
 }

@@ -11,7 +11,7 @@ mod using;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -51,7 +51,8 @@ pub struct Holder {
     turns: Turns,
     held: Mutex<Held>,
     known: Mutex<Known>,
-    /// Grows when keys are made anew or the card is exchanged: what was signed before is old.
+    /// Grows when keys are made anew, the card is exchanged, or the PIN's lifetime ends: what was
+    /// signed before is old.
     keys: AtomicU64,
     /// Callers that have ended since the card was last used.
     ended: Mutex<BTreeSet<CallerId>>,
@@ -139,11 +140,16 @@ impl Holder {
     /// work.
     #[must_use]
     pub fn state(&self) -> Option<(bool, PinStanding)> {
-        let held = self.held.try_lock().ok()?;
+        let held = match self.held.try_lock() {
+            Ok(held) => held,
+            Err(TryLockError::Poisoned(error)) => error.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
         Some((held.open, held.login.standing()))
     }
 
-    /// The number of the card's keys as they are: another one when any was made anew.
+    /// The number of the card's keys as they are: another one when any was made anew, or may not be
+    /// used any more.
     pub(crate) fn keys(&self) -> u64 {
         self.keys.load(Ordering::SeqCst)
     }

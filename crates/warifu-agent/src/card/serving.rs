@@ -51,7 +51,8 @@ impl Holder {
     }
 
     /// A caller gives a PIN. The card is asked once at most, whatever happens; `may_lock` is whether
-    /// the last try may be spent.
+    /// the last try may be spent. The card has an attempt's time for it however little the caller
+    /// has left: whether it has counted a guess is not the guesser's to hide.
     ///
     /// # Errors
     /// See [`Holder::info`].
@@ -63,9 +64,10 @@ impl Holder {
         deadline: Instant,
     ) -> Result<(), TokenError> {
         let mut turn = self.turn(caller, deadline)?;
-        let (now, end) = (self.clock.now(), turn.end_of_attempt(deadline));
+        let now = self.clock.now();
         // After it, the reset would take the login with it.
-        turn.start_anew(end)?;
+        turn.start_anew(turn.end_of_attempt(deadline))?;
+        let end = self.clock.now() + self.holding.retry.attempt;
         let held = &mut *turn.held;
         let result = held.login.of_caller(pin, may_lock, &mut held.token, now, end);
         if turn.note_session() && result.is_ok() {

@@ -15,6 +15,7 @@ use super::known::{Known, Verifier, on_curve};
 use super::login::not_logged_in;
 use super::{Caller, CallerId, Held, Holder, lock};
 use crate::retry;
+use crate::tell::tell;
 use crate::turns::Turn;
 
 /// How often something that is kept for long is read until it is twice the same: a bit that fell
@@ -39,7 +40,9 @@ impl<'a> Using<'a> {
         if held.login.expire(holder.clock.now()) {
             // The card itself knows the PIN until it is reset, which comes before all else.
             held.failed = true;
-            eprintln!("warifu-agent: {}: the PIN's lifetime is over", holder.holding.name);
+            // Tokens that were signed with its help end with it.
+            holder.new_keys();
+            tell(format_args!("{}: the PIN's lifetime is over", holder.holding.name));
         }
         Using { holder, held, _turn: turn }
     }
@@ -161,7 +164,7 @@ impl<'a> Using<'a> {
             }
         }
         let name = &self.holder.holding.name;
-        eprintln!("warifu-agent: {name}: another card, or another key on it: give its PIN");
+        tell(format_args!("{name}: another card, or another key on it: give its PIN"));
         *lock(&self.holder.known) = Known::default();
         self.holder.new_keys();
         self.held.login.forget();
@@ -198,7 +201,7 @@ impl<'a> Using<'a> {
         }
         // What needs no PIN works without; what needs it says so.
         let name = &self.holder.holding.name;
-        eprintln!("warifu-agent: {name}: {}", not_logged_in(&error));
+        tell(format_args!("{name}: {}", not_logged_in(&error)));
         Ok(())
     }
 
@@ -337,6 +340,15 @@ impl<'a> Using<'a> {
 
     pub(super) fn end_of_attempt(&self, deadline: Instant) -> Instant {
         deadline.min(self.holder.clock.now() + self.holder.holding.retry.attempt)
+    }
+}
+
+impl Drop for Using<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // In the middle of something: nobody knows what the card has open.
+            self.held.failed = true;
+        }
     }
 }
 

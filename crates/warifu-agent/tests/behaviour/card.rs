@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use warifu_agent::card::PinStanding;
 use warifu_card::faults::{Fault, Plan};
 use warifu_card::{PinScope, Reset};
 use warifu_token::{TokenError, TransportError};
@@ -26,6 +27,21 @@ fn a_card_that_goes_away_and_comes_back() {
     }
     assert!(tries > 1);
     assert_eq!(bench.world().tries_left(), 3);
+}
+
+#[test]
+fn a_panic_in_a_turn_is_that_callers_error_alone() {
+    let bench = bench(Some(PinScope::Signing), Some(PIN));
+    let mut token = bench.token();
+    sign(&mut token, 0).unwrap();
+    let resets = bench.world().resets;
+    bench.world().panics = true;
+    assert!(sign(&mut bench.token(), 1).is_err());
+    // What it has left on the card is not known; and the status is not that of one at work.
+    let (_, pin) = bench.holder().state().unwrap();
+    assert_eq!(pin, PinStanding::Held);
+    sign(&mut token, 2).unwrap();
+    assert_eq!(bench.world().resets, resets + 1);
 }
 
 #[test]

@@ -4,10 +4,12 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use warifu_agent::card::Caller;
+use warifu_agent::card::{Caller, PinStanding};
+use warifu_agent::clock::Clock;
 use warifu_agent::rights::{Right, Rights};
 use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
+use warifu_model::Nanos;
 use warifu_token::{PinState, Token, TokenError};
 
 use crate::common::{Bench, PIN, World, soon};
@@ -36,6 +38,31 @@ fn callers_need_no_pin_and_a_wrong_one_counts_once() {
     other.verify_pin(PIN.as_bytes(), soon()).unwrap();
     assert!(sign(&mut token, 3).is_ok());
     assert_eq!(bench.world().tries_left(), 3);
+}
+
+#[test]
+fn a_wrong_pin_counts_though_its_answer_does_not_come() {
+    let bench = bench(Some(PinScope::Signing), Some(PIN));
+    bench.idle();
+    let mut other = bench.token();
+    sign(&mut other, 0).unwrap();
+    // The caller would be gone before the answer is there; the card has an attempt's time for it.
+    let late = Fault::LateAnswer { by: Nanos(1_000_000_000) };
+    bench.world().card.replace_plan(Plan::Script([Some(late)].into_iter().collect()));
+    let hasty = bench.clock.now() + Duration::from_millis(500);
+    let wrong = bench.holder().verify_pin(&Caller::AGENT, b"9999", true, hasty);
+    assert_eq!(wrong, Err(TokenError::PinWrong { tries_left: Some(2) }));
+    sign(&mut other, 1).unwrap();
+    other.verify_pin(PIN.as_bytes(), soon()).unwrap();
+
+    for (guess, served) in [(b"9998", true), (b"9997", false)] {
+        let lost = [Some(Fault::LostAnswer)].into_iter().collect();
+        bench.world().card.replace_plan(Plan::Script(lost));
+        let result = other.verify_pin(guess, soon());
+        assert!(matches!(result, Err(TokenError::Transport(_))), "{result:?}");
+        assert_eq!(bench.world().tries_left(), 2, "the card has counted it");
+        assert_eq!(sign(&mut other, 2).is_ok(), served, "the held PIN outlives one wrong one");
+    }
 }
 
 #[test]
@@ -94,6 +121,36 @@ fn the_last_try_is_left_to_a_person() {
     bench.idle();
     assert_eq!(sign(&mut bench.token(), 1), Err(TokenError::PinNeeded));
     assert_eq!(bench.world().tries_left(), 1, "it was not even given");
+
+    // From then on it is as if none were held: no command goes for it.
+    let made = "warifu_agent_ahead_total{card=\"card\",kind=\"made_random\"}";
+    assert!(bench.metric(made) > 0, "the work ahead goes on without it");
+    let without = Bench::new(bench.world.clone(), None, Vec::new());
+    let [with, without] = [&bench, &without].map(|bench| {
+        sign(&mut bench.token(), 2).unwrap_err();
+        let before = bench.world().commands;
+        sign(&mut bench.token(), 3).unwrap_err();
+        bench.world().commands - before
+    });
+    assert_eq!(with, without);
+}
+
+#[test]
+fn a_person_may_spend_the_last_try_of_a_pin_that_is_held() {
+    let bench = bench(Some(PinScope::Signing), Some(PIN));
+    bench.idle();
+    let mut token = bench.token();
+    sign(&mut token, 0).unwrap();
+    // Another program errs twice, past the agent, and takes the card's power.
+    bench.world().spend_tries(2);
+    assert_eq!(sign(&mut token, 1), Err(TokenError::PinNeeded));
+    assert_eq!(bench.holder().state().unwrap().1, PinStanding::LastTry);
+    assert_eq!(token.pin_state(soon()), Ok(PinState::Wanted(Some(1))));
+    assert_eq!(bench.world().tries_left(), 1);
+    token.verify_pin(PIN.as_bytes(), soon()).unwrap();
+    sign(&mut token, 2).unwrap();
+    assert_eq!(bench.world().tries_left(), 3);
+    assert_eq!(bench.holder().state().unwrap().1, PinStanding::Held);
 }
 
 #[test]
@@ -113,6 +170,24 @@ fn who_cannot_use_a_key_cannot_lock_the_pin() {
     bench.holder().verify_pin(&Caller::AGENT, PIN.as_bytes(), true, soon()).unwrap();
     assert_eq!(bench.world().tries_left(), 3);
     other(PIN.as_bytes()).unwrap();
+}
+
+#[test]
+fn who_cannot_see_the_tries_has_one_and_the_rest_are_the_users() {
+    let bench = bench(Some(PinScope::Signing), None);
+    bench.world().hides_tries = true;
+    let other = |pin: &[u8]| bench.holder().verify_pin(&Caller::AGENT, pin, false, soon());
+    assert!(other(b"9999").is_err());
+    for _ in 0..3 {
+        let denied = other(b"9998");
+        assert!(matches!(denied, Err(TokenError::Denied(_))), "{denied:?}");
+    }
+    assert_eq!(bench.world().tries_left(), 2);
+    bench.holder().verify_pin(&Caller::AGENT, PIN.as_bytes(), true, soon()).unwrap();
+    assert_eq!(bench.world().tries_left(), 3);
+    // The card has taken one since: another user may err once more.
+    let wrong = other(b"9999");
+    assert!(!matches!(wrong, Ok(()) | Err(TokenError::Denied(_))), "{wrong:?}");
 }
 
 #[test]

@@ -78,6 +78,10 @@ pub struct World {
     /// How often something was selected on the basic channel, where a modem has its own.
     pub basic_selects: u64,
     pub resets: u64,
+    /// Whether the card keeps to itself how many tries its PIN has left.
+    pub hides_tries: bool,
+    /// Whether the next command meets a mistake in the driver of the line.
+    pub panics: bool,
 }
 
 impl World {
@@ -86,7 +90,16 @@ impl World {
         let card = usual_card(pin.map(|scope| Pin::new(PIN, scope, 3).unwrap()), &mut rng);
         let card = FaultyCard::new(card, plan, seed);
         let late = Vec::new();
-        Arc::new(Mutex::new(World { card, rng, late, commands: 0, basic_selects: 0, resets: 0 }))
+        Arc::new(Mutex::new(World {
+            card,
+            rng,
+            late,
+            commands: 0,
+            basic_selects: 0,
+            resets: 0,
+            hides_tries: false,
+            panics: false,
+        }))
     }
 
     /// Puts another card in its place, of the same objects with other keys, and another PIN.
@@ -125,6 +138,17 @@ impl World {
         CHANNELS - free.len()
     }
 
+    /// Another program gives wrong PINs, and the card is reset.
+    pub fn spend_tries(&mut self, times: usize) {
+        let World { card, rng, .. } = self;
+        card.transmit(&[0, 0xa4, 4, 0x0c, 7, 0xa0, 0, 0, 5, 0x59, 0, 0x10], rng);
+        for _ in 0..times {
+            let wrong = [b'9', b'9', b'9', b'9', 0xff, 0xff, 0xff, 0xff];
+            card.transmit(&[&[0, 0x20, 0, 1, 8][..], &wrong].concat(), rng);
+        }
+        card.reset(Reset::Cold);
+    }
+
     pub fn tries_left(&self) -> u8 {
         self.card.card().settings().pin.as_ref().unwrap().tries_left()
     }
@@ -152,13 +176,19 @@ impl Line {
 impl Transport for Line {
     fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
         let mut world = locked(&self.world);
+        assert!(!std::mem::take(&mut world.panics), "a mistake, made for a test");
         if !world.late.is_empty() {
             return Ok(world.late.remove(0));
         }
         world.commands += 1;
         world.basic_selects += u64::from(apdu.starts_with(&[0, 0xa4]));
         let World { card, rng, .. } = &mut *world;
-        let outcome = card.transmit(apdu, rng);
+        let mut outcome = card.transmit(apdu, rng);
+        if let (true, Outcome::Answer(answer)) = (world.hides_tries, &mut outcome)
+            && answer.sw.0 & 0xfff0 == 0x63c0
+        {
+            answer.sw = StatusWord::SECURITY_STATUS;
+        }
         let (answer, by) = match outcome {
             Outcome::Answer(response) => (response.to_bytes(), EXCHANGE),
             Outcome::Late { response, by } => {
