@@ -171,7 +171,8 @@ mod tests {
     use crate::memory::Region;
 
     fn memory(wait_states: u64) -> Memory {
-        let region = Region { name: "flash".into(), base: 0, bytes: 64, writable: false, wait_states };
+        let region =
+            Region { name: "flash".into(), base: 0, bytes: 64, writable: false, wait_states };
         let mut memory = Memory::new(&[region]).expect("one region");
         // movs r0, #0; add.w r1, r1, #1; movs r0, #0; movs r0, #0; bx lr
         let code: [u16; 6] = [0x2000, 0xf101, 0x0101, 0x2000, 0x2000, 0x4770];

@@ -175,7 +175,8 @@ impl Program {
     pub fn object(&self, name: &str) -> Result<&Symbol, ProgramError> {
         let mut sized = self.symbols.iter().filter(|symbol| symbol.bytes > 0);
         sized.find(|symbol| symbol.name == name).ok_or_else(|| {
-            let objects = self.symbols.iter().filter(|symbol| symbol.bytes > 0 && !symbol.is_function);
+            let objects =
+                self.symbols.iter().filter(|symbol| symbol.bytes > 0 && !symbol.is_function);
             let near = objects.max_by(|a, b| {
                 let [a, b] = [a, b].map(|symbol| strsim::jaro_winkler(&symbol.name, name));
                 a.total_cmp(&b)

@@ -48,8 +48,7 @@ pub struct Operation {
 impl Operation {
     /// An instruction at an address, `it_state` being EPSR.IT before it; it costs nothing yet.
     pub fn new(decoded: &Decoded, address: u32, it_state: u8) -> Self {
-        let condition =
-            if it_state == 0 { Condition::ALWAYS } else { Condition(it_state >> 4) };
+        let condition = if it_state == 0 { Condition::ALWAYS } else { Condition(it_state >> 4) };
         let (run, fields) = choose(&decoded.instruction, condition);
         Operation {
             instruction: decoded.instruction,
