@@ -42,11 +42,7 @@ impl Taint {
     }
 
     fn frame_stack(&self, core: &Core) -> u32 {
-        if self.now.process {
-            core.registers.process_stack()
-        } else {
-            core.registers.main_stack()
-        }
+        if self.now.process { core.registers.process_stack() } else { core.registers.main_stack() }
     }
 
     /// An exception was left.

@@ -26,7 +26,10 @@ struct Line {
 }
 
 fn objdump(file: &Path) -> Vec<Line> {
-    let output = Command::new("arm-none-eabi-objdump").args(["-d", "-z", "-M", "reg-names-std"]).arg(file).output();
+    let output = Command::new("arm-none-eabi-objdump")
+        .args(["-d", "-z", "-M", "reg-names-std"])
+        .arg(file)
+        .output();
     let output = output.expect("arm-none-eabi-objdump is installed: scripts/setup --with tests");
     assert!(output.status.success());
     String::from_utf8_lossy(&output.stdout).lines().filter_map(parse).collect()
@@ -54,7 +57,8 @@ fn compare(lines: &[Line]) -> usize {
         count += 1;
         let ours = canonical_numbers(&decoded.instruction.under(operation.condition).to_string());
         let theirs = canonical(line);
-        let unknown = matches!(decoded.instruction, Instruction::Undefined | Instruction::Coprocessor);
+        let unknown =
+            matches!(decoded.instruction, Instruction::Undefined | Instruction::Coprocessor);
         let undefined = theirs.starts_with("udf") || line.text.contains("UNDEFINED");
         if ours != theirs && !(unknown && undefined) {
             different.insert(line.text.clone(), format!("{ours} | {theirs}"));
@@ -73,7 +77,9 @@ fn canonical(line: &Line) -> String {
     }
     let mut name = name.trim_end_matches(".n").trim_end_matches(".w").to_owned();
     let mut operands: Vec<String> = split(operands);
-    for (theirs, ours) in [("addw", "add"), ("subw", "sub"), ("movw", "mov"), ("neg", "rsb"), ("dsb", "dmb")] {
+    for (theirs, ours) in
+        [("addw", "add"), ("subw", "sub"), ("movw", "mov"), ("neg", "rsb"), ("dsb", "dmb")]
+    {
         if let Some(rest) = name.strip_prefix(theirs) {
             if theirs == "neg" {
                 operands.push("#0".into());
@@ -94,17 +100,25 @@ fn canonical(line: &Line) -> String {
             *operand = operand.replace("]!", ", #0]!");
         }
         let special = [("cpsr_f", "apsr"), ("apsr_nzcvq", "apsr"), ("cpsr", "apsr")];
-        *operand = special.iter().fold(operand.clone(), |all, (theirs, ours)| all.replace(theirs, ours));
+        *operand =
+            special.iter().fold(operand.clone(), |all, (theirs, ours)| all.replace(theirs, ours));
     }
     operands.retain(|operand| operand != "sy");
-    let is = |stem: &str| name.strip_prefix(stem).is_some_and(|rest| rest.trim_start_matches('s').len() <= 2);
-    if ["add", "sub"].iter().any(|stem| is(stem)) && operands.get(1).is_some_and(|second| second == "pc") && operands.len() == 3 {
+    let is = |stem: &str| {
+        name.strip_prefix(stem).is_some_and(|rest| rest.trim_start_matches('s').len() <= 2)
+    };
+    if ["add", "sub"].iter().any(|stem| is(stem))
+        && operands.get(1).is_some_and(|second| second == "pc")
+        && operands.len() == 3
+    {
         let offset: i32 = operands[2].trim_start_matches('#').parse().expect("an offset");
         let offset = if is("sub") { -offset } else { offset };
-        let text = format!("adr{} {}, {:#x}", &name[3..], operands[0], place.wrapping_add_signed(offset));
+        let text =
+            format!("adr{} {}, {:#x}", &name[3..], operands[0], place.wrapping_add_signed(offset));
         return canonical_numbers(&text);
     }
-    let three = ["add", "adc", "sub", "sbc", "and", "orr", "eor", "bic", "lsl", "lsr", "asr", "ror"];
+    let three =
+        ["add", "adc", "sub", "sbc", "and", "orr", "eor", "bic", "lsl", "lsr", "asr", "ror"];
     if operands.len() == 2 && three.iter().any(|stem| is(stem)) {
         operands.insert(0, operands[0].clone());
     }
@@ -114,7 +128,11 @@ fn canonical(line: &Line) -> String {
     if operands.len() == 3 && is("mov") {
         let (shift, amount) = operands[2].split_once(' ').unwrap_or((&operands[2], ""));
         name = format!("{shift}{}", &name[3..]);
-        operands = if amount.is_empty() { operands[..2].to_vec() } else { vec![operands[0].clone(), operands[1].clone(), amount.into()] };
+        operands = if amount.is_empty() {
+            operands[..2].to_vec()
+        } else {
+            vec![operands[0].clone(), operands[1].clone(), amount.into()]
+        };
     }
     if operands.first().is_some_and(|first| first == "sp!") {
         for (theirs, ours) in [("stmdb", "push"), ("ldmia", "pop")] {
@@ -125,8 +143,11 @@ fn canonical(line: &Line) -> String {
             }
         }
     }
-    let branch = name.starts_with('b') && !["bfi", "bfc", "bic", "bkpt", "bx", "blx"].iter().any(|other| name.starts_with(other));
-    if (branch || name.starts_with("cb")) && let Some(target) = operands.last_mut() {
+    let branch = name.starts_with('b')
+        && !["bfi", "bfc", "bic", "bkpt", "bx", "blx"].iter().any(|other| name.starts_with(other));
+    if (branch || name.starts_with("cb"))
+        && let Some(target) = operands.last_mut()
+    {
         *target = format!("0x{target}");
     }
     let operands = operands.join(", ");
@@ -145,7 +166,10 @@ fn split(operands: &str) -> Vec<String> {
             _ => {}
         }
     }
-    all.iter().map(|operand| operand.trim().to_owned()).filter(|operand| !operand.is_empty()).collect()
+    all.iter()
+        .map(|operand| operand.trim().to_owned())
+        .filter(|operand| !operand.is_empty())
+        .collect()
 }
 
 /// Every number in the same form.
@@ -157,7 +181,8 @@ fn canonical_numbers(text: &str) -> String {
             Some(number) => (number, "#"),
             None => (&word[..end], ""),
         };
-        let (negative, digits) = number.strip_prefix('-').map_or((false, number), |digits| (true, digits));
+        let (negative, digits) =
+            number.strip_prefix('-').map_or((false, number), |digits| (true, digits));
         let value = match digits.strip_prefix("0x") {
             Some(hex) => u32::from_str_radix(hex, 16).ok(),
             None => digits.parse().ok(),
@@ -187,7 +212,8 @@ fn compiled_programs_read_as_objdump_reads_them() {
     for level in ["-O0", "-O2", "-Os"] {
         let options: Vec<&str> = [level].into_iter().chain(library).collect();
         count += write_and_compare(&firmware::compile(&["library.c"], &options));
-        for file in ["branch.S", "address.S", "arithmetic.S", "flags.S", "memory.S", "exceptions.S"] {
+        for file in ["branch.S", "address.S", "arithmetic.S", "flags.S", "memory.S", "exceptions.S"]
+        {
             let file = format!("taint/{file}");
             count += write_and_compare(&firmware::compile(&["taint/main.c", &file], &[level]));
         }
@@ -205,7 +231,9 @@ fn random_encodings_read_as_objdump_reads_them() {
         while let Some(half) = halves.next() {
             let second = if isa::is_wide(half) { halves.next() } else { None };
             let _ = match second {
-                Some(second) => writeln!(source, ".inst.w {:#x}", u32::from(half) << 16 | u32::from(second)),
+                Some(second) => {
+                    writeln!(source, ".inst.w {:#x}", u32::from(half) << 16 | u32::from(second))
+                }
                 None => writeln!(source, ".inst.n {half:#x}"),
             };
         }
@@ -213,7 +241,12 @@ fn random_encodings_read_as_objdump_reads_them() {
     let folder = tempfile::tempdir().expect("a folder for a program");
     let (text, object) = (folder.path().join("random.s"), folder.path().join("random.o"));
     std::fs::write(&text, source).expect("the program is written");
-    let done = Command::new("arm-none-eabi-as").arg(&text).arg("-o").arg(&object).status().expect("arm-none-eabi-as");
+    let done = Command::new("arm-none-eabi-as")
+        .arg(&text)
+        .arg("-o")
+        .arg(&object)
+        .status()
+        .expect("arm-none-eabi-as");
     assert!(done.success());
     assert!(compare(&objdump(&object)) > 50_000);
 }

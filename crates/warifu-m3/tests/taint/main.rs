@@ -233,7 +233,10 @@ fn leaks_of_leaky(report: &Report) -> BTreeSet<(String, LeakKind)> {
 }
 
 fn expected_of_leaky() -> BTreeSet<(String, LeakKind)> {
-    LEAKY.iter().flat_map(|(name, kinds)| kinds.iter().map(|kind| ((*name).to_owned(), *kind))).collect()
+    LEAKY
+        .iter()
+        .flat_map(|(name, kinds)| kinds.iter().map(|kind| ((*name).to_owned(), *kind)))
+        .collect()
 }
 
 #[test]
@@ -271,7 +274,10 @@ fn a_secret_by_symbol_is_the_same_as_one_by_the_port() {
         taint.poison_when(program.label("main").expect("a main"), secret);
     });
     assert_eq!(leaks_of_leaky(&report), expected_of_leaky(), "{report}");
-    assert!(report.leaks.iter().all(|row| row.secret.starts_with("key (16 bytes at 0x2")), "{report}");
+    assert!(
+        report.leaks.iter().all(|row| row.secret.starts_with("key (16 bytes at 0x2")),
+        "{report}"
+    );
 }
 
 #[test]
@@ -287,12 +293,23 @@ fn a_leak_names_its_line_and_what_brought_the_secret() {
     let row = report.leaks.iter().find(|row| row.at.function == "histogram").expect("the store");
     assert_eq!(line_of(&row.at), "box[from[1]] = 1;");
     let brought_by = row.brought_by.as_ref().expect("a load");
-    assert_eq!((brought_by.function.as_str(), line_of(brought_by).as_str()), ("histogram", "box[from[1]] = 1;"));
+    assert_eq!(
+        (brought_by.function.as_str(), line_of(brought_by).as_str()),
+        ("histogram", "box[from[1]] = 1;")
+    );
     assert!(brought_by.instruction.starts_with("ldrb "), "{brought_by}");
-    assert!(row.secret.contains("<key>, poisoned at ") && row.secret.contains("leaky.c:"), "{}", row.secret);
+    assert!(
+        row.secret.contains("<key>, poisoned at ") && row.secret.contains("leaky.c:"),
+        "{}",
+        row.secret
+    );
     assert_eq!(row.count, 1);
     // The exponent was put together by main and is looked at eight times.
-    let row = report.leaks.iter().find(|row| row.at.function == "square_and_multiply").expect("a condition");
+    let row = report
+        .leaks
+        .iter()
+        .find(|row| row.at.function == "square_and_multiply")
+        .expect("a condition");
     assert_eq!(row.brought_by.as_ref().map(|place| place.function.as_str()), Some("main"));
     assert_eq!(row.count, 8);
 }
@@ -304,14 +321,16 @@ fn frames_name_functions_that_were_put_into_others() {
     let source = Source::parse(&elf).expect("debugging information");
     let start = program.label("square_and_multiply").expect("a function of leaky.c");
     let frames = (start..start + 60).step_by(2).map(|address| source.frames(address));
-    let names: Vec<Vec<String>> =
-        frames.map(|frames| frames.into_iter().filter_map(|frame| frame.function).collect()).collect();
+    let names: Vec<Vec<String>> = frames
+        .map(|frames| frames.into_iter().filter_map(|frame| frame.function).collect())
+        .collect();
     assert!(names.contains(&vec!["touch".into(), "square_and_multiply".into()]), "{names:?}");
 }
 
 #[test]
 fn an_object_that_is_not_there_is_named_with_the_nearest() {
-    let program = Program::parse(&firmware::compile(&["taint/leaky.c"], &["-O2"])).expect("a linked program");
+    let program =
+        Program::parse(&firmware::compile(&["taint/leaky.c"], &["-O2"])).expect("a linked program");
     let error = program.object("keys").expect_err("there is none");
     assert_eq!(error.to_string(), "no object with a size is called keys: the nearest is key");
 }
