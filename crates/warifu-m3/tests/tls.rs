@@ -176,7 +176,6 @@ fn run(elf: &Path, pipe: Box<dyn Pipe>) -> Handshake {
 }
 
 #[test]
-#[ignore = "make m3-tls builds the client first"]
 fn a_tls_1_3_handshake_message_by_message() {
     let home =
         PathBuf::from(std::env::var("WARIFU_M3_TLS").expect("WARIFU_M3_TLS: run make m3-tls"));
