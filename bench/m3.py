@@ -42,7 +42,9 @@ def compiled(source: Path, folder: Path) -> Path:
 def ours(example: str, elf: Path) -> tuple[float, float, str]:
     """Millions of instructions, of them a second, and what the program printed."""
     command = [EXAMPLES / example, elf]
-    out = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout
+    out = subprocess.run(
+        command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
+    ).stdout
     found = re.search(r"([\d.]+) M instructions.* ([\d.]+) M/s", out)
     if not found:
         raise SystemExit(f"{example} printed no speed: {out!r}")
@@ -52,7 +54,9 @@ def ours(example: str, elf: Path) -> tuple[float, float, str]:
 def qemu_s(elf: Path) -> tuple[float, str]:
     """Seconds that QEMU takes in all, and what the program printed."""
     begin = time.perf_counter()
-    done = subprocess.run([*QEMU, elf], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        [*QEMU, elf], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
+    )
     return time.perf_counter() - begin, done.stdout.strip()
 
 
@@ -86,7 +90,12 @@ def main() -> int:
             raise SystemExit(f"the simulators do not agree: {printed}")
     median: Callable[[list[float]], float] = statistics.median
     figures = {
-        key: {"median": round(median(values), 1), "least": min(values), "most": max(values), "n": runs}
+        key: {
+            "median": round(median(values), 1),
+            "least": min(values),
+            "most": max(values),
+            "n": runs,
+        }
         for key, values in speeds.items()
     }
     result = {"millions_of_instructions": millions, "targets": TARGETS, "m_per_s": figures}

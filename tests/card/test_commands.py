@@ -53,6 +53,17 @@ def test_a_pin_file_is_its_first_line_wherever_it_is_read(tmp_path: Path) -> Non
     assert listing["pin"] == {"scope": "signing", "tries_max": 5, "tries_left": 5}
 
 
+def test_a_request_is_written_over_nothing_else(tmp_path: Path) -> None:
+    state = tmp_path / "card.state"
+    assert warifu(tmp_path, "card", "create", "--state", state).returncode == 0
+    kept = state.read_bytes()
+    csr = ("card", "csr", "CN=device-1", "--state", state, "-o")
+    assert "something else than a certificate request" in refused(warifu(tmp_path, *csr, state))
+    assert state.read_bytes() == kept
+    for _ in range(2):
+        assert warifu(tmp_path, *csr, "device-1.csr").returncode == 0
+
+
 def test_two_cards_are_two_tokens(tmp_path: Path) -> None:
     module = tools.find("libwarifu_pkcs11.so")
     seen = []

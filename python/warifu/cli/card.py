@@ -225,6 +225,8 @@ def csr(
         raise typer.BadParameter(
             f"--out {out}: {out.parent} is no folder: make it, or choose another"
         )
+    if out is not None:
+        _refuse_another_file(out)
     request = {**where, "subject": subject, "pin": program.pin(pin, pin_file, new=False)}
     text = str(program.ask("csr", request)["csr"])
     if out is None:
@@ -233,6 +235,21 @@ def csr(
         out.write_text(text, encoding="ascii")
         screen.say(f"wrote {out}")
     return OK
+
+
+def _refuse_another_file(out: Path) -> None:
+    """A request replaces a request; a SIM's state, a key or a certificate is not written over."""
+    try:
+        with out.open("rb") as file:
+            begin = file.read(64)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise typer.BadParameter(f"--out {out}: {error.strerror}") from None
+    if begin and not begin.startswith(b"-----BEGIN CERTIFICATE REQUEST"):
+        raise typer.BadParameter(
+            f"--out {out}: something else than a certificate request is there: choose another name"
+        )
 
 
 @card_app.command(epilog=_EPILOG)
