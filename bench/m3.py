@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Instructions a second of the simulated Cortex-M3, plain and following secrets, beside QEMU's.
 
-The same program runs in all of them, in turns; what QEMU needs to start is taken off by a program that ends at once.
-Prints one JSON object.
+The same program runs in all of them, in turns; what QEMU needs to start is taken off by a program
+that ends at once. Prints one JSON object.
 """
 
 from __future__ import annotations
