@@ -144,6 +144,24 @@ def test_the_doctor_names_the_step_that_fails(tmp_path: Path) -> None:
     name, status, found = modem_that_says(tmp_path, none)[-1]
     assert (name, status) == ("applet", "missing")
     assert "6A82" in found
-    missing = list(card.of_modem(tmp_path / "none"))
-    assert [one.status for one in missing] == ["missing"]
-    assert missing[0].mend
+
+
+def test_what_is_no_line_is_told_apart(tmp_path: Path) -> None:
+    def refusal(device: str, baud: int = 115200) -> tuple[str, str]:
+        (only,) = card.of_modem(Path(device), baud)
+        assert only.status == "missing"
+        return only.name, only.mend
+
+    ours, theirs = os.openpty()
+    line = os.ttyname(theirs)
+    try:
+        assert (
+            refusal(str(tmp_path / "none"))[1] == "check the name: `ls /dev/ttyUSB* /dev/ttyACM*`"
+        )
+        assert "--baud" in refusal(line, 12345)[1]
+        # As WARIFU_CARD names it.
+        assert refusal(f"csim:{line},12345")[0] == line
+        assert "give a modem's line" in refusal("/dev/null")[1]
+    finally:
+        os.close(ours)
+        os.close(theirs)

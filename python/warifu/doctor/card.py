@@ -79,11 +79,12 @@ def _in_readers(service: pcsc.Pcsc, area: str, readers: list[str]) -> Iterator[F
 def of_modem(device: Path, baud: int = 115200) -> Iterator[Finding]:
     """Each step to a SIM behind a modem's AT+CSIM, up to the first that fails."""
     area = "modem"
+    device, baud = _address(device, baud)
     try:
         modem = Modem(device, baud)
     except OSError as error:
-        mend = "check the name (`ls /dev/ttyUSB* /dev/ttyACM*`), and join its group: dialout"
-        yield Finding(area, str(device), "missing", error.strerror or str(error), mend)
+        said = error.strerror or str(error)
+        yield Finding(area, str(device), "missing", said, _mend_of_line(error))
         return
     with modem:
         yield Finding(area, str(device), "ok", "can be opened")
@@ -91,6 +92,25 @@ def of_modem(device: Path, baud: int = 115200) -> Iterator[Finding]:
             yield from _behind(area, modem)
         except (ModemError, ModemSilent, OSError) as error:
             yield Finding(area, "line", "missing", _one_line(error), "is it still plugged in?")
+
+
+def _address(device: Path, baud: int) -> tuple[Path, int]:
+    """A line as WARIFU_CARD names it too: `csim:DEVICE` or `csim:DEVICE,BAUD`."""
+    text = str(device)
+    if not text.startswith("csim:"):
+        return device, baud
+    name, _, rate = text.removeprefix("csim:").partition(",")
+    return Path(name), int(rate) if rate.isdecimal() else baud
+
+
+def _mend_of_line(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "check the name: `ls /dev/ttyUSB* /dev/ttyACM*`"
+    if isinstance(error, PermissionError):
+        return "join its group: `sudo usermod -aG dialout $USER`, and log in again"
+    if error.errno is None:
+        return "give the line's own rate: --baud 115200"
+    return "give a modem's line: `ls /dev/ttyUSB* /dev/ttyACM*`"
 
 
 def _behind(area: str, modem: Modem) -> Iterator[Finding]:
