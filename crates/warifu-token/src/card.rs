@@ -142,7 +142,7 @@ impl CardToken {
     /// if it names as many tries as just before.
     fn give_pin(&mut self, pin: &[u8], deadline: Instant) -> Result<StatusWord, TokenError> {
         let call = verify_call(pin);
-        let before = self.recent_tries(deadline)?;
+        let before = self.recent_tries();
         let error = match self.verify_command(&call, deadline) {
             Err(error @ TokenError::Transport(TransportError::CardReset)) => error,
             result => return result,
@@ -155,18 +155,11 @@ impl CardToken {
         }
     }
 
-    /// The tries that are left. What the card has named longer ago does not count: another program
-    /// may have restored them since.
-    fn recent_tries(&mut self, deadline: Instant) -> Result<Option<u8>, TokenError> {
-        let recent = |tries: Option<(u8, Instant)>| {
-            tries.filter(|(_, named)| named.elapsed() < TRIES_AGE_MAX).map(|(tries, _)| tries)
-        };
-        if recent(self.tries).is_none()
-            && let Err(error @ TokenError::Transport(_)) = self.pin_state(deadline)
-        {
-            return Err(error);
-        }
-        Ok(recent(self.tries))
+    /// The tries that are left, if the card has named them just now: another program may have restored
+    /// them since a number that is older. It is not asked for them, which would cost every login an exchange.
+    fn recent_tries(&self) -> Option<u8> {
+        let recent = self.tries.filter(|(_, named)| named.elapsed() < TRIES_AGE_MAX);
+        recent.map(|(tries, _)| tries)
     }
 
     /// A public key's place for a peer's key: one that may be written and is nobody's half.

@@ -63,7 +63,7 @@ fn token(world: &Arc<Mutex<World>>) -> CardToken {
 }
 
 #[test]
-fn a_wrong_pin_is_counted_once_though_another_program_restored_the_tries() {
+fn a_pin_is_not_given_again_by_a_number_of_tries_that_another_program_restored() {
     let world = world();
     let (mut one, mut other) = (token(&world), token(&world));
     one.verify_pin(WRONG, soon()).unwrap_err();
@@ -75,13 +75,15 @@ fn a_wrong_pin_is_counted_once_though_another_program_restored_the_tries() {
     world.lock().unwrap().resets = true;
     let said = one.verify_pin(WRONG, soon());
     assert_eq!(said, Err(TokenError::Transport(TransportError::CardReset)));
-    assert_eq!(one.pin_state(soon()), Ok(PinState::Wanted(Some(2))));
+    assert_eq!(one.pin_state(soon()), Ok(PinState::Wanted(Some(3))), "the card never got it");
 }
 
 #[test]
 fn the_right_pin_is_given_again_to_a_card_that_was_reset() {
     let world = world();
     let mut one = token(&world);
+    // As C_GetTokenInfo asks before a login.
+    assert_eq!(one.pin_state(soon()), Ok(PinState::Wanted(Some(3))));
     world.lock().unwrap().resets = true;
     assert_eq!(one.verify_pin(RIGHT, soon()), Ok(()));
     assert_eq!(one.pin_state(soon()), Ok(PinState::Verified));

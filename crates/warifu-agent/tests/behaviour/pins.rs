@@ -56,8 +56,7 @@ fn a_wrong_pin_counts_though_its_answer_does_not_come() {
     other.verify_pin(PIN.as_bytes(), soon()).unwrap();
 
     for (guess, served) in [(b"9998", true), (b"9997", false)] {
-        // The card is asked for its tries first, which it does not name while the PIN is verified.
-        let lost = [None, Some(Fault::LostAnswer)].into_iter().collect();
+        let lost = [Some(Fault::LostAnswer)].into_iter().collect();
         bench.world().card.replace_plan(Plan::Script(lost));
         let result = other.verify_pin(guess, soon());
         assert!(matches!(result, Err(TokenError::Transport(_))), "{result:?}");
