@@ -13,6 +13,14 @@ pub struct State {
     pub xpsr: u32,
 }
 
+/// QEMU as the board of the chip that is simulated, without screen, monitor or serial line.
+pub fn board() -> Command {
+    let mut qemu = Command::new("qemu-system-arm");
+    qemu.args(["-M", "mps2-an385", "-cpu", "cortex-m3", "-display", "none"]);
+    qemu.args(["-monitor", "none", "-serial", "none"]).stdin(Stdio::null());
+    qemu
+}
+
 pub struct Oracle {
     qemu: Child,
     log: BufReader<File>,
@@ -30,19 +38,7 @@ impl Oracle {
             rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
         )
         .expect("a pipe");
-        let qemu = Command::new("qemu-system-arm")
-            .args([
-                "-M",
-                "mps2-an385",
-                "-cpu",
-                "cortex-m3",
-                "-display",
-                "none",
-                "-monitor",
-                "none",
-                "-serial",
-                "none",
-            ])
+        let qemu = board()
             .args([
                 "-semihosting-config",
                 "enable=on,target=native",
@@ -54,7 +50,6 @@ impl Oracle {
             .arg(&log)
             .arg("-kernel")
             .arg(elf)
-            .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

@@ -2,7 +2,7 @@
 //! Whole programs from C, compiled without and with optimisation: registers after each instruction, and output.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use warifu_m3::chip::Chip;
 use warifu_m3::machine::{Limits, Machine};
@@ -11,7 +11,7 @@ use warifu_m3::stop::Stop;
 use warifu_m3::timing::Rules;
 
 use crate::lockstep;
-use crate::oracle::Oracle;
+use crate::oracle::{Oracle, board};
 
 const LEVELS: [&str; 3] = ["-O0", "-O2", "-Os"];
 
@@ -57,19 +57,7 @@ fn machine(elf: &Path) -> Machine {
 /// Standard output of the program in QEMU, which ends by itself. One instruction at a time: within longer pieces QEMU 7.2
 /// has old values in registers where a division by zero traps.
 fn output_of_qemu(elf: &Path) -> String {
-    let output = Command::new("qemu-system-arm")
-        .args([
-            "-M",
-            "mps2-an385",
-            "-cpu",
-            "cortex-m3",
-            "-display",
-            "none",
-            "-monitor",
-            "none",
-            "-serial",
-            "none",
-        ])
+    let output = board()
         .args([
             "-chardev",
             "stdio,id=console",
@@ -78,7 +66,6 @@ fn output_of_qemu(elf: &Path) -> String {
         ])
         .args(["-singlestep", "-kernel"])
         .arg(elf)
-        .stdin(Stdio::null())
         .output()
         .expect("qemu-system-arm is installed: scripts/setup --with tests");
     assert!(output.status.success(), "{output:?}");
