@@ -34,7 +34,7 @@ const DRIVER: &str = "/usr/lib/pcsc/drivers/serial/libifdvpcd.so";
 /// How long pcscd may take until its reader listens, and until it ends.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long pcscd may take to find the card: it looks every 0.4 s.
-const FOUND_WITHIN: Duration = Duration::from_secs(3);
+pub const FOUND_WITHIN: Duration = Duration::from_secs(3);
 
 /// pcscd with our card in its reader; both end when this is dropped.
 #[derive(Debug)]
@@ -69,11 +69,13 @@ impl Pcsc {
         let run_dir = run_dir.map(Path::to_owned);
         // A namespace is a thread's: this one stays in it, and so does the pcscd that it starts.
         std::thread::spawn(move || {
-            let inside = || {
-                let stream = bring_up(&folder, run_dir.as_deref(), &pcscd)?;
-                insert(stream, &client, ready)
+            let served = {
+                // Gone with this block: who waits for it sees that it failed.
+                let ready = ready;
+                bring_up(&folder, run_dir.as_deref(), &pcscd)
+                    .and_then(|stream| insert(stream, &client, &ready))
             };
-            if let Err(error) = inside() {
+            if let Err(error) = served {
                 failed(error);
             }
             // pcscd is told to end when this thread does (prctl(2), PR_SET_PDEATHSIG).
@@ -189,14 +191,11 @@ fn move_run_dir(run_dir: &Path) -> Result<(), ServerError> {
         .map_err(|errno| os(&format!("mounting {} on {RUN_DIR}", run_dir.display()), errno))
 }
 
-fn insert(stream: TcpStream, client: &Client, ready: Sender<()>) -> Result<(), ServerError> {
+fn insert(stream: TcpStream, client: &Client, ready: &Sender<()>) -> Result<(), ServerError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, vpcd::PORT));
-    let mut ready = Some(ready);
     vpcd::serve(stream, address, client, &mut || {
-        if let Some(ready) = ready.take() {
-            // Nobody waits any more for one that was slow.
-            let _ = ready.send(());
-        }
+        // Nobody waits any more for one that was slow.
+        let _ = ready.send(());
     })
 }
 

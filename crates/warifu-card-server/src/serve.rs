@@ -189,12 +189,19 @@ fn behaviour(request: &Request) -> Result<Behaviour, ServerError> {
 fn insert(host: &Arc<Host>, address: SocketAddr, ends: Sender<End>) -> Result<(), ServerError> {
     let stream = vpcd::connect(address, VPCD_PATIENCE, &mut || None)?;
     let client = host.client();
+    let (ready, is_ready) = mpsc::channel();
     std::thread::spawn(move || {
-        if let Err(error) = vpcd::serve(stream, address, &client, &mut || {}) {
+        let mut found = || {
+            // Nobody waits any more for a reader that was slow.
+            let _ = ready.send(());
+        };
+        if let Err(error) = vpcd::serve(stream, address, &client, &mut found) {
             // Gone means that the end has begun already.
             let _ = ends.send(End::Failed(error));
         }
     });
+    // Where the thread failed, it has told why.
+    let _ = is_ready.recv_timeout(pcsc::FOUND_WITHIN);
     Ok(())
 }
 

@@ -127,8 +127,8 @@ pub fn connect(
     }
 }
 
-/// Serves the card to the reader until the reader is gone; `found` is told of every request for the
-/// answer to reset, by which the reader shows that it has found the card.
+/// Serves the card to the reader until the reader is gone; `found` is told, once, when programs can
+/// connect to the card.
 ///
 /// # Errors
 /// How the connection ended.
@@ -139,6 +139,7 @@ pub fn serve(
     found: &mut dyn FnMut(),
 ) -> Result<(), ServerError> {
     let lost = |error| ServerError::os(format!("the virtual reader at {address} is gone"), error);
+    let mut finding = Some(Finding::default());
     loop {
         // Linux leaves quick ACKs by itself. Without this before every read the driver, which
         // writes length and content apart, waits 40 ms for the delayed ACK of the length (tcp(7)).
@@ -146,11 +147,13 @@ pub fn serve(
             let _ = rustix::net::sockopt::set_tcp_quickack(stream, true);
         });
         let received = clock::now();
-        let answer = match Message::of(content.map_err(lost)?) {
-            Message::Control(Control::AnswerToReset) => {
-                found();
-                warifu_card::ATR.to_vec()
-            }
+        let message = Message::of(content.map_err(lost)?);
+        if finding.as_mut().is_some_and(|finding| finding.ends_with(&message)) {
+            finding = None;
+            found();
+        }
+        let answer = match message {
+            Message::Control(Control::AnswerToReset) => warifu_card::ATR.to_vec(),
             Message::Control(Control::PowerOn) => continue,
             Message::Control(Control::PowerOff | Control::Reset) => {
                 client.reset();
@@ -173,9 +176,43 @@ pub fn serve(
     }
 }
 
+/// How far pcscd is with a card that it finds.
+///
+/// It asks for the answer to reset to see that a card is there, powers it and asks once more; only
+/// then does it tell programs of the card. Its next look, 0.4 s later, is the first message that
+/// can only come after that.
+#[derive(Debug, Default)]
+struct Finding {
+    powered: bool,
+    told: bool,
+}
+
+impl Finding {
+    /// Whether the card has been found, by what the reader says now.
+    fn ends_with(&mut self, message: &Message) -> bool {
+        match message {
+            Message::Control(Control::PowerOn) => self.powered = true,
+            Message::Control(Control::AnswerToReset) if self.told => return true,
+            Message::Control(Control::AnswerToReset) => self.told = self.powered,
+            Message::Control(Control::PowerOff | Control::Reset) => {}
+            // A program's.
+            Message::Command(_) => return true,
+        }
+        false
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_card_is_found_by_the_look_after_its_power() {
+        let order = [4, 4, 1, 4, 4].map(|control| Message::of(vec![control]));
+        let mut finding = Finding::default();
+        assert_eq!(order.map(|one| finding.ends_with(&one)), [false, false, false, false, true]);
+        assert!(Finding::default().ends_with(&Message::Command(vec![0x80, 0x84, 0, 0, 8])));
+    }
 
     #[test]
     fn messages_are_read_and_written() {
