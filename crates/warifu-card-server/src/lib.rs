@@ -23,6 +23,7 @@ pub mod pty;
 pub mod serve;
 pub mod store;
 pub mod subject;
+pub mod tell;
 pub mod unix;
 pub mod vpcd;
 pub mod x509;

@@ -16,6 +16,7 @@ use crate::at::{Modem, Sim};
 use crate::clock;
 use crate::error::ServerError;
 use crate::host::{Client, Reply};
+use crate::tell::tell;
 
 /// A modem's serial line. The link is removed when this is dropped.
 #[derive(Debug)]
@@ -70,7 +71,7 @@ impl Line {
         let side = self.modem_side.try_clone().map_err(|error| ServerError::os("dup", error))?;
         std::thread::spawn(move || {
             if let Err(error) = converse(side, &client) {
-                eprintln!("warifu-card-server: the modem's line: {error}");
+                tell(format_args!("the modem's line: {error}"));
             }
         });
         Ok(())

@@ -2,7 +2,7 @@
 //! The card on a Unix socket, for its owner alone; [`crate::frame`] says what goes over it.
 
 use std::fs;
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use crate::clock;
 use crate::error::ServerError;
 use crate::frame;
 use crate::host::{Client, Host, Reply};
+use crate::tell::tell;
 
 /// The most clients at a time; more are turned away, since each has a thread.
 const CLIENTS_MAX: usize = 64;
@@ -99,7 +100,7 @@ fn accept(listener: &UnixListener, host: &Arc<Host>) {
         let taken = stream.and_then(|stream| {
             let place = Place::take(&clients);
             if place.number > CLIENTS_MAX {
-                tell(&format!("{CLIENTS_MAX} clients are connected; one was turned away"));
+                tell(format_args!("{CLIENTS_MAX} clients are connected; one was turned away"));
                 return Ok(());
             }
             let client = host.client();
@@ -114,7 +115,7 @@ fn accept(listener: &UnixListener, host: &Arc<Host>) {
         if let Err(error) = taken {
             // Out of descriptors or of threads, perhaps; it may pass, and must not be asked
             // without end.
-            tell(&format!("a client could not be taken in: {error}"));
+            tell(format_args!("a client could not be taken in: {error}"));
             thread::sleep(Duration::from_millis(100));
         }
     }
@@ -137,11 +138,6 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.clients.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-/// Not `eprintln`, which panics where nobody reads any more: the server would take in nobody.
-fn tell(line: &str) {
-    let _ = writeln!(io::stderr(), "warifu-card-server: {line}");
 }
 
 /// Answers a client until it goes away or the card does.

@@ -3,14 +3,21 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 
 def main() -> None:
     """Runs the command line and exits with its code."""
+    # Ctrl-C before there is anything to say ends it without a traceback.
+    python_takes = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if python_takes:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from warifu.cli.errors import guarded
 
     def start() -> int:
+        if python_takes:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         from warifu.cli.app import app
 
         result = app(standalone_mode=False)

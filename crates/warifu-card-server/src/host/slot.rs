@@ -15,6 +15,7 @@ use crate::channels::{self, Channels, ClientId, Then};
 use crate::clock;
 use crate::error::ServerError;
 use crate::store::Store;
+use crate::tell::tell;
 
 /// Memory failure (ISO 7816-4 section 5.6): the change could not be written.
 const MEMORY_FAILURE: StatusWord = StatusWord(0x6581);
@@ -73,12 +74,12 @@ impl Slot {
         let mut rng = system_random();
         let outcome = catch_unwind(AssertUnwindSafe(|| card.transmit(apdu, &mut rng)));
         let Ok(outcome) = outcome else {
-            eprintln!("warifu-card-server: the card failed at a command and was loaded anew");
+            tell("the card failed at a command and was loaded anew");
             self.restore();
             return Outcome::Answer(Response::status(StatusWord::UNKNOWN));
         };
         if let Err(error) = self.save() {
-            eprintln!("warifu-card-server: {error}");
+            tell(&error);
             if self.card.take_dirty() && apdu.get(1) != Some(&warifu_card::ins::VERIFY) {
                 self.take_back();
             }

@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::termios::{ControlModes, OptionalActions, QueueSelector};
@@ -22,6 +22,9 @@ use super::{Transport, TransportError, checked};
 const LINE_MAX_BYTES: usize = 4096;
 /// How many lines may come before the final one: echo, empty lines, unsolicited results.
 const LINES_MAX: usize = 64;
+/// How long the answer to AT may take behind an error that was of a command before it: the modem
+/// answers that by itself, without its SIM.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
 /// A modem behind a serial device or a pseudo-terminal.
 pub struct Csim {
@@ -105,6 +108,10 @@ impl Csim {
                 }
                 TransportError::Garbled(format!("the modem at {}: {error}", self.path.display()))
             }
+            io::ErrorKind::ConnectionRefused => TransportError::Refused(format!(
+                "the modem at {} answers AT with {error}: is that its port for commands?",
+                self.path.display()
+            )),
             _ => {
                 self.line = None;
                 TransportError::Gone(format!("the modem at {} went away", self.path.display()))
@@ -173,13 +180,42 @@ impl Line {
     /// A modem answers in order. A late answer to AT+CSIM is a `+CSIM` line and OK, or an error;
     /// an OK without `+CSIM` can only be the one to the bare AT, and nothing is under way then.
     /// Echo is switched off on the way; a modem that keeps it is understood as well.
+    ///
+    /// `ConnectionRefused`, with what it says, where it takes no command at all.
     fn synchronise(&mut self, deadline: Instant) -> io::Result<()> {
         self.wire.drain();
         self.buffer.clear();
-        self.wire.write_all(b"ATE0\r", deadline)?;
-        while self.outcome(deadline)? != Outcome::Ok(None) {}
-        self.synchronised = true;
-        Ok(())
+        let mut said = String::new();
+        for command in ["ATE0\r", "AT\r"] {
+            self.wire.write_all(command.as_bytes(), deadline)?;
+            match self.until_ok(deadline)? {
+                None => {
+                    self.synchronised = true;
+                    return Ok(());
+                }
+                Some(error) => said = error,
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::ConnectionRefused, said))
+    }
+
+    /// Reads up to the OK of a bare command; the error that came instead, if nothing follows it.
+    fn until_ok(&mut self, deadline: Instant) -> io::Result<Option<String>> {
+        let (mut until, mut refused) = (deadline, None);
+        loop {
+            match self.outcome(until) {
+                Ok(Outcome::Ok(None)) => return Ok(None),
+                Ok(Outcome::Ok(Some(_))) => {}
+                Ok(Outcome::Error(text)) => {
+                    until = deadline.min(Instant::now() + ANSWERS_WITHIN);
+                    refused = Some(text);
+                }
+                Err(error) if error.kind() == io::ErrorKind::TimedOut && refused.is_some() => {
+                    return Ok(refused);
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Reads lines up to the final one.
@@ -303,6 +339,56 @@ mod tests {
         assert!(said("/dev/ttyNone").starts_with("no modem at /dev/ttyNone: No such file"));
         assert!(said("/").starts_with("no modem at /: Is a directory"));
         assert!(is_near(115_384, 115_200) && !is_near(9_600, 115_200));
+    }
+
+    /// What a modem was asked, and its two ends, which it keeps open.
+    type Asked = (Vec<String>, std::io::BufReader<std::fs::File>, rustix::fd::OwnedFd);
+
+    /// A modem that gives these answers in turn, one for each line that comes, and the way to it.
+    fn modem(answers: &'static [&str]) -> (std::thread::JoinHandle<Asked>, Csim) {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        use std::io::{BufRead, BufReader, Write};
+        let side = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&side).unwrap();
+        unlockpt(&side).unwrap();
+        let path = ptsname(&side, Vec::new()).unwrap().into_string().unwrap();
+        // Held open by the modem, so that it is not hung up before the program has opened it.
+        let held = rustix::fs::open(&path, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let mut modes = rustix::termios::tcgetattr(&held).unwrap();
+        modes.make_raw();
+        rustix::termios::tcsetattr(&held, OptionalActions::Now, &modes).unwrap();
+        let mut side = BufReader::new(std::fs::File::from(side));
+        let thread = std::thread::spawn(move || {
+            let mut asked = Vec::new();
+            for answer in answers {
+                let mut line = Vec::new();
+                side.read_until(b'\r', &mut line).unwrap();
+                asked.push(String::from_utf8(line).unwrap());
+                side.get_mut().write_all(answer.as_bytes()).unwrap();
+            }
+            (asked, side, held)
+        });
+        (thread, Csim::new(Path::new(&path), 115_200))
+    }
+
+    #[test]
+    fn a_modem_that_takes_no_command_is_told_from_a_late_error() {
+        let soon = || Instant::now() + Duration::from_secs(20);
+        let (thread, mut way) = modem(&["\r\nERROR\r\n", "\r\n+CME ERROR: 3\r\n"]);
+        let error = way.connect(soon()).unwrap_err();
+        assert!(
+            matches!(&error, TransportError::Refused(text) if text.contains("ERROR")),
+            "{error}"
+        );
+        assert_eq!(thread.join().unwrap().0, ["ATE0\r", "AT\r"]);
+
+        // Late ones belong to commands before: what follows them is the answer.
+        let answers =
+            &["\r\nERROR\r\n+CSIM: 4,\"9000\"\r\nOK\r\nOK\r\n", "+CSIM: 4,\"6985\"\r\nOK\r\n"];
+        let (thread, mut way) = modem(answers);
+        way.connect(soon()).unwrap();
+        assert_eq!(way.exchange(&[0x80, 0x84, 0, 0, 8], soon()).unwrap(), [0x69, 0x85]);
+        assert_eq!(thread.join().unwrap().0, ["ATE0\r", "AT+CSIM=10,\"8084000008\"\r"]);
     }
 
     #[test]
