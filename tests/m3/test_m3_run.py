@@ -61,6 +61,11 @@ def test_an_overflow_is_seen_however_the_frame_is_made(warifu: Run, bare: Compil
         )
         code, _, err = warifu("m3", "run", elf)
         assert (code, "stack overflow" in err) == (121, True), err
+    # What SUB takes as a constant, and what it does not.
+    for size in (0x400000, 0x400123):
+        elf = bare(f"frame{size}.elf", "command-line/ends.c", "-DEND=FRAME", f"-DBYTES={size}")
+        code, _, err = warifu("m3", "run", elf)
+        assert (code, "stack overflow" in err, "<large+" in err) == (121, True, True), err
 
 
 def test_the_exit_code_is_the_program_s(warifu: Run, bare: Compile) -> None:

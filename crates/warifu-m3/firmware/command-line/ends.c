@@ -19,6 +19,7 @@ void print(const char *text);
 #define DIVISION 13
 #define CODE 14
 #define HANDLED 15
+#define FRAME 16
 
 #if END == STACK_OVERFLOW
 #pragma GCC diagnostic ignored "-Winfinite-recursion" /* that it never ends is what it is for */
@@ -27,6 +28,16 @@ __attribute__((noinline)) static int deeper(volatile int *outer)
     volatile int here[64];
     here[0] = *outer + 1;
     return deeper(here) + here[0];
+}
+#endif
+
+#if END == FRAME
+/* Nothing is stored at the frame's lower end. */
+__attribute__((noinline)) static int large(void)
+{
+    volatile char here[BYTES];
+    here[BYTES - 1] = 1;
+    return here[BYTES - 1];
 }
 #endif
 
@@ -59,6 +70,8 @@ int main(void)
 #elif END == STACK_OVERFLOW
     volatile int start = 0;
     return deeper(&start);
+#elif END == FRAME
+    return large();
 #elif END == ENDLESS
     for (;;) {}
 #elif END == LOAD_FROM_NOTHING

@@ -6,7 +6,7 @@
 use super::arithmetic::{add_with_carry, shift};
 use super::{Core, Flow, Operation};
 use crate::isa::{
-    Address, Condition, DataOp, Index, Instruction, Offset, Operand, PC, ShiftKind, Width,
+    Address, Condition, DataOp, Index, Instruction, Offset, Operand, PC, SP, ShiftKind, Width,
 };
 
 /// A form's function.
@@ -45,6 +45,10 @@ pub fn choose(instruction: &Instruction, condition: Condition) -> (Run, Fields) 
 
 fn direct(instruction: &Instruction) -> Option<(Run, Fields)> {
     Some(match *instruction {
+        // A frame of more bytes than SUB takes is made by ADD.
+        Instruction::Data { op: DataOp::Add | DataOp::Sub, rd: SP, .. } => {
+            (move_stack, Fields::default())
+        }
         Instruction::Data { op, flags, rd, rn, operand } => {
             return data_form(op, flags, rd, rn, operand);
         }
@@ -228,6 +232,12 @@ fn function<S: Second>(op: DataOp, flags: bool) -> Run {
         };
     }
     forms!(And, Bic, Orr, Orn, Eor, Add, Adc, Sub, Sbc, Rsb, Mov, Mvn, Tst, Teq, Cmp, Cmn)
+}
+
+/// A frame: its function may put nothing at its lower end, so that only this shows that it does not fit.
+fn move_stack(core: &mut Core, operation: &Operation) -> Flow {
+    let flow = core.execute(operation);
+    if core.overflows(SP, core.registers.get(SP)) { core.overflow(operation) } else { flow }
 }
 
 fn multiply(core: &mut Core, operation: &Operation) -> Flow {

@@ -154,13 +154,13 @@ impl Core {
         Flow::Next
     }
 
-    /// Whether a store with write-back, which is how registers are pushed, took the main stack below its limit.
-    fn overflows(&self, base: Reg, moved: u32) -> bool {
+    /// Whether a push or a frame took the main stack below its limit.
+    pub(super) fn overflows(&self, base: Reg, moved: u32) -> bool {
         base == SP && moved < self.stack_limit && !self.registers.process_stack
     }
 
     #[cold]
-    fn overflow(&mut self, operation: &Operation) -> Flow {
+    pub(super) fn overflow(&mut self, operation: &Operation) -> Flow {
         self.registers.r[15] = operation.next();
         self.trapped(Trap::StackOverflow)
     }
