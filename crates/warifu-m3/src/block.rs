@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::timing::{Cycles, Rules};
 
 /// No block has more instructions; no rule reaches further back than one.
-pub const LONGEST: usize = 256;
+const LONGEST: usize = 256;
 /// Slots of the table that is looked at first.
 const SLOTS: usize = 1 << 15;
 
@@ -21,6 +21,16 @@ pub struct Block {
     pub operations: Box<[Operation]>,
     /// Whether EPSR.IT changes within it.
     pub has_it: bool,
+}
+
+impl Block {
+    /// A bound on its cycles, whatever its operands; `slowest` is the most wait states of a memory.
+    pub fn longest_stay(&self, slowest: u64) -> u64 {
+        // A division is 12 cycles, an unaligned access 2, and LDM or STM touches memory 16 times at most.
+        let most = 16 + 17 * slowest;
+        let known = self.operations.last().map_or(0, |last| last.through().high);
+        known + self.operations.len() as u64 * most
+    }
 }
 
 /// The blocks that were met so far.
@@ -113,7 +123,8 @@ pub fn decode(
         at = operation.next();
         let next = fetch(at, memory, it_state != 0);
         operation.cycles = rules.cost(previous.as_ref(), &current, next.as_ref());
-        operation.cycles += fetch_wait(&operation, previous.is_none(), memory);
+        operation.fetch_wait = fetch_wait(&operation, previous.is_none(), memory);
+        operation.cycles += Cycles::both(u64::from(operation.fetch_wait));
         before += operation.cycles;
         operations.push(operation);
         let full = operations.len() + 4 >= longest && it_state == 0;
@@ -137,13 +148,14 @@ pub fn decode(
 
 /// Wait states of the words that an instruction is the first to need: each word is fetched once on a straight way, and
 /// nothing is fetched ahead. What a chip's prefetch saves is not known to the rules, which is why these are assumed.
-fn fetch_wait(operation: &Operation, first: bool, memory: &Memory) -> Cycles {
+fn fetch_wait(operation: &Operation, first: bool, memory: &Memory) -> u32 {
     if !memory.has_wait_states() {
-        return Cycles::default();
+        return 0;
     }
     let begun = if first { operation.address } else { operation.address.wrapping_add(3) };
     let words = (operation.next().wrapping_add(3) >> 2).wrapping_sub(begun >> 2);
-    Cycles::both(u64::from(words) * memory.wait_states(operation.address))
+    let wait = u32::try_from(memory.wait_states(operation.address)).unwrap_or(u32::MAX);
+    words.saturating_mul(wait)
 }
 
 /// Whether what comes after an instruction may be elsewhere, or may have to wait for the processor.

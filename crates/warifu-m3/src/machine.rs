@@ -3,7 +3,8 @@
 
 use crate::block::{self, Blocks};
 use crate::chip::Chip;
-use crate::core::{Core, Exception, Fault, Flow, Operation, Trap};
+use crate::core::{Core, Exception, Fault, Flow, Operation, Returned, Trap};
+use crate::isa::Instruction;
 use crate::memory::{MapError, Memory};
 use crate::semihosting::{Answer, Semihosting};
 use crate::stop::Stop;
@@ -43,7 +44,7 @@ pub struct Machine {
     /// Whether faults go to the program's own handlers; else the first one ends the run.
     pub deliver_faults: bool,
     /// After so many instructions in all, or a few more, the run pauses ([`Stop::Paused`]), and goes on as if it had not
-    /// when it is run again. [`Limits`] is exact instead, and costs what is known of an instruction's neighbours.
+    /// when it is run again. [`Limits`] is exact instead.
     pub pause_at: u64,
     blocks: Blocks,
     rules: Rules,
@@ -105,9 +106,6 @@ impl Machine {
         observer: &mut O,
     ) -> Result<(), Stop> {
         let due = self.core.system.next_tick().unwrap_or(u64::MAX);
-        // A block may be as long as this: near the limit each instruction is executed by itself.
-        let near_limit = limits.instructions.saturating_sub(block::LONGEST as u64 - 1);
-        let until = near_limit.min(self.pause_at);
         loop {
             let now = self.core.system.reading(self.core.clock);
             if now >= due {
@@ -118,33 +116,39 @@ impl Machine {
                 self.blocks.clear();
             }
             let at = self.core.registers.r[15];
-            if self.instructions >= until || self.core.registers.it_state != 0 {
-                if self.instructions >= self.pause_at && self.instructions < near_limit {
-                    return Err(Stop::Paused);
-                }
-                self.step(at, observer, limits)?;
-                return Ok(());
+            let room = limits.instructions.saturating_sub(self.instructions);
+            if room == 0 {
+                return Err(Stop::InstructionLimit { limit: limits.instructions });
+            }
+            if self.instructions >= self.pause_at {
+                return Err(Stop::Paused);
+            }
+            if self.core.registers.it_state != 0 {
+                return self.step(at, observer);
             }
             let Some(number) = self.blocks.find(at, &mut self.core.memory, &self.rules) else {
                 return self.no_instruction(at, observer);
             };
             let block = self.blocks.get(number);
-            let length = block.operations.len() as u64;
-            // Near an interrupt each instruction is looked at by itself; 16 cycles are more than any of them takes.
-            if due != u64::MAX && now + 16 * length + 64 >= due {
-                self.step(at, observer, limits)?;
-                return Ok(());
-            }
-            let (done, flow) = execute(&mut self.core, &block.operations, observer);
+            let length = block.operations.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+            let operations = &block.operations[..length];
+            let near =
+                due != u64::MAX && now + block.longest_stay(self.core.memory.slowest()) >= due;
+            let (done, flow) = if near {
+                execute(&mut self.core, operations, observer, |core, operation| {
+                    core.system.reading(core.clock + operation.through()) >= due
+                })
+            } else {
+                execute(&mut self.core, operations, observer, |_, _| false)
+            };
             self.instructions += done as u64;
-            let operations = &block.operations;
             let last = &operations[done.saturating_sub(1)];
             match flow {
                 Flow::Next => self.core.registers.r[15] = last.next(),
                 Flow::Jumped => {}
                 Flow::Trapped => {
-                    let faulted = is_fault(self.core.trap);
-                    let operation = operations[if faulted { done } else { done - 1 }].clone();
+                    let undone = leaves_undone(self.core.trap);
+                    let operation = operations[if undone { done } else { done - 1 }].clone();
                     return self.trapped(&operation, observer);
                 }
             }
@@ -155,16 +159,13 @@ impl Machine {
         }
     }
 
-    /// Executes one instruction.
-    fn step<O: Observer>(&mut self, at: u32, observer: &mut O, limits: Limits) -> Result<(), Stop> {
-        if self.instructions >= limits.instructions {
-            return Err(Stop::InstructionLimit { limit: limits.instructions });
-        }
+    /// Executes one instruction, in the middle of an IT block that was left for an exception.
+    fn step<O: Observer>(&mut self, at: u32, observer: &mut O) -> Result<(), Stop> {
         let it_state = self.core.registers.it_state;
         let Some(block) = block::decode(at, it_state, 1, &self.core.memory, &self.rules) else {
             return self.no_instruction(at, observer);
         };
-        let (done, flow) = execute(&mut self.core, &block.operations, observer);
+        let (done, flow) = execute(&mut self.core, &block.operations, observer, |_, _| false);
         self.instructions += done as u64;
         let operation = &block.operations[0];
         match flow {
@@ -192,31 +193,38 @@ impl Machine {
         observer: &mut O,
     ) -> Result<(), Stop> {
         let trap = self.core.trap;
-        if let Trap::Fault(fault) = trap {
+        if leaves_undone(trap) {
             self.core.clock += operation.before;
             self.core.registers.it_state = operation.it_state;
-            // A branch to no Thumb address is done; the next instruction is what cannot be.
-            self.core.registers.r[15] = match fault {
-                Fault::InvalidState { target } => target & !1,
-                _ => operation.address,
-            };
-            return self.take_fault(fault, observer);
+            self.core.registers.r[15] = operation.address;
+        } else {
+            self.core.clock += operation.through();
+            self.core.registers.it_state = operation.it_after();
         }
-        self.core.clock += operation.through();
-        self.core.registers.it_state = operation.it_after();
         match trap {
-            Trap::Fault(_) => Ok(()),
-            Trap::SupervisorCall(_) => match self.core.route_supervisor_call() {
-                Some(exception) => self.enter(exception, observer),
-                None => Err(Stop::Lockup { address: operation.address }),
-            },
+            Trap::Fault(fault) => {
+                if let Fault::InvalidState { target } = fault {
+                    self.core.registers.r[15] = target & !1;
+                }
+                self.take_fault(fault, observer)
+            }
+            Trap::SupervisorCall(_) if self.core.takes_supervisor_call() => {
+                self.enter(Exception::SV_CALL, observer)
+            }
+            Trap::SupervisorCall(_) => {
+                self.escalate(Fault::SupervisorCall, operation.address, observer)
+            }
             Trap::Breakpoint(0xab) => self.semihosting_call(operation),
             Trap::Breakpoint(number) => {
                 self.core.registers.r[15] = operation.address;
                 Err(Stop::Breakpoint { number, address: operation.address })
             }
             Trap::ExceptionReturn(value) => self.leave(value, operation, observer),
-            Trap::Sleep => self.sleep(operation.address),
+            // WFE found no event. What only pends, because it is masked, wakes WFI alone.
+            Trap::Sleep if operation.instruction == Instruction::WaitForEvent => {
+                self.sleep(operation.address, Core::is_interrupted)
+            }
+            Trap::Sleep => self.sleep(operation.address, Core::wakes),
             Trap::Resynchronise => Ok(()),
             Trap::StackOverflow => Err(Stop::StackOverflow {
                 stack: self.core.registers.r[13],
@@ -233,13 +241,20 @@ impl Machine {
         }
         // It counts: a handler that returns to it again and again comes to an end.
         self.instructions += 1;
+        self.escalate(fault, address, observer)
+    }
+
+    /// A fault goes to its handler, or to HardFault's, or ends the run. The return address is R15.
+    fn escalate<O: Observer>(
+        &mut self,
+        fault: Fault,
+        address: u32,
+        observer: &mut O,
+    ) -> Result<(), Stop> {
         match self.core.route(fault) {
-            Some(exception) if self.deliver_faults || exception != Exception::HARD_FAULT => {
-                self.enter(exception, observer)
-            }
-            Some(_) => Err(Stop::Fault { fault, address }),
-            None if self.deliver_faults => Err(Stop::Lockup { address }),
-            None => Err(Stop::Fault { fault, address }),
+            _ if !self.deliver_faults => Err(Stop::Fault { fault, address }),
+            Some(exception) => self.enter(exception, observer),
+            None => Err(Stop::Lockup { address }),
         }
     }
 
@@ -269,16 +284,33 @@ impl Machine {
         operation: &Operation,
         observer: &mut O,
     ) -> Result<(), Stop> {
-        let chained = match self.core.return_from(value) {
-            Ok(chained) => chained,
-            Err(fault) => return Err(Stop::Fault { fault, address: operation.address }),
+        let address = operation.address;
+        let returned = match self.core.return_from(value) {
+            Ok(returned) => returned,
+            Err(fault) => {
+                let handler = if self.deliver_faults { self.core.route(fault) } else { None };
+                let Some(handler) = handler else { return Err(Stop::Fault { fault, address }) };
+                self.core.chain(handler, value).map_err(|fault| Stop::ExceptionEntry {
+                    exception: handler,
+                    fault,
+                    address,
+                })?;
+                Returned::Chained
+            }
         };
         observer.exception(&self.core, false);
-        if chained {
-            observer.exception(&self.core, true);
-            return Ok(());
+        match returned {
+            Returned::Chained => {
+                observer.exception(&self.core, true);
+                Ok(())
+            }
+            Returned::NotThumb => {
+                let target = self.core.registers.r[15];
+                self.take_fault(Fault::InvalidState { target }, observer)
+            }
+            Returned::Thumb if self.core.sleeps_after_return() => self.sleep(address, Core::wakes),
+            Returned::Thumb => Ok(()),
         }
-        if self.core.sleeps_after_return() { self.sleep(operation.address) } else { Ok(()) }
     }
 
     fn semihosting_call(&mut self, operation: &Operation) -> Result<(), Stop> {
@@ -295,15 +327,15 @@ impl Machine {
         }
     }
 
-    /// WFI and WFE: time goes on to the next interrupt.
-    fn sleep(&mut self, address: u32) -> Result<(), Stop> {
-        if self.core.wakes() || std::mem::take(&mut self.core.system.event) {
+    /// WFI, WFE, and sleep on exit: time goes on to the next interrupt.
+    fn sleep(&mut self, address: u32, wakes: fn(&Core) -> bool) -> Result<(), Stop> {
+        if wakes(&self.core) {
             return Ok(());
         }
         let Some(due) = self.core.system.next_tick() else { return Err(Stop::Asleep { address }) };
         self.core.sleep_until(due);
         self.core.system.tick(self.core.clock);
-        if self.core.wakes() { Ok(()) } else { Err(Stop::Asleep { address }) }
+        if wakes(&self.core) { Ok(()) } else { Err(Stop::Asleep { address }) }
     }
 
     /// Interrupts and requests, between instructions.
@@ -317,16 +349,20 @@ impl Machine {
     }
 }
 
-fn is_fault(trap: Trap) -> bool {
-    matches!(trap, Trap::Fault(_))
+/// Whether the instruction has changed nothing. A branch to no Thumb address is done: the next instruction is what
+/// cannot be.
+fn leaves_undone(trap: Trap) -> bool {
+    matches!(trap, Trap::Fault(fault) if !matches!(fault, Fault::InvalidState { .. }))
 }
 
-/// Executes operations one after the other: how many were done, and how the last one ended. A faulting one is not done.
+/// Executes operations one after the other, until one of them is `enough`: how many were done, and how the last one ended.
+/// A faulting one is not done.
 #[inline]
 fn execute<O: Observer>(
     core: &mut Core,
     operations: &[Operation],
     observer: &mut O,
+    enough: impl Fn(&Core, &Operation) -> bool,
 ) -> (usize, Flow) {
     for (index, operation) in operations.iter().enumerate() {
         if O::LOOKS {
@@ -334,7 +370,7 @@ fn execute<O: Observer>(
         }
         let flow = (operation.run)(core, operation);
         if flow != Flow::Next {
-            if flow == Flow::Trapped && is_fault(core.trap) {
+            if flow == Flow::Trapped && leaves_undone(core.trap) {
                 return (index, flow);
             }
             if O::LOOKS {
@@ -346,6 +382,9 @@ fn execute<O: Observer>(
         if O::LOOKS {
             let now = core.clock + operation.through();
             observer.after(core, operation, now);
+        }
+        if enough(core, operation) {
+            return (index + 1, flow);
         }
     }
     (operations.len(), Flow::Next)

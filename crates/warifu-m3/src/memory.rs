@@ -246,6 +246,15 @@ impl Memory {
         self.any_wait_states
     }
 
+    /// The most wait states of a memory.
+    pub fn slowest(&self) -> u64 {
+        if self.any_wait_states {
+            self.banks.iter().map(|bank| bank.region.wait_states).max().unwrap_or(0)
+        } else {
+            0
+        }
+    }
+
     /// The wait states of the memory at an address.
     pub fn wait_states(&self, at: u32) -> u64 {
         self.bank(at).map_or(0, |bank| bank.region.wait_states)

@@ -119,6 +119,12 @@ impl fmt::Display for Fault {
                     "jump to {target:#010x}, whose bit 0 does not say Thumb (UsageFault INVSTATE)"
                 )
             }
+            Fault::SupervisorCall => {
+                write!(
+                    f,
+                    "SVC where its handler may not run: PRIMASK or a handler of its priority (HardFault)"
+                )
+            }
             Fault::InvalidReturn { value } => {
                 write!(
                     f,

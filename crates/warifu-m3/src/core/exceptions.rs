@@ -10,6 +10,17 @@ use crate::timing::Cycles;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Exception(pub u16);
 
+/// What came of an exception's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returned {
+    /// The next exception was waiting.
+    Chained,
+    /// The registers are as the frame had them.
+    Thumb,
+    /// So they are, and EPSR.T is clear: no instruction can be executed.
+    NotThumb,
+}
+
 #[allow(missing_docs)] // the names are DDI 0403E's
 impl Exception {
     pub const NMI: Exception = Exception(2);
@@ -26,6 +37,8 @@ impl Fault {
     /// The exception that it is, and its bit in CFSR (DDI 0403E section B3.2.15).
     pub fn exception(self) -> (Exception, u32) {
         match self {
+            // It is no fault by itself, and has no bit.
+            Fault::SupervisorCall => (Exception::HARD_FAULT, 0),
             Fault::Undefined => (Exception::USAGE_FAULT, 1 << 16),
             Fault::InvalidState { .. } => (Exception::USAGE_FAULT, 1 << 17),
             Fault::InvalidReturn { .. } => (Exception::USAGE_FAULT, 1 << 18),
@@ -42,6 +55,11 @@ impl Fault {
 impl Core {
     /// The priority that an exception must be above, that is less than, to be taken (DDI 0403E, ExecutionPriority).
     pub fn execution_priority(&self) -> i16 {
+        let priority = self.priority_without_primask();
+        if self.registers.primask { priority.min(0) } else { priority }
+    }
+
+    fn priority_without_primask(&self) -> i16 {
         let mut priority = 256;
         for (index, word) in self.system.active.into_iter().enumerate() {
             let mut left = word;
@@ -53,9 +71,6 @@ impl Core {
         }
         if self.registers.basepri != 0 {
             priority = priority.min(self.system.group_of(self.registers.basepri));
-        }
-        if self.registers.primask {
-            priority = priority.min(0);
         }
         if self.registers.faultmask {
             priority = priority.min(-1);
@@ -79,10 +94,14 @@ impl Core {
             .min_by_key(|number| (self.system.priority(*number), *number))
     }
 
-    /// Whether a pending exception ends WFI, masks by PRIMASK aside.
+    /// Whether an exception is to be taken, or an event is there: what ends WFE.
+    pub fn is_interrupted(&self) -> bool {
+        self.pending_exception().is_some() || self.system.event
+    }
+
+    /// Whether a pending exception ends WFI: one that would be taken if PRIMASK were clear.
     pub fn wakes(&self) -> bool {
-        let masked = self.execution_priority();
-        let level = if self.registers.primask && masked == 0 { 256 } else { masked };
+        let level = self.priority_without_primask();
         self.first_pending().is_some_and(|number| self.system.group_priority(number) < level)
     }
 
@@ -94,7 +113,10 @@ impl Core {
             self.system.bfar = address;
         }
         let level = self.execution_priority();
-        if self.system.is_enabled(own.0) && self.system.group_priority(own.0) < level {
+        if own != Exception::HARD_FAULT
+            && self.system.is_enabled(own.0)
+            && self.system.group_priority(own.0) < level
+        {
             return Some(own);
         }
         if level <= -1 {
@@ -104,13 +126,9 @@ impl Core {
         Some(Exception::HARD_FAULT)
     }
 
-    /// SVC where SVCall cannot preempt is a HardFault.
-    pub fn route_supervisor_call(&self) -> Option<Exception> {
-        let level = self.execution_priority();
-        if self.system.group_priority(Exception::SV_CALL.0) < level {
-            return Some(Exception::SV_CALL);
-        }
-        (level > -1).then_some(Exception::HARD_FAULT)
+    /// Whether SVCall can preempt what runs.
+    pub fn takes_supervisor_call(&self) -> bool {
+        self.system.group_priority(Exception::SV_CALL.0) < self.execution_priority()
     }
 
     /// Enters an exception: stacks eight words and goes to its handler. The return address is R15.
@@ -168,25 +186,30 @@ impl Core {
     }
 
     /// Leaves an exception by an EXC_RETURN value; goes on with the next one where one is waiting, without touching the
-    /// frame (tail-chaining, DDI 0403E section B1.5.12). Whether an exception was chained is the result.
+    /// frame (tail-chaining, DDI 0403E section B1.5.12).
     ///
     /// # Errors
-    /// [`Fault::InvalidReturn`] where the value does not fit the state, or the fault of the stack.
-    pub fn return_from(&mut self, value: u32) -> Result<bool, Fault> {
+    /// [`Fault::InvalidReturn`] where the value does not fit the state, or the fault of the stack; the exception has
+    /// ended, and the frame is where it was.
+    pub fn return_from(&mut self, value: u32) -> Result<Returned, Fault> {
         let ending = self.registers.ipsr;
         let nested = self.system.active.iter().map(|word| word.count_ones()).sum::<u32>() > 1;
         let (to_handler, process) = match value & 0xf {
             0b0001 => (true, false),
             0b1001 => (false, false),
             0b1101 => (false, true),
-            _ => return Err(Fault::InvalidReturn { value }),
+            _ => {
+                set(&mut self.system.active, ending, false);
+                return Err(Fault::InvalidReturn { value });
+            }
         };
         let allowed =
             to_handler == nested || (!to_handler && self.system.returns_to_thread_from_anywhere());
-        if value >> 4 != 0x0fff_ffff || !get(&self.system.active, ending) || !allowed {
+        let was_active = get(&self.system.active, ending);
+        set(&mut self.system.active, ending, false);
+        if value >> 4 != 0x0fff_ffff || !was_active || !allowed {
             return Err(Fault::InvalidReturn { value });
         }
-        set(&mut self.system.active, ending, false);
         if ending != 2 {
             self.registers.faultmask = false;
         }
@@ -194,16 +217,20 @@ impl Core {
         self.system.event = true;
         if let Some(next) = self.pending_exception() {
             self.chain(next, value)?;
-            return Ok(true);
+            return Ok(Returned::Chained);
         }
         self.clock += self.costs.exception_return;
         self.registers.select_stack(process);
-        self.pop_frame(to_handler, value)?;
-        Ok(false)
+        self.pop_frame(to_handler, value)
     }
 
-    fn chain(&mut self, next: Exception, value: u32) -> Result<(), Fault> {
+    /// Goes from one handler to the next, the frame staying where it is.
+    ///
+    /// # Errors
+    /// The fault of the vector table.
+    pub fn chain(&mut self, next: Exception, value: u32) -> Result<(), Fault> {
         self.registers.r[14] = value;
+        self.registers.select_stack(false);
         self.registers.ipsr = next.0;
         self.registers.it_state = 0;
         set(&mut self.system.active, next.0, true);
@@ -212,7 +239,7 @@ impl Core {
         self.go_to_handler(next)
     }
 
-    fn pop_frame(&mut self, to_handler: bool, value: u32) -> Result<(), Fault> {
+    fn pop_frame(&mut self, to_handler: bool, value: u32) -> Result<Returned, Fault> {
         let frame = self.registers.r[13];
         let mut words = [0u32; 8];
         for (index, word) in words.iter_mut().enumerate() {
@@ -220,16 +247,17 @@ impl Core {
             *word = self.memory.word(at).ok_or(Fault::Data { address: at, write: false })?;
         }
         let [r0, r1, r2, r3, r12, lr, pc, status] = words;
+        if (status & 0x1ff != 0) != to_handler {
+            return Err(Fault::InvalidReturn { value });
+        }
         let registers = &mut self.registers;
         registers.r[..4].copy_from_slice(&[r0, r1, r2, r3]);
         (registers.r[12], registers.r[14], registers.r[15]) = (r12, lr, pc & !1);
         let padding = if self.system.aligns_stack() && status >> 9 & 1 == 1 { 4 } else { 0 };
         registers.r[13] = frame.wrapping_add(32 + padding);
         registers.set_xpsr(status);
-        if registers.in_handler() != to_handler {
-            return Err(Fault::InvalidReturn { value });
-        }
-        Ok(())
+        let thumb = status >> 24 & 1 == 1;
+        Ok(if thumb { Returned::Thumb } else { Returned::NotThumb })
     }
 
     /// Whether the processor sleeps when it returns to Thread mode (SCR.SLEEPONEXIT).

@@ -14,6 +14,11 @@ impl Core {
         if operation.condition.is_conditional() && !self.registers.flags.hold(operation.condition) {
             return self.skip(operation);
         }
+        self.execute_always(operation)
+    }
+
+    #[inline]
+    fn execute_always(&mut self, operation: &Operation) -> Flow {
         match operation.instruction {
             Instruction::Data { op, flags, rd, rn, operand } => {
                 self.data(op, flags, rd, rn, operand)
@@ -164,8 +169,12 @@ impl Core {
     }
 
     fn skip(&mut self, operation: &Operation) -> Flow {
-        // One cycle for an instruction whose condition fails (DDI 0337I table 3-1).
-        self.clock += Cycles { low: 1, high: 1 } - operation.cycles;
+        // BKPT knows no condition (DDI 0403E section A7.7.17).
+        if matches!(operation.instruction, Instruction::Breakpoint { .. }) {
+            return self.execute_always(operation);
+        }
+        // One cycle for an instruction whose condition fails (DDI 0337I table 3-1); it was fetched all the same.
+        self.clock += Cycles::both(1 + u64::from(operation.fetch_wait)) - operation.cycles;
         Flow::Next
     }
 

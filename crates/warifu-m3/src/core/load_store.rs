@@ -151,7 +151,7 @@ impl Core {
                 return self.overflow(operation);
             }
         }
-        Flow::Next
+        self.stored(operation, start)
     }
 
     /// Whether a push or a frame took the main stack below its limit.
@@ -232,7 +232,8 @@ impl Core {
                 if mine && !self.write_memory(operation, width, at, value) {
                     return Flow::Trapped;
                 }
-                self.write(rd, u32::from(!mine))
+                self.registers.set(rd, u32::from(!mine));
+                if mine { self.stored(operation, at) } else { Flow::Next }
             }
             Instruction::ClearExclusive => {
                 self.exclusive = None;

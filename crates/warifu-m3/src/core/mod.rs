@@ -11,10 +11,11 @@ mod load_store;
 mod registers;
 mod special;
 mod system;
+mod ticker;
 
 use direct::choose;
 pub use direct::{Fields, Run};
-pub use exceptions::Exception;
+pub use exceptions::{Exception, Returned};
 pub use registers::{Flags, Registers};
 pub use system::System;
 
@@ -37,6 +38,8 @@ pub struct Operation {
     pub it_state: u8,
     /// What it costs, operand-dependent cycles and taken branches aside.
     pub cycles: Cycles,
+    /// What of that is waiting for its words of code.
+    pub fetch_wait: u32,
     /// What those before it in its block cost.
     pub before: Cycles,
     /// The function that executes it ([`choose`]).
@@ -57,6 +60,7 @@ impl Operation {
             condition,
             it_state,
             cycles: Cycles::default(),
+            fetch_wait: 0,
             before: Cycles::default(),
             run,
             fields,
@@ -124,6 +128,8 @@ pub enum Fault {
         /// The address.
         target: u32,
     },
+    /// SVC where SVCall may not preempt what runs: a HardFault.
+    SupervisorCall,
     /// UsageFault INVPC: an EXC_RETURN value that does not fit.
     InvalidReturn {
         /// The value.

@@ -2,6 +2,7 @@
 //! The system registers: SysTick, NVIC, SCB, and DWT's cycle counter (DDI 0403E chapters B3 and C1).
 
 use super::Core;
+use super::ticker::SysTick;
 use crate::isa::Width;
 use crate::timing::Cycles;
 
@@ -43,7 +44,7 @@ pub struct System {
     pub(super) mmfar: u32,
     pub(super) bfar: u32,
     demcr: u32,
-    ticker: SysTick,
+    pub(super) ticker: SysTick,
     counter: CycleCounter,
 }
 
@@ -72,45 +73,6 @@ impl Default for System {
             ticker: SysTick::default(),
             counter: CycleCounter::default(),
         }
-    }
-}
-
-/// SysTick, kept as the moment at which it was last reloaded.
-#[derive(Clone, Debug, Default)]
-struct SysTick {
-    enabled: bool,
-    interrupts: bool,
-    processor_clock: bool,
-    reload: u32,
-    /// When the counter was, or would have been, 0 with the present reload value; the next count is the reload value.
-    zero_at: u64,
-    /// The counter while it stands still.
-    held: u32,
-    /// Ticks up to this moment are in COUNTFLAG and pended.
-    seen: u64,
-    flag: bool,
-}
-
-impl SysTick {
-    fn period(&self) -> u64 {
-        u64::from(self.reload) + 1
-    }
-
-    /// When it next reaches 0 after what was seen.
-    fn next(&self) -> Option<u64> {
-        if !self.enabled || self.reload == 0 {
-            return None;
-        }
-        let periods = (self.seen + 1).saturating_sub(self.zero_at).div_ceil(self.period()).max(1);
-        Some(self.zero_at + periods * self.period())
-    }
-
-    fn value(&self, now: u64) -> u32 {
-        if !self.enabled || self.reload == 0 {
-            return self.held;
-        }
-        let since = (now - self.zero_at) % self.period();
-        if since == 0 { 0 } else { (self.period() - since) as u32 }
     }
 }
 
@@ -149,29 +111,10 @@ impl System {
         if self.low_reading { now.low } else { now.high }
     }
 
-    /// When SysTick fires next, in cycles of its reading.
-    pub fn next_tick(&self) -> Option<u64> {
-        self.ticker.next()
-    }
-
-    /// Takes note of SysTick's time: pends its exception and sets COUNTFLAG.
-    pub fn tick(&mut self, now: Cycles) {
-        let now = self.reading(now);
-        while let Some(at) = self.ticker.next().filter(|at| *at <= now) {
-            // Periods that passed unseen count once, as they do in the chip.
-            let passed = (now - at) / self.ticker.period();
-            self.ticker.seen = at + passed * self.ticker.period();
-            self.ticker.flag = true;
-            if self.ticker.interrupts {
-                self.pend(super::Exception::SYS_TICK);
-            }
-        }
-        self.ticker.seen = self.ticker.seen.max(now);
-    }
-
     /// Makes an exception pending.
-    pub fn pend(&mut self, exception: super::Exception) {
-        set(&mut self.pending, exception.0, true);
+    pub(super) fn pend(&mut self, exception: u16) {
+        set(&mut self.pending, exception, true);
+        // SEVONPEND.
         if self.scr >> 4 & 1 == 1 {
             self.event = true;
         }
@@ -222,20 +165,7 @@ impl System {
             // ITM's ports are always ready and go nowhere.
             0xe000_0000..0xe000_1000 => 1,
             0xe000_e004 => (INTERRUPTS as u32).div_ceil(32) - 1,
-            0xe000_e010 => {
-                self.tick(now);
-                let flag = std::mem::take(&mut self.ticker.flag);
-                u32::from(flag) << 16
-                    | u32::from(self.ticker.processor_clock) << 2
-                    | u32::from(self.ticker.interrupts) << 1
-                    | u32::from(self.ticker.enabled)
-            }
-            0xe000_e014 => self.ticker.reload,
-            0xe000_e018 => {
-                self.tick(now);
-                self.ticker.value(clock)
-            }
-            0xe000_e01c => 0xc000_0000,
+            0xe000_e010..0xe000_e020 => self.read_ticker(at & 0xff, now),
             0xe000_e100..0xe000_e120 | 0xe000_e180..0xe000_e1a0 => {
                 interrupt_word(&self.enabled, at)
             }
@@ -272,21 +202,10 @@ impl System {
                 self.counter.offset =
                     value.wrapping_sub(if self.counter.enabled { clock as u32 } else { 0 });
             }
-            0xe000_e010 => self.control_ticker(value, now),
-            0xe000_e014 => {
-                self.tick(now);
-                let before = self.ticker.value(clock);
-                self.ticker.reload = value & 0xff_ffff;
-                self.count_from(before, clock);
-            }
-            0xe000_e018 => {
-                self.tick(now);
-                self.ticker.flag = false;
-                self.count_from(0, clock);
-            }
+            0xe000_e010..0xe000_e020 => self.write_ticker(at & 0xff, value, now),
             0xe000_e100..0xe000_e120 => change_interrupts(&mut self.enabled, at, value, true),
             0xe000_e180..0xe000_e1a0 => change_interrupts(&mut self.enabled, at, value, false),
-            0xe000_e200..0xe000_e220 => change_interrupts(&mut self.pending, at, value, true),
+            0xe000_e200..0xe000_e220 => interrupts(at, value).for_each(|number| self.pend(number)),
             0xe000_e280..0xe000_e2a0 => change_interrupts(&mut self.pending, at, value, false),
             0xe000_e400..0xe000_e4f0 => self.set_priority_word(16 + (at - 0xe000_e400), value),
             0xe000_ed04 => self.set_icsr(value),
@@ -305,9 +224,7 @@ impl System {
             0xe000_ed34 => self.mmfar = value,
             0xe000_ed38 => self.bfar = value,
             0xe000_edfc => self.demcr = value,
-            0xe000_ef00 => {
-                set(&mut self.pending, 16 + (value & 0xff).min(INTERRUPTS as u32 - 1) as u16, true)
-            }
+            0xe000_ef00 => self.pend(16 + (value & 0xff).min(INTERRUPTS as u32 - 1) as u16),
             0xe000_0000..0xe010_0000 => {}
             _ => return false,
         }
@@ -326,26 +243,6 @@ impl System {
             self.counter.offset = shown.wrapping_sub(if enable { clock as u32 } else { 0 });
             self.counter.enabled = enable;
         }
-    }
-
-    fn control_ticker(&mut self, value: u32, now: Cycles) {
-        self.tick(now);
-        let clock = self.reading(now);
-        let shown = self.ticker.value(clock);
-        self.ticker.enabled = value & 1 == 1;
-        self.ticker.interrupts = value >> 1 & 1 == 1;
-        self.ticker.processor_clock = value >> 2 & 1 == 1;
-        self.count_from(shown, clock);
-    }
-
-    /// Lets SysTick stand at a value at a moment.
-    fn count_from(&mut self, value: u32, clock: u64) {
-        self.ticker.held = value;
-        self.ticker.seen = clock;
-        let into =
-            if value == 0 { 0 } else { self.ticker.period().saturating_sub(u64::from(value)) };
-        // The clock may be younger than a period: then the count began before it.
-        self.ticker.zero_at = clock.saturating_sub(into);
     }
 
     fn icsr(&self) -> u32 {
@@ -370,9 +267,10 @@ impl System {
         for (bit, number, pend) in
             [(31, 2, true), (28, 14, true), (27, 14, false), (26, 15, true), (25, 15, false)]
         {
-            if value >> bit & 1 == 1 {
-                set(&mut self.pending, number, pend);
+            if value >> bit & 1 == 0 {
+                continue;
             }
+            if pend { self.pend(number) } else { set(&mut self.pending, number, false) }
         }
     }
 
@@ -410,7 +308,8 @@ impl Core {
         Some(if width == Width::Word { word } else { word >> (8 * (at & 3)) })
     }
 
-    /// Narrow stores are for the priority registers, which are bytes; elsewhere they change their part of the word.
+    /// Narrow stores are for the priority registers, which are bytes; elsewhere they change their part of the word, and
+    /// where a one does something, the zeros around it do nothing.
     pub(super) fn system_write(&mut self, width: Width, at: u32, value: u32, now: Cycles) -> bool {
         if !self.registers.privileged() {
             // An unprivileged store to STIR and to anything else here is a fault alike.
@@ -421,7 +320,12 @@ impl Core {
         }
         let shift = 8 * (at & 3);
         let mask = (if width.bytes() == 1 { 0xff } else { 0xffff }) << shift;
-        let Some(word) = self.system.read_word(at & !3, now) else { return false };
+        let by_ones = matches!(at, 0xe000_e100..0xe000_e2a0 | 0xe000_ed04..0xe000_ed08 | 0xe000_ed28..0xe000_ed30);
+        let word = match self.system.read_word(at & !3, now) {
+            Some(_) if by_ones => 0,
+            Some(word) => word,
+            None => return false,
+        };
         self.system.write_word(at & !3, word & !mask | value << shift & mask, now)
     }
 }
@@ -443,9 +347,14 @@ fn interrupt_word(words: &[u64; 4], at: u32) -> u32 {
         .sum()
 }
 
-fn change_interrupts(words: &mut [u64; 4], at: u32, value: u32, to: bool) {
+/// The exceptions whose bits are set in a word of the NVIC.
+fn interrupts(at: u32, value: u32) -> impl Iterator<Item = u16> {
     let first = (at & 0x1f) / 4 * 32;
-    for bit in (0..32).filter(|bit| value >> bit & 1 == 1 && first + bit < INTERRUPTS as u32) {
-        set(words, (16 + first + bit) as u16, to);
-    }
+    (0..32)
+        .filter(move |bit| value >> bit & 1 == 1 && first + bit < INTERRUPTS as u32)
+        .map(move |bit| (16 + first + bit) as u16)
+}
+
+fn change_interrupts(words: &mut [u64; 4], at: u32, value: u32, to: bool) {
+    interrupts(at, value).for_each(|number| set(words, number, to));
 }
