@@ -321,7 +321,7 @@ impl Core {
     fn read_elsewhere(&mut self, operation: &Operation, width: Width, at: u32) -> Option<u32> {
         let raw = match self.memory.space(at) {
             Space::Memory => {
-                self.unaligned(width, at)?;
+                self.unaligned(width, at, false)?;
                 let mut value = 0;
                 for index in 0..width.bytes() {
                     let Some(byte) = self.memory.byte(at.wrapping_add(index)) else {
@@ -333,6 +333,7 @@ impl Core {
                 Some(value)
             }
             Space::BitBand { byte, bit } => {
+                self.wait(byte);
                 self.memory.byte(byte).map(|value| u32::from(value >> bit & 1))
             }
             Space::System => self.system_read(width, at, self.clock + operation.before),
@@ -363,7 +364,7 @@ impl Core {
         let now = self.clock + operation.before;
         let done = match self.memory.space(at) {
             Space::Memory => {
-                if self.unaligned(width, at).is_none() {
+                if self.unaligned(width, at, true).is_none() {
                     return false;
                 }
                 let last = at.wrapping_add(width.bytes() - 1);
@@ -375,6 +376,9 @@ impl Core {
             }
             Space::BitBand { byte, bit } => match self.memory.byte(byte) {
                 Some(old) => {
+                    // It is read and written.
+                    self.wait(byte);
+                    self.wait(byte);
                     let new = old & !(1 << bit) | ((value & 1) as u8) << bit;
                     self.memory.set_byte(byte, new)
                 }
@@ -394,16 +398,20 @@ impl Core {
     }
 
     /// `None` where an unaligned access is a fault; else its cycles are counted.
-    fn unaligned(&mut self, width: Width, at: u32) -> Option<()> {
+    fn unaligned(&mut self, width: Width, at: u32, store: bool) -> Option<()> {
         if at & (width.bytes() - 1) == 0 {
+            self.wait(at);
             return Some(());
         }
         if self.system.traps_unaligned() {
             self.fault(Fault::Unaligned { address: at });
             return None;
         }
-        self.clock +=
-            if at & 1 == 0 { self.costs.unaligned_half } else { self.costs.unaligned_byte };
+        let parts = if width == Width::Word && at & 1 == 1 { 3 } else { 2 };
+        self.clock += self.costs.unaligned(store, parts);
+        for _ in 0..parts {
+            self.wait(at);
+        }
         Some(())
     }
 }

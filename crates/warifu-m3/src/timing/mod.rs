@@ -103,6 +103,9 @@ impl Rule {
 #[allow(missing_docs)]
 pub struct Rules {
     pub data: Rule,
+    pub special_register: Rule,
+    pub data_barrier: Rule,
+    pub instruction_barrier: Rule,
     pub multiply_accumulate: Rule,
     pub long_multiply_small: Rule,
     pub long_multiply_mixed: Rule,
@@ -127,8 +130,10 @@ pub struct Rules {
     pub table_branch: Rule,
     pub if_then_folded: Rule,
     pub if_then: Rule,
-    pub unaligned_half: Rule,
-    pub unaligned_byte: Rule,
+    pub unaligned_load: Rule,
+    pub unaligned_load_byte: Rule,
+    pub unaligned_store: Rule,
+    pub unaligned_store_byte: Rule,
     pub exception_entry: Rule,
     pub exception_return: Rule,
     pub tail_chain: Rule,

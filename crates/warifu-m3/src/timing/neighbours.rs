@@ -35,6 +35,11 @@ impl Rules {
             Instruction::BranchLink { .. } => self.data.cycles() + self.branch_taken.cycles(),
             Instruction::TableBranch { .. } => return self.table_branch.cycles(),
             Instruction::IfThen { .. } => return self.if_then(previous),
+            Instruction::Mrs { .. } | Instruction::Msr { .. } | Instruction::ChangeState { .. } => {
+                self.special_register.cycles()
+            }
+            Instruction::DataBarrier => self.data_barrier.cycles(),
+            Instruction::InstructionBarrier => self.instruction_barrier.cycles(),
             _ => self.data.cycles(),
         };
         own + self.to_pc(instruction) + self.waits_for_address(previous, instruction)

@@ -8,10 +8,8 @@ use super::{Cycles, Rules};
 pub struct OperandCycles {
     /// Of a conditional branch that is taken.
     pub taken: Cycles,
-    /// Of an access aligned to a halfword only.
-    pub unaligned_half: Cycles,
-    /// Of an access aligned to a byte only.
-    pub unaligned_byte: Cycles,
+    /// Of a load in two parts, and of one in three; then of a store.
+    unaligned: [[Cycles; 2]; 2],
     /// Of entering an exception.
     pub exception_entry: Cycles,
     /// Of leaving one.
@@ -29,8 +27,11 @@ impl OperandCycles {
     pub fn new(rules: &Rules) -> Self {
         OperandCycles {
             taken: rules.branch_taken.cycles(),
-            unaligned_half: rules.unaligned_half.cycles(),
-            unaligned_byte: rules.unaligned_byte.cycles(),
+            unaligned: [
+                [&rules.unaligned_load, &rules.unaligned_load_byte],
+                [&rules.unaligned_store, &rules.unaligned_store_byte],
+            ]
+            .map(|form| form.map(super::Rule::cycles)),
             exception_entry: rules.exception_entry.cycles(),
             exception_return: rules.exception_return.cycles(),
             tail_chain: rules.tail_chain.cycles(),
@@ -46,6 +47,12 @@ impl OperandCycles {
             divide_least: rules.divide_least.cycles(),
             divide_base: rules.divide_base.cycles(),
         }
+    }
+
+    /// Cycles that an unaligned access adds, `parts` being 2 or 3.
+    #[inline]
+    pub fn unaligned(&self, store: bool, parts: u32) -> Cycles {
+        self.unaligned[usize::from(store)][usize::from(parts > 2)]
     }
 
     /// Cycles of a multiplication with a 64-bit result.
