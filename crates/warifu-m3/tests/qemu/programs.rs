@@ -81,7 +81,7 @@ fn output_of_ours(elf: &Path) -> (String, u64) {
 #[test]
 fn programs_print_what_they_print_in_qemu() {
     let directory = tempfile::tempdir().expect("a folder");
-    for name in ["arithmetic", "structures", "exceptions", "clock"] {
+    for name in ["arithmetic", "structures", "exceptions", "clock", "system"] {
         let mut before: Option<String> = None;
         for level in LEVELS {
             let elf = compile(name, level, directory.path());
@@ -95,6 +95,19 @@ fn programs_print_what_they_print_in_qemu() {
             println!("{name} {level}: {instructions} instructions, the same output");
             before = Some(ours);
         }
+    }
+}
+
+/// QEMU ends WFI when it likes and does not sleep on exit: what is expected here is DDI 0403E sections B1.5.18 and B1.5.19.
+#[test]
+fn one_tick_ends_one_sleep() {
+    let directory = tempfile::tempdir().expect("a folder");
+    for level in LEVELS {
+        let (output, _) = output_of_ours(&compile("sleep", level, directory.path()));
+        assert_eq!(
+            output,
+            "00000006 sleeps for six ticks\n00000006 ticks before the thread goes on\n"
+        );
     }
 }
 

@@ -122,6 +122,32 @@ fn each_rule_gives_the_cycles_of_its_source() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A loop of instructions whose cost their neighbours decide, with SysTick's registers written before it.
+fn cycles_with_timer(control: u32, reload: u32, directory: &Path) -> Cycles {
+    let code = format!(
+        "ldr r8, 3f; movw r9, #{reload}; str r9, [r8, #4]; mov r9, #0; str r9, [r8, #8]; mov r9, #{control}; \
+         str r9, [r8]; mov.w r11, #1000; b 2f; .balign 4; 3: .word 0xe000e010; .balign 4; \
+         2: movs r4, r5; it eq; addeq r4, r4, r5; add r9, r0, #4; ldr r10, [r9]; str r4, [r0], #4; \
+         str r5, [r0], #-4; subs.w r11, r11, #1; bne 2b; mov r9, #0; str r9, [r8]"
+    );
+    run(&assemble(&code, directory), None)
+}
+
+#[test]
+fn a_timer_that_counts_changes_no_cycles() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let stopped = cycles_with_timer(0, 60_000, directory.path());
+    assert!(stopped.low < stopped.high && stopped.high > 10_000, "{stopped}");
+    // Without an interrupt that comes: not asked for, or beyond the end.
+    for (control, reload) in [(5, 60_000), (5, 100), (7, 60_000), (7, stopped.high as u32 + 50)] {
+        assert_eq!(
+            cycles_with_timer(control, reload, directory.path()),
+            stopped,
+            "{control} {reload}"
+        );
+    }
+}
+
 #[test]
 fn each_rule_has_a_case() {
     let rules: toml::Table = toml::from_str(CORTEX_M3).expect("rules.toml is a table");
