@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random programs of every instruction whose effect the architecture defines, written from the encoding diagrams of
-//! DDI 0403E and not from our decoder.
+//! Random programs, written from the encoding diagrams of DDI 0403E and not from our decoder: every instruction whose
+//! effect on registers and memory the architecture defines, SP and PC as operands among them. Not here are BLX, loads and
+//! data processing that write PC, and what needs an exception; programs from C have those.
 
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::encodings::{MEMORY, NARROW, SPECIAL, WIDE};
 
 /// Where code begins: literals may lie 4 KiB before an instruction.
 pub const CODE: u32 = 0x2000;
@@ -18,130 +21,6 @@ pub type Item = Vec<u16>;
 pub struct Generator {
     random: Xoshiro256PlusPlus,
 }
-
-/// Data processing in 16 bits. `d n m a t h l` are registers, the same letter the same field; other letters are any bits.
-const NARROW: [&str; 22] = [
-    "00000iiiiimmmddd",
-    "00001iiiiimmmddd",
-    "00010iiiiimmmddd",
-    "0001100mmmnnnddd",
-    "0001101mmmnnnddd",
-    "0001110iiinnnddd",
-    "0001111iiinnnddd",
-    "00100dddiiiiiiii",
-    "00101nnniiiiiiii",
-    "00110dddiiiiiiii",
-    "00111dddiiiiiiii",
-    "010000oooommmddd",
-    "010000oooommmddd",
-    "010000oooommmddd",
-    "01000100dmmmmddd",
-    "01000110dmmmmddd",
-    "10110010oommmddd",
-    "1011101000mmmddd",
-    "1011101001mmmddd",
-    "1011101011mmmddd",
-    "10101dddiiiiiiii",
-    "10100dddiiiiiiii",
-];
-
-/// Data processing in 32 bits.
-const WIDE: [&str; 62] = [
-    "11101010000snnnn0iiiddddiiiimmmm",
-    "11101010001snnnn0iiiddddiiiimmmm",
-    "11101010010snnnn0iiiddddiiiimmmm",
-    "11101010011snnnn0iiiddddiiiimmmm",
-    "11101010100snnnn0iiiddddiiiimmmm",
-    "11101011000snnnn0iiiddddiiiimmmm",
-    "11101011010snnnn0iiiddddiiiimmmm",
-    "11101011011snnnn0iiiddddiiiimmmm",
-    "11101011101snnnn0iiiddddiiiimmmm",
-    "11101011110snnnn0iiiddddiiiimmmm",
-    "11101010010s11110iiiddddiiiimmmm",
-    "11101010011s11110iiiddddiiiimmmm",
-    "111010100001nnnn0iii1111iiiimmmm",
-    "111010101001nnnn0iii1111iiiimmmm",
-    "111010110001nnnn0iii1111iiiimmmm",
-    "111010111011nnnn0iii1111iiiimmmm",
-    "11110i00000snnnn0iiiddddiiiiiiii",
-    "11110i00001snnnn0iiiddddiiiiiiii",
-    "11110i00010snnnn0iiiddddiiiiiiii",
-    "11110i00011snnnn0iiiddddiiiiiiii",
-    "11110i00100snnnn0iiiddddiiiiiiii",
-    "11110i01000snnnn0iiiddddiiiiiiii",
-    "11110i01010snnnn0iiiddddiiiiiiii",
-    "11110i01011snnnn0iiiddddiiiiiiii",
-    "11110i01101snnnn0iiiddddiiiiiiii",
-    "11110i01110snnnn0iiiddddiiiiiiii",
-    "11110i00010s11110iiiddddiiiiiiii",
-    "11110i00011s11110iiiddddiiiiiiii",
-    "11110i000001nnnn0iii1111iiiiiiii",
-    "11110i001001nnnn0iii1111iiiiiiii",
-    "11110i010001nnnn0iii1111iiiiiiii",
-    "11110i011011nnnn0iii1111iiiiiiii",
-    "11110i100000nnnn0iiiddddiiiiiiii",
-    "11110i101010nnnn0iiiddddiiiiiiii",
-    "11110i100100iiii0iiiddddiiiiiiii",
-    "11110i101100iiii0iiiddddiiiiiiii",
-    "1111001100s0nnnn0iiiddddii0iiiii",
-    "1111001110s0nnnn0iiiddddii0iiiii",
-    "111100110100nnnn0iiiddddii0iiiii",
-    "111100111100nnnn0iiiddddii0iiiii",
-    "111100110110nnnn0iiiddddii0iiiii",
-    "11110011011011110iiiddddii0iiiii",
-    "11111010000snnnn1111dddd0000mmmm",
-    "11111010001snnnn1111dddd0000mmmm",
-    "11111010010snnnn1111dddd0000mmmm",
-    "11111010011snnnn1111dddd0000mmmm",
-    "11111010000011111111dddd10iimmmm",
-    "11111010000111111111dddd10iimmmm",
-    "11111010010011111111dddd10iimmmm",
-    "11111010010111111111dddd10iimmmm",
-    "111110101001mmmm1111dddd10iimmmm",
-    "111110101011mmmm1111dddd1000mmmm",
-    "111110110000nnnn1111dddd0000mmmm",
-    "111110110000nnnnaaaadddd0000mmmm",
-    "111110110000nnnnaaaadddd0001mmmm",
-    "111110111000nnnnllllhhhh0000mmmm",
-    "111110111010nnnnllllhhhh0000mmmm",
-    "111110111100nnnnllllhhhh0000mmmm",
-    "111110111110nnnnllllhhhh0000mmmm",
-    "111110111001nnnn1111dddd1111mmmm",
-    "111110111011nnnn1111dddd1111mmmm",
-    "11110011111011111000dddd00000000",
-];
-
-/// Loads and stores; `n` is pointed into the window first, `m` is made a small offset.
-const MEMORY: [&str; 28] = [
-    "0101ooommmnnnttt",
-    "0101ooommmnnnttt",
-    "0110iiiiiinnnttt",
-    "0111iiiiiinnnttt",
-    "1000iiiiiinnnttt",
-    "1001itttiiiiiiii",
-    "111110001000nnnnttttiiiiiiiiiiii",
-    "111110001001nnnnttttiiiiiiiiiiii",
-    "111110001010nnnnttttiiiiiiiiiiii",
-    "111110001011nnnnttttiiiiiiiiiiii",
-    "111110001100nnnnttttiiiiiiiiiiii",
-    "111110001101nnnnttttiiiiiiiiiiii",
-    "111110011001nnnnttttiiiiiiiiiiii",
-    "111110011011nnnnttttiiiiiiiiiiii",
-    "11111000i1011111ttttiiiiiiiiiiii",
-    "11111001i0011111ttttiiiiiiiiiiii",
-    "111110000000nnnntttt000000iimmmm",
-    "111110000001nnnntttt000000iimmmm",
-    "111110000010nnnntttt000000iimmmm",
-    "111110000011nnnntttt000000iimmmm",
-    "111110000100nnnntttt000000iimmmm",
-    "111110000101nnnntttt000000iimmmm",
-    "111110010001nnnntttt000000iimmmm",
-    "111110010011nnnntttt000000iimmmm",
-    "11111000000innnntttt1iiiiiiiiiii",
-    "11111000001innnntttt1iiiiiiiiiii",
-    "11111000010innnntttt1iiiiiiiiiii",
-    "11111001000innnntttt1iiiiiiiiiii",
-];
 
 impl Generator {
     pub fn new(random: Xoshiro256PlusPlus) -> Self {
@@ -172,7 +51,7 @@ impl Generator {
 
     /// An item after which the next one is executed, whatever registers and flags hold.
     pub fn straight(&mut self) -> Item {
-        match self.below(92) {
+        match self.below(93) {
             0..=24 => self.narrow(),
             25..=54 => self.wide(),
             55..=73 => self.memory(),
@@ -182,6 +61,7 @@ impl Generator {
             84..=85 => self.exclusive(),
             86..=89 => self.if_then(),
             90 => self.flags(),
+            91 => self.special(),
             _ => self.other(),
         }
     }
@@ -334,6 +214,18 @@ impl Generator {
             let words = 1 + self.below(20);
             item.insert(0, (0xb080 | words) as u16);
             item.push((0xb000 | words) as u16);
+        }
+        item
+    }
+
+    /// SP, PC and the special registers as operands.
+    fn special(&mut self) -> Item {
+        let pattern = SPECIAL[self.below(SPECIAL.len() as u32) as usize];
+        let mut item = self.pattern(pattern).0;
+        if pattern.ends_with("00010000") {
+            // CPSID i, what it did, CPSIE i.
+            item.insert(0, 0xb672);
+            item.push(0xb662);
         }
         item
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Instructions as text, beside what objdump makes of the same bytes: compiled programs, and every encoding at random.
 
+#[path = "../common/encodings.rs"]
+mod encodings;
 #[path = "../common/firmware.rs"]
 mod firmware;
 #[allow(dead_code)] // each test uses its part of what they share
@@ -55,7 +57,11 @@ fn compare(lines: &[Line]) -> usize {
         let operation = Operation::new(&decoded, line.address, it_state);
         it_state = operation.it_after();
         count += 1;
-        let ours = canonical_numbers(&decoded.instruction.under(operation.condition).to_string());
+        let mut ours =
+            canonical_numbers(&decoded.instruction.under(operation.condition).to_string());
+        if theirs_forgets_write_back(&decoded.instruction) {
+            ours = ours.replace(", #0]!", "]");
+        }
         let theirs = canonical(line);
         let unknown =
             matches!(decoded.instruction, Instruction::Undefined | Instruction::Coprocessor);
@@ -66,6 +72,11 @@ fn compare(lines: &[Line]) -> usize {
     }
     assert!(different.is_empty(), "{} lines differ: {different:#?}", different.len());
     count
+}
+
+/// objdump 2.40 prints LDRD and STRD with an offset of nought as if they wrote nothing back.
+fn theirs_forgets_write_back(instruction: &Instruction) -> bool {
+    matches!(instruction, Instruction::LoadDual { .. } | Instruction::StoreDual { .. })
 }
 
 /// objdump's text in our form: no width, no comment, no symbol, three operands, addresses for what is relative to PC.

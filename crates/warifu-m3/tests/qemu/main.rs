@@ -2,6 +2,8 @@
 //! Registers and flags after each of many random instructions, beside QEMU's (`-M mps2-an385`).
 //! M3_RANDOM_INSTRUCTIONS says how many; M3_SEED which.
 
+#[path = "../common/encodings.rs"]
+mod encodings;
 #[allow(dead_code)] // each test uses its part of what they share
 #[path = "../common/generate.rs"]
 mod generate;

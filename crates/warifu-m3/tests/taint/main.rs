@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Leaky and clean programs: every planted leak is found, and nothing else is.
 
+#[path = "../common/encodings.rs"]
+mod encodings;
 #[path = "../common/firmware.rs"]
 mod firmware;
 #[allow(dead_code, reason = "the comparison with QEMU asks for whole programs")]
