@@ -151,7 +151,7 @@ impl Core {
         registers.it_state = 0;
         set(&mut self.system.active, exception.0, true);
         set(&mut self.system.pending, exception.0, false);
-        self.exclusive = None;
+        self.exclusive = false;
         self.system.event = true;
         self.clock += self.costs.exception_entry;
         self.go_to_handler(exception)
@@ -213,7 +213,7 @@ impl Core {
         if ending != 2 {
             self.registers.faultmask = false;
         }
-        self.exclusive = None;
+        self.exclusive = false;
         self.system.event = true;
         if let Some(next) = self.pending_exception() {
             self.chain(next, value)?;

@@ -219,7 +219,7 @@ impl Core {
                 if at % width.bytes() != 0 {
                     return self.fault(Fault::Unaligned { address: at });
                 }
-                self.exclusive = Some(at);
+                self.exclusive = true;
                 self.load_at(operation, width, rt, at)
             }
             Instruction::StoreExclusive { width, rd, rt, rn, offset } => {
@@ -227,7 +227,7 @@ impl Core {
                 if at % width.bytes() != 0 {
                     return self.fault(Fault::Unaligned { address: at });
                 }
-                let mine = self.exclusive.take() == Some(at);
+                let mine = std::mem::take(&mut self.exclusive);
                 let value = self.registers.get(rt);
                 if mine && !self.write_memory(operation, width, at, value) {
                     return Flow::Trapped;
@@ -236,7 +236,7 @@ impl Core {
                 if mine { self.stored(operation, at) } else { Flow::Next }
             }
             Instruction::ClearExclusive => {
-                self.exclusive = None;
+                self.exclusive = false;
                 Flow::Next
             }
             Instruction::TableBranch { half, rn, rm } => {

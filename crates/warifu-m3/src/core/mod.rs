@@ -178,8 +178,8 @@ pub struct Core {
     pub trap: Trap,
     /// The lowest address that the main stack may reach; 0 where it is not known.
     pub stack_limit: u32,
-    /// The address that LDREX marked.
-    exclusive: Option<u32>,
+    /// Whether LDREX has marked memory: all of it, whatever its address (DDI 0337I section 3.6).
+    exclusive: bool,
 }
 
 impl Core {
@@ -193,7 +193,7 @@ impl Core {
             costs,
             trap: Trap::Sleep,
             stack_limit: 0,
-            exclusive: None,
+            exclusive: false,
         }
     }
 
@@ -205,7 +205,7 @@ impl Core {
         self.registers = Registers::default();
         self.system = System::default();
         self.system.vector_table = vector_table;
-        self.exclusive = None;
+        self.exclusive = false;
         let word = |at: u32| self.memory.peek(at).ok_or(Fault::Data { address: at, write: false });
         let (stack, entry) = (word(vector_table)?, word(vector_table.wrapping_add(4))?);
         self.registers.r[13] = stack & !3;

@@ -95,7 +95,7 @@ fn run_with(code: &[u8], memory: Option<u32>, handlers: [&[u16]; 2]) -> Cycles {
     if let Some(value) = memory {
         assert!(machine.core.memory.set_word(0x2000_0100, value));
     }
-    let stop = machine.run(Limits { instructions: 1000 });
+    let stop = machine.run(Limits { instructions: 100_000 });
     assert!(matches!(stop, Stop::Breakpoint { number: 1, .. }), "{stop}");
     machine.core.clock
 }
