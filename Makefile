@@ -4,7 +4,7 @@ SHELL := /bin/bash
 WARIFU := .venv/bin/warifu
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test kernel wolfssl conformance lint bench accuracy table3 m3-tls golden fuzz clean
+.PHONY: help setup demo test kernel wolfssl conformance lint bench accuracy table3 m3-tls m3-qemu golden fuzz clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1	/' | expand -t 18
@@ -44,6 +44,10 @@ table3: setup ## the paper's Table 3 with the virtual SIM, without and with the 
 m3-tls: ## a TLS 1.3 handshake on the simulated Cortex-M3, message by message
 	@scripts/setup --with tests
 	@scripts/m3-tls
+
+m3-qemu: ## ten million random instructions on the simulated Cortex-M3 beside QEMU, programs and rules (ten minutes)
+	@scripts/setup --with tests
+	@M3_RANDOM_INSTRUCTIONS=10000000 cargo test --release --locked -p warifu-m3 --test qemu --test timing --test taint -- --nocapture
 
 golden: setup ## write the golden files anew (give the reason in the commit)
 	@scripts/golden
