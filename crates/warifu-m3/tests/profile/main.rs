@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the profiler says of programs whose calls, stacks and heap are known, compiled at several levels.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+#[path = "../common/firmware.rs"]
+mod firmware;
 
 use warifu_m3::machine::Limits;
 use warifu_m3::profile::report::FunctionRow;
@@ -11,29 +11,8 @@ use warifu_m3::session::{Session, Setup};
 use warifu_m3::stop::Stop;
 use warifu_m3::timing::Cycles;
 
-fn firmware() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("firmware")
-}
-
-fn compile(arguments: &[&str]) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let out = folder.path().join("program.elf");
-    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
-    let done = Command::new("arm-none-eabi-gcc")
-        .args(["-mcpu=cortex-m3", "-mthumb", "-g", "-Wall", "-Werror", "-I"])
-        .arg(include)
-        .args(arguments)
-        .arg("-o")
-        .arg(&out)
-        .current_dir(firmware())
-        .output()
-        .expect("arm-none-eabi-gcc is installed (scripts/setup --with tests)");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    std::fs::read(&out).expect("it was written")
-}
-
 fn bare(level: &str, source: &str) -> Vec<u8> {
-    compile(&[level, "-ffreestanding", "-nostartfiles", "-T", "mps2-an385.ld", "start.c", source])
+    firmware::compile(&[source], &[level])
 }
 
 fn profile(file: &[u8]) -> (Session, Report) {
@@ -149,13 +128,8 @@ fn a_stack_at_its_deepest() {
 #[test]
 fn the_heap_of_newlib() {
     for library in ["-lc", "--specs=nano.specs"] {
-        let file = compile(&[
-            "-O2",
-            "-Wno-alloc-size-larger-than",
-            "profile/heap.c",
-            library,
-            "--specs=rdimon.specs",
-        ]);
+        let options = ["-O2", "-Wno-alloc-size-larger-than", library];
+        let file = firmware::compile_hosted(&["profile/heap.c"], &options);
         let (session, report) = profile(&file);
         balances(&session, &report);
         let heap = report.heap.expect("newlib's allocator is there");
@@ -228,8 +202,7 @@ fn a_run_that_pauses_is_the_same() {
 #[test]
 fn an_exception_that_cannot_be_entered_counts() {
     let setup = Setup { chip: "mps2-an385".into(), deliver_faults: true, ..Setup::default() };
-    let options = ["-O2", "-ffreestanding", "-nostartfiles", "-T", "mps2-an385.ld", "-DEND=1"];
-    let file = compile(&[&options[..], &["start.c", "command-line/ends.c"]].concat());
+    let file = firmware::compile(&["command-line/ends.c"], &["-O2", "-DEND=1"]);
     let mut session = Session::new(&file, &setup).expect("it can be run");
     // HardFault's vector says no Thumb.
     assert!(session.machine.core.memory.set_word(12, 0x100));
