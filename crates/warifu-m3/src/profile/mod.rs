@@ -18,7 +18,7 @@ pub use stacks::Deepest;
 pub use tree::MOST_NODES;
 
 use crate::core::{Core, Operation};
-use crate::isa::{DataOp, Instruction, SP};
+use crate::isa::Instruction;
 use crate::machine::{Machine, Observer};
 use crate::ports::Mark;
 use crate::program::Program;
@@ -207,7 +207,7 @@ impl Profiler {
             self.shadow.current.stack = if process { self.stacks.begin(stack) } else { 0 };
         } else if depth == 1
             && !core.registers.in_handler()
-            && let Some(within) = sets_stack(&operation.instruction)
+            && let Some(within) = stacks::sets_stack(operation, &core.memory)
             && self.stacks.placed(number, stack, within)
             && let Some(top) = self.shadow.current.frames.last_mut()
         {
@@ -332,17 +332,5 @@ impl Observer for Profiler {
         (self.now.called, self.now.waits) = (false, false);
         self.now.stack = core.registers.r[13];
         self.now.look(&self.shadow, &self.functions);
-    }
-}
-
-/// Whether an instruction gives the stack pointer a value that may have nothing to do with its last; if so, whether
-/// compilers also use it for arrays of variable length and at a function's end.
-fn sets_stack(instruction: &Instruction) -> Option<bool> {
-    match instruction {
-        Instruction::Data { op: DataOp::Mov, rd: SP, .. } => Some(true),
-        Instruction::Msr { .. }
-        | Instruction::Load { rt: SP, .. }
-        | Instruction::LoadLiteral { rt: SP, .. } => Some(false),
-        _ => None,
     }
 }

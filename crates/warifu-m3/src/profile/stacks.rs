@@ -5,6 +5,9 @@ use std::collections::HashMap;
 
 use super::functions::FunctionId;
 use super::shadow::Shadow;
+use crate::core::Operation;
+use crate::isa::{self, DataOp, Instruction, Operand, Reg, SP};
+use crate::memory::Memory;
 
 /// A stack at its deepest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,4 +155,42 @@ impl Stacks {
     pub fn deepest(&self) -> Vec<Deepest> {
         self.all.iter().map(Stack::deepest).collect()
     }
+}
+
+/// Whether an instruction gives the stack pointer a value that may have nothing to do with its last; if so, whether it
+/// may be one of those that begin and end arrays of variable length.
+pub fn sets_stack(operation: &Operation, memory: &Memory) -> Option<bool> {
+    match operation.instruction {
+        Instruction::Data { op: DataOp::Mov, rd: SP, operand, .. } => Some(match operand {
+            Operand::Register { rm, .. } => !is_constant(rm, operation.address, memory),
+            Operand::Immediate { .. } => false,
+        }),
+        Instruction::Msr { .. }
+        | Instruction::Load { rt: SP, .. }
+        | Instruction::LoadLiteral { rt: SP, .. } => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether the instruction before an address gives a register a constant, as start-up code does.
+fn is_constant(register: Reg, address: u32, memory: &Memory) -> bool {
+    [2, 4].into_iter().any(|bytes| {
+        let at = address.wrapping_sub(bytes);
+        let (Some(first), Some(second)) = (memory.half(at), memory.half(at.wrapping_add(2))) else {
+            return false;
+        };
+        let before = isa::decode(at, first, second, false);
+        u32::from(before.bytes) == bytes
+            && match before.instruction {
+                Instruction::LoadLiteral { rt, .. } => rt == register,
+                Instruction::MovTop { rd, .. }
+                | Instruction::Data {
+                    op: DataOp::Mov,
+                    rd,
+                    operand: Operand::Immediate { .. },
+                    ..
+                } => rd == register,
+                _ => false,
+            }
+    })
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the profiler says of programs whose calls, stacks and heap are known, compiled at several levels.
 
+mod bounds;
 #[path = "../common/firmware.rs"]
 mod firmware;
+mod interruptions;
+mod stacks;
 
 use warifu_m3::machine::Limits;
 use warifu_m3::profile::report::FunctionRow;
@@ -28,6 +31,11 @@ fn profile(file: &[u8]) -> (Session, Report) {
 fn row<'a>(report: &'a Report, name: &str) -> &'a FunctionRow {
     let found = report.functions.iter().find(|function| function.name == name);
     found.unwrap_or_else(|| panic!("{name} was executed: {:#?}", report.functions))
+}
+
+fn word(session: &Session, name: &str) -> u32 {
+    let at = session.program.object(name).expect("the program has it").address;
+    session.machine.core.memory.peek(at).expect("it is in memory")
 }
 
 fn calls(report: &Report, caller: &str, callee: &str) -> u64 {
