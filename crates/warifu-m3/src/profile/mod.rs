@@ -248,6 +248,7 @@ impl Profiler {
     fn left(&mut self, core: &Core, gap: Cycles) {
         self.now.cycles += gap;
         self.settle();
+        self.heap.ended(self.shadow.current.id);
         // Tail-chaining leaves the frame where it is (DDI 0403E section B1.5.12).
         let stack = core.registers.r[13];
         self.now.chained = core.registers.in_handler() && stack == self.now.stack;
