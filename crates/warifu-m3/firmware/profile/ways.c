@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* More ways through two functions than a tree should have nodes, and with -DENDLESS more calls than frames. */
+/* More ways through two functions than a tree should have nodes; with -DENDLESS more calls than frames, and with
+   -DDEEP=n a recursion so deep. */
 #define NOINLINE __attribute__((noipa))
 
 volatile unsigned count;
@@ -34,10 +35,22 @@ __attribute__((naked)) void endless(void)
     __asm__("bl endless");
 }
 
+NOINLINE void down(int depth)
+{
+    volatile int here = depth;
+    if (depth == 0)
+        return;
+    down(depth - 1);
+    count += here;
+}
+
 int main(void)
 {
 #ifdef ENDLESS
     endless();
+#elif defined(DEEP)
+    down(DEEP);
+    return 0;
 #endif
     left(17);
     return 0;

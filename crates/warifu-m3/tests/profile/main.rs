@@ -49,7 +49,8 @@ fn plus(cycles: impl Iterator<Item = Cycles>) -> Cycles {
     cycles.fold(Cycles::default(), |sum, one| sum + one)
 }
 
-/// Every cycle and every instruction belongs to one function, to one address, and to one stack of calls.
+/// Every cycle and every instruction belongs to one function, to one address, and to one stack of calls; so does
+/// every byte of a stack to a function.
 fn balances(session: &Session, report: &Report) {
     let whole = session.machine.core.clock;
     let functions = plus(report.functions.iter().map(|function| function.sum.exclusive));
@@ -61,6 +62,9 @@ fn balances(session: &Session, report: &Report) {
     assert_eq!(counted, session.machine.instructions);
     let counted: u64 = report.functions.iter().map(|function| function.sum.instructions).sum();
     assert_eq!(counted, session.machine.instructions);
+    for (deepest, frames) in &report.deepest {
+        assert_eq!(frames.iter().map(|(_, bytes)| bytes).sum::<u32>(), deepest.bytes());
+    }
 }
 
 #[test]

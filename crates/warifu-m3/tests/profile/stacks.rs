@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Stacks whose first function moves the stack pointer about.
 
-use crate::{balances, firmware, profile, word};
+use crate::{balances, firmware, profile, row, word};
 
 /// An array of variable length in the first function of a stack is no new stack.
 #[test]
@@ -20,7 +20,6 @@ fn a_first_function_that_moves_its_stack_pointer() {
         assert!((4000..4120).contains(&deepest.bytes()), "{level}: {deepest:?}");
         let names: Vec<&str> = frames.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, [if thread { "thread" } else { "start_c" }, "deep"], "{level}");
-        assert_eq!(frames.iter().map(|(_, bytes)| bytes).sum::<u32>(), deepest.bytes());
     }
 }
 
@@ -39,4 +38,18 @@ fn a_stack_that_is_placed_twice() {
         assert!((4000..4040).contains(&deepest.bytes()), "{second:#x} {by}: {deepest:?}");
         assert_eq!(frames.last().map(|(name, _)| name.as_str()), Some("deep"));
     }
+}
+
+/// Thousands of frames, each the deepest for a while.
+#[test]
+fn a_deep_recursion_is_shown_frame_by_frame() {
+    let (session, report) =
+        profile(&firmware::compile(&["profile/ways.c"], &["-O2", "-DDEEP=50000"]));
+    balances(&session, &report);
+    let (deepest, frames) = &report.deepest[0];
+    let downs: Vec<u32> =
+        frames.iter().filter(|(name, _)| name == "down").map(|(_, bytes)| *bytes).collect();
+    assert_eq!((downs.len(), frames.len()), (50_001, 50_003));
+    assert!(downs.iter().all(|bytes| *bytes == downs[0] && *bytes >= 8), "{deepest:?}");
+    assert_eq!(row(&report, "down").stack, downs[0]);
 }
