@@ -251,9 +251,7 @@ def test_other_results_are_not_replaced(warifu: Run, bare: Compile, tmp_path: Pa
 
 def test_no_mark_is_called_as_the_whole_run(warifu: Run, bare: Compile, tmp_path: Path) -> None:
     source = tmp_path / "marks.c"
-    source.write_text(
-        '#include "warifu_m3.h"\nint main(void) { WARIFU_MARK("all"); return 0; }\n'
-    )
+    source.write_text('#include "warifu_m3.h"\nint main(void) { WARIFU_MARK("all"); return 0; }\n')
     elf, out = bare("mark_all.elf", str(source)), tmp_path / "results"
     for verb in ("run", "profile"):
         code, _, err = warifu("m3", verb, elf, "--out", out)
