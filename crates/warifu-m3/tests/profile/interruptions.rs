@@ -54,3 +54,16 @@ fn a_handler_that_ends_in_the_allocator() {
         assert_eq!((heap.live, heap.peak, heap.allocations), (0, 100, 3), "{level}: {heap:?}");
     }
 }
+
+/// A handler that writes another return address makes a jump to there.
+#[test]
+fn a_handler_that_returns_elsewhere() {
+    let (session, report) = profile(&bare("-O2", "profile/redirected.c"));
+    balances(&session, &report);
+    assert_eq!(word(&session, "sink"), 5);
+    for (caller, callee) in [("main", "redirected"), ("main", "elsewhere"), ("", "sv_call")] {
+        assert_eq!(calls(&report, caller, callee), 5, "{caller} {callee}");
+    }
+    assert_eq!(row(&report, "redirected").sum.instructions, 5);
+    assert_eq!(row(&report, "main").sum.calls, 1);
+}
