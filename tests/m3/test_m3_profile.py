@@ -80,6 +80,17 @@ def test_a_flame_graph_and_its_stacks(warifu: Run, bare: Compile, tmp_path: Path
     assert int(stacks["start_c;main;wide;leaf"]) > 0
 
 
+def test_ways_that_are_too_many_are_told(warifu: Run, bare: Compile) -> None:
+    elf = bare("ways.elf", "profile/ways.c")
+    code, out, err = warifu("m3", "profile", elf, "--format", "json", "--top", "100")
+    assert (code, err.count("warning: functions were reached by more than 65536 ways")) == (0, 1)
+    assert len(m3.profile(elf).notes) == 1
+    of = {row["function"]: row["calls"] for row in tables(out)["functions"]}
+    assert of["left"] + of["right"] == 2**18 - 1
+    elf = bare("calls.elf", "profile/calls.c")
+    assert m3.profile(elf).notes == () and "warning" not in warifu("m3", "profile", elf)[2]
+
+
 def test_newlib_s_heap(compiled: Compile) -> None:
     elf = compiled(
         "heap.elf", "-O2", "profile/heap.c", "--specs=nano.specs", "--specs=rdimon.specs"

@@ -249,6 +249,18 @@ def test_other_results_are_not_replaced(warifu: Run, bare: Compile, tmp_path: Pa
     assert (tmp_path / "other" / "manifest.json").read_text() == '{"half": "measured"}'
 
 
+def test_no_mark_is_called_as_the_whole_run(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+    source = tmp_path / "marks.c"
+    source.write_text('#include "warifu_m3.h"\nint main(void) { WARIFU_MARK("all"); return 0; }\n')
+    elf, out = bare("mark_all.elf", str(source)), tmp_path / "results"
+    for verb in ("run", "profile"):
+        code, _, err = warifu("m3", verb, elf, "--out", out)
+        assert code == 2 and 'has a mark "all"' in err.splitlines()[-1], err
+        assert not out.exists()
+        # It is only in results that the name is another's.
+        assert warifu("m3", verb, elf)[0] == 0
+
+
 def test_a_library_s_errors_name_the_file(tmp_path: Path) -> None:
     bad = tmp_path / "bad.elf"
     bad.write_bytes(b"no")

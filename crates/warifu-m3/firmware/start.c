@@ -35,7 +35,7 @@ void leave(int code)
     for (;;) {}
 }
 
-__attribute__((noreturn)) void start_c(void)
+__attribute__((weak, noreturn)) void start_c(void)
 {
     for (uint32_t *from = __data_load, *to = __data_start; to < __data_end;)
         *to++ = *from++;

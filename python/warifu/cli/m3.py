@@ -179,6 +179,8 @@ def profile(
     options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
     seen = m3.profile(elf, options, _to(sys.stderr))
     screen.show(m3_tables.profile(seen, by.value, top, mhz), form)
+    for note in seen.notes:
+        screen.warn(note)
     for path, text in ((flame_graph, seen.flame_graph), (folded, seen.folded)):
         if path is not None:
             path.write_text(text, encoding="utf-8")

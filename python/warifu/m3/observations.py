@@ -41,9 +41,15 @@ _Row = tuple[str, str, int, float]
 def write(folder: Path, run: Run, profile: Profile | None, run_id: str, started: str) -> None:
     """Writes a run, with stack and heap where it was profiled, in place of an older one.
 
-    Raises ResultsError where the folder holds other results, and OSError.
+    Raises ResultsError where the folder holds other results or a mark is called as the whole run
+    is, and OSError.
     """
     _refuse_others(folder)
+    if any(mark.name == WHOLE for mark in run.marks):
+        raise ResultsError(
+            f'{run.program}: has a mark "{WHOLE}", which in results is the whole run: '
+            "give it another name"
+        )
     choices = _choices(run)
     text = json.dumps(choices, sort_keys=True, separators=(",", ":"))
     case_id = _sha256(text.encode())[:16]

@@ -104,6 +104,8 @@ class Profile:
     sections: tuple[Section, ...]
     asleep: Cycles
     """While nothing was executed (WFI, WFE)."""
+    notes: tuple[str, ...]
+    """What to know of the figures, such as that not all calls could be followed."""
     folded: str
     """Stacks of calls with their cycles, a line each, as flame graphs are made of."""
     flame_graph: str
@@ -134,6 +136,7 @@ def profile(
         None if seen["heap"] is None else Heap(**seen["heap"]),
         tuple(_sections(run, seen["sections"])),
         Cycles(*seen["asleep"]),
+        tuple(seen["notes"]),
         found["folded"],
         found["flame_graph"],
     )

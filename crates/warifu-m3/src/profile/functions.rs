@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::program::Program;
+use crate::program::{Program, Symbol};
 
 /// A function by its number in [`Functions`].
 pub type FunctionId = u32;
@@ -39,22 +39,25 @@ pub struct Functions {
 impl Functions {
     /// The functions that a program has symbols for.
     pub fn of(program: &Program) -> Self {
+        Functions::of_symbols(&program.symbols)
+    }
+
+    /// The functions among symbols, which are sorted by address.
+    pub(super) fn of_symbols(symbols: &[Symbol]) -> Self {
+        let symbols: Vec<_> = symbols.iter().filter(|symbol| symbol.is_function).collect();
+        let mut places = symbols.chunk_by(|a, b| a.address == b.address).peekable();
         let mut all: Vec<Function> = Vec::new();
-        let symbols: Vec<_> = program.symbols.iter().filter(|symbol| symbol.is_function).collect();
-        for (index, symbol) in symbols.iter().enumerate() {
-            let next = symbols[index..].iter().find(|other| other.address > symbol.address);
+        while let Some(place) = places.next() {
+            // Of several names the last in the order of the symbols, as errors have it.
+            let Some(symbol) = place.last() else { continue };
+            let next = places.peek().and_then(|next| next.first());
             // Assembly often does not say how long its functions are: they go on to the next.
             let most = next.map_or(symbol.address.saturating_add(FARTHEST), |other| other.address);
             let end = match symbol.bytes {
                 0 => most,
                 bytes => symbol.address.saturating_add(bytes).min(most),
             };
-            let function = Function { name: symbol.name.clone(), start: symbol.address, end };
-            match all.last_mut() {
-                // Of several names the last in the order of the symbols, as errors have it.
-                Some(last) if last.start == function.start => *last = function,
-                _ => all.push(function),
-            }
+            all.push(Function { name: symbol.name.clone(), start: symbol.address, end });
         }
         Functions { named: all.len(), all, unnamed: HashMap::new() }
     }
@@ -99,3 +102,27 @@ impl Functions {
 
 /// No function without a length is longer, so that code elsewhere is not taken for its end.
 const FARTHEST: u32 = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbol(name: String, address: u32, bytes: u32) -> Symbol {
+        Symbol { name, address, bytes, is_function: true }
+    }
+
+    /// A search behind each symbol for the next address would take hours.
+    #[test]
+    fn a_million_names_of_one_address_are_one_function() {
+        let names = (0..1_000_000).map(|number| symbol(format!("name{number}"), 0x100, 8));
+        let others = [symbol("open".into(), 0x200, 0), symbol("after".into(), 0x300, 0x10)];
+        let functions = Functions::of_symbols(&names.chain(others).collect::<Vec<_>>());
+        let seen: Vec<_> = (functions.all.iter())
+            .map(|function| (function.name.as_str(), function.start, function.end))
+            .collect();
+        assert_eq!(
+            seen,
+            [("name999999", 0x100, 0x108), ("open", 0x200, 0x300), ("after", 0x300, 0x310)]
+        );
+    }
+}

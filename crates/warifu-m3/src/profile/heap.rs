@@ -103,7 +103,10 @@ impl HeapWatch {
         let arguments = if role == Role::Break { [r[0], 0] } else { [r[1], r[2]] };
         // The allocator calls itself: realloc is malloc and free. Only the outermost call is the program's.
         let within = self.calls.iter().any(|call| call.of == of && call.role != Role::Break);
-        if role == Role::Break || !within {
+        // Two that jump to one another for ever are one.
+        let again = self.calls.last().is_some_and(|call| (call.of, call.depth) == (of, depth));
+        let counts = if role == Role::Break { !again } else { !within };
+        if counts {
             self.calls.push(Call { role, of, depth, arguments });
         }
     }
@@ -115,6 +118,17 @@ impl HeapWatch {
         {
             let call = self.calls.remove(index);
             self.returned(call, result);
+        }
+    }
+
+    /// A handler ended, maybe in a function of the allocator that it went on to: what it freed is free. A block that
+    /// it got so is nobody's, as is its address.
+    pub fn ended(&mut self, of: u32) {
+        while let Some(index) = self.calls.iter().rposition(|call| call.of == of) {
+            let call = self.calls.remove(index);
+            if call.role == Role::Free {
+                self.returned(call, 0);
+            }
         }
     }
 

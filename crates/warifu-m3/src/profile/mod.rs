@@ -13,10 +13,12 @@ pub mod tree;
 
 pub use heap::Heap;
 pub use report::Report;
+pub use shadow::MOST_FRAMES;
 pub use stacks::Deepest;
+pub use tree::MOST_NODES;
 
 use crate::core::{Core, Operation};
-use crate::isa::{DataOp, Instruction, SP};
+use crate::isa::Instruction;
 use crate::machine::{Machine, Observer};
 use crate::ports::Mark;
 use crate::program::Program;
@@ -24,7 +26,7 @@ use crate::timing::Cycles;
 use functions::Functions;
 use heap::HeapWatch;
 use places::Places;
-use shadow::{Moved, Shadow};
+use shadow::{Moved, Shadow, interrupted};
 use stacks::Stacks;
 use tree::Tree;
 
@@ -68,6 +70,8 @@ struct Now {
     called: bool,
     /// What was executed last waits for an interrupt.
     waits: bool,
+    /// A handler ended, and another goes on in its place without what it interrupted being resumed.
+    chained: bool,
     /// When the present instruction began.
     start: Cycles,
     /// When the last one ended.
@@ -87,18 +91,22 @@ impl Now {
     fn look(&mut self, shadow: &Shadow, functions: &Functions) {
         let Some(top) = shadow.top() else { return };
         let function = functions.get(top.function);
-        self.function = (function.start, function.end.wrapping_sub(function.start));
+        // Of calls that are not followed no jump is known to stay in its function.
+        self.function = match shadow.current.beyond {
+            Some(_) => (0, 0),
+            None => (function.start, function.end.wrapping_sub(function.start)),
+        };
         (self.return_to, self.began_at) = (top.return_to, top.stack);
     }
 
     /// Whether a jump stays in its function, as nearly all do: neither a call nor a return.
     #[inline]
-    fn stays(&self, core: &Core, to: u32) -> bool {
+    fn stays(&self, to: u32, stack: u32) -> bool {
         let (start, length) = self.function;
         !self.called
             && to.wrapping_sub(start) < length
             && to != self.return_to
-            && core.registers.r[13] <= self.began_at
+            && stack <= self.began_at
     }
 }
 
@@ -122,12 +130,25 @@ impl Profiler {
         }
     }
 
-    fn first(&mut self, core: &Core, at: u32) {
-        let stack = core.registers.get(SP);
-        self.stacks.begin(stack);
+    fn first(&mut self, at: u32, stack: u32) {
+        self.stacks.begin_main(stack);
         self.shadow.begin(at, stack, &mut self.functions, &mut self.tree);
         self.now.stack = stack;
         self.now.look(&self.shadow, &self.functions);
+    }
+
+    /// What goes on at an address may have come there by a jump; the stack pointer as the jump left it.
+    #[inline]
+    fn arrive(&mut self, core: &Core, at: u32, stack: u32) {
+        match self.now.expected {
+            Some(expected) if expected == at => return,
+            None => self.first(at, stack),
+            Some(_) if self.now.stays(at, stack) => {}
+            Some(from) => self.jumped(core, from, at, stack),
+        }
+        // It is not looked at again where the instruction there faults.
+        self.now.expected = Some(at);
+        self.now.called = false;
     }
 
     /// Gives the function on top what it has done.
@@ -137,9 +158,8 @@ impl Profiler {
         node.cycles += std::mem::take(&mut self.now.cycles);
     }
 
-    fn jumped(&mut self, core: &Core, from: u32, to: u32) {
+    fn jumped(&mut self, core: &Core, from: u32, to: u32, stack: u32) {
         self.settle();
-        let stack = core.registers.get(SP);
         let (before, of) = (self.shadow.current.frames.len(), self.shadow.current.id);
         let top = self
             .shadow
@@ -152,6 +172,9 @@ impl Profiler {
             self.shadow.jump(to, stack, functions, tree)
         };
         let after = self.shadow.current.frames.len();
+        let tail_call = !self.now.called && matches!(moved, Moved::Entered(_));
+        let number = self.shadow.current.stack;
+        self.stacks.left(number, of, after - usize::from(tail_call));
         if let (Some((function, bytes)), false) = (top, self.now.called || moved == Moved::Within) {
             self.own_stack.resize(self.functions.count(), 0);
             let most = &mut self.own_stack[function as usize];
@@ -182,16 +205,61 @@ impl Profiler {
         if process != (number != 0) {
             // The thread has gone over to its own stack, or back.
             self.shadow.current.stack = if process { self.stacks.begin(stack) } else { 0 };
-        } else if depth == 1 && places_stack(&operation.instruction) && !core.registers.in_handler()
+        } else if depth == 1
+            && !core.registers.in_handler()
+            && let Some(within) = stacks::sets_stack(operation, &core.memory)
+            && self.stacks.placed(number, stack, within)
+            && let Some(top) = self.shadow.current.frames.last_mut()
         {
-            self.stacks.placed(number, stack);
-            if let Some(top) = self.shadow.current.frames.last_mut() {
-                (top.stack, top.lowest) = (stack, stack);
-            }
+            (top.stack, top.lowest) = (stack, stack);
         }
-        let (shadow, number) = (&self.shadow, self.shadow.current.stack);
-        self.stacks.moved(number, stack, || shadow.frames_on(number));
+        self.stacks.moved(self.shadow.current.stack, stack, &self.shadow);
         self.now.look(&self.shadow, &self.functions);
+    }
+
+    fn entered(&mut self, core: &Core, gap: Cycles) {
+        if !std::mem::take(&mut self.now.chained) {
+            let (at, stack) = interrupted(core);
+            self.arrive(core, at, stack);
+            self.settle();
+            // What the exception pushed.
+            let number = self.shadow.current.stack;
+            let process = core.registers.r[14] & 4 != 0;
+            if process == (number != 0) {
+                let registers = &core.registers;
+                let pushed = if process { registers.process_stack() } else { registers.r[13] };
+                self.stacks.moved(number, pushed, &self.shadow);
+            }
+            self.shadow.interrupt(at, stack);
+        }
+        let (at, stack) = (core.registers.pc(), core.registers.r[13]);
+        self.shadow.begin(at, stack, &mut self.functions, &mut self.tree);
+        let entry = core.costs.exception_entry;
+        if self.now.waits {
+            self.asleep += gap - entry;
+            self.now.cycles += entry;
+        } else {
+            self.now.cycles += gap;
+        }
+        self.settle();
+        self.now.expected = Some(at);
+    }
+
+    fn left(&mut self, core: &Core, gap: Cycles) {
+        self.now.cycles += gap;
+        self.settle();
+        self.heap.ended(self.shadow.current.id);
+        // Tail-chaining leaves the frame where it is (DDI 0403E section B1.5.12).
+        let stack = core.registers.r[13];
+        self.now.chained = core.registers.in_handler() && stack == self.now.stack;
+        if self.now.chained {
+            return;
+        }
+        let at = self.shadow.resume(core, &mut self.functions, &mut self.tree);
+        if core.registers.process_stack && self.shadow.current.stack == 0 {
+            self.shadow.current.stack = self.stacks.begin(stack);
+        }
+        self.now.expected = Some(at);
     }
 
     fn marked(&mut self, core: &Core) {
@@ -223,14 +291,7 @@ impl Observer for Profiler {
     fn before(&mut self, core: &Core, operation: &Operation) {
         let start = core.clock + operation.before;
         self.now.start = start;
-        if self.now.expected == Some(operation.address) {
-            return;
-        }
-        match self.now.expected {
-            None => self.first(core, operation.address),
-            Some(_) if self.now.stays(core, operation.address) => {}
-            Some(from) => self.jumped(core, from, operation.address),
-        }
+        self.arrive(core, operation.address, core.registers.r[13]);
     }
 
     #[inline]
@@ -264,46 +325,13 @@ impl Observer for Profiler {
     fn exception(&mut self, core: &Core, entered: bool) {
         let gap = core.clock - self.now.end;
         self.now.end = core.clock;
-        self.settle();
-        self.now.expected = Some(core.registers.pc());
-        self.now.called = false;
         if entered {
-            // What the exception pushed.
-            let number = self.shadow.current.stack;
-            if !core.registers.process_stack && number == 0 {
-                let shadow = &self.shadow;
-                self.stacks.moved(0, core.registers.r[13], || shadow.frames_on(0));
-            }
-            self.shadow.interrupt(core, &mut self.functions, &mut self.tree);
-            let entry = core.costs.exception_entry;
-            if self.now.waits {
-                self.asleep += gap - entry;
-                self.now.cycles += entry;
-            } else {
-                self.now.cycles += gap;
-            }
-            self.settle();
+            self.entered(core, gap);
         } else {
-            self.now.cycles += gap;
-            self.settle();
-            self.shadow.resume(core, &mut self.functions, &mut self.tree);
-            if core.registers.process_stack && self.shadow.current.stack == 0 {
-                self.shadow.current.stack = self.stacks.begin(core.registers.r[13]);
-            }
+            self.left(core, gap);
         }
-        self.now.waits = false;
+        (self.now.called, self.now.waits) = (false, false);
         self.now.stack = core.registers.r[13];
         self.now.look(&self.shadow, &self.functions);
     }
-}
-
-/// Whether an instruction gives the stack pointer a value that has nothing to do with its last.
-fn places_stack(instruction: &Instruction) -> bool {
-    matches!(
-        instruction,
-        Instruction::Data { op: DataOp::Mov, rd: SP, .. }
-            | Instruction::Msr { .. }
-            | Instruction::Load { rt: SP, .. }
-            | Instruction::LoadLiteral { rt: SP, .. }
-    )
 }

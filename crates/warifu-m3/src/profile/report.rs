@@ -6,7 +6,8 @@ use std::fmt::Write;
 
 use super::functions::FunctionId;
 use super::places::Count;
-use super::tree::{Edge, Sum};
+use super::shadow::MOST_FRAMES;
+use super::tree::{Edge, MOST_NODES, Sum};
 use super::{Deepest, Heap, Profiler, Section};
 use crate::core::Core;
 use crate::timing::Cycles;
@@ -56,6 +57,8 @@ pub struct Report {
     pub sections: Vec<Section>,
     /// Cycles that the processor slept.
     pub asleep: Cycles,
+    /// What to know of the figures, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// One function calling another, by their names.
@@ -98,8 +101,8 @@ impl Profiler {
             (b.sum.exclusive.high, a.address).cmp(&(a.sum.exclusive.high, b.address))
         });
         let edges = self.tree.edges().into_iter().map(|edge| self.edge(edge)).collect();
-        let deepest =
-            self.stacks.all.iter().map(|deepest| (deepest.clone(), self.named(deepest))).collect();
+        let deepest = self.stacks.deepest().into_iter();
+        let deepest = deepest.map(|one| (one.clone(), self.named(&one))).collect();
         Report {
             functions,
             edges,
@@ -109,7 +112,25 @@ impl Profiler {
             heap: self.heap.is_there().then(|| self.heap.heap.clone()),
             sections: self.sections.clone(),
             asleep: self.asleep,
+            notes: self.notes(),
         }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.shadow.overflowed {
+            notes.push(format!(
+                "calls were nested deeper than {MOST_FRAMES}: what was called beyond counts in the last function \
+                 that was followed; look for a recursion without an end"
+            ));
+        }
+        if self.tree.overflowed {
+            notes.push(format!(
+                "functions were reached by more than {MOST_NODES} ways: further ways count at shorter ones, so cycles \
+                 with what was called may be too low; go by the cycles in functions themselves"
+            ));
+        }
+        notes
     }
 
     /// The frames that are left count as well.

@@ -13,6 +13,9 @@ use crate::isa::SP;
 
 /// Deeper calls hang on the node at this depth: a run-away recursion must not make a tree of a million levels.
 const DEEPEST: usize = 400;
+/// Frames of one stack that are kept, 20 MB of them: a stack of 8 MiB where each call saves two words. What is called
+/// beyond counts in the last of them.
+pub const MOST_FRAMES: usize = 1 << 20;
 /// No return address: they are even here.
 const NOWHERE: u32 = 1;
 
@@ -51,14 +54,31 @@ pub struct Calls {
     pub stack: usize,
     /// Tells it from the others.
     pub id: u32,
+    /// The first call that no frame was left for, until it returns.
+    pub beyond: Option<Beyond>,
+}
+
+/// A call that is not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beyond {
+    return_to: u32,
+    stack: u32,
+}
+
+impl Beyond {
+    /// Whether a jump ends it: a return, or one that leaves its caller as well.
+    fn ends(&self, to: u32, stack: u32) -> bool {
+        stack > self.stack || (stack == self.stack && to == self.return_to)
+    }
 }
 
 /// An interrupted thread or handler.
 #[derive(Debug)]
 struct Interrupted {
     calls: Calls,
-    /// The stack pointer to which its interruption returns.
+    /// To what its interruption returns: stack pointer and address.
     stack: u32,
+    at: u32,
 }
 
 /// The stacks of calls of all threads and handlers.
@@ -68,8 +88,10 @@ pub struct Shadow {
     pub current: Calls,
     interrupted: Vec<Interrupted>,
     /// Threads that a scheduler has put aside, by their stack pointer.
-    parked: HashMap<u32, Calls>,
+    parked: HashMap<u32, Interrupted>,
     begun: u32,
+    /// Whether calls were nested so deep that not all were followed.
+    pub overflowed: bool,
 }
 
 impl Shadow {
@@ -78,18 +100,16 @@ impl Shadow {
         self.current.frames.last().map_or(ROOT, |frame| frame.node)
     }
 
-    /// All frames that are on a stack now, from the first on.
-    pub fn frames_on(&self, stack: usize) -> Vec<Frame> {
-        let all = self.interrupted.iter().map(|one| &one.calls).chain([&self.current]);
-        all.filter(|calls| calls.stack == stack)
-            .flat_map(|calls| calls.frames.iter().cloned())
-            .collect()
+    /// The frames that are on a stack below those of what runs now, from the first on.
+    pub fn frames_below(&self, stack: usize) -> impl Iterator<Item = &Frame> {
+        let others = self.interrupted.iter().map(|one| &one.calls);
+        others.filter(move |calls| calls.stack == stack).flat_map(|calls| &calls.frames)
     }
 
     /// Every frame that has not returned.
     pub fn alive(&self) -> impl Iterator<Item = &Frame> {
-        let others = self.interrupted.iter().map(|one| &one.calls).chain(self.parked.values());
-        others.chain([&self.current]).flat_map(|calls| calls.frames.iter())
+        let others = self.interrupted.iter().chain(self.parked.values());
+        others.map(|one| &one.calls).chain([&self.current]).flat_map(|calls| &calls.frames)
     }
 
     /// A thread begins, or what runs at first.
@@ -108,6 +128,14 @@ impl Shadow {
         functions: &mut Functions,
         tree: &mut Tree,
     ) -> Moved {
+        if self.current.beyond.is_some() {
+            return Moved::Within;
+        }
+        if self.current.frames.len() >= MOST_FRAMES {
+            self.overflowed = true;
+            self.current.beyond = Some(Beyond { return_to, stack });
+            return Moved::Within;
+        }
         Moved::Entered(self.push(to, return_to, stack, functions, tree))
     }
 
@@ -119,6 +147,10 @@ impl Shadow {
         functions: &mut Functions,
         tree: &mut Tree,
     ) -> Moved {
+        if self.current.beyond.is_some_and(|beyond| !beyond.ends(to, stack)) {
+            return Moved::Within;
+        }
+        self.current.beyond = None;
         let before = self.current.frames.len();
         // What began below the stack pointer is left, however that came.
         while self.current.frames.len() > 1 && self.top().is_some_and(|top| top.stack < stack) {
@@ -151,29 +183,29 @@ impl Shadow {
         stack >= top.stack && caller.holds(to) && caller.start != to
     }
 
-    /// An exception was entered.
-    pub fn interrupt(&mut self, core: &Core, functions: &mut Functions, tree: &mut Tree) {
-        let stack = stack_before(core);
+    /// What runs now is interrupted; the handler is to begin.
+    pub fn interrupt(&mut self, at: u32, stack: u32) {
         let calls = std::mem::take(&mut self.current);
-        self.interrupted.push(Interrupted { calls, stack });
-        self.begin(core.registers.pc(), core.registers.get(SP), functions, tree);
+        self.interrupted.push(Interrupted { calls, stack, at });
     }
 
     /// An exception was left: to what it interrupted, or, where a scheduler has changed stacks, to another thread.
-    pub fn resume(&mut self, core: &Core, functions: &mut Functions, tree: &mut Tree) {
-        let stack = core.registers.get(SP);
-        match self.interrupted.pop() {
-            Some(interrupted) if interrupted.stack == stack => self.current = interrupted.calls,
-            other => {
-                if let Some(interrupted) = other {
-                    self.parked.insert(interrupted.stack, interrupted.calls);
-                }
-                match self.parked.remove(&stack) {
-                    Some(calls) => self.current = calls,
-                    None => self.begin(core.registers.pc(), stack, functions, tree),
-                }
+    /// The address at which that was interrupted; a handler may have made it go on elsewhere.
+    pub fn resume(&mut self, core: &Core, functions: &mut Functions, tree: &mut Tree) -> u32 {
+        let (stack, at) = (core.registers.get(SP), core.registers.pc());
+        if let Some(interrupted) = self.interrupted.pop() {
+            if interrupted.stack == stack {
+                self.current = interrupted.calls;
+                return interrupted.at;
             }
+            self.parked.insert(interrupted.stack, interrupted);
         }
+        match self.parked.remove(&stack) {
+            // A thread that ended may have left its stack to another.
+            Some(parked) if parked.at == at => self.current = parked.calls,
+            _ => self.begin(at, stack, functions, tree),
+        }
+        at
     }
 
     fn push(
@@ -190,11 +222,13 @@ impl Shadow {
         function
     }
 
-    /// The node of a function that is called by the frame on top.
+    /// The node of a function that is called by the frame on top. Where there is none and none can be made, it is that
+    /// of the nearest frame below that has called it before: so recursion stays within its beginning.
     fn place(&self, function: FunctionId, tree: &mut Tree) -> NodeId {
         let depth = self.current.frames.len().min(DEEPEST);
-        let parent = depth.checked_sub(1).map_or(ROOT, |index| self.current.frames[index].node);
-        let node = tree.child(parent, function);
+        let above = self.current.frames[..depth].iter().rev().map(|frame| frame.node);
+        let found = above.into_iter().find_map(|parent| tree.child(parent, function));
+        let node = found.unwrap_or_else(|| tree.beginning(function));
         tree.get_mut(node).calls += 1;
         node
     }
@@ -205,11 +239,52 @@ impl Shadow {
     }
 }
 
-/// The stack pointer of what an exception that was just entered has interrupted (DDI 0403E section B1.5.6).
-fn stack_before(core: &Core) -> u32 {
+/// What an exception that was just entered has interrupted: address and stack pointer (DDI 0403E section B1.5.6).
+pub fn interrupted(core: &Core) -> (u32, u32) {
     let registers = &core.registers;
     let frame =
         if registers.r[14] & 4 != 0 { registers.process_stack() } else { registers.main_stack() };
-    let status = core.memory.peek(frame.wrapping_add(28)).unwrap_or(0);
-    frame.wrapping_add(32 + (status >> 9 & 1) * 4)
+    let word = |offset| core.memory.peek(frame.wrapping_add(offset)).unwrap_or(0);
+    (word(24) & !1, frame.wrapping_add(32 + (word(28) >> 9 & 1) * 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::Symbol;
+
+    fn symbol(name: &str, address: u32) -> Symbol {
+        Symbol { name: name.to_owned(), address, bytes: 0x100, is_function: true }
+    }
+
+    #[test]
+    fn calls_beyond_the_last_frame_return_to_it() {
+        let symbols = [symbol("main", 0x100), symbol("deep", 0x200), symbol("other", 0x300)];
+        let mut functions = Functions::of_symbols(&symbols);
+        let (mut shadow, mut tree) = (Shadow::default(), Tree::default());
+        let top = 0x4000_0000;
+        shadow.begin(0x100, top, &mut functions, &mut tree);
+        let more = 1000;
+        let calls = (MOST_FRAMES + more) as u32;
+        for call in 1..=calls {
+            let from = if call == 1 { 0x110 } else { 0x210 };
+            shadow.call(0x200, from, top - 8 * call, &mut functions, &mut tree);
+        }
+        assert_eq!(shadow.current.frames.len(), MOST_FRAMES);
+        // The innermost calls another by a jump: that is not followed either.
+        assert_eq!(shadow.jump(0x300, top - 8 * calls, &mut functions, &mut tree), Moved::Within);
+        for call in (1..=calls).rev() {
+            let to = if call == 1 { 0x110 } else { 0x210 };
+            let moved = shadow.jump(to, top - 8 * call, &mut functions, &mut tree);
+            let followed = call < MOST_FRAMES as u32;
+            assert_eq!(moved, if followed { Moved::Left(1) } else { Moved::Within }, "{call}");
+        }
+        assert!(shadow.overflowed);
+        let names: Vec<_> = shadow.current.frames.iter().map(|frame| frame.function).collect();
+        assert_eq!(names, [0]);
+        assert_eq!(
+            shadow.call(0x300, 0x110, top - 8, &mut functions, &mut tree),
+            Moved::Entered(2)
+        );
+    }
 }

@@ -11,6 +11,8 @@ pub type NodeId = u32;
 
 /// The root of all stacks.
 pub const ROOT: NodeId = 0;
+/// Nodes that are made, beside one for each function that begins a stack: some 6 MB, and more than a picture shows.
+pub const MOST_NODES: usize = 1 << 16;
 
 /// A function, reached by one way.
 #[derive(Clone, Debug)]
@@ -58,6 +60,8 @@ pub struct Edge {
 pub struct Tree {
     nodes: Vec<Node>,
     children: HashMap<(NodeId, FunctionId), NodeId>,
+    /// Whether functions were reached by more ways than there are nodes.
+    pub overflowed: bool,
 }
 
 impl Default for Tree {
@@ -69,19 +73,36 @@ impl Default for Tree {
             instructions: 0,
             cycles: Cycles::default(),
         };
-        Tree { nodes: vec![root], children: HashMap::new() }
+        Tree { nodes: vec![root], children: HashMap::new(), overflowed: false }
     }
 }
 
 impl Tree {
-    /// The node of a function below another, made if need be.
-    pub fn child(&mut self, parent: NodeId, function: FunctionId) -> NodeId {
-        let next = self.nodes.len() as NodeId;
-        let node = *self.children.entry((parent, function)).or_insert(next);
-        if node == next {
-            let (instructions, cycles) = (0, Cycles::default());
-            self.nodes.push(Node { function, parent, calls: 0, instructions, cycles });
+    /// The node of a function below another, made if need be; `None` where there are too many to make one more.
+    pub fn child(&mut self, parent: NodeId, function: FunctionId) -> Option<NodeId> {
+        if let Some(node) = self.children.get(&(parent, function)) {
+            return Some(*node);
         }
+        if self.nodes.len() >= MOST_NODES {
+            self.overflowed = true;
+            return None;
+        }
+        Some(self.add(parent, function))
+    }
+
+    /// The node of a function with which a stack of calls begins.
+    pub fn beginning(&mut self, function: FunctionId) -> NodeId {
+        match self.children.get(&(ROOT, function)) {
+            Some(node) => *node,
+            None => self.add(ROOT, function),
+        }
+    }
+
+    fn add(&mut self, parent: NodeId, function: FunctionId) -> NodeId {
+        let node = self.nodes.len() as NodeId;
+        let (instructions, cycles) = (0, Cycles::default());
+        self.nodes.push(Node { function, parent, calls: 0, instructions, cycles });
+        self.children.insert((parent, function), node);
         node
     }
 
@@ -180,14 +201,18 @@ impl Tree {
 mod tests {
     use super::*;
 
+    fn made(tree: &mut Tree, parent: NodeId, function: FunctionId) -> NodeId {
+        tree.child(parent, function).expect("there is room")
+    }
+
     /// main -> f -> f -> g, and main -> g.
     fn recursive() -> Tree {
         let mut tree = Tree::default();
-        let main = tree.child(ROOT, 0);
-        let f = tree.child(main, 1);
-        let again = tree.child(f, 1);
-        let deep = tree.child(again, 2);
-        let direct = tree.child(main, 2);
+        let main = tree.beginning(0);
+        let f = made(&mut tree, main, 1);
+        let again = made(&mut tree, f, 1);
+        let deep = made(&mut tree, again, 2);
+        let direct = made(&mut tree, main, 2);
         for (node, cycles) in [(main, 1), (f, 10), (again, 100), (deep, 1000), (direct, 10_000)] {
             let node = tree.get_mut(node);
             node.calls += 1;
@@ -225,8 +250,8 @@ mod tests {
     #[test]
     fn a_path_goes_from_the_beginning() {
         let mut tree = recursive();
-        let main = tree.child(ROOT, 0);
-        let f = tree.child(main, 1);
+        let main = tree.beginning(0);
+        let f = made(&mut tree, main, 1);
         assert_eq!(tree.path(f), [0, 1]);
         assert_eq!(tree.path(ROOT), []);
     }

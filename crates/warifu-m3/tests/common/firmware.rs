@@ -11,34 +11,35 @@ pub fn folder() -> PathBuf {
 
 /// Compiles and links files of the firmware folder with its start-up code; the ELF file's bytes.
 pub fn compile(files: &[&str], options: &[&str]) -> Vec<u8> {
+    let folder = folder();
+    let mut arguments = vec!["-ffreestanding".to_owned(), "-nostdlib".to_owned()];
+    arguments.extend(["-I".to_owned(), folder.join("taint").display().to_string()]);
+    arguments.push(format!("-Wa,-I,{}", folder.join("taint").display()));
+    arguments.extend(["-T", "mps2-an385.ld", "start.c"].map(str::to_owned));
+    arguments.extend(files.iter().chain(options).copied().map(str::to_owned));
+    arguments.extend(["-lc", "-lgcc"].map(str::to_owned));
+    link(&arguments)
+}
+
+/// The same with the start-up code of newlib, whose console is the simulator's.
+#[allow(dead_code)] // not every test's
+pub fn compile_hosted(files: &[&str], options: &[&str]) -> Vec<u8> {
+    let arguments = files.iter().chain(options).chain(&["--specs=rdimon.specs"]);
+    link(&arguments.copied().map(str::to_owned).collect::<Vec<_>>())
+}
+
+fn link(arguments: &[String]) -> Vec<u8> {
     let output = tempfile::tempdir().expect("a folder for a program");
     let elf = output.path().join("program.elf");
-    let folder = folder();
     let done = Command::new("arm-none-eabi-gcc")
-        .args([
-            "-mcpu=cortex-m3",
-            "-mthumb",
-            "-g",
-            "-Wall",
-            "-Werror",
-            "-ffreestanding",
-            "-nostdlib",
-            "-I",
-        ])
-        .arg(folder.join("../include"))
-        .arg("-I")
-        .arg(folder.join("taint"))
-        .arg(format!("-Wa,-I,{}", folder.join("taint").display()))
-        .arg("-T")
-        .arg(folder.join("mps2-an385.ld"))
-        .arg(folder.join("start.c"))
-        .args(files.iter().map(|file| folder.join(file)))
-        .args(options)
-        .args(["-lc", "-lgcc", "-o"])
+        .args(["-mcpu=cortex-m3", "-mthumb", "-g", "-Wall", "-Werror", "-I", "../include"])
+        .args(arguments)
+        .arg("-o")
         .arg(&elf)
+        .current_dir(folder())
         .stdin(Stdio::null())
         .output()
         .expect("arm-none-eabi-gcc is installed: scripts/setup --with tests");
-    assert!(done.status.success(), "{files:?}: {}", String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
     std::fs::read(&elf).expect("the program was written")
 }

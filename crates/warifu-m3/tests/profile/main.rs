@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the profiler says of programs whose calls, stacks and heap are known, compiled at several levels.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod bounds;
+#[path = "../common/firmware.rs"]
+mod firmware;
+mod interruptions;
+mod stacks;
 
 use warifu_m3::machine::Limits;
 use warifu_m3::profile::report::FunctionRow;
@@ -11,29 +14,8 @@ use warifu_m3::session::{Session, Setup};
 use warifu_m3::stop::Stop;
 use warifu_m3::timing::Cycles;
 
-fn firmware() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("firmware")
-}
-
-fn compile(arguments: &[&str]) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let out = folder.path().join("program.elf");
-    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
-    let done = Command::new("arm-none-eabi-gcc")
-        .args(["-mcpu=cortex-m3", "-mthumb", "-g", "-Wall", "-Werror", "-I"])
-        .arg(include)
-        .args(arguments)
-        .arg("-o")
-        .arg(&out)
-        .current_dir(firmware())
-        .output()
-        .expect("arm-none-eabi-gcc is installed (scripts/setup --with tests)");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    std::fs::read(&out).expect("it was written")
-}
-
 fn bare(level: &str, source: &str) -> Vec<u8> {
-    compile(&[level, "-ffreestanding", "-nostartfiles", "-T", "mps2-an385.ld", "start.c", source])
+    firmware::compile(&[source], &[level])
 }
 
 fn profile(file: &[u8]) -> (Session, Report) {
@@ -51,6 +33,11 @@ fn row<'a>(report: &'a Report, name: &str) -> &'a FunctionRow {
     found.unwrap_or_else(|| panic!("{name} was executed: {:#?}", report.functions))
 }
 
+fn word(session: &Session, name: &str) -> u32 {
+    let at = session.program.object(name).expect("the program has it").address;
+    session.machine.core.memory.peek(at).expect("it is in memory")
+}
+
 fn calls(report: &Report, caller: &str, callee: &str) -> u64 {
     let of = |edge: &&warifu_m3::profile::report::EdgeRow| {
         edge.caller == caller && edge.callee == callee
@@ -62,7 +49,8 @@ fn plus(cycles: impl Iterator<Item = Cycles>) -> Cycles {
     cycles.fold(Cycles::default(), |sum, one| sum + one)
 }
 
-/// Every cycle and every instruction belongs to one function, to one address, and to one stack of calls.
+/// Every cycle and every instruction belongs to one function, to one address, and to one stack of calls; so does
+/// every byte of a stack to a function.
 fn balances(session: &Session, report: &Report) {
     let whole = session.machine.core.clock;
     let functions = plus(report.functions.iter().map(|function| function.sum.exclusive));
@@ -74,6 +62,9 @@ fn balances(session: &Session, report: &Report) {
     assert_eq!(counted, session.machine.instructions);
     let counted: u64 = report.functions.iter().map(|function| function.sum.instructions).sum();
     assert_eq!(counted, session.machine.instructions);
+    for (deepest, frames) in &report.deepest {
+        assert_eq!(frames.iter().map(|(_, bytes)| bytes).sum::<u32>(), deepest.bytes());
+    }
 }
 
 #[test]
@@ -149,13 +140,8 @@ fn a_stack_at_its_deepest() {
 #[test]
 fn the_heap_of_newlib() {
     for library in ["-lc", "--specs=nano.specs"] {
-        let file = compile(&[
-            "-O2",
-            "-Wno-alloc-size-larger-than",
-            "profile/heap.c",
-            library,
-            "--specs=rdimon.specs",
-        ]);
+        let options = ["-O2", "-Wno-alloc-size-larger-than", library];
+        let file = firmware::compile_hosted(&["profile/heap.c"], &options);
         let (session, report) = profile(&file);
         balances(&session, &report);
         let heap = report.heap.expect("newlib's allocator is there");
@@ -228,8 +214,7 @@ fn a_run_that_pauses_is_the_same() {
 #[test]
 fn an_exception_that_cannot_be_entered_counts() {
     let setup = Setup { chip: "mps2-an385".into(), deliver_faults: true, ..Setup::default() };
-    let options = ["-O2", "-ffreestanding", "-nostartfiles", "-T", "mps2-an385.ld", "-DEND=1"];
-    let file = compile(&[&options[..], &["start.c", "command-line/ends.c"]].concat());
+    let file = firmware::compile(&["command-line/ends.c"], &["-O2", "-DEND=1"]);
     let mut session = Session::new(&file, &setup).expect("it can be run");
     // HardFault's vector says no Thumb.
     assert!(session.machine.core.memory.set_word(12, 0x100));
