@@ -88,6 +88,7 @@ fn json(report: &Report, lines: &[LineRow]) -> Value {
         "stacks": stacks.collect::<Vec<_>>(),
         "heap": heap,
         "sections": sections.collect::<Vec<_>>(),
+        "notes": report.notes,
         "asleep": band(report.asleep),
     })
 }
