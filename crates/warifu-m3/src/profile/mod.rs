@@ -18,7 +18,7 @@ pub use stacks::Deepest;
 pub use tree::MOST_NODES;
 
 use crate::core::{Core, Operation};
-use crate::isa::Instruction;
+use crate::isa::{Instruction, SP};
 use crate::machine::{Machine, Observer};
 use crate::ports::Mark;
 use crate::program::Program;
@@ -316,6 +316,15 @@ impl Observer for Profiler {
         let stack = core.registers.r[13];
         if stack != self.now.stack {
             self.stack_moved(core, operation, stack);
+        }
+        if let Instruction::StoreMultiple { rn, list, writeback, before } = *instruction
+            && rn != SP
+            && core.registers.in_handler()
+        {
+            let bytes = 4 * list.count_ones();
+            let base = core.registers.get(rn);
+            let lowest = if before == writeback { base } else { base.wrapping_sub(bytes) };
+            self.stacks.saved(core.registers.process_stack(), lowest);
         }
         if core.memory.ports.marks.len() != self.sections.len() {
             self.marked(core);

@@ -9,6 +9,9 @@ use crate::core::Operation;
 use crate::isa::{self, DataOp, Instruction, Operand, Reg, SP};
 use crate::memory::Memory;
 
+/// R4 to R11, EXC_RETURN and what else a scheduler may put beside them, bytes.
+const MOST_SAVED: u32 = 64;
+
 /// A stack at its deepest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deepest {
@@ -123,6 +126,20 @@ impl Stacks {
         if bytes > one.deepest.0 - one.deepest.1 {
             one.deepest = (one.top, stack);
             one.write_frames(number, shadow);
+        }
+    }
+
+    /// A handler stored registers down to an address: those of the thread whose process stack pointer this is, if they
+    /// lie where the thread's next frames would.
+    pub fn saved(&mut self, process_stack: u32, lowest: u32) {
+        if !(1..=MOST_SAVED).contains(&process_stack.wrapping_sub(lowest)) {
+            return;
+        }
+        let threads = self.all.iter_mut().skip(1).filter(|stack| stack.top >= process_stack);
+        let Some(one) = threads.min_by_key(|stack| stack.top) else { return };
+        one.lowest = one.lowest.min(lowest);
+        if one.top - lowest > one.deepest.0 - one.deepest.1 {
+            one.deepest = (one.top, lowest);
         }
     }
 

@@ -53,3 +53,16 @@ fn a_deep_recursion_is_shown_frame_by_frame() {
     assert!(downs.iter().all(|bytes| *bytes == downs[0] && *bytes >= 8), "{deepest:?}");
     assert_eq!(row(&report, "down").stack, downs[0]);
 }
+
+/// What a scheduler puts onto the stack of a thread belongs to it: a thread that is given less overflows.
+#[test]
+fn a_threads_stack_has_what_the_scheduler_saves_there() {
+    for level in ["-O0", "-O2", "-Os"] {
+        let (session, report) = profile(&firmware::compile(&["profile/scheduler.c"], &[level]));
+        let used = [word(&session, "used_by_first"), word(&session, "used_by_second")];
+        assert!(used[1] > used[0] && used[0] > 64, "{used:?}");
+        let threads: Vec<u32> =
+            report.deepest[1..].iter().map(|(deepest, _)| deepest.bytes()).collect();
+        assert_eq!(threads, used, "{level}");
+    }
+}
