@@ -6,6 +6,8 @@ use libfuzzer_sys::fuzz_target;
 use warifu_m3::chip::{Chip, NAMES};
 use warifu_m3::machine::Limits;
 use warifu_m3::profile::Profiler;
+use warifu_m3::program::Program;
+use warifu_m3::semihosting::MOST_OUTPUT;
 use warifu_m3::session::{Session, Setup};
 use warifu_m3::size::Sizes;
 use warifu_m3::source::Source;
@@ -26,6 +28,14 @@ fuzz_target!(|bytes: &[u8]| {
     if let Err(error) = Source::parse(bytes).map(|source| source.line(0x0800_0000)) {
         assert_eq!(error.to_string().lines().count(), 1);
     }
+    // However many headers name the same bytes, no byte of the chip is loaded twice.
+    if let Ok(program) = Program::parse(bytes) {
+        let mut end = 0;
+        for (address, content) in program.segments() {
+            assert!(u64::from(address) >= end && !content.is_empty());
+            end = u64::from(address) + content.len() as u64;
+        }
+    }
     // The smallest chip: its memories are made anew each time.
     let setup = Setup { chip: "stm32f103".into(), ..Setup::default() };
     let mut session = match Session::new(bytes, &setup) {
@@ -39,6 +49,14 @@ fuzz_target!(|bytes: &[u8]| {
     let stop = session.machine.run_observed(Limits { instructions: 2000 }, &mut profiler);
     // Names of symbols are the file's, and may hold anything.
     assert_eq!(session.describe(&stop).lines().count(), 1);
+    assert!(session.machine.semihosting.output.len() <= MOST_OUTPUT);
+    let limit = session.machine.core.stack_limit;
+    assert!(
+        limit == 0
+            || session.machine.core.memory.region_of(limit.saturating_sub(1)).is_some()
+            || session.machine.core.memory.region_of(limit).is_some(),
+        "{limit:#x}"
+    );
     let report = profiler.report(&session.machine.core);
     assert_eq!(report.folded().lines().count(), report.stacks.len());
     if !report.stacks.is_empty() {

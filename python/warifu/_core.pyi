@@ -164,6 +164,9 @@ def write_manifest(folder: str | PathLike[str], manifest_json: str) -> None:
 def columns() -> list[str]:
     """The names of an observation's columns, in their order."""
 
+M3_MOST_OUTPUT: int
+"""So many bytes of a program's output are kept where nobody takes it as it comes."""
+
 def m3_chips() -> list[str]:
     """The names of the chips whose memory maps are known."""
 
@@ -174,10 +177,11 @@ def m3_run(
 
     `request` has chip, max_instructions, wait_states (pairs), deliver_faults, low_reading, input
     and arguments (warifu.m3.Options). `output` takes what the program prints as it comes, in whole
-    lines where it ends them; without it that is `output` of the answer. The answer has stop, code
-    (None if the program did not end itself), address, message (one line with registers),
-    instructions, cycles (low, high), registers (R0 to R15), xpsr, output, marks (name, cycles,
-    stack pointer) and lost_marks.
+    lines where it ends them; without it that is `output` of the answer, its first
+    M3_MOST_OUTPUT bytes, and lost_output says how many came later. The answer has stop, code (None
+    if the program did not end itself), address, message (one line with registers), instructions,
+    cycles (low, high), registers (R0 to R15), xpsr, output, lost_output, marks (name of at most 256
+    bytes, cycles, stack pointer) and lost_marks.
 
     Raises WarifuError where there is nothing to run, KeyboardInterrupt, and what `output` raises.
     """

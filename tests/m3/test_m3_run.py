@@ -202,6 +202,39 @@ def test_output_comes_as_it_is_printed_and_ctrl_c_ends_a_run(bare: Compile) -> N
             process.kill()
 
 
+def test_ctrl_c_ends_a_run_that_does_much_in_few_instructions(bare: Compile) -> None:
+    elf = bare("POISONS.elf", "command-line/floods.c", "-DFLOOD=POISONS")
+    command = [sys.executable, "-m", "warifu.cli", "m3", "taint", elf]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        try:
+            assert process.stderr.readline() == b"begins\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(120) == 130
+        finally:
+            process.kill()
+
+
+def test_output_that_nobody_takes_has_an_end(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+    elf = bare("OUTPUT.elf", "command-line/floods.c", "-DFLOOD=OUTPUT")
+    kept = m3.run(elf)
+    assert kept.output == b"begins\n" + bytes(m3.MOST_OUTPUT - 7)
+    assert (kept.ok, kept.lost_output) == (True, (1 << 20) + 7)
+    taken = []
+    whole = m3.run(elf, output=lambda bytes_: taken.append(len(bytes_)))
+    assert (sum(taken), whole.output, whole.lost_output) == (17 * (1 << 20) + 7, b"", 0)
+    file = tmp_path / "out.toml"
+    code, _, err = warifu("calibrate", "m3", elf, "--mhz", "100", "--out", file)
+    assert (code, "printed more than 16777216 bytes" in err, file.exists()) == (3, True, False), err
+
+
+def test_a_mark_has_the_beginning_of_its_name(bare: Compile) -> None:
+    run = m3.run(bare("MARKS.elf", "command-line/floods.c", "-DFLOOD=MARKS"))
+    assert (len(run.marks), run.lost_marks) == (1 << 20, 7)
+    assert run.marks[0].name == ("abcdefghijklmnopqrstuvwxyz" * 10)[:256]
+    assert (len(run.marks[743].name), len(run.marks[899].name)) == (256, 100)
+
+
 def test_an_error_of_the_caller_ends_a_run(bare: Compile) -> None:
     elf = bare("ENDLESS.elf", "command-line/ends.c", "-DEND=ENDLESS")
 

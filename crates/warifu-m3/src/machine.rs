@@ -18,6 +18,10 @@ pub trait Observer {
     fn before(&mut self, core: &Core, operation: &Operation);
     /// After it, unless it faulted. `now` has its cycles in it.
     fn after(&mut self, core: &mut Core, operation: &Operation, now: Cycles);
+    /// It faulted ([`Core::trap`] says how): what it stored before that stays stored.
+    fn faulted(&mut self, _core: &mut Core, _operation: &Operation) {}
+    /// The host answered a semihosting call, and wrote to memory: addresses and lengths.
+    fn answered(&mut self, _core: &Core, _written: &[(u32, u32)]) {}
     /// An exception was entered, or left where `entered` is false.
     fn exception(&mut self, _core: &Core, _entered: bool) {}
 }
@@ -214,7 +218,7 @@ impl Machine {
             Trap::SupervisorCall(_) => {
                 self.escalate(Fault::SupervisorCall, operation.address, observer)
             }
-            Trap::Breakpoint(0xab) => self.semihosting_call(operation),
+            Trap::Breakpoint(0xab) => self.semihosting_call(operation, observer),
             Trap::Breakpoint(number) => {
                 self.core.registers.r[15] = operation.address;
                 Err(Stop::Breakpoint { number, address: operation.address })
@@ -258,13 +262,15 @@ impl Machine {
         }
     }
 
-    /// A frame that was made by SUB is noticed only where it is used: below the end of the memory.
+    /// A frame that was made by SUB is noticed only where it is used, and one that PUSH would make at the end of the memory.
     fn stack_overflow(&self, fault: Fault, address: u32) -> Option<Stop> {
         let (stack, limit) = (self.core.registers.r[13], self.core.stack_limit);
-        let below = stack < limit && !self.core.registers.process_stack;
-        let in_frame =
-            matches!(fault, Fault::Data { address, .. } if address >= stack && address < limit);
-        (below && in_frame).then_some(Stop::StackOverflow { stack, limit, address })
+        let Fault::Data { address: at, write } = fault else { return None };
+        // No store that moves SP goes further than a constant of 8 bits.
+        let pushed = write && stack >= limit && at >= stack.saturating_sub(256);
+        let in_frame = stack < limit && at >= stack;
+        let below = at < limit && (pushed || in_frame) && !self.core.registers.process_stack;
+        below.then_some(Stop::StackOverflow { stack: stack.min(at), limit, address })
     }
 
     fn enter<O: Observer>(&mut self, exception: Exception, observer: &mut O) -> Result<(), Stop> {
@@ -313,9 +319,14 @@ impl Machine {
         }
     }
 
-    fn semihosting_call(&mut self, operation: &Operation) -> Result<(), Stop> {
+    fn semihosting_call<O: Observer>(
+        &mut self,
+        operation: &Operation,
+        observer: &mut O,
+    ) -> Result<(), Stop> {
         match self.semihosting.call(&mut self.core) {
             Answer::Value(value) => {
+                observer.answered(&self.core, &self.semihosting.written);
                 self.core.registers.r[0] = value;
                 self.core.registers.r[15] = operation.next();
                 Ok(())
@@ -371,6 +382,9 @@ fn execute<O: Observer>(
         let flow = (operation.run)(core, operation);
         if flow != Flow::Next {
             if flow == Flow::Trapped && leaves_undone(core.trap) {
+                if O::LOOKS {
+                    observer.faulted(core, operation);
+                }
                 return (index, flow);
             }
             if O::LOOKS {

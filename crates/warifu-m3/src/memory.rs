@@ -213,6 +213,14 @@ impl Memory {
         bank.content.get(start..start.checked_add(length)?)
     }
 
+    /// The bytes up to a zero, in one memory and `most` of them.
+    pub fn text(&self, at: u32, most: u32) -> &[u8] {
+        let Some(region) = self.region_of(at) else { return &[] };
+        let room = region.bytes - (at - region.base);
+        let bytes = self.slice(at, room.min(most) as usize).unwrap_or_default();
+        bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+    }
+
     /// The memory that an address is in.
     pub fn region_of(&self, at: u32) -> Option<&Region> {
         self.bank(at)

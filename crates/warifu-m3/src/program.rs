@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs: ELF files, loaded.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use object::elf::{EM_ARM, PT_LOAD, STT_FUNC, STT_OBJECT};
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolFlags};
@@ -45,6 +48,16 @@ pub enum ProgramError {
     /// Nothing to load.
     #[error("this ELF file has nothing to load")]
     Empty,
+    /// Two segments are loaded to one place.
+    #[error(
+        "segments at {0:#010x} and {1:#010x} of this ELF file overlap: give each sections' load address (LMA) of its own"
+    )]
+    Overlap(u32, u32),
+    /// Symbols whose names are one long text.
+    #[error(
+        "the names of this ELF file's symbols are longer than {MOST_NAMES} bytes together: strip it"
+    )]
+    Names,
     /// No object of that name.
     #[error("no object with a size is called {name}: {known}")]
     NoObject {
@@ -71,11 +84,15 @@ pub struct Symbol {
     pub is_function: bool,
 }
 
+/// More than any linked program has; names that share their bytes in a small file may come to far more.
+const MOST_NAMES: usize = 64 << 20;
+
 /// A linked program.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Address and content of what is loaded.
-    pub segments: Vec<(u32, Vec<u8>)>,
+    file: Arc<[u8]>,
+    /// Where each segment is loaded, and where it is in the file; by address, and none overlaps another.
+    segments: Vec<(u32, Range<usize>)>,
     /// The entry point.
     pub entry: u32,
     /// Functions and objects, by address.
@@ -105,20 +122,8 @@ impl Program {
         if header.e_type(endian) != object::elf::ET_EXEC {
             return Err(ProgramError::NotExecutable);
         }
-        let mut segments = Vec::new();
-        for segment in elf.elf_program_headers() {
-            if segment.p_type(endian) != PT_LOAD || segment.p_filesz(endian) == 0 {
-                continue;
-            }
-            let content = segment
-                .data(endian, file)
-                .map_err(|()| ProgramError::NotElf("a segment is cut".into()))?;
-            segments.push((segment.p_paddr(endian), content.to_vec()));
-        }
-        if segments.is_empty() {
-            return Err(ProgramError::Empty);
-        }
-        let (symbols, labels) = symbols(&elf);
+        let segments = segments(&elf, file)?;
+        let (symbols, labels) = symbols(&elf)?;
         let vectors = elf
             .sections()
             .find(|section| {
@@ -128,7 +133,8 @@ impl Program {
                 )
             })
             .map(|section| section.address() as u32);
-        Ok(Program { segments, entry: header.e_entry(endian), symbols, labels, vectors })
+        let file = Arc::from(file);
+        Ok(Program { file, segments, entry: header.e_entry(endian), symbols, labels, vectors })
     }
 
     /// Puts the program into a chip and resets it.
@@ -136,20 +142,36 @@ impl Program {
     /// # Errors
     /// [`ProgramError`] where it does not fit the chip or cannot start.
     pub fn load(&self, machine: &mut Machine, chip: &Chip) -> Result<(), ProgramError> {
-        for (address, content) in &self.segments {
-            if !machine.core.memory.program(*address, content) {
-                return Err(self.outside(*address, content.len() as u32, chip));
+        for (address, content) in self.segments() {
+            if !machine.core.memory.program(address, content) {
+                return Err(self.outside(address, content.len() as u32, chip));
             }
         }
-        machine.core.stack_limit = self.stack_limit();
         machine.semihosting.heap_info = self.heap_info(chip);
+        machine.semihosting.stack_limit =
+            self.stack_limit(machine, machine.semihosting.heap_info[2]);
         let table = self.vector_table(machine, chip);
         let result = match table {
             Some(table) => machine.core.reset(table),
             None => self.start_at_entry(machine, chip),
         };
         machine.core.system.priority_mask = chip.priority_mask;
+        let stack = machine.core.registers.r[13];
+        machine.core.stack_limit = match table {
+            Some(_) => self.stack_limit(machine, stack),
+            // Whether its start-up code keeps this stack is not known until it asks for it by SYS_HEAPINFO: newlib's
+            // nosys has one elsewhere.
+            None => self.named_limit(machine, stack).unwrap_or(0),
+        };
         result.map_err(ProgramError::Start)
+    }
+
+    /// Address and content of what is loaded.
+    pub fn segments(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.segments.iter().map(|(address, range)| {
+            // The range was found in this file.
+            (*address, self.file.get(range.clone()).unwrap_or_default())
+        })
     }
 
     fn outside(&self, address: u32, bytes: u32, chip: &Chip) -> ProgramError {
@@ -222,12 +244,20 @@ impl Program {
         }
     }
 
-    /// Where the stack must not grow below: what linker scripts call its limit, else the end of static data.
-    fn stack_limit(&self) -> u32 {
+    /// Where a stack that begins at an address must not grow below: what the linker script calls its limit, or the end
+    /// of static data below it, else the beginning of its memory.
+    fn stack_limit(&self, machine: &Machine, stack: u32) -> u32 {
+        let memory = machine.core.memory.region_of(stack.wrapping_sub(1));
+        self.named_limit(machine, stack).or(memory.map(|region| region.base)).unwrap_or(0)
+    }
+
+    /// A limit counts where it is below the stack in the same memory: data may also be above it, or elsewhere.
+    fn named_limit(&self, machine: &Machine, stack: u32) -> Option<u32> {
+        let memory = machine.core.memory.region_of(stack.wrapping_sub(1))?;
         ["__StackLimit", "__stack_limit", "_sstack", "__bss_end__", "_ebss", "_end", "end"]
             .into_iter()
-            .find_map(|name| self.label(name))
-            .unwrap_or(0)
+            .filter_map(|name| self.label(name))
+            .find(|limit| (memory.base..=stack).contains(limit))
     }
 
     fn heap_info(&self, chip: &Chip) -> [u32; 4] {
@@ -276,7 +306,39 @@ impl Program {
     }
 }
 
-fn symbols(elf: &ElfFile32<'_, Endianness>) -> (Vec<Symbol>, Vec<(String, u32)>) {
+/// What is loaded, without copying it: headers may name the same bytes thousands of times.
+fn segments(
+    elf: &ElfFile32<'_, Endianness>,
+    file: &[u8],
+) -> Result<Vec<(u32, Range<usize>)>, ProgramError> {
+    let endian = elf.endian();
+    let mut segments = Vec::new();
+    for segment in elf.elf_program_headers() {
+        if segment.p_type(endian) != PT_LOAD || segment.p_filesz(endian) == 0 {
+            continue;
+        }
+        let cut = || ProgramError::NotElf("a segment is cut".into());
+        let content = segment.data(endian, file).map_err(|()| cut())?;
+        let start = segment.p_offset(endian) as usize;
+        let end = start.checked_add(content.len()).ok_or_else(cut)?;
+        segments.push((segment.p_paddr(endian), start..end));
+    }
+    segments.sort_by_key(|(address, _)| *address);
+    for pair in segments.windows(2) {
+        if let [(first, content), (second, _)] = pair
+            && content.len() > (second - first) as usize
+        {
+            return Err(ProgramError::Overlap(*first, *second));
+        }
+    }
+    if segments.is_empty() { Err(ProgramError::Empty) } else { Ok(segments) }
+}
+
+/// Functions and objects by address, and what has neither type nor size.
+type Names = (Vec<Symbol>, Vec<(String, u32)>);
+
+fn symbols(elf: &ElfFile32<'_, Endianness>) -> Result<Names, ProgramError> {
+    let mut bytes = 0;
     let (mut symbols, mut labels) = (Vec::new(), Vec::new());
     for symbol in elf.symbols() {
         let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
@@ -285,6 +347,10 @@ fn symbols(elf: &ElfFile32<'_, Endianness>) -> (Vec<Symbol>, Vec<(String, u32)>)
         // $t, $d and $a mark code and data for disassemblers.
         if name.is_empty() || name.starts_with('$') || symbol.is_undefined() {
             continue;
+        }
+        bytes += name.len();
+        if bytes > MOST_NAMES {
+            return Err(ProgramError::Names);
         }
         let address = symbol.address() as u32;
         if kind == STT_FUNC || kind == STT_OBJECT {
@@ -301,5 +367,5 @@ fn symbols(elf: &ElfFile32<'_, Endianness>) -> (Vec<Symbol>, Vec<(String, u32)>)
         }
     }
     symbols.sort_by(|a, b| (a.address, a.bytes, &a.name).cmp(&(b.address, b.bytes, &b.name)));
-    (symbols, labels)
+    Ok((symbols, labels))
 }

@@ -16,6 +16,9 @@ const FEATURES_CONTENT: &[u8; 5] = b"SHFB\x03";
 const FAILED: u32 = u32::MAX;
 /// More than any program prints at once; a wild length ends there.
 const LONGEST: u32 = 1 << 20;
+/// So much of what a program prints is kept where nobody takes it as it comes: an endless loop that prints must not take
+/// all of the host's memory.
+pub const MOST_OUTPUT: usize = 16 << 20;
 
 /// Where console output goes as it comes.
 pub type Sink = Box<dyn FnMut(&[u8]) + Send>;
@@ -23,8 +26,10 @@ pub type Sink = Box<dyn FnMut(&[u8]) + Send>;
 /// The host's side of a program.
 #[derive(Default)]
 pub struct Semihosting {
-    /// What the program wrote to its console, unless [`Semihosting::sink`] takes it.
+    /// What the program wrote to its console, unless [`Semihosting::sink`] takes it: the first [`MOST_OUTPUT`] bytes.
     pub output: Vec<u8>,
+    /// Bytes of it that came later and were not kept.
+    pub lost_output: u64,
     /// Takes console output as it comes.
     pub sink: Option<Sink>,
     /// What the program will read from its console.
@@ -33,6 +38,10 @@ pub struct Semihosting {
     pub command_line: String,
     /// SYS_HEAPINFO's answer: heap base, heap limit, stack base, stack limit.
     pub heap_info: [u32; 4],
+    /// Where the stack of that answer must not grow below; 0 where that is not known.
+    pub stack_limit: u32,
+    /// Address and length of what the last call wrote to memory.
+    pub written: Vec<(u32, u32)>,
     /// How far the features were read.
     features_at: usize,
 }
@@ -57,6 +66,7 @@ pub enum Answer {
 impl Semihosting {
     /// Does the call that R0 and R1 hold.
     pub fn call(&mut self, core: &mut Core) -> Answer {
+        self.written.clear();
         let (number, parameter) = (core.registers.r[0], core.registers.r[1]);
         let word = |index: u32| core.memory.word(parameter.wrapping_add(4 * index)).unwrap_or(0);
         match number {
@@ -72,7 +82,7 @@ impl Semihosting {
                 Answer::Value(0)
             }
             0x04 => {
-                let text = text(core, parameter);
+                let text = core.memory.text(parameter, LONGEST).to_vec();
                 self.print(&text);
                 Answer::Value(0)
             }
@@ -108,9 +118,7 @@ impl Semihosting {
             0x15 => Answer::Value(self.command_line(core, parameter)),
             0x16 => {
                 let block = word(0);
-                for (index, value) in self.heap_info.into_iter().enumerate() {
-                    core.memory.set_word(block.wrapping_add(4 * index as u32), value);
-                }
+                self.give_stack(core, block);
                 Answer::Value(0)
             }
             // ADP_Stopped_ApplicationExit is the good end; another reason is a failure.
@@ -123,39 +131,62 @@ impl Semihosting {
 
     /// SYS_READ: how many bytes are left of those that were asked for.
     fn read(&mut self, core: &mut Core, handle: u32, to: u32, length: u32) -> u32 {
-        for index in 0..length {
-            let byte = if handle == FEATURES {
-                let byte = FEATURES_CONTENT.get(self.features_at).copied();
-                self.features_at = self.features_at.saturating_add(1);
-                byte
-            } else {
-                self.input.pop_front()
-            };
-            let Some(byte) = byte else { return length - index };
-            core.memory.set_byte(to.wrapping_add(index), byte);
+        let most = length as usize;
+        let bytes: Vec<u8> = match handle {
+            FEATURES => {
+                FEATURES_CONTENT.iter().skip(self.features_at).take(most).copied().collect()
+            }
+            _ => self.input.iter().take(most).copied().collect(),
+        };
+        let read = self.put(core, to, &bytes);
+        match handle {
+            FEATURES => self.features_at += read,
+            _ => drop(self.input.drain(..read)),
         }
-        0
+        length - read as u32
+    }
+
+    /// Writes to memory up to the first byte that finds no place: how many did.
+    fn put(&mut self, core: &mut Core, to: u32, bytes: &[u8]) -> usize {
+        let places = (0..).map(|index| to.wrapping_add(index));
+        let done = places.zip(bytes).take_while(|(at, byte)| core.memory.set_byte(*at, **byte));
+        let done = done.count();
+        self.written.push((to, done as u32));
+        done
     }
 
     fn print(&mut self, bytes: &[u8]) {
-        match &mut self.sink {
-            Some(sink) => sink(bytes),
-            None => self.output.extend_from_slice(bytes),
+        if let Some(sink) = &mut self.sink {
+            return sink(bytes);
         }
+        let room = MOST_OUTPUT.saturating_sub(self.output.len());
+        let (kept, lost) = bytes.split_at(room.min(bytes.len()));
+        self.output.extend_from_slice(kept);
+        self.lost_output += lost.len() as u64;
     }
 
-    fn command_line(&self, core: &mut Core, parameter: u32) -> u32 {
+    /// SYS_GET_CMDLINE.
+    fn command_line(&mut self, core: &mut Core, parameter: u32) -> u32 {
         let place = core.memory.word(parameter).unwrap_or(0);
         let room = core.memory.word(parameter.wrapping_add(4)).unwrap_or(0) as usize;
         let line = self.command_line.as_bytes();
         if line.len() >= room {
             return FAILED;
         }
-        for (index, byte) in line.iter().chain(&[0]).enumerate() {
-            core.memory.set_byte(place.wrapping_add(index as u32), *byte);
-        }
-        core.memory.set_word(parameter.wrapping_add(4), line.len() as u32);
+        let line = [line, &[0]].concat();
+        self.put(core, place, &line);
+        self.put(core, parameter.wrapping_add(4), &(line.len() as u32 - 1).to_le_bytes());
         0
+    }
+
+    /// SYS_HEAPINFO: the stack that it names has a limit of its own.
+    fn give_stack(&mut self, core: &mut Core, block: u32) {
+        self.put(core, block, &self.heap_info.map(u32::to_le_bytes).concat());
+        // A program may also ask and keep the stack that it had.
+        core.stack_limit = match core.stack_limit {
+            0 => self.stack_limit,
+            limit => limit.min(self.stack_limit),
+        };
     }
 }
 
@@ -170,10 +201,65 @@ fn open(core: &Core, name: u32, mode: u32, length: u32) -> u32 {
     }
 }
 
-/// Bytes up to a zero.
-pub fn text(core: &Core, at: u32) -> Vec<u8> {
-    (0..LONGEST)
-        .map_while(|index| core.memory.byte(at.wrapping_add(index)))
-        .take_while(|byte| *byte != 0)
-        .collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+    use crate::timing::Rules;
+
+    const BLOCK: u32 = 0x2000_0000;
+    const BUFFER: u32 = 0x2000_0100;
+    const END: u32 = 0x2040_0000;
+
+    fn machine() -> Machine {
+        let chip = "mps2-an385".parse().expect("a known chip");
+        Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map")
+    }
+
+    fn call(machine: &mut Machine, number: u32, words: &[u32]) -> Answer {
+        for (at, word) in (BLOCK..).step_by(4).zip(words) {
+            assert!(machine.core.memory.set_word(at, *word));
+        }
+        machine.core.registers.r[..2].copy_from_slice(&[number, BLOCK]);
+        machine.semihosting.call(&mut machine.core)
+    }
+
+    #[test]
+    fn output_that_nobody_takes_has_an_end() {
+        let mut machine = machine();
+        for _ in 0..MOST_OUTPUT / LONGEST as usize {
+            assert_eq!(call(&mut machine, 0x05, &[CONSOLE_OUT, BLOCK, LONGEST]), Answer::Value(0));
+        }
+        assert_eq!(
+            (machine.semihosting.output.len(), machine.semihosting.lost_output),
+            (MOST_OUTPUT, 0)
+        );
+        assert_eq!(call(&mut machine, 0x05, &[CONSOLE_ERROR, BLOCK, 7]), Answer::Value(0));
+        assert_eq!(
+            (machine.semihosting.output.len(), machine.semihosting.lost_output),
+            (MOST_OUTPUT, 7)
+        );
+    }
+
+    #[test]
+    fn what_a_call_wrote_is_known() {
+        let mut machine = machine();
+        machine.semihosting.input.extend(b"abcdef");
+        assert_eq!(call(&mut machine, 0x06, &[CONSOLE_IN, BUFFER, 4]), Answer::Value(0));
+        assert_eq!(machine.semihosting.written, [(BUFFER, 4)]);
+        // The rest finds no place for its second byte, which stays to be read.
+        assert_eq!(call(&mut machine, 0x06, &[CONSOLE_IN, END - 1, 9]), Answer::Value(8));
+        assert_eq!(machine.semihosting.written, [(END - 1, 1)]);
+        assert_eq!(
+            call(&mut machine, 0x06, &[CONSOLE_IN, BUFFER, u32::MAX]),
+            Answer::Value(u32::MAX - 1)
+        );
+        assert_eq!(machine.semihosting.written, [(BUFFER, 1)]);
+        assert_eq!(machine.core.memory.slice(BUFFER, 4), Some(&b"fbcd"[..]));
+        machine.semihosting.command_line = "words".into();
+        assert_eq!(call(&mut machine, 0x15, &[BUFFER, 5]), Answer::Value(FAILED));
+        assert_eq!(machine.semihosting.written, []);
+        assert_eq!(call(&mut machine, 0x15, &[BUFFER, 6]), Answer::Value(0));
+        assert_eq!(machine.semihosting.written, [(BUFFER, 6), (BLOCK + 4, 4)]);
+    }
 }

@@ -15,7 +15,6 @@ use warifu_m3::core::{Core, Operation};
 use warifu_m3::machine::{Limits, Machine, Observer};
 use warifu_m3::ports::{Pipe, Scripted};
 use warifu_m3::program::Program;
-use warifu_m3::semihosting;
 use warifu_m3::stop::Stop;
 use warifu_m3::timing::{Cycles, Rules};
 
@@ -158,8 +157,7 @@ fn run(elf: &Path, pipe: Box<dyn Pipe>) -> Handshake {
         MESSAGES.map(|message| (message, Cycles::default())).to_vec();
     let mut total = Cycles::default();
     for pair in marks.windows(2) {
-        let name =
-            String::from_utf8(semihosting::text(&machine.core, pair[0].text)).expect("a name");
+        let name = pair[0].name(&machine.core.memory);
         let spent = pair[1].at - pair[0].at;
         total += spent;
         if let Some((_, cycles)) = messages.iter_mut().find(|(message, _)| *message == name) {

@@ -114,6 +114,11 @@ def calibrate_m3(
         run = m3.run(elf, replace(options, low_reading=low))
         if not run.ok:
             raise CalibrateError(f"{elf}: the benchmark failed: {_why(run)}")
+        if run.lost_output:
+            raise CalibrateError(
+                f"{elf}: the benchmark printed more than {m3.MOST_OUTPUT} bytes: let it print only "
+                "`name bytes cycles`, a line for each call"
+            )
         readings.append(samples(run.output, elf))
     costs = fit(*readings)
     run_id = _new_run_id()

@@ -11,13 +11,14 @@ Every figure is *emulated*: the program is real, the chip is ours.
 """
 
 from warifu.m3.profiling import Profile, profile
-from warifu.m3.running import CHIPS, KIND, Cycles, Mark, Options, Run, run
+from warifu.m3.running import CHIPS, KIND, MOST_OUTPUT, Cycles, Mark, Options, Run, run
 from warifu.m3.sizing import Sizes, size
 from warifu.m3.tainting import Leak, Taint, taint
 
 __all__ = [
     "CHIPS",
     "KIND",
+    "MOST_OUTPUT",
     "Cycles",
     "Leak",
     "Mark",

@@ -23,6 +23,9 @@ KIND = "emulated"
 ASSUMED = "assumed"
 """The same with wait states, which no board has confirmed."""
 
+MOST_OUTPUT: int = _core.M3_MOST_OUTPUT
+"""16 MiB: so many bytes of a program's output are kept where nobody takes it as it comes."""
+
 Output = Callable[[bytes], object]
 """Takes what a program prints, as it comes."""
 
@@ -85,6 +88,7 @@ class Mark:
     """A moment that the program marked (`WARIFU_MARK`, crates/warifu-m3/include)."""
 
     name: str
+    """Its first 256 bytes."""
     at: Cycles
     stack_pointer: int
 
@@ -113,7 +117,10 @@ class Run:
     lost_marks: int
     """Later marks, which were too many to be kept."""
     output: bytes
-    """What the program printed, unless somebody took it as it came."""
+    """What the program printed, unless somebody took it as it came: its first `MOST_OUTPUT`
+    bytes."""
+    lost_output: int
+    """Bytes that it printed later, which were not kept."""
 
     @property
     def ok(self) -> bool:
@@ -142,11 +149,15 @@ class Run:
             tuple(Mark(name, Cycles(*at), stack) for name, at, stack in found["marks"]),
             found.get("lost_marks", 0),
             found["output"],
+            found["lost_output"],
         )
 
 
 def run(program: Path | str, options: Options | None = None, output: Output | None = None) -> Run:
     """Runs an ELF file until it ends or something ends it.
+
+    `output` takes what it prints as it comes; without it the first `MOST_OUTPUT` bytes of that are
+    the result's `output`, and `lost_output` says how many more there were.
 
     Raises WarifuError where there is nothing to run (no ELF file, not for this chip), and OSError.
     """

@@ -236,8 +236,10 @@ fn function<S: Second>(op: DataOp, flags: bool) -> Run {
 
 /// A frame: its function may put nothing at its lower end, so that only this shows that it does not fit.
 fn move_stack(core: &mut Core, operation: &Operation) -> Flow {
+    let before = core.registers.get(SP);
     let flow = core.execute(operation);
-    if core.overflows(SP, core.registers.get(SP)) { core.overflow(operation) } else { flow }
+    let moved = core.registers.get(SP);
+    if core.overflows(SP, before, moved) { core.overflow(operation) } else { flow }
 }
 
 fn multiply(core: &mut Core, operation: &Operation) -> Flow {

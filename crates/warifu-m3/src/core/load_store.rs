@@ -66,13 +66,13 @@ impl Core {
         address: Address,
     ) -> Flow {
         let (at, moved) = self.effective_address(address);
-        let value = self.registers.get(rt);
+        let (value, before) = (self.registers.get(rt), self.registers.get(address.base));
         if !self.write_memory(operation, width, at, value) {
             return Flow::Trapped;
         }
         if address.index != Index::Offset {
             self.registers.set(address.base, moved);
-            if self.overflows(address.base, moved) {
+            if self.overflows(address.base, before, moved) {
                 return self.overflow(operation);
             }
         }
@@ -135,6 +135,7 @@ impl Core {
         if start & 3 != 0 {
             return self.fault(Fault::Unaligned { address: start });
         }
+        let base = self.registers.get(rn);
         let mut at = start;
         for register in 0..15u8 {
             if list >> register & 1 == 1 {
@@ -147,16 +148,20 @@ impl Core {
         }
         if writeback {
             self.registers.set(rn, end);
-            if self.overflows(rn, end) {
+            if self.overflows(rn, base, end) {
                 return self.overflow(operation);
             }
         }
         self.stored(operation, start)
     }
 
-    /// Whether a push or a frame took the main stack below its limit.
-    pub(super) fn overflows(&self, base: Reg, moved: u32) -> bool {
-        base == SP && moved < self.stack_limit && !self.registers.process_stack
+    /// Whether a push or a frame took the main stack below its limit. A stack that was put below it by MOV or MSR has
+    /// another limit, which nobody knows.
+    pub(super) fn overflows(&self, base: Reg, before: u32, moved: u32) -> bool {
+        base == SP
+            && moved < self.stack_limit
+            && before >= self.stack_limit
+            && !self.registers.process_stack
     }
 
     #[cold]
@@ -201,6 +206,7 @@ impl Core {
                     return self.fault(Fault::Unaligned { address: at });
                 }
                 let (low, high) = (self.registers.get(rt), self.registers.get(rt2));
+                let before = self.registers.get(address.base);
                 if !self.write_memory(operation, Width::Word, at, low)
                     || !self.write_memory(operation, Width::Word, at.wrapping_add(4), high)
                 {
@@ -208,7 +214,7 @@ impl Core {
                 }
                 if address.index != Index::Offset {
                     self.registers.set(address.base, moved);
-                    if self.overflows(address.base, moved) {
+                    if self.overflows(address.base, before, moved) {
                         return self.overflow(operation);
                     }
                 }

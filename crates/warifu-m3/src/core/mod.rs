@@ -100,7 +100,7 @@ pub enum Flow {
 /// What takes the processor out of the flow of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trap {
-    /// A synchronous fault; the instruction has changed nothing.
+    /// A synchronous fault; the instruction has changed no register but R15, a branch to no Thumb address aside.
     Fault(Fault),
     /// SVC.
     SupervisorCall(u8),

@@ -20,6 +20,9 @@ impl Taint {
         let registers = &core.registers;
         let process = registers.r[14] & 0xf == 0b1101;
         let frame = if process { registers.process_stack() } else { registers.main_stack() };
+        if core.memory.code_changed {
+            self.plans.clear();
+        }
         self.shadow.set_each(frame, FRAME, Label::CLEAN);
         for (index, register) in (0u32..).zip(STACKED) {
             let label = self.first(1 << register);

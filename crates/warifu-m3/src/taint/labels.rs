@@ -13,6 +13,8 @@ pub struct Label(u16);
 const STACKED_FLAGS: u16 = 1 << 15;
 /// Numbers of labels end here.
 const LAST: u16 = STACKED_FLAGS - 1;
+/// So many secrets are told apart: the other half of the labels is for the loads that bring them.
+const MOST_SECRETS: usize = LAST as usize / 2;
 
 impl Label {
     /// Public.
@@ -77,6 +79,7 @@ pub struct Origin {
 pub struct Labels {
     origins: Vec<Origin>,
     secrets: Vec<Secret>,
+    secret_numbers: HashMap<Secret, usize>,
     numbers: HashMap<(Option<usize>, Option<u32>), Label>,
     stacked: Vec<[Label; 5]>,
     stacked_numbers: HashMap<[Label; 5], Label>,
@@ -93,6 +96,7 @@ impl Default for Labels {
         Labels {
             origins: vec![lost],
             secrets: Vec::new(),
+            secret_numbers: HashMap::new(),
             numbers: HashMap::new(),
             stacked: Vec::new(),
             stacked_numbers: HashMap::new(),
@@ -104,12 +108,14 @@ impl Default for Labels {
 impl Labels {
     /// The label of bytes that were poisoned and not loaded yet.
     pub fn poisoned(&mut self, secret: Secret) -> Label {
-        let number = self.secrets.iter().position(|known| *known == secret);
-        let number = number.unwrap_or_else(|| {
-            self.secrets.push(secret);
-            self.secrets.len() - 1
+        let number = self.secret_numbers.get(&secret).copied();
+        let number = number.or_else(|| {
+            let next = (self.secrets.len() < MOST_SECRETS).then_some(self.secrets.len())?;
+            self.secrets.push(secret.clone());
+            self.secret_numbers.insert(secret, next);
+            Some(next)
         });
-        self.number(Some(number), None)
+        self.number(number, None)
     }
 
     /// The label of what an instruction loads from bytes that have a label.
@@ -185,5 +191,26 @@ impl Labels {
         let label = Label(self.origins.len() as u16);
         self.numbers.insert(key, label);
         label
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(address: u32) -> Secret {
+        Secret { address, bytes: 4, by: PoisonedBy::Port(0) }
+    }
+
+    #[test]
+    fn secrets_beyond_count_are_secret_and_nameless() {
+        let mut labels = Labels::default();
+        let many: Vec<Label> = (0..40_000).map(|at| labels.poisoned(secret(at))).collect();
+        assert!(many.iter().all(|label| label.is_secret()));
+        assert_eq!(labels.secrets.len(), MOST_SECRETS);
+        let name = |at: usize| labels.origin(many[at]).secret.and_then(|one| labels.secret(one));
+        assert_eq!(name(16_000), Some(&secret(16_000)));
+        assert_eq!(name(39_999), None);
+        assert_eq!(labels.poisoned(secret(16_000)), many[16_000], "told apart as before");
     }
 }

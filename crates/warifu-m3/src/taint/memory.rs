@@ -276,22 +276,31 @@ impl Taint {
         }
     }
 
+    /// After an access that faulted: of several words those before the faulting one are stored.
+    pub(super) fn stored_before(&mut self, core: &mut Core, operation: &Operation, faulting: u32) {
+        let at = self.now.at;
+        match operation.instruction {
+            Instruction::StoreMultiple { list, .. } => {
+                for (rt, at) in listed(list, at).take_while(|(_, at)| *at != faulting) {
+                    self.store(core, operation, 1 << rt, at, 4);
+                }
+            }
+            Instruction::StoreDual { rt, .. } if faulting != at => {
+                self.store(core, operation, 1 << rt, at, 4);
+            }
+            _ => {}
+        }
+    }
+
     /// The host's answer is public, and so is what it writes.
-    pub(super) fn semihosting(&mut self, core: &Core) {
-        let (number, parameter) = (core.registers.r[0], core.registers.r[1]);
-        let word = |index: u32| core.memory.word(parameter.wrapping_add(4 * index)).unwrap_or(0);
-        let written = match number {
-            // SYS_READ, SYS_GET_CMDLINE, SYS_HEAPINFO.
-            0x06 => Some((word(1), word(2))),
-            0x15 => Some((word(0), word(1))),
-            0x16 => Some((word(0), 16)),
-            _ => None,
-        };
-        if let Some((at, bytes)) = written {
-            self.unpoison(at, bytes);
+    pub(super) fn host_answered(&mut self, core: &Core, written: &[(u32, u32)]) {
+        for (at, bytes) in written {
+            self.unpoison(*at, *bytes);
         }
         self.set(1, Label::CLEAN);
-        self.plans.clear();
+        if core.memory.code_changed {
+            self.plans.clear();
+        }
     }
 }
 

@@ -27,7 +27,7 @@ use leaks::Leaks;
 use plan::{Kind, Plan, Plans};
 use shadow::Shadow;
 
-use crate::core::{Core, Operation};
+use crate::core::{Core, Fault, Operation, Trap};
 use crate::isa::{Condition, Instruction, PC, Reg, SP};
 use crate::machine::{Machine, Observer};
 use crate::timing::Cycles;
@@ -68,6 +68,7 @@ pub struct Taint {
     /// Their labels, where `live` says so.
     labels: [Label; 32],
     shadow: Shadow,
+    labelled: u64,
     names: Labels,
     leaks: Leaks,
     /// Whether R13 is the process stack pointer, as `labels` has it.
@@ -109,6 +110,7 @@ impl Taint {
             live: 0,
             labels: [Label::CLEAN; 32],
             shadow: Shadow::new(&machine.core.memory),
+            labelled: 0,
             names: Labels::default(),
             leaks: Leaks::default(),
             process_stack: machine.core.registers.process_stack,
@@ -122,7 +124,7 @@ impl Taint {
     pub fn poison(&mut self, secret: Secret) {
         let (address, bytes) = (secret.address, secret.bytes);
         let label = self.names.poisoned(secret);
-        self.shadow.set_each(address, bytes, label);
+        self.labelled += self.shadow.set_each(address, bytes, label);
     }
 
     /// Makes bytes secret each time that the instruction at `when` is about to be executed, `main`'s first for example.
@@ -132,7 +134,12 @@ impl Taint {
 
     /// Bytes are no longer secret.
     pub fn unpoison(&mut self, address: u32, bytes: u32) {
-        self.shadow.set_each(address, bytes, Label::CLEAN);
+        self.labelled += self.shadow.set_each(address, bytes, Label::CLEAN);
+    }
+
+    /// How many bytes were made secret or public so far: work that one store may ask for.
+    pub fn labelled(&self) -> u64 {
+        self.labelled
     }
 
     /// The leaks found so far, in the order in which they were met.
@@ -263,6 +270,19 @@ impl Observer for Taint {
             return self.governed(core, operation);
         }
         self.effect(core, operation);
+    }
+
+    fn faulted(&mut self, core: &mut Core, operation: &Operation) {
+        if let Trap::Fault(Fault::Data { address, write: true }) = core.trap {
+            self.stored_before(core, operation, address);
+            if operation.condition.is_conditional() && self.now.control.is_secret() {
+                self.depend_in_memory(core, operation, self.now.control);
+            }
+        }
+    }
+
+    fn answered(&mut self, core: &Core, written: &[(u32, u32)]) {
+        self.host_answered(core, written);
     }
 
     fn exception(&mut self, core: &Core, entered: bool) {

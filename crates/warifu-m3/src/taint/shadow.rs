@@ -65,19 +65,72 @@ impl Shadow {
         true
     }
 
-    /// As [`Shadow::set`], for as many of the bytes as are in a memory.
-    pub fn set_each(&mut self, at: u32, bytes: u32, label: Label) {
+    /// As [`Shadow::set`], for as many of the bytes as are in a memory: how many those are.
+    pub fn set_each(&mut self, at: u32, bytes: u32, label: Label) -> u64 {
         if self.set(at, bytes, label) {
-            return;
+            return bytes.into();
         }
-        let room: usize = self.banks.iter().map(|(_, labels)| labels.len()).sum();
-        for offset in 0..bytes.min(room as u32) {
-            self.set(at.wrapping_add(offset), 1, label);
+        // Beyond the last address comes the first.
+        let beyond = (u64::from(at) + u64::from(bytes)).saturating_sub(1 << 32) as u32;
+        self.set_within(at, bytes - beyond, label) + self.set_within(0, beyond, label)
+    }
+
+    fn set_within(&mut self, at: u32, bytes: u32, label: Label) -> u64 {
+        let (first, end) = (u64::from(at), u64::from(at) + u64::from(bytes));
+        let mut done = 0;
+        for (base, labels) in &mut self.banks {
+            let base = u64::from(*base);
+            let from = first.max(base);
+            let to = end.min(base + labels.len() as u64);
+            if from < to
+                && let Some(range) = labels.get_mut((from - base) as usize..(to - base) as usize)
+            {
+                range.fill(label.number());
+                done += to - from;
+            }
         }
+        done
     }
 
     /// How many bytes are secret.
     pub fn secret_bytes(&self) -> usize {
         self.banks.iter().flat_map(|(_, labels)| labels).filter(|label| **label != 0).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Region;
+
+    fn shadow() -> Shadow {
+        let region = |base| Region {
+            name: format!("{base:#x}"),
+            base,
+            bytes: 0x100,
+            writable: true,
+            wait_states: 0,
+        };
+        let regions = [region(0), region(0x2000_0000), region(0xf800_0000)];
+        Shadow::new(&Memory::new(&regions).expect("three regions"))
+    }
+
+    #[test]
+    fn labels_go_to_the_memories_that_exist() {
+        let secret = Label::from_number(1);
+        for (at, bytes, expected) in [
+            (0, u32::MAX, 0x300),
+            (0x80, u32::MAX, 0x2ff),
+            (0x10, 0x2000_0000, 0xf0 + 0x10),
+            (0xf800_00f0, 0x0800_0000, 0x10 + 0xf0),
+            (0x2000_00ff, 2, 1),
+            (0x1fff_ffff, 2, 1),
+            (0x1000_0000, 0x1000_0000, 0),
+            (0x40, 0, 0),
+        ] {
+            let mut shadow = shadow();
+            assert_eq!(shadow.set_each(at, bytes, secret), expected, "{bytes:#x} at {at:#x}");
+            assert_eq!(shadow.secret_bytes() as u64, expected, "{bytes:#x} at {at:#x}");
+        }
     }
 }

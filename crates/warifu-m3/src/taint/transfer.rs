@@ -68,7 +68,6 @@ impl Taint {
                 );
             }
             Instruction::ClearExclusive => self.set(MONITOR, Label::CLEAN),
-            Instruction::Breakpoint { number: 0xab } => self.semihosting(core),
             _ => self.transfer_memory(core, operation),
         }
     }

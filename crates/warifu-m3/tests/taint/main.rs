@@ -24,13 +24,16 @@ use warifu_m3::timing::Rules;
 
 use LeakKind::{Branch, Condition, Divide, LoadAddress, Multiply, StoreAddress, Target};
 
-/// Runs a program to its end under taint.
+/// Runs a program to its end under taint. Its faults go to its handlers, and there is something to read.
 fn run(elf: &[u8], prepare: impl FnOnce(&mut Taint, &Program)) -> (Taint, Report) {
     let chip: Chip = "mps2-an385".parse().expect("a known chip");
     let program = Program::parse(elf).expect("a linked program");
     let mut machine =
         Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
     program.load(&mut machine, &chip).expect("it fits");
+    machine.deliver_faults = true;
+    machine.semihosting.input.extend(b"abc");
+    machine.semihosting.command_line = "line".into();
     let mut taint = Taint::new(&machine);
     prepare(&mut taint, &program);
     let stop = machine.run_observed(Limits { instructions: 10_000_000 }, &mut taint);
@@ -224,6 +227,47 @@ fn exception_frames() {
             (Branch, "leak_behind_chain"),
         ],
     );
+}
+
+#[test]
+fn instructions_that_fault_when_they_have_done_something() {
+    check(
+        "faults.S",
+        vec![
+            // The handler's look at R2.
+            (Branch, "fault"),
+            (Branch, "leak_popped"),
+            (Branch, "leak_loaded"),
+            (Branch, "leak_stored_multiple"),
+            (Branch, "leak_stored_downwards"),
+            (Branch, "leak_stored_dual"),
+            (Condition, "leak_stored_if"),
+            (Branch, "leak_stored_if"),
+        ],
+    );
+}
+
+#[test]
+fn what_the_host_writes_is_public_and_nothing_else() {
+    let (_, report) = run(&firmware::compile(&["taint/host.c"], &["-O1"]), |_, _| {});
+    let found: BTreeSet<&str> = report.leaks.iter().map(|row| row.at.function.as_str()).collect();
+    let expected = [
+        "leak_before_information",
+        "leak_behind_information",
+        "leak_behind_line",
+        "leak_behind_read",
+        "leak_far_behind_read",
+    ];
+    assert_eq!(found, BTreeSet::from(expected), "{report}");
+}
+
+#[test]
+fn poisons_without_end_are_clipped_and_counted() {
+    let elf = firmware::compile(&["taint/all.c"], &["-O1"]);
+    let (taint, _) = run(&elf, |_, _| {});
+    let memories = 24 << 20;
+    assert_eq!(taint.labelled(), 11 * memories + 40_000);
+    assert!(taint.byte(0x2100_0000).is_some() && taint.byte(0x2100_9c40).is_none());
 }
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-Os"];

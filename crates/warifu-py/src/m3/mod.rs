@@ -9,12 +9,13 @@ pub(crate) use profile::m3_profile;
 pub(crate) use size::m3_size;
 pub(crate) use taint::m3_taint;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
-use warifu_m3::machine::{Limits, Observer, Unobserved};
-use warifu_m3::semihosting::text;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use warifu_m3::machine::{Limits, Machine, Observer, Unobserved};
+use warifu_m3::memory::Memory;
 use warifu_m3::session::{Session, Setup};
 use warifu_m3::stop::Stop;
 
@@ -23,6 +24,12 @@ use crate::error::warifu_error;
 /// So many instructions are executed between two looks at Python's signals: some tenths of a
 /// second.
 const SLICE: u64 = 50_000_000;
+/// The same where somebody looks on, which takes longer.
+const WATCHED_SLICE: u64 = 5_000_000;
+/// How often it is asked there how much work single instructions asked for.
+const STEP: u64 = 1000;
+/// So many bytes are labelled between two looks at Python's signals: some tenths of a second.
+const MOST_LABELLED: u64 = 1 << 30;
 /// So many bytes of output wait for the end of their line.
 const LINE: usize = 4096;
 
@@ -72,17 +79,19 @@ pub(crate) fn m3_run<'py>(
     output: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (mut session, most) = request.start(py, program)?;
-    let stop = run(py, &mut session, most, output, &mut Unobserved)?;
+    let stop = run(py, &mut session, most, output, &mut Unobserved, |_| 0)?;
     outcome(py, &session, &stop)
 }
 
-/// Runs to the end or to the first error of Python's: Ctrl-C, or one of the caller's own.
+/// Runs to the end or to the first error of Python's: Ctrl-C, or one of the caller's own. `labelled`
+/// is the work that the observer did so far for instructions that may ask for a lot of it.
 fn run<O: Observer + Send>(
     py: Python<'_>,
     session: &mut Session,
     most: u64,
     output: Option<Py<PyAny>>,
     observer: &mut O,
+    labelled: impl Fn(&O) -> u64 + Send + Sync,
 ) -> PyResult<Stop> {
     let console = output.map(|callback| Arc::new(Mutex::new(Console::new(callback))));
     if let Some(console) = &console {
@@ -94,9 +103,7 @@ fn run<O: Observer + Send>(
         }));
     }
     loop {
-        session.machine.pause_at = session.machine.instructions.saturating_add(SLICE);
-        let limits = Limits { instructions: most };
-        let stop = py.detach(|| session.machine.run_observed(limits, &mut *observer));
+        let stop = py.detach(|| slice(&mut session.machine, most, &mut *observer, &labelled));
         if let Some(console) = &console
             && let Ok(mut console) = console.lock()
         {
@@ -108,6 +115,25 @@ fn run<O: Observer + Send>(
         py.check_signals()?;
         if stop != Stop::Paused {
             return Ok(stop);
+        }
+    }
+}
+
+/// Runs for some tenths of a second.
+fn slice<O: Observer>(
+    machine: &mut Machine,
+    most: u64,
+    observer: &mut O,
+    labelled: impl Fn(&O) -> u64,
+) -> Stop {
+    let (length, step) = if O::LOOKS { (WATCHED_SLICE, STEP) } else { (SLICE, SLICE) };
+    let end = machine.instructions.saturating_add(length);
+    let enough = labelled(observer).saturating_add(MOST_LABELLED);
+    loop {
+        machine.pause_at = machine.instructions.saturating_add(step).min(end);
+        let stop = machine.run_observed(Limits { instructions: most }, observer);
+        if stop != Stop::Paused || machine.instructions >= end || labelled(observer) >= enough {
+            return stop;
         }
     }
 }
@@ -165,18 +191,19 @@ fn outcome<'py>(py: Python<'py>, session: &Session, stop: &Stop) -> PyResult<Bou
     result.set_item("registers", registers.r.to_vec())?;
     result.set_item("xpsr", registers.xpsr())?;
     result.set_item("output", PyBytes::new(py, &machine.semihosting.output))?;
-    let marks: Vec<(String, (u64, u64), u32)> = machine
-        .core
-        .memory
-        .ports
-        .marks
-        .iter()
-        .map(|mark| {
-            let name = String::from_utf8_lossy(&text(&machine.core, mark.text)).into_owned();
-            (name, (mark.at.low, mark.at.high), mark.stack)
-        })
-        .collect();
-    result.set_item("marks", marks)?;
+    result.set_item("lost_output", machine.semihosting.lost_output)?;
+    result.set_item("marks", marks(py, &machine.core.memory)?)?;
     result.set_item("lost_marks", machine.core.memory.ports.lost_marks)?;
     Ok(result)
+}
+
+/// Name, cycles and stack pointer of each mark; a name that many share is one object.
+fn marks<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyList>> {
+    let mut names: HashMap<u32, Bound<'py, PyString>> = HashMap::new();
+    let marks = PyList::empty(py);
+    for mark in &memory.ports.marks {
+        let name = names.entry(mark.text).or_insert_with(|| PyString::new(py, &mark.name(memory)));
+        marks.append((&*name, (mark.at.low, mark.at.high), mark.stack))?;
+    }
+    Ok(marks)
 }

@@ -25,7 +25,7 @@ pub(crate) fn m3_profile<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (mut session, most) = request.start(py, program)?;
     let mut profiler = Profiler::new(&session.program, &session.machine);
-    let stop = run(py, &mut session, most, output, &mut profiler)?;
+    let stop = run(py, &mut session, most, output, &mut profiler, |_| 0)?;
     let result = outcome(py, &session, &stop)?;
     // The core is one thread's at a time: it is lent as a whole.
     let session = &mut session;

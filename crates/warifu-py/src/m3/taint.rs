@@ -36,7 +36,7 @@ pub(crate) fn m3_taint<'py>(
             taint.poison_when(start, secret(&session.program, name, bytes)?);
         }
     }
-    let stop = run(py, &mut session, most, output, &mut taint)?;
+    let stop = run(py, &mut session, most, output, &mut taint, Taint::labelled)?;
     let result = outcome(py, &session, &stop)?;
     let report = Report::new(&taint, &session.program, &source);
     result.set_item("taint", serde_json::to_string(&report).map_err(warifu_error)?)?;

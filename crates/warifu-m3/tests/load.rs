@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Files that are loaded, and where their stack may go.
+
+use std::path::Path;
+use std::process::Command;
+
+use warifu_m3::machine::Limits;
+use warifu_m3::session::{Session, Setup, SetupError};
+use warifu_m3::stop::Stop;
+
+/// Calls itself DEPTH times; each call has a frame of about 64 bytes.
+const SOURCE: &str = "
+int data[64] = {1};
+int zeros[64];
+__attribute__((noinline)) int deep(int left)
+{
+    volatile char frame[48];
+    frame[0] = (char)left;
+    return left ? deep(left - 1) + frame[0] : data[1] + zeros[1];
+}
+";
+const BARE: &str = "
+static void start(void)
+{
+    static const unsigned end[2] = {0x20026, 0};
+    deep(DEPTH);
+    register unsigned r0 __asm__(\"r0\") = 0x20;
+    register const unsigned *r1 __asm__(\"r1\") = end;
+    __asm__ volatile(\"bkpt 0xab\" :: \"r\"(r0), \"r\"(r1) : \"memory\");
+}
+extern char top[];
+__attribute__((section(\".vectors\"), used)) static const void *const vectors[] = {top, (void *)start};
+";
+
+/// A program with its data and its stack where a linker script puts them.
+fn linked(depth: u32, script: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script_path = folder.path().join("script.ld");
+    std::fs::write(&script_path, script).expect("the script is written");
+    let flags = ["-ffreestanding", "-nostdlib", "-T"].map(Path::new);
+    compile(
+        folder.path(),
+        &format!("{SOURCE}{BARE}"),
+        depth,
+        &[&flags[..], &[&script_path]].concat(),
+    )
+}
+
+fn compile(folder: &Path, source: &str, depth: u32, options: &[&Path]) -> Vec<u8> {
+    let (file, elf) = (folder.join("program.c"), folder.join("program.elf"));
+    std::fs::write(&file, source).expect("the source is written");
+    let done = Command::new("arm-none-eabi-gcc")
+        .args(["-mcpu=cortex-m3", "-mthumb", "-O1", "-fno-optimize-sibling-calls"])
+        .arg(format!("-DDEPTH={depth}"))
+        .args(options)
+        .arg(&file)
+        .arg("-o")
+        .arg(&elf)
+        .output()
+        .expect("arm-none-eabi-gcc is installed: scripts/setup --with tests");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    std::fs::read(&elf).expect("the program was written")
+}
+
+/// A script for lpc1768: data at an address, the stack from `top` downwards, and symbols.
+fn script(data: &str, top: &str, symbols: &str) -> String {
+    format!(
+        "MEMORY {{ code (rx) : ORIGIN = 0, LENGTH = 512K\n data (rw) : ORIGIN = {data}, LENGTH = 16K }}
+         SECTIONS {{
+            .text : {{ KEEP(*(.vectors)) *(.text*) *(.rodata*) }} > code
+            .data : {{ *(.data*) }} > data AT > code
+            .bss (NOLOAD) : {{ *(.bss*) _ebss = .; end = .; }} > data
+            top = {top};
+            {symbols}
+         }}"
+    )
+}
+
+fn session(file: &[u8], chip: &str) -> Result<Session, SetupError> {
+    Session::new(file, &Setup { chip: chip.into(), ..Setup::default() })
+}
+
+fn run(file: &[u8], chip: &str) -> Stop {
+    let mut session = session(file, chip).expect("it is loaded");
+    session.machine.run(Limits { instructions: 2_000_000 })
+}
+
+/// Where the stack overflowed.
+fn limit(stop: &Stop) -> Option<u32> {
+    match stop {
+        Stop::StackOverflow { limit, .. } => Some(*limit),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_stack_ends_at_the_data_below_it_or_with_its_memory() {
+    let ebss = 0x1000_0000 + 2 * 64 * 4;
+    for (what, data, top, symbols, expected) in [
+        ("data in the other memory", "0x2007c000", "0x10008000", "", 0x1000_0000),
+        ("data in the other memory, below", "0x10000000", "0x20084000", "", 0x2007_c000),
+        ("data above the stack", "0x10001000", "0x10001000", "", 0x1000_0000),
+        ("data below the stack", "0x10000000", "0x10008000", "", ebss),
+        ("a limit", "0x10000000", "0x10008000", "__StackLimit = 0x10004000;", 0x1000_4000),
+        ("a limit elsewhere", "0x10000000", "0x10008000", "__StackLimit = 0x2007c000;", ebss),
+    ] {
+        let script = script(data, top, symbols);
+        assert_eq!(run(&linked(10, &script), "lpc1768"), Stop::Exit { code: 0 }, "{what}");
+        let stop = run(&linked(100_000, &script), "lpc1768");
+        assert_eq!(limit(&stop), Some(expected), "{what}: {stop}");
+    }
+}
+
+#[test]
+fn newlib_puts_its_stack_where_it_likes() {
+    let main = format!("{SOURCE} int main(void) {{ return deep(DEPTH) & 0; }}");
+    let of = |specs: &str, depth| {
+        let folder = tempfile::tempdir().expect("a folder");
+        compile(folder.path(), &main, depth, &[Path::new(specs)])
+    };
+    // Its stack is the host's, at the end of memory, and its data is in another.
+    assert_eq!(run(&of("--specs=rdimon.specs", 10), "mps2-an385"), Stop::Exit { code: 0 });
+    let stop = run(&of("--specs=rdimon.specs", 100_000), "mps2-an385");
+    assert_eq!(limit(&stop), Some(0x2000_0000), "{stop}");
+    // Its stack is at 0x80000 and it has no way to end; it is not stopped before.
+    let stop = run(&of("--specs=nosys.specs", 10), "mps2-an385");
+    assert!(matches!(stop, Stop::InstructionLimit { .. }), "{stop}");
+}
+
+/// A file of headers, each with an address, and bytes that they all load: where those begin, and how many there are.
+fn overlaid(addresses: impl ExactSizeIterator<Item = u32>, bytes: u32) -> Vec<u8> {
+    let count = addresses.len() as u32;
+    let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x28\0".to_vec();
+    for word in [1, 0x101, 52, 0, 0x0500_0000] {
+        file.extend(u32::to_le_bytes(word));
+    }
+    file.extend([52, 32, count as u16, 40, 0, 0].into_iter().flat_map(u16::to_le_bytes));
+    for address in addresses {
+        for word in [1, 52 + 32 * count, address, address, bytes, bytes, 5, 4] {
+            file.extend(u32::to_le_bytes(word));
+        }
+    }
+    file.resize(file.len() + bytes as usize, 1);
+    file
+}
+
+#[test]
+fn segments_take_no_more_memory_than_their_file() {
+    let mib = 1 << 20;
+    let error = |addresses: Vec<u32>| {
+        session(&overlaid(addresses.into_iter(), mib), "mps2-an385")
+            .expect_err("too much")
+            .to_string()
+    };
+    assert_eq!(
+        error(vec![0; 6000]),
+        "segments at 0x00000000 and 0x00000000 of this ELF file overlap: \
+         give each sections' load address (LMA) of its own"
+    );
+    let last = error(vec![0x10_0000, 0x2000_0000, 0xf_ffff]);
+    assert!(last.starts_with("segments at 0x000fffff and 0x00100000 of"), "{last}");
+    // All 4 GiB, and nothing twice.
+    let all = error((0..4096).map(|index| index << 20).collect());
+    assert!(all.starts_with("a segment of 1048576 bytes at 0x00400000 is not in"), "{all}");
+}
+
+#[test]
+fn segments_that_touch_are_loaded() {
+    let file = overlaid([0, 0x100, 0x2000_0000].into_iter(), 0x100);
+    let session = session(&file, "mps2-an385").expect("it is loaded");
+    for at in [0, 0xff, 0x100, 0x1ff, 0x2000_00ff] {
+        assert_eq!(session.machine.core.memory.byte(at), Some(1), "{at:#x}");
+    }
+    assert_eq!(session.machine.core.memory.byte(0x200), Some(0));
+    assert_eq!(session.program.segments().count(), 3);
+}
