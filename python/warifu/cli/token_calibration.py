@@ -81,6 +81,7 @@ def token(
 
       warifu predict --device this-host --key-store test --stack https/tls1.3
     """
+    from warifu import study
     from warifu.calibrate.token import calibrate_token
     from warifu.calibrate.token_bench import Plan
     from warifu.cli import card_program
@@ -102,6 +103,7 @@ def token(
             plan,
             name=name if out is None else out.stem,
             out=out,
+            folder=study.own_folder("key-stores"),
             kind=None if kind is None else kind.value,
             progress=lambda done, total: report(done, total),
         )
