@@ -198,6 +198,8 @@ def test_output_comes_as_it_is_printed_and_ctrl_c_ends_a_run(bare: Compile) -> N
             begun = time.monotonic()
             assert process.wait(60) == 130
             assert time.monotonic() - begun < 60
+            assert process.stderr is not None
+            assert process.stderr.read() == b"warifu: interrupted; nothing was written\n"
         finally:
             process.kill()
 
@@ -224,7 +226,7 @@ def test_a_run_as_observations(warifu: Run, bare: Compile, tmp_path: Path) -> No
     elf = bare("calls.elf", "profile/calls.c")
     out = tmp_path / "results"
     assert warifu("m3", "profile", elf, "--out", out)[0] == 0
-    results = Results.open(out)
+    results = Results.open(str(out))
     (case,) = results.cases
     assert results.kind(case) == "emulated"
     assert results.cases[case]["chip"] == "mps2-an385"

@@ -24,7 +24,7 @@ from warifu import _core, m3
 from warifu.calibrate import profile as profiles
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.operations import operations
-from warifu.calibrate.profile import Condition, Entry, Law, Profile, Record
+from warifu.calibrate.profile import Condition, Entry, Law, Profile, ProfileText, Record
 
 FOLDER = Path("profiles", "devices")
 """Where the profile is written by default, from the current folder."""
@@ -34,9 +34,6 @@ CHOICES = (
     *("tls", "session", "authentication", "group", "certificate", "aead", "key_share"),
     "chain_length",
 )
-
-ProfileText = tuple[str, str, str, str]
-"""Kind, name, text and file, as `warifu._core` takes profiles."""
 
 _BY = "warifu calibrate m3"
 _LACKS = re.compile(r"(.+) ha(?:s|ve) no cost for ([^:(]+)")
@@ -127,7 +124,7 @@ def calibrate_m3(
         raise CalibrateError(f"{path}: expected a name that ends with .toml")
     _refuse_foreign(path)
     if out is None:
-        _refuse_hiding(path, others)
+        profiles.refuse_hiding("device", path, others, _BY)
     readings = []
     for low in (True, False):
         run = m3.run(elf, replace(options, low_reading=low))
@@ -358,13 +355,6 @@ def _refuse_foreign(path: Path) -> None:
     """A profile that someone wrote by hand is not replaced by a run."""
     if path.exists() and _BY not in path.read_text(encoding="utf-8"):
         raise CalibrateError(f"{path}: was not written by `{_BY}`: choose another --out")
-
-
-def _refuse_hiding(path: Path, others: Sequence[ProfileText]) -> None:
-    """Of two profiles of one name the nearer is taken: none goes out of sight by accident."""
-    for kind, name, text, file in others:
-        if (kind, name) == ("device", path.stem) and _BY not in text:
-            raise CalibrateError(f"{path}: would hide {file}: choose another name with --out")
 
 
 def _slug(name: str) -> str:

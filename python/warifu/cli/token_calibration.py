@@ -97,6 +97,7 @@ def token(
         card = card_program.timing_profile(virtual_card, "--virtual-card")
         name = name or f"virtual-{card.stem}"
     digits = card_program.pin(pin, pin_file, new=False)
+    others = list(study.profile_texts(study.profile_folders()))
     plan = Plan(module, card, label, key, digits, trials, seed, fresh)
     with when_interrupted(NO_PROFILE), screen.progress("timing the token") as report:
         outcome = calibrate_token(
@@ -104,6 +105,7 @@ def token(
             name=name if out is None else out.stem,
             out=out,
             folder=study.own_folder("key-stores"),
+            others=others,
             kind=None if kind is None else kind.value,
             progress=lambda done, total: report(done, total),
         )
