@@ -143,7 +143,9 @@ def test_files_that_cannot_be_read(warifu: Run, tmp_path: Path) -> None:
         assert (code, len(err.splitlines())) == (3, 1), err
 
 
-@pytest.mark.parametrize("text", ["flash", "flash=", "=2", "flash=-1", "flash=two", "flash=9999"])
+@pytest.mark.parametrize(
+    "text", ["flash", "flash=", "=2", "flash=-1", "flash=two", "flash=9999", "flash=" + "9" * 5000]
+)
 def test_wait_states_that_are_none(warifu: Run, bare: Compile, text: str) -> None:
     elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
     code, _, err = warifu("m3", "run", elf, "--wait-states", text)

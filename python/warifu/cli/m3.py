@@ -360,7 +360,8 @@ def _wait_states(text: str) -> tuple[str, int]:
     from warifu.m3.running import MOST_WAIT_STATES
 
     memory, _, cycles = text.partition("=")
-    if not memory or not cycles.isdecimal() or int(cycles) > MOST_WAIT_STATES:
+    known = cycles.isdecimal() and len(cycles) <= _DIGITS and int(cycles) <= MOST_WAIT_STATES
+    if not memory or not known:
         raise typer.BadParameter(
             f"--wait-states {text}: expected MEMORY=CYCLES such as flash=2, "
             f"at most {MOST_WAIT_STATES}"
@@ -368,5 +369,5 @@ def _wait_states(text: str) -> tuple[str, int]:
     return memory, int(cycles)
 
 
-#: No object has more bytes than this many digits say.
+#: No object has more bytes, and no memory more wait states, than this many digits say.
 _DIGITS = 9
