@@ -67,9 +67,12 @@ def test_own_profiles_come_before_those_that_are_shipped(
     own.mkdir(parents=True)
     (own / "gr-peach.toml").write_text("mine")
     monkeypatch.setenv("WARIFU_PROFILES", str(tmp_path / "mine"))
+    assert studies.own_folder("devices") == own
     texts = list(studies.profile_texts(studies.profile_folders()))
     assert [text for kind, name, text, _ in texts if name == "gr-peach"] == ["mine"]
     assert any(name == "loopback" for _, name, _, _ in texts)
     monkeypatch.setenv("WARIFU_PROFILES", str(tmp_path / "none"))
     with pytest.raises(studies.StudyError, match="is not a folder"):
         studies.profile_folders()
+    monkeypatch.delenv("WARIFU_PROFILES")
+    assert studies.own_folder("devices") == Path("profiles/devices")

@@ -75,8 +75,7 @@ def profile_folders() -> list[Path]:
     $WARIFU_PROFILES (several folders as in PATH), `profiles` in the current folder, and those
     that came with Warifu.
     """
-    given = os.environ.get(PROFILES_VARIABLE, "")
-    folders = [Path(part) for part in given.split(os.pathsep) if part]
+    folders = _given_folders()
     for folder in folders:
         if not folder.is_dir():
             raise StudyError(
@@ -85,6 +84,18 @@ def profile_folders() -> list[Path]:
     package = Path(__file__).resolve().parent
     folders += [Path("profiles"), package / "profiles", package.parents[1] / "profiles"]
     return [folder for folder in folders if folder.is_dir()]
+
+
+def own_folder(name: str) -> Path:
+    """Where a profile of the user's own is written, `name` being one of `FOLDERS`: below the first
+    folder of $WARIFU_PROFILES, else below `profiles` in the current folder; so it is found, and
+    never among those that came with Warifu."""
+    return next(iter(_given_folders()), Path("profiles")) / name
+
+
+def _given_folders() -> list[Path]:
+    given = os.environ.get(PROFILES_VARIABLE, "")
+    return [Path(part) for part in given.split(os.pathsep) if part]
 
 
 def profile_texts(folders: Sequence[Path]) -> Iterator[ProfileText]:

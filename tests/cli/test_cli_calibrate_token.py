@@ -65,6 +65,22 @@ def test_a_tokens_profile_is_predicted_with(
     assert tomllib.loads(out.read_text())["run_id"] in manifest["calibration_run_ids"]
 
 
+def test_a_profile_goes_where_it_is_looked_for(
+    warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    virtual = ("calibrate", "token", "--virtual-card", "iot-safe-sakomoto", "-n", "2")
+    code, _, said = warifu(*virtual)
+    assert code == OK, said
+    assert (tmp_path / "profiles" / "key-stores" / "virtual-iot-safe-sakomoto.toml").is_file()
+    (tmp_path / "mine").mkdir()
+    monkeypatch.setenv("WARIFU_PROFILES", str(tmp_path / "mine"))
+    assert warifu(*virtual, "--name", "mine")[0] == OK
+    assert (tmp_path / "mine" / "key-stores" / "mine.toml").is_file()
+    code, _, said = warifu(*virtual, "--name", "software")
+    assert (code, "would hide" in said, "software.toml" in said) == (ENVIRONMENT, True, True)
+    assert not (tmp_path / "mine" / "key-stores" / "software.toml").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

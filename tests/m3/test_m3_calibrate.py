@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warifu.calibrate.errors import CalibrateError
-from warifu.calibrate.m3 import Sample, condition, fit, samples
+from warifu.calibrate.m3 import Sample, calibrate_m3, condition, fit, samples
 from warifu.calibrate.operations import operations
 
 Run = Callable[..., tuple[int, str, str]]
@@ -53,6 +55,83 @@ def test_costs_of_a_benchmark_and_a_prediction_from_them(
     # The handshake's messages take 147 ms at 50 MHz; the server's, and the request's, are the rest.
     work = 3 * (400 + 450 + 0.8 + 900 + 700 + 1.5 + 1.2) / 50
     assert work < row["p50_ns"] / 1e6 < 1.05 * work, row
+
+
+def test_the_manual_s_example_runs_as_it_stands(
+    warifu: Run, compiled: Compile, tmp_path: Path
+) -> None:
+    manual = Path(__file__).resolve().parents[2] / "docs" / "m3.md"
+    _, text = manual.read_text().split("## From a benchmark to a prediction")
+    program, commands = (re.search(f"```{kind}\n(.*?)```", text, re.DOTALL) for kind in ("c", "sh"))
+    assert program is not None and commands is not None
+    Path("bench.c").write_text(program[1])
+    compiler, calibrate, predict = map(shlex.split, commands[1].strip().splitlines())
+    assert compiler[0] == "arm-none-eabi-gcc" and compiler[-3:] == ["bench.c", "-o", "bench.elf"]
+    elf = compiled("manual.elf", *compiler[3:-3], str(Path("bench.c").absolute()))
+    Path("bench.elf").write_bytes(elf.read_bytes())
+    code, _, err = warifu(*calibrate[1:])
+    assert (code, "will miss" in err) == (0, False), err
+    code, out, err = warifu(*predict[1:], "--set", "predict_trials=100", "--format", "json")
+    assert code == 0, err
+    # Its 1200 thousand rounds alone are 0.1 s.
+    assert json.loads(out)["rows"][0]["p50_ns"] > 1e8
+
+
+def test_a_profile_goes_where_it_is_looked_for(
+    warifu: Run, bare: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elf = bare("bench.elf", "calibrate/bench.c", "-lgcc")
+    assert warifu("calibrate", "m3", elf, "--mhz", "50")[0] == 0
+    assert (tmp_path / "profiles" / "devices" / "bench.toml").is_file()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "others").mkdir()
+    monkeypatch.setenv("WARIFU_PROFILES", f"{tmp_path / 'mine'}:{tmp_path / 'others'}")
+    assert warifu("calibrate", "m3", elf, "--mhz", "60")[0] == 0
+    assert "60 MHz" in (tmp_path / "mine" / "devices" / "bench.toml").read_text()
+    assert "50 MHz" in (tmp_path / "profiles" / "devices" / "bench.toml").read_text()
+    assert not (tmp_path / "others" / "devices").exists()
+
+
+def test_a_profile_hides_none_of_another_s(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+    elf = tmp_path / "gr-peach.elf"
+    elf.write_bytes(bare("bench.elf", "calibrate/bench.c", "-lgcc").read_bytes())
+    code, _, err = warifu("calibrate", "m3", elf, "--mhz", "50")
+    assert (code, "would hide" in err, "gr-peach.toml" in err) == (3, True, True), err
+    assert not (tmp_path / "profiles").exists()
+
+
+@pytest.mark.parametrize(
+    ("when", "missing"),
+    [
+        (["tls=1.3", "aead=AES_256_GCM"], set()),
+        (["tls=1.3", "session=psk_ke,full"], set()),
+        (["tls=1.3", "authentication=mutual"],
+         {"client.receive.CertificateRequest", "client.send.Certificate",
+          "client.send.CertificateVerify", "client.sign"}),
+        (["tls=1.2", "certificate=rsa-2048", "aead=CHACHA20_POLY1305"],
+         {"client.receive.ServerKeyExchange", "client.receive.ServerHelloDone",
+          "client.send.ClientKeyExchange"}),
+    ],
+)  # fmt: skip
+def test_what_a_prediction_will_miss_is_named(
+    warifu: Run, bare: Compile, when: list[str], missing: set[str]
+) -> None:
+    elf = bare("bench.elf", "calibrate/bench.c", "-lgcc")
+    flags = [part for word in when for part in ("--when", word)]
+    code, _, err = warifu("calibrate", "m3", elf, "--mhz", "50", *flags)
+    assert code == 0, err
+    found = re.search(r"a prediction for (.*) will miss (.*): have the benchmark print them", err)
+    assert (found is not None) == bool(missing), err
+    if found is not None:
+        assert set(found[2].split(", ")) == missing
+        assert when[0] in found[1]
+
+
+@pytest.mark.parametrize("mhz", [float("inf"), float("nan"), 0.0, -1.0])
+def test_a_clock_rate_that_is_none(bare: Compile, tmp_path: Path, mhz: float) -> None:
+    elf = bare("bench.elf", "calibrate/bench.c", "-lgcc")
+    with pytest.raises(ValueError, match="expected a clock rate in MHz"):
+        calibrate_m3(elf, mhz, out=tmp_path / "x.toml")
 
 
 def test_a_profile_by_hand_is_not_replaced(warifu: Run, bare: Compile, tmp_path: Path) -> None:

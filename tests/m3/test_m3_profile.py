@@ -53,6 +53,20 @@ def test_lines_are_those_of_the_source(warifu: Run, bare: Compile) -> None:
     assert "here[0] = 1;" in texts and "leaf();" in texts
 
 
+def test_lines_and_exceptions_add_up_to_the_run(warifu: Run, bare: Compile) -> None:
+    elf = bare("calls.elf", "profile/calls.c")
+    run = m3.run(elf)
+    _, out, _ = warifu("m3", "profile", elf, "--by", "line", "--top", "1000", "--format", "json")
+    rows = tables(out)["lines of source"]
+    for end, whole in (("low", run.cycles.low), ("high", run.cycles.high)):
+        assert sum(row[f"cycles_{end}"] for row in rows) == whole
+    (entries,) = (row for row in rows if row["function"] == "(exception entry and return)")
+    # Five interrupts, each entered and left (exception_entry, exception_return of rules.toml).
+    assert (entries["cycles_low"], entries["cycles_high"]) == (5 * (12 + 10), 5 * (12 + 12))
+    _, out, _ = warifu("m3", "profile", elf, "--by", "line")
+    assert "(exception entry and return)" in out
+
+
 def test_calls(warifu: Run, bare: Compile) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     _, out, _ = warifu("m3", "profile", elf, "--by", "call", "--format", "json", "--top", "100")
@@ -116,8 +130,16 @@ int main(void)
     (void)sink;
 #ifdef LEAK
     sink = looks_up(key[1]);
+    for (int i = 0; i < 3; i++)
+        sink = looks_up(key[2]) + (key[2] > sink ? 3 : 4);
 #endif
-    return 0;
+#ifdef FAULTS
+    __asm__ volatile("udf #1");
+#endif
+#ifndef CODE
+#define CODE 0
+#endif
+    return CODE;
 }
 """
 
@@ -134,12 +156,71 @@ def test_secrets(warifu: Run, bare: Compile, tmp_path: Path, leaks: bool, poison
     assert out, err
     rows = json.loads(out)["rows"]
     assert code == (1 if leaks else 0), err
-    assert [(row["kind"], row["function"]) for row in rows] == (
-        [("load-address", "looks_up")] if leaks else []
-    )
+    found = {(row["kind"], row["function"]): row for row in rows}
+    assert (("load-address", "looks_up") in found) == bool(found) == leaks
     if leaks:
-        assert "leaky.c:" in rows[0]["line"] and "leaky.c:" in rows[0]["brought_by_line"]
-        assert "key" in rows[0]["secret"]
+        row = found["load-address", "looks_up"]
+        assert "leaky.c:" in row["line"] and "leaky.c:" in row["brought_by_line"]
+        assert "key" in row["secret"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "leaks", "code"),
+    [
+        ((), False, 0),
+        (("-DCODE=42",), False, 0),
+        (("-DCODE=1",), False, 0),
+        (("-DCODE=42", "-DLEAK"), True, 1),
+        (("-DLEAK",), True, 1),
+        (("-DFAULTS",), False, 122),
+        (("-DFAULTS", "-DLEAK"), True, 1),
+    ],
+)
+def test_the_exit_code_tells_of_leaks(
+    warifu: Run, bare: Compile, tmp_path: Path, flags: tuple[str, ...], leaks: bool, code: int
+) -> None:
+    source = tmp_path / "leaky.c"
+    source.write_text(LEAKY)
+    elf = bare(f"codes{''.join(flags)}.elf", str(source), "-DPOISON", *flags)
+    found, out, err = warifu("m3", "taint", elf, "--format", "json")
+    assert (found, bool(json.loads(out)["rows"])) == (code, leaks), err
+    own = [flag.removeprefix("-DCODE=") for flag in flags if "CODE" in flag]
+    said = [f"{elf}: the program's own exit code is {own[0]}"] if own else []
+    assert [line for line in err.splitlines() if "exit code" in line] == said
+    assert ("undefined instruction" in err) == ("-DFAULTS" in flags)
+
+
+def test_the_leaks_met_most_often(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+    source = tmp_path / "leaky.c"
+    source.write_text(LEAKY)
+    elf = bare("most.elf", str(source), "-DPOISON", "-DLEAK")
+    leaks = m3.taint(elf).leaks
+    assert len(leaks) > 1
+    _, out, _ = warifu("m3", "taint", elf, "--top", "1", "--format", "json")
+    table = json.loads(out)
+    (row,) = table["rows"]
+    assert row["count"] == max(leak.count for leak in leaks)
+    functions = m3.taint(elf).by_function()
+    assert sum(count for _, count in functions) == len(leaks)
+    named = ", ".join(f"{name} {count}" for name, count in functions)
+    assert table["notes"][0] == f"{len(leaks)} places: {named}."
+    rest = len(leaks) - 1
+    assert table["notes"][1] == f"{rest} more rows: --top {len(leaks)} shows all."
+
+
+def test_of_two_variables_of_one_name_none_is_passed_over(
+    warifu: Run, bare: Compile, tmp_path: Path
+) -> None:
+    one, other = tmp_path / "one.c", tmp_path / "other.c"
+    one.write_text(
+        "static volatile unsigned key = 3; int other(void);\n"
+        "int main(void) { return (key > 2) + other(); }\n"
+    )
+    other.write_text("static volatile unsigned key = 4; int other(void) { return key == 9; }\n")
+    elf = bare("twice.elf", str(one), str(other))
+    code, out, err = warifu("m3", "taint", elf, "--secret", "key")
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert err.count("(4 bytes)") == 2 and "has 2 objects key" in err
 
 
 def test_secrets_that_are_not_there(warifu: Run, bare: Compile) -> None:
@@ -149,6 +230,7 @@ def test_secrets_that_are_not_there(warifu: Run, bare: Compile) -> None:
         (["--secret", "main"], "has no object main"),
         (["--secret", "ticks", "--from", "nowhere"], "has no function nowhere"),
         (["--secret", "ticks:"], "expected NAME or NAME:BYTES"),
+        (["--secret", "ticks:0"], "expected NAME or NAME:BYTES"),
         (["--secret", ":4"], "expected NAME or NAME:BYTES"),
     ):
         code, _, err = warifu("m3", "taint", elf, *arguments)

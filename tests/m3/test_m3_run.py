@@ -143,7 +143,9 @@ def test_files_that_cannot_be_read(warifu: Run, tmp_path: Path) -> None:
         assert (code, len(err.splitlines())) == (3, 1), err
 
 
-@pytest.mark.parametrize("text", ["flash", "flash=", "=2", "flash=-1", "flash=two", "flash=9999"])
+@pytest.mark.parametrize(
+    "text", ["flash", "flash=", "=2", "flash=-1", "flash=two", "flash=9999", "flash=" + "9" * 5000]
+)
 def test_wait_states_that_are_none(warifu: Run, bare: Compile, text: str) -> None:
     elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
     code, _, err = warifu("m3", "run", elf, "--wait-states", text)
@@ -198,6 +200,8 @@ def test_output_comes_as_it_is_printed_and_ctrl_c_ends_a_run(bare: Compile) -> N
             begun = time.monotonic()
             assert process.wait(60) == 130
             assert time.monotonic() - begun < 60
+            assert process.stderr is not None
+            assert process.stderr.read() == b"warifu: interrupted; nothing was written\n"
         finally:
             process.kill()
 
@@ -257,7 +261,7 @@ def test_a_run_as_observations(warifu: Run, bare: Compile, tmp_path: Path) -> No
     elf = bare("calls.elf", "profile/calls.c")
     out = tmp_path / "results"
     assert warifu("m3", "profile", elf, "--out", out)[0] == 0
-    results = Results.open(out)
+    results = Results.open(str(out))
     (case,) = results.cases
     assert results.kind(case) == "emulated"
     assert results.cases[case]["chip"] == "mps2-an385"

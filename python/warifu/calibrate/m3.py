@@ -7,8 +7,11 @@ The benchmark prints a line `name bytes cycles` for each call that it timed (doc
 from __future__ import annotations
 
 import datetime
+import json
+import math
 import re
 import secrets
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -21,10 +24,10 @@ from warifu import _core, m3
 from warifu.calibrate import profile as profiles
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.operations import operations
-from warifu.calibrate.profile import DEFAULT_PROFILE, Condition, Entry, Law, Profile, Record
+from warifu.calibrate.profile import Condition, Entry, Law, Profile, ProfileText, Record
 
-FOLDER = DEFAULT_PROFILE.parent
-"""Where device profiles are."""
+FOLDER = Path("profiles", "devices")
+"""Where the profile is written by default, from the current folder."""
 
 #: Choices that a cost may depend on (crates/warifu-model/src/profile/condition.rs).
 CHOICES = (
@@ -32,10 +35,14 @@ CHOICES = (
     "chain_length",
 )
 
-ProfileText = tuple[str, str, str, str]
-"""Kind, name, text and file, as `warifu._core` takes profiles."""
-
 _BY = "warifu calibrate m3"
+_LACKS = re.compile(r"(.+) ha(?:s|ve) no cost for ([^:(]+)")
+"""What a study says of a profile that cannot answer it (crates/warifu-model, profile/device.rs)."""
+_SUITES = {
+    "AES_128_GCM": "AES_128_GCM_SHA256",
+    "AES_256_GCM": "AES_256_GCM_SHA384",
+    "CHACHA20_POLY1305": "CHACHA20_POLY1305_SHA256",
+}
 _LINE = re.compile(r"(\S+)\s+(\d{1,15})\s+(\d{1,18})")
 #: A law of more quantiles than this says nothing more.
 _MOST_QUANTILES = 21
@@ -86,6 +93,10 @@ class Outcome:
     costs: tuple[Cost, ...]
     assumed: tuple[str, ...]
     """Operations that were not timed and stand in the profile as zero."""
+    missing: tuple[str, ...]
+    """Operations without which no prediction for `stack` can be made."""
+    stack: str
+    """The choices for which that was looked at; empty if nothing is missing."""
 
 
 def calibrate_m3(
@@ -95,20 +106,25 @@ def calibrate_m3(
     options: m3.Options | None = None,
     when: Condition | None = None,
     out: Path | None = None,
+    folder: Path = FOLDER,
     others: Sequence[ProfileText] = (),
 ) -> Outcome:
     """Runs a benchmark by both readings of the cycle rules and writes a device profile.
 
     `when` are the choices of a stack under which the figures hold, system calls aside. `out` is the
-    profile's file, in `FOLDER` and called as the program by default. With `others`, all profiles
+    profile's file, in `folder` and called as the program by default. With `others`, all profiles
     that there are, it is read as a prediction would read it before it is written. Raises
-    CalibrateError, WarifuError or OSError; nothing is written then.
+    CalibrateError, ValueError, WarifuError or OSError; nothing is written then.
     """
+    if not (math.isfinite(mhz) and mhz > 0):
+        raise ValueError(f"mhz is {mhz}: expected a clock rate in MHz, such as 100")
     options = options or m3.Options()
-    path = out or FOLDER / f"{_slug(elf.stem)}.toml"
+    path = out or folder / f"{_slug(elf.stem)}.toml"
     if path.suffix != ".toml":
         raise CalibrateError(f"{path}: expected a name that ends with .toml")
     _refuse_foreign(path)
+    if out is None:
+        profiles.refuse_hiding("device", path, others, _BY)
     readings = []
     for low in (True, False):
         run = m3.run(elf, replace(options, low_reading=low))
@@ -124,6 +140,7 @@ def calibrate_m3(
     run_id = _new_run_id()
     written, assumed = _profile(path.stem, elf, run.kind, costs, mhz, when or {}, options, run_id)
     _check(written, path, others)
+    missing, stack = _lacks(written, path, when or {}, others)
     details = {
         "program": elf.name,
         "chip": options.chip,
@@ -139,7 +156,7 @@ def calibrate_m3(
         ],
     }  # fmt: skip
     profiles.write(written, Record(run_id, {"chip": options.chip}, details), path)
-    return Outcome(path, run_id, run.kind, tuple(costs), assumed)
+    return Outcome(path, run_id, run.kind, tuple(costs), assumed, missing, stack)
 
 
 def samples(output: bytes, elf: Path) -> list[Sample]:
@@ -272,6 +289,52 @@ def _check(written: Profile, path: Path, others: Sequence[ProfileText]) -> None:
         _, found, mistake = str(error).partition(f"its profile has a mistake: {path}: ")
         if found:
             raise CalibrateError(f"--when: {mistake}") from None
+
+
+def _lacks(
+    written: Profile, path: Path, when: Condition, others: Sequence[ProfileText]
+) -> tuple[tuple[str, ...], str]:
+    """What a prediction for the timed stack will miss, and that stack's choices in words; what
+    `when` leaves open is as in any study."""
+    choices = {key: str(value[0] if isinstance(value, tuple) else value)
+               for key, value in when.items()}  # fmt: skip
+    signs = any(entry.operation == "client.sign" for entry in written.entries)
+    choices.setdefault("authentication", "mutual" if signs else "server")
+    if aead := choices.pop("aead", None):
+        key = "RSA" if choices.get("certificate", "").startswith("rsa") else "ECDSA"
+        way = f"ECDHE_{key}_WITH_" if choices.get("tls") == "1.2" else ""
+        choices["cipher_suite"] = f"TLS_{way}{_SUITES.get(aead, aead)}"
+    # The other end has a cost for everything.
+    entries = "".join(f'[[operation]]\nname = "{name}"\nwarm = "1 us"\n' for name in operations())
+    server = "any" if written.name != "any" else "another"
+    stand_in = f'name = "{server}"\ndescription = "stands in"\n{entries}'
+    mine = ("device", written.name, written.toml(), str(path))
+    texts = [other for other in others if other[:2] not in (mine[:2], ("device", server))]
+    question = [("device", written.name), ("server", server), ("link", "loopback")]
+    question += [("predict_trials", "1"), *((f"stack.{key}", one) for key, one in choices.items())]
+    try:
+        study = _core.Study.from_choices(
+            question, [*texts, mine, ("device", server, stand_in, "stand-in")]
+        )
+        _predict(study)
+    except _core.WarifuError as error:
+        if found := _LACKS.match(str(error).removeprefix(f"{path}: ")):
+            return tuple(found[1].split(", ")), found[2].strip()
+    return (), ""
+
+
+def _predict(study: _core.Study) -> None:
+    """Predicts and forgets it. Raises WarifuError, which names all costs that are missing."""
+    manifest = {
+        "schema_version": _core.SCHEMA_VERSION,
+        "study": {"name": study.name, "sha256": study.text_hash, "text": ""},
+        "half": "predicted",
+        "run_id": "m3",
+        "seed": study.seed,
+        "started": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}",
+    }
+    with tempfile.TemporaryDirectory(prefix="warifu-calibrate-") as name:
+        _core.predict(study, str(Path(name) / "predicted"), json.dumps(manifest), threads=1)
 
 
 def condition(words: Sequence[str]) -> Condition:

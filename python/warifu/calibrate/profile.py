@@ -16,11 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from warifu.calibrate.errors import CalibrateError
+
 DEVICE = "this-host"
 """Name of the profile."""
 
 DEFAULT_PROFILE = Path(__file__).resolve().parents[3] / "profiles" / "devices" / f"{DEVICE}.toml"
 """Where it is written if nothing else is said; not under version control."""
+
+ProfileText = tuple[str, str, str, str]
+"""Kind, name, text and file, as `warifu._core` takes profiles."""
 
 Condition = dict[str, str | int | tuple[str, ...]]
 """Choices of a stack under which a figure holds, by their names in a profile's `when`."""
@@ -203,6 +208,14 @@ def write(profile: Profile, record: Record, path: Path) -> None:
     value = {"run_id": record.run_id, "machine": record.machine, "details": record.details}
     _write(record_path(path), json.dumps(value, indent=2) + "\n")
     _write(path, profile.toml())
+
+
+def refuse_hiding(kind: str, path: Path, others: Sequence[ProfileText], by: str) -> None:
+    """Raises CalibrateError where a profile would come before another of its name, which `by` did
+    not write: the nearer is taken, and none goes out of sight by accident."""
+    for other, name, text, file in others:
+        if (other, name) == (kind, path.stem) and by not in text:
+            raise CalibrateError(f"{path}: would hide {file}: choose another name with --out")
 
 
 def _write(path: Path, text: str) -> None:

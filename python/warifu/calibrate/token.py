@@ -8,23 +8,23 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from warifu.calibrate import environment, statistics, tailed, token_bench
+from warifu.calibrate import environment, profile, statistics, tailed, token_bench
 from warifu.calibrate.errors import CalibrateError
-from warifu.calibrate.profile import DEFAULT_PROFILE
+from warifu.calibrate.profile import ProfileText
 from warifu.calibrate.statistics import Statistics
 from warifu.calibrate.tailed import TailedLaw
 from warifu.calibrate.token_bench import OPENING, SIGNING, Plan, Trials
 from warifu.lab import interruption
 
-FOLDER = DEFAULT_PROFILE.parents[1] / "key-stores"
-"""Where profiles of key stores are."""
+FOLDER = Path("profiles", "key-stores")
+"""Where a profile of a key store is written by default, from the current folder."""
 
 _MARK = "# Written by `warifu calibrate token`"
 _OURS = "Warifu"
@@ -56,23 +56,31 @@ def calibrate_token(
     *,
     name: str | None = None,
     out: Path | None = None,
+    folder: Path = FOLDER,
+    others: Sequence[ProfileText] = (),
     kind: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Outcome:
     """Times a token and writes its profile.
 
     `name` is the profile's (by default the token's label), `out` its file (by default in
-    `FOLDER`). `kind` is *measured* or *emulated*; by default what the token says decides.
+    `folder`, where it may hide none of `others`, all profiles that there are). `kind` is *measured*
+    or *emulated*; by default what the token says decides.
 
     Raises CalibrateError, ToolMissing or OSError; nothing is overwritten then.
     """
     if name is not None:
-        _refuse_foreign(_path(name, out))
+        path = _path(name, out, folder)
+        _refuse_foreign(path)
+        if out is None:
+            profile.refuse_hiding("key_store", path, others, _MARK)
     run_id = _new_run_id()
     with interruption.deferred():
         trials = token_bench.run(plan, progress or (lambda done, total: None))
     name = name or slug(str(trials.token.get("label", "")))
-    path = _path(name, out)
+    path = _path(name, out, folder)
+    if out is None:
+        profile.refuse_hiding("key_store", path, others, _MARK)
     found_kind, why = kind_of(trials.token) if kind is None else (kind, "--kind says so")
     laws, warnings = laws_of(trials)
     text = profile_text(path.stem, trials, laws, plan, run_id, found_kind)
@@ -175,12 +183,12 @@ def slug(label: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-") or "token"
 
 
-def _path(name: str, out: Path | None) -> Path:
+def _path(name: str, out: Path | None, folder: Path) -> Path:
     if out is None and slug(name) != name:
         raise CalibrateError(
             f"--name {name}: expected lower-case letters, digits and hyphens, such as {slug(name)}"
         )
-    path = out or FOLDER / f"{name}.toml"
+    path = out or folder / f"{name}.toml"
     if path.suffix != ".toml":
         raise CalibrateError(f"{path}: expected a name that ends with .toml")
     return path

@@ -47,6 +47,8 @@ class Interrupted(Exception):  # noqa: N818 - what happened, not what it is
     """Ctrl-C in a command; its text, if it has one, says what is left."""
 
 
+#: Where a command's work is its output alone.
+NOTHING_WRITTEN = "interrupted; nothing was written"
 NO_PROFILE = "interrupted; no profile was written, and an earlier one is as it was"
 _INTERRUPTED = "interrupted; what was finished is kept, and a measurement goes on from there"
 
@@ -83,9 +85,13 @@ def guarded(work: Callable[[], int]) -> int:
 
 def _explain(error: Exception) -> int | None:
     """Says what happened; None for what nobody foresaw, which deserves its traceback."""
+    name = type(error).__name__
+    if name == "NoArgsIsHelpError":
+        # Its message is the help, as long as it is.
+        print(error.format_message(), file=sys.stderr)  # type: ignore[attr-defined]
+        return USAGE
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):
         return _usage(error)
-    name = type(error).__name__
     if name == "Abort":
         _say(_INTERRUPTED)
         return INTERRUPTED
@@ -107,10 +113,21 @@ def _explain(error: Exception) -> int | None:
         mend = _MENDS.get(error.errno or 0, "`warifu doctor` looks at this machine")
         _say(f"{where}{error.strerror or error}: {mend}")
         return ENVIRONMENT
+    if isinstance(error, (AttributeError, ImportError)) and _of_older_core(error):
+        _say("the compiled part is older than this source: run `make setup`")
+        return ENVIRONMENT
     if isinstance(error, ImportError) and error.name:
         _say(f"the Python package {error.name} cannot be loaded ({error}): run `make setup`")
         return ENVIRONMENT
     return None
+
+
+def _of_older_core(error: Exception) -> bool:
+    """Whether the compiled part is there and lacks what this source asks it for."""
+    text = str(error)
+    return "module 'warifu._core' has no attribute" in text or (
+        text.startswith("cannot import name") and "'warifu._core'" in text
+    )
 
 
 def _usage(error: Exception) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from enum import StrEnum
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from warifu.cli import screen
-from warifu.cli.errors import FAILED, OK
+from warifu.cli.errors import FAILED, NOTHING_WRITTEN, OK, when_interrupted
 from warifu.cli.formats import Format
 from warifu.cli.screen import FormatOption
 
@@ -33,12 +34,14 @@ STOPPED = {
     "instruction-limit": 124,
 }
 
-_EPILOG = """Exit codes: the program's own; 124 the instruction limit; 122 a fault (undefined
-instruction, wild jump, an access to nothing); 121 stack overflow; 120 BKPT; 119 asleep for ever;
-118 a reset; 117 an unknown semihosting call; 2 no ELF file for this chip; 3 a file that cannot be
-read."""
+_STOPS = """124 the instruction limit; 122 a fault (undefined instruction, wild jump, an access to
+nothing); 121 stack overflow; 120 BKPT; 119 asleep for ever; 118 a reset; 117 an unknown
+semihosting call; 2 no ELF file for this chip; 3 a file that cannot be read."""
 
-_TAINT_EPILOG = f"1 if there is a leak. {_EPILOG}"
+_EPILOG = f"Exit codes: the program's own; {_STOPS}"
+
+_TAINT_EPILOG = f"""Exit codes: 1 if there is a leak, however the program ended; without one 0 if
+the program ended itself, with whatever code; {_STOPS}"""
 
 
 class By(StrEnum):
@@ -98,8 +101,20 @@ Out = Annotated[
         "--out", "-o", help="A folder for the figures as observations.", show_default=False
     ),
 ]
+
+
+def finite(value: float | None) -> float | None:
+    """Refuses what a range of floats lets through: infinity and no number."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is no clock rate: expected MHz, such as 100")
+    return value
+
+
 Mhz = Annotated[
-    float | None, typer.Option("--mhz", min=0.001, help="The clock rate, to tell times as well.")
+    float | None,
+    typer.Option(
+        "--mhz", min=0.001, callback=finite, help="The clock rate, to tell times as well."
+    ),
 ]
 
 
@@ -132,7 +147,8 @@ def run(
     from warifu.cli import m3_tables
 
     options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
-    done = m3.run(elf, options, _to(sys.stdout))
+    with when_interrupted(NOTHING_WRITTEN):
+        done = m3.run(elf, options, _to(sys.stdout))
     screen.show(m3_tables.run(done, mhz), form, sys.stderr)
     _keep(done, None, out)
     return ended(done)
@@ -177,7 +193,8 @@ def profile(
     from warifu.cli import m3_tables
 
     options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
-    seen = m3.profile(elf, options, _to(sys.stderr))
+    with when_interrupted(NOTHING_WRITTEN):
+        seen = m3.profile(elf, options, _to(sys.stderr))
     screen.show(m3_tables.profile(seen, by.value, top, mhz), form)
     for note in seen.notes:
         screen.warn(note)
@@ -208,6 +225,12 @@ def taint(
             help="The function from whose beginning on it is; start-up code would overwrite it.",
         ),
     ] = "main",
+    top: Annotated[
+        int | None,
+        typer.Option(
+            "--top", min=1, help="The places met most often, so many; all by address otherwise."
+        ),
+    ] = None,
     max_instructions: Most = 10_000_000_000,
     wait_states: Waits = None,
     deliver_faults: Deliver = False,
@@ -231,10 +254,15 @@ def taint(
     from warifu.cli import m3_tables
 
     options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
-    found = m3.taint(elf, [*map(_secret, secret or [])], since, options, _to(sys.stderr))
-    screen.show([m3_tables.leaks(found)], form)
+    with when_interrupted(NOTHING_WRITTEN):
+        found = m3.taint(elf, [*map(_secret, secret or [])], since, options, _to(sys.stderr))
+    screen.show([m3_tables.leaks(found, top)], form)
     code = ended(found.run)
-    return code or (FAILED if found.leaks else OK)
+    if found.run.code:
+        screen.say(f"{elf}: the program's own exit code is {code}")
+    if found.leaks:
+        return FAILED
+    return code if found.run.code is None else OK
 
 
 @m3_app.command()
@@ -288,10 +316,18 @@ def options_of(
     text = b""
     if input_file is not None:
         text = sys.stdin.buffer.read() if str(input_file) == "-" else input_file.read_bytes()
-    waits = dict(map(_wait_states, wait_states or []))
-    return Options(
-        _known(chip), max_instructions, waits, deliver_faults, input=text, arguments=arguments
-    )
+    waits: dict[str, int] = {}
+    for memory, cycles in map(_wait_states, wait_states or []):
+        if memory in waits:
+            raise typer.BadParameter(f"--wait-states {memory}: is given twice: give it once")
+        waits[memory] = cycles
+    try:
+        return Options(
+            _known(chip), max_instructions, waits, deliver_faults, input=text, arguments=arguments
+        )
+    except ValueError as error:
+        # Parsed as they are, the flags leave the text of --args alone to be refused.
+        raise typer.BadParameter(f"--{str(error).replace('arguments', 'args', 1)}") from None
 
 
 def _to(stream: TextIO) -> Callable[[bytes], object]:
@@ -315,23 +351,25 @@ def ended(done: Run) -> int:
 
 
 def _secret(text: str) -> tuple[str, int | None]:
-    name, _, size = text.partition(":")
-    if not name or (size and not size.isdecimal()) or text.endswith(":") or len(size) > _DIGITS:
+    name, colon, size = text.partition(":")
+    known = not colon or (size.isdecimal() and len(size) <= _DIGITS and int(size) > 0)
+    if not name or not known:
         raise typer.BadParameter(f"--secret {text}: expected NAME or NAME:BYTES")
-    return name, int(size) if size else None
+    return name, int(size) if colon else None
 
 
 def _wait_states(text: str) -> tuple[str, int]:
+    from warifu.m3.running import MOST_WAIT_STATES
+
     memory, _, cycles = text.partition("=")
-    if not memory or not cycles.isdecimal() or int(cycles) > _MOST_WAIT_STATES:
+    known = cycles.isdecimal() and len(cycles) <= _DIGITS and int(cycles) <= MOST_WAIT_STATES
+    if not memory or not known:
         raise typer.BadParameter(
             f"--wait-states {text}: expected MEMORY=CYCLES such as flash=2, "
-            f"at most {_MOST_WAIT_STATES}"
+            f"at most {MOST_WAIT_STATES}"
         )
     return memory, int(cycles)
 
 
-#: No object has more bytes than this many digits say.
+#: No object has more bytes, and no memory more wait states, than this many digits say.
 _DIGITS = 9
-#: More than any memory needs, few enough that no sum of cycles overflows.
-_MOST_WAIT_STATES = 1000

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warifu.cli import ownership, screen
-from warifu.cli.errors import OK
+from warifu.cli.errors import NO_PROFILE, OK, when_interrupted
 from warifu.cli.formats import Format
-from warifu.cli.m3 import Arguments, Chip, Elf, Input, Most, Waits, options_of
+from warifu.cli.m3 import Arguments, Chip, Elf, Input, Most, Waits, finite, options_of
 from warifu.cli.screen import FormatOption
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 def m3(
     elf: Elf,
-    mhz: Annotated[float, typer.Option("--mhz", min=0.001, help="The chip's clock rate.")],
+    mhz: Annotated[
+        float, typer.Option("--mhz", min=0.001, callback=finite, help="The chip's clock rate.")
+    ],
     when: Annotated[
         list[str] | None,
         typer.Option(
@@ -40,7 +42,8 @@ def m3(
         typer.Option(
             "--out",
             "-o",
-            help="The profile; profiles/devices/ELF.toml by default.",
+            help="The profile; profiles/devices/ELF.toml by default, where $WARIFU_PROFILES says "
+            "or else here.",
             show_default=False,
         ),
     ] = None,
@@ -56,7 +59,8 @@ def m3(
 
       warifu calibrate m3 bench.elf --mhz 100 --when tls=1.3 --when group=x25519
 
-      warifu predict --device bench --link lte-m --stack https/tls1.3
+      warifu predict --device bench --server xeon-2-5-ghz-vm --link lte-m --stack https/tls1.3
+      --group x25519 --authentication server
     """
     from warifu import study
     from warifu.calibrate.m3 import calibrate_m3, condition
@@ -67,7 +71,11 @@ def m3(
         raise typer.BadParameter(f"--when {error}") from None
     options = options_of(chip, max_instructions, wait_states, False, input_file, arguments)
     others = list(study.profile_texts(study.profile_folders()))
-    outcome = calibrate_m3(elf, mhz, options=options, when=choices, out=out, others=others)
+    with when_interrupted(NO_PROFILE):
+        outcome = calibrate_m3(
+            elf, mhz, options=options, when=choices, out=out, folder=study.own_folder("devices"),
+            others=others,
+        )  # fmt: skip
     record = outcome.path.with_name(f"{outcome.path.stem}.calibration.json")
     ownership.give_back(outcome.path, record)
     screen.say(f"wrote {outcome.path}: {len(outcome.costs)} costs, run {outcome.run_id}")
@@ -75,6 +83,11 @@ def m3(
         screen.warn(
             f"{', '.join(outcome.assumed)} count as nothing: the benchmark did not print them, so "
             "a prediction is the best case"
+        )
+    if outcome.missing:
+        screen.warn(
+            f"a prediction for {outcome.stack} will miss {', '.join(outcome.missing)}: have the "
+            "benchmark print them"
         )
     screen.show([_costs(outcome, mhz)], form)
     return OK

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING
 
 from warifu.report.table import Column, Table, Value
 
+#: Of a table of lines, which are made of instructions.
+_EXCEPTIONS = "(exception entry and return)"
+#: So many functions are named in a note.
+_MOST_NAMED = 10
+
 if TYPE_CHECKING:
     from warifu.m3 import Cycles, Profile, Run, Sizes, Taint
 
@@ -122,6 +127,13 @@ def _lines(seen: Profile, top: int) -> Table:
             {"file": one.file, "line": one.line, "function": one.function,
              "instructions": one.instructions, **_band("cycles", one.cycles)},
         )  # fmt: skip
+    for what, cycles in ((_EXCEPTIONS, seen.exceptions), ("(asleep)", seen.asleep)):
+        if cycles.high:
+            table.add(
+                ["", what, "", str(cycles), _share(cycles, seen.run.cycles)],
+                {"file": None, "line": None, "function": what, "instructions": 0,
+                 **_band("cycles", cycles)},
+            )  # fmt: skip
     _left_out(table, len(seen.lines), top)
     return table
 
@@ -182,15 +194,18 @@ def _memory(seen: Profile) -> Table:
     return table
 
 
-def leaks(found: Taint) -> Table:
-    """Where secrets show."""
+def leaks(found: Taint, top: int | None) -> Table:
+    """Where secrets show: all places by address, or so many that are met most often."""
     heads = ("leak", "function", "line", "instruction", "address")
     table = Table(
         f"where secrets show in {found.run.program.name}",
         [*(Column(head, number=False) for head in heads), Column("times"),
          Column("brought by", number=False), Column("secret", number=False)],
     )  # fmt: skip
-    for one in found.leaks:
+    shown = found.leaks
+    if top is not None and top < len(shown):
+        shown = tuple(sorted(shown, key=lambda one: -one.count)[:top])
+    for one in shown:
         by = one.brought_by
         brought = "" if by is None else f"{by.instruction} at {by.line or by.described}"
         table.add(
@@ -202,11 +217,20 @@ def leaks(found: Taint) -> Table:
              "brought_by_address": None if by is None else by.address,
              "brought_by_line": None if by is None else by.line, "secret": one.secret},
         )  # fmt: skip
-    table.notes.append(
-        f"{len(found.leaks)} places." if found.leaks else "No secret showed in this run."
-    )
+    table.notes.append(_by_function(found))
+    _left_out(table, len(found.leaks), len(shown))
     table.notes.append("Kind: emulated. Only what this run executed was looked at.")
     return table
+
+
+def _by_function(found: Taint) -> str:
+    if not found.leaks:
+        return "No secret showed in this run."
+    functions = found.by_function()
+    named = ", ".join(f"{name or '(no function)'} {n}" for name, n in functions[:_MOST_NAMED])
+    more = len(functions) - _MOST_NAMED
+    of_more = f" and {more} more functions" if more > 0 else ""
+    return f"{len(found.leaks)} places: {named}{of_more}."
 
 
 def sizes(name: str, found: Sizes, chip: str, top: int) -> list[Table]:

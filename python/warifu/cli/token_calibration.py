@@ -81,6 +81,7 @@ def token(
 
       warifu predict --device this-host --key-store test --stack https/tls1.3
     """
+    from warifu import study
     from warifu.calibrate.token import calibrate_token
     from warifu.calibrate.token_bench import Plan
     from warifu.cli import card_program
@@ -96,12 +97,15 @@ def token(
         card = card_program.timing_profile(virtual_card, "--virtual-card")
         name = name or f"virtual-{card.stem}"
     digits = card_program.pin(pin, pin_file, new=False)
+    others = list(study.profile_texts(study.profile_folders()))
     plan = Plan(module, card, label, key, digits, trials, seed, fresh)
     with when_interrupted(NO_PROFILE), screen.progress("timing the token") as report:
         outcome = calibrate_token(
             plan,
             name=name if out is None else out.stem,
             out=out,
+            folder=study.own_folder("key-stores"),
+            others=others,
             kind=None if kind is None else kind.value,
             progress=lambda done, total: report(done, total),
         )

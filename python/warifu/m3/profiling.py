@@ -111,6 +111,16 @@ class Profile:
     flame_graph: str
     """The flame graph, SVG; empty where nothing was executed."""
 
+    @property
+    def exceptions(self) -> Cycles:
+        """Entering and leaving exceptions: it is no instruction's, so no line has it. In
+        `functions` it is the handlers'."""
+        low, high = (
+            sum(getattr(one.cycles, end) for one in self.lines) + getattr(self.asleep, end)
+            for end in ("low", "high")
+        )
+        return self.run.cycles - Cycles(low, high)
+
 
 def profile(
     program: Path | str, options: Options | None = None, output: Output | None = None

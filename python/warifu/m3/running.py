@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 from warifu import _core
 
@@ -17,6 +17,12 @@ CHIPS: tuple[str, ...] = tuple(_core.m3_chips())
 DEFAULT_CHIP = "mps2-an385"
 MAX_INSTRUCTIONS = 10_000_000_000
 """About a minute on one core; a program that has not ended by then is taken for an endless loop."""
+MOST_WAIT_STATES = 1000
+"""More than any memory needs, few enough that no sum of cycles overflows."""
+MOST_ARGUMENTS = 254
+"""Bytes of a command line: newlib's start-up keeps 255, the last of them zero
+(libgloss/arm/crt0.S), and gives `main` no argument at all if there are more."""
+_MOST_INSTRUCTIONS = 2**64 - 1
 
 KIND = "emulated"
 """Of figures here: the program is real, the chip is ours."""
@@ -68,7 +74,17 @@ class Options:
     input: bytes = b""
     """What the program reads from its console."""
     arguments: str = ""
-    """Its command line."""
+    """Its command line, `MOST_ARGUMENTS` bytes at most. newlib's start-up makes words of it, of
+    which the first is `argv[0]`; a word in quotes goes to the next such quote or to the end."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError or TypeError, which name the field and the mend."""
+        whole("max_instructions", self.max_instructions, 1, _MOST_INSTRUCTIONS)
+        for memory, cycles in self.wait_states.items():
+            whole(f"wait_states[{memory!r}]", cycles, 0, MOST_WAIT_STATES)
+        _of_type("input", self.input, (bytes, bytearray), "bytes, such as text.encode()")
+        _of_type("arguments", self.arguments, (str,), "a str, such as 'program -v'")
+        _refuse_arguments(self.arguments)
 
     def request(self) -> dict[str, Any]:
         """As `_core` takes them."""
@@ -78,9 +94,38 @@ class Options:
             "wait_states": list(self.wait_states.items()),
             "deliver_faults": self.deliver_faults,
             "low_reading": self.low_reading,
-            "input": self.input,
+            "input": bytes(self.input),
             "arguments": self.arguments,
         }
+
+
+def whole(field: str, value: object, least: int, most: int) -> None:
+    """Raises TypeError or ValueError where a field is no whole number from `least` to `most`."""
+    expected = f"expected a whole number from {least} to {most}"
+    if not isinstance(value, SupportsIndex):
+        raise TypeError(f"{field} is {value!r}: {expected}")
+    if not least <= value.__index__() <= most:
+        raise ValueError(f"{field} is {value!r}: {expected}")
+
+
+def _of_type(field: str, value: object, types: tuple[type, ...], expected: str) -> None:
+    if not isinstance(value, types):
+        raise TypeError(f"{field} is of type {type(value).__name__}: expected {expected}")
+
+
+def _refuse_arguments(arguments: str) -> None:
+    """What a program would not get, or not as it is."""
+    try:
+        line = arguments.encode()
+    except UnicodeEncodeError:
+        raise ValueError("arguments: is not UTF-8 text: a program gets UTF-8") from None
+    if b"\0" in line:
+        raise ValueError("arguments: has a zero byte, which ends a command line: leave it out")
+    if len(line) > MOST_ARGUMENTS:
+        raise ValueError(
+            f"arguments: has {len(line)} bytes, and a program gets {MOST_ARGUMENTS} at most "
+            "(SYS_GET_CMDLINE): shorten it, or give the rest as input"
+        )
 
 
 @dataclass(frozen=True)

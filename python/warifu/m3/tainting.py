@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from warifu import _core
-from warifu.m3.running import Options, Output, Run, naming
+from warifu.m3.running import Options, Output, Run, naming, whole
+from warifu.m3.sizing import size
+
+_MOST_BYTES = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,10 @@ class Taint:
     run: Run
     leaks: tuple[Leak, ...]
 
+    def by_function(self) -> list[tuple[str, int]]:
+        """Functions with how many places leak in each, the most first."""
+        return Counter(one.at.function for one in self.leaks).most_common()
+
 
 def taint(
     program: Path | str,
@@ -72,13 +80,39 @@ def taint(
 
     What the program poisons itself (WARIFU_POISON) is secret, and `secrets`: names of objects, with
     their bytes where the file does not say, from each beginning of the function `since` on. Raises
-    as `run` does, and WarifuError where there is no such object or function.
+    as `run` does, WarifuError where there is no such object or function or several of them, and
+    TypeError or ValueError for a pair that is none.
     """
     path, options = Path(program), options or Options()
+    for one in secrets:
+        _refuse_no_pair(one)
+    _refuse_ambiguous(path, {name for name, _ in secrets}, options.chip)
     with naming(path):
         found = _core.m3_taint(path.read_bytes(), options.request(), list(secrets), since, output)
     leaks = json.loads(found["taint"])["leaks"]
     return Taint(Run.of(path, options, found), tuple(map(_leak, leaks)))
+
+
+def _refuse_no_pair(one: object) -> None:
+    if not isinstance(one, tuple) or len(one) != 2 or not isinstance(one[0], str):
+        raise TypeError(f"secrets has {one!r}: expected pairs such as ('key', None), ('key', 32)")
+    if one[1] is not None:
+        whole(f"secrets: the bytes of {one[0]}", one[1], 1, _MOST_BYTES)
+
+
+def _refuse_ambiguous(path: Path, names: set[str], chip: str) -> None:
+    """Of several variables of one name (static ones of several files) none may be passed over."""
+    symbols = size(path, chip).symbols if names else ()
+    for name in sorted(names):
+        found = [one for one in symbols if one.name == name]
+        # A function of that name is code, beside constants that the linker put there.
+        data = [one for one in found if one.kind != "text"] or found
+        if len(data) > 1:
+            places = ", ".join(f"{one.address:#010x} ({one.bytes} bytes)" for one in data)
+            raise _core.WarifuError(
+                f"{path}: the program has {len(data)} objects {name}, at {places}: rename the "
+                "secret one, or poison it in the program (WARIFU_POISON)"
+            )
 
 
 def _leak(found: Mapping[str, Any]) -> Leak:

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -54,7 +55,9 @@ class Table:
 
 
 def render(tables: Sequence[Table], form: Format) -> str:
-    """Tables as text that ends with a line break."""
+    """Tables as text that ends with a line break and moves no terminal's cursor."""
+    if form is not Format.JSON:
+        tables = [_printable(table) for table in tables]
     match form:
         case Format.MD:
             return "\n".join(map(_markdown, tables))
@@ -65,6 +68,26 @@ def render(tables: Sequence[Table], form: Format) -> str:
         case Format.LATEX:
             return "\n".join(map(_latex, tables))
     return "\n".join(map(_plain, tables))
+
+
+#: C0, DEL and C1 of ECMA-48: what a program calls its marks and symbols may hold any of them.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+def _printable(table: Table) -> Table:
+    """Control characters as Python writes them; JSON has its own way."""
+
+    def clean(text: str) -> str:
+        return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+    return Table(
+        clean(table.title),
+        table.columns,
+        [[clean(cell) for cell in cells] for cells in table.cells],
+        [{key: clean(one) if isinstance(one, str) else one for key, one in row.items()}
+         for row in table.records],
+        [clean(note) for note in table.notes],
+    )  # fmt: skip
 
 
 def _plain(table: Table) -> str:

@@ -52,12 +52,13 @@ class Results:
     _labels: dict[str, str] = field(default_factory=dict, repr=False)
 
     @staticmethod
-    def open(path: Path) -> Results:
+    def open(path: Path | str) -> Results:
         """Reads the manifest and the list of cases.
 
         Raises ResultsError if the folder is none, is empty, or is of another version;
         ResultsDamaged, here or when rows are read, if it is not as it was written.
         """
+        path = Path(path)
         manifest = read_manifest(path)
         parts = _parts(path)
         check_files(path, manifest, parts)

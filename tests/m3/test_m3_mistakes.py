@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What `warifu m3` and `warifu.m3` refuse, and how they say it; no traceback anywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from warifu import _core, m3
+from warifu.m3.running import MOST_ARGUMENTS
+
+Run = Callable[..., tuple[int, str, str]]
+Compile = Callable[..., Path]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("max_instructions", -1, "max_instructions is -1: expected a whole number from 1"),
+        ("max_instructions", 0, "max_instructions is 0: expected a whole number from 1"),
+        ("max_instructions", 2**64, "expected a whole number from 1 to 18446744073709551615"),
+        ("max_instructions", 1.5, "max_instructions is 1.5: expected a whole number"),
+        ("wait_states", {"psram": -1}, r"wait_states\['psram'\] is -1: expected .* 0 to 1000"),
+        ("wait_states", {"psram": 1001}, r"wait_states\['psram'\] is 1001: expected"),
+        ("wait_states", {"psram": "2"}, r"wait_states\['psram'\] is '2': expected"),
+        ("input", "text", r"input is of type str: expected bytes, such as text\.encode\(\)"),
+        ("arguments", b"text", "arguments is of type bytes: expected a str"),
+        ("arguments", "x" * 255, "arguments: has 255 bytes, and a program gets 254 at most"),
+        ("arguments", "\N{LATIN SMALL LETTER E WITH ACUTE}" * 128, "arguments: has 256 bytes"),
+        ("arguments", "a\0b", "arguments: has a zero byte"),
+        ("arguments", "\udcff", "arguments: is not UTF-8 text"),
+    ],
+)
+def test_options_name_the_field(field: str, value: object, words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        m3.Options(**{field: value})  # type: ignore[arg-type]
+
+
+def test_the_longest_command_line_is_one_that_a_program_gets(compiled: Compile) -> None:
+    elf = compiled("echo.elf", "-O2", "--specs=rdimon.specs", "command-line/echo.c")
+    for line, words in (
+        ("echo " + "x" * (MOST_ARGUMENTS - 5), b"x" * (MOST_ARGUMENTS - 5) + b"|\n"),
+        # A quote that is not closed goes to the end.
+        ("echo 'a b' \"c d", b"a b|c d|\n"),
+    ):
+        assert m3.run(elf, m3.Options(arguments=line)).output.splitlines(True)[0] == words
+
+
+@pytest.mark.parametrize(
+    ("secret", "error", "words"),
+    [
+        (("ticks", -1), ValueError, "the bytes of ticks is -1: expected a whole number from 1"),
+        (("ticks", 0), ValueError, "the bytes of ticks is 0: expected a whole number from 1"),
+        (("ticks", "4"), TypeError, "the bytes of ticks is '4': expected a whole number from 1"),
+        ("ticks", TypeError, "secrets has 'ticks': expected pairs such as"),
+    ],
+)
+def test_secrets_are_pairs(
+    bare: Compile, secret: object, error: type[Exception], words: str
+) -> None:
+    elf = bare("calls.elf", "profile/calls.c")
+    with pytest.raises(error, match=words):
+        m3.taint(elf, [secret])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--mhz", "inf"), "inf is no clock rate: expected MHz"),
+        (("--mhz", "nan"), "--mhz"),
+        (("--wait-states", "psram=1", "--wait-states", "psram=2"), "psram: is given twice"),
+        (("--args", "x" * 255), "--args: has 255 bytes, and a program gets 254 at most"),
+        (("--args", "\udcff"), "--args: is not UTF-8 text"),
+    ],
+)
+def test_flags_that_no_run_can_use(
+    warifu: Run, bare: Compile, tmp_path: Path, flags: tuple[str, ...], words: str
+) -> None:
+    elf = bare("calls.elf", "profile/calls.c")
+    bench = bare("bench.elf", "calibrate/bench.c", "-lgcc")
+    rate = () if "--mhz" in flags else ("--mhz", "10")
+    for command in (("m3", "run", elf), ("m3", "profile", elf), ("calibrate", "m3", bench, *rate)):
+        code, out, err = warifu(*command, *flags)
+        assert (code, out, words in err, len(err.splitlines())) == (2, "", True, 1), err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("group", [["m3"], ["calibrate"], ["card"]])
+def test_a_group_alone_shows_its_help_as_it_is(warifu: Run, group: list[str]) -> None:
+    code, out, err = warifu(*group)
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: ") and "\n\nCommands:\n" in err
+    assert err == warifu(*group, "--help")[1]
+
+
+@pytest.mark.parametrize("verb", ["run", "profile", "taint", "size"])
+def test_an_older_compiled_part_is_one_line(
+    warifu: Run, bare: Compile, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    elf = bare("calls.elf", "profile/calls.c")
+    monkeypatch.delattr(_core, f"m3_{verb}")
+    code, out, err = warifu("m3", verb, elf)
+    assert (code, out) == (3, "")
+    assert err == "warifu: the compiled part is older than this source: run `make setup`\n"
+
+
+MARKS = r"""
+#include "warifu_m3.h"
+int main(void)
+{
+    WARIFU_MARK("\x1b[31mred\x07\x9b");
+    return 0;
+}
+"""
+
+
+def test_no_mark_moves_the_terminal_s_cursor(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+    source = tmp_path / "marks.c"
+    source.write_text(MARKS)
+    elf = bare("marks.elf", str(source))
+    name = m3.run(elf).marks[0].name
+    assert name.startswith("\x1b[31mred\x07")
+    for form in ("table", "md", "csv", "latex"):
+        for verb in ("run", "profile"):
+            code, out, err = warifu("m3", verb, elf, "--format", form)
+            shown = err if verb == "run" else out
+            assert code == 0 and "[31mred" in shown
+            assert not any(letter < " " and letter != "\n" for letter in shown), shown
+    # A program gets it as it is.
+    _, out, _ = warifu("m3", "profile", elf, "--format", "json")
+    assert json.loads(out)[2]["rows"][0]["from"] == name
