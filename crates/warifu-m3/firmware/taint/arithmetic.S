@@ -19,7 +19,10 @@
     run leak_it_result
     run clean_multiply
     run clean_public_operands
+    run leak_return_not_taken
+    run leak_call_not_made
     run clean_public_it
+    run clean_calls_after
     finish
 
     function leak_umull
@@ -158,6 +161,36 @@
     nop
 2:  bx lr
     end leak_it_result
+
+    @ Where a secret keeps a return or a call from being, SP, LR and what the stack has are what they were.
+    function leak_return_not_taken
+    push {r4, lr}
+    ldr r2, [r0]
+    cmp r2, #0
+    it eq
+    popeq {r4, pc}
+    push {r3}
+    pop {r3}
+    pop {r4, pc}
+    end leak_return_not_taken
+
+    function leak_call_not_made
+    push {r4, lr}
+    mov r4, lr
+    ldr r2, [r0]
+    cmp r2, #0
+    it eq
+    bleq clean_multiply
+    mov lr, r4
+    bl clean_calls_after
+    pop {r4, pc}
+    end leak_call_not_made
+
+    function clean_calls_after
+    push {r4, r5, lr}
+    ldr r4, [r1]
+    pop {r4, r5, pc}
+    end clean_calls_after
 
     function clean_multiply
     ldr r2, [r0]

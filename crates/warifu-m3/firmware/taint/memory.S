@@ -15,6 +15,8 @@
     run leak_mark_cleared
     run leak_bit_band_load
     run leak_bit_band_store
+    run leak_system_register
+    run clean_system_register
     run leak_link_register
     run leak_frame_pointer
     run clean_neighbours
@@ -314,3 +316,38 @@
     nop
 1:  bx lr
     end clean_unpoisoned
+
+    @ What decides which interrupt comes when, and is read again.
+    function leak_system_register
+    ldr r2, [r0]
+    ldr r3, =0xe000e280
+    str r2, [r3]
+    ldr r3, =0xe000e014
+    str r2, [r3]
+    ldr r2, [r3]
+    cbz r2, 1f
+    nop
+1:  ldr r3, =0xe0001004
+    ldrb r2, [r0]
+    strb r2, [r3]
+    movs r2, #0
+    ldr r2, [r3]
+    cbz r2, 2f
+    nop
+2:  bx lr
+    .ltorg
+    end leak_system_register
+
+    @ A public word in its place; and who only writes CYCCNT shows nothing.
+    function clean_system_register
+    ldr r2, [r0]
+    ldr r3, =0xe0001004
+    str r2, [r3]
+    movs r2, #1
+    str r2, [r3]
+    ldr r2, [r3]
+    cbz r2, 1f
+    nop
+1:  bx lr
+    .ltorg
+    end clean_system_register

@@ -223,6 +223,7 @@ impl Taint {
     fn read_elsewhere(&self, core: &Core, at: u32) -> Label {
         match core.memory.space(at) {
             Space::BitBand { byte, .. } => self.shadow.get(byte, 1).unwrap_or_default(),
+            Space::System => self.system.get(&system_word(at)).copied().unwrap_or_default(),
             _ => Label::CLEAN,
         }
     }
@@ -230,12 +231,19 @@ impl Taint {
     #[inline]
     fn write(&mut self, core: &mut Core, operation: &Operation, at: u32, bytes: u32, label: Label) {
         if !self.shadow.set(at, bytes, label) {
-            self.write_elsewhere(core, operation, at, label);
+            self.write_elsewhere(core, operation, at, bytes, label);
         }
     }
 
     #[cold]
-    fn write_elsewhere(&mut self, core: &mut Core, operation: &Operation, at: u32, label: Label) {
+    fn write_elsewhere(
+        &mut self,
+        core: &mut Core,
+        operation: &Operation,
+        at: u32,
+        bytes: u32,
+        label: Label,
+    ) {
         match core.memory.space(at) {
             // Seven bits of the byte stay.
             Space::BitBand { byte, .. } if label.is_secret() => {
@@ -250,6 +258,16 @@ impl Taint {
                         self.unpoison(request.address, request.bytes);
                     }
                 }
+            }
+            Space::System if label.is_secret() => {
+                // Whether and when exceptions are taken follows from what is in the System Control Space.
+                if at >> 12 == 0xe000e {
+                    self.leak(LeakKind::Branch, operation, label);
+                }
+                self.system.insert(system_word(at), label);
+            }
+            Space::System if bytes == 4 => {
+                self.system.remove(&system_word(at));
             }
             _ => {}
         }
@@ -302,6 +320,12 @@ impl Taint {
             self.plans.clear();
         }
     }
+}
+
+/// The word of a system register; of the pairs that set and clear the same bits (ISER and ICER, ISPR and ICPR) the first.
+fn system_word(at: u32) -> u32 {
+    let word = at & !3;
+    if (0xe000_e100..0xe000_e300).contains(&word) { word & !0x80 } else { word }
 }
 
 /// The registers of a list with their places in memory.

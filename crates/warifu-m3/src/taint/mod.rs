@@ -22,6 +22,8 @@ pub use labels::{Origin, PoisonedBy, Secret};
 pub use leaks::{Leak, LeakKind};
 pub use report::{Place, Report, Row};
 
+use std::collections::HashMap;
+
 use labels::{Label, Labels};
 use leaks::Leaks;
 use plan::{Kind, Plan, Plans};
@@ -68,6 +70,8 @@ pub struct Taint {
     /// Their labels, where `live` says so.
     labels: [Label; 32],
     shadow: Shadow,
+    /// Secrets in the words of system registers, by their addresses.
+    system: HashMap<u32, Label>,
     labelled: u64,
     names: Labels,
     leaks: Leaks,
@@ -110,6 +114,7 @@ impl Taint {
             live: 0,
             labels: [Label::CLEAN; 32],
             shadow: Shadow::new(&machine.core.memory),
+            system: HashMap::new(),
             labelled: 0,
             names: Labels::default(),
             leaks: Leaks::default(),
@@ -174,7 +179,7 @@ impl Taint {
 
     /// Whether nothing at all is secret.
     pub fn is_clean(&self) -> bool {
-        self.live == 0 && self.shadow.secret_bytes() == 0
+        self.live == 0 && self.shadow.secret_bytes() == 0 && self.system.is_empty()
     }
 
     fn known(&self, label: Label) -> Option<&Origin> {
@@ -350,7 +355,9 @@ impl Taint {
         }
         // What comes next is executed.
         self.now.skipped = false;
-        if self.now.control.is_secret() {
+        // A jump that a secret decides is a branch: on either way what it did there is known.
+        let jumps = operation.instruction.operands().writes.contains(PC);
+        if self.now.control.is_secret() && !jumps {
             self.depend(core, operation);
         }
     }
