@@ -198,7 +198,7 @@ def m3_taint(
     from_function: str,
     output: Callable[[bytes], object] | None = None,
 ) -> dict[str, Any]:
-    """As `m3_run`, with secrets followed: taint (JSON) beside.
+    """As `m3_run`, with secrets followed: taint (JSON) and poisoned (bytes) beside.
 
     `secrets` are names of objects, with their bytes where the file does not say; they are secret
     from each beginning of `from_function` on.

@@ -132,3 +132,15 @@ def test_no_mark_moves_the_terminal_s_cursor(warifu: Run, bare: Compile, tmp_pat
     # A program gets it as it is.
     _, out, _ = warifu("m3", "profile", elf, "--format", "json")
     assert json.loads(out)[2]["rows"][0]["from"] == name
+
+
+def test_where_nothing_was_secret_nothing_is_promised(warifu: Run, bare: Compile) -> None:
+    elf = bare("silent.elf", "taint/leaky.c", "-DWARIFU_M3=0")
+    code, _, err = warifu("m3", "taint", elf)
+    assert (code, err.count("nothing was secret in this run: have the program poison")) == (2, 1)
+    code, _, err = warifu("m3", "taint", elf, "--secret", "key", "--from", "fault")
+    assert (code, err.count("nothing was secret in this run; fault was never reached")) == (2, 1)
+    assert warifu("m3", "taint", elf, "--secret", "key")[0] == 1
+    code, _, err = warifu("m3", "taint", elf, "--secret", "key:17")
+    assert code == 2
+    assert "key has 16 bytes, and 17 are to be secret" in err

@@ -250,7 +250,7 @@ def taint(
 
       warifu m3 taint program.elf --secret key --secret seed:32 --from crypto_sign
     """
-    from warifu import m3
+    from warifu import WarifuError, m3
     from warifu.cli import m3_tables
 
     options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
@@ -262,7 +262,15 @@ def taint(
         screen.say(f"{elf}: the program's own exit code is {code}")
     if found.leaks:
         return FAILED
-    return code if found.run.code is None else OK
+    if found.run.code is None:
+        return code
+    if not found.poisoned:
+        since_when = f"; {since} was never reached" if secret else ""
+        raise WarifuError(
+            f"{elf}: nothing was secret in this run{since_when}: have the program poison what is "
+            "(WARIFU_POISON, without -DWARIFU_M3=0), or name it with --secret"
+        )
+    return OK
 
 
 @m3_app.command()

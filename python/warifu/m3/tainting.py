@@ -63,6 +63,8 @@ class Taint:
 
     run: Run
     leaks: tuple[Leak, ...]
+    #: How many bytes were made secret in all; where none were, no leaks mean nothing.
+    poisoned: int
 
     def by_function(self) -> list[tuple[str, int]]:
         """Functions with how many places leak in each, the most first."""
@@ -90,7 +92,7 @@ def taint(
     with naming(path):
         found = _core.m3_taint(path.read_bytes(), options.request(), list(secrets), since, output)
     leaks = json.loads(found["taint"])["leaks"]
-    return Taint(Run.of(path, options, found), tuple(map(_leak, leaks)))
+    return Taint(Run.of(path, options, found), tuple(map(_leak, leaks)), found["poisoned"])
 
 
 def _refuse_no_pair(one: object) -> None:

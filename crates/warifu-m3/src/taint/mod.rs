@@ -73,6 +73,7 @@ pub struct Taint {
     /// Secrets in the words of system registers, by their addresses.
     system: HashMap<u32, Label>,
     labelled: u64,
+    poisoned: u64,
     names: Labels,
     leaks: Leaks,
     /// Whether R13 is the process stack pointer, as `labels` has it.
@@ -116,6 +117,7 @@ impl Taint {
             shadow: Shadow::new(&machine.core.memory),
             system: HashMap::new(),
             labelled: 0,
+            poisoned: 0,
             names: Labels::default(),
             leaks: Leaks::default(),
             process_stack: machine.core.registers.process_stack,
@@ -129,7 +131,9 @@ impl Taint {
     pub fn poison(&mut self, secret: Secret) {
         let (address, bytes) = (secret.address, secret.bytes);
         let label = self.names.poisoned(secret);
-        self.labelled += self.shadow.set_each(address, bytes, label);
+        let bytes = self.shadow.set_each(address, bytes, label);
+        self.labelled += bytes;
+        self.poisoned += bytes;
     }
 
     /// Makes bytes secret each time that the instruction at `when` is about to be executed, `main`'s first for example.
@@ -145,6 +149,11 @@ impl Taint {
     /// How many bytes were made secret or public so far: work that one store may ask for.
     pub fn labelled(&self) -> u64 {
         self.labelled
+    }
+
+    /// How many bytes were made secret so far. Where it is none, that nothing leaked means nothing.
+    pub fn poisoned(&self) -> u64 {
+        self.poisoned
     }
 
     /// The leaks found so far, in the order in which they were met.

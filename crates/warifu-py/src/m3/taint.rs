@@ -39,6 +39,7 @@ pub(crate) fn m3_taint<'py>(
     let stop = run(py, &mut session, most, output, &mut taint, Taint::labelled)?;
     let result = outcome(py, &session, &stop)?;
     let report = Report::new(&taint, &session.program, &source);
+    result.set_item("poisoned", taint.poisoned())?;
     result.set_item("taint", serde_json::to_string(&report).map_err(warifu_error)?)?;
     Ok(result)
 }
@@ -52,6 +53,12 @@ fn secret(program: &Program, name: String, bytes: Option<u32>) -> PyResult<Secre
     if bytes == 0 {
         return Err(warifu_error(format!(
             "the program does not say how large {name} is: say --secret {name}:BYTES"
+        )));
+    }
+    if symbol.bytes != 0 && bytes > symbol.bytes {
+        return Err(warifu_error(format!(
+            "{name} has {} bytes, and {bytes} are to be secret: leave :{bytes} out, or say fewer",
+            symbol.bytes
         )));
     }
     Ok(Secret { address: symbol.address, bytes, by: PoisonedBy::Name(name) })
