@@ -66,6 +66,14 @@ pub enum ProgramError {
         /// What there is instead.
         known: String,
     },
+    /// The vector table is there, and the chip would not start by it.
+    #[error("the vector table at {table:#010x} has {what}: the chip would lock up at reset")]
+    VectorTable {
+        /// Where it is.
+        table: u32,
+        /// What is wrong.
+        what: String,
+    },
     /// The start does not work.
     #[error("the program cannot start: {0}")]
     Start(Fault),
@@ -150,7 +158,7 @@ impl Program {
         machine.semihosting.heap_info = self.heap_info(chip);
         machine.semihosting.stack_limit =
             self.stack_limit(machine, machine.semihosting.heap_info[2]);
-        let table = self.vector_table(machine, chip);
+        let table = self.vector_table(machine, chip)?;
         let result = match table {
             Some(table) => machine.core.reset(table),
             None => self.start_at_entry(machine, chip),
@@ -283,13 +291,31 @@ impl Program {
         [heap, limit, end, heap]
     }
 
-    /// A table whose second word is the entry point: where its section is, or where the chip looks.
-    fn vector_table(&self, machine: &Machine, chip: &Chip) -> Option<u32> {
-        [self.vectors, Some(chip.vector_table)].into_iter().flatten().find(|table| {
-            let entry = machine.core.memory.peek(table.wrapping_add(4)).unwrap_or(0);
-            let stack = machine.core.memory.peek(*table).unwrap_or(0);
-            entry & 1 == 1 && machine.core.memory.region_of(entry).is_some() && stack != 0
-        })
+    /// Where its section is, or where the chip looks.
+    fn vector_table(&self, machine: &Machine, chip: &Chip) -> Result<Option<u32>, ProgramError> {
+        let of_section = self.vectors.filter(|table| machine.core.memory.peek(*table).is_some());
+        let table = of_section.unwrap_or(chip.vector_table);
+        let memory = &machine.core.memory;
+        let word = |at: u32| memory.peek(table.wrapping_add(at)).unwrap_or(0);
+        let (stack, reset) = (word(0), word(4));
+        let has_stack = memory.is_writable(stack.wrapping_sub(4));
+        let has_code = reset & 1 == 1 && memory.region_of(reset).is_some();
+        if has_stack && has_code {
+            return Ok(Some(table));
+        }
+        // What a linker puts there without a table is code, or nothing: neither half looks like one's.
+        let is_table = has_stack || reset & !1 == self.entry & !1;
+        if of_section.is_none() && !is_table {
+            return Ok(None);
+        }
+        let what = if !has_stack {
+            format!("{stack:#010x} as SP, which is in none of the memories of {}", chip.name)
+        } else if reset & 1 == 0 {
+            format!("{reset:#010x} as its reset vector, whose bit 0 does not say Thumb")
+        } else {
+            format!("{reset:#010x} as its reset vector, where there is no memory")
+        };
+        Err(ProgramError::VectorTable { table, what })
     }
 
     /// A program without a vector table, as newlib's rdimon start is: at its entry, with the stack where HEAPINFO says.

@@ -174,3 +174,31 @@ fn segments_that_touch_are_loaded() {
     assert_eq!(session.machine.core.memory.byte(0x200), Some(0));
     assert_eq!(session.program.segments().count(), 3);
 }
+
+/// A table that is there is what the chip starts by, however good the file's entry point may be.
+#[test]
+fn a_vector_table_that_does_not_work_is_said() {
+    let good = linked(1, &script("0x10000000", "0x10008000", ""));
+    assert!(session(&good, "lpc1768").is_ok());
+    let program = warifu_m3::program::Program::parse(&good).expect("a program");
+    let (at, code) = program.segments().next().expect("its code");
+    assert_eq!(at, 0);
+    let table = good.windows(8).position(|eight| *eight == code[..8]).expect("the table");
+    let words = |stack: u32, reset: u32| {
+        let mut bad = good.clone();
+        bad[table..table + 4].copy_from_slice(&stack.to_le_bytes());
+        bad[table + 4..table + 8].copy_from_slice(&reset.to_le_bytes());
+        // e_entry (System V ABI, chapter 4).
+        bad[24..28].copy_from_slice(&code[4..8]);
+        session(&bad, "lpc1768").map(drop).expect_err("it cannot start").to_string()
+    };
+    let reset = u32::from_le_bytes(code[4..8].try_into().expect("four bytes"));
+    let said = words(0x1000_8000, reset & !1);
+    assert!(said.contains("whose bit 0 does not say Thumb: the chip would lock up"), "{said}");
+    let said = words(0x1000_8000, 0x9000_0001);
+    assert!(said.contains("0x90000001 as its reset vector, where there is no memory"), "{said}");
+    for stack in [0, 0x2000_8000] {
+        let said = words(stack, reset);
+        assert!(said.contains("as SP, which is in none of the memories of lpc1768"), "{said}");
+    }
+}
