@@ -189,8 +189,9 @@ impl Memory {
 
     /// Whether a program can store to an address.
     pub fn is_writable(&self, at: u32) -> bool {
-        self.bank(at)
-            .is_some_and(|bank| bank.region.writable && at.wrapping_sub(bank.region.base) < bank.region.bytes)
+        self.bank(at).is_some_and(|bank| {
+            bank.region.writable && at.wrapping_sub(bank.region.base) < bank.region.bytes
+        })
     }
 
     /// Bytes as they are loaded into a chip: flash is written too.
