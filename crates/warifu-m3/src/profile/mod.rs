@@ -198,11 +198,16 @@ impl Profiler {
         self.now.stack = stack;
         let depth = self.shadow.current.frames.len();
         let number = self.shadow.current.stack;
-        if let Some(top) = self.shadow.current.frames.last_mut() {
+        let process = core.registers.process_stack;
+        let changed = process != (number != 0);
+        // What a function pushes onto a stack that it went over to is not beside what it has on the first.
+        if let Some(top) = self.shadow.current.frames.last_mut()
+            && !changed
+            && self.stacks.holds(number, top.stack)
+        {
             top.lowest = top.lowest.min(stack);
         }
-        let process = core.registers.process_stack;
-        if process != (number != 0) {
+        if changed {
             // The thread has gone over to its own stack, or back.
             self.shadow.current.stack = if process { self.stacks.begin(stack) } else { 0 };
         } else if depth == 1

@@ -89,10 +89,15 @@ impl Stack {
 
     fn deepest(&self) -> Deepest {
         let (top, lowest) = self.deepest;
-        let ends = self.frames.iter().skip(1).map(|(_, began)| *began).chain([lowest]);
-        let sizes = self.frames.iter().zip(ends);
+        // A thread that went over to this stack has its first functions on another.
+        let first = self.frames.iter().position(|(_, began)| (lowest..=top).contains(began));
+        let (elsewhere, here) = self.frames.split_at(first.unwrap_or(self.frames.len()));
+        let went_over = elsewhere.last().map(|(function, _)| (*function, top));
+        let frames: Vec<_> = went_over.into_iter().chain(here.iter().copied()).collect();
+        let ends = frames.iter().skip(1).map(|(_, began)| *began).chain([lowest]);
+        let frames = frames.iter().zip(ends);
         let frames =
-            sizes.map(|((function, began), end)| (*function, began.saturating_sub(end))).collect();
+            frames.map(|((function, began), end)| (*function, began.saturating_sub(end))).collect();
         Deepest { top, lowest, frames }
     }
 }
@@ -161,6 +166,11 @@ impl Stacks {
         if let Some(one) = self.all.get_mut(number).filter(|one| one.of == of) {
             one.kept = one.kept.min(intact);
         }
+    }
+
+    /// Whether an address is between a stack's beginning and the lowest that it was.
+    pub fn holds(&self, number: usize, at: u32) -> bool {
+        self.all.get(number).is_some_and(|one| (one.lowest..=one.top).contains(&at))
     }
 
     /// How deep a stack is where its pointer is this.

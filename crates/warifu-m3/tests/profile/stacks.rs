@@ -66,3 +66,16 @@ fn a_threads_stack_has_what_the_scheduler_saves_there() {
         assert_eq!(threads, used, "{level}");
     }
 }
+
+/// What is on one stack and what is on the other are not added up.
+#[test]
+fn a_main_that_goes_over_to_a_process_stack() {
+    let (session, report) = profile(&firmware::compile(&["profile/control.c"], &["-O2"]));
+    balances(&session, &report);
+    assert!(row(&report, "main").stack < 64, "{:?}", row(&report, "main"));
+    let (deepest, frames) = &report.deepest[1];
+    let names: Vec<&str> = frames.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names[..2], ["main", "thread"], "{frames:?}");
+    assert!(names.contains(&"leaf") && (80..160).contains(&deepest.bytes()), "{deepest:?}");
+    assert_eq!(frames.iter().map(|(_, bytes)| bytes).sum::<u32>(), deepest.bytes());
+}
