@@ -129,6 +129,7 @@
     end leak_exclusive
 
     @ Whether a store succeeds depends on where the mark is, and on whether there still is one.
+    @ The address shows; whether STREX succeeds does not depend on it.
     function leak_mark
     ldr r2, [r0]
     and r2, r2, #0

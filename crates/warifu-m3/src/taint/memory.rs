@@ -113,8 +113,8 @@ impl Taint {
                 }
             }
             Instruction::LoadExclusive { width, rt, rn, .. } => {
-                // The mark is the address.
-                self.set(MONITOR, self.now.address);
+                // The mark covers all of memory, whatever the address.
+                self.set(MONITOR, Label::CLEAN);
                 self.load_to(core, operation, rn == SP, (rt, at), width.bytes());
             }
             Instruction::StoreDual { rt, rt2, .. } => {
@@ -199,11 +199,11 @@ impl Taint {
         rd: Reg,
         rt: Reg,
     ) {
-        // Success depends on the mark and on this address.
-        let success = self.first(MONITOR).or(self.now.address);
+        // Success depends on the mark alone.
+        let success = self.first(MONITOR);
         let done = core.registers.get(rd) == 0;
         if done || success.is_secret() {
-            let label = self.first(1 << rt).or(success);
+            let label = self.first(1 << rt).or(success).or(self.now.address);
             self.write(core, operation, self.now.at, width.bytes(), label);
         }
         self.set(1 << rd, success);

@@ -200,8 +200,6 @@ fn memory_link_register_and_write_back() {
             (Branch, "leak_multiple"),
             (Branch, "leak_exclusive"),
             (LoadAddress, "leak_mark"),
-            (Branch, "leak_mark"),
-            (Branch, "leak_mark"),
             (Condition, "leak_mark_cleared"),
             (Branch, "leak_mark_cleared"),
             (Branch, "leak_bit_band_load"),
