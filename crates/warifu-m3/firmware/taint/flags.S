@@ -15,6 +15,7 @@
     run leak_logical_keeps_carry
     run leak_shift_by_nought
     run leak_saturation
+    run leak_saturation_or_not
     run leak_mrs
     run leak_msr
     run clean_logical_flags
@@ -133,6 +134,25 @@
     nop
 1:  bx lr
     end leak_shift_by_nought
+
+    @ Q says whether the secret let SSAT be executed; the other flags are public again.
+    function leak_saturation_or_not
+    movs r3, #0
+    msr apsr_nzcvq, r3
+    movw r3, #0x8000
+    ldr r2, [r0]
+    cmp r2, #0
+    it eq
+    ssateq r12, #4, r3
+    cmp r1, r1
+    mrs r2, apsr
+    tst r2, #0x8000000
+    beq 1f
+    nop
+1:  movs r3, #0
+    msr apsr_nzcvq, r3
+    bx lr
+    end leak_saturation_or_not
 
     function leak_saturation
     ldr r2, [r0]

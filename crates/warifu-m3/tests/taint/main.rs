@@ -179,6 +179,8 @@ fn flags() {
             (Branch, "leak_logical_keeps_carry"),
             (Branch, "leak_shift_by_nought"),
             (Branch, "leak_saturation"),
+            (Condition, "leak_saturation_or_not"),
+            (Branch, "leak_saturation_or_not"),
             (Divide, "leak_mrs"),
             (Branch, "leak_msr"),
         ],
