@@ -101,6 +101,8 @@ pub struct Program {
     file: Arc<[u8]>,
     /// Where each segment is loaded, and where it is in the file; by address, and none overlaps another.
     segments: Vec<(u32, Range<usize>)>,
+    /// Where each segment is while the program runs, and its bytes there, zeros among them.
+    extents: Vec<(u32, u32)>,
     /// The entry point.
     pub entry: u32,
     /// Functions and objects, by address.
@@ -142,7 +144,21 @@ impl Program {
             })
             .map(|section| section.address() as u32);
         let file = Arc::from(file);
-        Ok(Program { file, segments, entry: header.e_entry(endian), symbols, labels, vectors })
+        let extents = elf
+            .elf_program_headers()
+            .iter()
+            .filter(|segment| segment.p_type(endian) == PT_LOAD && segment.p_memsz(endian) != 0)
+            .map(|segment| (segment.p_vaddr(endian), segment.p_memsz(endian)))
+            .collect();
+        Ok(Program {
+            file,
+            segments,
+            extents,
+            entry: header.e_entry(endian),
+            symbols,
+            labels,
+            vectors,
+        })
     }
 
     /// Puts the program into a chip and resets it.
@@ -153,6 +169,15 @@ impl Program {
         for (address, content) in self.segments() {
             if !machine.core.memory.program(address, content) {
                 return Err(self.outside(address, content.len() as u32, chip));
+            }
+        }
+        for (address, bytes) in &self.extents {
+            let holds = |region: &Region| {
+                let within = address.wrapping_sub(region.base);
+                within < region.bytes && *bytes <= region.bytes - within
+            };
+            if !chip.regions.iter().any(holds) {
+                return Err(self.outside(*address, *bytes, chip));
             }
         }
         machine.semihosting.heap_info = self.heap_info(chip);

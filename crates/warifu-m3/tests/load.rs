@@ -202,3 +202,25 @@ fn a_vector_table_that_does_not_work_is_said() {
         assert!(said.contains("as SP, which is in none of the memories of lpc1768"), "{said}");
     }
 }
+
+/// What the file has no bytes for takes memory as well.
+#[test]
+fn zeros_must_fit_the_memory() {
+    let good = linked(1, &script("0x10000000", "0x10008000", ""));
+    let word = |at: usize| u32::from_le_bytes(good[at..at + 4].try_into().expect("four bytes"));
+    let headers = word(28) as usize;
+    // Program headers of 32 bytes; p_vaddr is the third word, p_memsz the sixth (System V ABI, chapter 5).
+    let data = (headers..).step_by(32).take(4).find(|at| word(at + 8) == 0x1000_0000);
+    let size = data.expect("the data's header") + 20;
+    for (bytes, fits) in [(0x8000u32, true), (0x8001, false), (u32::MAX, false)] {
+        let mut file = good.clone();
+        file[size..size + 4].copy_from_slice(&bytes.to_le_bytes());
+        match session(&file, "lpc1768") {
+            Ok(_) => assert!(fits, "{bytes}"),
+            Err(error) => {
+                let said = error.to_string();
+                assert!(!fits && said.contains("0x10000000") && said.contains("sram"), "{said}");
+            }
+        }
+    }
+}

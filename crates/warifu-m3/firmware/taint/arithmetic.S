@@ -20,6 +20,7 @@
     run clean_multiply
     run clean_public_operands
     run leak_return_not_taken
+    run leak_frame_not_left
     run leak_call_not_made
     run clean_public_it
     run clean_calls_after
@@ -173,6 +174,20 @@
     pop {r3}
     pop {r4, pc}
     end leak_return_not_taken
+
+    function leak_frame_not_left
+    push {r4, lr}
+    sub sp, sp, #8
+    ldr r2, [r0]
+    cmp r2, #0
+    itt eq
+    addeq sp, sp, #8
+    popeq {r4, pc}
+    push {r3}
+    pop {r3}
+    add sp, sp, #8
+    pop {r4, pc}
+    end leak_frame_not_left
 
     function leak_call_not_made
     push {r4, lr}

@@ -161,10 +161,6 @@ impl Profiler {
     fn jumped(&mut self, core: &Core, from: u32, to: u32, stack: u32) {
         self.settle();
         let (before, of) = (self.shadow.current.frames.len(), self.shadow.current.id);
-        let top = self
-            .shadow
-            .top()
-            .map(|frame| (frame.function, frame.stack - frame.lowest.min(frame.stack)));
         let (functions, tree) = (&mut self.functions, &mut self.tree);
         let moved = if self.now.called {
             self.shadow.call(to, from, stack, functions, tree)
@@ -175,11 +171,6 @@ impl Profiler {
         let tail_call = !self.now.called && matches!(moved, Moved::Entered(_));
         let number = self.shadow.current.stack;
         self.stacks.left(number, of, after - usize::from(tail_call));
-        if let (Some((function, bytes)), false) = (top, self.now.called || moved == Moved::Within) {
-            self.own_stack.resize(self.functions.count(), 0);
-            let most = &mut self.own_stack[function as usize];
-            *most = bytes.max(*most);
-        }
         match moved {
             Moved::Within => {}
             Moved::Left(_) => self.heap.left(of, after, core.registers.r[0]),
@@ -206,6 +197,13 @@ impl Profiler {
             && self.stacks.holds(number, top.stack)
         {
             top.lowest = top.lowest.min(stack);
+            // Not when it is left: longjmp leaves several at once.
+            let number = top.function as usize;
+            if number >= self.own_stack.len() {
+                self.own_stack.resize(self.functions.count(), 0);
+            }
+            let bytes = top.stack.saturating_sub(top.lowest);
+            self.own_stack[number] = self.own_stack[number].max(bytes);
         }
         if changed {
             // The thread has gone over to its own stack, or back.
@@ -344,7 +342,8 @@ impl Observer for Profiler {
         } else {
             self.left(core, gap);
         }
-        (self.now.called, self.now.waits) = (false, false);
+        self.now.called = false;
+        self.now.waits = !entered && !self.now.chained && core.sleeps_after_return();
         self.now.stack = core.registers.r[13];
         self.now.look(&self.shadow, &self.functions);
     }

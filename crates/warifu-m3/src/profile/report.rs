@@ -81,7 +81,6 @@ impl Profiler {
         self.now.cycles += core.clock - self.now.end;
         self.settle();
         self.close_section();
-        self.settle_frames();
         let sums = self.tree.sums(self.functions.count());
         let mut functions: Vec<FunctionRow> = Vec::new();
         for (id, sum) in sums.into_iter().enumerate() {
@@ -131,15 +130,6 @@ impl Profiler {
             ));
         }
         notes
-    }
-
-    /// The frames that are left count as well.
-    fn settle_frames(&mut self) {
-        self.own_stack.resize(self.functions.count(), 0);
-        for frame in self.shadow.alive() {
-            let most = &mut self.own_stack[frame.function as usize];
-            *most = frame.stack.saturating_sub(frame.lowest).max(*most);
-        }
     }
 
     fn edge(&self, edge: Edge) -> EdgeRow {

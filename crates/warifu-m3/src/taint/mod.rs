@@ -29,6 +29,7 @@ use leaks::Leaks;
 use plan::{Kind, Plan, Plans};
 use shadow::Shadow;
 
+use crate::block;
 use crate::core::{Core, Fault, Operation, Trap};
 use crate::isa::{Condition, Instruction, PC, Reg, SP};
 use crate::machine::{Machine, Observer};
@@ -364,9 +365,7 @@ impl Taint {
         }
         // What comes next is executed.
         self.now.skipped = false;
-        // A jump that a secret decides is a branch: on either way what it did there is known.
-        let jumps = operation.instruction.operands().writes.contains(PC);
-        if self.now.control.is_secret() && !jumps {
+        if self.now.control.is_secret() && !goes_away(core, operation) {
             self.depend(core, operation);
         }
     }
@@ -393,6 +392,27 @@ impl Taint {
         };
         self.add(places, label);
         self.depend_in_memory(core, operation, label);
+    }
+}
+
+/// Whether an instruction of an IT block is a jump, or on the way to one under the same condition: what a secret decides
+/// there is a branch, and on either side of it is known what was executed.
+fn goes_away(core: &Core, operation: &Operation) -> bool {
+    let mut one = operation.clone();
+    loop {
+        let operands = one.instruction.operands();
+        if one.condition == operation.condition {
+            if operands.writes.contains(PC) {
+                return true;
+            }
+            if operands.sets_nz || operands.sets_c || operands.sets_v {
+                return false;
+            }
+        }
+        let (at, it_state) = (one.next(), one.it_after());
+        let next = if it_state == 0 { None } else { block::fetch(at, &core.memory, true) };
+        let Some(next) = next else { return false };
+        one = Operation::new(&next, at, it_state);
     }
 }
 

@@ -79,3 +79,12 @@ fn a_main_that_goes_over_to_a_process_stack() {
     assert!(names.contains(&"leaf") && (80..160).contains(&deepest.bytes()), "{deepest:?}");
     assert_eq!(frames.iter().map(|(_, bytes)| bytes).sum::<u32>(), deepest.bytes());
 }
+
+/// Sleep on exit is sleep as WFI's is.
+#[test]
+fn who_sleeps_between_handlers_is_asleep() {
+    let (session, report) = profile(&firmware::compile(&["programs/sleep.c"], &["-O2"]));
+    balances(&session, &report);
+    let (asleep, whole) = (report.asleep.high, session.machine.core.clock.high);
+    assert!(asleep > 110_000 && whole < 125_000, "{asleep} of {whole}");
+}

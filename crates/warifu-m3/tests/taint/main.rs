@@ -146,6 +146,8 @@ fn multiplications_divisions_and_conditions() {
             (Divide, "leak_sdiv_second"),
             (Divide, "leak_derived"),
             (Branch, "leak_return_not_taken"),
+            (Condition, "leak_frame_not_left"),
+            (Branch, "leak_frame_not_left"),
             (Branch, "leak_call_not_made"),
             (Condition, "leak_it"),
             (Condition, "leak_it_skipped"),
