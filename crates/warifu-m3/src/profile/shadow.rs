@@ -106,12 +106,6 @@ impl Shadow {
         others.filter(move |calls| calls.stack == stack).flat_map(|calls| &calls.frames)
     }
 
-    /// Every frame that has not returned.
-    pub fn alive(&self) -> impl Iterator<Item = &Frame> {
-        let others = self.interrupted.iter().chain(self.parked.values());
-        others.map(|one| &one.calls).chain([&self.current]).flat_map(|calls| &calls.frames)
-    }
-
     /// A thread begins, or what runs at first.
     pub fn begin(&mut self, at: u32, stack: u32, functions: &mut Functions, tree: &mut Tree) {
         self.begun += 1;
