@@ -104,7 +104,7 @@ def damaged(good: bytes) -> dict[str, tuple[bytes, str]]:
         "elsewhere": (bytes(far), "is not in the memories of mps2-an385"),
         "beyond its end": (bytes(long), "ELF file"),
         "nothing to load": (bytes(none), "nothing to load"),
-        "no Thumb code": (bytes(thumb), "cannot start"),
+        "no Thumb code": (bytes(thumb), "whose bit 0 does not say Thumb"),
     }
 
 
@@ -114,7 +114,7 @@ def test_a_file_that_is_no_program_is_one_line(
 ) -> None:
     good = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE").read_bytes()
     for what, (content, words) in damaged(good).items():
-        if verb == "size" and words in ("is not in the memories of mps2-an385", "cannot start"):
+        if verb == "size" and what in ("elsewhere", "no Thumb code"):
             continue  # its size is known all the same
         bad = tmp_path / "bad.elf"
         bad.write_bytes(content)
