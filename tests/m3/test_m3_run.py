@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -188,35 +189,38 @@ def test_a_summary_as_json_with_the_time(warifu: Run, bare: Compile) -> None:
     assert rows["time"]["high"] == done.cycles.high * 10
 
 
-def test_output_comes_as_it_is_printed_and_ctrl_c_ends_a_run(bare: Compile) -> None:
-    elf = bare("ENDLESS.elf", "command-line/ends.c", "-DEND=ENDLESS")
-    command = [sys.executable, "-m", "warifu.cli", "m3", "run", elf]
+@contextmanager
+def started(*arguments: str | Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The command line in a process of its own, which is gone afterwards."""
+    command = [sys.executable, "-m", "warifu.cli", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
         try:
-            # The program never ends, so this line was not held back until its end.
-            assert process.stdout.readline() == b"begins\n"
-            process.send_signal(signal.SIGINT)
-            begun = time.monotonic()
-            assert process.wait(60) == 130
-            assert time.monotonic() - begun < 60
-            assert process.stderr is not None
-            assert process.stderr.read() == b"warifu: interrupted; nothing was written\n"
+            yield process
         finally:
             process.kill()
+
+
+def test_output_comes_as_it_is_printed_and_ctrl_c_ends_a_run(bare: Compile) -> None:
+    elf = bare("ENDLESS.elf", "command-line/ends.c", "-DEND=ENDLESS")
+    with started("m3", "run", elf) as process:
+        assert process.stdout is not None
+        # The program never ends, so this line was not held back until its end.
+        assert process.stdout.readline() == b"begins\n"
+        process.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        assert process.wait(60) == 130
+        assert time.monotonic() - begun < 60
+        assert process.stderr is not None
+        assert process.stderr.read() == b"warifu: interrupted; nothing was written\n"
 
 
 def test_ctrl_c_ends_a_run_that_does_much_in_few_instructions(bare: Compile) -> None:
     elf = bare("POISONS.elf", "command-line/floods.c", "-DFLOOD=POISONS")
-    command = [sys.executable, "-m", "warifu.cli", "m3", "taint", elf]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with started("m3", "taint", elf) as process:
         assert process.stderr is not None
-        try:
-            assert process.stderr.readline() == b"begins\n"
-            process.send_signal(signal.SIGINT)
-            assert process.wait(120) == 130
-        finally:
-            process.kill()
+        assert process.stderr.readline() == b"begins\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(120) == 130
 
 
 def test_output_that_nobody_takes_has_an_end(warifu: Run, bare: Compile, tmp_path: Path) -> None:
