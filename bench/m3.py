@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FIRMWARE = ROOT / "crates" / "warifu-m3" / "firmware"
+PROGRAMS = ROOT / "crates" / "m3" / "test-programs"
 EXAMPLES = ROOT / "target" / "release" / "examples"
 TARGETS = {"plain": 100.0, "taint": 25.0}
 QEMU = (
@@ -31,10 +31,10 @@ QEMU = (
 
 
 def compiled(source: Path, folder: Path) -> Path:
-    """One of the firmware's programs as an ELF file."""
+    """One of the test programs as an ELF file."""
     elf = folder / f"{source.stem}.elf"
     flags = ("-mcpu=cortex-m3", "-mthumb", "-O2", "-ffreestanding", "-nostartfiles")
-    linked = ("-T", FIRMWARE / "mps2-an385.ld", FIRMWARE / "start.c", source, "-o", elf)
+    linked = ("-T", PROGRAMS / "mps2-an385.ld", PROGRAMS / "start.c", source, "-o", elf)
     subprocess.run(["arm-none-eabi-gcc", *flags, *linked], check=True)
     return elf
 
@@ -69,12 +69,12 @@ def main() -> int:
         if shutil.which(tool) is None:
             print(f"{tool} is missing: run scripts/setup --with bench", file=sys.stderr)
             return 1
-    build = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "warifu-m3", "--examples"]
+    build = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "m3", "--examples"]
     subprocess.run(build, cwd=ROOT, check=True)
     speeds: dict[str, list[float]] = {"plain": [], "taint": [], "qemu": []}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        elf = compiled(FIRMWARE / "bench" / "mixed.c", folder)
+        elf = compiled(PROGRAMS / "bench" / "mixed.c", folder)
         (folder / "nothing.c").write_text("int main(void) { return 0; }\n")
         nothing = compiled(folder / "nothing.c", folder)
         printed: set[str] = set()

@@ -87,7 +87,7 @@ def observe(trials: int, seed: int) -> dict[str, Any]:
         "machine": {**environment.machine(), "cores": os.cpu_count()},
         "tools": {
             name: tools.version(name)
-            for name in ("warifu-card-server", "warifu-agent", "warifu-token-bench")
+            for name in ("warifu-card-server", "warifu-agent", "warifu-calibrate-bench")
         },
         "card": {"profile": TIMING.stem, "sha256": tools.sha256(TIMING), "seed": seed},
         "trials": trials,

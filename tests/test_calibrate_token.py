@@ -279,7 +279,7 @@ def test_a_module_that_crashes_is_no_riddle(tmp_path: Path) -> None:
     source, module = tmp_path / "bad.c", tmp_path / "bad.so"
     source.write_text("#include <stdlib.h>\nint C_GetFunctionList(void *l) { abort(); }\n")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", module, source], check=True)
-    with pytest.raises(CalibrateError, match="warifu-token-bench was ended by SIGABRT: run the"):
+    with pytest.raises(CalibrateError, match="warifu-calibrate-bench was ended by SIGABRT: run the"):
         token.calibrate_token(Plan(module, trials=2), name="x", out=tmp_path / "x.toml")
 
 

@@ -19,8 +19,8 @@ use warifu_pkcs11::ffi::*;
 use warifu_pkcs11::library::provide;
 use warifu_pkcs11::rv;
 use warifu_pkcs11::slot::SlotConfig;
-use warifu_token::transport::Local;
-use warifu_token::{CardToken, Options, Token};
+use warifu_iotsafe_client::transport::Local;
+use warifu_iotsafe_client::{CardToken, Options, Token};
 
 /// What lies behind every room.
 const CANARY: u8 = 0xa5;

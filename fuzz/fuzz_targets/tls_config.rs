@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use warifu_tls::{bench, client};
+use warifu_tls_client::{bench, client};
 
 fuzz_target!(|text: &str| {
     match client::Config::parse(text) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The compiled core: studies, traces, predictions, observations (crates/warifu-py)."""
+"""The compiled core: studies, traces, predictions, observations (crates/py)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike

@@ -111,7 +111,7 @@ def profile_texts(folders: Sequence[Path]) -> Iterator[ProfileText]:
 
 def stand_ins(loaded: Loaded) -> dict[str, tuple[Path, bool]]:
     """The virtual cards that the study's key stores name: by key store, the card's timing profile
-    and whether an agent keeps its session (crates/warifu-model, `StandIn`).
+    and whether an agent keeps its session (crates/core/model, `StandIn`).
 
     Raises StudyError for a card that has no profile.
     """
@@ -139,7 +139,7 @@ def card_profile(name: str, wanted_by: str) -> Path:
 
 
 def manifest(loaded: Loaded) -> dict[str, Any]:
-    """What a manifest says of the study itself; see crates/warifu-results/src/manifest.rs."""
+    """What a manifest says of the study itself; see crates/core/results/src/manifest.rs."""
     study = loaded.study
     used = list(_used_profiles(loaded))
     cases = study.cases

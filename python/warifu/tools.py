@@ -71,7 +71,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool("warifu-tls", "certificates for the lab", _OWN_MEND, own=True),
     Tool("warifu-tls-client", "the lab's client", _OWN_MEND, own=True),
     Tool("warifu-tls-bench", "times every TLS message", _OWN_MEND, own=True),
-    Tool("warifu-token-bench", "times a token's calls", _OWN_MEND, own=True),
+    Tool("warifu-calibrate-bench", "times a token's calls", _OWN_MEND, own=True),
 )
 """Every program that the lab, calibration and the virtual SIM run, and the PKCS#11 module."""
 

@@ -87,7 +87,7 @@ class Server:
 
 
 class Client:
-    """A program at the card's socket (crates/warifu-card-server/src/frame.rs)."""
+    """A program at the card's socket (crates/iotsafe/card-server/src/frame.rs)."""
 
     def __init__(self, path: Path | str, timeout_s: float = 20.0) -> None:
         self.socket = socket.socket(socket.AF_UNIX)

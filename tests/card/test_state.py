@@ -12,7 +12,7 @@ import pytest
 import sim
 from sim import SELECT, Client, Server
 
-#: crates/warifu-card-server/src/store.rs
+#: crates/iotsafe/card-server/src/store.rs
 STEPS_PER_SAVE = 6
 
 

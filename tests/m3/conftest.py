@@ -12,8 +12,8 @@ import pytest
 
 from warifu import cli
 
-CRATE = Path(__file__).resolve().parents[2] / "crates" / "warifu-m3"
-FIRMWARE = CRATE / "firmware"
+CRATE = Path(__file__).resolve().parents[2] / "crates" / "m3"
+PROGRAMS = CRATE / "test-programs"
 
 Compile = Callable[..., Path]
 
@@ -28,7 +28,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
         if not out.exists():
             command = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-g", "-Wall", "-Werror"]
             command += ["-I", str(CRATE / "include"), *arguments, "-o", str(out)]
-            subprocess.run(command, cwd=FIRMWARE, check=True, timeout=60)
+            subprocess.run(command, cwd=PROGRAMS, check=True, timeout=60)
         return out
 
     return run

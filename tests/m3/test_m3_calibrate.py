@@ -33,7 +33,7 @@ def test_costs_of_a_benchmark_and_a_prediction_from_them(
     )
     assert code == 0, err
     rows = {row["operation"]: row for row in json.loads(out)["rows"]}
-    # Its loops take three cycles a round: firmware/calibrate/bench.c says how many there are.
+    # Its loops take three cycles a round: test-programs/calibrate/bench.c says how many there are.
     assert rows["client.send.ClientHello"]["call_cycles_high"] == pytest.approx(1_200_000, rel=1e-4)
     assert rows[SEND]["byte_cycles_high"] == pytest.approx(60, rel=1e-4)
     assert rows[SEND]["sizes"] == 4 and rows[SEND]["off"] < 1e-3

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """`warifu m3 profile`, `taint` and `size`: tables and files. What they count is tested beside the
-code, in crates/warifu-m3/tests."""
+code, in crates/m3/tests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_functions_with_stack_heap_and_sections(warifu: Run, bare: Compile) -> N
 
 def test_lines_are_those_of_the_source(warifu: Run, bare: Compile) -> None:
     elf = bare("calls.elf", "profile/calls.c")
-    source = Path(__file__).parents[2] / "crates/warifu-m3/firmware/profile/calls.c"
+    source = Path(__file__).parents[2] / "crates/m3/test-programs/profile/calls.c"
     _, out, _ = warifu("m3", "profile", elf, "--by", "line", "--top", "1000", "--format", "csv")
     lines = next(part for part in out.split("\n\n") if part.startswith("file,"))
     rows = list(csv.DictReader(io.StringIO(lines)))

@@ -20,7 +20,7 @@ from warifu import Results, WarifuError, m3
 Run = Callable[..., tuple[int, str, str]]
 Compile = Callable[..., Path]
 
-#: -DEND of firmware/command-line/ends.c, exit code, and what the line must say.
+#: -DEND of test-programs/command-line/ends.c, exit code, and what the line must say.
 ENDS = {
     "UNDEFINED": (122, r"undefined instruction \(UsageFault UNDEFINSTR\) at 0x\w+ <main\+0x\w+>"),
     "WILD_JUMP": (122, r"wild jump to 0x30000000, where there is no memory .* <main\+0x\w+>"),

@@ -29,7 +29,7 @@ from warifu.calibrate.profile import Condition, Entry, Law, Profile, ProfileText
 FOLDER = Path("profiles", "devices")
 """Where the profile is written by default, from the current folder."""
 
-#: Choices that a cost may depend on (crates/warifu-model/src/profile/condition.rs).
+#: Choices that a cost may depend on (crates/core/model/src/profile/condition.rs).
 CHOICES = (
     *("tls", "session", "authentication", "group", "certificate", "aead", "key_share"),
     "chain_length",
@@ -37,7 +37,7 @@ CHOICES = (
 
 _BY = "warifu calibrate m3"
 _LACKS = re.compile(r"(.+) ha(?:s|ve) no cost for ([^:(]+)")
-"""What a study says of a profile that cannot answer it (crates/warifu-model, profile/device.rs)."""
+"""What a study says of a profile that cannot answer it (crates/core/model, profile/device.rs)."""
 _SUITES = {
     "AES_128_GCM": "AES_128_GCM_SHA256",
     "AES_256_GCM": "AES_256_GCM_SHA384",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The names of what a device is asked for (crates/warifu-model/src/operation.rs)."""
+"""The names of what a device is asked for (crates/core/model/src/operation.rs)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _CUTS = 40
 
 @dataclass(frozen=True)
 class TailedLaw:
-    """A body, and with a probability a tail instead (crates/warifu-model, `Distribution`)."""
+    """A body, and with a probability a tail instead (crates/core/model, `Distribution`)."""
 
     body: Law
     probability: float = 0.0

@@ -28,7 +28,7 @@ FOLDER = Path("profiles", "key-stores")
 
 _MARK = "# Written by `warifu calibrate token`"
 _OURS = "Warifu"
-"""What our own module says of its maker (crates/warifu-pkcs11/src/info.rs)."""
+"""What our own module says of its maker (crates/iotsafe/pkcs11/src/info.rs)."""
 _SOFTWARE_TPM = ["SW", "TPM"]
 """The vendor string of libtpms, which swtpm runs; tpm2-pkcs11 has it as the token's model."""
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 _PROGRAM = "warifu-agent"
-#: A year, as the program has it (crates/warifu-agent/src/jwt.rs).
+#: A year, as the program has it (crates/iotsafe/agent/src/jwt.rs).
 _LIFETIME_MAX_S = 366 * 86_400
 _EPILOG = "PINs come from a prompt, a file or systemd, never from the command line."
 

@@ -29,7 +29,7 @@ card_app = typer.Typer(
 
 
 class Quirks(StrEnum):
-    """Whose client the card can talk to (crates/warifu-card/src/quirks.rs)."""
+    """Whose client the card can talk to (crates/iotsafe/card/src/quirks.rs)."""
 
     STRICT = "strict"
     WOLFSSL = "wolfssl"

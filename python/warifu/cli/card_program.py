@@ -47,7 +47,7 @@ def state_path(given: Path | None) -> Path:
 
 
 def default_socket() -> Path:
-    """Where programs look for a SIM that is served (crates/warifu-pkcs11); its folder is made."""
+    """Where programs look for a SIM that is served (crates/iotsafe/pkcs11); its folder is made."""
     folder = Path(os.environ.get("XDG_RUNTIME_DIR") or "/run") / "warifu"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -32,7 +32,7 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
     """Simulates every case into ``folder/predicted``; returns that folder.
 
     Results that are there already stay until the new ones are complete; what is cut short is then
-    beside them (crates/warifu-results/src/folder.rs). Raises AnotherStudy, and leaves all as it
+    beside them (crates/core/results/src/folder.rs). Raises AnotherStudy, and leaves all as it
     is, where the folder holds one.
     """
     from warifu import _core

@@ -133,7 +133,7 @@ def run(
 ) -> int:
     """Run a program: its output to stdout as it comes, what it took to stderr.
 
-    Marks (WARIFU_MARK of crates/warifu-m3/include/warifu_m3.h) cut the run into sections.
+    Marks (WARIFU_MARK of crates/m3/include/warifu_m3.h) cut the run into sections.
 
     Examples:
 
@@ -241,7 +241,7 @@ def taint(
     """Show where secrets decide time: branches, addresses, IT conditions, long multiplications and
     divisions.
 
-    A program says what is secret by WARIFU_POISON of crates/warifu-m3/include/warifu_m3.h, or
+    A program says what is secret by WARIFU_POISON of crates/m3/include/warifu_m3.h, or
     --secret names its variables. The program's output goes to stderr.
 
     Examples:

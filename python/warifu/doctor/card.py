@@ -11,7 +11,7 @@ from warifu.doctor import pcsc
 from warifu.doctor.finding import Finding
 from warifu.doctor.modem import Modem, ModemError, ModemSilent
 
-#: The applet's identifiers that public clients select (GSMA IoT.04; crates/warifu-card).
+#: The applet's identifiers that public clients select (GSMA IoT.04; crates/iotsafe/card).
 AIDS = {
     "GSMA": bytes.fromhex("A0000005590010"),
     "Thales": bytes.fromhex("A00000003053F12401770101495341"),

@@ -20,13 +20,13 @@ from warifu.lab.processes import Process
 PIN = "1234"
 """Nobody's: the card lives as long as the part."""
 KEY_LABEL = "client"
-"""Of slot 01 (crates/warifu-card/src/card/personalise.rs)."""
+"""Of slot 01 (crates/iotsafe/card/src/card/personalise.rs)."""
 _PATIENCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class StandIn:
-    """What is run for a key store (crates/warifu-model, `StandIn`)."""
+    """What is run for a key store (crates/core/model, `StandIn`)."""
 
     timing: Path
     """A file of profiles/cards."""
@@ -106,7 +106,7 @@ class Card:
         return {"WARIFU_CARD": self._address}
 
     def key_store(self, session_open: bool) -> dict[str, Any]:
-        """The key store of `warifu-tls-client` (crates/warifu-tls/src/client/config.rs)."""
+        """The key store of `warifu-tls-client` (crates/lab/tls-client/src/client/config.rs)."""
         return {
             "module": str(tools.find("libwarifu_pkcs11.so")),
             "key": KEY_LABEL,

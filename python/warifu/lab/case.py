@@ -25,7 +25,7 @@ CERTIFICATE_BYTES: dict[tuple[str, int], tuple[int, ...]] = {
     ("rsa-2048", 3): (892, 861, 851),
 }
 """DER sizes of the chains that `warifu-tls pki` makes for either end, leaf first; as in
-`crates/warifu-model/src/certificates.rs`, from which a study that states none has them."""
+`crates/core/model/src/certificates.rs`, from which a study that states none has them."""
 
 MAX_TRIALS_A_PART = 1_000
 """Trials after which a cell's progress is kept."""
@@ -41,7 +41,7 @@ their acknowledgements, and the same once more where one was lost."""
 
 @dataclass(frozen=True)
 class Stack:
-    """The protocols and their settings; names as in `crates/warifu-model/src/case.rs`."""
+    """The protocols and their settings; names as in `crates/core/model/src/case.rs`."""
 
     protocol: str
     tls: str

@@ -129,7 +129,7 @@ class Client:
 
 
 def variant(case: Case) -> dict[str, Any]:
-    """A case's stack as `warifu-tls` takes it (crates/warifu-tls/src/variant.rs, `Variant`)."""
+    """A case's stack as `warifu-tls` takes it (crates/lab/tls-client/src/variant.rs, `Variant`)."""
     stack = case.stack
     value = {
         "tls": stack.tls,

@@ -25,7 +25,7 @@ START_SECONDS = 10.0
 
 
 def impairments(link: dict[str, Any]) -> dict[str, Any]:
-    """A case's link as `warifu-link` takes it (crates/warifu-link/src/config.rs, `LinkConfig`).
+    """A case's link as `warifu-link` takes it (crates/lab/link/src/config.rs, `LinkConfig`).
 
     End A is the client's: up is from A to B. An odd round-trip time gives the way up the
     nanosecond more, as in the simulator.

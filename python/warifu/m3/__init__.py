@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Programs on a Cortex-M3 in software, which counts cycles as the chip does (crates/warifu-m3).
+"""Programs on a Cortex-M3 in software, which counts cycles as the chip does (crates/m3).
 
     from warifu import m3
     run = m3.run("program.elf")

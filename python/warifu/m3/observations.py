@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""A run as observations: a folder like any other results (crates/warifu-results/src/schema.rs).
+"""A run as observations: a folder like any other results (crates/core/results/src/schema.rs).
 
 The observation's columns are the same. A case here is not one of a study: its choices are the
 program, the chip and how it was run, and its metrics are in `_UNITS`. So `warifu.Results` reads it,

@@ -130,7 +130,7 @@ def _refuse_arguments(arguments: str) -> None:
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment that the program marked (`WARIFU_MARK`, crates/warifu-m3/include)."""
+    """A moment that the program marked (`WARIFU_MARK`, crates/m3/include)."""
 
     name: str
     """Its first 256 bytes."""

@@ -19,7 +19,7 @@ _TIME = re.compile(r"(?:mean )?(\d+(?:\.(\d+))?) (ns|us|ms|s)\b")
 _COARSEST_NS = 1e6
 #: Kinds of figures that somebody wrote down, to so many digits and no more.
 _WRITTEN = ("published", "assumed")
-#: Calls of a key store (crates/warifu-model, KeyStoreCall).
+#: Calls of a key store (crates/core/model, KeyStoreCall).
 _CALLS = ("C_OpenSession", "C_Login", "C_FindObjects", "C_SignInit", "C_Sign")
 #: More names than this in a line are not read.
 _NAMED = 4
@@ -130,7 +130,7 @@ def _last_place_ns(value: str) -> float:
 
 def _mean(quantiles: Sequence[float]) -> float:
     """The mean of a law given by equally spaced quantiles, linear in between
-    (crates/warifu-model, Distribution::from_quantiles)."""
+    (crates/core/model, Distribution::from_quantiles)."""
     if len(quantiles) < 2:
         return sum(quantiles)
     inner = sum(quantiles) - (quantiles[0] + quantiles[-1]) / 2.0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Reading a results folder: `manifest.json` beside `observations/*.parquet`.
 
-The schema is that of crates/warifu-results; comparing and reporting read results through here
+The schema is that of crates/core/results; comparing and reporting read results through here
 and know nothing else of whoever wrote them.
 """
 
@@ -140,7 +140,7 @@ class Results:
     def stages(self, case_id: str, slowest: bool = False) -> dict[str, float]:
         """Mean time in each stage of the establishment, ns; empty where none was recorded.
 
-        With ``slowest`` only the band of the slowest trials (crates/warifu-results,
+        With ``slowest`` only the band of the slowest trials (crates/core/results,
         Rows::push_stages); of a measurement's single trials, the slowest hundredth.
         """
         rows = self.rows(case_id).filter(

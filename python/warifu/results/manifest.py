@@ -2,7 +2,7 @@
 """A folder's manifest, and whether manifest and files are as they were written.
 
 The writer seals both: the manifest holds length and SHA-256 of each file of observations, and its
-own SHA-256 (crates/warifu-results/src/manifest.rs). Each file is hashed once a process, before
+own SHA-256 (crates/core/results/src/manifest.rs). Each file is hashed once a process, before
 its first row is read, whatever its size: that costs less than reading its rows does. Folders
 written before there were seals are read unchecked.
 """

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! JSON Web Tokens (RFC 7519) signed by a card with ES256 (RFC 7518 section 3.4), kept and renewed
+//! before they expire, so that no caller waits for the card.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use chrono::DateTime;
+use jwt_compact::{Algorithm, AlgorithmExt, AlgorithmSignature, Claims, Header};
+use serde_json::Value;
+use warifu_card::crypto::Point;
+use warifu_iotsafe_client::agent::message::JwtRequest;
+use warifu_iotsafe_client::{Curve, Hash, Inventory, SignInput, TokenError};
+
+use crate::card::{Caller, Holder, lock};
+use crate::rights::{Right, Rights};
+use crate::tell::tell;
+
+/// The longest lifetime, s: a year. A token that nobody can revoke should not live longer.
+pub const LIFETIME_MAX_S: u32 = 366 * 86_400;
+/// The most tokens that are kept; who asks for more waits for the card.
+const KEPT_MAX: usize = 256;
+/// A failed renewal is tried again after this part of the lifetime.
+const RETRY_PART: u32 = 20;
+
+/// The kept tokens of one card.
+#[derive(Default)]
+pub struct Jwts {
+    kept: Mutex<BTreeMap<JwtRequest, Kept>>,
+}
+
+/// Times are since 1970.
+#[derive(Clone, Debug)]
+struct Kept {
+    token: String,
+    /// The key's id and label, for the callers' rights.
+    key: (Vec<u8>, String),
+    expires: Duration,
+    renew: Duration,
+    /// Whether anyone has asked for it since it was made.
+    wanted: bool,
+    /// The [number](Holder::keys) of the card's keys before it was signed.
+    keys: u64,
+}
+
+impl Jwts {
+    /// A token, and when it expires, s since 1970: a kept one unless its last tenth has begun.
+    ///
+    /// # Errors
+    /// [`TokenError::Denied`] for who may not, and for what no token can be made of; the card's.
+    pub fn get(
+        &self,
+        holder: &Holder,
+        caller: &Caller<'_>,
+        rights: &Rights,
+        request: &JwtRequest,
+        deadline: Instant,
+    ) -> Result<(String, u64), TokenError> {
+        let now = holder.clock.since_1970();
+        let last_tenth = Duration::from_secs(request.lifetime_s.into()) / 10;
+        if let Some(kept) = lock(&self.kept).get_mut(request)
+            && now + last_tenth < kept.expires
+            && kept.keys == holder.keys()
+        {
+            rights.allow(Right::Token, &kept.key.0, &kept.key.1)?;
+            kept.wanted = true;
+            holder.metrics.token(&holder.holding.name, "hit");
+            return Ok((kept.token.clone(), kept.expires.as_secs()));
+        }
+        holder.metrics.token(&holder.holding.name, "miss");
+        let kept = make(holder, caller, rights, request, deadline)?;
+        let result = (kept.token.clone(), kept.expires.as_secs());
+        let mut all = lock(&self.kept);
+        all.retain(|_, kept| kept.is_good(holder, now));
+        if all.len() < KEPT_MAX {
+            all.insert(request.clone(), kept);
+        }
+        Ok(result)
+    }
+
+    /// Renews what is past half of its lifetime and was asked for since it was made; forgets what
+    /// was not when it expires. Says when to call again.
+    pub fn tick(&self, holder: &Holder) -> Option<Duration> {
+        let now = holder.clock.since_1970();
+        lock(&self.kept).retain(|_, kept| kept.is_good(holder, now));
+        let due: Vec<JwtRequest> = lock(&self.kept)
+            .iter()
+            .filter(|(_, kept)| kept.wanted && kept.renew <= now)
+            .map(|(request, _)| request.clone())
+            .collect();
+        for request in due {
+            let deadline = holder.clock.now() + 2 * holder.holding.retry.attempt;
+            let made = make(holder, &Caller::AGENT, &Rights::all(0), &request, deadline);
+            let kind = if made.is_ok() { "renewed" } else { "not_renewed" };
+            holder.metrics.token(&holder.holding.name, kind);
+            let mut all = lock(&self.kept);
+            match (made, all.get_mut(&request)) {
+                (Ok(kept), _) => drop(all.insert(request, Kept { wanted: false, ..kept })),
+                (Err(error), Some(kept)) => {
+                    let pause = Duration::from_secs(request.lifetime_s.into()) / RETRY_PART;
+                    kept.renew = now + pause;
+                    tell(format_args!("a token could not be renewed yet: {error}"));
+                }
+                (Err(_), None) => {}
+            }
+        }
+        let now = holder.clock.since_1970();
+        let all = lock(&self.kept);
+        all.values()
+            .map(|kept| if kept.wanted { kept.renew } else { kept.expires })
+            .min()
+            .map(|next| next.saturating_sub(now))
+    }
+
+    /// How many are kept.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        lock(&self.kept).len()
+    }
+}
+
+impl Kept {
+    /// Whether it may be given out: of a key that was replaced, or of another card, it is not.
+    fn is_good(&self, holder: &Holder, now: Duration) -> bool {
+        self.expires > now && self.keys == holder.keys()
+    }
+}
+
+/// Has the card sign a token.
+fn make(
+    holder: &Holder,
+    caller: &Caller<'_>,
+    rights: &Rights,
+    request: &JwtRequest,
+    deadline: Instant,
+) -> Result<Kept, TokenError> {
+    if !(1..=LIFETIME_MAX_S).contains(&request.lifetime_s) {
+        let text = format!("lifetime is {} s: expected 1 to {LIFETIME_MAX_S}", request.lifetime_s);
+        return Err(TokenError::Denied(text));
+    }
+    let keys = holder.keys();
+    let key = key_of(&*holder.inventory(caller, deadline)?, &request.key)?;
+    rights.allow(Right::Token, &key.0, &key.1)?;
+    let issued = holder.clock.since_1970();
+    let lifetime = Duration::from_secs(request.lifetime_s.into());
+    let expires = Duration::from_secs(issued.as_secs()) + lifetime;
+    let mut claims = Claims::new(claims_of(request)?);
+    let date = |time: Duration| DateTime::from_timestamp(time.as_secs() as i64, 0);
+    (claims.issued_at, claims.expiration) = (date(issued), date(expires));
+    let mut header = Header::empty().with_token_type("JWT");
+    header.key_id.clone_from(&request.key_id);
+    let mut sign = |digest: &[u8]| {
+        holder.sign(caller, &key.0, SignInput::Digest(Hash::Sha256, digest), deadline)
+    };
+    let card = Es256 { sign: RefCell::new(&mut sign), error: RefCell::default() };
+    let token = card.token(&header, &claims, &());
+    if let Some(error) = card.error.take() {
+        return Err(error);
+    }
+    let token = token.map_err(|error| TokenError::Denied(format!("no token: {error}")))?;
+    Ok(Kept { token, key, expires, renew: issued + lifetime / 2, wanted: true, keys })
+}
+
+/// The claims but iat and exp, in their usual order.
+fn claims_of(request: &JwtRequest) -> Result<BTreeMap<&str, Value>, TokenError> {
+    let mut claims = BTreeMap::new();
+    for (name, value) in &request.claims {
+        if ["iss", "sub", "aud", "exp", "iat"].contains(&&name[..]) {
+            let text = format!("claim {name}: give it by its own option");
+            return Err(TokenError::Denied(text));
+        }
+        let value = serde_json::from_str(value);
+        let value = value.map_err(|_| TokenError::Denied(format!("claim {name} is no JSON")))?;
+        claims.insert(&name[..], value);
+    }
+    for (name, value) in [("iss", &request.issuer), ("sub", &request.subject)] {
+        if let Some(value) = value {
+            claims.insert(name, Value::from(value.clone()));
+        }
+    }
+    // One audience is a string, several are an array (RFC 7519 section 4.1.3).
+    match &request.audience[..] {
+        [] => None,
+        [one] => claims.insert("aud", Value::from(one.clone())),
+        several => claims.insert("aud", Value::from(several.to_vec())),
+    };
+    Ok(claims)
+}
+
+/// Id and label of the key of an id in hexadecimal or of a label, which must sign on secp256r1.
+fn key_of(inventory: &Inventory, wanted: &str) -> Result<(Vec<u8>, String), TokenError> {
+    let mut keys = inventory.private_keys.iter().filter(|key| {
+        let attributes = &key.attributes;
+        attributes.curve() == Some(Curve::Secp256r1)
+            && attributes.may_sign()
+            && attributes.signs_with(Hash::Sha256)
+            && !attributes.is_volatile()
+            && attributes.filled != Some(false)
+    });
+    let named =
+        |id: &[u8], label: &str| wanted.is_empty() || label == wanted || hex::encode(id) == wanted;
+    let key = keys.find(|key| named(&key.id, &key.label));
+    key.map(|key| (key.id.clone(), key.label.clone())).ok_or_else(|| {
+        let which = if wanted.is_empty() { String::new() } else { format!(" \"{wanted}\"") };
+        TokenError::Denied(format!(
+            "the card has no key{which} that signs with ES256: name another with --key"
+        ))
+    })
+}
+
+/// Signs a SHA-256 hash.
+type Signer<'a> = dyn FnMut(&[u8]) -> Result<[u8; 64], TokenError> + 'a;
+
+/// ES256 by a card. The library's signer cannot fail; the card's error is kept beside.
+struct Es256<'a> {
+    sign: RefCell<&'a mut Signer<'a>>,
+    error: RefCell<Option<TokenError>>,
+}
+
+/// r and s.
+struct Signature([u8; 64]);
+
+impl AlgorithmSignature for Signature {
+    fn try_from_slice(slice: &[u8]) -> anyhow::Result<Signature> {
+        Ok(Signature(slice.try_into()?))
+    }
+
+    fn as_bytes(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.0)
+    }
+}
+
+impl Algorithm for Es256<'_> {
+    type SigningKey = ();
+    type VerifyingKey = Point;
+    type Signature = Signature;
+
+    fn name(&self) -> Cow<'static, str> {
+        Cow::Borrowed("ES256")
+    }
+
+    fn sign(&self, (): &(), message: &[u8]) -> Signature {
+        let signature = (self.sign.borrow_mut())(&Hash::Sha256.digest(message));
+        Signature(signature.unwrap_or_else(|error| {
+            self.error.replace(Some(error));
+            [0; 64]
+        }))
+    }
+
+    fn verify_signature(&self, signature: &Signature, key: &Point, message: &[u8]) -> bool {
+        key.verify(&Hash::Sha256.digest(message), &signature.0)
+    }
+}

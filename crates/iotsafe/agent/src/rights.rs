@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Who may do what: callers by their user, keys by their name.
+
+use warifu_iotsafe_client::{Inventory, TokenError};
+
+/// What a caller may have done with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Right {
+    /// Signatures.
+    Sign,
+    /// ECDH.
+    Derive,
+    /// New key pairs.
+    Generate,
+    /// JSON Web Tokens.
+    Token,
+}
+
+impl Right {
+    /// All.
+    pub const ALL: [Right; 4] = [Right::Sign, Right::Derive, Right::Generate, Right::Token];
+
+    /// Its word in the configuration.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Right::Sign => "sign",
+            Right::Derive => "derive",
+            Right::Generate => "generate",
+            Right::Token => "token",
+        }
+    }
+}
+
+/// The rights of one user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rights {
+    /// The user.
+    pub uid: u32,
+    /// Labels, or ids in hexadecimal; None for all.
+    pub keys: Option<Vec<String>>,
+    /// What.
+    pub may: Vec<Right>,
+}
+
+impl Rights {
+    /// Everything.
+    #[must_use]
+    pub fn all(uid: u32) -> Rights {
+        Rights { uid, keys: None, may: Right::ALL.to_vec() }
+    }
+
+    /// Whether a key of this id and label is among theirs.
+    #[must_use]
+    pub fn covers(&self, id: &[u8], label: &str) -> bool {
+        let named = |key: &String| key == label || *key == hex::encode(id);
+        self.keys.as_ref().is_none_or(|keys| keys.iter().any(named))
+    }
+
+    /// Whether they may do this with the key of that id.
+    ///
+    /// # Errors
+    /// See [`Rights::allow`].
+    pub fn check(&self, right: Right, inventory: &Inventory, key: &[u8]) -> Result<(), TokenError> {
+        let label = inventory.private_keys.iter().find(|private| private.id == key);
+        self.allow(right, key, label.map(|private| &private.label[..]).unwrap_or_default())
+    }
+
+    /// Whether they may do this with a key.
+    ///
+    /// # Errors
+    /// [`TokenError::Denied`], which names the user, the right and the mend.
+    pub fn allow(&self, right: Right, id: &[u8], label: &str) -> Result<(), TokenError> {
+        let (uid, word) = (self.uid, right.word());
+        if !self.may.contains(&right) {
+            let text = format!("user {uid} may not {word}: add \"{word}\" to its caller.may");
+            return Err(TokenError::Denied(text));
+        }
+        if !self.covers(id, label) {
+            let key = hex::encode(id);
+            let text = format!("user {uid} may not use the key {key}: add it to its caller.keys");
+            return Err(TokenError::Denied(text));
+        }
+        Ok(())
+    }
+
+    /// Whether they may give the card a PIN: who uses no key with it could only lock it.
+    ///
+    /// # Errors
+    /// See [`Rights::allow`].
+    pub fn allow_login(&self) -> Result<(), TokenError> {
+        let uses = |right: &Right| *right != Right::Token;
+        if self.may.iter().any(uses) {
+            return Ok(());
+        }
+        let uid = self.uid;
+        let text = format!("user {uid} may not give a PIN: add \"sign\" to its caller.may");
+        Err(TokenError::Denied(text))
+    }
+
+    /// Leaves the keys of a list that they may use, with their public halves; files are everyone's.
+    pub fn show(&self, inventory: &mut Inventory) {
+        if self.keys.is_some() {
+            inventory.private_keys.retain(|key| self.covers(&key.id, &key.label));
+        }
+    }
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which cards there are: by environment, else by a small file, else by what is usual.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use warifu_iotsafe_client::{Address, Channel, ChannelPolicy, Options};
+
+/// How long a call may take unless the file says otherwise. The slowest signature of Sakomoto et
+/// al. 2025 took 1.7 s.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest time-out that makes sense, ms.
+const TIMEOUT_MAX_MS: u64 = 600_000;
+
+/// The configuration of the module.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// A slot each.
+    pub cards: Vec<Card>,
+    /// Whether someone named the cards.
+    pub explicit: bool,
+    /// How long one call may take.
+    pub timeout: Duration,
+    /// Where calls and commands are written down.
+    pub trace: Option<PathBuf>,
+    /// No line on stderr when a card cannot be reached.
+    pub quiet: bool,
+}
+
+/// A card.
+#[derive(Clone, Debug)]
+pub struct Card {
+    /// Where it is.
+    pub address: Address,
+    /// The token's label.
+    pub label: Option<String>,
+    /// Which applet on which channel.
+    pub options: Options,
+    /// Whether the card hashes texts, rather than this module.
+    pub card_hashes: bool,
+    /// Whether a key pair may be generated in the place of one that is there.
+    pub replace_keys: bool,
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is named and cannot be read.
+    #[error("{path}: {error}; correct WARIFU_PKCS11_CONFIG, or unset it", path = .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A key of the file.
+    #[error("{origin}: {text}")]
+    Wrong {
+        /// File or variable.
+        origin: String,
+        /// Which key, what was expected.
+        text: String,
+    },
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawConfig {
+    #[serde(default)]
+    card: Vec<RawCard>,
+    timeout_ms: Option<u64>,
+    trace: Option<PathBuf>,
+    #[serde(default)]
+    quiet: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCard {
+    address: String,
+    label: Option<String>,
+    aid: Option<String>,
+    channel: Option<RawChannel>,
+    #[serde(default)]
+    card_hashes: bool,
+    #[serde(default)]
+    replace_keys: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum RawChannel {
+    Number(u8),
+    Word(String),
+}
+
+impl Config {
+    /// What the environment says.
+    ///
+    /// # Errors
+    /// [`ConfigError`], in one line.
+    pub fn load() -> Result<Config, ConfigError> {
+        let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+        let mut config = match file(&variable)? {
+            Some((path, text)) => Config::parse(&text, &path.display().to_string())?,
+            None => Config::parse("", "")?,
+        };
+        if let Some(address) = variable("WARIFU_CARD") {
+            let address = address.parse().map_err(|error| wrong("WARIFU_CARD", error))?;
+            // What the file says of this card holds; its other cards are not asked for.
+            config.cards.retain(|card| card.address == address);
+            if config.cards.is_empty() {
+                config.cards.push(Card::at(address));
+            }
+            config.explicit = true;
+        }
+        if config.cards.is_empty() {
+            config.cards = vec![Card::at(default_socket(&variable)), Card::at(Address::Pcsc(None))];
+        }
+        if let Some(path) = variable("WARIFU_PKCS11_TRACE") {
+            config.trace = Some(path.into());
+        }
+        config.quiet |= variable("WARIFU_PKCS11_QUIET").is_some();
+        Ok(config)
+    }
+
+    /// What a file says; `origin` names it in errors.
+    ///
+    /// # Errors
+    /// [`ConfigError::Wrong`].
+    pub fn parse(text: &str, origin: &str) -> Result<Config, ConfigError> {
+        let raw: RawConfig = match toml::Deserializer::parse(text) {
+            Ok(document) => serde_path_to_error::deserialize(document).map_err(|error| {
+                let at = error.path().to_string();
+                let message = error.inner().message().to_owned();
+                wrong(origin, format!("{at}: {message}"))
+            })?,
+            Err(error) => return Err(wrong(origin, error.message())),
+        };
+        let timeout = match raw.timeout_ms {
+            None => TIMEOUT,
+            Some(ms @ 1..=TIMEOUT_MAX_MS) => Duration::from_millis(ms),
+            Some(ms) => {
+                let text = format!("timeout_ms is {ms}: expected 1 to {TIMEOUT_MAX_MS}");
+                return Err(wrong(origin, text));
+            }
+        };
+        let cards = raw.card.into_iter().map(|card| Card::of(card, origin));
+        let cards = cards.collect::<Result<Vec<Card>, ConfigError>>()?;
+        let explicit = !cards.is_empty();
+        Ok(Config { cards, explicit, timeout, trace: raw.trace, quiet: raw.quiet })
+    }
+}
+
+impl Card {
+    fn at(address: Address) -> Card {
+        let options = Options::default();
+        Card { address, label: None, options, card_hashes: false, replace_keys: false }
+    }
+
+    /// Whether a thread is needed to reach it: PC/SC's calls have no deadline.
+    #[must_use]
+    pub fn needs_thread(&self) -> bool {
+        matches!(self.address, Address::Pcsc(_))
+    }
+
+    fn of(raw: RawCard, origin: &str) -> Result<Card, ConfigError> {
+        let address = raw.address.parse().map_err(|error| wrong(origin, error))?;
+        let aid = match &raw.aid {
+            None => None,
+            Some(text) => Some(aid(text).ok_or_else(|| {
+                wrong(
+                    origin,
+                    format!("card.aid is \"{text}\": expected 5 to 16 bytes, hexadecimal"),
+                )
+            })?),
+        };
+        let channel = match &raw.channel {
+            None => Some(ChannelPolicy::Open),
+            Some(RawChannel::Word(word)) => match &word[..] {
+                "open" => Some(ChannelPolicy::Open),
+                "basic" => Some(ChannelPolicy::Basic),
+                _ => None,
+            },
+            Some(RawChannel::Number(number)) => Channel::new(*number).map(ChannelPolicy::Fixed),
+        };
+        let channel = channel.ok_or_else(|| {
+            wrong(origin, "card.channel: expected \"open\", \"basic\" or a number from 0 to 19")
+        })?;
+        if raw.label.as_ref().is_some_and(|label| label.len() > 32) {
+            return Err(wrong(origin, "card.label: expected at most 32 bytes"));
+        }
+        let options = Options { aid, channel };
+        let RawCard { label, card_hashes, replace_keys, .. } = raw;
+        Ok(Card { address, label, options, card_hashes, replace_keys })
+    }
+}
+
+/// An application identifier: 5 to 16 bytes (ISO 7816-4 section 12.2.3).
+fn aid(text: &str) -> Option<Vec<u8>> {
+    if !text.is_ascii() || !text.len().is_multiple_of(2) || !(10..=32).contains(&text.len()) {
+        return None;
+    }
+    let bytes = text.as_bytes().chunks_exact(2);
+    bytes.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// The file that is named, else the user's, else the machine's.
+fn file(
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<(PathBuf, String)>, ConfigError> {
+    if let Some(path) = variable("WARIFU_PKCS11_CONFIG") {
+        let path = PathBuf::from(path);
+        return match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some((path, text))),
+            Err(error) => Err(ConfigError::Unreadable { path, error }),
+        };
+    }
+    let home = variable("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(Path::new(&variable("HOME")?).join(".config")));
+    let users = home.map(|home| home.join("warifu/pkcs11.toml"));
+    let machines = Some(PathBuf::from("/etc/warifu/pkcs11.toml"));
+    for path in [users, machines].into_iter().flatten() {
+        if let Ok(text) = fs::read_to_string(&path) {
+            return Ok(Some((path, text)));
+        }
+    }
+    Ok(None)
+}
+
+/// Where the virtual card listens unless it is told otherwise.
+fn default_socket(variable: &dyn Fn(&str) -> Option<String>) -> Address {
+    let folder = variable("XDG_RUNTIME_DIR").unwrap_or_else(|| "/run".to_owned());
+    Address::Unix(Path::new(&folder).join("warifu/card.sock"))
+}
+
+fn wrong(origin: &str, text: impl ToString) -> ConfigError {
+    ConfigError::Wrong { origin: origin.to_owned(), text: text.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_names_cards() {
+        let text = r#"
+            timeout_ms = 500
+            quiet = true
+            [[card]]
+            address = "csim:/dev/ttyUSB2"
+            label = "meter"
+            aid = "A0000005590010"
+            channel = 1
+            [[card]]
+            address = "pcsc"
+            channel = "basic"
+        "#;
+        let config = Config::parse(text, "x").unwrap();
+        assert_eq!((config.timeout, config.quiet), (Duration::from_millis(500), true));
+        assert_eq!(config.cards[0].options.aid.as_ref().unwrap().len(), 7);
+        let fixed = ChannelPolicy::Fixed(Channel::new(1).unwrap());
+        assert_eq!(config.cards[0].options.channel, fixed);
+        assert_eq!(config.cards[1].options.channel, ChannelPolicy::Basic);
+        assert!(config.cards[1].needs_thread());
+    }
+
+    #[test]
+    fn a_mistake_names_file_and_key() {
+        for (text, says) in [
+            ("timeout_ms = 0", "pkcs11.toml: timeout_ms is 0: expected 1 to 600000"),
+            ("[[card]]\naddress = \"x\"", "pkcs11.toml: card is \"x\": expected unix:/path"),
+            ("[[card]]\naddress = \"pcsc\"\naid = \"A0\"", "pkcs11.toml: card.aid is \"A0\""),
+            ("[[card]]\naddress = \"pcsc\"\nchannel = 20", "pkcs11.toml: card.channel: expected"),
+            ("[[card]]\naddress = \"pcsc\"\nhue = 1", "pkcs11.toml: card[0].hue: unknown field"),
+            ("[[card]", "pkcs11.toml: "),
+        ] {
+            let error = Config::parse(text, "pkcs11.toml").unwrap_err().to_string();
+            assert!(error.starts_with(says) && error.lines().count() == 1, "{error}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What library, slots and tokens say of themselves (PKCS#11 2.40 sections 5.4 and 5.5).
+
+use cryptoki_sys::*;
+use warifu_card::identity;
+use warifu_iotsafe_client::{PinState, TokenInfo};
+
+use crate::library::Library;
+use crate::rv::{Result, Rv};
+
+/// PKCS#11 2.40.
+pub const VERSION_2_40: CK_VERSION = CK_VERSION { major: 2, minor: 40 };
+/// PKCS#11 3.0.
+pub const VERSION_3_0: CK_VERSION = CK_VERSION { major: 3, minor: 0 };
+
+const MANUFACTURER: &str = "Warifu";
+const NO_VERSION: CK_VERSION = CK_VERSION { major: 0, minor: 0 };
+/// The lengths of a PIN (ETSI TS 102 221 section 9.5.1).
+const PIN_BYTES: (usize, usize) = (warifu_card::PIN_MIN_BYTES, warifu_card::PIN_MAX_BYTES);
+
+/// C_GetInfo.
+#[must_use]
+pub fn library(version: CK_VERSION) -> CK_INFO {
+    CK_INFO {
+        cryptokiVersion: version,
+        manufacturerID: padded(MANUFACTURER.as_bytes()),
+        flags: 0,
+        libraryDescription: padded(b"IoT SAFE cards"),
+        libraryVersion: CK_VERSION { major: 0, minor: 1 },
+    }
+}
+
+/// C_GetSlotList.
+#[must_use]
+pub fn slots(library: &Library, with_token: bool) -> Vec<CK_SLOT_ID> {
+    let slots = library.slots().iter().filter(|slot| !with_token || slot.info().is_ok());
+    slots.map(|slot| slot.id).collect()
+}
+
+/// C_GetSlotInfo.
+///
+/// # Errors
+/// CKR_SLOT_ID_INVALID.
+pub fn slot(library: &Library, slot: CK_SLOT_ID) -> Result<CK_SLOT_INFO> {
+    let slot = library.slot(slot)?;
+    let present = if slot.info().is_ok() { CKF_TOKEN_PRESENT } else { 0 };
+    Ok(CK_SLOT_INFO {
+        slotDescription: padded(slot.place.as_bytes()),
+        manufacturerID: padded(MANUFACTURER.as_bytes()),
+        flags: CKF_REMOVABLE_DEVICE | CKF_HW_SLOT | present,
+        hardwareVersion: NO_VERSION,
+        firmwareVersion: NO_VERSION,
+    })
+}
+
+/// C_GetTokenInfo.
+///
+/// # Errors
+/// CKR_SLOT_ID_INVALID, CKR_TOKEN_NOT_PRESENT, CKR_TOKEN_NOT_RECOGNIZED.
+pub fn token(library: &Library, slot: CK_SLOT_ID) -> Result<CK_TOKEN_INFO> {
+    let slot = library.slot(slot)?;
+    let info = slot.info()?;
+    let pin = slot.pin_state().map_err(|_| Rv(CKR_TOKEN_NOT_PRESENT))?;
+    let (sessions, rw_sessions) = library.session_counts(slot.id);
+    let label = slot.label.clone().unwrap_or_else(|| name_of(&info));
+    Ok(CK_TOKEN_INFO {
+        label: padded(label.as_bytes()),
+        manufacturerID: padded(MANUFACTURER.as_bytes()),
+        model: padded(b"IoT SAFE"),
+        serialNumber: padded(serial(&info).as_bytes()),
+        flags: CKF_RNG | CKF_TOKEN_INITIALIZED | pin_flags(pin),
+        ulMaxSessionCount: CK_EFFECTIVELY_INFINITE,
+        ulSessionCount: sessions,
+        ulMaxRwSessionCount: CK_EFFECTIVELY_INFINITE,
+        ulRwSessionCount: rw_sessions,
+        ulMaxPinLen: PIN_BYTES.1 as CK_ULONG,
+        ulMinPinLen: PIN_BYTES.0 as CK_ULONG,
+        ulTotalPublicMemory: CK_UNAVAILABLE_INFORMATION,
+        ulFreePublicMemory: CK_UNAVAILABLE_INFORMATION,
+        ulTotalPrivateMemory: CK_UNAVAILABLE_INFORMATION,
+        ulFreePrivateMemory: CK_UNAVAILABLE_INFORMATION,
+        hardwareVersion: NO_VERSION,
+        firmwareVersion: CK_VERSION { major: info.version.unwrap_or_default(), minor: 0 },
+        utcTime: padded(b""),
+    })
+}
+
+/// A card without a PIN wants no login. How many tries count as few is ours to say: fewer than
+/// the usual three.
+fn pin_flags(pin: PinState) -> CK_FLAGS {
+    let wanted = CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED;
+    match pin {
+        PinState::Absent => 0,
+        PinState::Verified | PinState::Wanted(None) => wanted,
+        PinState::Wanted(Some(1)) => wanted | CKF_USER_PIN_COUNT_LOW | CKF_USER_PIN_FINAL_TRY,
+        PinState::Wanted(Some(2)) => wanted | CKF_USER_PIN_COUNT_LOW,
+        PinState::Wanted(Some(_)) => wanted,
+        PinState::Locked => wanted | CKF_USER_PIN_LOCKED,
+    }
+}
+
+/// The applet's own identifier if it can be read as text.
+fn name_of(info: &TokenInfo) -> String {
+    identity::label(&info.applet_id).unwrap_or("iot-safe").to_owned()
+}
+
+fn serial(info: &TokenInfo) -> String {
+    let serial = identity::serial(&info.applet_id);
+    serial.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+/// Text as PKCS#11 has it: filled up with blanks, cut where a character ends.
+fn padded<const N: usize>(text: &[u8]) -> [u8; N] {
+    let mut field = [b' '; N];
+    let mut length = text.len().min(N);
+    while length < text.len() && length > 0 && text[length] & 0xc0 == 0x80 {
+        length -= 1;
+    }
+    field[..length].copy_from_slice(&text[..length]);
+    field
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_padded_and_cut_between_characters() {
+        assert_eq!(&padded::<4>(b"ab"), b"ab  ");
+        assert_eq!(&padded::<2>("aé".as_bytes()), b"a ");
+        assert_eq!(&padded::<3>("aé".as_bytes()), "aé".as_bytes());
+    }
+
+    #[test]
+    fn names_come_from_the_applets_identifier() {
+        let mut info = TokenInfo { applet_id: b"warifu".to_vec(), ..TokenInfo::default() };
+        assert_eq!((name_of(&info), serial(&info)), ("warifu".into(), "776172696675".into()));
+        info.applet_id = identity::applet_id("meter", [1, 2, 3, 4, 5, 6, 7, 0xff]).unwrap();
+        assert_eq!((name_of(&info), serial(&info)), ("meter".into(), "01020304050607FF".into()));
+        info.applet_id = vec![0, 1];
+        assert_eq!(name_of(&info), "iot-safe");
+        assert_eq!(pin_flags(PinState::Absent) & CKF_LOGIN_REQUIRED, 0);
+        assert_ne!(pin_flags(PinState::Locked) & CKF_USER_PIN_LOCKED, 0);
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What can go wrong, each in one line with its mend.
+
+use warifu_pkcs11_client::CallerError;
+
+/// Why a bench ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// What was asked for.
+    #[error("{0}")]
+    Config(String),
+    /// The module, the token or the key.
+    #[error(transparent)]
+    Caller(#[from] CallerError),
+    /// Our own module reaches no card.
+    #[error(
+        "no card is reached, {0}: start the virtual one with `warifu card serve`, an agent with `warifu agent start`; `warifu doctor` goes the way to a real one"
+    )]
+    NoCard(String),
+    /// A signature of the token is wrong.
+    #[error(
+        "token {0} made a signature that its public key does not verify: its times would mean nothing"
+    )]
+    Signature(String),
+    /// A program could not be run, or failed.
+    #[error("{what}: {why}")]
+    Program {
+        /// The program.
+        what: String,
+        /// Why.
+        why: String,
+    },
+    /// Writing failed.
+    #[error("the output cannot be written: {0}")]
+    Output(std::io::Error),
+}
+
+impl BenchError {
+    /// 2 for a mistake in what was asked, 3 for what this machine lacks.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            BenchError::Config(_) => 2,
+            _ => 3,
+        }
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The lab's client against a real OpenSSL server on loopback, for every way in which a
+//! connection can begin and end.
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::{Manner, Server, variant};
+use warifu_tls_client::client::{Config, Ended, Outcome, Totals, run};
+use warifu_tls_client::{Authentication, Exchange, From, KeyShare, Pki, Session, Tls, Variant};
+
+const TRIALS: u32 = 12;
+
+fn config(server: &Server, variant: Option<&Variant>, more: &str) -> Config {
+    let variant = serde_json::to_string(&variant).unwrap();
+    let pki = server.pki_folder();
+    Config::parse(&format!(
+        r#"{{"variant": {variant}, "pki": {pki:?}, "address": "{}", "trials": {TRIALS},
+            "rate_per_second": 500, "spread": 0.5, "seed": 3, "sessions": 4{more}}}"#,
+        server.address()
+    ))
+    .unwrap()
+}
+
+fn outcomes(config: &Config) -> (Vec<serde_json::Value>, Ended, Totals) {
+    let mut output = Vec::new();
+    let (ended, totals) = run(config, &mut output, &mut |_| {}, &AtomicBool::new(false)).unwrap();
+    (lines(&output), ended, totals)
+}
+
+fn lines(output: &[u8]) -> Vec<serde_json::Value> {
+    let text = std::str::from_utf8(output).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn number(row: &serde_json::Value, key: &str) -> u64 {
+    row[key].as_u64().unwrap_or_else(|| panic!("{key} in {row}"))
+}
+
+/// What the client writes and reads up to the first byte of the response, from a recording.
+fn expected(variant: &Variant, config: &Config) -> (Vec<usize>, Vec<usize>) {
+    let pki = Pki::generate(variant.certificate, variant.chain_length).unwrap();
+    let exchange = Exchange { request: config.request(), response_bytes: common::RESPONSE.len() };
+    let recording = warifu_tls_client::record_exchange(variant, &pki, &exchange).unwrap();
+    let of = |from: From| {
+        let sent = recording.messages.iter();
+        // Each message without its signature, whose length varies.
+        sent.filter(|message| message.from == from && message.name != "Alert")
+            .map(|message| message.wire_bytes - message.signature_bytes.unwrap_or(0))
+            .collect()
+    };
+    (of(From::Client), of(From::Server))
+}
+
+fn kinds() -> Vec<Variant> {
+    let mut all = Vec::new();
+    for authentication in [Authentication::Server, Authentication::Mutual] {
+        for (tls, sessions) in [
+            (Tls::V1_2, &[Session::Full, Session::Ticket][..]),
+            (Tls::V1_3, &[Session::Full, Session::PskDheKe, Session::PskKe, Session::ZeroRtt][..]),
+        ] {
+            for &session in sessions {
+                all.push(variant(tls, session, authentication));
+            }
+        }
+    }
+    for session in [Session::Full, Session::PskDheKe, Session::ZeroRtt] {
+        let mut prepared = variant(Tls::V1_3, session, Authentication::Mutual);
+        prepared.key_share = KeyShare::Prepared;
+        all.push(prepared);
+    }
+    all
+}
+
+#[test]
+fn every_kind_of_connection_is_carried_out_and_its_bytes_are_the_recorded_ones() {
+    for variant in kinds() {
+        let server = Server::start(Manner::Tls(variant.clone()));
+        let config = config(&server, Some(&variant), r#", "timeout_s": 60"#);
+        let (rows, ended, totals) = outcomes(&config);
+        assert_eq!(ended, Ended::Done);
+        assert_eq!((totals.reported, totals.failed), (TRIALS, 0), "{variant:?} {rows:?}");
+        let mut trials: Vec<u64> = rows.iter().map(|row| number(row, "trial")).collect();
+        trials.sort_unstable();
+        assert_eq!(trials, (0..u64::from(TRIALS)).collect::<Vec<_>>());
+        let (client, server) = expected(&variant, &config);
+        for row in &rows {
+            check(row, &variant, client.iter().sum(), server.iter().sum());
+        }
+    }
+}
+
+fn check(row: &serde_json::Value, variant: &Variant, client_bytes: usize, server_bytes: usize) {
+    let times = ["connect_ns", "handshake_ns", "first_ns", "done_ns"];
+    let times = times.map(|key| number(row, key));
+    assert!(times[0] > 0 && times.is_sorted(), "{variant:?} {row}");
+    assert_eq!(row["resumed"], variant.session.is_resumed(), "{variant:?} {row}");
+    assert_eq!(row["early_data"], variant.session == Session::ZeroRtt, "{variant:?} {row}");
+    assert!(number(row, "port") > 0 && number(row, "rto_us") > 0 && number(row, "cwnd") > 0);
+    let signatures: Vec<u64> =
+        row["signatures"].as_array().unwrap().iter().filter_map(|length| length.as_u64()).collect();
+    let ends = if variant.authentication == Authentication::Mutual { 2 } else { 1 };
+    let expected = if variant.session.is_resumed() { 0 } else { ends };
+    assert_eq!(signatures.len(), expected, "{variant:?} {row}");
+    // The server's signature comes first.
+    let of_server = signatures.first().copied().unwrap_or(0) as usize;
+    let of_client = signatures.get(1).copied().unwrap_or(0) as usize;
+    assert_eq!(number(row, "sent_all") as usize, client_bytes + of_client, "{variant:?} {row}");
+    // A ticket is a block longer or shorter by chance, and one that comes after the response
+    // may not have been read.
+    let received = number(row, "received_all") as usize;
+    let all = server_bytes + of_server;
+    let tickets = if variant.session == Session::ZeroRtt { 1_000 } else { 2 * 16 };
+    assert!(received <= all + 2 * 16 && received + tickets >= all, "{all} {variant:?} {row}");
+    assert!(number(row, "received") <= number(row, "received_all"));
+}
+
+#[test]
+fn plain_http_has_no_handshake() {
+    let server = Server::start(Manner::Plain(common::RESPONSE));
+    let config = config(&server, None, r#", "timeout_s": 60"#);
+    let (rows, _, totals) = outcomes(&config);
+    assert_eq!((totals.reported, totals.failed), (TRIALS, 0), "{rows:?}");
+    for row in &rows {
+        assert_eq!(number(row, "connect_ns"), number(row, "handshake_ns"));
+        assert_eq!(number(row, "sent_all") as usize, config.request().len());
+        assert_eq!(number(row, "received_all") as usize, common::RESPONSE.len());
+    }
+}
+
+#[test]
+fn failures_are_outcomes_with_a_word() {
+    let tls = variant(Tls::V1_3, Session::Full, Authentication::Mutual);
+    for (manner, tls, word) in [
+        (Manner::Refuses, Some(&tls), "refused"),
+        (Manner::Refuses, None, "refused"),
+        (Manner::Closes, Some(&tls), "closed"),
+        (Manner::Closes, None, "closed"),
+        (Manner::Resets, Some(&tls), "reset"),
+        (Manner::Resets, None, "reset"),
+        (Manner::Silent, Some(&tls), "timeout"),
+        (Manner::Silent, None, "timeout"),
+        (Manner::Plain(common::NOT_FOUND), None, "the server answered \"HTTP/1.1 404 Not Found\""),
+        // A server of another authority.
+        (Manner::Foreign(tls.clone()), Some(&tls), "certificate verify failed"),
+        // A server that speaks another version: it sends an alert.
+        (
+            Manner::Tls(variant(Tls::V1_2, Session::Full, Authentication::Mutual)),
+            Some(&tls),
+            "alert protocol version",
+        ),
+    ] {
+        let server = Server::start(manner.clone());
+        let timeout = if matches!(manner, Manner::Silent) { 0.2 } else { 60.0 };
+        let config = config(&server, tls, &format!(r#", "timeout_s": {timeout}"#));
+        let (rows, ended, totals) = outcomes(&config);
+        assert_eq!(ended, Ended::Done, "{manner:?}");
+        assert_eq!((totals.reported, totals.failed), (TRIALS, TRIALS), "{manner:?} {rows:?}");
+        for row in rows {
+            let error = row["error"].as_str().unwrap();
+            assert!(error.contains(word), "{manner:?}: {error}");
+            assert_eq!(number(&row, "done_ns"), 0, "{manner:?}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_does_not_do_what_the_variant_says_ends_the_run() {
+    let resumes = variant(Tls::V1_3, Session::PskDheKe, Authentication::Server);
+    let early = variant(Tls::V1_3, Session::ZeroRtt, Authentication::Server);
+    for (serves, asks, word) in [
+        // Its tickets are no tickets of this server's.
+        (Manner::Forgetful(resumes.clone()), &resumes, "refused an earlier one"),
+        (Manner::Tls(resumes.clone()), &early, "ssl_early_data on"),
+    ] {
+        let server = Server::start(serves);
+        let config = config(&server, Some(asks), r#", "timeout_s": 60"#);
+        let error = run(&config, &mut Vec::new(), &mut |_| {}, &AtomicBool::new(false));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(word), "{error}");
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_keeps_what_it_has() {
+    let variant = variant(Tls::V1_3, Session::Full, Authentication::Server);
+    let server = Server::start(Manner::Tls(variant.clone()));
+    let mut config = config(&server, Some(&variant), r#", "timeout_s": 60"#);
+    config.trials = 100_000;
+    let stop = AtomicBool::new(false);
+    let mut output = StopAfter { lines: 5, seen: Vec::new(), stop: &stop };
+    let (ended, totals) = run(&config, &mut output, &mut |_| {}, &stop).unwrap();
+    assert_eq!(ended, Ended::Stopped);
+    let rows = lines(&output.seen);
+    assert!(rows.len() >= 5 && rows.len() == totals.reported as usize, "{totals:?}");
+}
+
+struct StopAfter<'a> {
+    lines: usize,
+    seen: Vec<u8>,
+    stop: &'a AtomicBool,
+}
+
+impl std::io::Write for StopAfter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.seen.extend_from_slice(bytes);
+        if self.seen.iter().filter(|&&byte| byte == b'\n').count() >= self.lines {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The columns that Python reads.
+#[test]
+fn an_outcome_names_its_columns() {
+    let row = serde_json::to_value(Outcome::default()).unwrap();
+    for key in ["trial", "late_ns", "connect_ns", "handshake_ns", "first_ns", "sent", "received"] {
+        assert!(row[key].is_u64(), "{key}");
+    }
+    assert!(row.get("error").is_none());
+}

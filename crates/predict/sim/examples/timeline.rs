@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Packet timelines of two small programs, for comparison with captures of the running kernel.
+//!
+//! Reads one JSON object from stdin, for example
+//! `{"settings": "[link]\nprofile = \"loopback\"\nrtt = \"60 ms\"", "client": [["send", 236],
+//! ["receive", 993]], "server": [["receive", 236], ["send", 993]], "drop_up": [], "drop_down":
+//! [], "seeds": 100, "cost": "100 us"}` and prints one JSON list for each seed, of
+//! `[time_ns, "up"|"down", flags, seq, len, ack, [[start, end], ...], dropped]`.
+//! Programs know `["send", bytes]`, `["receive", bytes]` (the peer's next send has that many),
+//! `["close", 0]` and `["wait_ms", time]`.
+
+use std::io::Read;
+
+use serde::Deserialize;
+use serde_json::json;
+use warifu_model::{Catalog, Nanos, Operation, ProfileKind, Role, SystemCall};
+use warifu_sim::{CaseModel, Heading, PacketEvent, simulate_packets};
+use warifu_trace::{Bytes, Carrier, Mark, Message, MessageId, Program, Resource, Step, Trace};
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    settings: String,
+    client: Vec<(String, u32)>,
+    server: Vec<(String, u32)>,
+    drop_up: Vec<u64>,
+    drop_down: Vec<u64>,
+    seeds: u64,
+    cost: String,
+    /// `TCP_MAX_QUICKACKS` of the kernel profile `grows`.
+    quick_acks: u8,
+}
+
+fn main() {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).expect("a question on stdin");
+    let question: Question = serde_json::from_str(&text).expect("a question in JSON");
+    let mut catalog = common::catalog(&question.cost);
+    add_kernel(&mut catalog, question.quick_acks);
+    let case = common::case(&question.settings, &catalog);
+    let trace = trace(&question);
+    let model = CaseModel::with_trace(&case, &trace, &catalog).expect("a case that compiles");
+    for seed in 0..question.seeds {
+        let events = simulate_packets(&model, &question.drop_up, &question.drop_down, seed);
+        println!("{}", serde_json::Value::Array(events.iter().map(line).collect()));
+    }
+}
+
+/// The kernel `grows`: Linux 6.18 with another number of quick acknowledgements.
+fn add_kernel(catalog: &mut Catalog, quick_acks: u8) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../profiles/kernels/linux-6.18.toml");
+    let text = std::fs::read_to_string(path).expect("a readable profile");
+    let ours = text.replace("name = \"linux-6.18\"", "name = \"grows\"").replace(
+        "tcp_max_quickacks = { value = 16",
+        &format!("tcp_max_quickacks = {{ value = {quick_acks}"),
+    );
+    assert_ne!(text, ours, "the profile is worded as it was");
+    catalog.add(ProfileKind::Kernel, "grows", &ours, path).expect("a valid profile");
+}
+
+fn line(event: &PacketEvent) -> serde_json::Value {
+    let heading = if event.heading == Heading::Up { "up" } else { "down" };
+    let PacketEvent { time_ns, flags, seq, len, ack, sack, dropped, .. } = event;
+    json!([time_ns, heading, flags, seq, len, ack, sack, dropped])
+}
+
+fn trace(question: &Question) -> Trace {
+    let sends =
+        |steps: &[(String, u32)]| steps.iter().filter(|step| step.0 == "send").count() as u16;
+    let clients = sends(&question.client);
+    let mut messages = Vec::new();
+    let mut client = vec![Step::Mark(Mark::Start), Step::Open { carrier: Carrier::Tcp }];
+    client.push(Step::Mark(Mark::Connected));
+    program(Role::Client, &question.client, 0, clients, &mut client, &mut messages);
+    client.push(Step::Mark(Mark::FirstResponse));
+    let mut server = vec![Step::Accept { carrier: Carrier::Tcp }];
+    program(Role::Server, &question.server, clients, 0, &mut server, &mut messages);
+    Trace {
+        messages,
+        programs: vec![
+            Program { party: Role::Client, steps: client },
+            Program { party: Role::Server, steps: server },
+        ],
+    }
+}
+
+fn program(
+    party: Role,
+    lines: &[(String, u32)],
+    mut sends: u16,
+    mut receives: u16,
+    steps: &mut Vec<Step>,
+    messages: &mut Vec<Message>,
+) {
+    let resource =
+        if party == Role::Client { Resource::ClientLoop } else { Resource::ServerWorker };
+    for (word, number) in lines {
+        match word.as_str() {
+            "send" => {
+                let operation = Operation::System(party, SystemCall::Write);
+                steps.push(Step::Compute { operation, bytes: 0, resource });
+                let first = MessageId(sends);
+                steps.push(Step::Send { first, count: 1, carrier: Carrier::Tcp });
+                let label = String::new();
+                let bytes = Bytes::exactly(*number);
+                messages.push(Message { from: party, label, bytes, overhead: 0 });
+                sends += 1;
+            }
+            "receive" => {
+                steps.push(Step::Receive { message: MessageId(receives) });
+                receives += 1;
+            }
+            "close" => steps.push(Step::Close { carrier: Carrier::Tcp }),
+            _ => steps.push(Step::Wait { duration: Nanos::from_millis(u64::from(*number)) }),
+        }
+    }
+}
