@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A case: one point of a study, every choice resolved.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::units::{BitsPerSecond, Nanos, Probability};
@@ -95,10 +95,12 @@ pub struct Link {
 }
 
 /// A law of packet loss.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Loss {
     /// No packet is lost.
+    #[default]
+    #[serde(deserialize_with = "no_settings")]
     None,
     /// Each packet is lost independently.
     Independent {
@@ -116,6 +118,14 @@ pub enum Loss {
         /// Loss probability in the bad state.
         loss_bad: Probability,
     },
+}
+
+/// Refuses keys beside the tag, which serde lets a unit variant ignore.
+fn no_settings<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+    Nothing::deserialize(from).map(|Nothing {}| ())
 }
 
 /// The protocols and their settings.
@@ -266,10 +276,11 @@ pub enum CipherSuite {
 }
 
 /// When the client's key share is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyShare {
     /// During the handshake.
+    #[default]
     Fresh,
     /// Before connect(), so that ClientHello waits ready (papers/2 section 5.2).
     Prepared,
@@ -454,6 +465,13 @@ pub(crate) mod tests {
         let mut busy = any_case();
         busy.server.workers = 8;
         assert!(busy.canonical().contains("\"server\":{\"profile\":\"s\",\"workers\":8}"));
+    }
+
+    #[test]
+    fn loss_of_kind_none_with_settings() {
+        assert_eq!(serde_json::from_str::<Loss>(r#"{"kind":"none"}"#).unwrap(), Loss::None);
+        let error = serde_json::from_str::<Loss>(r#"{"kind":"none","probability":1}"#);
+        assert!(error.unwrap_err().to_string().contains("unknown field `probability`"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod quantities;
 mod reader;
 mod stage;
 mod study;
+mod tls;
 mod units;
 
 pub use case::{

@@ -4,6 +4,7 @@
 //! Every type reads what its `Display` writes, exactly.
 
 use std::fmt;
+use std::ops::{Add, Sub};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ pub struct Nanos(pub u64);
 
 /// A data rate in bits per second; never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "u64")]
 pub struct BitsPerSecond(pub u64);
 
 /// A probability from 0 to 1.
@@ -85,6 +86,24 @@ impl Nanos {
     }
 }
 
+impl Add for Nanos {
+    type Output = Nanos;
+
+    /// Saturates: a wire of 1 bit/s may owe more time than fits, and "never" is then right.
+    fn add(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+
+    /// The time from `other` to `self`, zero if `other` is the later one.
+    fn sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
+    }
+}
+
 impl FromStr for Nanos {
     type Err = UnitError;
 
@@ -107,6 +126,24 @@ impl fmt::Display for Nanos {
     }
 }
 
+impl BitsPerSecond {
+    /// Refuses 0.
+    pub fn new(rate: u64) -> Result<Self, UnitError> {
+        match rate {
+            0 => Err(UnitError("expected a rate above 0; leave it out for no limit".into())),
+            rate => Ok(BitsPerSecond(rate)),
+        }
+    }
+}
+
+impl TryFrom<u64> for BitsPerSecond {
+    type Error = UnitError;
+
+    fn try_from(rate: u64) -> Result<Self, UnitError> {
+        BitsPerSecond::new(rate)
+    }
+}
+
 impl FromStr for BitsPerSecond {
     type Err = UnitError;
 
@@ -114,10 +151,7 @@ impl FromStr for BitsPerSecond {
         if text.to_ascii_lowercase().ends_with("bps") {
             return Err(UnitError(format!("{EXPECTED_RATE} (bit/s, kbit/s, Mbit/s, Gbit/s)")));
         }
-        match quantity(text, &RATE_UNITS, EXPECTED_RATE, "1 bit/s")? {
-            0 => Err(UnitError("expected a rate above 0; leave it out for no limit".into())),
-            rate => Ok(BitsPerSecond(rate)),
-        }
+        BitsPerSecond::new(quantity(text, &RATE_UNITS, EXPECTED_RATE, "1 bit/s")?)
     }
 }
 
@@ -281,6 +315,21 @@ mod tests {
         assert_eq!("102 %".parse::<Probability>().unwrap_err().0, EXPECTED_PROBABILITY);
         assert!("two".parse::<Probability>().is_err());
         assert!(Probability::new(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn times_saturate() {
+        assert_eq!(Nanos(u64::MAX) + Nanos(1), Nanos(u64::MAX));
+        assert_eq!(Nanos(1) - Nanos(2), Nanos::ZERO);
+        assert_eq!(Nanos(5) - Nanos(2) + Nanos(1), Nanos(4));
+    }
+
+    #[test]
+    fn json_rate_of_zero() {
+        assert_eq!(serde_json::from_str::<BitsPerSecond>("8").unwrap(), BitsPerSecond(8));
+        let error = serde_json::from_str::<BitsPerSecond>("0").unwrap_err().to_string();
+        assert!(error.starts_with("expected a rate above 0"), "{error}");
+        assert_eq!(serde_json::to_string(&BitsPerSecond(8)).unwrap(), "8");
     }
 
     #[test]

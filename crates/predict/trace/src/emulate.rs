@@ -31,7 +31,7 @@ pub fn scenario(case: &Case) -> Result<Scenario, TraceError> {
         ..SessionState::default()
     };
     let mut preparation = Vec::new();
-    if case.stack.session != Session::Full {
+    if case.stack.session.is_resumed() {
         let (trace, after) = emulate_first(&case.stack, &case.pattern, &state)?;
         preparation.push(trace);
         state = after;
@@ -48,7 +48,7 @@ pub fn emulate(
     state: &SessionState,
 ) -> Result<(Trace, SessionState), TraceError> {
     check(stack)?;
-    if stack.session == Session::Full {
+    if !stack.session.is_resumed() {
         return connection(stack, pattern, state, None);
     }
     let early = stack.session == Session::EarlyData;
@@ -167,19 +167,10 @@ fn connection(
 /// Refuses choices that do not go together.
 fn check(stack: &Stack) -> Result<(), TraceError> {
     let refuse = |key, message: String| Err(TraceError::new(key, message));
-    match (stack.tls, stack.session) {
-        (TlsVersion::Tls12, Session::Full | Session::Ticket) => {}
-        (TlsVersion::Tls12, session) => {
-            let name = session.name();
-            return refuse("stack.session", format!("is {name}: TLS 1.2 resumes by ticket"));
-        }
-        (TlsVersion::Tls13, Session::Ticket) => {
-            return refuse(
-                "stack.session",
-                "is ticket: TLS 1.3 resumes by psk_dhe_ke, psk_ke or 0-rtt".into(),
-            );
-        }
-        (TlsVersion::Tls13, _) => {}
+    if !stack.session.fits(stack.tls) {
+        let (name, version) = (stack.session.name(), stack.tls.name());
+        let ways = Session::ways_of_resumption(stack.tls);
+        return refuse("stack.session", format!("is {name}: TLS {version} resumes by {ways}"));
     }
     let aead = stack.cipher_suite.aead();
     let fitting = CipherSuite::of(stack.tls, stack.certificate, aead);

@@ -138,29 +138,26 @@ fn stack(draft: &Draft, kernel: String, clashes: &mut Vec<Clash>) -> Option<Stac
 fn session(word: Option<SessionWord>, tls: TlsVersion) -> Result<Session, Clash> {
     let session = match (word, tls) {
         (None, _) => Session::Full,
-        (Some(SessionWord::Resumed), TlsVersion::Tls12) => Session::Ticket,
-        (Some(SessionWord::Resumed), TlsVersion::Tls13) => Session::PskDheKe,
+        (Some(SessionWord::Resumed), tls) => Session::resumed(tls),
         (Some(SessionWord::Exactly(session)), _) => session,
     };
-    let mend = "use \"resumed\", which fits both versions";
-    match (tls, session) {
-        (TlsVersion::Tls12, Session::PskDheKe | Session::PskKe | Session::EarlyData) => {
-            let name = session.name();
-            let message = format!(
-                "is \"{name}\" with nothing to resume: a TLS 1.2 connection leaves a ticket and \
-                 no PSK; {mend}, or stack.tls = \"1.3\""
-            );
-            Err(("stack.session", message))
-        }
-        (TlsVersion::Tls13, Session::Ticket) => {
-            let message = format!(
-                "is \"ticket\" with nothing to resume: a TLS 1.3 connection leaves a PSK; {mend}, \
-                 or \"psk_dhe_ke\", \"psk_ke\" or \"0-rtt\""
-            );
-            Err(("stack.session", message))
-        }
-        _ => Ok(session),
+    if session.fits(tls) {
+        return Ok(session);
     }
+    let name = session.name();
+    let (leaves, or) = match tls {
+        TlsVersion::Tls12 => {
+            ("TLS 1.2 connection leaves a ticket and no PSK", "stack.tls = \"1.3\"")
+        }
+        TlsVersion::Tls13 => {
+            ("TLS 1.3 connection leaves a PSK", "\"psk_dhe_ke\", \"psk_ke\" or \"0-rtt\"")
+        }
+    };
+    let message = format!(
+        "is \"{name}\" with nothing to resume: a {leaves}; use \"resumed\", which fits both \
+         versions, or {or}"
+    );
+    Err(("stack.session", message))
 }
 
 fn suite(

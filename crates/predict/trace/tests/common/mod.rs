@@ -88,15 +88,8 @@ pub fn case(stack: Stack, session_open: bool) -> Case {
 /// Every stack that there can be, but for lengths of names and chains: `key_share` fresh.
 pub fn every_stack() -> Vec<Stack> {
     let mut all = Vec::new();
-    let kinds: [(TlsVersion, &[Session]); 2] = [
-        (TlsVersion::Tls12, &[Session::Full, Session::Ticket]),
-        (
-            TlsVersion::Tls13,
-            &[Session::Full, Session::PskDheKe, Session::PskKe, Session::EarlyData],
-        ),
-    ];
-    for (tls, sessions) in kinds {
-        for &session in sessions {
+    for &tls in TlsVersion::ALL {
+        for &session in Session::ALL.iter().filter(|session| session.fits(tls)) {
             for authentication in [Authentication::Server, Authentication::Mutual] {
                 for certificate in [CertificateType::EcdsaSecp256r1, CertificateType::Rsa2048] {
                     for length in 1..=3 {
