@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is on the bus: memories, bit-band aliases, the system registers' place, and the ports of this simulator.
 
-use crate::ports::Ports;
+use crate::ports::{LONGEST_NAME, Mark, Ports};
 
 /// One memory of a chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,6 +222,11 @@ impl Memory {
         bytes.split(|byte| *byte == 0).next().unwrap_or_default()
     }
 
+    /// The text of a mark, as it is in memory now.
+    pub fn mark_name(&self, mark: &Mark) -> String {
+        String::from_utf8_lossy(self.text(mark.text, LONGEST_NAME)).into_owned()
+    }
+
     /// The memory that an address is in.
     pub fn region_of(&self, at: u32) -> Option<&Region> {
         self.bank(at)
@@ -284,5 +289,24 @@ impl Memory {
             _ if Ports::holds(at) => Space::Ports,
             _ => Space::Nothing,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timing::Cycles;
+
+    #[test]
+    fn mark_name_ends_at_zero_byte_limit_or_region_end() {
+        let region =
+            Region { name: "flash".into(), base: 0, bytes: 1024, writable: false, wait_states: 0 };
+        let mut memory = Memory::new(&[region]).expect("one region");
+        assert!(memory.program(0, &[b'a'; 1024]) && memory.program(8, &[0]));
+        let name = |text| memory.mark_name(&Mark { text, at: Cycles::default(), stack: 0 });
+        assert_eq!(name(0), "a".repeat(8));
+        assert_eq!(name(9), "a".repeat(256));
+        assert_eq!(name(1020), "aaaa");
+        assert_eq!(name(0x1000_0000), "");
     }
 }

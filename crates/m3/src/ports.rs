@@ -5,7 +5,6 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use crate::memory::Memory;
 use crate::timing::Cycles;
 
 /// The ports' first address.
@@ -71,13 +70,6 @@ pub struct Mark {
     pub at: Cycles,
     /// The stack pointer then.
     pub stack: u32,
-}
-
-impl Mark {
-    /// Its text, as it is in memory now.
-    pub fn name(&self, memory: &Memory) -> String {
-        String::from_utf8_lossy(memory.text(self.text, LONGEST_NAME)).into_owned()
-    }
 }
 
 /// The ports' state.
@@ -149,24 +141,5 @@ impl Ports {
             MARK => self.marks.push(Mark { text: value, at: now, stack }),
             _ => {}
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::memory::Region;
-
-    #[test]
-    fn a_name_is_the_beginning_of_its_text() {
-        let region =
-            Region { name: "flash".into(), base: 0, bytes: 1024, writable: false, wait_states: 0 };
-        let mut memory = Memory::new(&[region]).expect("one region");
-        assert!(memory.program(0, &[b'a'; 1024]) && memory.program(8, &[0]));
-        let name = |text| Mark { text, at: Cycles::default(), stack: 0 }.name(&memory);
-        assert_eq!(name(0), "a".repeat(8));
-        assert_eq!(name(9), "a".repeat(256));
-        assert_eq!(name(1020), "aaaa");
-        assert_eq!(name(0x1000_0000), "");
     }
 }

@@ -157,7 +157,7 @@ fn run(elf: &Path, pipe: Box<dyn Pipe>) -> Handshake {
         MESSAGES.map(|message| (message, Cycles::default())).to_vec();
     let mut total = Cycles::default();
     for pair in marks.windows(2) {
-        let name = pair[0].name(&machine.core.memory);
+        let name = machine.core.memory.mark_name(&pair[0]);
         let spent = pair[1].at - pair[0].at;
         total += spent;
         if let Some((_, cycles)) = messages.iter_mut().find(|(message, _)| *message == name) {

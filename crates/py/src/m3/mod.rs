@@ -202,7 +202,8 @@ fn marks<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyList>> 
     let mut names: HashMap<u32, Bound<'py, PyString>> = HashMap::new();
     let marks = PyList::empty(py);
     for mark in &memory.ports.marks {
-        let name = names.entry(mark.text).or_insert_with(|| PyString::new(py, &mark.name(memory)));
+        let name =
+            names.entry(mark.text).or_insert_with(|| PyString::new(py, &memory.mark_name(mark)));
         marks.append((&*name, (mark.at.low, mark.at.high), mark.stack))?;
     }
     Ok(marks)
