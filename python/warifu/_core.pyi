@@ -116,6 +116,12 @@ def trace_text(study: Study, index: int) -> str:
 def request_text(case: CaseView) -> str:
     """The HTTP request as the device sends it."""
 
+def missing_operations(study: Study, index: int) -> tuple[list[str], list[str]]:
+    """The operations of case `index` that the device's profile and the server's have no cost for.
+
+    Raises IndexError beyond the last case.
+    """
+
 def predict(
     study: Study,
     out_dir: str | PathLike[str],

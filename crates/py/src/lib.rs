@@ -4,6 +4,7 @@
 
 mod error;
 mod m3;
+mod missing;
 mod observations;
 mod predict;
 mod study;
@@ -20,6 +21,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(study::mistakes, module)?)?;
     module.add_function(wrap_pyfunction!(study::trace_text, module)?)?;
     module.add_function(wrap_pyfunction!(study::request_text, module)?)?;
+    module.add_function(wrap_pyfunction!(missing::missing_operations, module)?)?;
     module.add_function(wrap_pyfunction!(predict::predict, module)?)?;
     module.add_function(wrap_pyfunction!(observations::write_observations, module)?)?;
     module.add_function(wrap_pyfunction!(observations::write_manifest, module)?)?;

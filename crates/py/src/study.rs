@@ -200,7 +200,7 @@ pub(crate) fn request_text(case: &CaseView) -> String {
     warifu_trace::request_text(&case.stack, &case.pattern)
 }
 
-fn case(study: &model::Study, index: usize) -> PyResult<&model::Case> {
+pub(crate) fn case(study: &model::Study, index: usize) -> PyResult<&model::Case> {
     study.cases.get(index).ok_or_else(|| {
         let count = study.cases.len();
         PyIndexError::new_err(format!("case {index}: expected a number below {count}"))

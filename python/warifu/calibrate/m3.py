@@ -7,11 +7,9 @@ The benchmark prints a line `name bytes cycles` for each call that it timed (doc
 from __future__ import annotations
 
 import datetime
-import json
 import math
 import re
 import secrets
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -36,8 +34,6 @@ CHOICES = (
 )
 
 _BY = "warifu calibrate m3"
-_LACKS = re.compile(r"(.+) ha(?:s|ve) no cost for ([^:(]+)")
-"""What a study says of a profile that cannot answer it (crates/core/model, profile/device.rs)."""
 _SUITES = {
     "AES_128_GCM": "AES_128_GCM_SHA256",
     "AES_256_GCM": "AES_256_GCM_SHA384",
@@ -140,7 +136,7 @@ def calibrate_m3(
     run_id = _new_run_id()
     written, assumed = _profile(path.stem, elf, run.kind, costs, mhz, when or {}, options, run_id)
     _check(written, path, others)
-    missing, stack = _lacks(written, path, when or {}, others)
+    missing, stack = _missing(written, path, when or {}, others)
     details = {
         "program": elf.name,
         "chip": options.chip,
@@ -291,50 +287,33 @@ def _check(written: Profile, path: Path, others: Sequence[ProfileText]) -> None:
             raise CalibrateError(f"--when: {mistake}") from None
 
 
-def _lacks(
+def _missing(
     written: Profile, path: Path, when: Condition, others: Sequence[ProfileText]
 ) -> tuple[tuple[str, ...], str]:
-    """What a prediction for the timed stack will miss, and that stack's choices in words; what
-    `when` leaves open is as in any study."""
+    """The operations that the profile has no cost for in the stack that was timed, and that
+    stack's choices as text. What `when` leaves open has its default."""
     choices = {key: str(value[0] if isinstance(value, tuple) else value)
                for key, value in when.items()}  # fmt: skip
     signs = any(entry.operation == "client.sign" for entry in written.entries)
     choices.setdefault("authentication", "mutual" if signs else "server")
     if aead := choices.pop("aead", None):
         key = "RSA" if choices.get("certificate", "").startswith("rsa") else "ECDSA"
-        way = f"ECDHE_{key}_WITH_" if choices.get("tls") == "1.2" else ""
-        choices["cipher_suite"] = f"TLS_{way}{_SUITES.get(aead, aead)}"
-    # The other end has a cost for everything.
-    entries = "".join(f'[[operation]]\nname = "{name}"\nwarm = "1 us"\n' for name in operations())
-    server = "any" if written.name != "any" else "another"
-    stand_in = f'name = "{server}"\ndescription = "stands in"\n{entries}'
+        exchange = f"ECDHE_{key}_WITH_" if choices.get("tls") == "1.2" else ""
+        choices["cipher_suite"] = f"TLS_{exchange}{_SUITES.get(aead, aead)}"
     mine = ("device", written.name, written.toml(), str(path))
-    texts = [other for other in others if other[:2] not in (mine[:2], ("device", server))]
-    question = [("device", written.name), ("server", server), ("link", "loopback")]
-    question += [("predict_trials", "1"), *((f"stack.{key}", one) for key, one in choices.items())]
+    question = [("device", written.name), ("server", written.name), ("link", "loopback")]
+    question += [(f"stack.{key}", word) for key, word in choices.items()]
     try:
         study = _core.Study.from_choices(
-            question, [*texts, mine, ("device", server, stand_in, "stand-in")]
+            question, [*(other for other in others if other[:2] != mine[:2]), mine]
         )
-        _predict(study)
-    except _core.WarifuError as error:
-        if found := _LACKS.match(str(error).removeprefix(f"{path}: ")):
-            return tuple(found[1].split(", ")), found[2].strip()
-    return (), ""
-
-
-def _predict(study: _core.Study) -> None:
-    """Predicts and forgets it. Raises WarifuError, which names all costs that are missing."""
-    manifest = {
-        "schema_version": _core.SCHEMA_VERSION,
-        "study": {"name": study.name, "sha256": study.text_hash, "text": ""},
-        "half": "predicted",
-        "run_id": "m3",
-        "seed": study.seed,
-        "started": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}",
-    }
-    with tempfile.TemporaryDirectory(prefix="warifu-calibrate-") as name:
-        _core.predict(study, str(Path(name) / "predicted"), json.dumps(manifest), threads=1)
+    except _core.WarifuError:
+        # The choices fit no stack: there is no prediction to warn about.
+        return (), ""
+    missing, _ = _core.missing_operations(study, 0)
+    columns = study.cases[0].columns
+    stack = ", ".join(f"{key}={columns[key]}" for key in (*CHOICES[:5], "cipher_suite"))
+    return tuple(missing), stack if missing else ""
 
 
 def condition(words: Sequence[str]) -> Condition:

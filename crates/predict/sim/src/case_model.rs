@@ -173,23 +173,10 @@ fn inputs_of(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Vec<Input>
 
 /// Every cost that device and server lack for a case, in one error.
 pub(crate) fn lacks(case: &Case, catalog: &Catalog) -> Option<Error> {
-    let trace = scenario(case).ok()?.measured;
-    let software = catalog.key_store(&case.key_store.profile)?.software;
     let mut errors = Vec::new();
     for (role, name) in [(Role::Client, &case.device.profile), (Role::Server, &case.server.profile)]
     {
-        let mut operations: Vec<Operation> = Vec::new();
-        for step in trace.steps(role) {
-            match *step {
-                Step::Compute { operation, .. } => operations.push(operation),
-                Step::KeyStore { call: KeyStoreCall::Sign, .. } if software => {
-                    operations.push(Operation::Sign(role));
-                }
-                _ => {}
-            }
-        }
-        operations.push(Operation::System(role, SystemCall::Wake));
-        operations.push(Operation::System(role, SystemCall::Interface));
+        let operations = operations(case, catalog, role)?;
         errors.extend(catalog.device(name)?.lacks(&operations, &case.stack));
     }
     let mut errors = errors.into_iter();
@@ -198,6 +185,37 @@ pub(crate) fn lacks(case: &Case, catalog: &Catalog) -> Option<Error> {
         all.message = format!("{}; and {error}", all.message);
     }
     Some(all)
+}
+
+/// The operations of one end of a case whose cost its device profile lacks, each once. None where
+/// the case makes no connection or names a profile that the catalog does not have.
+pub fn missing_operations(case: &Case, catalog: &Catalog, role: Role) -> Vec<Operation> {
+    let name = match role {
+        Role::Client => &case.device.profile,
+        Role::Server => &case.server.profile,
+    };
+    let Some(profile) = catalog.device(name) else { return Vec::new() };
+    let operations = operations(case, catalog, role).unwrap_or_default();
+    profile.missing_operations(&operations, &case.stack)
+}
+
+/// The operations that one end of a case executes.
+fn operations(case: &Case, catalog: &Catalog, role: Role) -> Option<Vec<Operation>> {
+    let trace = scenario(case).ok()?.measured;
+    let software = catalog.key_store(&case.key_store.profile)?.software;
+    let mut operations: Vec<Operation> = Vec::new();
+    for step in trace.steps(role) {
+        match *step {
+            Step::Compute { operation, .. } => operations.push(operation),
+            Step::KeyStore { call: KeyStoreCall::Sign, .. } if software => {
+                operations.push(Operation::Sign(role));
+            }
+            _ => {}
+        }
+    }
+    operations.push(Operation::System(role, SystemCall::Wake));
+    operations.push(Operation::System(role, SystemCall::Interface));
+    Some(operations)
 }
 
 fn calls<'a>(mut steps: impl Iterator<Item = &'a Step>, call: KeyStoreCall) -> bool {

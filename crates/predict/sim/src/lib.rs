@@ -25,7 +25,7 @@ mod sweep;
 mod tcp;
 mod timeline;
 
-pub use case_model::{CaseModel, inputs};
+pub use case_model::{CaseModel, inputs, missing_operations};
 pub use link::Heading;
 pub use outcome::{ConnectionOutcome, Outcome};
 pub use random::trial_seed;

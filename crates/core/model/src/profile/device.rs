@@ -148,6 +148,12 @@ impl DeviceProfile {
 
     /// What it lacks of these operations for a stack, all of it in one error.
     pub fn lacks(&self, operations: &[Operation], stack: &Stack) -> Option<Error> {
+        let missing = self.missing_operations(operations, stack);
+        (!missing.is_empty()).then(|| self.missing(&missing, &Condition::point(stack)))
+    }
+
+    /// Which of these operations have no cost for a stack, each once.
+    pub fn missing_operations(&self, operations: &[Operation], stack: &Stack) -> Vec<Operation> {
         let point = Condition::point(stack);
         let mut missing: Vec<Operation> = Vec::new();
         for &operation in operations {
@@ -157,7 +163,7 @@ impl DeviceProfile {
                 missing.push(operation);
             }
         }
-        (!missing.is_empty()).then(|| self.missing(&missing, &point))
+        missing
     }
 
     /// Names what is missing, and what to change so that none of it is needed.
