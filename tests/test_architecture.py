@@ -31,6 +31,7 @@ MAY_KNOW = {
     "warifu-m3": set(),
     "warifu-pkcs11-client": set(),
     "warifu-tls-client": {"warifu-pkcs11-client"},
+    "warifu-coap-client": set(),
     "warifu-calibrate-bench": {
         "warifu-model",
         "warifu-card",

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the client is asked to do.
+
+use std::net::SocketAddr;
+
+use serde::Deserialize;
+
+use crate::error::Error;
+
+/// More requests than a run can need; a guard against a slip of the hand.
+const MOST_TRIALS: u32 = 10_000_000;
+/// Above this one thread cannot keep the pace (an exchange takes about 0.1 ms).
+const MOST_PER_SECOND: f64 = 10_000.0;
+/// Uri-Path and Uri-Query hold at most this many bytes each: RFC 7252 section 5.10.
+const MOST_OPTION_BYTES: usize = 255;
+/// Options of a request are below this, so that it fits the MTU of 1152 B that libcoap assumes.
+const MOST_PATH_BYTES: usize = 1_000;
+/// A token has at most this many bytes: RFC 7252 section 3.
+const MOST_TOKEN_BYTES: u8 = 8;
+/// coap_session_set_ack_timeout leaves what it was at less than a second.
+const LEAST_ACK_TIMEOUT_MS: u32 = 1_000;
+/// The longest of all timeouts, of `MOST_RETRANSMIT` and `MOST_ACK_RANDOM_FACTOR`, fits the 32 bits
+/// in which libcoap counts milliseconds.
+const MOST_ACK_TIMEOUT_MS: u32 = 60_000;
+const MOST_ACK_RANDOM_FACTOR: f64 = 4.0;
+/// coap_session_set_max_retransmit leaves what it was at 0.
+const LEAST_RETRANSMIT: u16 = 1;
+const MOST_RETRANSMIT: u16 = 10;
+
+/// A run of the client, as JSON on its standard input.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The server, `address:port`.
+    pub address: SocketAddr,
+    /// What the request travels in.
+    #[serde(rename = "type")]
+    pub message_type: MessageType,
+    /// Path and query of the GET request.
+    #[serde(default = "root")]
+    pub path: String,
+    /// How many requests.
+    pub trials: u32,
+    /// How many of them begin in a second, on average.
+    pub rate_per_second: f64,
+    /// Pauses between them vary evenly by this share of their mean, 0 to 1.
+    #[serde(default)]
+    pub spread: f64,
+    /// How many begin at the same moment.
+    #[serde(default = "one")]
+    pub concurrent: u32,
+    /// Requests come one after the other: the next begins a pause after the one before has ended.
+    #[serde(default)]
+    pub alone: bool,
+    /// When a request without a response counts as failed, s. A lost NON is never sent again, and
+    /// nothing else ends it; a lost CON is given up by libcoap after 62 to 93 s, unless this is
+    /// less.
+    pub timeout_s: f64,
+    /// Decides pauses, and in each trial message ID, token and first retransmission timeout.
+    #[serde(default)]
+    pub seed: u64,
+    /// Length of the token, B; `coap-client` begins with 1.
+    #[serde(default = "token_bytes")]
+    pub token_bytes: u8,
+    /// The length that the body of each response must have, B; any, if not given.
+    #[serde(default)]
+    pub body_bytes: Option<u64>,
+    /// ACK_TIMEOUT, ms.
+    #[serde(default = "ack_timeout_ms")]
+    pub ack_timeout_ms: u32,
+    /// ACK_RANDOM_FACTOR.
+    #[serde(default = "ack_random_factor")]
+    pub ack_random_factor: f64,
+    /// MAX_RETRANSMIT.
+    #[serde(default = "max_retransmit")]
+    pub max_retransmit: u16,
+    /// Outcomes list every datagram.
+    #[serde(default)]
+    pub datagrams: bool,
+}
+
+/// The type of the request's message, RFC 7252 section 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum MessageType {
+    /// Confirmable: sent again until acknowledged.
+    #[serde(rename = "CON")]
+    Confirmable,
+    /// Non-confirmable: sent once.
+    #[serde(rename = "NON")]
+    NonConfirmable,
+}
+
+fn root() -> String {
+    "/".into()
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn token_bytes() -> u8 {
+    1
+}
+
+/// RFC 7252 section 4.8, as libcoap has it.
+const fn ack_timeout_ms() -> u32 {
+    2_000
+}
+
+/// RFC 7252 section 4.8, as libcoap has it.
+const fn ack_random_factor() -> f64 {
+    1.5
+}
+
+/// RFC 7252 section 4.8, as libcoap has it.
+const fn max_retransmit() -> u16 {
+    4
+}
+
+impl Config {
+    /// Reads and checks it; an error names the key and the fix.
+    pub fn parse(text: &str) -> Result<Config, Error> {
+        let mut from = serde_json::Deserializer::from_str(text);
+        let config: Config = serde_path_to_error::deserialize(&mut from)
+            .map_err(|error| Error::Config(format!("{}: {}", error.path(), error.inner())))?;
+        from.end().map_err(|error| Error::Config(format!("after the configuration: {error}")))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let refuse = |text: String| Err(Error::Config(text));
+        if !(1..=MOST_TRIALS).contains(&self.trials) {
+            return refuse(format!("trials is {}: expected 1 to {MOST_TRIALS}", self.trials));
+        }
+        if self.concurrent == 0 || !self.trials.is_multiple_of(self.concurrent) {
+            return refuse(format!(
+                "concurrent is {}: expected a number that divides trials, {}",
+                self.concurrent, self.trials
+            ));
+        }
+        if !(self.rate_per_second > 0.0 && self.rate_per_second <= MOST_PER_SECOND) {
+            return refuse(format!(
+                "rate_per_second is {}: expected more than 0 and at most {MOST_PER_SECOND}",
+                self.rate_per_second
+            ));
+        }
+        if !(0.0..=1.0).contains(&self.spread) {
+            return refuse(format!("spread is {}: expected 0 to 1", self.spread));
+        }
+        if !(self.timeout_s > 0.0 && self.timeout_s <= 86_400.0) {
+            return refuse(format!(
+                "timeout_s is {}: expected more than 0 and at most 86400",
+                self.timeout_s
+            ));
+        }
+        if self.token_bytes > MOST_TOKEN_BYTES {
+            return refuse(format!(
+                "token_bytes is {}: expected 0 to {MOST_TOKEN_BYTES}",
+                self.token_bytes
+            ));
+        }
+        self.check_path()?;
+        self.check_retransmission()
+    }
+
+    fn check_path(&self) -> Result<(), Error> {
+        let refuse = |what: &str| {
+            Err(Error::Config(format!("path is {:?}: expected one that {what}", self.path)))
+        };
+        if !self.path.starts_with('/') || !self.path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return refuse("begins with / and holds no spaces");
+        }
+        if self.path.contains(['%', '#']) {
+            return refuse("holds neither % nor #: options carry their bytes as they are");
+        }
+        if self.path.len() > MOST_PATH_BYTES {
+            return refuse("is at most 1000 B long");
+        }
+        let mut options = self.uri_path().chain(self.uri_query());
+        if options.any(|option| option.len() > MOST_OPTION_BYTES) {
+            return refuse("has no segment and no query parameter over 255 B");
+        }
+        Ok(())
+    }
+
+    fn check_retransmission(&self) -> Result<(), Error> {
+        let refuse = |text: String| Err(Error::Config(text));
+        if !(LEAST_ACK_TIMEOUT_MS..=MOST_ACK_TIMEOUT_MS).contains(&self.ack_timeout_ms) {
+            return refuse(format!(
+                "ack_timeout_ms is {}: expected {LEAST_ACK_TIMEOUT_MS} to {MOST_ACK_TIMEOUT_MS}",
+                self.ack_timeout_ms
+            ));
+        }
+        if !(1.0..=MOST_ACK_RANDOM_FACTOR).contains(&self.ack_random_factor) {
+            return refuse(format!(
+                "ack_random_factor is {}: expected 1 to {MOST_ACK_RANDOM_FACTOR}",
+                self.ack_random_factor
+            ));
+        }
+        if !(LEAST_RETRANSMIT..=MOST_RETRANSMIT).contains(&self.max_retransmit) {
+            return refuse(format!(
+                "max_retransmit is {}: expected {LEAST_RETRANSMIT} to {MOST_RETRANSMIT}",
+                self.max_retransmit
+            ));
+        }
+        Ok(())
+    }
+
+    /// The segments of the path, one Uri-Path option each; none for `/` (RFC 7252 section 6.4).
+    pub(crate) fn uri_path(&self) -> impl Iterator<Item = &str> {
+        let path = self.path.split('?').next().unwrap_or("");
+        let rest = path.strip_prefix('/').filter(|rest| !rest.is_empty());
+        rest.into_iter().flat_map(|rest| rest.split('/'))
+    }
+
+    /// The parameters of the query, one Uri-Query option each.
+    pub(crate) fn uri_query(&self) -> impl Iterator<Item = &str> {
+        self.path.split_once('?').into_iter().flat_map(|(_, query)| query.split('&'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LEAST: &str = r#"{"address": "127.0.0.1:5683", "type": "CON", "trials": 4,
+        "rate_per_second": 10, "timeout_s": 5}"#;
+
+    fn said(text: &str) -> String {
+        Config::parse(text).map(|_| String::new()).unwrap_or_else(|error| error.to_string())
+    }
+
+    #[test]
+    fn defaults_are_those_of_rfc_7252() {
+        let config = Config::parse(LEAST).unwrap();
+        assert_eq!((config.ack_timeout_ms, config.max_retransmit), (2_000, 4));
+        assert!((config.ack_random_factor - 1.5).abs() < f64::EPSILON);
+        assert_eq!((config.concurrent, config.token_bytes), (1, 1));
+    }
+
+    #[test]
+    fn path_becomes_options() {
+        let with = |path: &str| {
+            let text = LEAST.replace("\"trials\"", &format!("\"path\": {path:?}, \"trials\""));
+            let config = Config::parse(&text).unwrap();
+            let path: Vec<String> = config.uri_path().map(String::from).collect();
+            let query: Vec<String> = config.uri_query().map(String::from).collect();
+            (path, query)
+        };
+        let none = Vec::<String>::new;
+        assert_eq!(with("/"), (none(), none()));
+        assert_eq!(with("/example_data"), (vec!["example_data".into()], none()));
+        assert_eq!(with("/a/b"), (vec!["a".into(), "b".into()], none()));
+        assert_eq!(with("/?x=1&y"), (none(), vec!["x=1".into(), "y".into()]));
+        assert_eq!(with("/async?1"), (vec!["async".into()], vec!["1".into()]));
+    }
+
+    #[test]
+    fn mistakes_name_the_key() {
+        for (from, to, word) in [
+            ("\"trials\": 4", "\"trials\": 0", "trials is 0"),
+            ("\"trials\": 4", "\"trials\": -1", "trials"),
+            ("\"trials\": 4", "\"trials\": 4, \"concurrent\": 3", "concurrent is 3"),
+            ("\"trials\": 4", "\"trials\": 4, \"concurrent\": 0", "concurrent is 0"),
+            ("10", "0", "rate_per_second is 0"),
+            ("\"timeout_s\": 5", "\"timeout_s\": 0", "timeout_s is 0"),
+            ("127.0.0.1:5683", "nowhere", "address"),
+            ("\"trials\"", "\"trails\"", "trails"),
+            ("CON", "ACK", "type"),
+            ("\"trials\"", "\"token_bytes\": 9, \"trials\"", "token_bytes is 9"),
+            ("\"trials\"", "\"path\": \"a\", \"trials\"", "path is \"a\""),
+            ("\"trials\"", "\"path\": \"/a%20\", \"trials\"", "neither %"),
+            ("\"trials\"", "\"ack_timeout_ms\": 1, \"trials\"", "ack_timeout_ms is 1"),
+            ("\"trials\"", "\"ack_random_factor\": 0.5, \"trials\"", "ack_random_factor is 0.5"),
+            ("\"trials\"", "\"max_retransmit\": 17, \"trials\"", "max_retransmit is 17"),
+            ("\"trials\"", "\"spread\": 2, \"trials\"", "spread is 2"),
+        ] {
+            let said = said(&LEAST.replacen(from, to, 1));
+            assert!(said.contains(word), "{to}: {said}");
+        }
+        assert!(said(&format!("{LEAST} x")).contains("after the configuration"));
+        let long = format!("\"path\": \"/{}\", \"trials\"", "x".repeat(256));
+        assert!(said(&LEAST.replacen("\"trials\"", &long, 1)).contains("255 B"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,200}") {
+            let _ = Config::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One request and its response, from preparation to the end.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use crate::config::Config;
+use crate::context::Context;
+use crate::error::Error;
+use crate::outcome::{Datagram, Direction, Outcome};
+use crate::record::{End, Observed, Record, code_text, is_content};
+
+/// Spreads the trials' seeds: 2^64 over the golden ratio, as SplitMix64 does.
+const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// An exchange; `start` is called once, `process` whenever its descriptor is readable, until one of
+/// them returns that it has ended. Then `outcome` says what became of it.
+pub(crate) struct Exchange {
+    // Freed before the record: libcoap may call back meanwhile.
+    context: Context,
+    observed: Observed,
+    token: Vec<u8>,
+    pub trial: u32,
+    pub late_ns: u64,
+    /// Why there was no exchange.
+    refused: Option<String>,
+    port: u16,
+}
+
+impl Exchange {
+    /// Makes everything that a device has before its clock starts.
+    pub(crate) fn prepare(trial: u32, config: &Config) -> Result<Exchange, Error> {
+        let step = SEED_STEP.wrapping_mul(u64::from(trial) + 1);
+        let observed = Observed::new(config.seed.wrapping_add(step));
+        let context = observed.during(Context::new)?;
+        let mut token = vec![0; usize::from(config.token_bytes)];
+        observed.with(|record| record.draw(&mut token));
+        Ok(Exchange { context, observed, token, trial, late_ns: 0, refused: None, port: 0 })
+    }
+
+    /// Starts the clock, makes the session and sends the request. Whether it has ended already.
+    pub(crate) fn start(&mut self, config: &Config) -> bool {
+        self.observed.with(Record::start);
+        let sent = self.observed.during(|| self.context.request(config, &self.token));
+        self.refused = sent.err();
+        self.port = self.context.port();
+        self.has_ended()
+    }
+
+    /// Has libcoap do what there is to do. Whether the exchange has ended.
+    pub(crate) fn process(&mut self) -> bool {
+        self.observed.during(|| self.context.process());
+        self.has_ended()
+    }
+
+    /// How long it has been under way.
+    pub(crate) fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.observed.with(|record| record.begun()))
+    }
+
+    fn has_ended(&self) -> bool {
+        self.refused.is_some() || self.observed.with(|record| record.end.is_some())
+    }
+
+    /// What became of it; with all datagrams if asked for.
+    pub(crate) fn outcome(&self, datagrams: bool) -> Outcome {
+        self.observed.with(|record| {
+            let (done_ns, until, body_bytes) = match record.end {
+                Some(End::Response { at_ns, datagrams, body_bytes, .. }) => {
+                    (at_ns, datagrams, body_bytes)
+                }
+                _ => (0, record.datagrams.len(), 0),
+            };
+            let (sent, datagrams_sent) = sum(&record.datagrams[..until], Direction::Sent);
+            let (received, datagrams_received) =
+                sum(&record.datagrams[..until], Direction::Received);
+            let request = record.datagrams.iter().find(|one| one.direction == Direction::Sent);
+            Outcome {
+                trial: self.trial,
+                error: self.error(record),
+                late_ns: self.late_ns,
+                request_ns: request.map_or(0, |datagram| datagram.at_ns),
+                acknowledged_ns: record.acknowledged_ns().unwrap_or(0),
+                first_ns: record.response_ns().unwrap_or(0),
+                done_ns,
+                sent,
+                received,
+                datagrams_sent,
+                datagrams_received,
+                sent_all: sum(&record.datagrams, Direction::Sent).0,
+                received_all: sum(&record.datagrams, Direction::Received).0,
+                retransmitted: u32::try_from(record.retransmissions().count()).unwrap_or(u32::MAX),
+                retransmitted_bytes: record.retransmissions().map(|one| one.bytes).sum(),
+                unreachable: record.unreachable,
+                body_bytes,
+                port: self.port,
+                datagrams: if datagrams { record.datagrams.clone() } else { Vec::new() },
+            }
+        })
+    }
+
+    fn error(&self, record: &Record) -> Option<String> {
+        match (record.end, &self.refused) {
+            (Some(End::Response { code, .. }), _) if is_content(code) => None,
+            (Some(End::Response { code, .. }), _) => {
+                Some(format!("the server answered {}", code_text(code)))
+            }
+            // libcoap reports neither an RST nor an ICMP message to whoever sent a NON, and goes on
+            // sending a CON after an ICMP message.
+            (_, None) if record.was_reset() => Some("reset".into()),
+            (_, None) if record.unreachable > 0 => Some("unreachable".into()),
+            (Some(End::Failure(why)), _) => Some(why.into()),
+            (None, Some(why)) => Some(why.clone()),
+            (None, None) => Some("timeout".into()),
+        }
+    }
+}
+
+impl AsFd for Exchange {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.context.as_fd()
+    }
+}
+
+/// Bytes and number of the datagrams in a direction.
+fn sum(datagrams: &[Datagram], direction: Direction) -> (u64, u32) {
+    let those = datagrams.iter().filter(|one| one.direction == direction);
+    those.fold((0, 0), |(bytes, count), one| (bytes + one.bytes, count + 1))
+}

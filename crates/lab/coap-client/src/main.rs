@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The lab's CoAP client as a program: its configuration on standard input, one line of JSON for
+//! each exchange on standard output, progress on standard error.
+
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use warifu_coap_client::{Config, Ended, Totals, run, version};
+
+const HELP: &str = "\
+warifu-coap-client: sends many CoAP GET requests at their own pace and times each
+
+usage: warifu-coap-client < CONFIG.json > TRIALS.ndjson
+
+CONFIG is one JSON object:
+  address            the server, \"10.9.0.2:5683\"
+  type               \"CON\", sent again until acknowledged, or \"NON\", sent once
+  path               of the request, with its query (\"/\")
+  trials             how many requests, each from a port of its own
+  rate_per_second    how many begin in a second
+  spread             pauses vary evenly by this share of their mean, 0 to 1 (0)
+  concurrent         how many begin at the same moment (1)
+  alone              the next begin a pause after those before have ended (false)
+  timeout_s          when a request without a response counts as failed
+  seed               decides pauses, message IDs, tokens and retransmission timeouts (0)
+  token_bytes        length of the token, 0 to 8 (1, as coap-client begins)
+  body_bytes         the length that each response's body must have (any)
+  ack_timeout_ms     RFC 7252's ACK_TIMEOUT (2000)
+  ack_random_factor  RFC 7252's ACK_RANDOM_FACTOR (1.5)
+  max_retransmit     RFC 7252's MAX_RETRANSMIT (4)
+  datagrams          each line lists its datagrams (false)
+
+Each line has the trial's number and, in ns from just before the socket was made: request_ns,
+acknowledged_ns (empty ACK), first_ns (first datagram of the response), done_ns (response decoded);
+bytes and datagrams sent and received; how many were sent again; or error.
+Exit code 0, 2 for a mistake in the configuration, 3 if it cannot run, 130 if interrupted.
+";
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        None => {}
+        Some("--version") => {
+            println!("warifu-coap-client {}, {}", env!("CARGO_PKG_VERSION"), version());
+            return ExitCode::SUCCESS;
+        }
+        Some(argument) => {
+            print!("{HELP}");
+            let asked = matches!(argument, "--help" | "-h");
+            return if asked { ExitCode::SUCCESS } else { ExitCode::from(2) };
+        }
+    }
+    let mut text = String::new();
+    if let Err(error) = io::stdin().read_to_string(&mut text) {
+        return fail(2, &format!("cannot read the configuration: {error}"));
+    }
+    let config = match Config::parse(&text) {
+        Ok(config) => config,
+        Err(error) => return fail(2, &error.to_string()),
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        if let Err(error) = signal_hook::flag::register(signal, stop.clone()) {
+            return fail(3, &format!("cannot catch signals: {error}"));
+        }
+    }
+    raise_descriptor_limit();
+    let mut output = io::stdout().lock();
+    let trials = config.trials;
+    let mut progress = |totals: Totals| {
+        let _ = writeln!(
+            io::stderr(),
+            "{} of {trials} requests, {} failed, begun at most {:.3} ms late, \
+             {:.0} % of a processor used",
+            totals.reported,
+            totals.failed,
+            totals.latest_ns as f64 / 1e6,
+            100.0 * totals.cpu_ns as f64 / totals.elapsed_ns.max(1) as f64
+        );
+    };
+    match run(&config, &mut output, &mut progress, &stop) {
+        Ok((Ended::Done, _)) => ExitCode::SUCCESS,
+        Ok((Ended::Stopped, _)) => ExitCode::from(130),
+        Err(error) => fail(3, &error.to_string()),
+    }
+}
+
+/// An exchange under way has three descriptors, and one whose packets are lost lasts for 93 s.
+fn raise_descriptor_limit() {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    // Where it cannot be raised, running out of descriptors is reported when it happens.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+fn fail(code: u8, why: &str) -> ExitCode {
+    eprintln!("warifu-coap-client: {why}");
+    ExitCode::from(code)
+}
