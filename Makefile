@@ -4,22 +4,28 @@ SHELL := /bin/bash
 WARIFU := .venv/bin/warifu
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test kernel wolfssl conformance lint bench accuracy table3 m3-tls m3-qemu golden fuzz clean
+.PHONY: help setup release wheel demo test kernel wolfssl conformance lint bench accuracy table3 m3-tls m3-qemu golden fuzz clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1	/' | expand -t 18
 
-setup: ## packages, virtual environment, binaries
+setup: ## packages, virtual environment, binaries (development build)
 	@scripts/setup
 
-demo: setup ## calibrate this host, predict and measure the first loop, compare, report
+release: ## the same with the release build, which is what may be timed
+	@scripts/setup --release
+
+wheel: setup ## the Python package as a wheel, release build, in target/wheels
+	@.venv/bin/maturin build --release --locked --quiet
+
+demo: release ## calibrate this host, predict and measure the first loop, compare, report
 	@scripts/demo
 
 test: ## every test, with a minute of fuzzing
 	@scripts/setup --with tests
 	@scripts/test
 
-kernel: setup ## the simulated TCP against captures of the running kernel (root, a quiet machine)
+kernel: release ## the simulated TCP against captures of the running kernel (root, a quiet machine)
 	@.venv/bin/python -m pytest tests/kernel
 
 wolfssl: setup ## wolfSSL's IoT SAFE client, built from Debian's source, at the virtual SIM
@@ -32,13 +38,13 @@ lint: setup ## formatting, clippy, ruff, mypy
 	@scripts/lint
 
 bench: ## speeds beside SimPy's, instruction counts, signatures beside SoftHSM2's, the link's precision
-	@scripts/setup --with bench
+	@scripts/setup --release --with bench
 	@bench/run
 
-accuracy: setup ## the judged cells with the trials that the gates need; resumes where it stopped
+accuracy: release ## the judged cells with the trials that the gates need; resumes where it stopped
 	@scripts/accuracy
 
-table3: setup ## the paper's Table 3 with the virtual SIM, without and with the agent (six quiet minutes)
+table3: release ## the paper's Table 3 with the virtual SIM, without and with the agent (six quiet minutes)
 	@scripts/table3
 
 m3-tls: ## a TLS 1.3 handshake on the simulated Cortex-M3, message by message

@@ -23,6 +23,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warifu.calibrate import build
+from warifu.calibrate.errors import CalibrateError
+
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 BIN = Path(sys.executable).parent
@@ -284,6 +287,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a moment each, to see that it works")
     size = QUICK if parser.parse_args().quick else FULL
+    try:
+        build.refuse_development()
+    except CalibrateError as reason:
+        print(f"bench: {reason}", file=sys.stderr)
+        return 3
     lines: list[Line] = []
     missing: list[str] = []
     try:

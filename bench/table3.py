@@ -24,7 +24,7 @@ from agent import cached_token_ns
 from numpy.typing import NDArray
 
 from warifu import tools
-from warifu.calibrate import environment, paper, statistics, token_bench
+from warifu.calibrate import build, environment, paper, statistics, token_bench
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.token import kind_of
 from warifu.calibrate.token_bench import LIFE, Plan, Trials
@@ -68,6 +68,7 @@ def main() -> int:
     if given.render:
         kept = (given.out / OBSERVATIONS).read_text(encoding="utf-8")
     else:
+        build.refuse_development()
         with when_interrupted("interrupted; nothing was written"), interruption.deferred():
             kept = as_json(observe(given.trials, given.seed))
     text = table_of(json.loads(kept))

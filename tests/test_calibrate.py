@@ -14,7 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warifu import _core, study
-from warifu.calibrate import bench, environment, host, loopback, profile, system, variants
+from warifu.calibrate import (
+    bench,
+    build,
+    environment,
+    host,
+    loopback,
+    profile,
+    system,
+    variants,
+)
+from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.profile import Entry, Law, Profile, Record
 from warifu.calibrate.system import PARAMETERS, SCALES, SHARES, Costs
 from warifu.lab.case import Case
@@ -271,3 +281,24 @@ def test_toml_holds_whole_nanoseconds() -> None:
     assert Law.constant(5.2).toml() == '"5 ns"'
     assert Law((0.0, 10.0, 20.0)).median_ns == 10.0
     assert Law((0.0, 10.0, 20.0)).mean_ns == 10.0
+
+
+def test_development_build_is_refused_unless_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_core, "BUILD_PROFILE", build.DEVELOPMENT)
+    build.refuse_development()
+    assert environment.machine()["build"] == "development"
+    monkeypatch.delenv(build.VARIABLE)
+    with pytest.raises(CalibrateError, match=r"is a development build.*setup --release`$"):
+        build.refuse_development()
+
+
+def test_programs_of_a_development_build_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(build.VARIABLE)
+    monkeypatch.setattr(_core, "BUILD_PROFILE", build.RELEASE)
+    text = {name: f"{name} 0.1.0" for name in build.TIMED}
+    monkeypatch.setattr(build.tools, "version", text.__getitem__)
+    build.refuse_development()
+    assert build.profile() == "release"
+    text["warifu-tls-bench"] += " (development build), OpenSSL 3.0.19"
+    with pytest.raises(CalibrateError, match=r"^warifu-tls-bench is a development build"):
+        build.refuse_development()

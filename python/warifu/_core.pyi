@@ -6,6 +6,8 @@ from os import PathLike
 from typing import Any, Final, final
 
 __version__: Final[str]
+BUILD_PROFILE: Final[str]
+"""`release`, or `development` with overflow checks and debug assertions, which is not timed."""
 SCHEMA_VERSION: Final[int]
 
 Profile = tuple[str, str, str, str]

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from warifu import tools
+from warifu.calibrate import build
 from warifu.lab.kernel import processor_name
 
 #: A virtual machine's processor may be twice as fast at another hour. Predictions for links without
@@ -20,12 +21,13 @@ PACE_BOUND = 1.15
 
 
 def machine() -> dict[str, str]:
-    """`kernel`, `openssl`, `nginx` and `processor`; tools that are missing are left out."""
+    """`kernel`, `openssl`, `nginx`, `processor`, `build`; missing tools are left out."""
     ask: dict[str, Callable[[], str]] = {
         "kernel": lambda: os.uname().release,
         "openssl": lambda: _number(tools.version("openssl")),
         "nginx": lambda: _number(tools.version("nginx")),
         "processor": processor_name,
+        "build": build.profile,
     }
     found = {}
     for key, answer in ask.items():

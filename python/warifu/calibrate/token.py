@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from warifu.calibrate import environment, profile, statistics, tailed, token_bench
+from warifu.calibrate import build, environment, profile, statistics, tailed, token_bench
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.profile import ProfileText
 from warifu.calibrate.statistics import Statistics
@@ -152,7 +152,10 @@ def profile_text(
     what = " ".join(str(part) for part in (token["manufacturer"], token["model"]) if part)
     description = f"{what}, token {token['label']}, ECDSA P-256"
     maker, library, version = token["module"]
-    machine = environment.machine().get("processor", "unknown processor")
+    here = environment.machine()
+    machine = here.get("processor", "unknown processor")
+    if here["build"] != build.RELEASE:
+        machine += f", {here['build']} build"
     if plan.card is not None:
         where = f"on the virtual clock, card profile {plan.card.stem}, seed {plan.seed}"
     else:

@@ -24,10 +24,11 @@ def host(studies: Sequence[Path], out: Path | None, plan: str, if_stale: bool) -
     them and for all that it served.
     """
     from warifu import study
-    from warifu.calibrate import DEFAULT_PROFILE
+    from warifu.calibrate import DEFAULT_PROFILE, build
     from warifu.calibrate.host import calibrate_host
     from warifu.calibrate.profile import record_path
 
+    build.refuse_development()
     path = out or DEFAULT_PROFILE
     profiles = list(study.profile_texts(study.profile_folders()))
     stacks = cases_of(studies, profiles) or None

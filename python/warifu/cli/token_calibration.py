@@ -82,6 +82,7 @@ def token(
       warifu predict --device this-host --key-store test --stack https/tls1.3
     """
     from warifu import study
+    from warifu.calibrate import build
     from warifu.calibrate.token import calibrate_token
     from warifu.calibrate.token_bench import Plan
     from warifu.cli import card_program
@@ -96,6 +97,7 @@ def token(
         )  # fmt: skip
         card = card_program.timing_profile(virtual_card, "--virtual-card")
         name = name or f"virtual-{card.stem}"
+    build.refuse_development()
     digits = card_program.pin(pin, pin_file, new=False)
     others = list(study.profile_texts(study.profile_folders()))
     plan = Plan(module, card, label, key, digits, trials, seed, fresh)

@@ -13,3 +13,10 @@ pub mod virtual_card;
 pub use config::Config;
 pub use error::BenchError;
 pub use run::{Ended, Event, run};
+
+/// What `--version` says, and that a development build, which nothing should be timed with, is one.
+pub const VERSION: &str = if cfg!(debug_assertions) {
+    concat!(env!("CARGO_PKG_VERSION"), " (development build)")
+} else {
+    env!("CARGO_PKG_VERSION")
+};

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use warifu_calibrate_bench::{BenchError, Config, Ended, Event, run};
+use warifu_calibrate_bench::{BenchError, Config, Ended, Event, VERSION, run};
 use zeroize::Zeroizing;
 
 const HELP: &str = "\
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         // One trial of a process of its own; the bench calls itself so.
         ["--one"] => true,
         ["--version"] => {
-            println!("warifu-calibrate-bench {}", env!("CARGO_PKG_VERSION"));
+            println!("warifu-calibrate-bench {}", VERSION);
             return ExitCode::SUCCESS;
         }
         ["--help" | "-h"] => {

@@ -25,9 +25,16 @@ A report says whether its window is accepted; do not use what was measured in a 
 
 Exit code: 0 stopped as asked; 1 the link failed, or a precision check missed; 2 the configuration cannot run."#;
 
+/// What `--version` says, and that a development build, which nothing should be timed with, is one.
+const VERSION: &str = if cfg!(debug_assertions) {
+    concat!(env!("CARGO_PKG_VERSION"), " (development build)")
+} else {
+    env!("CARGO_PKG_VERSION")
+};
+
 /// An emulated link between two network namespaces, with delay, jitter, rate, queue and loss, that reports its own lateness.
 #[derive(Debug, Parser)]
-#[command(version, after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
+#[command(version = VERSION, after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 pub struct Cli {
     #[command(subcommand)]
     command: Option<Sub>,

@@ -32,3 +32,10 @@ pub use record::{MessageRecord, Recording, WriteRecord, record, record_exchange}
 pub use variant::{
     Authentication, CertificateType, CipherSuite, Group, KeyShare, Session, Tls, Variant,
 };
+
+/// What `--version` says, and that a development build, which nothing should be timed with, is one.
+pub const VERSION: &str = if cfg!(debug_assertions) {
+    concat!(env!("CARGO_PKG_VERSION"), " (development build)")
+} else {
+    env!("CARGO_PKG_VERSION")
+};

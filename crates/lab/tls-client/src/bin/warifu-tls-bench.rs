@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use warifu_tls_client::VERSION;
 use warifu_tls_client::bench::{Config, run};
 
 const HELP: &str = "\
@@ -31,11 +32,7 @@ fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         None => {}
         Some("--version") => {
-            println!(
-                "warifu-tls-bench {}, {}",
-                env!("CARGO_PKG_VERSION"),
-                openssl::version::version()
-            );
+            println!("warifu-tls-bench {}, {}", VERSION, openssl::version::version());
             return ExitCode::SUCCESS;
         }
         Some(argument) => {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use warifu_tls_client::VERSION;
 use warifu_tls_client::client::{Config, Ended, run};
 
 const HELP: &str = "\
@@ -40,11 +41,7 @@ fn main() -> ExitCode {
     if std::env::args().len() > 1 {
         let asked = std::env::args().any(|argument| argument == "--help" || argument == "-h");
         if std::env::args().any(|argument| argument == "--version") {
-            println!(
-                "warifu-tls-client {}, {}",
-                env!("CARGO_PKG_VERSION"),
-                openssl::version::version()
-            );
+            println!("warifu-tls-client {}, {}", VERSION, openssl::version::version());
             return ExitCode::SUCCESS;
         }
         print!("{HELP}");

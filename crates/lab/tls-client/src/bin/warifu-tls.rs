@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use warifu_tls_client::{CertificateType, Error, Exchange, Pki, Variant, record_exchange};
+use warifu_tls_client::{CertificateType, Error, Exchange, Pki, VERSION, Variant, record_exchange};
 
 const HELP: &str = "\
 warifu-tls: certificates for the lab, and the bytes of real handshakes
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         ["--version"] => {
-            println!("warifu-tls {}, {}", env!("CARGO_PKG_VERSION"), openssl::version::version());
+            println!("warifu-tls {}, {}", VERSION, openssl::version::version());
             return ExitCode::SUCCESS;
         }
         _ => {
