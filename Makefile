@@ -26,7 +26,7 @@ test: ## every test, with a minute of fuzzing
 	@scripts/test
 
 kernel: release ## the simulated TCP against captures of the running kernel (root, a quiet machine)
-	@.venv/bin/python -m pytest tests/kernel
+	@.venv/bin/python -m pytest tests/system/kernel
 
 wolfssl: setup ## wolfSSL's IoT SAFE client, built from Debian's source, at the virtual SIM
 	@scripts/wolfssl

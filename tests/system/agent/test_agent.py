@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The agent as people and systemd start it: PINs, rights, signals, what is left behind."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import termios
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from support import holding
+from support.holding import PIN, Agent
+from warifu import tools
+
+
+def claims(token: str) -> dict[str, object]:
+    """What a token says."""
+    part = token.split(".")[1]
+    found: dict[str, object] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_and_nothing_is_left(
+    card: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    with Agent(tmp_path, "--card", f"unix:{card}") as agent:
+        assert agent.socket.stat().st_mode & 0o777 == 0o600
+        assert agent.said[-1] == f"warifu-agent: export WARIFU_CARD=agent:{agent.socket}\n"
+        assert agent.token("--audience", "a").returncode == 0
+        agent.process.send_signal(number)
+        assert agent.process.wait(timeout=20) == 0
+    assert not agent.socket.exists()
+
+
+def test_stop_ends_it_and_one_that_was_killed_is_replaced(card: Path, tmp_path: Path) -> None:
+    with Agent(tmp_path, "--card", f"unix:{card}") as killed:
+        killed.process.kill()
+        killed.process.wait()
+    assert killed.socket.exists()
+    with Agent(tmp_path, "--card", f"unix:{card}") as agent:
+        with pytest.raises(RuntimeError, match="an agent answers there"):
+            Agent(tmp_path, "--card", f"unix:{card}")
+        agent.ask("stop")
+        assert agent.process.wait(timeout=20) == 0
+    done = agent.token("--audience", "a")
+    assert done.returncode == 3
+    assert "start one with: warifu agent start" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_programs_at_once_share_one_session(card: Path, tmp_path: Path) -> None:
+    with Agent(tmp_path, "--card", f"unix:{card}") as agent:
+        program = tools.find("warifu-agent")
+        children = [
+            subprocess.Popen(
+                [program, "token", "--audience", f"a{number}"],
+                stdout=subprocess.PIPE,
+                text=True,
+                env=agent.environment(),
+            )
+            for number in range(8)
+        ]
+        tokens = [child.communicate(timeout=20)[0].strip() for child in children]
+        assert [claims(token)["aud"] for token in tokens] == [f"a{n}" for n in range(8)]
+        assert agent.metric('warifu_agent_sessions_opened_total{card="card"}') == 1
+        assert agent.metric('warifu_agent_signatures_total{card="card",kind="ok"}') == 8
+
+
+def test_a_card_that_was_served_anew_is_found_again(tmp_path: Path) -> None:
+    with holding.served(tmp_path) as card, Agent(tmp_path, "--card", f"unix:{card}") as agent:
+        assert agent.token("--audience", "a").returncode == 0
+    assert not agent.socket.exists()
+    with without_card(tmp_path) as agent:
+        assert agent.token("--audience", "b").returncode == 3
+        with holding.served(tmp_path):
+            assert agent.token("--audience", "b").returncode == 0
+
+
+def without_card(folder: Path) -> Agent:
+    """An agent whose card is not there yet."""
+    return Agent(folder, "--card", f"unix:{folder / 'card.sock'}")
+
+
+def test_tokens_are_renewed_while_nobody_asks(card: Path, tmp_path: Path) -> None:
+    with Agent(tmp_path, "--card", f"unix:{card}") as agent:
+        first = agent.token("--audience", "a", "--lifetime", "2").stdout
+        assert agent.token("--audience", "a", "--lifetime", "2").stdout == first
+        renewed = 'warifu_agent_tokens_total{card="card",kind="renewed"}'
+        end = time.monotonic() + 20
+        while agent.metric(renewed) == 0:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert agent.metric('warifu_agent_tokens_total{card="card",kind="miss"}') == 1
+
+
+def test_a_card_behind_a_modem(tmp_path: Path) -> None:
+    link = tmp_path / "modem"
+    with holding.served(tmp_path, at=True, link=str(link)):
+        # More often than the card has channels: each agent gives its own back.
+        for number in range(5):
+            with Agent(tmp_path, "--card", f"csim:{link}") as agent:
+                done = agent.token("--audience", f"a{number}")
+                assert done.returncode == 0, done.stderr
+                assert claims(done.stdout)["aud"] == f"a{number}"
+                assert agent.metric('warifu_agent_sessions_opened_total{card="card"}') == 1
+                agent.ask("stop")
+                assert agent.process.wait(timeout=20) == 0
+
+
+def token_of(card: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`warifu-agent token` without an agent."""
+    return subprocess.run(
+        [tools.find("warifu-agent"), "token", "--card", f"unix:{card}", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_token_without_an_agent(card: Path, tmp_path: Path) -> None:
+    (tmp_path / "pin").touch(mode=0o600)
+    (tmp_path / "pin").write_text(PIN)
+    program = tools.find("warifu-agent")
+    arguments = ["--card", f"unix:{card}", "--pin", f"file:{tmp_path / 'pin'}"]
+    done = subprocess.run(
+        [program, "token", *arguments, "--claim", "site=3", "--claim", "name=a b", "--subject=m"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = claims(done.stdout)
+    assert (found["site"], found["name"], found["sub"]) == (3, "a b", "m")
+    done = token_of(card)
+    assert done.returncode == 2
+    assert "wants its PIN first (3 tries left): use --pin ask" in done.stderr
+
+
+def test_a_lifetime_that_no_token_has_is_one_line(card: Path) -> None:
+    warifu = Path(sys.executable).with_name("warifu")
+    for lifetime in ("0", "31622401", "99999999999", "9" * 30, "-1", "x"):
+        done = token_of(card, "--lifetime", lifetime)
+        if lifetime != "-1":
+            assert "expected 1 to 31622400 s" in done.stderr
+        by_python = subprocess.run(
+            [warifu, "token", "--card", f"unix:{card}", "--lifetime", lifetime],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for result in (done, by_python):
+            assert result.returncode == 2
+            assert len(result.stderr.splitlines()) == 1, result.stderr
+            assert "--lifetime" in result.stderr or "-1" in result.stderr
+
+
+def test_programs_elsewhere_find_a_socket_that_was_named_from_here(
+    card: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with Agent(Path(), "--card", f"unix:{card}", pin=None) as agent:
+        socket = tmp_path / "here" / "agent.sock"
+        assert agent.said[-1] == f"warifu-agent: export WARIFU_CARD=agent:{socket}\n"
+        assert socket.exists()
+    assert not socket.exists()
+
+
+def test_a_place_where_no_agent_can_listen_is_one_line(card: Path, tmp_path: Path) -> None:
+    arguments = ("--card", f"unix:{card}")
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    (tmp_path / "file").mkdir()
+    (tmp_path / "file" / "agent.sock").touch()
+    refused = {
+        tmp_path / "none": f"there is no folder {tmp_path / 'none'}: make it, or choose another",
+        tmp_path / "a,b": "a comma ends the path",
+        tmp_path / "file": "something is there that is no socket: choose another --socket",
+    }
+    (tmp_path / "a,b").mkdir()
+    if os.getuid() != 0:
+        refused[closed] = "you may not write in the folder"
+    for folder, says in refused.items():
+        # A person is not asked for a PIN first: there is no terminal here.
+        with pytest.raises(RuntimeError) as error:
+            Agent(folder, *arguments, "--pin", "ask", pin=None)
+        text = str(error.value)
+        assert text.startswith("3: ")
+        assert says in text
+        assert len(text.splitlines()) == 1, text
+    for address in ("unix:relative", "usb", "agent", "csim:"):
+        with pytest.raises(RuntimeError, match=r"^2: warifu-agent: --card: .*\n$"):
+            Agent(tmp_path, "--card", address, pin=None)
+
+
+def test_a_card_that_is_not_there_is_named_once(tmp_path: Path) -> None:
+    with without_card(tmp_path) as agent:
+        for _ in range(2):
+            assert agent.token("--audience", "a").returncode == 3
+    said = "".join(agent.said)
+    assert said.count(str(tmp_path / "card.sock")) == 1, said
+
+
+def test_the_status_tells_of_a_refused_and_of_a_locked_pin(card: Path, tmp_path: Path) -> None:
+    def told(agent: Agent, pin: str) -> int | None:
+        end = time.monotonic() + 20
+        while agent.status()["pin"] != pin:
+            assert time.monotonic() < end, agent.status()
+            time.sleep(0.01)
+        tries: int | None = agent.status()["pin_tries_left"]
+        return tries
+
+    with Agent(tmp_path, "--card", f"unix:{card}", pin="9753") as agent:
+        assert told(agent, "refused") == 2
+        done = agent.token("--audience", "a")
+        assert done.returncode == 2
+        assert "(2 tries left): end the agent, start it with --pin ask" in done.stderr
+    assert "the PIN is wrong (2 tries left)" in "".join(agent.said)
+    # The card's last try is not the agent's to spend; a person spends it here.
+    with Agent(tmp_path, "--card", f"unix:{card}", pin="9753") as agent:
+        assert told(agent, "refused") == 1
+    with Agent(tmp_path, "--card", f"unix:{card}", pin="9753") as agent:
+        assert told(agent, "held, not given: its last try is yours") == 1
+        with_pin(agent, "9753")
+        assert told(agent, "locked") == 0
+        done = agent.token("--audience", "a")
+        assert done.returncode == 2
+        assert (
+            "`warifu card reset --unblock-pin`, a real one's with its operator's PUK" in done.stderr
+        )
+        assert len(done.stderr.splitlines()) == 1
+    done = token_of(card)
+    assert "the PIN is locked: unlock a virtual SIM's with" in done.stderr
+
+
+def with_pin(agent: Agent, pin: str) -> None:
+    """A program gives a PIN."""
+    module = tools.find("libwarifu_pkcs11.so")
+    subprocess.run(
+        ["pkcs11-tool", "--module", module, "--list-objects", "--login", "--pin", pin],
+        capture_output=True,
+        check=False,
+        env=agent.environment(),
+    )
+
+
+def test_a_pin_from_systemds_credentials(card: Path, tmp_path: Path) -> None:
+    (tmp_path / "sim").write_text(PIN)
+    os.environ["CREDENTIALS_DIRECTORY"] = str(tmp_path)
+    try:
+        arguments = ("--card", f"unix:{card}", "--pin", "credential:sim")
+        with Agent(tmp_path, *arguments, pin=None) as agent:
+            assert agent.token("--audience", "a").returncode == 0
+    finally:
+        del os.environ["CREDENTIALS_DIRECTORY"]
+
+
+def test_a_pin_from_the_terminal_is_not_echoed(card: Path, tmp_path: Path) -> None:
+    program = tools.find("warifu-agent")
+    socket = tmp_path / "agent.sock"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        arguments = ["--card", f"unix:{card}", "--socket", str(socket), "--pin", "ask"]
+        os.execv(program, [str(program), "start", *arguments])
+    seen = b""
+    while b"PIN of the card card: " not in seen:
+        seen += os.read(terminal, 1000)
+    # It asks first and stops the echo then; nobody types between the two.
+    while termios.tcgetattr(terminal)[3] & termios.ECHO:
+        time.sleep(0.01)
+    os.write(terminal, PIN.encode() + b"\n")
+    while b"export WARIFU_CARD=" not in seen:
+        seen += os.read(terminal, 1000)
+    os.write(terminal, b"\x03")  # Ctrl-C
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    os.close(terminal)
+    assert PIN.encode() not in seen
+    assert not socket.exists()
+
+
+def test_no_secret_is_in_arguments_logs_or_metrics(card: Path, tmp_path: Path) -> None:
+    with Agent(tmp_path, "--card", f"unix:{card}", pin="9753") as agent:
+        assert agent.token("--audience", "a").returncode == 2, "a wrong PIN"
+        about = Path(f"/proc/{agent.process.pid}")
+        shown = (about / "cmdline").read_text() + (about / "environ").read_text()
+        shown += agent.ask("metrics") + agent.ask("status")
+    shown += "".join(agent.said)
+    assert "the PIN is wrong" in shown
+    assert "9753" not in shown
+
+
+def test_a_configuration_with_two_cards_and_rights(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    config = tmp_path / "agent.toml"
+    with holding.served(tmp_path) as one, holding.served(tmp_path / "b") as two:
+        (tmp_path / "pin").touch(mode=0o600)
+        (tmp_path / "pin").write_text(PIN)
+        config.write_text(
+            f"""
+            metrics = "127.0.0.1:0"
+            [[card]]
+            name = "one"
+            address = "unix:{one}"
+            pin = "file:{tmp_path / "pin"}"
+            [[card]]
+            name = "two"
+            address = "unix:{two}"
+            pin = "file:{tmp_path / "pin"}"
+            [[caller]]
+            uid = {os.getuid()}
+            keys = ["client"]
+            may = ["token"]
+            """
+        )
+        with Agent(tmp_path, "--config", str(config), pin=None) as agent:
+            for name in ("one", "two"):
+                done = agent.token("--card", f"agent:{agent.socket},{name}")
+                assert done.returncode == 0, done.stderr
+            done = agent.token("--card", f"agent:{agent.socket},three")
+            assert 'has no card "three"; it has one, two' in done.stderr
+            address = next(line for line in agent.said if "metrics at" in line).split()[-1]
+            with urllib.request.urlopen(address, timeout=20) as answer:
+                text = answer.read().decode()
+            assert 'signatures_total{card="two",kind="ok"} 1' in text
+    config.write_text("[[caller]]\nuid = 1\nrights = []\n")
+    with pytest.raises(RuntimeError, match=r"agent.toml: caller\[0\].rights: no such key"):
+        Agent(tmp_path, "--config", str(config), pin=None)
+
+
+def test_a_process_that_forked_signs_as_well(card: Path, tmp_path: Path) -> None:
+    module = tools.find("libwarifu_pkcs11.so")
+    folder = os.environ.get("WARIFU_BIN_DIR")
+    if folder:
+        module = Path(folder) / module.name
+    script = Path(__file__).with_name("forked.py")
+    with Agent(tmp_path, "--card", f"unix:{card}") as agent:
+        done = subprocess.run(
+            ["python3", str(script), str(module)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=agent.environment(),
+            timeout=60,
+        )
+        assert done.stdout.split() == ["child", "ok", "parent", "ok"], done.stderr
+        random = 'warifu_agent_requests_total{card="card",kind="random"}'
+        assert agent.metric(random) == 3

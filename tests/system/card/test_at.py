@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The card behind a modem's line, as a host's AT client sees it."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from support.sim import RANDOM, SELECT, Client, Server
+from warifu.doctor import card
+from warifu.doctor.modem import Modem, ModemError, ModemSilent
+
+
+def test_an_apdu_goes_through_the_modem(state: Path, tmp_path: Path) -> None:
+    link = tmp_path / "modem"
+    with Server(state, at=True, link=link) as server:
+        device = Path(server.ready["at"])
+        assert link.resolve() == device
+        assert device.stat().st_mode & 0o777 == 0o600
+        with Modem(link) as modem:
+            assert modem.command("AT").echoed, "as modems do until ATE0"
+            assert modem.csim(SELECT) == b"\x90\x00"
+            assert not modem.command("ATE0").lines
+            assert not modem.command("AT").echoed
+            assert len(modem.csim(RANDOM)) == 10
+            assert modem.command("AT+CPIN?").lines == ("+CPIN: READY",)
+            assert modem.command("ATI").lines[0].startswith("Warifu")
+            with pytest.raises(ModemError, match="ERROR"):
+                modem.command('AT+CSIM=9,"8084000008"')
+            modem.command("AT+CMEE=1")
+            with pytest.raises(ModemError, match="CME ERROR: 50"):
+                modem.command('AT+CSIM=9,"8084000008"')
+        with Modem(device) as modem:
+            # The modem is on while nobody holds its line: its settings and the channels stay.
+            assert not modem.command("AT").echoed
+            assert len(modem.csim(RANDOM)) == 10
+
+
+def test_the_modem_and_the_socket_share_the_card_and_no_channel(
+    state: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "card.sock"
+    with Server(state, at=True, socket=path) as server, Modem(Path(server.ready["at"])) as modem:
+        assert modem.csim(SELECT) == b"\x90\x00"
+        with Client(path) as client:
+            assert client.status(RANDOM) == 0x6985
+            assert client.status(SELECT) == 0x9000
+        assert len(modem.csim(RANDOM)) == 10
+
+
+def test_the_echo_does_not_wait_for_the_card(state: Path, tmp_path: Path) -> None:
+    faults = "script\nlate 700 ms\n"
+    with Server(state, at=True, faults=faults) as server:
+        line = os.open(server.ready["at"], os.O_RDWR | os.O_NOCTTY)
+        begin = time.monotonic()
+        command = f'AT+CSIM={2 * len(SELECT)},"{SELECT.hex()}"\r'.encode()
+        os.write(line, command)
+        echo = b""
+        while len(echo) < len(command):
+            echo += os.read(line, 256)
+        assert echo == command
+        assert time.monotonic() - begin < 0.7
+        assert b"+CSIM: 4" in os.read(line, 256)
+        assert time.monotonic() - begin >= 0.7
+        os.close(line)
+
+
+def test_a_card_that_does_not_answer(state: Path) -> None:
+    with (
+        Server(state, at=True, faults="script\nlost\nremoved 1\n") as server,
+        Modem(Path(server.ready["at"])) as modem,
+    ):
+        modem.command("ATE0+CMEE=1")
+        with pytest.raises(ModemSilent):
+            modem.csim(SELECT, timeout_s=0.3)
+        with pytest.raises(ModemError, match="CME ERROR: 10"):
+            modem.csim(SELECT)
+        assert modem.csim(SELECT) == b"\x90\x00"
+
+
+def test_what_is_no_link_is_left(state: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(RuntimeError, match="no link"):
+        Server(state, at=True, link=tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_the_doctor_goes_the_way_to_the_applet(state: Path) -> None:
+    with Server(state, at=True) as server:
+        first = list(card.of_modem(Path(server.ready["at"])))
+        again = list(card.of_modem(Path(server.ready["at"])))
+    assert [(one.name, one.status) for one in first][1:] == [
+        ("AT", "ok"), ("echo", "warning"), ("AT+CSIM", "ok"), ("applet", "ok"),
+    ]  # fmt: skip
+    assert all(one.status == "ok" for one in again), "it switched the echo off, and its channel"
+
+
+def modem_that_says(tmp_path: Path, answers: dict[bytes, bytes]) -> list[tuple[str, str, str]]:
+    """What the doctor finds of a modem that gives these answers, by how a line begins."""
+    import pty
+    import threading
+    import tty
+
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+
+    def answer() -> None:
+        line = b""
+        while True:
+            try:
+                line += os.read(ours, 256)
+            except OSError:
+                return
+            while b"\r" in line:
+                command, line = line.split(b"\r", 1)
+                found = [text for start, text in answers.items() if command.startswith(start)]
+                os.write(ours, found[-1] if found else b"")
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    try:
+        found = list(card.of_modem(Path(os.ttyname(theirs))))
+    finally:
+        os.close(theirs)
+        thread.join(timeout=5)
+        os.close(ours)
+    return [(one.name, one.status, one.found) for one in found][1:]
+
+
+OK = b"\r\nOK\r\n"
+
+
+def test_the_doctor_names_the_step_that_fails(tmp_path: Path) -> None:
+    assert modem_that_says(tmp_path, {})[-1][:2] == ("AT", "missing")
+    refused = {b"AT": OK, b"AT+CSIM=?": b"\r\nERROR\r\n"}
+    assert modem_that_says(tmp_path, refused)[-1][:2] == ("AT+CSIM", "missing")
+    refused = {b"AT": OK, b"AT+CSIM=1": b"\r\n+CME ERROR: 3\r\n"}
+    assert modem_that_says(tmp_path, refused)[-1][:2] == ("SELECT", "missing")
+    opened, absent = b'\r\n+CSIM: 6,"019000"\r\n', b'\r\n+CSIM: 4,"6A82"\r\n'
+    none = {b"AT": OK, b"AT+CSIM=": absent + OK, b"AT+CSIM=10": opened + OK, b"AT+CSIM=?": OK}
+    name, status, found = modem_that_says(tmp_path, none)[-1]
+    assert (name, status) == ("applet", "missing")
+    assert "6A82" in found
+
+
+def test_what_is_no_line_is_told_apart(tmp_path: Path) -> None:
+    def refusal(device: str, baud: int = 115200) -> tuple[str, str]:
+        (only,) = card.of_modem(Path(device), baud)
+        assert only.status == "missing"
+        return only.name, only.mend
+
+    ours, theirs = os.openpty()
+    line = os.ttyname(theirs)
+    try:
+        assert (
+            refusal(str(tmp_path / "none"))[1] == "check the name: `ls /dev/ttyUSB* /dev/ttyACM*`"
+        )
+        assert "--baud" in refusal(line, 12345)[1]
+        # As WARIFU_CARD names it.
+        assert refusal(f"csim:{line},12345")[0] == line
+        assert "give a modem's line" in refusal("/dev/null")[1]
+    finally:
+        os.close(ours)
+        os.close(theirs)

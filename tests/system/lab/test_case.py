@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What the lab can run, how a cell is cut, and in which order."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.laboratory import make_case
+from warifu import _core, study
+from warifu.lab import seeds
+from warifu.lab.case import (
+    CERTIFICATE_BYTES,
+    MAX_TRIALS_A_PART,
+    Case,
+    kernel_remark,
+    parts_of,
+    trials_a_part,
+    why_not_measurable,
+)
+from warifu.lab.link import configuration, impairments
+from warifu.lab.store import Part
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"device__profile": "gr-peach"}, "device is gr-peach"),
+        ({"server__profile": "gr-peach"}, "server is gr-peach"),
+        ({"key_store__profile": "iot-safe-sakomoto"}, "names no virtual card"),
+        ({"pattern__concurrent": 4}, "pattern.concurrent is 4"),
+        ({"server__workers": 2}, "server.workers is 2"),
+        ({"link__mtu": 80}, "link.mtu is 80"),
+        ({"stack__server_certificate_bytes": [474]}, "stack.server_certificate_bytes is [474]"),
+        ({"stack__client_certificate_bytes": [474]}, "stack.client_certificate_bytes is [474]"),
+        ({"stack__chain_length": 2, "stack__server_certificate_bytes": [496, 465]}, "[496, 455] B"),
+        ({"stack__kernel": "linux-2.4"}, "stack.kernel is linux-2.4"),
+    ],
+)
+def test_what_the_lab_cannot_run_is_named(change: dict[str, Any], words: str) -> None:
+    assert why_not_measurable(make_case()) is None
+    reason = why_not_measurable(make_case(**change))
+    assert reason is not None
+    assert words in reason
+    assert "\n" not in reason
+
+
+RUNNING = ".".join(os.uname().release.split(".")[:2])
+
+
+def test_another_patch_level_is_remarked_on_and_another_version_refused() -> None:
+    same = make_case()
+    assert (why_not_measurable(same), kernel_remark(same)) == (None, None)
+    patched = make_case(stack__kernel=f"linux-{RUNNING}.99999")
+    assert why_not_measurable(patched) is None
+    assert f"linux-{RUNNING}.99999" in (kernel_remark(patched) or "")
+    other = make_case(stack__kernel=f"linux-{RUNNING}0")
+    assert f'only `stack.kernel = "linux-{RUNNING}"`' in (why_not_measurable(other) or "")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stack__authentication": "server"},
+        {"stack__server_certificate_bytes": [486], "stack__client_certificate_bytes": [486]},
+    ],
+)
+def test_certificates_that_the_lab_makes_may_be_stated(change: dict[str, Any]) -> None:
+    assert why_not_measurable(make_case(**change)) is None
+
+
+STATED = """name = "chains"
+device = "gr-peach"
+server = "gr-peach"
+[vary]
+"stack.certificate" = ["ecdsa_secp256r1", "rsa-2048"]
+"stack.chain_length" = [1, 2, 3]
+"""
+
+
+def test_the_lab_knows_the_sizes_that_a_study_begins_with() -> None:
+    profiles = list(study.profile_texts(study.profile_folders()))
+    seen = set()
+    for view in _core.Study.parse(STATED, "chains.toml", profiles).cases:
+        stack = Case.parse(view.id, view.json, view.label).stack
+        key = (stack.certificate, stack.chain_length)
+        assert stack.server_certificate_bytes == CERTIFICATE_BYTES[key]
+        seen.add(key)
+    assert seen == set(CERTIFICATE_BYTES)
+
+
+@given(st.integers(0, 30_000), st.integers(1, 2_000))
+def test_parts_add_up_and_are_even(trials: int, most: int) -> None:
+    parts = parts_of(trials, most)
+    assert sum(parts) == trials
+    assert all(0 < part <= most for part in parts)
+    assert max(parts, default=0) - min(parts, default=0) <= 1
+
+
+@given(st.lists(st.integers(1, 5), max_size=8), st.integers(0, 2**64 - 1))
+def test_rounds_hold_one_part_of_each_cell(lengths: list[int], seed: int) -> None:
+    cells = [
+        [Part(str(cell), index, 1, 0) for index in range(length)]
+        for cell, length in enumerate(lengths)
+    ]
+    order = seeds.interleave(seed, cells)
+    assert sorted(map(repr, order)) == sorted(repr(part) for cell in cells for part in cell)
+    assert [part.first_trial for part in order] == sorted(part.first_trial for part in order)
+    assert order == seeds.interleave(seed, cells)
+
+
+def test_seeds_depend_on_case_and_part_alone() -> None:
+    case = make_case()
+    parts = seeds.cut(1, case, 3000, 1000)
+    assert len({part.seed for part in parts}) == 3
+    assert parts == seeds.cut(1, case, 3000, 1000)
+    assert {part.seed for part in parts}.isdisjoint(
+        part.seed for part in seeds.cut(1, make_case(link__rtt=1), 3000, 1000)
+    )
+    assert all(0 <= part.seed < 2**63 for part in parts)
+
+
+def test_the_link_is_told_what_the_case_says() -> None:
+    case = make_case(
+        link__rtt=60_000_001,
+        link__rate_up=250_000,
+        link__jitter=[0, 5],
+        link__keep_order=False,
+        link__loss={
+            "kind": "gilbert_elliott",
+            "good_to_bad": 0.01,
+            "bad_to_good": 0.3,
+            "loss_good": 0.0,
+            "loss_bad": 0.5,
+        },
+    )
+    link = impairments(case.link)
+    assert link["delay_a_to_b_ns"] + link["delay_b_to_a_ns"] == 60_000_001
+    assert (link["rate_a_to_b_bps"], link["rate_b_to_a_bps"]) == (250_000, None)
+    assert (link["jitter_ns"], link["keep_order"], link["queue_packets"]) == ([0, 5], False, 1000)
+    assert link["loss"]["p_good_to_bad"] == 0.01
+    config = configuration(case, "c", "s", 5)
+    assert (config["congestion_control"], config["initcwnd"], config["seed"]) == ("cubic", 10, 5)
+
+
+@pytest.mark.parametrize(
+    ("change", "memory"),
+    [
+        ({"link__rtt": 60_000_000}, False),
+        ({"link__loss": {"kind": "independent", "probability": 0.1}}, False),
+        ({"link__jitter": [0, 1_000_000], "link__keep_order": False}, False),
+        ({"link__jitter": [0, 1_000_000]}, True),
+        ({"link__rate_down": 1_000_000}, True),
+        ({"link__loss": {"kind": "gilbert_elliott"}}, True),
+    ],
+)
+def test_connections_come_one_after_the_other_where_packets_meet_those_before(
+    change: dict[str, Any], memory: bool
+) -> None:
+    assert make_case(**change).has_memory is memory
+
+
+def test_a_link_settles_when_queue_and_jitter_are_behind() -> None:
+    change = {"link__rate_up": 1_000, "link__jitter": [0, 5], "link__rtt": 7}
+    assert make_case(**change).settling_ns == 2 * (7 + 10) + 8_000_000_000
+
+
+def test_a_slow_cell_is_kept_in_small_parts() -> None:
+    slow = make_case(link__rate_up=100_000, link__rtt=800_000_000)
+    fast = make_case(link__rtt=800_000_000)
+    assert trials_a_part(fast) == MAX_TRIALS_A_PART
+    assert 10 < trials_a_part(slow) < 100

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Real connections: link, nginx and client together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from support.laboratory import make_case
+from warifu import tools
+from warifu.lab import cell, workplace
+from warifu.lab.case import Stack
+from warifu.lab.cell import Bench, Settings
+from warifu.lab.errors import LabError, RunRejected
+from warifu.lab.nginx import Nginx
+from warifu.lab.store import Part
+
+MS = 1_000_000
+TRIALS = 4
+FAST = Settings(rate_per_second=20.0, late_fraction_max=1.0)
+
+
+def never() -> bool:
+    return False
+
+
+@pytest.mark.parametrize(
+    ("tls", "session", "round_trips"),
+    [
+        ("1.2", "full", 4),
+        ("1.2", "ticket", 3),
+        ("1.3", "full", 3),
+        ("1.3", "psk_dhe_ke", 3),
+        ("1.3", "psk_ke", 3),
+        ("1.3", "0-rtt", 2),
+    ],
+)
+def test_establishment_takes_the_round_trips_of_its_handshake(
+    tls: str, session: str, round_trips: int
+) -> None:
+    suite = {"1.2": "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "1.3": "TLS_AES_128_GCM_SHA256"}
+    case = make_case(
+        stack__tls=tls,
+        stack__session=session,
+        stack__cipher_suite=suite[tls],
+        link__rtt=40 * MS,
+    )
+    columns = run(case_part(TRIALS), case).columns
+    assert columns["failed"] == [False] * TRIALS
+    for index in range(TRIALS):
+        took = columns["establishment_ns"][index]
+        assert took >= round_trips * 40 * MS
+        # Not a wall-clock bound: a trial that a busy machine slows by a round trip says nothing.
+        assert columns["tcp_connect_ns"][index] >= 40 * MS
+        parts = ("tcp_connect_ns", "tls_handshake_ns", "first_response_ns")
+        assert sum(columns[part][index] for part in parts) == took
+    fastest = min(columns["establishment_ns"])
+    assert fastest // (40 * MS) == round_trips
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stack__certificate": "rsa-2048", "stack__chain_length": 3},
+        {"stack__group": "x25519", "stack__authentication": "server"},
+        {"stack__cipher_suite": "TLS_CHACHA20_POLY1305_SHA256"},
+        {"stack__server_name": "warifu.test", "stack__key_share": "prepared"},
+        {"link__rate_up": 1_000_000, "link__rate_down": 1_000_000, "link__jitter": [0, MS]},
+        {"pattern__path": "/some/where?x=1", "pattern__response_body": 40_000},
+    ],
+)
+def test_every_choice_runs(change: dict[str, object]) -> None:
+    columns = run(case_part(2), make_case(**change)).columns
+    assert columns["failed"] == [False, False]
+
+
+def test_nagle_costs_a_round_trip_with_client_certificates() -> None:
+    case = make_case(stack__nagle=True, link__rtt=40 * MS)
+    fastest = min(run(case_part(TRIALS), case).columns["establishment_ns"])
+    assert fastest // (40 * MS) == 4
+
+
+def test_no_connection_waits_in_another_ones_queue() -> None:
+    # 4 kB there and back take a third of a second, and 20 connections would begin in a second.
+    slow = make_case(link__rate_up=100_000, link__rate_down=100_000)
+    connects = run(case_part(6), slow).columns["tcp_connect_ns"]
+    # A SYN and its answer take 10 ms; behind a connection that begins 50 ms before, hundreds.
+    assert sorted(connects)[-2] < 100 * MS
+
+
+def test_lost_packets_are_sent_again() -> None:
+    loss = {"kind": "independent", "probability": 0.2}
+    with Bench(FAST) as bench:
+        result = bench.run(make_case(link__loss=loss), case_part(20), never)
+    assert result is not None
+    link = result.record["link"]
+    assert link["a_to_b"]["dropped_by_loss"] + link["b_to_a"]["dropped_by_loss"] > 0
+    assert sum(result.record["segments_retransmitted"].values()) > 0
+    assert result.record["pinned_differently"] == {}
+
+
+def test_a_killed_nginx_fails_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kill_worker in (False, True):
+        started = started_nginx(monkeypatch)
+
+        def kill(worker: bool, started: list[Nginx] = started) -> None:
+            while not started:
+                time.sleep(0.01)
+            time.sleep(0.3)
+            nginx = started[0]
+            os.kill(nginx.worker_pid if worker else nginx.master_pid, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill, args=(kill_worker,))
+        killer.start()
+        with pytest.raises(LabError, match=r"nginx.* in the middle of the run"):
+            run(case_part(200), make_case())
+        killer.join()
+    assert workplace.leftovers() == []
+
+
+def test_a_late_link_is_rejected_before_the_result_is_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    configure = cell.configuration
+
+    def strict(*arguments: object) -> dict[str, object]:
+        # No packet is that punctual.
+        return configure(*arguments) | {"lateness_bound_ns": 1}  # type: ignore[arg-type]
+
+    def opened(*_: object) -> None:
+        raise AssertionError("the result was looked at")
+
+    monkeypatch.setattr(cell, "configuration", strict)
+    monkeypatch.setattr(cell.Client, "trials", opened)
+    bench = Bench(Settings(rate_per_second=20.0))
+    with bench, pytest.raises(RunRejected, match="late") as rejection:
+        bench.run(make_case(link__rtt=MS), case_part(2), never)
+    assert rejection.value.report["accepted"] is False
+
+
+def test_a_part_beside_other_work_can_be_rejected() -> None:
+    with (
+        Bench(Settings(rate_per_second=20.0, late_fraction_max=1.0, others_bound=0.0)) as bench,
+        other_work(),
+    ):
+        reason = ""
+        for _ in range(20):
+            with pytest.raises(RunRejected) as rejection:
+                bench.run(make_case(), case_part(4), never)
+            reason = str(rejection.value)
+            # A busy machine may make the link late as well.
+            if "others took" in reason:
+                break
+    assert "others took" in reason
+
+
+@contextmanager
+def other_work() -> Iterator[None]:
+    """Something that computes and is not waited for while it does."""
+    spin = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        spin.kill()
+        spin.wait()
+
+
+def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(LabError, match=f"port {port} is in use") as error:
+            plain_nginx(tmp_path / "n", port)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_tool_is_named_with_its_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "SYSTEM_FOLDERS", ())
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(tools.ToolMissing, match="nginx is missing: `apt-get install nginx"):
+        tools.find("nginx")
+
+
+def plain_nginx(folder: Path, port: int, stack: Stack | None = None) -> Nginx:
+    return Nginx(
+        folder, address="127.0.0.1", port=port, stack=stack, pki=None, response_body_bytes=10
+    )
+
+
+def case_part(trials: int) -> Part:
+    return Part("0" * 16, 0, trials, 7)
+
+
+def run(part: Part, case: object) -> cell.Trials:
+    with Bench(FAST) as bench:
+        result = bench.run(case, part, never)  # type: ignore[arg-type]
+    assert result is not None
+    return result.trials
+
+
+def started_nginx(monkeypatch: pytest.MonkeyPatch) -> list[Nginx]:
+    """Every nginx that a bench starts from now on."""
+    started: list[Nginx] = []
+
+    class Watched(Nginx):
+        def __init__(self, *arguments: object, **options: object) -> None:
+            super().__init__(*arguments, **options)  # type: ignore[arg-type]
+            started.append(self)
+
+    monkeypatch.setattr(cell, "Nginx", Watched)
+    return started

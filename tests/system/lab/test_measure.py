@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Whole measurements: results, resuming, rejections, and what is left after any end."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from support.laboratory import make_case, study_of
+from support.paths import ROOT
+from warifu.lab import LabError, LabUnavailable, Settings, cell, measure, workplace
+from warifu.lab.case import Case
+from warifu.lab.errors import ResultsMixed, RunRejected
+from warifu.lab.measure import Progress
+from warifu.lab.store import Part
+from warifu.results import Results
+
+# The function of the same name hides the module.
+measure_module = sys.modules["warifu.lab.measure"]
+MS = 1_000_000
+FAST = Settings(rate_per_second=50.0, late_fraction_max=1.0)
+CASES = (make_case(), make_case(link__rtt=20 * MS))
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine that runs the tests may be busy, and the link late again and again."""
+    monkeypatch.setattr(measure_module, "MAX_ATTEMPTS", 100)
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[Part]:
+    """The parts that are measured from now on."""
+    parts: list[Part] = []
+    run = cell.Bench.run
+
+    def counted(self: cell.Bench, case: Case, part: Part, stop: Any) -> Any:  # noqa: ANN401
+        result = run(self, case, part, stop)
+        parts.append(part)
+        return result
+
+    monkeypatch.setattr(cell.Bench, "run", counted)
+    return parts
+
+
+def test_a_study_becomes_observations(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    summary = measure(
+        study_of(*CASES), tmp_path, progress=seen.append, part_trials=4, settings=FAST
+    )
+    assert summary.complete
+    assert summary.measured == [case.case_id for case in CASES]
+    assert (seen[-1].cells_done, seen[-1].trials_done, seen[-1].trials) == (2, 12, 12)
+    for case in CASES:
+        rows = pl.read_parquet(tmp_path / "observations" / f"{case.case_id}.parquet")
+        assert rows["case_id"].cast(pl.String).unique().to_list() == [case.case_id]
+        assert rows["kind"].cast(pl.String).unique().to_list() == ["emulated"]
+        counts = dict(rows.group_by(pl.col("metric").cast(pl.String)).len().iter_rows())
+        assert counts == dict.fromkeys(
+            (
+                "https.establishment",
+                "tcp.connect",
+                "tls.handshake",
+                "https.first_response",
+                "bytes.client_sent",
+                "bytes.server_sent",
+            ),
+            6,
+        )
+        times = rows.filter(pl.col("metric").cast(pl.String) == "https.establishment")
+        assert sorted(times["trial"].to_list()) == list(range(6))
+        assert times["value"].min() >= 3 * case.rtt_ns
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["complete"]
+    assert manifest["half"] == "measured"
+    assert manifest["run_id"] == summary.run_id
+    assert manifest["machine"]["tcp"]["tcp_no_metrics_save"] == "1"
+    assert set(manifest["link_reports"]) == {case.case_id for case in CASES}
+    assert all(report["accepted"] for report in manifest["link_reports"][CASES[0].case_id])
+    assert {"nginx", "warifu-link", "openssl of nginx"} <= set(manifest["tools"])
+    assert not (tmp_path / "parts").exists()
+
+
+def test_an_interrupted_measurement_goes_on(tmp_path: Path, ran: list[Part]) -> None:
+    study = study_of(*CASES)
+    count = itertools.count()
+
+    def after_three(progress: Progress) -> None:
+        if next(count) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure(study, tmp_path, progress=after_three, part_trials=2, settings=FAST)
+    before = list(ran)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["complete"] is False
+    assert measure(study, tmp_path, part_trials=2, settings=FAST).complete
+    measured = [(part.case_id, part.first_trial) for part in ran]
+    assert len(measured) == len(set(measured)) == 6, "every part once, over both runs"
+    assert len(before) == 3
+    again = json.loads((tmp_path / "manifest.json").read_text())
+    assert again["run_id"] == manifest["run_id"]
+    finished = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+    assert measure(study, tmp_path, part_trials=2, settings=FAST).complete
+    assert len(ran) == 6
+    assert finished == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+
+
+def test_finished_cells_are_kept_where_fewer_trials_are_asked_for(
+    tmp_path: Path, ran: list[Part]
+) -> None:
+    study, seen = study_of(CASES[0]), list[Progress]()
+    path = tmp_path / "observations" / f"{CASES[0].case_id}.parquet"
+    measure(study, tmp_path, trials=6, settings=FAST)
+    before = path.read_bytes()
+    assert measure(study, tmp_path, trials=2, progress=seen.append, settings=FAST).complete
+    assert len(ran) == 1
+    assert path.read_bytes() == before
+    said = [progress.message for progress in seen if progress.message]
+    assert len(said) == 1
+    assert "1 of 1 cases keep the 6 trials that they have, more than the 2 asked for" in said[0]
+
+    assert measure(study, tmp_path, trials=8, progress=seen.append, settings=FAST).complete
+    assert "have 6 trials and are measured anew with 8" in "".join(one.message for one in seen)
+    file = json.loads((tmp_path / "manifest.json").read_text())["files"]
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert file == {f"observations/{path.name}": {"bytes": path.stat().st_size, "sha256": digest}}
+    assert Results.open(tmp_path).failures(CASES[0].case_id) == 0
+
+
+def test_stopping_between_parts_leaves_a_folder_that_can_be_read(tmp_path: Path) -> None:
+    count = itertools.count()
+    summary = measure(
+        study_of(*CASES),
+        tmp_path,
+        stop=lambda: next(count) > 0,
+        settings=FAST,
+    )
+    assert not summary.complete
+    assert json.loads((tmp_path / "manifest.json").read_text())["complete"] is False
+
+
+def test_rejected_parts_are_repeated_and_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = cell.Bench.run
+    attempts = itertools.count()
+
+    def late_twice(self: cell.Bench, case: Case, part: Part, stop: Any) -> Any:  # noqa: ANN401
+        if next(attempts) < 2:
+            raise RunRejected(["0.5 % of packets were late"], {"accepted": False})
+        return run(self, case, part, stop)
+
+    monkeypatch.setattr(cell.Bench, "run", late_twice)
+    summary = measure(study_of(CASES[0]), tmp_path, settings=FAST)
+    assert summary.complete
+    rejections = json.loads((tmp_path / "manifest.json").read_text())["rejections"]
+    assert len(rejections) == summary.rejections >= 2
+    assert rejections[0]["reasons"] == "0.5 % of packets were late"
+    assert rejections[0]["case_id"] == CASES[0].case_id
+
+
+def late(*_: object) -> None:
+    raise RunRejected(["late"], {"accepted": False})
+
+
+def test_a_machine_that_stays_late_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = [make_case(link__rtt=rtt * MS) for rtt in range(1, 9)]
+    monkeypatch.setattr(cell.Bench, "run", late)
+    monkeypatch.setattr(measure_module, "MAX_ATTEMPTS", 3)
+    summary = measure(study_of(*cases), tmp_path, settings=FAST)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert summary.measured == []
+    assert set(summary.given_up) == {case.label for case in cases} == set(manifest["skipped"])
+    assert "stop other work and run the same command again" in summary.given_up[cases[0].label]
+    begun = 3 * (len(cases) + measure_module.PATIENCE)
+    assert len(manifest["rejections"]) == begun, "all once, and again until patience ends"
+
+
+def test_a_cell_that_stays_late_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: list[Part]
+) -> None:
+    run = cell.Bench.run
+
+    def one_is_late(self: cell.Bench, case: Case, part: Part, stop: Any) -> Any:  # noqa: ANN401
+        return late() if case.case_id == CASES[0].case_id else run(self, case, part, stop)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cell.Bench, "run", one_is_late)
+        patch.setattr(measure_module, "MAX_ATTEMPTS", 2)
+        summary = measure(study_of(*CASES), tmp_path, settings=FAST)
+    assert summary.measured == [CASES[1].case_id]
+    assert list(summary.given_up) == [CASES[0].label]
+    assert not summary.complete
+    again = measure(study_of(*CASES), tmp_path, settings=FAST)
+    assert again.complete
+    assert again.given_up == {}
+    assert json.loads((tmp_path / "manifest.json").read_text())["skipped"] == {}
+    assert [part.case_id for part in ran] == [CASES[1].case_id, CASES[0].case_id]
+
+
+def test_cases_that_cannot_be_measured_are_listed(tmp_path: Path) -> None:
+    elsewhere = make_case(device__profile="gr-peach")
+    summary = measure(study_of(CASES[0], elsewhere), tmp_path, settings=FAST)
+    assert summary.measured == [CASES[0].case_id]
+    assert "device is gr-peach" in summary.skipped[elsewhere.label]
+    assert not summary.complete
+
+
+def test_results_of_another_machine_are_not_mixed_in(tmp_path: Path) -> None:
+    measure(study_of(CASES[0]), tmp_path, settings=FAST)
+    path = tmp_path / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["machine"]["kernel"] = "2.4.0"
+    path.write_text(json.dumps(manifest))
+    before = path.read_text()
+    with pytest.raises(ResultsMixed, match=r"kernel '2\.4\.0'.*choose another folder") as mixed:
+        measure(study_of(CASES[0]), tmp_path, trials=8, settings=FAST)
+    assert mixed.value.run_id == manifest["run_id"]
+    assert path.read_text() == before
+
+
+def test_a_cell_that_fails_keeps_those_that_are_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = cell.Bench.run
+
+    def second_fails(self: cell.Bench, case: Case, part: Part, stop: Any) -> Any:  # noqa: ANN401
+        if case.case_id == CASES[1].case_id:
+            raise LabError("nginx has ended in the middle of the run")
+        return run(self, case, part, stop)
+
+    monkeypatch.setattr(cell.Bench, "run", second_fails)
+    measure(study_of(CASES[0]), tmp_path, settings=FAST)
+    with pytest.raises(LabError, match=r"20000000: nginx has ended"):
+        measure(study_of(*CASES), tmp_path, settings=FAST)
+    assert (tmp_path / "observations" / f"{CASES[0].case_id}.parquet").exists()
+    assert not (tmp_path / "observations" / f"{CASES[1].case_id}.parquet").exists()
+
+
+def test_without_namespaces_the_mend_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = subprocess.CompletedProcess(
+        [], 1, "", "mkdir /run/netns failed: Operation not permitted"
+    )
+    monkeypatch.setattr(workplace, "_ip", lambda *_: refused)
+    with pytest.raises(LabUnavailable, match=r"namespace cannot be made.*run as root"):
+        measure(study_of(CASES[0]), tmp_path / "measured", settings=FAST)
+    assert list(tmp_path.iterdir()) == [], "nothing was begun"
+
+
+def test_where_no_case_can_be_measured_no_folder_is_made(tmp_path: Path) -> None:
+    card = make_case(key_store__profile="iot-safe-sakomoto")
+    summary = measure(study_of(card), tmp_path / "measured", settings=FAST)
+    assert summary.measured == []
+    assert "names no virtual card" in summary.skipped[card.label]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_there_before_a_failure_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure(study_of(CASES[0]), tmp_path, settings=FAST)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
+    monkeypatch.setattr(workplace.Workplace, "namespace", unavailable)
+    with pytest.raises(LabUnavailable):
+        measure(study_of(*CASES), tmp_path, settings=FAST)
+    assert before
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
+    assert (tmp_path / "manifest.json").is_file()
+
+
+def unavailable(*_: object) -> None:
+    raise LabUnavailable("a network namespace cannot be made: run as root")
+
+
+def test_a_full_disk_is_a_clear_error_and_keeps_what_is_there(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "256k") as disk:
+        study = study_of(*CASES)
+        measure(study_of(CASES[0]), disk, settings=FAST)
+        whole = disk / "observations" / f"{CASES[0].case_id}.parquet"
+        kept = whole.read_bytes()
+        filler = disk / "filler"
+        with pytest.raises(OSError, match="No space left"), filler.open("wb", 0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        with pytest.raises(LabError, match=r"(?i)no space left") as error:
+            measure(study, disk, settings=FAST)
+        assert "\n" not in str(error.value)
+        assert whole.read_bytes() == kept
+        filler.unlink()
+        assert measure(study, disk, settings=FAST).complete
+
+
+KILLED = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from support.laboratory import make_case, study_of
+from pathlib import Path
+from warifu.lab import Settings, measure
+cases = [make_case(), make_case(link__rtt=20_000_000)]
+print("begin", flush=True)
+settings = Settings(rate_per_second=50.0, late_fraction_max=1.0)
+measure(study_of(*cases, trials=400), Path(sys.argv[1]), settings=settings)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_is_left_after_any_end(tmp_path: Path, number: signal.Signals, seed: int) -> None:
+    here = str(ROOT / "tests")
+    child = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path / "out"), here],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    time.sleep(random.Random(seed).uniform(0.0, 1.5))
+    mine = f"warifu-{child.pid}-"
+    os.kill(child.pid, number)
+    assert child.wait(30) != 0
+    child.stdout.close()
+    if number == signal.SIGKILL:
+        deadline = time.monotonic() + 10
+        while left_processes(child.pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert left_processes(child.pid) == [], "the kernel ends them with their parent"
+        workplace.sweep()
+    assert left_processes(child.pid) == []
+    assert [path.name for path in workplace.NAMESPACES.glob(f"{mine}*")] == []
+    assert list(Path(workplace.tempfile.gettempdir()).glob(f"warifu-lab-{child.pid}-*")) == []
+
+
+def left_processes(owner: int) -> list[str]:
+    """Command lines that name a folder or namespace of `owner`."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if f"warifu-lab-{owner}-" in words or f"warifu-{owner}-" in words:
+            found.append(words)
+    return found
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[Path]:
+    """A file system of its own that is soon full."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)

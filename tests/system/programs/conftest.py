@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A device for each module of tests; the versions of all programs at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support import programs
+from support.programs import Authority, Device
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Who issues every certificate."""
+    folder = tmp_path_factory.mktemp("authority")
+    folder.chmod(0o755)
+    return Authority(folder)
+
+
+@pytest.fixture(scope="session")
+def operator(authority: Authority) -> tuple[Path, Path]:
+    """Certificate and key of the other side, in files."""
+    return authority.pair(programs.OPERATOR)
+
+
+@pytest.fixture
+def device(tmp_path: Path, authority: Authority) -> Iterator[Device]:
+    """A served card of its own for each test, and its trace."""
+    made = Device(tmp_path, authority)
+    with made.server:
+        yield made
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if programs.VERSIONS:
+        found = ", ".join(f"{name} {text}" for name, text in sorted(programs.VERSIONS.items()))
+        terminalreporter.write_line(f"programs that used the card: {found}")

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu predict`: what it shows, and that nothing finished is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.commands import DEVICE, FakePredict, Run, one_line, run_id
+from warifu import _core
+from warifu.cli.errors import INTERRUPTED, OK, USAGE
+
+
+def test_predict_shows_a_table_and_says_where_the_results_are(
+    warifu: Run, fake: Callable[[FakePredict], None], tmp_path: Path
+) -> None:
+    fake(FakePredict())
+    code, out, err = warifu("predict", *DEVICE, "--out", "here")
+    assert code == OK
+    assert "mean (95 % interval)" in out
+    assert "results: here/predicted" in err
+    assert "results" not in out
+
+
+def test_older_results_stay_until_new_ones_are_complete(
+    warifu: Run, fake: Callable[[FakePredict], None], tmp_path: Path
+) -> None:
+    fake(FakePredict(seed=1))
+    warifu("predict", *DEVICE, "--out", "here")
+    fake(FakePredict(seed=2, interrupted=True))
+    code, _, err = warifu("predict", *DEVICE, "--out", "here")
+    assert code == INTERRUPTED
+    assert "here/predicted is as it was; what was finished is in here/predicted.partial" in err
+    assert "warifu: interrupted; what was finished is kept" in err
+    assert run_id(tmp_path / "here" / "predicted") == "run-predicted-1"
+    assert run_id(tmp_path / "here" / "predicted.partial") == "run-predicted-2"
+    fake(FakePredict(seed=3))
+    assert warifu("predict", *DEVICE, "--out", "here")[0] == OK
+    assert run_id(tmp_path / "here" / "predicted") == "run-predicted-3"
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["predicted"]
+    fake(FakePredict(seed=4, interrupted=True))
+    code, _, err = warifu("predict", *DEVICE, "--out", "first")
+    assert code == INTERRUPTED
+    assert "what was finished is in first/predicted\n" in err
+
+
+def test_a_study_that_cannot_be_run_leaves_nothing_behind(
+    warifu: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse(_: object, out_dir: str, *__: object, **___: object) -> None:
+        Path(out_dir).parent.mkdir(parents=True, exist_ok=True)
+        raise _core.WarifuError("gr-peach.toml: server.sign has no cost: add it to the profile")
+
+    monkeypatch.setattr(_core, "predict", refuse)
+    code, _, err = warifu("predict", *DEVICE)
+    assert code == USAGE
+    assert "server.sign has no cost" in one_line(err)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu report`: the comparison that it needs, and its warnings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.commands import Run
+from support.synthetic import Cell, Half
+from support.synthetic import study as made_up
+from warifu.cli.errors import OK
+
+
+def test_report_makes_the_comparison_that_is_missing_or_old(warifu: Run, tmp_path: Path) -> None:
+    made_up(tmp_path / "s", [Cell()], n=300)
+    code, out, err = warifu("report", "s")
+    assert (code, out) == (OK, "")
+    assert "report: s/report.html" in err
+    first = (tmp_path / "s" / "comparison.json").read_text()
+    path = tmp_path / "s" / "measured" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "run_id": "another-run"}))
+    assert warifu("report", "s")[0] == OK
+    assert "another-run" not in first
+    assert "another-run" in (tmp_path / "s" / "comparison.json").read_text()
+
+
+@pytest.mark.parametrize("form", [(), ("--format", "md")])
+def test_a_report_warns_of_a_measurement_of_something_else(
+    warifu: Run, tmp_path: Path, form: tuple[str, ...]
+) -> None:
+    Half("predicted", [Cell()], 500, seed=1).write(tmp_path / "s")
+    Half("measured", [Cell(rtt_ms=99)], 50, seed=2).write(tmp_path / "s")
+    code, _, err = warifu("report", "s", *form)
+    assert code == OK
+    assert "warning: " in err
+    assert "have no case in common" in err
+    (tmp_path / "s" / "measured" / "manifest.json").write_text('{"schema_version": 0}')
+    code, _, err = warifu("report", "s", *form)
+    assert code == OK
+    assert "schema_version is 0" in err

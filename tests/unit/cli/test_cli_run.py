@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu run`: with a lab and without, judged by its requirements; results are the caller's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.commands import DEVICE, FakePredict, Measured, Run, one_line, study_name, unavailable
+from support.synthetic import Cell, Half
+from warifu.cli import halves, ownership
+from warifu.cli.errors import ENVIRONMENT, FAILED, OK
+
+
+@pytest.mark.parametrize(("bound_ns", "code"), [(5e9, OK), (1e6, FAILED)])
+def test_run_without_a_lab_predicts_and_says_so(
+    warifu: Run,
+    fake: Callable[[FakePredict], None],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    bound_ns: float,
+    code: int,
+) -> None:
+    fake(FakePredict(bound_ns=bound_ns))
+    monkeypatch.setattr(halves, "measure", unavailable)
+    got, out, err = warifu("run", *DEVICE, "--out", "here")
+    assert got == code
+    assert "nothing was measured" in err
+    assert "run as root" in err
+    assert "warifu doctor" in err
+    assert ("holds" if code == OK else "fails") in out
+    assert (tmp_path / "here" / "report.html").is_file()
+
+
+def test_run_goes_by_its_requirements(
+    warifu: Run, fake: Callable[[FakePredict], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A measured half contradicts only if its whole interval does, and for the study's cases."""
+    fake(FakePredict())
+    stale = Cell(rtt_ms=60_000)
+    for folder, measured, code in (
+        ("a", Measured(), OK),
+        ("b", Measured(scale=100.0), FAILED),
+        ("c", Measured(cells=[Cell(), stale]), OK),
+    ):
+        monkeypatch.setattr(halves, "measure", measured)
+        got, out, _ = warifu("run", *DEVICE, "--out", folder)
+        assert got == code, out
+
+
+def test_run_where_no_case_can_be_measured_writes_its_report(
+    warifu: Run, fake: Callable[[FakePredict], None], tmp_path: Path
+) -> None:
+    """With the real lab, which is not asked to do anything, so that nobody need be root."""
+    fake(FakePredict())
+    card = ("--key-store", "iot-safe-sakomoto")
+    for _ in range(2):
+        code, out, err = warifu("run", *DEVICE, *card, "--out", "here")
+        assert code == OK, err
+        assert "holds" in out
+        assert "nothing was measured" in err
+        assert not (tmp_path / "here" / "measured").exists()
+        assert (tmp_path / "here" / "report.html").is_file()
+    assert warifu("measure", *DEVICE, *card, "--out", "alone")[0] == ENVIRONMENT
+    assert not (tmp_path / "alone").exists()
+
+
+def test_old_measurements_do_not_spoil_a_run_without_one(
+    warifu: Run, fake: Callable[[FakePredict], None], tmp_path: Path
+) -> None:
+    fake(FakePredict())
+    same = {"study": {"name": study_name()}}
+    Half("measured", [Cell(rtt_ms=99)], 50, seed=2, manifest=same).write(tmp_path / "here")
+    code, _, err = warifu("run", *DEVICE, "--no-measure", "--out", "here")
+    assert code == OK, err
+    assert "it was not asked for" in err
+    page = (tmp_path / "here" / "report.html").read_text()
+    assert "measured (thin, dashed)" not in page
+    assert "was not compared with this prediction" in page
+
+
+def test_what_other_tools_measured_is_set_aside_by_run_alone(
+    warifu: Run,
+    fake: Callable[[FakePredict], None],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    fake(FakePredict())
+    lab = Measured()
+    monkeypatch.setattr(halves, "measure", lab)
+    here, aside = tmp_path / "here", tmp_path / "here" / "measured.before-run-old"
+    assert warifu("run", *DEVICE, "--out", "here")[0] == OK
+    before = (here / "measured" / "manifest.json").stat().st_ino
+
+    lab.works = False
+    code, _, err = warifu("run", *DEVICE, "--out", "here")
+    assert code == OK
+    assert "here/measured.before-run-old is here/measured again" in err
+    assert (here / "measured" / "manifest.json").stat().st_ino == before
+
+    lab.works = True
+    code, _, err = warifu("run", *DEVICE, "--out", "here")
+    assert code == OK
+    assert "kernel 'a', now it is 'b': they are kept in here/measured.before-run-old" in err
+    assert (aside / "manifest.json").stat().st_ino == before
+    assert (here / "measured" / "manifest.json").is_file()
+
+    code, _, err = warifu("measure", *DEVICE, "--out", "here")
+    assert code == ENVIRONMENT
+    assert "choose another folder, or move this one away" in one_line(err)
+
+
+def test_what_sudo_wrote_is_given_to_the_user_who_called_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, inside = 1234, tmp_path / "results" / "s" / "measured"
+    inside.mkdir(parents=True)
+    (inside / "manifest.json").write_text("{}")
+    (inside / "link").symlink_to(tmp_path)
+    owners = {tmp_path: user, inside / "link": 99}
+    given: list[Path] = []
+
+    def chown(path: Path, *to: int, follow_symlinks: bool) -> None:
+        assert (to, follow_symlinks) == ((user, 77), False)
+        given.append(path)
+
+    monkeypatch.setattr(ownership, "_owner", lambda path: owners.get(path, 0))
+    monkeypatch.setattr(os, "chown", chown)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    ownership.give_back(inside)
+    assert given == []
+    monkeypatch.setenv("SUDO_UID", str(user))
+    monkeypatch.setenv("SUDO_GID", "77")
+    ownership.give_back(inside, tmp_path / "nothing")
+    assert set(given) == {inside, inside.parent, inside.parent.parent, inside / "manifest.json"}
+    given.clear()
+    owners[tmp_path] = 0
+    ownership.give_back(inside)
+    assert given == [], "root's own folders stay root's"
+
+
+def test_both_halves_and_the_report_are_given_back(
+    warifu: Run, fake: Callable[[FakePredict], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+    monkeypatch.setattr(ownership, "give_back", lambda *paths: given.extend(map(str, paths)))
+    fake(FakePredict())
+    assert warifu("run", *DEVICE, "--key-store", "iot-safe-sakomoto", "--out", "here")[0] == OK
+    assert {"here/predicted", "here/measured", "here/report.html"} <= set(given)

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Verdicts on predictions whose error is known."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.synthetic import Cell, Half, study
+from warifu.compare.exact import compare_bytes
+from warifu.compare.gates import (
+    LOSS_2,
+    LOSS_5,
+    LOSS_FREE,
+    Gate,
+    Verdict,
+    gates_for,
+    judge,
+    mean_loss,
+    trials_needed,
+)
+from warifu.compare.join import CompareError, compare, compare_folder
+from warifu.compare.require import Judged, judge_all, requirements
+from warifu.compare.stats import Interval, share_interval
+from warifu.compare.store import load, save
+from warifu.results import Distribution, Results, ResultsError
+
+FREE, LOSSY = Cell(), Cell(loss=0.02)
+
+
+@pytest.mark.parametrize(
+    ("interval", "verdict"),
+    [
+        (Interval(-1.0, 1.0), Verdict.PASS),
+        (Interval(-2.0, 2.0), Verdict.PASS),
+        (Interval(-2.1, 1.0), Verdict.UNDECIDED),
+        (Interval(2.1, 3.0), Verdict.FAIL),
+        (Interval(-9.0, -2.1), Verdict.FAIL),
+        (Interval(-math.inf, 0.0), Verdict.UNDECIDED),
+        (Interval(-math.inf, -3.0), Verdict.FAIL),
+        (Interval(math.nan, math.nan), Verdict.UNDECIDED),
+    ],
+)
+def test_a_gate_is_judged_by_the_interval(interval: Interval, verdict: Verdict) -> None:
+    assert judge(interval, 2.0) is verdict
+
+
+def test_the_larger_bound_counts() -> None:
+    gate = Gate("p50", 0.01, 0.3e6)
+    assert gate.width_ns(2e6) == 0.3e6
+    assert gate.width_ns(184e6) == pytest.approx(1.84e6)
+    assert gate.text() == "1 % or 0.3 ms"
+
+
+def test_gates_by_loss() -> None:
+    assert gates_for(0.0) is LOSS_FREE
+    assert gates_for(0.001) is gates_for(0.02) is LOSS_2
+    assert gates_for(0.021) is gates_for(0.05) is LOSS_5
+    assert gates_for(0.051) == ()
+
+
+def test_the_mean_loss_of_every_law() -> None:
+    def case(**loss: object) -> dict[str, object]:
+        return {"link": {"loss": loss}}
+
+    assert mean_loss(case(kind="none"), "5 %") == 0.0
+    assert mean_loss(case(kind="independent", probability=0.02)) == 0.02
+    bursts = case(
+        kind="gilbert_elliott", good_to_bad=0.01, bad_to_good=0.3, loss_good=0.0, loss_bad=0.5
+    )
+    assert mean_loss(bursts) == pytest.approx(0.5 * 0.01 / 0.31)
+    assert mean_loss({}, "2 %") == 0.02
+    assert mean_loss({}, "none") == 0.0
+
+
+def test_trials_needed_grow_with_the_square() -> None:
+    assert trials_needed(Interval(-4.0, 4.0), 0.0, 2.0, 100) == 400
+    assert trials_needed(Interval(-3.0, 5.0), 1.0, 2.0, 100) == 1_600
+    assert trials_needed(Interval(-2.0, 6.0), 2.0, 2.0, 100) is None
+    assert trials_needed(Interval(-math.inf, 6.0), 0.0, 2.0, 100) is None
+
+
+def test_a_perfect_prediction_passes_with_enough_trials(tmp_path: Path) -> None:
+    comparison = compare_folder(study(tmp_path, [FREE], n=2_000))
+    assert comparison.verdict is Verdict.PASS
+    (case,) = comparison.cases
+    assert {row.statistic for row in case.rows if row.verdict} == {"p50", "mean"}
+    assert [one.verdict for one in case.bytes] == [Verdict.PASS, Verdict.PASS]
+
+
+def test_a_perfect_prediction_under_loss_is_undecided_until_there_are_enough_trials(
+    tmp_path: Path,
+) -> None:
+    few = compare_folder(study(tmp_path / "few", [LOSSY], n=200)).cases[0]
+    assert few.verdict is Verdict.UNDECIDED
+    mean = few.row("mean")
+    assert mean is not None
+    assert mean.trials_needed is not None
+    assert mean.trials_needed > 2_000
+    p99 = few.row("p99")
+    assert p99 is not None
+    assert p99.interval.low == -math.inf
+    assert p99.trials_needed == 368
+
+
+@pytest.mark.parametrize("n", [200, 2_000])
+def test_a_bias_of_twice_the_gate_fails(tmp_path: Path, n: int) -> None:
+    """The mean's gate is 2 %: a measurement 4 % slower than predicted is a fail."""
+    case = compare_folder(study(tmp_path, [FREE], n=n, scale=1.04)).cases[0]
+    mean = case.row("mean")
+    assert mean is not None
+    assert mean.verdict is Verdict.FAIL
+    assert mean.relative == pytest.approx(-0.04 / 1.04, abs=0.002)
+    assert case.verdict is Verdict.FAIL
+
+
+def test_a_bias_of_twice_the_gate_fails_under_loss(tmp_path: Path) -> None:
+    case = compare_folder(study(tmp_path, [LOSSY], n=20_000, scale=1.06)).cases[0]
+    mean = case.row("mean")
+    assert mean is not None
+    assert mean.verdict is Verdict.FAIL
+
+
+def test_failed_connections_are_shown_and_count_as_late(tmp_path: Path) -> None:
+    whole = compare_folder(study(tmp_path / "whole", [FREE], n=200)).cases[0]
+    case = compare_folder(study(tmp_path / "some", [FREE], n=200, failed=10)).cases[0]
+    assert case.failed_measured == 10
+    assert case.n_measured == 210
+    p95, whole_p95 = case.row("p95"), whole.row("p95")
+    assert p95 is not None
+    assert whole_p95 is not None
+    assert p95.measured > whole_p95.measured
+    p99 = case.row("p99")
+    assert p99 is not None
+    assert p99.measured == math.inf
+    assert p99.difference == p99.interval.low == -math.inf
+    assert math.isnan(p99.relative)
+
+
+def test_failures_that_no_prediction_has_fail_the_tail_gate(tmp_path: Path) -> None:
+    case = compare_folder(study(tmp_path, [LOSSY], n=1_000, failed=100)).cases[0]
+    p95 = case.row("p95")
+    assert p95 is not None
+    assert p95.verdict is Verdict.FAIL
+
+
+def test_a_wrong_byte_count_fails(tmp_path: Path) -> None:
+    case = compare_folder(study(tmp_path, [FREE], client_bytes=(921, 922, 923))).cases[0]
+    client = case.bytes[0]
+    assert client.verdict is Verdict.FAIL
+    assert "2000 of 2000 measured have a value not predicted (921, 922, 923 B)" in client.reason
+    assert case.verdict is Verdict.FAIL
+
+
+def sizes(counts: dict[int, int]) -> Distribution:
+    return Distribution.of(list(counts), list(counts.values()))
+
+
+def test_exact_means_the_same_values_as_often() -> None:
+    predicted = sizes({70: 5_000, 71: 10_000, 72: 5_000})
+
+    def verdict(counts: dict[int, int]) -> Verdict:
+        found = compare_bytes("bytes.client_sent", predicted, sizes(counts))
+        assert found is not None
+        return found.verdict
+
+    assert verdict({70: 52, 71: 98, 72: 50}) is Verdict.PASS
+    assert verdict({70: 200}) is Verdict.FAIL
+    assert verdict({70: 48, 71: 98, 72: 50, 69: 4}) is Verdict.FAIL
+    # One value in 200 that 20,000 predictions did not meet may be chance (p = 1 %).
+    assert verdict({70: 50, 71: 99, 72: 50, 69: 1}) is Verdict.UNDECIDED
+
+
+def test_the_test_of_frequencies_seldom_cries_wolf() -> None:
+    rng = np.random.default_rng(21)
+    predicted = sizes({70: 5_000, 71: 9_990, 72: 5_000, 69: 10})
+    share = predicted.weights / predicted.n
+    verdicts = []
+    for _ in range(1_000):
+        drawn = rng.multinomial(200, share)
+        found = compare_bytes("b", predicted, Distribution.of(predicted.values, drawn))
+        assert found is not None
+        verdicts.append(found.verdict)
+    assert verdicts.count(Verdict.FAIL) <= 6
+
+
+def test_a_prediction_calibrated_on_the_judging_run_is_refused(tmp_path: Path) -> None:
+    Half("measured", [FREE], 50, seed=2).write(tmp_path)
+    Half(
+        "predicted", [FREE], 50, seed=1, manifest={"calibration_run_ids": ["run-measured-2"]}
+    ).write(tmp_path)
+    with pytest.raises(CompareError, match="was calibrated on run run-measured-2"):
+        compare_folder(tmp_path)
+
+
+def test_halves_must_be_halves_and_share_a_case(tmp_path: Path) -> None:
+    with pytest.raises(CompareError, match="no predicted half"):
+        compare_folder(tmp_path)
+    Half("predicted", [FREE], 50, seed=1).write(tmp_path)
+    with pytest.raises(CompareError, match="no measured half"):
+        compare_folder(tmp_path)
+    Half("measured", [LOSSY], 50, seed=1).write(tmp_path)
+    with pytest.raises(CompareError, match="no case in common"):
+        compare_folder(tmp_path)
+    predicted = Results.open(tmp_path / "predicted")
+    with pytest.raises(CompareError, match="half is 'predicted': expected 'measured'"):
+        compare(predicted, predicted)
+
+
+def test_cases_of_one_half_only_are_named(tmp_path: Path) -> None:
+    Half("predicted", [FREE, LOSSY], 400, seed=1).write(tmp_path)
+    Half("measured", [FREE], 400, seed=2).write(tmp_path)
+    comparison = compare_folder(tmp_path)
+    assert len(comparison.cases) == 1
+    assert comparison.only_predicted == ["loss 2 %"]
+    assert comparison.only_measured == []
+
+
+def test_a_comparison_repeats_and_survives_its_file(tmp_path: Path) -> None:
+    folder = study(tmp_path, [FREE, LOSSY], n=100, failed=3)
+    first = compare_folder(folder)
+    assert compare_folder(folder) == first
+    save(first, folder)
+    assert load(folder) == first
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "comparison.json",
+        "measured",
+        "predicted",
+    ]
+
+
+def test_another_case_changes_no_interval(tmp_path: Path) -> None:
+    Half("predicted", [FREE], 900, seed=1).write(tmp_path / "one")
+    Half("measured", [FREE], 90, seed=2).write(tmp_path / "one")
+    Half("predicted", [FREE, LOSSY], 900, seed=1).write(tmp_path / "two")
+    Half("measured", [FREE, LOSSY], 90, seed=2).write(tmp_path / "two")
+    one, two = compare_folder(tmp_path / "one"), compare_folder(tmp_path / "two")
+    assert one.cases[0].rows == two.cases[0].rows
+
+
+def test_a_missing_or_foreign_manifest_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="is not a results folder"):
+        Results.open(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"schema_version": 2}')
+    with pytest.raises(ResultsError, match="schema_version is 2: this version of Warifu reads 1"):
+        Results.open(tmp_path)
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(ResultsError, match="cannot be read"):
+        Results.open(tmp_path)
+
+
+def test_requirements_are_judged_by_their_interval(tmp_path: Path) -> None:
+    half = Results.open(Half("predicted", [FREE], 2_000, seed=1).write(tmp_path))
+    wanted = requirements(
+        [
+            ("https.establishment", "p99", "<", 5e9, "p99 < 5 s"),
+            ("https.establishment", "p50", "<", 100e6, "p50 < 100 ms"),
+            ("https.establishment", "mean", ">=", 100e6, "mean >= 100 ms"),
+            ("https.establishment", "max", "<=", 1e9, "max <= 1 s"),
+        ]
+    )
+    verdicts = [one.verdict for one in judge_all(half, wanted)]
+    assert verdicts == ["pass", "fail", "pass", "undecided"]
+    few = Results.open(Half("measured", [FREE], 200, seed=1).write(tmp_path))
+    (p99, *_) = judge_all(few, wanted)
+    assert p99.verdict is Verdict.UNDECIDED
+    assert p99.trials_needed == 368
+
+
+def judged(half: Results, metric: str, statistic: str, operator: str, bound: float) -> Judged:
+    wanted = requirements([(metric, statistic, operator, bound, f"{metric}.{statistic}")])
+    (one,) = judge_all(half, wanted)
+    return one
+
+
+def test_a_maximum_is_bounded_by_trials_from_below_alone(tmp_path: Path) -> None:
+    half = Results.open(Half("predicted", [FREE], 2_000, seed=1).write(tmp_path))
+    near = judged(half, "https.establishment", "max", "<", 1e9)
+    assert near.verdict is Verdict.UNDECIDED
+    assert near.remark == "a maximum cannot be proven by trials: require a quantile"
+    assert near.interval == (near.value, math.inf)
+    assert judged(half, "https.establishment", "max", "<", 1e6).verdict is Verdict.FAIL
+    assert judged(half, "https.establishment", "max", ">", 1e6).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("n", "failed", "verdict"),
+    [
+        (2_000, 0, Verdict.PASS),
+        (200, 0, Verdict.UNDECIDED),
+        (1_990, 10, Verdict.PASS),
+        (1_975, 25, Verdict.UNDECIDED),
+        (1_950, 50, Verdict.FAIL),
+    ],
+)
+def test_a_share_of_failures_is_judged_by_its_interval(
+    tmp_path: Path, n: int, failed: int, verdict: Verdict
+) -> None:
+    half = Results.open(Half("predicted", [FREE], n, seed=1, failed=failed).write(tmp_path))
+    one = judged(half, "connection.failed", "mean", "<", 0.012)
+    assert one.verdict is verdict
+    assert one.value == pytest.approx(failed / (n + failed))
+    assert one.interval.low <= one.value <= one.interval.high
+    assert one.n == n + failed
+    assert (one.trials_needed is not None) == (n == 200)
+
+
+def test_any_failure_fails_a_maximum_of_none(tmp_path: Path) -> None:
+    none = Results.open(Half("predicted", [FREE], 500, seed=1).write(tmp_path / "none"))
+    some = Results.open(Half("predicted", [FREE], 500, seed=1, failed=1).write(tmp_path / "some"))
+    assert judged(none, "connection.failed", "max", "<", 0.5).interval == (0.0, 1.0)
+    assert judged(some, "connection.failed", "max", "<", 0.5).verdict is Verdict.FAIL
+
+
+def test_failures_are_late_and_neither_large_nor_sent_again(tmp_path: Path) -> None:
+    half = Results.open(Half("measured", [FREE], 50, seed=1, failed=5).write(tmp_path))
+    assert half.distribution(FREE.case_id, "https.establishment").failed == 5
+    for metric in ("bytes.client_sent", "segments.retransmitted", "packets.link"):
+        assert half.distribution(FREE.case_id, metric).failed == 0
+    failures = half.distribution(FREE.case_id, "connection.failed")
+    assert (failures.values.tolist(), failures.weights.tolist()) == ([0.0, 1.0], [50.0, 5.0])
+
+
+def test_a_prediction_without_the_metric_is_undecided_and_a_measurement_silent(
+    tmp_path: Path,
+) -> None:
+    predicted = Results.open(Half("predicted", [FREE], 50, seed=1).write(tmp_path))
+    one = judged(predicted, "packets.link", "p95", "<", 40)
+    assert one.verdict is Verdict.UNDECIDED
+    assert one.remark == "no connection gave a value of packets.link"
+    assert one.margin == -math.inf
+    measured = Results.open(Half("measured", [FREE], 50, seed=1).write(tmp_path))
+    assert judge_all(measured, [one.requirement]) == []
+
+
+def test_the_interval_of_a_probability_is_clopper_and_pearson_s() -> None:
+    assert share_interval(10, 100) == pytest.approx((0.04900, 0.17622), abs=1e-5)
+    assert share_interval(0, 200) == pytest.approx((0.0, 1.0 - 0.025 ** (1 / 200)))
+    assert share_interval(200, 200) == pytest.approx((0.025 ** (1 / 200), 1.0))
+    assert share_interval(0, 0) == (0.0, 1.0)

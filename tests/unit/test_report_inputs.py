@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What a prediction rests on is said beside it, and it gets no more decimals than that bears."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.synthetic import Cell, Half
+from warifu.compare.require import judge_all, requirements
+from warifu.report import inputs, summaries
+from warifu.report.figures import ms, ms_with
+from warifu.report.page import render
+from warifu.report.requirements import requirement_table
+from warifu.results import Results
+
+CELL = Cell(rtt_ms=837)
+MS = 1_000_000
+
+
+def figure(name: str, value: str, kind: str, source: str = "", unit: str = "ns") -> dict[str, Any]:
+    return {"name": name, "value": value, "unit": unit, "source": source, "kind": kind}
+
+
+def manifest(jitter: list[int], *figures: dict[str, Any], **case: Any) -> dict[str, Any]:  # noqa: ANN401
+    link = {"profile": "nb-iot", "rtt": 837 * MS, "jitter": [one * MS for one in jitter]}
+    stack = {"kernel": "linux-6.18"}
+    return {
+        "cases": {CELL.case_id: {"link": link, "stack": stack, **case}},
+        "inputs": {CELL.case_id: list(figures)},
+    }
+
+
+RTT = figure("nb-iot rtt", "837 ms", "published", "a survey: measured latency")
+JITTER = figure("nb-iot jitter", "[0 ms, 20 ms, 50 ms, 150 ms, 1 s]", "assumed")
+NB_IOT = manifest([0, 20, 50, 150, 1000], RTT, JITTER)
+
+
+def test_jitter_that_no_label_shows_is_said_with_its_kind() -> None:
+    (line,) = inputs.delays(NB_IOT)
+    assert "RTT 837 ms (published) plus jitter of 180 ms on average each way (assumed;" in line
+    # 360 of 1197 ms.
+    assert "about 30 % of a round trip" in line
+    assert inputs.delays(manifest([], RTT)) == []
+    chosen = figure("link jitter", "[5 ms, 5 ms]", "emulated", "chosen by the study")
+    (line,) = inputs.delays(manifest([5, 5], RTT, chosen))
+    assert "jitter of 5.0 ms on average each way (chosen by the study;" in line
+
+
+def test_table_verdict_and_page_say_what_they_rest_on(tmp_path: Path) -> None:
+    half = Results.open(Half("predicted", [CELL], 2_000, 1, manifest=NB_IOT).write(tmp_path))
+    notes = summaries.half_table(half).notes
+    assert any("noise of the simulation alone" in note for note in notes)
+    assert any("plus jitter of 180 ms" in note for note in notes)
+    assert "Assumed, without a source: nb-iot jitter." in notes
+    bound = ("https.establishment", "p99", "<", 5e9, "https.establishment.p99 < 5 s")
+    table = requirement_table(judge_all(half, requirements([bound])), half.manifest)
+    assert table.cells[0][-1] == table.records[0]["kind"] == "simulated"
+    assert any("rest on inputs of kind simulated" in note for note in table.notes)
+    assert any("plus jitter of 180 ms" in note for note in table.notes)
+    # The lead, the requirements, the waterfall and the table.
+    assert render(tmp_path, None).count("plus jitter of 180 ms") == 4
+
+
+@pytest.mark.parametrize(
+    ("figures", "finest"),
+    [
+        ([figure("a", "172.69 ms", "published"), figure("b", "2.5 ms", "assumed")], 1e5),
+        ([figure("a", "mean 1.75 ms, 1.2 ms to 3 ms", "published")], 1e4),
+        # What is neglected, exact, calibrated or no time sets no limit.
+        ([figure("a", "0 ms", "assumed"), figure("linux-6.18 rto", "1 s", "published")], 0.0),
+        ([figure("a", "5 ms", "simulated"), figure("mtu", "1358 B", "assumed")], 0.0),
+        # A round second may be known to the millisecond.
+        ([figure("a", "1 s", "assumed")], 1e6),
+    ],
+)
+def test_the_coarsest_written_input_ends_the_decimals(
+    figures: list[dict[str, Any]], finest: float
+) -> None:
+    assert inputs.finest_ns(manifest([], *figures), CELL.case_id) == finest
+
+
+def test_figures_from_written_inputs_have_no_finer_decimals(tmp_path: Path) -> None:
+    from warifu.compare.stats import Interval
+
+    narrow = Interval(37.2039e6, 37.2050e6)
+    assert ms_with(37.2044e6, narrow) == "37.2044 (37.2039 to 37.2050)"
+    assert ms_with(37.2044e6, narrow, 1e5) == "37.2 (37.2 to 37.2)"
+    assert ms(37.2044e6, narrow, 1e6) == "37"
+    assert ms(7_112e6, Interval(7_060e6, 7_160e6), 1e5) == "7110"
+    worth = manifest([], figure("a", "2 ms", "published"))
+    half = Results.open(Half("predicted", [CELL], 20_000, 1, manifest=worth).write(tmp_path))
+    (row,) = summaries.half_table(half).cells
+    assert not any("." in cell for cell in (row[2], row[3], row[4], row[5]))
+
+
+def test_a_key_store_that_no_case_calls_is_named() -> None:
+    store = {"profile": "iot-safe-sakomoto"}
+    call = figure("iot-safe-sakomoto C_Sign", "1 s", "published", "papers/1")
+    idle = manifest([], RTT, key_store=store)
+    (line,) = (one for one in inputs.remarks(idle) if one.startswith("Key store"))
+    assert "iot-safe-sakomoto is never called in this case" in line
+    assert not any(
+        "never called" in one for one in inputs.remarks(manifest([], call, key_store=store))
+    )
+
+
+def test_values_carry_one_unit() -> None:
+    assert inputs.value_with_unit(figure("rtt", "837 ms", "published")) == "837 ms"
+    assert inputs.value_with_unit(figure("loss", "2 %", "assumed", unit="1")) == "2 %"
+    assert inputs.value_with_unit(figure("hz", "250", "published", unit="1/s")) == "250/s"
+    assert inputs.value_with_unit(figure("x", "3", "published", unit="us")) == "3 us"
+
+
+def test_a_figure_with_two_values_says_where_each_holds() -> None:
+    hello, other = (figure("d ClientHello", value, "simulated") for value in ("1 us", "2 us"))
+    held = {
+        "inputs": {"a": [hello], "b": [hello], "c": [other]},
+        "labels": {"a": "session full, loss 0 %", "b": "session full, loss 2 %"},
+    }
+    held["labels"]["c"] = "session resumed, loss 0 %"
+    names = [row[0] for row in inputs.inputs_table(held).cells]
+    assert names == ["d ClientHello (session full)", "d ClientHello (session resumed, loss 0 %)"]
+    held["labels"] = {}
+    assert "in 2 of 3 cases" in inputs.inputs_table(held).cells[0][0]

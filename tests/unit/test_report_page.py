@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The page stands on its own, is well formed, and says what it must."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.synthetic import Cell, Half, study
+from warifu.compare.join import compare_folder
+from warifu.report import charts
+from warifu.report.page import ReportError, render, write_page
+from warifu.results import Distribution
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+INPUTS = [
+    {"name": "link.rtt", "value": "60", "unit": "ms", "source": "the study", "kind": "published"},
+    {"name": "a <cost>", "value": "1", "unit": "us", "source": "", "kind": "assumed"},
+]
+
+
+class Page(HTMLParser):
+    """Checks that tags nest, and gathers elements and text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        assert not self.open, f"not closed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open[-1] == tag, f"</{tag}> where {self.open[-1]} is open"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words.append(data)
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("both")
+    cells = [Cell(loss=loss, rtt_ms=rtt) for loss in (0.0, 0.02) for rtt in (0, 60)]
+    manifest = {"inputs": {cells[0].case_id: INPUTS}, "overrides": [["link.rtt", "60 ms"]]}
+    Half("predicted", cells, 5_000, seed=1, manifest=manifest).write(folder)
+    Half("measured", cells, 200, seed=2, failed=2).write(folder)
+    return render(folder, compare_folder(folder))
+
+
+def test_the_page_needs_nothing_else(both: str) -> None:
+    page = Page(both)
+    tags = {tag for tag, _ in page.elements}
+    assert not tags & {"script", "link", "iframe", "object", "img", "base", "form"}
+    for tag, attributes in page.elements:
+        for name, value in attributes.items():
+            assert not name.startswith("on"), f"{tag} has {name}"
+            if name in {"src", "href", "xlink:href", "srcset", "action"}:
+                assert (value or "").startswith("#"), f"{tag} {name}={value}"
+    style = re.search(r"<style>(.*?)</style>", both, re.DOTALL)
+    assert style is not None
+    assert not re.search(r"@import|url\(", style[1])
+
+
+def test_everything_has_a_name_for_those_who_cannot_see(both: str) -> None:
+    page = Page(both)
+    pictures = [one for _, one in page.elements if one.get("role") == "img"]
+    assert len(pictures) >= 4
+    assert all(one.get("aria-label") for one in pictures)
+    assert 'lang="en"' in both
+    regions = [one for one in page.of("div") if one.get("role") == "region"]
+    assert regions
+    assert all(one.get("aria-label") and one.get("tabindex") == "0" for one in regions)
+    assert all(one.get("scope") in {"col", "row"} for one in page.of("th"))
+    assert len(page.of("caption")) == len(regions)
+    ids = [one["id"] for _, one in page.elements if one.get("id")]
+    assert len(ids) == len(set(ids))
+
+
+def test_halves_are_told_apart_without_colour(both: str) -> None:
+    assert both.count('stroke-dasharray="5,3"') >= 4
+    assert "predicted (thick, solid)" in both
+    assert "measured (thin, dashed)" in both
+    for word in ("✓ pass", "? undecided"):
+        assert word in Page(both).text
+
+
+def test_the_page_says_what_it_must(both: str) -> None:
+    text = Page(both).text
+    for part in (
+        "https.establishment.p99 < 5 s holds in all 4 cases, as predicted.",
+        "Of 4 measured cases the prediction is within its gates in",
+        "8 measured connections failed",
+        "Engine error",
+        "Field error None yet",
+        "What this does not say",
+        "Some inputs have no source",
+        "a <cost>",
+        "2 figures: 1 published, 1 assumed.",
+        'warifu run study.toml --set link.rtt="60 ms" # seed 7',
+        "run-measured-2",
+        "0123456789abcdef",
+        "Where the time goes",
+    ):
+        assert part in text, part
+    assert not re.search(r"\bnan\b|\binf\b|None\b(?! yet)", text)
+
+
+def test_both_schemes_and_small_screens_are_served(both: str) -> None:
+    assert "prefers-color-scheme: dark" in both
+    assert "max-width: 720px" in both
+    assert "@media print" in both
+    assert 'name="viewport"' in both
+
+
+def test_names_cannot_become_markup(tmp_path: Path) -> None:
+    cell = Cell()
+    manifest = {
+        "study": {"name": "<script>alert(1)</script>", "sha256": "", "text": "# </pre><b>"},
+        "labels": {cell.case_id: '"><i>'},
+    }
+    Half("predicted", [cell], 100, seed=1, manifest=manifest).write(tmp_path)
+    page = Page(render(tmp_path, None))
+    assert not page.of("script")
+    assert not page.of("b") or all(one == {} for one in page.of("b"))
+    assert "<script>alert(1)</script>" in page.text
+
+
+def test_a_prediction_alone_says_that_nothing_was_measured(tmp_path: Path) -> None:
+    Half("predicted", [Cell()], 500, seed=1).write(tmp_path)
+    text = Page(render(tmp_path, None)).text
+    assert "Nothing was measured, so nothing here says how near the prediction is." in text
+    assert "measured (thin, dashed)" not in text
+    assert 'stroke="var(--predicted)" stroke-width="3.5"' in render(tmp_path, None)
+    assert 'stroke-dasharray="5,3"' not in render(tmp_path, None)
+    assert "Engine error" not in text
+
+
+def test_many_cases_are_told_by_a_few_pictures(tmp_path: Path) -> None:
+    cells = [Cell(rtt_ms=rtt) for rtt in range(30)]
+    Half("predicted", cells, 50, seed=1).write(tmp_path)
+    page = Page(render(tmp_path, None))
+    assert len(page.of("figure")) == 24
+    assert "Shown are 24 of 30 cases, those spread over the study." in page.text
+
+
+def test_the_same_results_give_the_same_page(tmp_path: Path) -> None:
+    folder = study(tmp_path, [Cell()], n=50)
+    comparison = compare_folder(folder)
+    assert render(folder, comparison) == render(folder, comparison)
+
+
+def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="has no predicted half"):
+        write_page(tmp_path, None, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
+    Half("predicted", [Cell()], 50, seed=1).write(tmp_path)
+    path = write_page(tmp_path, None, tmp_path / "pages" / "report.html")
+    assert [one.name for one in path.parent.iterdir()] == ["report.html"]
+
+
+def test_a_curve_keeps_its_ends_and_rises() -> None:
+    rng = np.random.default_rng(1)
+    distribution = Distribution.of(rng.gamma(3, 60e6, 50_000))
+    times, shares = charts.curve(distribution)
+    assert len(times) <= 241
+    assert times == sorted(times)
+    assert shares == sorted(shares)
+    assert times[-1] == distribution.values[-1] / 1e6
+    assert shares[-1] == pytest.approx(1.0)
+    middle = min(range(len(shares)), key=lambda index: abs(shares[index] - 0.5))
+    assert times[middle] * 1e6 == pytest.approx(distribution.quantile(0.5), rel=0.02)
+
+
+def test_failed_connections_keep_a_curve_below_one() -> None:
+    _, shares = charts.curve(Distribution.of([1e6, 2e6, 3e6], failed=1))
+    assert shares == [0.0, 0.25, 0.5, 0.75]
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(1.7, 1100.0), (184.0, 1400.0), (430.0, 900.0), (0.01, 0.02)]
+)
+def test_logarithmic_axes_have_a_few_ticks_inside(low: float, high: float) -> None:
+    ticks = charts._log_ticks(low, high)
+    assert 2 <= len(ticks) <= 6
+    assert all(low <= tick <= high for tick in ticks)
+
+
+def test_a_page_without_a_list_of_inputs_points_to_none(tmp_path: Path) -> None:
+    Half("predicted", [Cell()], 50, seed=1, manifest={"kinds": ["assumed"]}).write(tmp_path)
+    text = Page(render(tmp_path, None)).text
+    assert "Some inputs have no source (kind assumed): a study of so many cases lists no" in text
+    assert "see the table of inputs" not in text
+    inputs = {"kinds": ["assumed"], "inputs": {Cell().case_id: INPUTS}}
+    Half("predicted", [Cell()], 50, seed=1, manifest=inputs).write(tmp_path / "few")
+    assert "see the table of inputs first" in Page(render(tmp_path / "few", None)).text
+
+
+def test_the_page_calls_warifu_as_it_is_called_here(tmp_path: Path) -> None:
+    folder = study(tmp_path, [Cell()], n=50)
+    text = Page(render(folder, compare_folder(folder), ".venv/bin/warifu")).text
+    assert "sudo .venv/bin/warifu run study.toml" in text
+
+
+def test_the_page_says_why_a_requirement_is_undecided(tmp_path: Path) -> None:
+    bound = ["https.establishment", "max", "<", 5e9, "https.establishment.max < 5 s"]
+    Half("predicted", [Cell()], 50, seed=1, manifest={"require": [bound]}).write(tmp_path)
+    text = Page(render(tmp_path, None)).text
+    assert "is undecided in the only case, as predicted: a maximum" in text
+    assert "a maximum cannot be proven by trials: require a quantile" in text
+    assert not re.search(r"\bnan\b|\binf\b", text)
+
+
+def test_the_lead_counts_failing_cases_and_names_the_table_s_worst(tmp_path: Path) -> None:
+    cells = [Cell(rtt_ms=rtt) for rtt in (60, 150, 90)]
+    bound = ["https.establishment", "p50", "<", 1e6, "https.establishment.p50 < 1 ms"]
+    Half("predicted", cells, 500, seed=1, manifest={"require": [bound]}).write(tmp_path)
+    text = Page(render(tmp_path, None)).text
+    assert "< 1 ms fails in all 3 cases, as predicted; the worst is RTT 150 ms." in text
+    assert "This rests on simulated inputs." in text
+
+
+def test_commands_are_code_and_name_the_study(tmp_path: Path) -> None:
+    manifest = {"study_file": "my/meter.toml", "overrides": [["seed", "3"]]}
+    Half("predicted", [Cell()], 100, seed=1, manifest=manifest).write(tmp_path)
+    page = render(tmp_path, None)
+    assert "<code>sudo warifu run my/meter.toml --set seed=&quot;3&quot;</code>" in page
+    assert "`" not in Page(page).text
+
+
+def test_a_table_of_inputs_wraps_and_the_waterfall_is_read_without_pointing(both: str) -> None:
+    page = Page(both)
+    sources = [one for one in page.of("td") if one.get("data-head") == "source"]
+    assert sources
+    values = [one for one in page.of("td") if one.get("data-head") == "value"]
+    assert all("number" not in (one.get("class") or "") for one in values), "numbers do not wrap"
+    parts = [one for one in page.of("div") if one.get("class") == "parts"]
+    bars = [one for one in page.of("div") if one.get("class") == "bar"]
+    assert len(parts) == len(bars) > 0
+    assert "loss recovery" in re.findall(r'class="parts"[^>]*>([^<]*)', both)[-1]
+    narrow = both[both.index("max-width: 720px") :]
+    assert "content: attr(data-head)" in narrow
+
+
+def test_what_the_routes_pin_stands_beside_the_settings(tmp_path: Path) -> None:
+    route = {"congestion_control": "cubic", "initcwnd": 10}
+    measured = {
+        "machine": {"tcp": {"tcp_congestion_control": "bbr"}},
+        "cells": {Cell().case_id: {"parts": [{"route": route}, {"route": route}]}},
+    }
+    Half("predicted", [Cell()], 500, seed=1).write(tmp_path)
+    Half("measured", [Cell()], 200, seed=2, manifest=measured).write(tmp_path)
+    text = Page(render(tmp_path, compare_folder(tmp_path))).text
+    assert "pinned by route congestion_control = cubic, initcwnd = 10" in text

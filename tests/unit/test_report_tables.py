@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Tables in every format, and figures with no more decimals than they deserve."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.synthetic import Cell, Half, study
+from warifu.compare.join import compare_folder
+from warifu.compare.require import judge_all, requirements
+from warifu.compare.stats import Interval
+from warifu.report import figures, summaries
+from warifu.report.inputs import inputs_table
+from warifu.report.requirements import requirement_table
+from warifu.report.table import Column, Format, Table, render
+from warifu.report.tables import judge_halves, link_table, open_halves, report_tables
+from warifu.results import Results
+
+MS = 1e6
+
+
+@pytest.fixture
+def small() -> Table:
+    table = Table("a title", [Column("case", number=False), Column("mean")], notes=["a note"])
+    table.add(["TLS 1.3 | full", "184.32"], {"case": "TLS 1.3 | full", "mean_ns": 184.32e6})
+    table.add(["5 % & more", "-"], {"case": "5 % & more", "mean_ns": math.nan})
+    return table
+
+
+def test_plain_text_is_aligned(small: Table) -> None:
+    assert render([small], Format.TABLE).splitlines() == [
+        "a title",
+        "",
+        "case              mean",
+        "--------------  ------",
+        "TLS 1.3 | full  184.32",
+        "5 % & more           -",
+        "",
+        "a note",
+    ]
+
+
+def test_markdown_escapes_bars(small: Table) -> None:
+    lines = render([small], Format.MD).splitlines()
+    assert lines[3] == "| :--- | ---: |"
+    assert lines[4] == "| TLS 1.3 \\| full | 184.32 |"
+
+
+def test_csv_and_json_hold_every_digit_in_base_units(small: Table) -> None:
+    rows = list(csv.DictReader(io.StringIO(render([small], Format.CSV))))
+    assert rows[0] == {"case": "TLS 1.3 | full", "mean_ns": "184320000"}
+    assert rows[1]["mean_ns"] == ""
+    value = json.loads(render([small], Format.JSON))
+    assert value["rows"][0]["mean_ns"] == 184.32e6
+    assert value["rows"][1]["mean_ns"] is None
+    assert [one["title"] for one in json.loads(render([small, small], Format.JSON))] == [
+        "a title",
+        "a title",
+    ]
+
+
+def test_latex_escapes_what_tex_would_eat(small: Table) -> None:
+    text = render([small], Format.LATEX)
+    assert r"5 \% \& more & - \\" in text
+    assert r"\begin{tabular}{lr}" in text
+    assert text.count(r"\begin") == text.count(r"\end") == 2
+
+
+def test_a_row_of_another_width_is_a_mistake(small: Table) -> None:
+    with pytest.raises(ValueError, match="3 cells for 2 columns"):
+        small.add(["a", "b", "c"], {})
+
+
+@pytest.mark.parametrize(
+    ("half_width", "places"),
+    [(0.04, 2), (0.02, 3), (0.36, 1), (0.3, 2), (2.0, 1), (4.0, 0), (30.0, 0), (300.0, -1)],
+)
+def test_decimals_end_where_the_interval_does(half_width: float, places: int) -> None:
+    assert figures.decimals(half_width) == places
+
+
+def test_figures_for_people() -> None:
+    around = Interval(184.30 * MS, 184.35 * MS)
+    assert figures.ms_with(184.32 * MS, around) == "184.320 (184.300 to 184.350)"
+    assert figures.ms_with(657.3 * MS, Interval(612 * MS, 702 * MS)) == "660 (610 to 700)"
+    assert figures.signed_ms_with(0.0, Interval(-1 * MS, 2 * MS)) == "0.0 (-1.0 to +2.0)"
+    assert figures.ms_with(343 * MS, Interval(300 * MS, math.inf)) == "340 (300 to ∞)"
+    assert figures.ms(math.nan) == "-"
+    assert figures.percent(-0.0123, 0.001) == "-1.23 %"
+    assert figures.percent(math.nan) == "-"
+    assert figures.number(-0.001, 1) == "0.0"
+
+
+@given(
+    st.floats(min_value=1e3, max_value=1e11),
+    st.floats(min_value=1e-4, max_value=2.0),
+)
+def test_rounding_never_hides_more_than_a_sixth_of_the_interval(value: float, share: float) -> None:
+    half = value * share
+    shown = figures.ms(value, Interval(value - half, value + half))
+    # Six decimals of a millisecond are a nanosecond, the unit of the clock.
+    assert abs(float(shown) * MS - value) <= max(half / 6, 0.5) * (1 + 1e-9)
+
+
+def test_nothing_is_a_naked_mean(tmp_path: Path) -> None:
+    half = Results.open(Half("predicted", [Cell()], 2_000, seed=1).write(tmp_path))
+    heads = [column.head for column in summaries.half_table(half).columns]
+    assert {"n", "P50", "mean (95 % interval)", "P95", "P99", "kind"} <= set(heads)
+
+
+def test_a_long_study_is_cut_for_a_terminal_and_says_so(tmp_path: Path) -> None:
+    cells = [Cell(rtt_ms=rtt) for rtt in range(1, 9)]
+    half = Results.open(Half("predicted", cells, 20, seed=1).write(tmp_path))
+    table = summaries.half_table(half, limit=3)
+    assert len(table.cells) == 3
+    assert any(note.startswith("3 of 8 cases are shown") for note in table.notes)
+
+
+def test_every_judged_figure_is_there_and_the_worst_comes_first(tmp_path: Path) -> None:
+    comparison = compare_folder(study(tmp_path, [Cell(), Cell(loss=0.02)], n=200, scale=1.04))
+    table = summaries.comparison_table(comparison, worst_first=True, judged_only=True)
+    verdicts = [row["verdict"] for row in table.records]
+    assert len(verdicts) == 2 + 2 + 3
+    order = {"fail": 0, "undecided": 1, "pass": 2}
+    assert [order[str(one)] for one in verdicts] == sorted(order[str(one)] for one in verdicts)
+    everything = summaries.comparison_table(comparison)
+    assert len(everything.records) == 2 * (4 + 2)
+    overview = summaries.overview_table(comparison)
+    assert [row[1] for row in overview.cells] == ["fail", "undecided"]
+
+
+def test_requirements_show_the_case_nearest_to_failing(tmp_path: Path) -> None:
+    cells = [Cell(rtt_ms=rtt) for rtt in (0, 60, 150)]
+    half = Results.open(Half("predicted", cells, 2_000, seed=1).write(tmp_path))
+    bound = ("https.establishment", "p50", "<", 300e6, "https.establishment.p50 < 300 ms")
+    table = requirement_table(judge_all(half, requirements([bound])))
+    assert len(table.records) == 3
+    (row,) = table.cells
+    assert row[2:5] == ["2 of 3 cases", "fails", "RTT 150 ms"]
+
+
+def test_inputs_come_once_and_the_weakest_kind_first() -> None:
+    one = {"name": "a", "value": "1", "unit": "ms", "source": "s", "kind": "measured"}
+    two = {"name": "b", "value": "2", "unit": "ms", "source": "", "kind": "assumed"}
+    table = inputs_table({"inputs": {"x": [one, two], "y": [one]}})
+    assert [row[0] for row in table.cells] == ["b", "a"]
+    assert table.cells[0][3] == "-"
+
+
+def test_the_link_reports_its_lateness(tmp_path: Path) -> None:
+    cell = Cell()
+    way = {"delivered": 990, "dropped_by_loss": 10, "lateness_us": {"p50": 9, "p99": 40, "max": 80}}
+    window = {"accepted": True, "late_fraction": 0.0005, "a_to_b": way, "b_to_a": way}
+    manifest = {"link_reports": {cell.case_id: [window]}, "rejections": [{}]}
+    half = Results.open(Half("measured", [cell], 5, seed=1, manifest=manifest).write(tmp_path))
+    table = link_table(half)
+    assert table.cells[0][1:] == ["1", "2,000", "1.00 %", "0.050 %", "9", "40", "80", "accepted"]
+    assert table.notes[0].startswith("1 runs were later than the bound")
+
+
+def test_a_report_has_its_tables_with_and_without_a_measurement(tmp_path: Path) -> None:
+    folder = study(tmp_path, [Cell()], n=100)
+    titles = [table.title for table in report_tables(folder, compare_folder(folder))]
+    assert len(titles) == 9
+    Half("predicted", [Cell()], 100, seed=1).write(tmp_path / "alone")
+    assert [table.title for table in report_tables(tmp_path / "alone", None)] == [
+        "requirements",
+        "made-up: predicted, https.establishment in ms",
+        "inputs of the prediction",
+    ]
+
+
+def requirement_row(half: Results, metric: str, statistic: str, bound: float) -> list[str]:
+    bounds = requirements([(metric, statistic, "<", bound, f"{metric}.{statistic}")])
+    (row,) = requirement_table(judge_all(half, bounds)).cells
+    return row
+
+
+def test_a_share_is_shown_in_percent_and_what_is_undecided_says_why(tmp_path: Path) -> None:
+    half = Results.open(Half("predicted", [Cell()], 900, seed=1, failed=100).write(tmp_path))
+    assert requirement_row(half, "connection.failed", "mean", 0.01)[6] == "10.0 % (8.2 to 12.0 %)"
+    row = requirement_row(half, "bytes.client_sent", "max", 1_000)
+    assert row[3] == "undecided (a maximum cannot be proven by trials: require a quantile)"
+    assert row[6] == "917 or more"
+    row = requirement_row(half, "packets.link", "p50", 40)
+    assert row[3] == "undecided (no connection gave a value of packets.link)"
+    assert row[6] == "-"
+
+
+def test_only_the_study_s_own_cases_and_bounds_are_judged(tmp_path: Path) -> None:
+    """A measured folder may hold what the study asked for before it was edited."""
+    old = [["https.establishment", "p50", "<", 1.0, "an older bound"]]
+    slow = Cell(rtt_ms=9_000)
+    Half("predicted", [Cell()], 2_000, seed=1).write(tmp_path)
+    Half("measured", [Cell(), slow], 400, seed=2, manifest={"require": old}).write(tmp_path)
+    halves = open_halves(tmp_path, compare_folder(tmp_path))
+    judged = judge_halves(*halves)
+    assert {one.requirement.text for one in judged} == {"https.establishment.p99 < 5 s"}
+    assert [(one.half, one.case_id) for one in judged] == [
+        ("predicted", Cell().case_id),
+        ("measured", Cell().case_id),
+    ]
+
+
+def test_a_measurement_that_was_not_compared_is_not_reported(tmp_path: Path) -> None:
+    folder = study(tmp_path, [Cell()], n=100)
+    predicted, measured = open_halves(folder, None)
+    assert predicted is not None
+    assert measured is None
+    assert [table.title for table in report_tables(folder, None)][-1] == "inputs of the prediction"

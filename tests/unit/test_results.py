@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What is read from a results folder, however it was stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.studies import MANIFEST, study
+from support.synthetic import Cell, Half
+from warifu import _core
+from warifu.results import ESTABLISHMENT, Results, halves, labels
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Results]:
+    """The same trials as distributions and one by one, some with lost packets."""
+    found = []
+    for keep in ("distribution", "trials"):
+        folder = tmp_path_factory.mktemp(keep) / "predicted"
+        _core.predict(study(("predict_trials", "2000")), folder, MANIFEST, keep=keep)
+        found.append(Results.open(folder))
+    return found[0], found[1]
+
+
+def test_mean_stages_add_up_to_the_mean(both: tuple[Results, Results]) -> None:
+    recovered = 0.0
+    for results in both:
+        for case_id in results.cases:
+            stages = results.stages(case_id)
+            mean = results.distribution(case_id, ESTABLISHMENT).mean()
+            assert sum(stages.values()) == pytest.approx(mean, rel=1e-9)
+            recovered = max(recovered, stages.get("loss_recovery", 0.0))
+    assert recovered > 0.0
+
+
+def test_stages_do_not_depend_on_how_they_were_stored(both: tuple[Results, Results]) -> None:
+    stored, every = both
+    assert list(stored.cases) == list(every.cases)
+    for case_id in stored.cases:
+        assert every.stages(case_id) == pytest.approx(stored.stages(case_id), rel=1e-9)
+        # Which of equally slow trials are among the slowest is nobody's business.
+        slowest = [sum(one.stages(case_id, slowest=True).values()) for one in both]
+        assert slowest[1] == pytest.approx(slowest[0], rel=1e-9)
+
+
+def test_a_folder_without_observations_is_no_half(tmp_path: Path) -> None:
+    predicted = Half("predicted", [Cell()], 20, seed=1).write(tmp_path)
+    measured = Half("measured", [Cell()], 20, seed=2).write(tmp_path)
+    assert halves(tmp_path) == (predicted, measured)
+    for part in (measured / "observations").iterdir():
+        part.unlink()
+    assert halves(tmp_path) == (predicted, None)
+
+
+def test_the_only_case_is_named_by_what_a_reader_would_have_to_guess() -> None:
+    case = {"protocol": "https", "tls": "1.3", "session": "full", "loss": "none"}
+    case |= {"authentication": "mutual", "key_store": "software", "device": "gr-peach"}
+    assert labels({"x": case}) == {
+        "x": "https · TLS 1.3 · full · mutual authentication · key store software · no loss"
+    }
