@@ -53,6 +53,9 @@ _OWN_MEND = f"`make setup` builds it, or set {BINARIES_VARIABLE} to the folder t
 TOOLS: tuple[Tool, ...] = (
     Tool("nginx", "the server under measurement", _apt("nginx-light"), ("-v",)),
     Tool("openssl", "its version is put on record", _apt("openssl"), ("version",)),
+    # libcoap 4.3's programs print their version with their usage alone, after a complaint.
+    Tool("coap-server-notls", "the CoAP server under measurement", _apt("libcoap3-bin"), ("-?",)),
+    Tool("coap-client-notls", "gives that server its body", _apt("libcoap3-bin"), ("-?",)),
     Tool("ip", "network namespaces and routes", _apt("iproute2"), ("-Version",)),
     Tool("sysctl", "TCP settings of the namespaces", _apt("procps")),
     Tool("setpriv", "ties helpers' lives to the lab's", _apt("util-linux")),
@@ -71,6 +74,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool("warifu-tls", "certificates for the lab", _OWN_MEND, own=True),
     Tool("warifu-tls-client", "the lab's client", _OWN_MEND, own=True),
     Tool("warifu-tls-bench", "times every TLS message", _OWN_MEND, own=True),
+    Tool("warifu-coap-client", "the lab's CoAP client", _OWN_MEND, own=True),
     Tool("warifu-calibrate-bench", "times a token's calls", _OWN_MEND, own=True),
 )
 """Every program that the lab, calibration and the virtual SIM run, and the PKCS#11 module."""
@@ -163,7 +167,8 @@ def _folders(entry: Tool) -> list[Path]:
 @functools.cache
 def _version_text(path: Path, arguments: tuple[str, ...]) -> str:
     lines = [line.strip() for line in _output(path, *arguments).splitlines() if line.strip()]
-    return lines[0] if lines else ""
+    with_version = [line for line in lines if re.search(r"\d\.\d", line)]
+    return (with_version or lines or [""])[0]
 
 
 def _output(path: Path, *arguments: str) -> str:
