@@ -56,6 +56,11 @@ pub struct Config {
     /// nothing else ends it; a lost CON is given up by libcoap after 62 to 93 s, unless this is
     /// less.
     pub timeout_s: f64,
+    /// How long an exchange whose request was sent again keeps its socket after the response, s.
+    /// A device keeps its own, and takes in silence what comes again; a closed one would answer a
+    /// second response by ICMP.
+    #[serde(default)]
+    pub linger_s: f64,
     /// Decides pauses, and in each trial message ID, token and first retransmission timeout.
     #[serde(default)]
     pub seed: u64,
@@ -153,6 +158,9 @@ impl Config {
                 "timeout_s is {}: expected more than 0 and at most 86400",
                 self.timeout_s
             ));
+        }
+        if !(0.0..=3_600.0).contains(&self.linger_s) {
+            return refuse(format!("linger_s is {}: expected 0 to 3600", self.linger_s));
         }
         if self.token_bytes > MOST_TOKEN_BYTES {
             return refuse(format!(
@@ -267,6 +275,7 @@ mod tests {
             ("\"trials\": 4", "\"trials\": 4, \"concurrent\": 0", "concurrent is 0"),
             ("10", "0", "rate_per_second is 0"),
             ("\"timeout_s\": 5", "\"timeout_s\": 0", "timeout_s is 0"),
+            ("\"trials\"", "\"linger_s\": -1, \"trials\"", "linger_s is -1"),
             ("127.0.0.1:5683", "nowhere", "address"),
             ("\"trials\"", "\"trails\"", "trails"),
             ("CON", "ACK", "type"),

@@ -152,7 +152,8 @@ impl<'a> Engine<'a> {
     ) -> Result<(), Error> {
         exchange.late_ns = nanos(Instant::now() - due);
         self.totals.latest_ns = self.totals.latest_ns.max(exchange.late_ns);
-        if exchange.start(self.config) {
+        exchange.start(self.config);
+        if self.is_over(&exchange, Instant::now()) {
             ended.push(exchange);
             return Ok(());
         }
@@ -180,18 +181,23 @@ impl<'a> Engine<'a> {
             let Ok(trial) = u32::try_from(event.data.u64()) else {
                 continue;
             };
-            if self.live.get_mut(&trial).is_some_and(Exchange::process) {
-                self.end(trial, ended)?;
+            if let Some(exchange) = self.live.get_mut(&trial) {
+                exchange.process();
             }
         }
         let now = Instant::now();
-        let timeout = Duration::from_secs_f64(self.config.timeout_s);
-        let is_over = |(_, exchange): &(&u32, &Exchange)| exchange.age(now) >= timeout;
-        let over: Vec<u32> = self.live.iter().filter(is_over).map(|(&trial, _)| trial).collect();
+        let live = self.live.iter();
+        let over = live.filter(|(_, exchange)| self.is_over(exchange, now));
+        let over: Vec<u32> = over.map(|(&trial, _)| trial).collect();
         for trial in over {
             self.end(trial, ended)?;
         }
         Ok(())
+    }
+
+    fn is_over(&self, exchange: &Exchange, now: Instant) -> bool {
+        let timeout = Duration::from_secs_f64(self.config.timeout_s);
+        exchange.is_over(now, timeout, Duration::from_secs_f64(self.config.linger_s))
     }
 
     fn end(&mut self, trial: u32, ended: &mut Vec<Exchange>) -> Result<(), Error> {

@@ -13,8 +13,8 @@ use crate::record::{End, Observed, Record, code_text, is_content};
 /// Spreads the trials' seeds: 2^64 over the golden ratio, as SplitMix64 does.
 const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// An exchange; `start` is called once, `process` whenever its descriptor is readable, until one of
-/// them returns that it has ended. Then `outcome` says what became of it.
+/// An exchange: `start` is called once, then `process` whenever its descriptor is readable, until
+/// `is_over` says so. Then `outcome` says what became of it.
 pub(crate) struct Exchange {
     // Freed before the record: libcoap may call back meanwhile.
     context: Context,
@@ -38,28 +38,36 @@ impl Exchange {
         Ok(Exchange { context, observed, token, trial, late_ns: 0, refused: None, port: 0 })
     }
 
-    /// Starts the clock, makes the session and sends the request. Whether it has ended already.
-    pub(crate) fn start(&mut self, config: &Config) -> bool {
+    /// Starts the clock, makes the session and sends the request.
+    pub(crate) fn start(&mut self, config: &Config) {
         self.observed.with(Record::start);
         let sent = self.observed.during(|| self.context.request(config, &self.token));
         self.refused = sent.err();
         self.port = self.context.port();
-        self.has_ended()
     }
 
-    /// Has libcoap do what there is to do. Whether the exchange has ended.
-    pub(crate) fn process(&mut self) -> bool {
+    /// Has libcoap do what there is to do.
+    pub(crate) fn process(&mut self) {
         self.observed.during(|| self.context.process());
-        self.has_ended()
     }
 
-    /// How long it has been under way.
-    pub(crate) fn age(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.observed.with(|record| record.begun()))
-    }
-
-    fn has_ended(&self) -> bool {
-        self.refused.is_some() || self.observed.with(|record| record.end.is_some())
+    /// Whether there is nothing more to wait for: it has failed, or its response has come and a
+    /// second one is not to be expected, or `timeout` is over.
+    pub(crate) fn is_over(&self, now: Instant, timeout: Duration, linger: Duration) -> bool {
+        if self.refused.is_some() {
+            return true;
+        }
+        self.observed.with(|record| {
+            let age = now.saturating_duration_since(record.begun());
+            match record.end {
+                None => age >= timeout,
+                Some(End::Failure(_)) => true,
+                Some(End::Response { at_ns, .. }) => {
+                    let is_alone = record.retransmissions().next().is_none();
+                    is_alone || age >= Duration::from_nanos(at_ns) + linger
+                }
+            }
+        })
     }
 
     /// What became of it; with all datagrams if asked for.

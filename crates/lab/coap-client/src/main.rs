@@ -25,6 +25,7 @@ CONFIG is one JSON object:
   concurrent         how many begin at the same moment (1)
   alone              the next begin a pause after those before have ended (false)
   timeout_s          when a request without a response counts as failed
+  linger_s           how long a port stays open for a second response (0)
   seed               decides pauses, message IDs, tokens and retransmission timeouts (0)
   token_bytes        length of the token, 0 to 8 (1, as coap-client begins)
   body_bytes         the length that each response's body must have (any)

@@ -33,7 +33,7 @@ pub struct Outcome {
     pub datagrams_received: u32,
     /// Bytes sent in all: with the acknowledgement of a separate response.
     pub sent_all: u64,
-    /// Bytes received in all.
+    /// Bytes received in all: with a second response within `linger_s`.
     pub received_all: u64,
     /// Confirmable messages sent again.
     pub retransmitted: u32,

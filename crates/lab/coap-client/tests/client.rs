@@ -126,6 +126,14 @@ fn second_response_changes_nothing() {
 }
 
 #[test]
+fn second_response_is_taken_in_silence_while_the_port_is_kept() {
+    for row in succeeds(Manner::Late, &format!(r#""linger_s": 0.3, {SECOND}"#)) {
+        assert_eq!((number(&row, "datagrams_received"), number(&row, "received")), (1, 14));
+        assert_eq!((number(&row, "received_all"), number(&row, "sent_all")), (28, 10));
+    }
+}
+
+#[test]
 fn failures_are_outcomes_with_a_word() {
     fails(Manner::NotFound, &format!("\"timeout_s\": 60, {CON}"), "the server answered 4.04");
     fails(Manner::Resets, &format!("\"timeout_s\": 60, {CON}"), "reset");

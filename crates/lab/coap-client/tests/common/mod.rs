@@ -21,6 +21,8 @@ pub enum Manner {
     From(u32),
     /// When that many clients have asked, all of them.
     Together(usize),
+    /// When the request has come twice, to both.
+    Late,
     /// Twice the same.
     Twice,
     /// By 4.04.
@@ -114,7 +116,8 @@ fn answers(manner: Manner, request: &[u8], count: u32) -> Vec<Vec<u8>> {
         Manner::Separate => vec![empty(2, id), separate()],
         Manner::Unacknowledged => vec![separate()],
         Manner::From(first) if count >= first => vec![response()],
-        Manner::From(_) | Manner::Silent => vec![],
+        Manner::Late if count == 2 => vec![response(), response()],
+        Manner::From(_) | Manner::Late | Manner::Silent => vec![],
         Manner::Twice => vec![response(), response()],
         Manner::NotFound => vec![message(piggybacked, 0x84, id, request, b"")],
         Manner::Resets => vec![empty(3, id)],
