@@ -76,7 +76,9 @@ class Study:
         """The cases: the cartesian product of what varies, the first changing slowest."""
 
     def inputs(self, index: int) -> list[dict[str, str]]:
-        """Every figure that case `index` uses: name, value, unit, source, kind.
+        """Every figure that case `index` uses: name, value, unit, source, kind, evidence.
+
+        `evidence` is empty for a condition that the study sets.
 
         Raises WarifuError, and IndexError beyond the last case.
         """
@@ -94,8 +96,8 @@ class CaseView:
         """Its canonical form."""
 
     @property
-    def columns(self) -> dict[str, str]:
-        """Its choices by column name."""
+    def columns(self) -> dict[str, str | bool | int | float | None]:
+        """Its settings by column name; None where nothing applies."""
 
     @property
     def label(self) -> str:
@@ -153,14 +155,17 @@ def write_observations(
     study_name: str,
     case_json: str,
     run_id: str,
+    method: str,
+    evidence: str,
     rows: Mapping[str, Sequence[Any]],
 ) -> tuple[int, str]:
     """Writes the observations of one case as a Parquet file of its own, atomically.
 
     Returns its length in bytes and its SHA-256, as a manifest's `files` keeps them.
 
-    `rows` has the columns connection, trial, metric, stage, value, unit, weight, kind and seed,
-    all of the same length. Raises WarifuError.
+    `method` is `measured`, `emulated` or `simulated`; `evidence` is `measured`, `published` or
+    `assumed`. `rows` has the columns connection, trial, metric, stage (None for the whole metric),
+    value, unit, weight and seed, all of the same length. Raises WarifuError.
     """
 
 def write_manifest(folder: str | PathLike[str], manifest_json: str) -> None:
@@ -169,8 +174,17 @@ def write_manifest(folder: str | PathLike[str], manifest_json: str) -> None:
     Raises WarifuError.
     """
 
-def columns() -> list[str]:
-    """The names of an observation's columns, in their order."""
+def columns() -> list[tuple[str, str, str, bool]]:
+    """An observation's columns in their order: name, type, unit, and whether it may be null.
+
+    The type is `text`, `bool`, `u16`, `u32`, `u64` or `f64`.
+    """
+
+def weakest_evidence(evidence: Sequence[str]) -> str:
+    """The weakest of `measured`, `published` and `assumed`; `assumed` for none.
+
+    Raises WarifuError for another word.
+    """
 
 M3_MOST_OUTPUT: int
 """So many bytes of a program's output are kept where nobody takes it as it comes."""

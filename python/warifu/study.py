@@ -175,10 +175,10 @@ def sha256(text: str) -> str:
 def _used_profiles(loaded: Loaded) -> Iterator[ProfileText]:
     named: set[tuple[str, str]] = set()
     columns = {"device": "device", "server": "device", "key_store": "key_store"}
-    columns |= {"link": "link", "kernel": "kernel"}
+    columns |= {"link": "link", "device_tcp": "kernel", "server_tcp": "kernel"}
     for case in loaded.study.cases:
-        choices = case.columns
-        named |= {(kind, choices[column]) for column, kind in columns.items()}
+        settings = case.columns
+        named |= {(kind, str(settings[column])) for column, kind in columns.items()}
     return (text for text in loaded.profiles if (text[0], text[1]) in named)
 
 

@@ -80,11 +80,10 @@ def rows(count: int = 3, **changed: list[Any]) -> dict[str, list[Any]]:
         "connection": [0] * count,
         "trial": list(range(count)),
         "metric": ["https.establishment"] * count,
-        "stage": ["all"] * count,
+        "stage": [None] * count,
         "value": [184e6 + trial for trial in range(count)],
         "unit": ["ns"] * count,
         "weight": [1.0] * count,
-        "kind": ["emulated"] * count,
         "seed": [2**64 - 1] * count,
     } | changed
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from warifu import _core
+
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 STAGES = ("client_compute", "server_compute", "key_store", "propagation", "loss_recovery")
@@ -25,6 +27,7 @@ class Cell:
     session: str = "full"
     rtt_ms: int = 60
     loss: float = 0.0
+    bursts: bool = False
 
     @property
     def case_id(self) -> str:
@@ -32,17 +35,24 @@ class Cell:
         return f"{abs(hash_of(text)):016x}"[:16]
 
     @property
-    def columns(self) -> dict[str, str]:
+    def columns(self) -> dict[str, str | int | float]:
         return {
             "device": "this-host",
             "link": "loopback",
-            "rtt_ns": str(self.rtt_ms * 1_000_000),
-            "loss": f"{self.loss * 100:g} %" if self.loss else "none",
+            "rtt_ns": self.rtt_ms * 1_000_000,
+            "loss_model": self._loss_model,
+            "loss_mean": self.loss,
             "protocol": "https",
             "tls": self.tls,
             "session": self.session,
-            "concurrent": "1",
+            "concurrent": 1,
         }
+
+    @property
+    def _loss_model(self) -> str:
+        if self.bursts:
+            return "gilbert_elliott"
+        return "independent" if self.loss else "none"
 
     @property
     def canonical(self) -> dict[str, Any]:
@@ -87,6 +97,10 @@ class Half:
     client_bytes: tuple[int, ...] = (915, 916, 917)
     manifest: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def method(self) -> str:
+        return "simulated" if self.half == "predicted" else "emulated"
+
     def write(self, folder: Path) -> Path:
         """Writes `folder/<half>` and returns it."""
         path = folder / self.half
@@ -98,7 +112,7 @@ class Half:
             frame.write_parquet(path / "observations" / f"{cell.case_id}.parquet")
         text = 'name = "made-up"\n'
         manifest = {
-            "schema_version": 1,
+            "schema_version": _core.SCHEMA_VERSION,
             "half": self.half,
             "run_id": run_id,
             "study": {"name": "made-up", "sha256": sha256(text.encode()).hexdigest(), "text": text},
@@ -110,7 +124,8 @@ class Half:
             "dirty": False,
             "machine": {"cpu": "a made-up processor", "cores": 2, "kernel": "6.18.0"},
             "tools": {"openssl": "3.0.19", "nginx": "1.22.1"},
-            "kinds": ["simulated" if self.half == "predicted" else "emulated"],
+            "methods": [self.method],
+            "evidence": ["published"],
             "cases": {cell.case_id: cell.canonical for cell in self.cells},
             "require": [["https.establishment", "p99", "<", 5e9, "https.establishment.p99 < 5 s"]],
             **self.manifest,
@@ -123,39 +138,47 @@ class Half:
         total = np.sum(list(stages.values()), axis=0)
         signature = rng.choice(self.client_bytes, self.n, p=_shares(len(self.client_bytes)))
         connect = np.full(self.n, cell.rtt_ms * 1e6 * self.scale)
-        columns: list[tuple[str, str, str, Floats]] = [
-            ("https.establishment", "all", "ns", total),
-            ("tcp.connect", "all", "ns", connect),
-            ("tls.handshake", "all", "ns", (total - connect) * 0.66),
-            ("https.first_response", "all", "ns", (total - connect) * 0.34),
-            ("bytes.client_sent", "all", "B", signature.astype(np.float64)),
-            ("bytes.server_sent", "all", "B", np.full(self.n, 1650.0)),
+        columns: list[tuple[str, str | None, str, Floats]] = [
+            ("https.establishment", None, "ns", total),
+            ("tcp.connect", None, "ns", connect),
+            ("tls.handshake", None, "ns", (total - connect) * 0.66),
+            ("https.first_response", None, "ns", (total - connect) * 0.34),
+            ("bytes.client_sent", None, "B", signature.astype(np.float64)),
+            ("bytes.server_sent", None, "B", np.full(self.n, 1650.0)),
         ]
         if self.half == "predicted":
             columns += [("https.establishment", name, "ns", at) for name, at in stages.items()]
         if self.failed:
-            columns.append(("connection.failed", "all", "1", np.ones(self.failed)))
+            columns.append(("connection.failed", None, "1", np.ones(self.failed)))
         frames = [
             pl.DataFrame(
                 {
                     "connection": np.zeros(values.size, np.uint32),
                     "trial": np.arange(values.size, dtype=np.uint64),
                     "metric": [metric] * values.size,
-                    "stage": [stage] * values.size,
+                    "stage": pl.Series([stage] * values.size, dtype=pl.String),
                     "value": values,
                     "unit": [unit] * values.size,
                 }
             )
             for metric, stage, unit, values in columns
         ]
-        words = {"study": "made-up", "case_id": cell.case_id, **cell.columns, "run_id": run_id}
-        kind = "simulated" if self.half == "predicted" else "emulated"
+        words = {"study": "made-up", "case_id": cell.case_id, "run_id": run_id}
+        words |= {"method": self.method, "evidence": "published"}
+        types = {"u16": pl.UInt16, "u64": pl.UInt64, "f64": pl.Float64, "text": pl.String}
+        settings = [
+            pl.lit(cell.columns[name], types[kind]).alias(name)
+            for name, kind, _, _ in _core.columns()
+            if name in cell.columns
+        ]
         return pl.concat(frames).with_columns(
-            *(pl.lit(value).cast(pl.Categorical).alias(name) for name, value in words.items()),
+            *(pl.lit(value).alias(name) for name, value in words.items()),
+            *settings,
             pl.lit(1.0).alias("weight"),
-            pl.lit(kind).cast(pl.Categorical).alias("kind"),
+            pl.lit(None, pl.String).alias("step"),
+            pl.lit(None, pl.UInt64).alias("from_ns"),
+            pl.lit(None, pl.UInt64).alias("until_ns"),
             pl.lit(1, pl.UInt64).alias("seed"),
-            pl.col("metric", "stage", "unit").cast(pl.Categorical),
         )
 
 

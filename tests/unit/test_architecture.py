@@ -53,7 +53,7 @@ TESTS_MAY_KNOW = {
 PYTHON_MAY_IMPORT = {
     "compare": {"compare", "results"},
     "report": {"report", "compare", "results"},
-    "results": {"results"},
+    "results": {"results", "_core"},
     "m3": {"m3", "results", "_core"},
     "lab": {"lab", "calibrate", "tools", "results", "_core"},
     "calibrate": {"lab", "calibrate", "m3", "tools", "results", "_core"},

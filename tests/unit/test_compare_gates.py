@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from support.synthetic import Cell, Half, study
@@ -19,7 +20,6 @@ from warifu.compare.gates import (
     Verdict,
     gates_for,
     judge,
-    mean_loss,
     trials_needed,
 )
 from warifu.compare.join import CompareError, compare, compare_folder
@@ -62,18 +62,23 @@ def test_gates_by_loss() -> None:
     assert gates_for(0.051) == ()
 
 
-def test_the_mean_loss_of_every_law() -> None:
-    def case(**loss: object) -> dict[str, object]:
-        return {"link": {"loss": loss}}
+def test_gates_of_bursty_loss(tmp_path: Path) -> None:
+    bursty = Cell(loss=0.016, bursts=True)
+    Half("predicted", [bursty], 900, seed=1).write(tmp_path)
+    Half("measured", [bursty], 90, seed=2).write(tmp_path)
+    (case,) = compare_folder(tmp_path).cases
+    assert case.loss == 0.016
+    assert {row.statistic for row in case.rows if row.gate} == {gate.statistic for gate in LOSS_2}
+    assert not case.bytes_gated
 
-    assert mean_loss(case(kind="none"), "5 %") == 0.0
-    assert mean_loss(case(kind="independent", probability=0.02)) == 0.02
-    bursts = case(
-        kind="gilbert_elliott", good_to_bad=0.01, bad_to_good=0.3, loss_good=0.0, loss_bad=0.5
-    )
-    assert mean_loss(bursts) == pytest.approx(0.5 * 0.01 / 0.31)
-    assert mean_loss({}, "2 %") == 0.02
-    assert mean_loss({}, "none") == 0.0
+
+def test_case_without_its_loss_is_not_judged(tmp_path: Path) -> None:
+    Half("predicted", [FREE], 900, seed=1).write(tmp_path)
+    Half("measured", [FREE], 90, seed=2).write(tmp_path)
+    (part,) = (tmp_path / "predicted" / "observations").iterdir()
+    pl.read_parquet(part).drop("loss_mean").write_parquet(part)
+    with pytest.raises(CompareError, match="has no loss_mean: run `warifu predict` again"):
+        compare_folder(tmp_path)
 
 
 def test_trials_needed_grow_with_the_square() -> None:
@@ -244,8 +249,8 @@ def test_another_case_changes_no_interval(tmp_path: Path) -> None:
 def test_a_missing_or_foreign_manifest_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="is not a results folder"):
         Results.open(tmp_path)
-    (tmp_path / "manifest.json").write_text('{"schema_version": 2}')
-    with pytest.raises(ResultsError, match="schema_version is 2: this version of Warifu reads 1"):
+    (tmp_path / "manifest.json").write_text('{"schema_version": 3}')
+    with pytest.raises(ResultsError, match="schema_version is 3: this version of Warifu reads 2"):
         Results.open(tmp_path)
     (tmp_path / "manifest.json").write_text("{")
     with pytest.raises(ResultsError, match="cannot be read"):

@@ -31,15 +31,15 @@ def test_a_study_spans_its_cases_in_order() -> None:
 def test_a_case_shows_itself_as_json_and_as_columns() -> None:
     case = study().cases[3]
     assert json.loads(case.json)["link"]["rtt"] == 150_000_000
-    assert case.columns["rtt_ns"] == "150000000"
-    names = _core.columns()
+    assert case.columns["rtt_ns"] == 150_000_000
+    names = [name for name, _, _, _ in _core.columns()]
     assert names[:2] == ["study", "case_id"]
     assert list(case.columns) == names[2 : names.index("run_id")]
 
 
 def test_flags_take_the_place_of_what_the_text_says() -> None:
     meter = study(("link.rtt", "20 ms"))
-    assert [case.columns["rtt_ns"] for case in meter.cases] == ["20000000"] * 2
+    assert [case.columns["rtt_ns"] for case in meter.cases] == [20_000_000] * 2
     question = _core.Study.from_choices(
         [("device", "host"), ("server", "host"), ("link", "lte-m")], [*PROFILES, host()]
     )
@@ -62,7 +62,7 @@ def test_a_mistake_is_one_line_that_names_file_key_and_mend() -> None:
 
 def test_every_input_of_a_case_has_a_source_or_is_assumed() -> None:
     inputs = study().inputs(1)
-    assert {"name", "value", "unit", "source", "kind"} == set(inputs[0])
+    assert {"name", "value", "unit", "source", "kind", "evidence"} == set(inputs[0])
     assert any("ClientHello" in figure["name"] for figure in inputs)
     assert all(figure["source"] or figure["kind"] == "assumed" for figure in inputs)
     with pytest.raises(IndexError, match="below 4"):
@@ -80,9 +80,11 @@ def test_a_trace_and_a_request_are_text() -> None:
 def test_observations_come_back_as_they_went_in(tmp_path: Path) -> None:
     case = study().cases[3]
     path = tmp_path / f"{case.id}.parquet"
-    _core.write_observations(path, "meter", case.json, "run-1", rows())
+    _core.write_observations(path, "meter", case.json, "run-1", "emulated", "assumed", rows())
     frame = pl.read_parquet(path)
-    assert frame.columns == _core.columns()
+    types = {"text": pl.String, "bool": pl.Boolean, "u16": pl.UInt16, "u32": pl.UInt32}
+    types |= {"u64": pl.UInt64, "f64": pl.Float64}
+    assert dict(frame.schema) == {name: types[kind] for name, kind, _, _ in _core.columns()}
     assert frame["value"].to_list() == [184e6, 184e6 + 1, 184e6 + 2]
     assert frame["seed"].to_list() == [2**64 - 1] * 3
     assert frame["trial"].to_list() == [0, 1, 2]
@@ -96,7 +98,6 @@ def test_observations_come_back_as_they_went_in(tmp_path: Path) -> None:
     [
         ({"metric": ["https.establishmint"] * 3}, "metric"),
         ({"unit": ["ms"] * 3}, 'expected "ns"'),
-        ({"kind": ["guessed"] * 3}, "kind"),
         ({"stage": ["lunch"] * 3}, "stage"),
         ({"weight": [1.0]}, "different lengths"),
         ({"trial": [-1, 0, 1]}, "trial"),
@@ -108,26 +109,37 @@ def test_rows_without_the_schema_are_refused(
     case = study().cases[0]
     path = tmp_path / "case.parquet"
     with pytest.raises(_core.WarifuError, match=message) as caught:
-        _core.write_observations(path, "meter", case.json, "run-1", rows(**changed))
+        _core.write_observations(
+            path, "meter", case.json, "run-1", "emulated", "assumed", rows(**changed)
+        )
     assert str(caught.value).startswith(f"{path}: ")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_missing_column_and_a_strange_case_are_refused(tmp_path: Path) -> None:
     case = study().cases[0]
+    path = tmp_path / "a.parquet"
     short = rows()
     del short["seed"]
+
+    def write(case_json: str, method: str, evidence: str, rows: dict[str, list[Any]]) -> None:
+        _core.write_observations(path, "meter", case_json, "run-1", method, evidence, rows)
+
     with pytest.raises(_core.WarifuError, match="lack the column seed"):
-        _core.write_observations(tmp_path / "a.parquet", "meter", case.json, "run-1", short)
-    with pytest.raises(_core.WarifuError, match="case is not one"):
-        _core.write_observations(tmp_path / "a.parquet", "meter", "{}", "run-1", rows())
+        write(case.json, "emulated", "assumed", short)
+    with pytest.raises(_core.WarifuError, match="malformed case"):
+        write("{}", "emulated", "assumed", rows())
+    with pytest.raises(_core.WarifuError, match='method is "guessed": expected one of'):
+        write(case.json, "guessed", "assumed", rows())
+    with pytest.raises(_core.WarifuError, match='evidence is "hoped": expected one of'):
+        write(case.json, "emulated", "hoped", rows())
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     case = study().cases[0]
     path = tmp_path / "missing" / "a.parquet"
     with pytest.raises(_core.WarifuError, match=r"missing/a\.parquet: cannot create"):
-        _core.write_observations(path, "meter", case.json, "run-1", rows())
+        _core.write_observations(path, "meter", case.json, "run-1", "emulated", "assumed", rows())
 
 
 def test_a_manifest_is_checked_and_keeps_what_it_does_not_know(tmp_path: Path) -> None:

@@ -45,18 +45,18 @@ def test_a_prediction_is_a_folder_with_every_case(tmp_path: Path) -> None:
     assert written["finished"] == "2026-01-01T00:01:00Z"
     rows = observations(tmp_path / "predicted")
     assert rows.height == summary["rows"]
-    assert rows.columns == _core.columns()
+    assert rows.columns == [name for name, _, _, _ in _core.columns()]
     assert rows["case_id"].unique(maintain_order=True).to_list() == [
         case.id for case in meter.cases
     ]
-    weights = rows.filter(pl.col("stage") == "all").group_by("case_id", "metric")
+    weights = rows.filter(pl.col("stage").is_null()).group_by("case_id", "metric")
     assert set(weights.agg(pl.col("weight").sum())["weight"]) == {3000.0}
 
 
 def test_stages_add_up_to_the_establishment(tmp_path: Path) -> None:
     _core.predict(study(("predict_trials", "2000")), tmp_path / "predicted", MANIFEST)
     rows = observations(tmp_path / "predicted").filter(pl.col("metric") == "https.establishment")
-    whole = pl.col("stage") == "all"
+    whole = pl.col("stage").is_null()
     total = (pl.col("value") * pl.col("weight")).sum().alias("total")
     metric = rows.filter(whole).group_by("case_id").agg(total).sort("case_id")["total"]
     stages = rows.filter(~whole).group_by("case_id").agg(total).sort("case_id")["total"]
@@ -138,9 +138,10 @@ def test_a_profile_with_a_mistake_stops_only_the_study_that_names_it() -> None:
     assert "its profile has a mistake: profiles/devices/board.toml: " in str(error.value)
 
 
-def test_the_manifest_says_of_what_kinds_the_figures_are(tmp_path: Path) -> None:
+def test_manifest_names_method_and_evidence(tmp_path: Path) -> None:
     _core.predict(study(("predict_trials", "100")), tmp_path / "predicted", MANIFEST)
-    assert manifest(tmp_path / "predicted")["kinds"] == ["assumed"]
+    written = manifest(tmp_path / "predicted")
+    assert (written["methods"], written["evidence"]) == (["simulated"], ["assumed"])
 
 
 def test_what_cannot_be_run_touches_nothing(tmp_path: Path) -> None:

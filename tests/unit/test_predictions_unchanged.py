@@ -34,6 +34,8 @@ def observations(name: str, folder: Path) -> pl.DataFrame:
     rows = rows.with_columns(
         pl.col("case_id").cast(pl.String).replace_strict(place, return_dtype=pl.Int64).alias("case")
     )
+    # The whole metric, whose stage is null, was hashed by this word from the first.
+    rows = rows.with_columns(pl.col("stage").fill_null("all"))
     return rows.sort("case", "trial", "connection", "metric", "stage")
 
 

@@ -57,8 +57,8 @@ def test_table_verdict_and_page_say_what_they_rest_on(tmp_path: Path) -> None:
     assert "Assumed, without a source: nb-iot jitter." in notes
     bound = ("https.establishment", "p99", "<", 5e9, "https.establishment.p99 < 5 s")
     table = requirement_table(judge_all(half, requirements([bound])), half.manifest)
-    assert table.cells[0][-1] == table.records[0]["kind"] == "simulated"
-    assert any("rest on inputs of kind simulated" in note for note in table.notes)
+    assert table.cells[0][-1] == table.records[0]["evidence"] == "published"
+    assert any("rest on inputs that are published" in note for note in table.notes)
     assert any("plus jitter of 180 ms" in note for note in table.notes)
     # The lead, the requirements, the waterfall and the table.
     assert render(tmp_path, None).count("plus jitter of 180 ms") == 4

@@ -63,7 +63,11 @@ class Page(HTMLParser):
 def both(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("both")
     cells = [Cell(loss=loss, rtt_ms=rtt) for loss in (0.0, 0.02) for rtt in (0, 60)]
-    manifest = {"inputs": {cells[0].case_id: INPUTS}, "overrides": [["link.rtt", "60 ms"]]}
+    manifest = {
+        "evidence": ["assumed"],
+        "inputs": {cells[0].case_id: INPUTS},
+        "overrides": [["link.rtt", "60 ms"]],
+    }
     Half("predicted", cells, 5_000, seed=1, manifest=manifest).write(folder)
     Half("measured", cells, 200, seed=2, failed=2).write(folder)
     return render(folder, compare_folder(folder))
@@ -115,7 +119,7 @@ def test_the_page_says_what_it_must(both: str) -> None:
         "Engine error",
         "Field error None yet",
         "What this does not say",
-        "Some inputs have no source",
+        "Some inputs are assumed, without a source",
         "a <cost>",
         "2 figures: 1 published, 1 assumed.",
         'warifu run study.toml --set link.rtt="60 ms" # seed 7',
@@ -208,11 +212,11 @@ def test_logarithmic_axes_have_a_few_ticks_inside(low: float, high: float) -> No
 
 
 def test_a_page_without_a_list_of_inputs_points_to_none(tmp_path: Path) -> None:
-    Half("predicted", [Cell()], 50, seed=1, manifest={"kinds": ["assumed"]}).write(tmp_path)
+    Half("predicted", [Cell()], 50, seed=1, manifest={"evidence": ["assumed"]}).write(tmp_path)
     text = Page(render(tmp_path, None)).text
-    assert "Some inputs have no source (kind assumed): a study of so many cases lists no" in text
+    assert "Some inputs are assumed, without a source: a study of so many cases lists no" in text
     assert "see the table of inputs" not in text
-    inputs = {"kinds": ["assumed"], "inputs": {Cell().case_id: INPUTS}}
+    inputs = {"evidence": ["assumed"], "inputs": {Cell().case_id: INPUTS}}
     Half("predicted", [Cell()], 50, seed=1, manifest=inputs).write(tmp_path / "few")
     assert "see the table of inputs first" in Page(render(tmp_path / "few", None)).text
 
@@ -238,7 +242,7 @@ def test_the_lead_counts_failing_cases_and_names_the_table_s_worst(tmp_path: Pat
     Half("predicted", cells, 500, seed=1, manifest={"require": [bound]}).write(tmp_path)
     text = Page(render(tmp_path, None)).text
     assert "< 1 ms fails in all 3 cases, as predicted; the worst is RTT 150 ms." in text
-    assert "This rests on simulated inputs." in text
+    assert "This rests on published inputs." in text
 
 
 def test_commands_are_code_and_name_the_study(tmp_path: Path) -> None:

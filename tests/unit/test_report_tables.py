@@ -113,7 +113,7 @@ def test_rounding_never_hides_more_than_a_sixth_of_the_interval(value: float, sh
 def test_nothing_is_a_naked_mean(tmp_path: Path) -> None:
     half = Results.open(Half("predicted", [Cell()], 2_000, seed=1).write(tmp_path))
     heads = [column.head for column in summaries.half_table(half).columns]
-    assert {"n", "P50", "mean (95 % interval)", "P95", "P99", "kind"} <= set(heads)
+    assert {"n", "P50", "mean (95 % interval)", "P95", "P99", "method", "rests on"} <= set(heads)
 
 
 def test_a_long_study_is_cut_for_a_terminal_and_says_so(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_folder_without_observations_is_no_half(tmp_path: Path) -> None:
 
 
 def test_the_only_case_is_named_by_what_a_reader_would_have_to_guess() -> None:
-    case = {"protocol": "https", "tls": "1.3", "session": "full", "loss": "none"}
+    case = {"protocol": "https", "tls": "1.3", "session": "full", "loss_mean": 0.0}
     case |= {"authentication": "mutual", "key_store": "software", "device": "gr-peach"}
     assert labels({"x": case}) == {
         "x": "https · TLS 1.3 · full · mutual authentication · key store software · no loss"

@@ -34,7 +34,7 @@ predict_trials = 50
 def test_flags_override_a_file(tmp_path: Path) -> None:
     (tmp_path / "three.toml").write_text(STUDY)
     loaded = studies.load("three.toml", [("link.rtt", "80 ms"), ("trials", "7")])
-    assert [case.columns["rtt_ns"] for case in loaded.study.cases] == ["80000000"]
+    assert [case.columns["rtt_ns"] for case in loaded.study.cases] == [80_000_000]
     assert loaded.study.trials == 7
 
 

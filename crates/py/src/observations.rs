@@ -5,26 +5,35 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use warifu_model::{CASE_COLUMNS, Case, Kind, Metric, Stage};
-use warifu_results::{CaseRows, Manifest, Row, Rows, WHOLE, write_part};
+use warifu_model::{Case, ColumnType, Evidence, Keyword, Metric, Stage};
+use warifu_results::{CaseRows, Manifest, Row, Rows, write_part};
 
 use crate::error::warifu_error;
 
 /// Writes the observations of one case as a file of its own, atomically; its length and SHA-256.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
 pub(crate) fn write_observations(
     py: Python<'_>,
     path: PathBuf,
     study_name: &str,
     case_json: &str,
     run_id: &str,
+    method: &str,
+    evidence: &str,
     rows: &Bound<'_, PyDict>,
 ) -> PyResult<(u64, String)> {
     let file = path.display().to_string();
     let case: Case = serde_json::from_str(case_json)
-        .map_err(|error| warifu_error(format!("{file}: case is not one: {error}")))?;
-    let (rows, kind) = Table { file: &file, rows }.read()?;
-    let case = CaseRows { case_id: case.id(), columns: case.columns(), kind, rows };
+        .map_err(|error| warifu_error(format!("{file}: malformed case: {error}")))?;
+    let table = Table { file: &file, rows };
+    let case = CaseRows {
+        case_id: case.id(),
+        columns: case.columns(),
+        method: table.keyword("method", method)?,
+        evidence: table.keyword("evidence", evidence)?,
+        rows: table.read()?,
+    };
     let sealed =
         py.detach(|| write_part(&path, study_name, run_id, &case)).map_err(warifu_error)?;
     Ok((sealed.bytes, sealed.sha256))
@@ -38,10 +47,29 @@ pub(crate) fn write_manifest(py: Python<'_>, folder: PathBuf, manifest_json: &st
     py.detach(|| manifest.write(&folder)).map_err(warifu_error)
 }
 
-/// The names of an observation's columns, in their order.
+/// An observation's columns in their order: name, type, unit, and whether it may be null.
 #[pyfunction]
-pub(crate) fn columns() -> Vec<String> {
-    warifu_results::columns(CASE_COLUMNS).into_iter().map(|column| column.name).collect()
+pub(crate) fn columns() -> Vec<(&'static str, &'static str, &'static str, bool)> {
+    let type_name = |of| match of {
+        ColumnType::Text => "text",
+        ColumnType::Bool => "bool",
+        ColumnType::U16 => "u16",
+        ColumnType::U32 => "u32",
+        ColumnType::U64 => "u64",
+        ColumnType::F64 => "f64",
+    };
+    let columns = warifu_results::columns().into_iter();
+    columns.map(|of| (of.name, type_name(of.column_type), of.unit, of.nullable)).collect()
+}
+
+/// The weakest of the given evidence; `assumed` for none.
+#[pyfunction]
+pub(crate) fn weakest_evidence(evidence: Vec<String>) -> PyResult<&'static str> {
+    let all: Result<Vec<Evidence>, _> =
+        evidence.iter().map(|word| Evidence::from_word(word)).collect();
+    let all =
+        all.map_err(|expected| warifu_error(format!("evidence is {evidence:?}: {expected}")))?;
+    Ok(Evidence::weakest(all).name())
 }
 
 /// Columns of Python lists.
@@ -51,20 +79,18 @@ struct Table<'a, 'py> {
 }
 
 impl Table<'_, '_> {
-    /// All rows, and the weakest of their kinds.
-    fn read(&self) -> PyResult<(Rows, Kind)> {
+    fn read(&self) -> PyResult<Rows> {
         let connection: Vec<u32> = self.column("connection")?;
         let trial: Vec<u64> = self.column("trial")?;
         let metric: Vec<String> = self.column("metric")?;
-        let stage: Vec<String> = self.column("stage")?;
+        let stage: Vec<Option<String>> = self.column("stage")?;
         let value: Vec<f64> = self.column("value")?;
         let unit: Vec<String> = self.column("unit")?;
         let weight: Vec<f64> = self.column("weight")?;
-        let kind: Vec<String> = self.column("kind")?;
         let seed: Vec<u64> = self.column("seed")?;
         let count = value.len();
         let lengths = [connection.len(), trial.len(), metric.len(), stage.len(), unit.len()];
-        let more = [weight.len(), kind.len(), seed.len()];
+        let more = [weight.len(), seed.len()];
         if lengths.iter().chain(&more).any(|&length| length != count) {
             return Err(self.error("rows have columns of different lengths: make them equal"));
         }
@@ -75,16 +101,19 @@ impl Table<'_, '_> {
                 let (name, is, should) = (metric.name(), &unit[index], metric.unit());
                 return Err(self.error(&format!("unit of {name} is {is:?}: expected {should:?}")));
             }
-            let stage = match stage[index].as_str() {
-                WHOLE => None,
-                name => Some(self.word("stage", name, Stage::ALL, Stage::name)?),
+            let stage = match stage[index].as_deref() {
+                None => None,
+                Some(name) => Some(self.word("stage", name, Stage::ALL, Stage::name)?),
             };
             let (connection, trial, seed) = (connection[index], trial[index], seed[index]);
             let (value, weight) = (value[index], weight[index]);
             rows.push(Row { connection, trial, metric, stage, value, weight, seed });
         }
-        let kinds = kind.iter().map(|name| self.word("kind", name, KINDS, Kind::name));
-        Ok((rows, Kind::weakest(kinds.collect::<PyResult<Vec<_>>>()?)))
+        Ok(rows)
+    }
+
+    fn keyword<T: Keyword>(&self, key: &str, word: &str) -> PyResult<T> {
+        T::from_word(word).map_err(|expected| self.error(&format!("{key} is {word:?}: {expected}")))
     }
 
     fn column<T>(&self, name: &str) -> PyResult<Vec<T>>
@@ -92,9 +121,9 @@ impl Table<'_, '_> {
         for<'a, 'py> Vec<T>: FromPyObject<'a, 'py>,
     {
         match self.rows.get_item(name)? {
-            Some(values) => values.extract().map_err(|_| {
-                self.error(&format!("column {name} holds something else than it should"))
-            }),
+            Some(values) => values
+                .extract()
+                .map_err(|_| self.error(&format!("column {name} has values of another type"))),
             None => Err(self.error(&format!("rows lack the column {name}"))),
         }
     }
@@ -109,13 +138,10 @@ impl Table<'_, '_> {
     ) -> PyResult<T> {
         all.into_iter()
             .find(|&item| name(item) == word)
-            .ok_or_else(|| self.error(&format!("{column} {word:?} is none of the known ones")))
+            .ok_or_else(|| self.error(&format!("{column} is {word:?}: expected a known {column}")))
     }
 
     fn error(&self, message: &str) -> PyErr {
         warifu_error(format!("{}: {message}", self.file))
     }
 }
-
-const KINDS: [Kind; 5] =
-    [Kind::Measured, Kind::Emulated, Kind::Simulated, Kind::Published, Kind::Assumed];

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 use warifu_model as model;
-use warifu_model::{Catalog, Keyword, ProfileKind};
+use warifu_model::{Catalog, Keyword, ProfileKind, Value};
 use warifu_trace::scenario;
 
 use crate::error::warifu_error;
@@ -123,6 +123,7 @@ impl Study {
                 ("unit", input.unit),
                 ("source", input.source),
                 ("kind", input.kind.name().to_owned()),
+                ("evidence", input.evidence.map_or(String::new(), |of| of.name().to_owned())),
             ]
             .into_py_dict(py)
         };
@@ -148,7 +149,19 @@ impl CaseView {
 
     #[getter]
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.case().columns().into_py_dict(py)
+        let columns = PyDict::new(py);
+        for column in model::case_columns() {
+            match column.value(self.case()) {
+                None => columns.set_item(column.name, py.None())?,
+                Some(Value::Text(text)) => columns.set_item(column.name, text)?,
+                Some(Value::Bool(flag)) => columns.set_item(column.name, flag)?,
+                Some(Value::U16(number)) => columns.set_item(column.name, number)?,
+                Some(Value::U32(number)) => columns.set_item(column.name, number)?,
+                Some(Value::U64(number)) => columns.set_item(column.name, number)?,
+                Some(Value::F64(number)) => columns.set_item(column.name, number)?,
+            }
+        }
+        Ok(columns)
     }
 
     #[getter]

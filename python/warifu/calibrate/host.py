@@ -214,7 +214,7 @@ def _medians_ns(folder: Path) -> dict[Target, float]:
     rows = pl.read_parquet(folder / "observations" / "*.parquet", columns=columns)
     words = pl.col("case_id", "metric", "stage").cast(pl.String)
     whole = rows.with_columns(words).filter(
-        (pl.col("stage") == "all") & pl.col("metric").is_in(list(TIMES))
+        pl.col("stage").is_null() & pl.col("metric").is_in(list(TIMES))
     )
     found: dict[Target, float] = {}
     for key, group in whole.sort("value").group_by("case_id", "metric", maintain_order=True):

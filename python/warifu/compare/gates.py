@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from warifu.compare.stats import Interval
 
@@ -62,26 +61,6 @@ def gates_for(loss: float) -> tuple[Gate, ...]:
     if loss <= 0.02:
         return LOSS_2
     return LOSS_5 if loss <= 0.05 else ()
-
-
-def mean_loss(case: dict[str, Any], column: str = "none") -> float:
-    """The mean share of lost packets of a case, from its canonical form, else from its column."""
-    loss = case.get("link", {}).get("loss", {}) if isinstance(case.get("link"), dict) else {}
-    match loss.get("kind") if isinstance(loss, dict) else None:
-        case "none":
-            return 0.0
-        case "independent":
-            return float(loss["probability"])
-        case "gilbert_elliott":
-            enter, leave = float(loss["good_to_bad"]), float(loss["bad_to_good"])
-            # The stationary share of the bad state (Gilbert 1960).
-            bad = enter / (enter + leave) if enter + leave else 0.0
-            return (1 - bad) * float(loss["loss_good"]) + bad * float(loss["loss_bad"])
-    number, _, unit = column.partition(" ")
-    try:
-        return float(number) / (100.0 if unit == "%" else 1.0)
-    except ValueError:
-        return 0.0
 
 
 def judge(interval: Interval, width: float) -> Verdict:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from warifu.compare.gates import (
     Verdict,
     gates_for,
     judge,
-    mean_loss,
     trials_needed,
     worst,
 )
@@ -85,8 +83,8 @@ class CaseComparison:
     failed_measured: float
     #: Where means were cut because of failed connections, ns; infinite without any.
     limit: float
-    kind_predicted: str
-    kind_measured: str
+    evidence_predicted: str
+    evidence_measured: str
     rows: list[Row]
     bytes: list[Bytes]
     bytes_gated: bool
@@ -112,8 +110,8 @@ class Comparison:
     only_measured: list[str]
     verdict: Verdict | None
     rule: str = RULE
-    #: The kind of the worse half of every figure here.
-    kind: str = "assumed"
+    #: The weakest evidence that any prediction here rests on.
+    evidence: str = "assumed"
     #: When the later half was finished, RFC 3339; `~` if one is not.
     halves_finished: str = "~"
     #: What the measured half warns of: a verdict on contended trials says little.
@@ -167,7 +165,7 @@ def compare(
         only_predicted=[predicted.label(one) for one in predicted.cases if one not in shared],
         only_measured=[measured.label(one) for one in measured.cases if one not in shared],
         verdict=worst([case.verdict for case in cases if case.verdict is not None]),
-        kind=weakest([case.kind_predicted for case in cases]),
+        evidence=weakest([case.evidence_predicted for case in cases]),
         halves_finished=max(
             str(half.manifest.get("finished") or "~") for half in (predicted, measured)
         ),
@@ -200,10 +198,7 @@ def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseCom
         for metric in (ESTABLISHMENT, *PHASES, *BYTES)
     }
     ours, theirs = halves_of[ESTABLISHMENT]
-    canonical = predicted.manifest.get("cases", {}).get(case_id, {})
-    if isinstance(canonical, str):
-        canonical = json.loads(canonical)
-    loss = mean_loss(canonical, predicted.cases[case_id].get("loss", "none"))
+    loss = mean_loss(predicted, case_id)
     gates = {gate.statistic: gate for gate in gates_for(loss)}
     limit = common_limit(ours, theirs)
     rows = [
@@ -225,8 +220,8 @@ def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseCom
         failed_predicted=ours.failed,
         failed_measured=theirs.failed,
         limit=limit,
-        kind_predicted=predicted.kind(case_id),
-        kind_measured=measured.kind(case_id),
+        evidence_predicted=predicted.evidence(case_id),
+        evidence_measured=measured.evidence(case_id),
         rows=rows,
         bytes=sizes,
         bytes_gated=bytes_gated,
@@ -234,6 +229,17 @@ def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseCom
         kolmogorov=stats.kolmogorov(ours, theirs),
         verdict=worst(verdicts),
     )
+
+
+def mean_loss(predicted: Results, case_id: str) -> float:
+    """The share of packets that a case loses in the long run. Raises CompareError without it:
+    the gates depend on it."""
+    loss = predicted.cases[case_id].get("loss_mean")
+    if not isinstance(loss, float):
+        raise CompareError(
+            f"{predicted.path}: case {case_id} has no loss_mean: run `warifu predict` again"
+        )
+    return loss
 
 
 def common_limit(ours: Distribution, theirs: Distribution) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from warifu.compare import stats
 from warifu.compare.gates import Verdict
 from warifu.compare.stats import Interval
-from warifu.results import FAILED, KINDS, PREDICTED, Distribution, Results
+from warifu.results import FAILED, PREDICTED, Distribution, Results
 
 _QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 
@@ -60,8 +60,8 @@ class Judged:
     trials_needed: int | None
     #: Why it is undecided, where more trials alone do not change that.
     remark: str = ""
-    #: The kind of the figure, which is that of its weakest input.
-    kind: str = KINDS[-1]
+    #: The weakest evidence that the figure rests on.
+    evidence: str = "assumed"
 
     @property
     def margin(self) -> float:
@@ -114,7 +114,7 @@ def _unknown(results: Results, case_id: str, requirement: Requirement) -> Judged
         Verdict.UNDECIDED,
         None,
         f"no connection gave a value of {requirement.metric}",
-        results.kind(case_id),
+        results.evidence(case_id),
     )
 
 
@@ -142,7 +142,7 @@ def _judge(
         verdict,
         needed,
         remark,
-        results.kind(case_id),
+        results.evidence(case_id),
     )
 
 

@@ -153,6 +153,8 @@ class _Run:
         self._trials = trials
         self._progress = progress
         self._manifest: dict[str, Any] = {}
+        # What the emulation of each case rests on; nothing known is assumed.
+        self._evidence: dict[str, str] = {}
         self.summary = Summary(store.folder, "")
         self.to_do: list[Part] = []
 
@@ -178,7 +180,7 @@ class _Run:
             "complete": False,
             "machine": kernel.machine({}),
             "tools": {**given.get("tools", {}), **versions},
-            "kinds": ["emulated"],
+            "methods": ["emulated"],
             "cases": {case.case_id: json.loads(case.canonical) for case in cases},
             "labels": {case.case_id: case.label for case in cases},
             "link_reports": {},
@@ -317,7 +319,11 @@ class _Run:
             # Between the new file and the new manifest nobody must take the one for damaged.
             self._store.write_manifest(self._manifest)
         records, file = self._store.finish_case(
-            self._study.name, self._cases[case_id].canonical, self._manifest["run_id"], parts
+            self._study.name,
+            self._cases[case_id].canonical,
+            self._manifest["run_id"],
+            self._evidence.get(case_id, "assumed"),
+            parts,
         )
         self._manifest["files"] |= file
         self._manifest["link_reports"][case_id] = [record.pop("link") for record in records]

@@ -96,7 +96,7 @@ class Store:
         return self._case_path(case_id).exists()
 
     def finish_case(
-        self, study: str, canonical: str, run_id: str, parts: list[Part]
+        self, study: str, canonical: str, run_id: str, evidence: str, parts: list[Part]
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Puts a cell's parts together as observations.
 
@@ -112,7 +112,9 @@ class Store:
             records.append(value["record"])
         path = self._case_path(parts[0].case_id)
         length, sha256 = self._guarded(
-            lambda: _core.write_observations(str(path), study, canonical, run_id, rows)
+            lambda: _core.write_observations(
+                str(path), study, canonical, run_id, "emulated", evidence, rows
+            )
         )
         return records, {self.file_of(parts[0].case_id): {"bytes": length, "sha256": sha256}}
 
@@ -172,7 +174,7 @@ class Store:
 
 
 def _empty_rows() -> dict[str, list[Any]]:
-    names = ("connection", "trial", "metric", "stage", "value", "unit", "weight", "kind", "seed")
+    names = ("connection", "trial", "metric", "stage", "value", "unit", "weight", "seed")
     return {name: [] for name in names}
 
 
@@ -191,7 +193,7 @@ def _append_rows(rows: dict[str, list[Any]], part: Part, trials: Trials) -> None
             }
         for metric, (value, unit) in values.items():
             row = (
-                0, part.first_trial + index, metric, "all", value, unit, 1.0, "emulated", part.seed,
+                0, part.first_trial + index, metric, None, value, unit, 1.0, part.seed,
             )  # fmt: skip
             for column, item in zip(rows.values(), row, strict=True):
                 column.append(item)

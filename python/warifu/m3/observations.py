@@ -23,9 +23,6 @@ from warifu.m3.running import Cycles, Run
 from warifu.results import ResultsError
 
 HALF = "emulated"
-WHOLE = "all"
-"""The stage of what is of the whole run; others are the names of marks."""
-
 _UNITS = {
     "m3.instructions": "1",
     "m3.cycles.low": "cycles",
@@ -34,22 +31,16 @@ _UNITS = {
     "m3.heap": "B",
 }
 
-_Row = tuple[str, str, int, float]
-"""Metric, stage, trial (a stage's number, where a mark is met again), value."""
+_Row = tuple[str, str | None, int, float]
+"""Metric, stage (a mark; None for the whole run), trial (where a mark is met again), value."""
 
 
 def write(folder: Path, run: Run, profile: Profile | None, run_id: str, started: str) -> None:
     """Writes a run, with stack and heap where it was profiled, in place of an older one.
 
-    Raises ResultsError where the folder holds other results or a mark is called as the whole run
-    is, and OSError.
+    Raises ResultsError where the folder holds other results, and OSError.
     """
     _refuse_others(folder)
-    if any(mark.name == WHOLE for mark in run.marks):
-        raise ResultsError(
-            f'{run.program}: has a mark "{WHOLE}", which in results is the whole run: '
-            "give it another name"
-        )
     choices = _choices(run)
     text = json.dumps(choices, sort_keys=True, separators=(",", ":"))
     case_id = _sha256(text.encode())[:16]
@@ -110,16 +101,16 @@ def _choices(run: Run) -> dict[str, str]:
 
 
 def _rows(run: Run, profile: Profile | None) -> list[_Row]:
-    rows = _of(WHOLE, 0, run.instructions, run.cycles)
+    rows = _of(None, 0, run.instructions, run.cycles)
     if profile is None:
         met: dict[str, int] = {}
         for index, mark in enumerate(run.marks):
             end = run.cycles if index + 1 == len(run.marks) else run.marks[index + 1].at
             rows += _of(mark.name, _again(met, mark.name), None, end - mark.at)
         return rows
-    rows.append(("m3.stack", WHOLE, 0, float(max((s.bytes for s in profile.stacks), default=0))))
+    rows.append(("m3.stack", None, 0, float(max((s.bytes for s in profile.stacks), default=0))))
     if profile.heap is not None:
-        rows.append(("m3.heap", WHOLE, 0, float(profile.heap.peak)))
+        rows.append(("m3.heap", None, 0, float(profile.heap.peak)))
     met = {}
     for section in profile.sections:
         trial = _again(met, section.name)
@@ -130,7 +121,7 @@ def _rows(run: Run, profile: Profile | None) -> list[_Row]:
     return rows
 
 
-def _of(stage: str, trial: int, instructions: int | None, cycles: Cycles) -> list[_Row]:
+def _of(stage: str | None, trial: int, instructions: int | None, cycles: Cycles) -> list[_Row]:
     rows: list[_Row] = [
         ("m3.cycles.low", stage, trial, float(cycles.low)),
         ("m3.cycles.high", stage, trial, float(cycles.high)),
@@ -152,12 +143,21 @@ def _frame(
         metric, stage, trial, value = row
         return {
             "study": run.program.stem, "case_id": case_id, **choices, "run_id": run_id,
-            "connection": 0, "trial": trial, "metric": metric, "stage": stage, "value": value,
-            "unit": _UNITS[metric], "weight": 1.0, "kind": run.kind, "seed": 0,
+            "connection": 0, "trial": trial, "metric": metric, "stage": stage, "step": None,
+            "from_ns": None, "until_ns": None, "value": value, "unit": _UNITS[metric],
+            "weight": 1.0, "method": "emulated", "evidence": _evidence(run), "seed": 0,
         }  # fmt: skip
 
-    types = {"connection": pl.UInt32, "trial": pl.UInt64, "seed": pl.UInt64}
+    types = {
+        "connection": pl.UInt32, "trial": pl.UInt64, "stage": pl.String, "step": pl.String,
+        "from_ns": pl.UInt64, "until_ns": pl.UInt64, "seed": pl.UInt64,
+    }  # fmt: skip
     return pl.DataFrame(list(map(record, rows)), schema_overrides=types)
+
+
+def _evidence(run: Run) -> str:
+    """Cycles follow the chip's published rules; wait states, which no board confirmed, do not."""
+    return "assumed" if run.kind == "assumed" else "published"
 
 
 def _sha256(content: bytes) -> str:

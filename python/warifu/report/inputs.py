@@ -92,10 +92,10 @@ def delays(manifest: dict[str, Any]) -> list[str]:
         rtt = float(link.get("rtt") or 0.0)
         share = 2.0 * mean / (rtt + 2.0 * mean)
         lines.append(
-            f"RTT {duration(str(rtt))} ({_kind(manifest, case_id, 'rtt')}) plus jitter of "
+            f"RTT {duration(rtt)} ({_kind(manifest, case_id, 'rtt')}) plus jitter of "
             f"{number(mean / 1e6, 0 if mean >= 1e7 else 1)} ms on average each way "
-            f"({_kind(manifest, case_id, 'jitter')}; {duration(str(jitter[0]))} to "
-            f"{duration(str(jitter[-1]))} a packet): jitter is about {share:.0%} of a round trip "
+            f"({_kind(manifest, case_id, 'jitter')}; {duration(jitter[0])} to "
+            f"{duration(jitter[-1])} a packet): jitter is about {share:.0%} of a round trip "
             "and counts as propagation.".replace("%", " %")
         )
     return list(dict.fromkeys(lines))

@@ -87,7 +87,7 @@ def _row(content: Table, cells: list[str]) -> str:
         head = f' data-head="{text(column.head)}"'
         if index == 0:
             parts.append(f'<th scope="row">{text(cell)}</th>')
-        elif column.head in {"verdict", "kind"}:
+        elif column.head in {"verdict", "kind", "method", "rests on"}:
             word, _, rest = cell.partition(" ")
             shown = badge(word) if word in _MARKS or word in KINDS else text(word)
             parts.append(f"<td{head}><span>{shown} {text(rest)}</span></td>")

@@ -17,7 +17,7 @@ from warifu.results import FAILED, PREDICTED, weakest
 
 def requirement_table(judged: Sequence[Judged], predicted: dict[str, Any] | None = None) -> Table:
     """Each requirement on each half: in how many cases it holds, the worst of them, and the
-    weakest kind that these verdicts rest on.
+    weakest evidence that these verdicts rest on.
 
     Programs get a record for every case. ``predicted`` is the prediction's manifest.
     """
@@ -31,7 +31,7 @@ def requirement_table(judged: Sequence[Judged], predicted: dict[str, Any] | None
             Column("nearest to failing", number=False),
             Column("n"),
             Column("value (95 % interval)"),
-            Column("kind", number=False),
+            Column("rests on", number=False),
         ],
     )
     groups: dict[tuple[str, str], list[Judged]] = {}
@@ -53,7 +53,7 @@ def requirement_table(judged: Sequence[Judged], predicted: dict[str, Any] | None
                 least.label,
                 count(least.n),
                 _requirement_value(least, predicted or {}),
-                weakest([one.kind for one in group]),
+                weakest([one.evidence for one in group]),
             ]
         )
     table.notes += _notes(judged, predicted or {})
@@ -70,10 +70,10 @@ def _notes(judged: Sequence[Judged], predicted: dict[str, Any]) -> Sequence[str]
     ours = [one for one in judged if one.half == PREDICTED]
     if not ours:
         return []
-    kind = weakest([one.kind for one in ours])
+    evidence = weakest([one.evidence for one in ours])
     note = (
-        f"The predicted verdicts rest on inputs of kind {kind} at the weakest. The interval is the "
-        "noise of the simulation alone: another value of such an input may turn a verdict."
+        f"The predicted verdicts rest on inputs that are {evidence} at the weakest. The interval "
+        "is the noise of the simulation alone: another value of such an input may turn a verdict."
     )
     return [note, *delays(predicted)]
 
@@ -109,5 +109,5 @@ def _requirement_record(one: Judged) -> dict[str, Value]:
         "verdict": _HOLDS[one.verdict],
         "trials_needed": one.trials_needed,
         "remark": one.remark,
-        "kind": one.kind,
+        "evidence": one.evidence,
     }

@@ -35,11 +35,9 @@ class Content:
     program: str = "warifu"
 
     @property
-    def kind(self) -> str:
-        """The weakest kind of any figure here."""
-        half = [str(kind) for kind in self.predicted.manifest.get("kinds") or []]
-        inputs = inputs_room.distinct_inputs(self.predicted.manifest)
-        return weakest([*half, *(str(one.get("kind")) for one in inputs)] or [KINDS[-1]])
+    def evidence(self) -> str:
+        """The weakest evidence that any figure here rests on."""
+        return weakest([str(one) for one in self.predicted.manifest.get("evidence") or []])
 
     def shown_cases(self) -> list[str]:
         """The cases worth a picture: all, or the worst, or a spread from fast to slow."""
@@ -84,8 +82,8 @@ def _requirement_sentences(content: Content) -> list[str]:
             one for one in judged if one.requirement.text == requirement and one.half == "predicted"
         ]
         words = _of_cases(requirement, group)
-        kind = weakest([one.kind for one in group])
-        words += f" This rests on {kind} inputs." if group else ""
+        evidence = weakest([one.evidence for one in group])
+        words += f" This rests on {evidence} inputs." if group else ""
         against = [
             one
             for one in judged
@@ -152,9 +150,7 @@ def _facts(content: Content) -> str:
         failed = sum(case.failed_measured for case in content.comparison.cases)
         facts.append((count(failed), "measured connections failed"))
     items = [f"<li><b>{markup.text(value)}</b><span>{name}</span></li>" for value, name in facts]
-    items.append(
-        f"<li><b>{markup.badge(content.kind)}</b><span>weakest kind of any input</span></li>"
-    )
+    items.append(f"<li><b>{markup.badge(content.evidence)}</b><span>weakest input</span></li>")
     return f'<ul class="facts">{"".join(items)}</ul>'
 
 
@@ -314,7 +310,7 @@ def inputs(content: Content) -> str:
     kinds = [row[2] for row in table.cells]
     tally = ", ".join(f"{kinds.count(kind)} {kind}" for kind in KINDS if kind in kinds)
     intro = (
-        f"{len(kinds)} figures: {tally}. A result is of the weakest kind among its inputs; "
+        f"{len(kinds)} figures: {tally}. A result rests on the weakest evidence among its inputs; "
         "assumed figures have no source."
     )
     return (
@@ -423,14 +419,14 @@ def limits(content: Content) -> str:
     items.append(
         "Energy and memory are not predicted here, and neither is what a server does under load."
     )
-    if content.kind == "assumed":
+    if content.evidence == "assumed":
         where = "see the table of inputs first."
         if not inputs_room.distinct_inputs(content.predicted.manifest):
             where = (
                 "a study of so many cases lists no inputs; predict one of its cases alone, and its "
                 "report says which."
             )
-        items.insert(0, f"Some inputs have no source (kind assumed): {where}")
+        items.insert(0, f"Some inputs are assumed, without a source: {where}")
     comparison = content.comparison
     if comparison is not None and comparison.count(Verdict.UNDECIDED):
         items.append(

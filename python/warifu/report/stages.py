@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from warifu.report.figures import ms, number
 from warifu.report.inputs import finest_ns
 from warifu.report.markup import text
-from warifu.results import Results, duration
+from warifu.results import Results, Setting, duration
 
 #: Names for people, in the order of warifu_model::Stage.
 STAGES = {
@@ -40,13 +40,14 @@ def waterfall(results: Results, cases: Sequence[str], slowest: bool) -> str:
     found = {case_id: stages for case_id, stages in found.items() if stages}
     if not found:
         return ""
-    groups: dict[str, list[str]] = {}
+    groups: dict[Setting, list[str]] = {}
     for case_id in found:
-        groups.setdefault(results.cases[case_id].get("rtt_ns", ""), []).append(case_id)
+        groups.setdefault(results.cases[case_id].get("rtt_ns"), []).append(case_id)
     parts = []
     for rtt, members in groups.items():
         scale = max(sum(found[case_id].values()) for case_id in members)
-        title = f"RTT {duration(rtt)}, " if rtt and len(groups) > 1 else ""
+        several = len(groups) > 1
+        title = f"RTT {duration(rtt)}, " if isinstance(rtt, int) and several else ""
         parts.append(f"<h3>{text(title)}full width {text(ms(scale))} ms</h3>")
         rows = "".join(
             _bar(

@@ -33,7 +33,7 @@ _BYTES = ("bytes.client_sent", "bytes.server_sent")
 
 
 def half_table(results: Results, limit: int | None = None) -> Table:
-    """One half: n, median, mean with interval, P95, P99, bytes and kind of each case."""
+    """One half: n, median, mean with interval, P95, P99, bytes, method and evidence by case."""
     shown = list(results.cases)[:limit]
     table = Table(
         f"{results.study}: {results.half}, https.establishment in ms",
@@ -46,7 +46,8 @@ def half_table(results: Results, limit: int | None = None) -> Table:
             Column("P99"),
             Column("B sent"),
             Column("B received"),
-            Column("kind", number=False),
+            Column("method", number=False),
+            Column("rests on", number=False),
         ],
     )
     failed = 0.0
@@ -80,7 +81,7 @@ def half_table(results: Results, limit: int | None = None) -> Table:
 
 def _half_row(table: Table, results: Results, case_id: str) -> None:
     times = results.distribution(case_id, ESTABLISHMENT)
-    kind = results.kind(case_id)
+    method, evidence = results.method(case_id), results.evidence(case_id)
     mean, mean_interval = times.mean(), normal_mean(times)
     # Measured times rest on no input: the link imposes what the study asks for.
     finest = finest_ns(results.manifest, case_id) if results.half == PREDICTED else 0.0
@@ -108,7 +109,8 @@ def _half_row(table: Table, results: Results, case_id: str) -> None:
         sizes = results.distribution(case_id, metric)
         cells.append(span(sizes.values[0], sizes.values[-1]) if sizes.values.size else "-")
         record[f"{metric}_p50_b"] = sizes.quantile(0.5)
-    table.add([*cells, kind], {**record, "kind": kind})
+    record |= {"method": method, "evidence": evidence}
+    table.add([*cells, method, evidence], record | results.cases[case_id])
 
 
 def normal_mean(times: Distribution) -> Interval:
@@ -271,8 +273,8 @@ def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
             "wasserstein_chance_ns": case.wasserstein.chance,
             "ks": case.kolmogorov[0],
             "ks_chance": case.kolmogorov[1],
-            "kind_predicted": case.kind_predicted,
-            "kind_measured": case.kind_measured,
+            "evidence_predicted": case.evidence_predicted,
+            "evidence_measured": case.evidence_measured,
         },
     )
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from warifu import _core
 from warifu.results.distribution import Distribution
 from warifu.results.manifest import (
     ResultsError,
@@ -30,14 +31,18 @@ ESTABLISHMENT = "https.establishment"
 #: The parts of an establishment, in their order; each is a metric of its own.
 PHASES = ("tcp.connect", "tls.handshake", "https.first_response")
 FAILED = "connection.failed"
-#: From the strongest to the weakest (warifu_model::Kind).
+#: Kinds of a profile's figures, from the strongest to the weakest (warifu_model::Kind).
 KINDS = ("measured", "emulated", "simulated", "published", "assumed")
+
+#: What a setting of a case may be; None where nothing applies.
+Setting = str | bool | int | float | None
+
+#: Columns that are no setting of a case.
+_OBSERVATION = {"study", "case_id", "run_id", "connection", "trial", "metric", "stage", "step"}
+_OBSERVATION |= {"from_ns", "until_ns", "value", "unit", "weight", "method", "evidence", "seed"}
 
 #: What a failed connection has none of, rather than one that is late.
 _UNCENSORED = ("bytes.", "packets.", "segments.", "connection.")
-
-_OBSERVATION = {"study", "case_id", "run_id", "connection", "trial", "metric"}
-_OBSERVATION |= {"stage", "value", "unit", "weight", "kind", "seed"}
 
 
 @dataclass
@@ -46,8 +51,8 @@ class Results:
 
     path: Path
     manifest: dict[str, Any]
-    #: The choices of each case by column name, in the order of the study.
-    cases: dict[str, dict[str, str]]
+    #: The settings of each case by column name, in the order of the study.
+    cases: dict[str, dict[str, Setting]]
     _frames: dict[str, pl.DataFrame] = field(default_factory=dict, repr=False)
     _labels: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -89,7 +94,10 @@ class Results:
         return bool(self.manifest.get("complete", False))
 
     def rows(self, case_id: str) -> pl.DataFrame:
-        """All observations of one case, without its choices: metric, stage, value, weight, ..."""
+        """The observations of one case, without its settings: metric, stage, value, weight, ...
+
+        `stage` is null for the whole metric. Spans of a timeline are not among them.
+        """
         if case_id not in self._frames:
             own = self.path / "observations" / f"{case_id}.parquet"
             source = [own] if own.is_file() else _parts(self.path)
@@ -99,8 +107,12 @@ class Results:
                     self.path,
                     self.manifest,
                     source,
-                    lambda rows: rows.filter(pl.col("case_id").cast(pl.String) == case_id).select(
-                        pl.col("metric", "stage", "kind", "unit", "run_id").cast(pl.String),
+                    lambda rows: rows.filter(
+                        pl.col("case_id").cast(pl.String) == case_id, pl.col("from_ns").is_null()
+                    ).select(
+                        pl.col("metric", "stage", "method", "evidence", "unit", "run_id").cast(
+                            pl.String
+                        ),
                         "connection",
                         "trial",
                         "value",
@@ -115,7 +127,7 @@ class Results:
 
         `connection.failed` has rows of failed connections alone; here it is 0 for all others.
         """
-        frame = self.rows(case_id).filter(pl.col("stage") == "all")
+        frame = self.rows(case_id).filter(pl.col("stage").is_null())
         concurrent = self.concurrent(case_id)
         if metric == FAILED:
             completed = frame.filter(pl.col("metric") == ESTABLISHMENT)["weight"].sum()
@@ -131,11 +143,16 @@ class Results:
 
     def failures(self, case_id: str) -> float:
         """Connections of a case that got no response."""
-        return _failures(self.rows(case_id).filter(pl.col("stage") == "all"))
+        return _failures(self.rows(case_id).filter(pl.col("stage").is_null()))
 
-    def kind(self, case_id: str) -> str:
-        """The weakest kind among a case's observations."""
-        return weakest(self.rows(case_id)["kind"].unique().to_list())
+    def method(self, case_id: str) -> str:
+        """How a case's observations were obtained: `measured`, `emulated` or `simulated`."""
+        methods = self.rows(case_id)["method"].unique().sort().to_list()
+        return ", ".join(map(str, methods))
+
+    def evidence(self, case_id: str) -> str:
+        """The weakest evidence among what a case's observations rest on."""
+        return weakest(self.rows(case_id)["evidence"].unique().to_list())
 
     def stages(self, case_id: str, slowest: bool = False) -> dict[str, float]:
         """Mean time in each stage of the establishment, ns; empty where none was recorded.
@@ -144,7 +161,7 @@ class Results:
         Rows::push_stages); of a measurement's single trials, the slowest hundredth.
         """
         rows = self.rows(case_id).filter(
-            (pl.col("metric") == ESTABLISHMENT) & (pl.col("stage") != "all")
+            (pl.col("metric") == ESTABLISHMENT) & pl.col("stage").is_not_null()
         )
         if rows.is_empty():
             return {}
@@ -162,10 +179,8 @@ class Results:
 
     def concurrent(self, case_id: str) -> int:
         """How many connections a trial of the case opens at once."""
-        try:
-            return max(1, int(self.cases[case_id].get("concurrent", "1")))
-        except (KeyError, ValueError):
-            return 1
+        concurrent = self.cases.get(case_id, {}).get("concurrent")
+        return max(1, concurrent) if isinstance(concurrent, int) else 1
 
     def label(self, case_id: str) -> str:
         """A short name for people: what tells this case from the study's others."""
@@ -189,7 +204,8 @@ def halves(path: Path) -> tuple[Path | None, Path | None]:
 
 
 def each_part(path: Path, metrics: tuple[str, ...]) -> Iterator[pl.DataFrame]:
-    """Whole-metric rows of a folder, one file at a time: case_id, metric, value, weight, kind.
+    """Whole-metric rows of a folder, one file at a time: case_id, metric, value, weight,
+    method, evidence.
 
     A case is never split over files, so memory stays bounded however large the study is.
     """
@@ -201,24 +217,24 @@ def each_part(path: Path, metrics: tuple[str, ...]) -> Iterator[pl.DataFrame]:
             [part],
             lambda rows: (
                 rows.filter(pl.col("metric").cast(pl.String).is_in(metrics))
-                .filter(pl.col("stage").cast(pl.String) == "all")
-                .select(pl.col("case_id", "metric", "kind").cast(pl.String), "value", "weight")
+                .filter(pl.col("stage").is_null(), pl.col("from_ns").is_null())
+                .select(
+                    pl.col("case_id", "metric", "method", "evidence").cast(pl.String),
+                    "value",
+                    "weight",
+                )
             ),
         )
 
 
-def weakest(kinds: list[str]) -> str:
-    """The weakest of the given kinds; `assumed` for none, since nothing speaks for it."""
-    return max(
-        kinds,
-        key=lambda kind: KINDS.index(kind) if kind in KINDS else len(KINDS) - 1,
-        default=KINDS[-1],
-    )
+def weakest(evidence: list[str]) -> str:
+    """The weakest of the given evidence; `assumed` for none (warifu_model::Evidence)."""
+    return _core.weakest_evidence(evidence)
 
 
-def labels(cases: dict[str, dict[str, str]]) -> dict[str, str]:
+def labels(cases: dict[str, dict[str, Setting]]) -> dict[str, str]:
     """A short name of each case from the columns in which the cases differ."""
-    columns: dict[str, set[str]] = {}
+    columns: dict[str, set[Setting]] = {}
     for choices in cases.values():
         for column, value in choices.items():
             columns.setdefault(column, set()).add(value)
@@ -226,48 +242,53 @@ def labels(cases: dict[str, dict[str, str]]) -> dict[str, str]:
     # The suite follows from version, certificate and AEAD; alone it does not tell more.
     if len(varying) > 1 and "tls" in varying:
         varying = [column for column in varying if column != "cipher_suite"]
+    # The quantiles say it all, and so does the mean of independent loss.
+    if "jitter" in varying:
+        varying = [column for column in varying if not column.startswith("jitter_")]
+    if not any(column in varying for column in _BURSTS):
+        varying = [one for one in varying if one not in {"loss_model", "loss_probability"}]
     varying.sort(key=lambda column: _LABEL_ORDER.get(column, len(_LABEL_ORDER)))
     if not varying:
         # All that a reader would have to guess, defaults among it.
-        first = ("protocol", "tls", "session", "authentication", "key_store", "rtt_ns", "loss")
+        first = ("protocol", "tls", "session", "authentication", "key_store", "rtt_ns", "loss_mean")
         varying = [column for column in first if column in columns]
     return {
-        case_id: " · ".join(_words(column, choices.get(column, "")) for column in varying)
-        or case_id
-        for case_id, choices in cases.items()
+        case_id: " · ".join(_words(column, settings.get(column)) for column in varying) or case_id
+        for case_id, settings in cases.items()
     }
 
+
+#: Parameters of loss in bursts.
+_BURSTS = ("loss_good_to_bad", "loss_bad_to_good", "loss_good", "loss_bad")
 
 _LABEL_ORDER = {
     name: order
     for order, name in enumerate(
-        ("tls", "session", "rtt_ns", "loss", "device", "key_store", "link")
+        ("tls", "session", "rtt_ns", "loss_mean", "device", "key_store", "link")
     )
 }
 
 
-def _words(column: str, value: str) -> str:
+def _words(column: str, value: Setting) -> str:
     if column == "tls":
-        return f"TLS {value}"
-    if column == "rtt_ns":
+        return "no TLS" if value is None else f"TLS {value}"
+    if column == "rtt_ns" and isinstance(value, int):
         return f"RTT {duration(value)}"
-    if column == "loss":
-        return "no loss" if value in {"none", "0", "0 %"} else f"loss {value}"
+    if column == "loss_mean" and isinstance(value, float):
+        return f"loss {value * 100:g} %" if value else "no loss"
+    if value is None:
+        return f"no {column}"
     if column == "authentication":
         return f"{value} authentication"
     if column == "key_store":
         return f"key store {value}"
     if column in {"session", "device", "link", "group", "protocol"}:
-        return value
-    return f"{column} {value}"
+        return str(value)
+    return f"{column} {str(value).lower() if isinstance(value, bool) else value}"
 
 
-def duration(value: str) -> str:
-    """`60 ms` for `60000000` or for itself."""
-    try:
-        nanos = float(value)
-    except ValueError:
-        return value
+def duration(nanos: float) -> str:
+    """`60 ms` for 60000000 ns."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if nanos >= size:
             return f"{nanos / size:g} {unit}"
@@ -314,12 +335,12 @@ def _failures(frame: pl.DataFrame) -> float:
     return float((failed["value"] * failed["weight"]).sum())
 
 
-def _cases(path: Path, manifest: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """The choices of every case that has rows, in the order of the manifest."""
-    found: dict[str, dict[str, str]] = {}
-    choices = pl.exclude(*sorted(_OBSERVATION - {"case_id"})).cast(pl.String)
+def _cases(path: Path, manifest: dict[str, Any]) -> dict[str, dict[str, Setting]]:
+    """The settings of every case that has rows, in the order of the manifest."""
+    found: dict[str, dict[str, Setting]] = {}
+    settings = pl.exclude(*sorted(_OBSERVATION - {"case_id"}))
     for part in _parts(path):
-        rows = _read(path, manifest, [part], lambda rows: rows.select(choices).unique())
+        rows = _read(path, manifest, [part], lambda rows: rows.select(settings).unique())
         for row in rows.to_dicts():
             found[str(row.pop("case_id"))] = row
     order = {case_id: index for index, case_id in enumerate(manifest.get("cases", {}))}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 #: The schema that this version reads.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 FILE_NAME = "manifest.json"
 

@@ -68,7 +68,7 @@ def test_a_study_becomes_observations(tmp_path: Path) -> None:
     for case in CASES:
         rows = pl.read_parquet(tmp_path / "observations" / f"{case.case_id}.parquet")
         assert rows["case_id"].cast(pl.String).unique().to_list() == [case.case_id]
-        assert rows["kind"].cast(pl.String).unique().to_list() == ["emulated"]
+        assert rows["method"].unique().to_list() == ["emulated"]
         counts = dict(rows.group_by(pl.col("metric").cast(pl.String)).len().iter_rows())
         assert counts == dict.fromkeys(
             (

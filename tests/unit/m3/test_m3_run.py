@@ -267,18 +267,18 @@ def test_a_run_as_observations(warifu: Run, bare: Compile, tmp_path: Path) -> No
     assert warifu("m3", "profile", elf, "--out", out)[0] == 0
     results = Results.open(str(out))
     (case,) = results.cases
-    assert results.kind(case) == "emulated"
+    assert (results.method(case), results.evidence(case)) == ("emulated", "published")
     assert results.cases[case]["chip"] == "mps2-an385"
     rows = {(row["metric"], row["stage"]): row for row in results.rows(case).to_dicts()}
     run = m3.run(elf)
-    assert rows["m3.cycles.high", "all"]["value"] == run.cycles.high
-    assert rows["m3.cycles.low", "all"]["unit"] == "cycles"
+    assert rows["m3.cycles.high", None]["value"] == run.cycles.high
+    assert rows["m3.cycles.low", None]["unit"] == "cycles"
     assert rows["m3.stack", "deep"]["value"] > 512
-    assert {stage for _, stage in rows} == {"all", "leaves", "deep", "jumps", "ticks"}
+    assert {stage for _, stage in rows} == {None, "leaves", "deep", "jumps", "ticks"}
     # The same program run otherwise is another case, in place of the first.
     assert warifu("m3", "run", elf, "--out", out, "--wait-states", "ssram23=1")[0] == 0
     again = Results.open(out)
-    assert list(again.cases) != [case] and again.kind(next(iter(again.cases))) == "assumed"
+    assert list(again.cases) != [case] and again.evidence(next(iter(again.cases))) == "assumed"
 
 
 def test_other_results_are_not_replaced(warifu: Run, bare: Compile, tmp_path: Path) -> None:
@@ -290,16 +290,15 @@ def test_other_results_are_not_replaced(warifu: Run, bare: Compile, tmp_path: Pa
     assert (tmp_path / "other" / "manifest.json").read_text() == '{"half": "measured"}'
 
 
-def test_no_mark_is_called_as_the_whole_run(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+def test_mark_named_all_in_observations(warifu: Run, bare: Compile, tmp_path: Path) -> None:
     source = tmp_path / "marks.c"
     source.write_text('#include "warifu_m3.h"\nint main(void) { WARIFU_MARK("all"); return 0; }\n')
     elf, out = bare("mark_all.elf", str(source)), tmp_path / "results"
     for verb in ("run", "profile"):
-        code, _, err = warifu("m3", verb, elf, "--out", out)
-        assert code == 2 and 'has a mark "all"' in err.splitlines()[-1], err
-        assert not out.exists()
-        # It is only in results that the name is another's.
-        assert warifu("m3", verb, elf)[0] == 0
+        assert warifu("m3", verb, elf, "--out", out)[0] == 0
+        results = Results.open(out)
+        (case,) = results.cases
+        assert set(results.rows(case)["stage"]) == {None, "all"}
 
 
 def test_a_library_s_errors_name_the_file(tmp_path: Path) -> None:

@@ -1,89 +1,308 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A case as the columns of a results table.
+//!
+//! Each layer of a case lists its own columns; the lists one after the other are the registry, from
+//! which [`Case::columns`] and the schema of results both come. It is closed, so that the results of
+//! all studies can be joined: a case whose layer lacks a setting has null there.
 
-use crate::case::Case;
+use crate::case::{Case, Loss};
 use crate::keyword::Keyword;
 use crate::quantities::show_jitter;
-use crate::units::BitsPerSecond;
+use crate::units::Nanos;
 
-/// The names of [`Case::columns`], in its order.
-pub const CASE_COLUMNS: [&str; 31] = [
-    "device",
-    "server",
-    "key_store",
-    "session_open",
-    "link",
-    "rtt_ns",
-    "jitter",
-    "keep_order",
-    "rate_up_bps",
-    "rate_down_bps",
-    "queue_packets",
-    "mtu",
-    "loss",
-    "protocol",
-    "tls",
-    "session",
-    "authentication",
-    "group",
-    "certificate",
-    "chain_length",
-    "cipher_suite",
-    "key_share",
-    "server_name",
-    "kernel",
-    "congestion_control",
-    "initcwnd",
-    "nagle",
-    "pattern",
-    "path",
-    "response_body",
-    "concurrent",
-];
+/// A value of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A name or a word.
+    Text(String),
+    /// A flag.
+    Bool(bool),
+    /// A small count or size.
+    U16(u16),
+    /// A count or size.
+    U32(u32),
+    /// A time or a rate.
+    U64(u64),
+    /// A probability or a mean.
+    F64(f64),
+}
+
+/// The type of a column's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnType {
+    /// Text from a short list.
+    Text,
+    /// A flag.
+    Bool,
+    /// An unsigned integer of 16 bits.
+    U16,
+    /// An unsigned integer of 32 bits.
+    U32,
+    /// An unsigned integer of 64 bits.
+    U64,
+    /// A double.
+    F64,
+}
+
+/// A column of the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct CaseColumn {
+    /// Its name in results.
+    pub name: &'static str,
+    /// The type of its values.
+    pub column_type: ColumnType,
+    /// The unit of its values: `ns`, `B`, `bit/s`; `1` for counts and shares, empty for the rest.
+    pub unit: &'static str,
+    value: fn(&Case) -> Option<Value>,
+}
+
+impl CaseColumn {
+    /// The value of a case, which has the column's type; `None` where nothing applies.
+    pub fn value(&self, case: &Case) -> Option<Value> {
+        (self.value)(case)
+    }
+}
+
+/// All columns of a case in their order, layer by layer.
+pub fn case_columns() -> impl Iterator<Item = &'static CaseColumn> + Clone {
+    const LAYERS: [&[CaseColumn]; 7] = [PARTIES, LINK, LOSS, PROTOCOL, SECURITY, TCP, PATTERN];
+    LAYERS.iter().copied().flatten()
+}
 
 impl Case {
-    /// The case as columns, name and value, in the order of [`CASE_COLUMNS`]; a closed list, so
-    /// that the results of all studies can be joined. An unlimited rate and an absent server
-    /// name are empty.
-    pub fn columns(&self) -> Vec<(&'static str, String)> {
-        let Case { device, server, key_store, link, stack, pattern } = self;
-        let rate = |rate: Option<BitsPerSecond>| rate.map_or(String::new(), |r| r.0.to_string());
-        let values: [String; CASE_COLUMNS.len()] = [
-            device.profile.clone(),
-            match server.workers {
-                1 => server.profile.clone(),
-                workers => format!("{}, {workers} workers", server.profile),
-            },
-            key_store.profile.clone(),
-            key_store.session_open.to_string(),
-            link.profile.clone(),
-            link.rtt.0.to_string(),
-            show_jitter(&link.jitter),
-            link.keep_order.to_string(),
-            rate(link.rate_up),
-            rate(link.rate_down),
-            link.queue_packets.to_string(),
-            link.mtu.to_string(),
-            link.loss.to_string(),
-            stack.protocol.name().into(),
-            stack.tls.name().into(),
-            stack.session.name().into(),
-            stack.authentication.name().into(),
-            stack.group.name().into(),
-            stack.certificate.name().into(),
-            stack.chain_length.to_string(),
-            stack.cipher_suite.name().into(),
-            stack.key_share.name().into(),
-            stack.server_name.clone().unwrap_or_default(),
-            stack.kernel.clone(),
-            stack.congestion_control.name().into(),
-            stack.initcwnd.to_string(),
-            stack.nagle.to_string(),
-            pattern.kind.name().into(),
-            pattern.path.clone(),
-            pattern.response_body.to_string(),
-            pattern.concurrent.to_string(),
-        ];
-        CASE_COLUMNS.into_iter().zip(values).collect()
+    /// The values of [`case_columns`], in their order; `None` where nothing applies: an unlimited
+    /// rate, an absent server name, a setting of a layer that the case does not have.
+    pub fn columns(&self) -> Vec<Option<Value>> {
+        case_columns().map(|column| column.value(self)).collect()
+    }
+}
+
+impl Value {
+    /// Its type.
+    pub const fn column_type(&self) -> ColumnType {
+        match self {
+            Value::Text(_) => ColumnType::Text,
+            Value::Bool(_) => ColumnType::Bool,
+            Value::U16(_) => ColumnType::U16,
+            Value::U32(_) => ColumnType::U32,
+            Value::U64(_) => ColumnType::U64,
+            Value::F64(_) => ColumnType::F64,
+        }
+    }
+}
+
+const PARTIES: &[CaseColumn] = &[
+    text("device", |case| name(&case.device.profile)),
+    text("server", |case| name(&case.server.profile)),
+    number("server_workers", ColumnType::U16, "1", |case| Some(Value::U16(case.server.workers))),
+    text("key_store", |case| name(&case.key_store.profile)),
+    flag("session_open", |case| Some(Value::Bool(case.key_store.session_open))),
+];
+
+const LINK: &[CaseColumn] = &[
+    text("link", |case| name(&case.link.profile)),
+    number("rtt_ns", ColumnType::U64, "ns", |case| Some(Value::U64(case.link.rtt.0))),
+    text("jitter", |case| {
+        (!case.link.jitter.is_empty()).then(|| Value::Text(show_jitter(&case.link.jitter)))
+    }),
+    number("jitter_mean_ns", ColumnType::F64, "ns", |case| {
+        mean_of_quantiles(&case.link.jitter).map(Value::F64)
+    }),
+    number("jitter_max_ns", ColumnType::U64, "ns", |case| {
+        case.link.jitter.last().map(|jitter| Value::U64(jitter.0))
+    }),
+    flag("keep_order", |case| Some(Value::Bool(case.link.keep_order))),
+    number("rate_up_bps", ColumnType::U64, "bit/s", |case| {
+        case.link.rate_up.map(|rate| Value::U64(rate.0))
+    }),
+    number("rate_down_bps", ColumnType::U64, "bit/s", |case| {
+        case.link.rate_down.map(|rate| Value::U64(rate.0))
+    }),
+    number("queue_packets", ColumnType::U32, "1", |case| Some(Value::U32(case.link.queue_packets))),
+    number("mtu", ColumnType::U16, "B", |case| Some(Value::U16(case.link.mtu))),
+];
+
+/// `loss_mean` is the share of packets lost in the long run, whatever the model; the other numbers
+/// are the model's own parameters.
+const LOSS: &[CaseColumn] = &[
+    text("loss_model", |case| {
+        name(match case.link.loss {
+            Loss::None => "none",
+            Loss::Independent { .. } => "independent",
+            Loss::GilbertElliott { .. } => "gilbert_elliott",
+        })
+    }),
+    number("loss_mean", ColumnType::F64, "1", |case| Some(Value::F64(case.link.loss.mean().0))),
+    number("loss_probability", ColumnType::F64, "1", |case| match case.link.loss {
+        Loss::Independent { probability } => Some(Value::F64(probability.0)),
+        _ => None,
+    }),
+    number("loss_good_to_bad", ColumnType::F64, "1", |case| match case.link.loss {
+        Loss::GilbertElliott { good_to_bad, .. } => Some(Value::F64(good_to_bad.0)),
+        _ => None,
+    }),
+    number("loss_bad_to_good", ColumnType::F64, "1", |case| match case.link.loss {
+        Loss::GilbertElliott { bad_to_good, .. } => Some(Value::F64(bad_to_good.0)),
+        _ => None,
+    }),
+    number("loss_good", ColumnType::F64, "1", |case| match case.link.loss {
+        Loss::GilbertElliott { loss_good, .. } => Some(Value::F64(loss_good.0)),
+        _ => None,
+    }),
+    number("loss_bad", ColumnType::F64, "1", |case| match case.link.loss {
+        Loss::GilbertElliott { loss_bad, .. } => Some(Value::F64(loss_bad.0)),
+        _ => None,
+    }),
+];
+
+const PROTOCOL: &[CaseColumn] = &[text("protocol", |case| name(case.stack.protocol.name()))];
+
+/// Of TLS; a protocol without it has null in all of them.
+const SECURITY: &[CaseColumn] = &[
+    text("tls", |case| name(case.stack.tls.name())),
+    text("session", |case| name(case.stack.session.name())),
+    text("authentication", |case| name(case.stack.authentication.name())),
+    text("group", |case| name(case.stack.group.name())),
+    text("certificate", |case| name(case.stack.certificate.name())),
+    number("chain_length", ColumnType::U16, "1", |case| {
+        Some(Value::U16(case.stack.chain_length.into()))
+    }),
+    text("cipher_suite", |case| name(case.stack.cipher_suite.name())),
+    text("key_share", |case| name(case.stack.key_share.name())),
+    text("server_name", |case| case.stack.server_name.clone().map(Value::Text)),
+];
+
+/// Of TCP; a protocol over another transport has null in all of them.
+const TCP: &[CaseColumn] = &[
+    text("device_tcp", |case| name(&case.stack.kernel)),
+    text("server_tcp", |case| name(&case.stack.kernel)),
+    text("congestion_control", |case| name(case.stack.congestion_control.name())),
+    number("initcwnd", ColumnType::U16, "1", |case| Some(Value::U16(case.stack.initcwnd.into()))),
+    flag("nagle", |case| Some(Value::Bool(case.stack.nagle))),
+];
+
+const PATTERN: &[CaseColumn] = &[
+    text("pattern", |case| name(case.pattern.kind.name())),
+    text("path", |case| name(&case.pattern.path)),
+    number("response_body", ColumnType::U32, "B", |case| {
+        Some(Value::U32(case.pattern.response_body))
+    }),
+    number("concurrent", ColumnType::U16, "1", |case| Some(Value::U16(case.pattern.concurrent))),
+];
+
+const fn text(name: &'static str, value: fn(&Case) -> Option<Value>) -> CaseColumn {
+    CaseColumn { name, column_type: ColumnType::Text, unit: "", value }
+}
+
+const fn flag(name: &'static str, value: fn(&Case) -> Option<Value>) -> CaseColumn {
+    CaseColumn { name, column_type: ColumnType::Bool, unit: "", value }
+}
+
+const fn number(
+    name: &'static str,
+    column_type: ColumnType,
+    unit: &'static str,
+    value: fn(&Case) -> Option<Value>,
+) -> CaseColumn {
+    CaseColumn { name, column_type, unit, value }
+}
+
+fn name(name: &str) -> Option<Value> {
+    Some(Value::Text(name.to_owned()))
+}
+
+/// The mean of evenly spaced quantiles with straight lines between; `None` of none.
+fn mean_of_quantiles(quantiles: &[Nanos]) -> Option<f64> {
+    let (first, last) = (quantiles.first()?.0 as f64, quantiles.last()?.0 as f64);
+    let sum: f64 = quantiles.iter().map(|quantile| quantile.0 as f64).sum();
+    Some(match quantiles.len() {
+        1 => first,
+        count => (sum - (first + last) / 2.0) / (count - 1) as f64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::case::tests::any_case;
+    use crate::units::Probability;
+
+    fn value(case: &Case, name: &str) -> Option<Value> {
+        case_columns().find(|column| column.name == name).unwrap().value(case)
+    }
+
+    #[test]
+    fn column_names_are_unique() {
+        let mut names = HashSet::new();
+        assert!(case_columns().all(|column| names.insert(column.name)));
+    }
+
+    #[test]
+    fn values_have_the_type_of_their_column() {
+        let mut bursts = any_case();
+        let some = Probability(0.25);
+        bursts.link.loss = Loss::GilbertElliott {
+            good_to_bad: some,
+            bad_to_good: some,
+            loss_good: some,
+            loss_bad: some,
+        };
+        bursts.link.jitter = vec![Nanos(1), Nanos(2)];
+        bursts.stack.server_name = Some("example.org".into());
+        let mut seen = HashSet::new();
+        for case in [any_case(), bursts] {
+            for (column, value) in case_columns().zip(case.columns()) {
+                let Some(value) = value else { continue };
+                assert_eq!(value.column_type(), column.column_type, "{}", column.name);
+                seen.insert(column.name);
+            }
+        }
+        let missing: Vec<_> =
+            case_columns().map(|column| column.name).filter(|name| !seen.contains(name)).collect();
+        assert_eq!(missing, ["rate_up_bps"], "these have a value in neither case");
+    }
+
+    #[test]
+    fn server_workers_leave_the_profile_name_alone() {
+        let mut case = any_case();
+        case.server.workers = 8;
+        assert_eq!(value(&case, "server"), Some(Value::Text("s".into())));
+        assert_eq!(value(&case, "server_workers"), Some(Value::U16(8)));
+    }
+
+    #[test]
+    fn loss_parameters_of_each_model() {
+        let mut case = any_case();
+        assert_eq!(value(&case, "loss_model"), Some(Value::Text("independent".into())));
+        assert_eq!(value(&case, "loss_probability"), Some(Value::F64(0.02)));
+        assert_eq!(value(&case, "loss_mean"), Some(Value::F64(0.02)));
+        assert_eq!(value(&case, "loss_bad"), None);
+
+        case.link.loss = Loss::None;
+        assert_eq!(value(&case, "loss_probability"), None);
+        assert_eq!(value(&case, "loss_mean"), Some(Value::F64(0.0)));
+
+        case.link.loss = Loss::GilbertElliott {
+            good_to_bad: Probability(0.25),
+            bad_to_good: Probability(0.75),
+            loss_good: Probability(0.0),
+            loss_bad: Probability(0.5),
+        };
+        assert_eq!(value(&case, "loss_probability"), None);
+        assert_eq!(value(&case, "loss_good_to_bad"), Some(Value::F64(0.25)));
+        assert_eq!(value(&case, "loss_bad"), Some(Value::F64(0.5)));
+        assert_eq!(value(&case, "loss_mean"), Some(Value::F64(0.125)));
+    }
+
+    #[test]
+    fn jitter_mean_by_straight_lines_between_quantiles() {
+        let mut case = any_case();
+        assert_eq!(value(&case, "jitter_mean_ns"), None);
+        case.link.jitter = vec![Nanos(0), Nanos(10), Nanos(40)];
+        // (0 + 10) / 2 for one half, (10 + 40) / 2 for the other.
+        assert_eq!(value(&case, "jitter_mean_ns"), Some(Value::F64(15.0)));
+        assert_eq!(value(&case, "jitter_max_ns"), Some(Value::U64(40)));
     }
 }

@@ -5,6 +5,7 @@ use crate::case::{
     Aead, Authentication, CertificateType, CipherSuite, CongestionControl, Group, KeyShare,
     PatternKind, Protocol, Session, TlsVersion,
 };
+use crate::evidence::{Evidence, Method};
 use crate::kind::Kind;
 use crate::nearest::nearest;
 
@@ -91,6 +92,8 @@ keyword!(CipherSuite {
 keyword!(KeyShare { Fresh = "fresh", Prepared = "prepared" });
 keyword!(CongestionControl { Cubic = "cubic", Reno = "reno" });
 keyword!(PatternKind { Request = "request" });
+keyword!(Method { Measured = "measured", Emulated = "emulated", Simulated = "simulated" });
+keyword!(Evidence { Measured = "measured", Published = "published", Assumed = "assumed" });
 keyword!(Kind {
     Measured = "measured",
     Emulated = "emulated",
@@ -133,6 +136,8 @@ mod tests {
         same_as_serde::<CongestionControl>();
         same_as_serde::<PatternKind>();
         same_as_serde::<Kind>();
+        same_as_serde::<Method>();
+        same_as_serde::<Evidence>();
     }
 
     #[test]

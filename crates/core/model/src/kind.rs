@@ -3,8 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a figure came to be. The order is from the strongest to the weakest, so that the kind of
-/// a result is the maximum of its inputs' kinds ([`Kind::weakest`]).
+/// How a figure of a profile came to be, from the strongest to the weakest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -21,11 +20,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The weakest of the given kinds; `Measured` for none.
-    pub fn weakest(kinds: impl IntoIterator<Item = Kind>) -> Kind {
-        kinds.into_iter().max().unwrap_or(Kind::Measured)
-    }
-
     /// The lower-case name used in files and tables.
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,16 +29,5 @@ impl Kind {
             Kind::Published => "published",
             Kind::Assumed => "assumed",
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_result_inherits_the_weakest_kind() {
-        assert_eq!(Kind::weakest([Kind::Measured, Kind::Assumed, Kind::Simulated]), Kind::Assumed);
-        assert_eq!(Kind::weakest([]), Kind::Measured);
     }
 }

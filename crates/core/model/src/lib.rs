@@ -10,6 +10,7 @@ mod columns;
 mod decimal;
 mod distribution;
 mod error;
+mod evidence;
 mod keyword;
 mod kind;
 mod nearest;
@@ -28,9 +29,10 @@ pub use case::{
     Stack, TlsVersion,
 };
 pub use certificates::lab_certificate_bytes;
-pub use columns::CASE_COLUMNS;
+pub use columns::{CaseColumn, ColumnType, Value, case_columns};
 pub use distribution::{Distribution, Tail};
 pub use error::Error;
+pub use evidence::{Evidence, Method};
 pub use keyword::Keyword;
 pub use kind::Kind;
 pub use nearest::nearest;

@@ -6,7 +6,7 @@ mod common;
 use proptest::prelude::*;
 use warifu_model::{
     Aead, Authentication, BitsPerSecond, CipherSuite, Group, KeyShare, Loss, Metric, Nanos,
-    Operator, Probability, Session, Statistic, Study, TlsVersion,
+    Operator, Probability, Session, Statistic, Study, TlsVersion, Value, case_columns,
 };
 
 fn parse(text: &str) -> Result<Study, String> {
@@ -411,18 +411,20 @@ fn ids_of_a_study_are_golden() {
 }
 
 #[test]
-fn columns_are_the_closed_list() {
+fn columns_of_a_case_are_typed() {
     let case = &study("name = \"m\"\nlink = \"nb-iot\"").cases[0];
-    let columns = case.columns();
-    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, warifu_model::CASE_COLUMNS);
-    let value = |name: &str| &columns.iter().find(|(known, _)| *known == name).unwrap().1;
-    assert_eq!(value("rtt_ns"), "837000000");
-    assert_eq!(value("rate_down_bps"), "26000");
-    assert_eq!(value("loss"), "2 %");
-    assert_eq!(value("jitter"), "[0 ms, 20 ms, 50 ms, 150 ms, 1 s]");
-    assert_eq!(value("cipher_suite"), "TLS_AES_128_GCM_SHA256");
-    assert_eq!(value("server_name"), "");
+    let value = |name: &str| {
+        let column = case_columns().find(|column| column.name == name).expect("a column");
+        column.value(case)
+    };
+    let text = |text: &str| Some(Value::Text(text.into()));
+    assert_eq!(value("rtt_ns"), Some(Value::U64(837_000_000)));
+    assert_eq!(value("rate_down_bps"), Some(Value::U64(26_000)));
+    assert_eq!(value("loss_mean"), Some(Value::F64(0.02)));
+    assert_eq!(value("jitter"), text("[0 ms, 20 ms, 50 ms, 150 ms, 1 s]"));
+    assert_eq!(value("jitter_max_ns"), Some(Value::U64(1_000_000_000)));
+    assert_eq!(value("cipher_suite"), text("TLS_AES_128_GCM_SHA256"));
+    assert_eq!(value("server_name"), None);
 }
 
 proptest! {

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How fast a sweep's results are written: cases of 370 weighted rows with 30 case columns.
+//! How fast a sweep's results are written: cases of 370 weighted rows with every case column.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use warifu_model::{CaseId, Kind, Metric, Stage};
+use warifu_model::{CaseId, ColumnType, Evidence, Method, Metric, Stage, Value, case_columns};
 use warifu_results::{CaseRows, FolderWriter, Manifest, Row, Rows, Sink};
 
 const CASES: u64 = 1_000;
 const ROWS: u64 = 370;
-
-const CHOICES: [&str; 30] = [
-    "c00", "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", "c09", "c10", "c11", "c12",
-    "c13", "c14", "c15", "c16", "c17", "c18", "c19", "c20", "c21", "c22", "c23", "c24", "c25",
-    "c26", "c27", "c28", "c29",
-];
 
 fn case(number: u64) -> CaseRows {
     let mut rows = Rows::with_capacity(ROWS as usize);
@@ -24,12 +18,29 @@ fn case(number: u64) -> CaseRows {
         let metric = Metric::ALL[trial as usize * 4 / ROWS as usize];
         rows.push(Row { connection: 0, trial, metric, stage, value, weight: 3.0, seed: 7 });
     }
-    let columns = CHOICES.iter().map(|&name| (name, format!("{name}={}", number % 10))).collect();
-    CaseRows { case_id: CaseId(format!("{number:016x}")), columns, kind: Kind::Simulated, rows }
+    let columns = case_columns().map(|column| Some(setting(column.column_type, number % 10)));
+    CaseRows {
+        case_id: CaseId(format!("{number:016x}")),
+        columns: columns.collect(),
+        method: Method::Simulated,
+        evidence: Evidence::Published,
+        rows,
+    }
+}
+
+fn setting(of: ColumnType, number: u64) -> Value {
+    match of {
+        ColumnType::Text => Value::Text(format!("setting {number}")),
+        ColumnType::Bool => Value::Bool(number.is_multiple_of(2)),
+        ColumnType::U16 => Value::U16(number as u16),
+        ColumnType::U32 => Value::U32(number as u32),
+        ColumnType::U64 => Value::U64(number),
+        ColumnType::F64 => Value::F64(number as f64),
+    }
 }
 
 fn manifest() -> Manifest {
-    let text = r#"{"schema_version": 1, "half": "predicted", "run_id": "bench", "seed": 1,
+    let text = r#"{"schema_version": 2, "half": "predicted", "run_id": "bench", "seed": 1,
         "study": {"name": "bench", "sha256": "", "text": ""}, "started": ""}"#;
     Manifest::parse(text, "bench").expect("a manifest")
 }

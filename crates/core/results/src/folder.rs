@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::ResultsError;
 use crate::manifest::{FILE_NAME, Manifest};
-use crate::part::{Origin, Part, choices, partial_name};
+use crate::part::{Origin, Part, partial_name};
 use crate::rows::CaseRows;
 use crate::sink::Sink;
 
@@ -113,24 +113,22 @@ impl FolderWriter {
     fn take(&mut self, case: &CaseRows) -> Result<(), ResultsError> {
         let mut part = match self.part.take() {
             Some(part) => part,
-            None => self.next_part(case)?,
+            None => self.next_part()?,
         };
         part.push(case)?;
-        if !self.manifest.kinds.contains(&case.kind) {
-            self.manifest.kinds.push(case.kind);
-            self.manifest.kinds.sort_unstable();
-        }
+        self.manifest.methods.insert(case.method);
+        self.manifest.evidence.insert(case.evidence);
         let full = part.rows() >= self.part_rows;
         self.part = Some(part);
         self.open_cases += 1;
         if full { self.close_part() } else { Ok(()) }
     }
 
-    fn next_part(&self, case: &CaseRows) -> Result<Part, ResultsError> {
+    fn next_part(&self) -> Result<Part, ResultsError> {
         let path = self.staging.join("observations").join(part_name(self.parts));
         let study = self.manifest.study.name.clone();
         let origin = Origin { study, run_id: self.manifest.run_id.clone() };
-        Part::create(&path, origin, choices(case))
+        Part::create(&path, origin)
     }
 
     fn close_part(&mut self) -> Result<(), ResultsError> {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `manifest.json`: what a results folder holds and how it came to be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use warifu_model::Kind;
+use warifu_model::{Evidence, Method};
 
 use crate::error::ResultsError;
 use crate::part::partial_name;
 use crate::seal::{Sealed, sha256};
 
 /// The schema that this version writes and reads.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The key of a manifest's own SHA-256.
 const SEAL_KEY: &str = "manifest_sha256";
@@ -63,9 +63,12 @@ pub struct Manifest {
     /// Every profile used, whole.
     #[serde(default)]
     pub profiles: Vec<ProfileUsed>,
-    /// The kinds that its figures have.
+    /// How its values were obtained.
     #[serde(default)]
-    pub kinds: Vec<Kind>,
+    pub methods: BTreeSet<Method>,
+    /// What its values rest on; each row says the weakest evidence of its own.
+    #[serde(default)]
+    pub evidence: BTreeSet<Evidence>,
     /// Every figure that a case uses with its source and kind, by case id.
     #[serde(default)]
     pub inputs: Map<String, Value>,
@@ -185,9 +188,9 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) const TEXT: &str = r#"{
-        "schema_version": 1, "half": "predicted", "run_id": "run-1", "seed": 20261121,
+        "schema_version": 2, "half": "predicted", "run_id": "run-1", "seed": 20261121,
         "study": {"name": "meter", "sha256": "00", "text": "name = \"meter\"\n"},
-        "started": "2026-11-21T04:00:00Z", "kinds": ["simulated", "assumed"],
+        "started": "2026-11-21T04:00:00Z", "methods": ["simulated"], "evidence": ["assumed"],
         "cases": {"b": {"device": 1}, "a": {}}, "note": "kept"
     }"#;
 
@@ -215,10 +218,10 @@ pub(crate) mod tests {
 
     #[test]
     fn another_schema_or_no_manifest_at_all_is_one_clear_line() {
-        let newer = TEXT.replace("\"schema_version\": 1", "\"schema_version\": 2");
+        let newer = TEXT.replace("\"schema_version\": 2", "\"schema_version\": 3");
         assert_eq!(
             Manifest::parse(&newer, "results/manifest.json").unwrap_err().to_string(),
-            "results/manifest.json: schema_version is 2: this version of Warifu reads 1: \
+            "results/manifest.json: schema_version is 3: this version of Warifu reads 2: \
              run the study again, or use the version that wrote it"
         );
         let cut = Manifest::parse(&TEXT[..40], "manifest.json").unwrap_err().to_string();

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The rows of one case, column by column.
 
-use warifu_model::{CaseId, Kind, Metric, Stage};
+use warifu_model::{CaseId, Evidence, Method, Metric, Stage, Value};
 
 /// All observations of one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseRows {
     /// The case.
     pub case_id: CaseId,
-    /// Its choices by column name, as `Case::columns` gives them.
-    pub columns: Vec<(&'static str, String)>,
-    /// The weakest kind among what its values come from.
-    pub kind: Kind,
+    /// Its settings, as `Case::columns` gives them.
+    pub columns: Vec<Option<Value>>,
+    /// How its values were obtained.
+    pub method: Method,
+    /// The weakest evidence among what they rest on.
+    pub evidence: Evidence,
     /// The observations.
     pub rows: Rows,
 }
@@ -35,6 +37,17 @@ pub struct Row {
     pub seed: u64,
 }
 
+/// Where a row lies on the timeline of one connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The operation or message: `client.sign`, `ClientHello`; `None` where the stage says it all.
+    pub step: Option<String>,
+    /// When it began, ns since the beginning of the trial.
+    pub from_ns: u64,
+    /// When it ended, ns since the beginning of the trial.
+    pub until_ns: u64,
+}
+
 /// Observations, column by column; all columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
@@ -45,6 +58,8 @@ pub struct Rows {
     pub(crate) value: Vec<f64>,
     pub(crate) weight: Vec<f64>,
     pub(crate) seed: Vec<u64>,
+    /// The spans of the few rows that have one, by their index, ascending.
+    pub(crate) spans: Vec<(usize, Span)>,
 }
 
 impl Rows {
@@ -58,6 +73,7 @@ impl Rows {
             value: Vec::with_capacity(capacity),
             weight: Vec::with_capacity(capacity),
             seed: Vec::with_capacity(capacity),
+            spans: Vec::new(),
         }
     }
 
@@ -70,6 +86,12 @@ impl Rows {
         self.value.push(row.value);
         self.weight.push(row.weight);
         self.seed.push(row.seed);
+    }
+
+    /// Adds one that is a span of the timeline of its connection.
+    pub fn push_span(&mut self, row: Row, span: Span) {
+        self.spans.push((self.len(), span));
+        self.push(row);
     }
 
     /// How many there are.
@@ -91,6 +113,7 @@ impl Rows {
         self.value.clear();
         self.weight.clear();
         self.seed.clear();
+        self.spans.clear();
     }
 
     /// The one at `index`, or `None` beyond the last.

@@ -6,65 +6,68 @@ use std::sync::Arc;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::schema::types::{Type, TypePtr};
+use warifu_model::{ColumnType, case_columns};
 
 /// A column: its name and what it holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its name.
-    pub name: String,
-    /// What it holds.
-    pub holds: Holds,
+    pub name: &'static str,
+    /// The type of its values.
+    pub column_type: ColumnType,
+    /// The unit of its values: `ns`, `B`, `bit/s`; `1` for counts and shares, empty for the rest.
+    pub unit: &'static str,
+    /// Whether a row may have none.
+    pub nullable: bool,
 }
 
-/// What a column holds; no column has nulls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
-    /// Words from a short list, stored once each.
-    Word,
-    /// A small count.
-    U32,
-    /// A count, or a seed.
-    U64,
-    /// A value.
-    F64,
-}
-
-/// The columns in their order: the study, the case and its choices, then the observation.
-/// `choices` are the names of the case columns, as `Case::columns` gives them.
-pub fn columns<'a>(choices: impl IntoIterator<Item = &'a str>) -> Vec<Column> {
-    let column = |name: &str, holds| Column { name: name.to_owned(), holds };
-    let mut columns = vec![column("study", Holds::Word), column("case_id", Holds::Word)];
-    columns.extend(choices.into_iter().map(|name| column(name, Holds::Word)));
+/// The columns in their order: the study, the case and its settings (any of which may be null),
+/// then the observation.
+///
+/// `stage` is null for the whole metric. A row is one span of the timeline of a single connection
+/// where `from_ns` and `until_ns`, counted from the trial's beginning, are not null; `step` then
+/// names the operation or message, and the row is part of no sum or distribution.
+pub fn columns() -> Vec<Column> {
+    use ColumnType::{F64, Text, U32, U64};
+    let column = |name, column_type, unit| Column { name, column_type, unit, nullable: false };
+    let nullable = |name, column_type, unit| Column { name, column_type, unit, nullable: true };
+    let mut columns = vec![column("study", Text, ""), column("case_id", Text, "")];
+    columns.extend(case_columns().map(|of| nullable(of.name, of.column_type, of.unit)));
     columns.extend([
-        column("run_id", Holds::Word),
-        column("connection", Holds::U32),
-        column("trial", Holds::U64),
-        column("metric", Holds::Word),
-        column("stage", Holds::Word),
-        column("value", Holds::F64),
-        column("unit", Holds::Word),
-        column("weight", Holds::F64),
-        column("kind", Holds::Word),
-        column("seed", Holds::U64),
+        column("run_id", Text, ""),
+        column("connection", U32, "1"),
+        column("trial", U64, "1"),
+        column("metric", Text, ""),
+        nullable("stage", Text, ""),
+        nullable("step", Text, ""),
+        nullable("from_ns", U64, "ns"),
+        nullable("until_ns", U64, "ns"),
+        // In the unit that stands beside it.
+        column("value", F64, ""),
+        column("unit", Text, ""),
+        column("weight", F64, "1"),
+        column("method", Text, ""),
+        column("evidence", Text, ""),
+        column("seed", U64, ""),
     ]);
     columns
 }
 
-/// The stage of a row that stands for the whole metric.
-pub const WHOLE: &str = "all";
-
 /// The Parquet schema of [`columns`].
-pub(crate) fn parquet(columns: &[Column]) -> Result<TypePtr, ParquetError> {
-    let fields = columns.iter().map(|column| {
-        let (physical, logical) = match column.holds {
-            Holds::Word => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Holds::U32 => (Physical::INT32, Some(LogicalType::integer(32, false))),
-            Holds::U64 => (Physical::INT64, Some(LogicalType::integer(64, false))),
-            Holds::F64 => (Physical::DOUBLE, None),
+pub(crate) fn parquet() -> Result<TypePtr, ParquetError> {
+    let fields = columns().into_iter().map(|column| {
+        let (physical, logical) = match column.column_type {
+            ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnType::Bool => (Physical::BOOLEAN, None),
+            ColumnType::U16 => (Physical::INT32, Some(LogicalType::integer(16, false))),
+            ColumnType::U32 => (Physical::INT32, Some(LogicalType::integer(32, false))),
+            ColumnType::U64 => (Physical::INT64, Some(LogicalType::integer(64, false))),
+            ColumnType::F64 => (Physical::DOUBLE, None),
         };
-        Type::primitive_type_builder(&column.name, physical)
+        let repetition = if column.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        Type::primitive_type_builder(column.name, physical)
             .with_logical_type(logical)
-            .with_repetition(Repetition::REQUIRED)
+            .with_repetition(repetition)
             .build()
             .map(Arc::new)
     });

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use warifu_model::{
-    Case, Catalog, Error, Input, KeyStoreCall, KeyStoreProfile, Kind, Nanos, Operation,
+    Case, Catalog, Error, Evidence, Input, KeyStoreCall, KeyStoreProfile, Nanos, Operation,
     ProfileKind, Role, SystemCall, inputs_where,
 };
 use warifu_trace::{Step, Trace, scenario};
@@ -41,7 +41,7 @@ pub struct CaseModel {
     pub(crate) repeats: bool,
     /// Its number among all models of this process.
     pub(crate) number: u64,
-    kind: Kind,
+    evidence: Evidence,
 }
 
 impl CaseModel {
@@ -110,14 +110,14 @@ impl CaseModel {
             throttle: throttle(key_store),
             sleep: sleep(key_store),
             draws,
-            kind: kind(case, trace, catalog)?,
+            evidence: evidence(case, trace, catalog)?,
             programs,
         })
     }
 
-    /// The kind of what it predicts: that of its weakest input, simulated at best.
-    pub fn kind(&self) -> Kind {
-        self.kind
+    /// What its prediction rests on: the evidence of its weakest input.
+    pub fn evidence(&self) -> Evidence {
+        self.evidence
     }
 
     /// How many connections it opens at once.
@@ -144,10 +144,10 @@ fn sleep(key_store: &KeyStoreProfile) -> Option<(u64, Sampler)> {
     Some((sleep.after.0, Sampler::new(&sleep.wake, Nanos::ZERO)))
 }
 
-/// The weakest kind among the figures that the trace really uses.
-fn kind(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Kind, Error> {
+/// The weakest evidence among the figures that the trace really uses.
+fn evidence(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Evidence, Error> {
     let inputs = inputs_of(case, trace, catalog)?;
-    Ok(Kind::weakest(inputs.iter().map(|input| input.kind).chain([Kind::Simulated])))
+    Ok(Evidence::weakest(inputs.iter().filter_map(|input| input.evidence)))
 }
 
 /// Every figure that a case's prediction rests on, with its source and kind.

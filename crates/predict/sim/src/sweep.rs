@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use thiserror::Error;
-use warifu_model::{Catalog, Kind, Metric, Stage, Study};
+use warifu_model::{Catalog, Evidence, Method, Metric, Stage, Study};
 use warifu_results::{CaseRows, ResultsError, Row, Rows, Sink};
 
 use crate::case_model::{CaseModel, lacks};
@@ -152,7 +152,7 @@ struct Job<'a> {
 struct Report {
     case: u64,
     chunk: u64,
-    kind: Kind,
+    evidence: Evidence,
     trials: u64,
     failed: u64,
     content: Content,
@@ -290,7 +290,8 @@ impl<'a> Job<'a> {
             1 => Content::Rows(self.rows(&[&trials])),
             _ => Content::Trials(trials),
         };
-        Some(Report { case, chunk, kind: model.kind(), trials: count, failed, content })
+        let evidence = model.evidence();
+        Some(Report { case, chunk, evidence, trials: count, failed, content })
     }
 
     /// A case's rows from its chunks in their order.
@@ -359,7 +360,7 @@ impl<'a> Gathering<'a> {
 
     fn case_rows(&self, chunks: Vec<Report>) -> CaseRows {
         let case = &self.job.study.cases[self.progress.cases as usize];
-        let kind = Kind::weakest(chunks.iter().map(|report| report.kind));
+        let evidence = Evidence::weakest(chunks.iter().map(|report| report.evidence));
         let mut whole = None;
         let mut parts = Vec::with_capacity(chunks.len());
         for report in chunks {
@@ -372,7 +373,8 @@ impl<'a> Gathering<'a> {
             let parts: Vec<&[Trial]> = parts.iter().map(Vec::as_slice).collect();
             self.job.rows(&parts)
         });
-        CaseRows { case_id: case.id(), columns: case.columns(), kind, rows }
+        let (case_id, columns, method) = (case.id(), case.columns(), Method::Simulated);
+        CaseRows { case_id, columns, method, evidence, rows }
     }
 }
 

@@ -4,6 +4,7 @@
 use toml::Value;
 
 use crate::distribution::Distribution;
+use crate::evidence::Evidence;
 use crate::kind::Kind;
 use crate::reader::{self, Section, show};
 use crate::units::{Nanos, Probability};
@@ -21,6 +22,8 @@ pub struct Input {
     pub source: String,
     /// Its kind.
     pub kind: Kind,
+    /// What it rests on; `None` for a condition that the study sets, which is part of the question.
+    pub evidence: Option<Evidence>,
 }
 
 /// Where a figure comes from.
@@ -65,7 +68,8 @@ impl Provenance {
 
     pub(crate) fn input(&self, name: String, value: String, unit: &str) -> Input {
         let source = self.source.clone().unwrap_or_default();
-        Input { name, value, unit: unit.into(), source, kind: self.kind }
+        let (kind, evidence) = (self.kind, Some(self.kind.evidence()));
+        Input { name, value, unit: unit.into(), source, kind, evidence }
     }
 }
 

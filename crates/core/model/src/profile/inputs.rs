@@ -7,6 +7,7 @@ use super::catalog::{Catalog, ProfileKind};
 use super::figure::Input;
 use crate::case::{Case, Loss};
 use crate::error::Error;
+use crate::evidence::Evidence;
 use crate::kind::Kind;
 use crate::operation::{KeyStoreCall, Operation, Role};
 use crate::quantities::show_jitter;
@@ -113,6 +114,7 @@ fn link_inputs(case: &Case, catalog: &Catalog) -> Vec<Input> {
                 unit: unit.into(),
                 source: format!("profile {} says nothing of it", link.profile),
                 kind: Kind::Assumed,
+                evidence: Some(Evidence::Assumed),
             }),
             None if absent(key) => {}
             None => inputs.push(Input {
@@ -122,6 +124,7 @@ fn link_inputs(case: &Case, catalog: &Catalog) -> Vec<Input> {
                 source: "chosen by the study".into(),
                 // The emulated link imposes exactly what was chosen, and the simulator as well.
                 kind: Kind::Emulated,
+                evidence: None,
             }),
         }
     }

@@ -113,7 +113,8 @@ impl Reader<'_> {
         let law = self.law(value, &at)?;
         let value = format!("mean {}, {} to {}", law.mean(), law.min(), law.max());
         let name = format!("{} {path}", self.profile);
-        self.figures.push(Input { name, value, unit: "ns".into(), source, kind });
+        let evidence = Some(kind.evidence());
+        self.figures.push(Input { name, value, unit: "ns".into(), source, kind, evidence });
         Ok(law)
     }
 
