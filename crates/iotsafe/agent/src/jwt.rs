@@ -15,9 +15,9 @@ use warifu_card::crypto::Point;
 use warifu_iotsafe_client::agent::message::JwtRequest;
 use warifu_iotsafe_client::{Curve, Hash, Inventory, SignInput, TokenError};
 
+use crate::LOG;
 use crate::card::{Caller, Holder, lock};
 use crate::rights::{Right, Rights};
-use crate::tell::tell;
 
 /// The longest lifetime, s: a year. A token that nobody can revoke should not live longer.
 pub const LIFETIME_MAX_S: u32 = 366 * 86_400;
@@ -59,7 +59,7 @@ impl Jwts {
         request: &JwtRequest,
         deadline: Instant,
     ) -> Result<(String, u64), TokenError> {
-        let now = holder.clock.since_1970();
+        let now = holder.clock.unix_time();
         let last_tenth = Duration::from_secs(request.lifetime_s.into()) / 10;
         if let Some(kept) = lock(&self.kept).get_mut(request)
             && now + last_tenth < kept.expires
@@ -84,7 +84,7 @@ impl Jwts {
     /// Renews what is past half of its lifetime and was asked for since it was made; forgets what
     /// was not when it expires. Says when to call again.
     pub fn tick(&self, holder: &Holder) -> Option<Duration> {
-        let now = holder.clock.since_1970();
+        let now = holder.clock.unix_time();
         lock(&self.kept).retain(|_, kept| kept.is_good(holder, now));
         let due: Vec<JwtRequest> = lock(&self.kept)
             .iter()
@@ -102,12 +102,12 @@ impl Jwts {
                 (Err(error), Some(kept)) => {
                     let pause = Duration::from_secs(request.lifetime_s.into()) / RETRY_PART;
                     kept.renew = now + pause;
-                    tell(format_args!("a token could not be renewed yet: {error}"));
+                    LOG.line(format_args!("a token could not be renewed yet: {error}"));
                 }
                 (Err(_), None) => {}
             }
         }
-        let now = holder.clock.since_1970();
+        let now = holder.clock.unix_time();
         let all = lock(&self.kept);
         all.values()
             .map(|kept| if kept.wanted { kept.renew } else { kept.expires })
@@ -144,7 +144,7 @@ fn make(
     let keys = holder.keys();
     let key = key_of(&*holder.inventory(caller, deadline)?, &request.key)?;
     rights.allow(Right::Token, &key.0, &key.1)?;
-    let issued = holder.clock.since_1970();
+    let issued = holder.clock.unix_time();
     let lifetime = Duration::from_secs(request.lifetime_s.into());
     let expires = Duration::from_secs(issued.as_secs()) + lifetime;
     let mut claims = Claims::new(claims_of(request)?);

@@ -6,12 +6,12 @@
 //! - [`jwt`]: JSON Web Tokens, kept and renewed.
 //! - [`server`]: the socket, callers and their rights.
 //! - [`config`], [`pin`]: what it is told, and where PINs come from.
-//! - [`clock`]: time as an argument; [`tell`]: what it says on stderr.
 #![warn(clippy::unwrap_used)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+use warifu_os::Log;
+
 pub mod card;
-pub mod clock;
 pub mod config;
 mod http;
 pub mod jwt;
@@ -20,5 +20,6 @@ pub mod pin;
 pub mod retry;
 pub mod rights;
 pub mod server;
-pub mod tell;
-pub mod turns;
+
+/// What the agent tells the person who started it.
+pub const LOG: Log = Log::new("warifu-agent");

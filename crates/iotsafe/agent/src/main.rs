@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use warifu_agent::LOG;
 use warifu_agent::jwt::LIFETIME_MAX_S;
-use warifu_agent::tell::tell;
 
 const AFTER_HELP: &str = "\
 Try it, with a virtual card:
@@ -151,7 +151,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     let what: Vec<&str> = what.split_whitespace().collect();
     let what = what.join(" ");
     let what = what.strip_prefix("error: ").unwrap_or(&what);
-    tell(format_args!("{what}: see `warifu-agent --help`"));
+    LOG.line(format_args!("{what}: see `warifu-agent --help`"));
     ExitCode::from(2)
 }
 
@@ -172,7 +172,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure(code, text)) => {
-            tell(text);
+            LOG.line(text);
             ExitCode::from(code)
         }
     }

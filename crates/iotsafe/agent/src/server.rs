@@ -19,14 +19,14 @@ use warifu_iotsafe_client::agent::message::{
     Answer, Call, FRAME_MAX_BYTES, RANDOM_MAX_BYTES, Reply, Request, decode, encode,
 };
 use warifu_iotsafe_client::{TokenError, TransportError};
+use warifu_os::Clock;
 use zeroize::Zeroizing;
 
+use crate::LOG;
 use crate::card::{Caller, CallerId, Holder, PinStanding};
-use crate::clock::Clock;
 use crate::jwt::Jwts;
 use crate::metrics::Metrics;
 use crate::rights::{Right, Rights};
-use crate::tell::tell;
 use places::{Kind, Places};
 use rest::Rest;
 pub use socket::{Socket, SocketError};
@@ -123,7 +123,9 @@ impl Agent {
             None => Kind::Stranger,
         };
         let Some(_place) = self.places.take(uid, kind) else {
-            tell(format_args!("too many callers of user {uid}, or in all; one was turned away"));
+            LOG.line(format_args!(
+                "too many callers of user {uid}, or in all; one was turned away"
+            ));
             return;
         };
         let id = self.callers.fetch_add(1, Ordering::Relaxed) + 1;

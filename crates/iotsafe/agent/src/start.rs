@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use warifu_agent::LOG;
 use warifu_agent::card::{Holder, Login};
-use warifu_agent::clock::SystemClock;
 use warifu_agent::config::{CardConfig, Config};
 use warifu_agent::metrics::Metrics;
 use warifu_agent::server::{Agent, Socket};
-use warifu_agent::tell::tell;
 use warifu_iotsafe_client::{Address, agent};
+use warifu_os::SystemClock;
 
 use crate::{Failure, StartArgs};
 
@@ -53,11 +53,11 @@ pub(crate) fn start(args: &StartArgs) -> Result<(), Failure> {
     if let Some(address) = &config.metrics {
         let found =
             warifu_agent::metrics::serve(address, &metrics).map_err(Failure::environment)?;
-        tell(format_args!("metrics at http://{found}/metrics"));
+        LOG.line(format_args!("metrics at http://{found}/metrics"));
     }
     agent.work_ahead();
     socket.start(&agent).map_err(Failure::environment)?;
-    tell(format_args!("export WARIFU_CARD=agent:{}", path.display()));
+    LOG.line(format_args!("export WARIFU_CARD=agent:{}", path.display()));
     let _ = ended.recv(); // the sender lives in the agent
     drop(socket);
     for card in agent.cards() {

@@ -50,7 +50,7 @@ fn exchanged(prepare: impl Fn(&Bench), disturb: impl Fn(&Bench)) {
 #[test]
 fn while_idle_and_closed() {
     let close = |bench: &Bench| {
-        bench.clock.pass(bench.holder().holding.idle_close);
+        bench.clock.advance(bench.holder().holding.idle_close);
         bench.holder().tick();
     };
     exchanged(close, |_| {});

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use common::{Bench, PIN, World, locked};
 use cryptoki_sys::*;
-use warifu_agent::clock::Clock;
 use warifu_card::PinScope;
 use warifu_card::faults::{Plan, Rates};
 use warifu_iotsafe_client::AgentClient;
 use warifu_iotsafe_client::AgentToken;
 use warifu_model::Nanos;
+use warifu_os::{Clock, VirtualClock};
 use warifu_pkcs11::library::{self, Library};
 use warifu_pkcs11::mechanism::{Mechanism, Parameter};
 use warifu_pkcs11::output::{Output, Room};
@@ -133,7 +133,7 @@ fn run(
 /// After some idle time nothing is open on the card.
 fn close(bench: &Bench) {
     for _ in 0..200 {
-        bench.clock.pass(bench.holder().holding.idle_close);
+        bench.clock.advance(bench.holder().holding.idle_close);
         bench.holder().tick();
     }
     bench.holder().close(bench.clock.now() + TIMEOUT);
@@ -181,7 +181,7 @@ fn a_line_that_keeps_late_answers_gives_them_to_the_wrong_command() {
     use warifu_iotsafe_client::Transport;
     let script = [None, Some(warifu_card::faults::Fault::LateAnswer { by: Nanos(5_000_000_000) })];
     let world = World::new(None, Plan::Script(script.into_iter().collect()), 1);
-    let clock = common::VirtualClock::new();
+    let clock = VirtualClock::starting_at(common::UNIX_START);
     let mut line = common::Line {
         world: Arc::<Mutex<World>>::clone(&world),
         clock: clock.clone(),

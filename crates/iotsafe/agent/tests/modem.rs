@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use common::{Bench, PIN, World, soon};
-use warifu_agent::clock::Clock;
 use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
 use warifu_iotsafe_client::{Hash, PinState, SignInput, Token, TokenError};
+use warifu_os::Clock;
 
 const KEY: [u8; 1] = [1];
 
@@ -47,7 +47,7 @@ fn a_pins_lifetime_ends_though_the_card_still_knows_it() {
     bench.idle();
     let mut token = bench.token();
     sign(&mut token).unwrap();
-    bench.clock.pass(Duration::from_secs(61));
+    bench.clock.advance(Duration::from_secs(61));
     assert_eq!(sign(&mut token), Err(TokenError::PinNeeded));
     bench.idle();
     assert_eq!(sign(&mut token), Err(TokenError::PinNeeded));

@@ -12,11 +12,11 @@ use openssl::ec::{EcGroup, EcKey, EcPoint};
 use openssl::ecdsa::EcdsaSig;
 use openssl::nid::Nid;
 use warifu_agent::card::Caller;
-use warifu_agent::clock::Clock;
 use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
 use warifu_iotsafe_client::agent::message::{Call, JwtRequest};
 use warifu_iotsafe_client::{Token, TokenError};
+use warifu_os::Clock;
 
 const LONG: Duration = Duration::from_secs(10);
 
@@ -70,7 +70,7 @@ fn a_token_says_what_was_asked_for() {
     wanted.subject = Some("site".to_owned());
     wanted.key_id = Some("k1".to_owned());
     wanted.claims.insert("level".to_owned(), "3".to_owned());
-    let now = bench.clock.since_1970().as_secs();
+    let now = bench.clock.unix_time().as_secs();
     let (header, claims) = verified(&bench, &get(&bench, &wanted));
     assert_eq!(
         (&header["alg"], &header["typ"], &header["kid"]),
@@ -98,7 +98,7 @@ fn a_kept_token_costs_the_card_nothing_and_is_renewed_before_it_expires() {
     assert_ne!(get(&bench, &request("b", 100)), first);
     assert_eq!(bench.world().commands - before, 1, "one signature for the other audience");
 
-    bench.clock.pass(Duration::from_secs(40));
+    bench.clock.advance(Duration::from_secs(40));
     card.jwts.tick(&card.holder);
     assert_eq!(get(&bench, &wanted), first, "not yet");
     // Over many lifetimes no caller waits: all the card's work is the renewals'.
@@ -107,11 +107,11 @@ fn a_kept_token_costs_the_card_nothing_and_is_renewed_before_it_expires() {
     let mut last = first;
     let mut renewals = 0;
     for _ in 0..100 {
-        bench.clock.pass(Duration::from_secs(10));
+        bench.clock.advance(Duration::from_secs(10));
         card.jwts.tick(&card.holder);
         let token = get(&bench, &wanted);
         let (_, claims) = verified(&bench, &token);
-        let left = claims["exp"].as_u64().unwrap() - bench.clock.since_1970().as_secs();
+        let left = claims["exp"].as_u64().unwrap() - bench.clock.unix_time().as_secs();
         assert!(left >= 10, "{left} s left");
         renewals += u32::from(token != last);
         last = token;
@@ -127,14 +127,14 @@ fn a_renewal_that_fails_leaves_the_old_token_while_it_lasts() {
     let card = &bench.agent.cards()[0];
     let wanted = request("a", 1000);
     let first = get(&bench, &wanted);
-    bench.clock.pass(Duration::from_secs(600));
+    bench.clock.advance(Duration::from_secs(600));
     let gone = [Some(Fault::Removed { commands: 100_000 })];
     bench.world().card.replace_plan(Plan::Script(gone.into_iter().collect()));
     card.jwts.tick(&card.holder);
     assert_eq!(get(&bench, &wanted), first);
     let failed = "warifu_agent_tokens_total{card=\"card\",kind=\"not_renewed\"}";
     assert_eq!(bench.metric(failed), 1);
-    bench.clock.pass(Duration::from_secs(350));
+    bench.clock.advance(Duration::from_secs(350));
     let answer = ask(&mut bench.client(), Call::Jwt(wanted));
     assert!(matches!(answer, Err(TokenError::Transport(_))), "{answer:?}");
 }
@@ -184,7 +184,7 @@ fn no_token_is_given_out_after_the_pins_lifetime() {
     bench.idle();
     let wanted = request("a", 1000);
     let first = get(&bench, &wanted);
-    bench.clock.pass(Duration::from_secs(61));
+    bench.clock.advance(Duration::from_secs(61));
     bench.holder().tick();
     let answer = ask(&mut bench.client(), Call::Jwt(wanted.clone()));
     assert_eq!(answer, Err(TokenError::PinNeeded));

@@ -11,7 +11,6 @@
 
 pub mod at;
 pub mod channels;
-pub mod clock;
 pub mod csr;
 mod error;
 pub mod faults;
@@ -23,9 +22,13 @@ pub mod pty;
 pub mod serve;
 pub mod store;
 pub mod subject;
-pub mod tell;
 pub mod unix;
 pub mod vpcd;
 pub mod x509;
 
 pub use error::ServerError;
+
+use warifu_os::Log;
+
+/// What the server tells the person who started it.
+pub const LOG: Log = Log::new("warifu-card-server");

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use warifu_card_server::tell::tell;
+use warifu_card_server::LOG;
 use warifu_card_server::{ServerError, csr, personalise, serve};
 use zeroize::Zeroizing;
 
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tell(&error);
+            LOG.line(&error);
             ExitCode::from(error.exit_code())
         }
     }

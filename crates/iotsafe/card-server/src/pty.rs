@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::OpenptFlags;
 use rustix::termios::OptionalActions;
+use warifu_os::clock;
 
+use crate::LOG;
 use crate::at::{Modem, Sim};
-use crate::clock;
 use crate::error::ServerError;
 use crate::host::{Client, Reply};
-use crate::tell::tell;
 
 /// A modem's serial line. The link is removed when this is dropped.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Line {
         let side = self.modem_side.try_clone().map_err(|error| ServerError::os("dup", error))?;
         std::thread::spawn(move || {
             if let Err(error) = converse(side, &client) {
-                tell(format_args!("the modem's line: {error}"));
+                LOG.line(format_args!("the modem's line: {error}"));
             }
         });
         Ok(())

@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::clock;
+use warifu_os::clock;
+
+use crate::LOG;
 use crate::error::ServerError;
 use crate::frame;
 use crate::host::{Client, Host, Reply};
-use crate::tell::tell;
 
 /// The most clients at a time; more are turned away, since each has a thread.
 const CLIENTS_MAX: usize = 64;
@@ -100,7 +101,7 @@ fn accept(listener: &UnixListener, host: &Arc<Host>) {
         let taken = stream.and_then(|stream| {
             let place = Place::take(&clients);
             if place.number > CLIENTS_MAX {
-                tell(format_args!("{CLIENTS_MAX} clients are connected; one was turned away"));
+                LOG.line(format_args!("{CLIENTS_MAX} clients are connected; one was turned away"));
                 return Ok(());
             }
             let client = host.client();
@@ -115,7 +116,7 @@ fn accept(listener: &UnixListener, host: &Arc<Host>) {
         if let Err(error) = taken {
             // Out of descriptors or of threads, perhaps; it may pass, and must not be asked
             // without end.
-            tell(format_args!("a client could not be taken in: {error}"));
+            LOG.line(format_args!("a client could not be taken in: {error}"));
             thread::sleep(Duration::from_millis(100));
         }
     }

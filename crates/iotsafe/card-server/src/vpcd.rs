@@ -10,7 +10,8 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::clock;
+use warifu_os::clock;
+
 use crate::error::ServerError;
 use crate::host::{Client, Reply};
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The five calls of a signature.
 
+use std::time::{Duration, Instant};
+
 use cryptoki_sys::*;
+use warifu_os::Clock;
 use zeroize::Zeroizing;
 
 use crate::choice::{KeyFound, TokenFound, Wanted};
-use crate::clock::Clock;
 use crate::error::CallerError;
 use crate::module::Module;
 
-/// What calls took, each with its name, ns.
-pub type Nanoseconds = Vec<(Call, u64)>;
+/// What calls took.
+pub type CallTimes = Vec<(Call, Duration)>;
 
 /// The calls that are timed, by the names that profiles give them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,11 +130,11 @@ impl Caller {
     ///
     /// # Errors
     /// A call failed; the session is closed then.
-    pub fn open(&mut self, clock: &dyn Clock) -> Result<Nanoseconds, CallerError> {
+    pub fn open(&mut self, clock: &dyn Clock) -> Result<CallTimes, CallerError> {
         self.close()?;
-        let begin = clock.now_ns();
+        let begin = clock.now();
         let session = self.module.open_session(self.token.id)?;
-        let opened = clock.now_ns();
+        let opened = clock.now();
         let found = self.log_in_and_find(session, clock);
         let (logged_in, key) = match found {
             Ok(found) => found,
@@ -142,7 +144,7 @@ impl Caller {
                 return Err(error);
             }
         };
-        let end = clock.now_ns();
+        let end = clock.now();
         self.open = Some((session, key));
         let times = [opened - begin, logged_in - opened, end - logged_in];
         Ok(OPENING_CALLS.into_iter().zip(times).collect())
@@ -152,11 +154,11 @@ impl Caller {
         &mut self,
         session: CK_SESSION_HANDLE,
         clock: &dyn Clock,
-    ) -> Result<(u64, CK_OBJECT_HANDLE), CallerError> {
+    ) -> Result<(Instant, CK_OBJECT_HANDLE), CallerError> {
         if let Some(pin) = &self.pin {
             self.module.log_in(session, pin)?;
         }
-        let logged_in = clock.now_ns();
+        let logged_in = clock.now();
         let found = self.module.find(session, &mut self.template)?;
         let key = found
             .first()
@@ -174,15 +176,15 @@ impl Caller {
         &self,
         hash: &[u8],
         clock: &dyn Clock,
-    ) -> Result<(Vec<u8>, Nanoseconds), CallerError> {
+    ) -> Result<(Vec<u8>, CallTimes), CallerError> {
         let (session, key) = self
             .open
             .ok_or(CallerError::Refused { call: "C_SignInit", rv: CKR_SESSION_HANDLE_INVALID })?;
-        let begin = clock.now_ns();
+        let begin = clock.now();
         self.module.sign_init(session, key)?;
-        let initialised = clock.now_ns();
+        let initialised = clock.now();
         let signature = self.module.sign(session, hash)?;
-        let end = clock.now_ns();
+        let end = clock.now();
         let times = [initialised - begin, end - initialised];
         Ok((signature, KEPT_CALLS.into_iter().zip(times).collect()))
     }

@@ -8,12 +8,10 @@
 
 mod caller;
 mod choice;
-mod clock;
 mod error;
 mod module;
 
-pub use caller::{Call, Caller, KEPT_CALLS, Nanoseconds, OPENING_CALLS};
+pub use caller::{Call, CallTimes, Caller, KEPT_CALLS, OPENING_CALLS};
 pub use choice::{KeyFound, TokenFound, Wanted};
-pub use clock::{Clock, Monotonic};
 pub use error::CallerError;
 pub use module::{GetFunctionList, LibraryInfo, Module, TokenInfo};

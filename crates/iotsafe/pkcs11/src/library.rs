@@ -2,7 +2,6 @@
 //! The library as one process has it: initialised or not, its slots, its sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -12,6 +11,7 @@ use arc_swap::ArcSwapOption;
 use cryptoki_sys::*;
 use warifu_iotsafe_client::Token;
 use warifu_iotsafe_client::transport::{Exchange, Watch};
+use warifu_os::Log;
 
 use crate::config::Config;
 use crate::object::{Kind, Object};
@@ -19,6 +19,9 @@ use crate::rv::{Result, Rv, fail};
 use crate::session::Session;
 use crate::slot::{Report, Slot, SlotConfig, lock};
 use crate::trace::Trace;
+
+/// What the module tells the person who started the program.
+const LOG: Log = Log::new("warifu-pkcs11");
 
 /// The library between C_Initialize and C_Finalize. No lock guards it: after a fork, a lock that
 /// another thread held would stay locked in the child for good.
@@ -131,13 +134,13 @@ impl Library {
             }
             None => {
                 let config = Config::load().map_err(|error| {
-                    complain(&error.to_string());
+                    LOG.line(error);
                     Rv(CKR_GENERAL_ERROR)
                 })?;
                 trace = match config.trace.as_deref().map(Trace::open).transpose() {
                     Ok(trace) => trace,
                     Err(error) => {
-                        complain(&error.to_string());
+                        LOG.line(&error);
                         if !error.passes() {
                             return fail(CKR_GENERAL_ERROR);
                         }
@@ -295,11 +298,6 @@ fn silent() -> Report {
     Arc::new(|_| {})
 }
 
-/// Not `eprintln`, which panics where stderr is closed: the error itself would be lost with it.
-fn complain(line: &str) {
-    let _ = writeln!(io::stderr(), "warifu-pkcs11: {line}");
-}
-
 /// Each line once: programs ask again and again. The first `together` of them are one.
 fn to_stderr(together: usize) -> Report {
     let said: Mutex<(BTreeSet<String>, Vec<String>)> = Mutex::default();
@@ -308,7 +306,7 @@ fn to_stderr(together: usize) -> Report {
         if said.insert(line.to_owned()) {
             held.push(line.to_owned());
             if said.len() >= together {
-                complain(&held.join("; "));
+                LOG.line(held.join("; "));
                 held.clear();
             }
         }

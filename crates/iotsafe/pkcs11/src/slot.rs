@@ -2,11 +2,12 @@
 //! A slot: one card's place, the card in it, and what is known of its objects.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cryptoki_sys::*;
 use warifu_iotsafe_client::{PinState, Token, TokenError, TokenInfo, TransportError};
+use warifu_os::TurnQueue;
 
 use crate::object::{Kind, Object};
 use crate::objects::{Contents, Objects};
@@ -38,7 +39,8 @@ pub struct Slot {
     pub replace_keys: bool,
     timeout: Duration,
     report: Report,
-    token: Shared,
+    turns: TurnQueue,
+    token: Mutex<Box<dyn Token>>,
     known: Mutex<Known>,
     objects: Mutex<Objects>,
     logged_in: AtomicBool,
@@ -56,41 +58,6 @@ pub struct SlotConfig {
     pub replace_keys: bool,
     /// How long one call may take.
     pub timeout: Duration,
-}
-
-/// A token that is waited for until a deadline, as a mutex alone is not.
-struct Shared {
-    busy: Mutex<bool>,
-    free: Condvar,
-    token: Mutex<Box<dyn Token>>,
-}
-
-/// The token is this one's until this is dropped.
-struct Turn<'a>(&'a Shared);
-
-impl Shared {
-    /// A turn, if it comes in time, and whether it was waited for.
-    fn take(&self, deadline: Instant) -> (Option<Turn<'_>>, bool) {
-        let mut busy = lock(&self.busy);
-        let waited = *busy;
-        while *busy {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return (None, waited);
-            }
-            let woken = self.free.wait_timeout(busy, left);
-            busy = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        *busy = true;
-        (Some(Turn(self)), waited)
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        *lock(&self.0.busy) = false;
-        self.0.free.notify_one();
-    }
 }
 
 /// What the card said last.
@@ -114,11 +81,8 @@ impl Slot {
             replace_keys,
             timeout,
             report,
-            token: Shared {
-                busy: Mutex::new(false),
-                free: Condvar::new(),
-                token: Mutex::new(token),
-            },
+            turns: TurnQueue::default(),
+            token: Mutex::new(token),
             known: Mutex::default(),
             objects: Mutex::default(),
             logged_in: AtomicBool::new(false),
@@ -135,12 +99,11 @@ impl Slot {
         call: impl FnOnce(&mut dyn Token, Instant) -> std::result::Result<T, TokenError>,
     ) -> Result<T> {
         let deadline = Instant::now() + self.timeout;
-        let last_turn = deadline - self.timeout / CARDS_PART;
-        let (turn, waited) = self.token.take(last_turn);
+        let turn = self.turns.acquire_within(self.timeout - self.timeout / CARDS_PART);
         let result = match &turn {
             // Who waited for one that the card did not answer would get no answer either.
-            Some(turn) if !(waited && self.is_absent()) => {
-                let result = call(lock(&turn.0.token).as_mut(), deadline);
+            Some(turn) if !(turn.waited() && self.is_absent()) => {
+                let result = call(lock(&self.token).as_mut(), deadline);
                 self.learn(&result);
                 result
             }
@@ -275,8 +238,9 @@ impl Slot {
 
     /// Gives it back if that can be done by then.
     pub fn release_by(&self, deadline: Instant) {
-        if let (Some(turn), _) = self.token.take(deadline) {
-            lock(&turn.0.token).release(deadline);
+        let within = deadline.saturating_duration_since(Instant::now());
+        if let Some(_turn) = self.turns.acquire_within(within) {
+            lock(&self.token).release(deadline);
         }
     }
 

@@ -2,13 +2,15 @@
 //! A run: the modes by turns, a block of each at a time, so that what drifts meets all alike.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use p256::ecdsa::signature::hazmat::PrehashVerifier;
 use p256::ecdsa::{Signature, VerifyingKey};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
-use warifu_pkcs11_client::{Caller, CallerError, Clock, Module, Monotonic, Nanoseconds};
+use warifu_os::{Clock, SystemClock};
+use warifu_pkcs11_client::{CallTimes, Caller, CallerError, Module};
 use zeroize::Zeroizing;
 
 use crate::config::{Config, Mode};
@@ -127,16 +129,17 @@ pub fn run(
 /// # Errors
 /// [`BenchError`], in one line.
 pub fn one_fresh(config: &Config) -> Result<Event, BenchError> {
-    let clock = Monotonic::start();
+    let clock = SystemClock;
+    let begin = clock.now();
     let path =
         config.module.as_ref().ok_or_else(|| BenchError::Config("module is missing".into()))?;
     let module = Module::load(path)?;
-    let initialised = clock.now_ns();
+    let initialised = clock.now();
     let mut caller = Caller::known(module, &config.wanted())?;
-    let found = clock.now_ns();
+    let found = clock.now();
     let mut times = vec![
-        ("C_Initialize".to_owned(), initialised),
-        ("C_GetSlotList".to_owned(), found - initialised),
+        ("C_Initialize".to_owned(), nanos(initialised - begin)),
+        ("C_GetSlotList".to_owned(), nanos(found - initialised)),
     ];
     times.extend(named(caller.open(&clock)?));
     times.extend(named(caller.sign(&MESSAGE, &clock)?.1));
@@ -167,7 +170,7 @@ impl<'a> Bench<'a> {
         };
         let clock: Box<dyn Clock> = match &seen {
             Some(seen) => Box::new(seen.clock.clone()),
-            None => Box::new(Monotonic::start()),
+            None => Box::new(SystemClock),
         };
         let ours = module.info()?.manufacturer == OURS;
         let caller = Caller::prepare(module, &wanted).map_err(|error| match error {
@@ -247,8 +250,12 @@ fn place() -> String {
     }
 }
 
-fn named(times: Nanoseconds) -> Vec<(String, u64)> {
-    times.into_iter().map(|(call, ns)| (call.name().to_owned(), ns)).collect()
+fn named(times: CallTimes) -> Vec<(String, u64)> {
+    times.into_iter().map(|(call, took)| (call.name().to_owned(), nanos(took))).collect()
+}
+
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn verifies(point: &[u8], signature: &[u8]) -> bool {

@@ -5,10 +5,12 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
-use warifu_pkcs11_client::{Caller, Clock, Monotonic};
+use warifu_os::{Clock, SystemClock};
+use warifu_pkcs11_client::Caller;
 
 use crate::config::{Config, Mode};
 use crate::error::BenchError;
+use crate::run::nanos;
 
 /// Runs a command to its end, ns (papers/1, Table 2: "the whole openssl dgst command").
 ///
@@ -19,14 +21,14 @@ pub fn command(words: &[String], clock: &dyn Clock) -> Result<u64, BenchError> {
     let (program, arguments) = words.split_first().ok_or_else(|| failed("is empty".into()))?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let begin = clock.now_ns();
+    let begin = clock.now();
     let done = command.output().map_err(|error| failed(error.to_string()))?;
-    let took = clock.now_ns() - begin;
+    let took = clock.now() - begin;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
         return Err(failed(said.lines().next().unwrap_or("failed without a word").to_owned()));
     }
-    Ok(took)
+    Ok(nanos(took))
 }
 
 /// What a fresh process reports of its one trial.
@@ -52,7 +54,7 @@ pub fn fresh(config: &Config, found: &Caller) -> Result<Vec<(String, u64)>, Benc
         ..config.clone()
     };
     let request = serde_json::to_vec(&one).map_err(|error| failed(error.to_string()))?;
-    let clock = Monotonic::start();
+    let begin = SystemClock.now();
     let mut child = Command::new(program)
         .arg("--one")
         .stdin(Stdio::piped())
@@ -65,7 +67,7 @@ pub fn fresh(config: &Config, found: &Caller) -> Result<Vec<(String, u64)>, Benc
         let _ = input.write_all(&request);
     }
     let done = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
-    let life = clock.now_ns();
+    let life = nanos(SystemClock.now() - begin);
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
         let last = said.lines().last().unwrap_or("failed without a word");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Our own module over a card of this process, whose time is what its timing model says.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,11 +11,11 @@ use warifu_card::timing::{CardProfile, Timing};
 use warifu_card::{ATR, Card, Pin, PinScope, Reset, Response, Settings};
 use warifu_iotsafe_client::transport::{Local, Transport};
 use warifu_iotsafe_client::{CardToken, Options, Token};
-use warifu_model::Nanos;
+use warifu_os::VirtualClock;
 use warifu_pkcs11::ffi::C_GetFunctionList;
 use warifu_pkcs11::library::provide;
 use warifu_pkcs11::slot::SlotConfig;
-use warifu_pkcs11_client::{Clock, Module};
+use warifu_pkcs11_client::Module;
 
 use crate::config::VirtualCard;
 use crate::error::BenchError;
@@ -33,30 +32,14 @@ const OTHER_SEED: u64 = 0x5eed;
 /// Of the wall clock, which the card does not use.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The clock that the card's work moves on, and nothing else.
-#[derive(Clone, Debug, Default)]
-pub struct CardClock(Arc<AtomicU64>);
-
-impl Clock for CardClock {
-    fn now_ns(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl CardClock {
-    fn advance(&self, by: Nanos) {
-        self.0.fetch_add(by.0, Ordering::Relaxed);
-    }
-}
-
 /// Commands and their answers.
 pub type Sent = Vec<(Vec<u8>, Response)>;
 
 /// A card in this process, as the bench sees it from outside its module.
 #[derive(Clone)]
 pub struct Bystander {
-    /// The card's clock.
-    pub clock: CardClock,
+    /// The clock, which nothing but the card's work moves.
+    pub clock: VirtualClock,
     profile: CardProfile,
     seed: u64,
     sent: Arc<Mutex<Sent>>,
@@ -97,7 +80,7 @@ pub fn module(wanted: &VirtualCard) -> Result<(Module, Bystander), BenchError> {
     let profile = CardProfile::parse(&name, &text, &path.to_string())
         .map_err(|error| BenchError::Config(error.to_string()))?;
     let timing = Timing::new(profile.clone(), wanted.seed);
-    let clock = CardClock::default();
+    let clock = VirtualClock::default();
     let seen = Bystander { clock, profile, seed: wanted.seed, sent: Arc::default() };
     let card = shared(card(wanted.seed)?, timing, seen.clone());
     let provided = provide(Box::new(move || {
@@ -135,7 +118,7 @@ fn shared(
         let exchange = move |apdu: &[u8]| {
             let (card, rng, timing) = &mut *one.lock().unwrap_or_else(PoisonError::into_inner);
             let response = card.transmit(apdu, rng);
-            seen.clock.advance(timing.time(apdu, &response));
+            seen.clock.advance(Duration::from_nanos(timing.time(apdu, &response).0));
             let bytes = response.to_bytes();
             let mut sent = seen.sent.lock().unwrap_or_else(PoisonError::into_inner);
             sent.push((apdu.to_vec(), response));

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use openssl::pkey::{PKey, Private};
 use openssl::x509::X509;
-use warifu_pkcs11_client::{Caller, CallerError, Module, Monotonic, Wanted};
+use warifu_os::SystemClock;
+use warifu_pkcs11_client::{Caller, CallerError, Module, Wanted};
 
 use crate::client::KeyStoreConfig;
 use crate::error::Error;
@@ -20,7 +21,6 @@ use crate::ffi::{self, Signer};
 /// A token with the client's key.
 pub struct KeyStore {
     session_open: bool,
-    clock: Monotonic,
     state: Mutex<State>,
 }
 
@@ -38,12 +38,11 @@ impl KeyStore {
     pub fn new(config: &KeyStoreConfig) -> Result<Arc<KeyStore>, Error> {
         let KeyStoreConfig { module, token, key, pin, session_open } = config.clone();
         let mut caller = Caller::prepare(Module::load(&module)?, &Wanted { token, key, pin })?;
-        let clock = Monotonic::start();
         if session_open {
-            caller.open(&clock)?;
+            caller.open(&SystemClock)?;
         }
         let state = Mutex::new(State { caller, failure: None });
-        Ok(Arc::new(KeyStore { session_open, clock, state }))
+        Ok(Arc::new(KeyStore { session_open, state }))
     }
 
     /// A key for libssl whose public half is the certificate's, and whose signatures come from the
@@ -88,18 +87,18 @@ impl KeyStore {
 }
 
 impl State {
-    fn sign(&mut self, hash: &[u8], clock: &Monotonic) -> Result<Vec<u8>, CallerError> {
+    fn sign(&mut self, hash: &[u8]) -> Result<Vec<u8>, CallerError> {
         if !self.caller.is_open() {
-            self.caller.open(clock)?;
+            self.caller.open(&SystemClock)?;
         }
-        Ok(self.caller.sign(hash, clock)?.0)
+        Ok(self.caller.sign(hash, &SystemClock)?.0)
     }
 }
 
 impl Signer for KeyStore {
     fn sign(&self, hash: &[u8]) -> Option<Vec<u8>> {
         let mut state = self.state();
-        let made = state.sign(hash, &self.clock);
+        let made = state.sign(hash);
         made.map_err(|error| state.failure = Some(error)).ok()
     }
 }

@@ -12,7 +12,6 @@
 
 pub mod bench;
 pub mod client;
-mod clock;
 pub mod context;
 pub mod error;
 mod ffi;

@@ -9,7 +9,7 @@ use warifu_iotsafe_client::{Inventory, Token, TokenError};
 
 use super::using::{Using, twice};
 use super::{Holder, lock};
-use crate::tell::tell;
+use crate::LOG;
 
 /// When there is nothing to wait for.
 const LONG: Duration = Duration::from_secs(3600);
@@ -19,7 +19,7 @@ const RANDOM_BYTES: usize = 256;
 impl Holder {
     /// Does one piece of work if the card is idle; says when to call again.
     pub fn tick(&self) -> Duration {
-        let Some(turn) = self.turns.take_if_idle() else { return self.holding.ahead_after };
+        let Some(turn) = self.turns.try_acquire() else { return self.holding.ahead_after };
         let mut using = Using::new(self, turn);
         let rest = using.tick();
         // Whatever it rests for, not beyond the PIN's lifetime.
@@ -53,7 +53,9 @@ impl Using<'_> {
                     self.held.ahead = false;
                     if !std::mem::replace(&mut self.held.told, true) {
                         let name = &holding.name;
-                        tell(format_args!("{name}: {error}; the next caller has it asked again"));
+                        LOG.line(format_args!(
+                            "{name}: {error}; the next caller has it asked again"
+                        ));
                     }
                 }
             }

@@ -17,11 +17,10 @@ use std::time::Instant;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use warifu_iotsafe_client::{CardToken, TokenError, TransportError};
+use warifu_os::{Clock, TurnQueue};
 use zeroize::Zeroizing;
 
-use crate::clock::Clock;
 use crate::metrics::Metrics;
-use crate::turns::Turns;
 pub use holding::Holding;
 use known::Known;
 pub use lent::CallerId;
@@ -48,7 +47,7 @@ pub struct Holder {
     pub holding: Holding,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: Arc<Metrics>,
-    turns: Turns,
+    turns: TurnQueue,
     held: Mutex<Held>,
     known: Mutex<Known>,
     /// Grows when keys are made anew, the card is exchanged, or the PIN's lifetime ends: what was
@@ -109,7 +108,7 @@ impl Holder {
             holding,
             clock,
             metrics,
-            turns: Turns::default(),
+            turns: TurnQueue::default(),
             held: Mutex::new(held),
             known: Mutex::default(),
             keys: AtomicU64::new(0),
@@ -125,7 +124,7 @@ impl Holder {
     /// Gives the card its channel back; the agent ends, or the card has been idle.
     pub fn close(&self, deadline: Instant) {
         let within = deadline.saturating_duration_since(self.clock.now());
-        if let Some(turn) = self.turns.take(within) {
+        if let Some(turn) = self.turns.acquire_within(within) {
             Using::new(self, turn).close(deadline);
         }
     }
@@ -162,7 +161,7 @@ impl Holder {
     fn turn(&self, caller: &Caller<'_>, deadline: Instant) -> Result<Using<'_>, TokenError> {
         let within = deadline.saturating_duration_since(self.clock.now());
         let timeout = || TransportError::Timeout(format!("the card {}", self.holding.name));
-        let turn = self.turns.take(within).ok_or_else(timeout)?;
+        let turn = self.turns.acquire_within(within).ok_or_else(timeout)?;
         if (caller.has_gone)() {
             return Err(TransportError::Gone("the caller has hung up".to_owned()).into());
         }

@@ -9,14 +9,14 @@ use warifu_iotsafe_client::{
     CardToken, Curve, GeneratedPair, Inventory, PrivateKey, SignInput, Token, TokenError,
     TransportError,
 };
+use warifu_os::Turn;
 use zeroize::Zeroize;
 
 use super::known::{Known, Verifier, on_curve};
 use super::login::not_logged_in;
 use super::{Caller, CallerId, Held, Holder, lock};
+use crate::LOG;
 use crate::retry;
-use crate::tell::tell;
-use crate::turns::Turn;
 
 /// How often something that is kept for long is read until it is twice the same: a bit that fell
 /// over on the line must not stay.
@@ -42,7 +42,7 @@ impl<'a> Using<'a> {
             held.failed = true;
             // Tokens that were signed with its help end with it.
             holder.new_keys();
-            tell(format_args!("{}: the PIN's lifetime is over", holder.holding.name));
+            LOG.line(format_args!("{}: the PIN's lifetime is over", holder.holding.name));
         }
         Using { holder, held, _turn: turn }
     }
@@ -164,7 +164,7 @@ impl<'a> Using<'a> {
             }
         }
         let name = &self.holder.holding.name;
-        tell(format_args!("{name}: another card, or another key on it: give its PIN"));
+        LOG.line(format_args!("{name}: another card, or another key on it: give its PIN"));
         *lock(&self.holder.known) = Known::default();
         self.holder.new_keys();
         self.held.login.forget();
@@ -201,7 +201,7 @@ impl<'a> Using<'a> {
         }
         // What needs no PIN works without; what needs it says so.
         let name = &self.holder.holding.name;
-        tell(format_args!("{name}: {}", not_logged_in(&error)));
+        LOG.line(format_args!("{name}: {}", not_logged_in(&error)));
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::fs::Access;
 
 use super::Agent;
-use crate::tell::tell;
+use crate::LOG;
 
 /// A socket that is removed when this is dropped.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ impl Socket {
                 };
                 if let Err(error) = taken {
                     // Out of descriptors or of threads, perhaps; it may pass.
-                    tell(format_args!("a caller could not be taken in: {error}"));
+                    LOG.line(format_args!("a caller could not be taken in: {error}"));
                     thread::sleep(Duration::from_millis(100));
                 }
             }

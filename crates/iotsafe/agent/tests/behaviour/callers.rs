@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use warifu_agent::clock::SystemClock;
 use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::{Right, Rights};
 use warifu_agent::server::{Agent, Socket};
 use warifu_iotsafe_client::agent::AgentClient;
 use warifu_iotsafe_client::agent::message::{Answer, Call, JwtRequest};
 use warifu_iotsafe_client::{Token, TokenError};
+use warifu_os::SystemClock;
 
 use crate::common::{Bench, World, ask, soon};
 use crate::{KEY, VOLATILE, bench, nothing_wrong, own_uid, sign};

@@ -95,7 +95,7 @@ fn an_idle_card_is_closed_and_opened_again() {
     sign(&mut token, 1).unwrap();
     bench.idle();
     assert_eq!(bench.world().open_channels(), 1);
-    bench.clock.pass(bench.holder().holding.idle_close);
+    bench.clock.advance(bench.holder().holding.idle_close);
     bench.holder().tick();
     assert_eq!(bench.world().open_channels(), 0);
     sign(&mut token, 2).unwrap();

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 use warifu_agent::card::{Caller, PinStanding};
-use warifu_agent::clock::Clock;
 use warifu_agent::rights::{Right, Rights};
 use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
 use warifu_iotsafe_client::{PinState, Token, TokenError};
 use warifu_model::Nanos;
+use warifu_os::Clock;
 
 use crate::common::{Bench, PIN, World, soon};
 use crate::{bench, nothing_wrong, own_uid, sign};
@@ -198,7 +198,7 @@ fn a_pins_lifetime_ends_the_login_on_the_card_too() {
     bench.idle();
     let mut token = bench.token();
     sign(&mut token, 1).unwrap();
-    bench.clock.pass(Duration::from_secs(61));
+    bench.clock.advance(Duration::from_secs(61));
     bench.holder().tick();
     assert_eq!(bench.world().open_channels(), 0, "the card was reset");
     assert_eq!(sign(&mut token, 2), Err(TokenError::PinNeeded));
@@ -218,7 +218,7 @@ fn a_pins_lifetime_ends_under_load_and_wakes_who_rests() {
     let rest = bench.holder().tick();
     assert!(rest > Duration::from_secs(50) && rest <= Duration::from_secs(60), "{rest:?}");
     // No tick: a caller that comes again and again leaves no time for any.
-    bench.clock.pass(Duration::from_secs(61));
+    bench.clock.advance(Duration::from_secs(61));
     assert_eq!(sign(&mut token, 2), Err(TokenError::PinNeeded));
     token.verify_pin(PIN.as_bytes(), soon()).unwrap();
     sign(&mut token, 3).unwrap();
@@ -267,7 +267,7 @@ fn the_status_tells_of_a_pins_end() {
     let world = World::new(Some(PinScope::Signing), nothing_wrong(), 1);
     let bench = Bench::with(world, Some(PIN), lifetime, Vec::new());
     bench.idle();
-    bench.clock.pass(Duration::from_secs(61));
+    bench.clock.advance(Duration::from_secs(61));
     bench.holder().tick();
     assert_eq!(told(&bench), ("expired".to_owned(), None));
 }

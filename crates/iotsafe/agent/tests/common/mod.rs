@@ -4,14 +4,12 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 use warifu_agent::card::{HeldPin, Holder, Holding, Login};
-use warifu_agent::clock::Clock;
 use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::Rights;
 use warifu_agent::server::{Agent, Socket};
@@ -23,50 +21,15 @@ use warifu_iotsafe_client::agent::message::{Answer, Call};
 use warifu_iotsafe_client::{
     AgentClient, AgentToken, CardToken, Options, TokenError, Transport, TransportError,
 };
+use warifu_os::{Clock, VirtualClock};
 
 pub const PIN: &str = "1234";
 /// The logical channels of the virtual card, but the basic one.
 const CHANNELS: usize = 3;
+/// When the virtual clock starts: 2027-01-15, in time since the Unix epoch.
+pub const UNIX_START: Duration = Duration::from_secs(1_800_000_000);
 /// What a command and its answer take on the line.
 const EXCHANGE: Duration = Duration::from_millis(5);
-
-/// Time that passes when it is slept or waited through.
-pub struct VirtualClock {
-    start: Instant,
-    passed_ns: AtomicU64,
-}
-
-impl VirtualClock {
-    pub fn new() -> Arc<VirtualClock> {
-        Arc::new(VirtualClock { start: Instant::now(), passed_ns: AtomicU64::new(0) })
-    }
-
-    pub fn pass(&self, time: Duration) {
-        self.passed_ns.fetch_add(time.as_nanos() as u64, Ordering::SeqCst);
-    }
-
-    fn until(&self, moment: Instant) {
-        self.pass(moment.saturating_duration_since(self.now()));
-    }
-
-    fn passed(&self) -> Duration {
-        Duration::from_nanos(self.passed_ns.load(Ordering::SeqCst))
-    }
-}
-
-impl Clock for VirtualClock {
-    fn now(&self) -> Instant {
-        self.start + self.passed()
-    }
-
-    fn since_1970(&self) -> Duration {
-        Duration::from_secs(1_800_000_000) + self.passed()
-    }
-
-    fn sleep(&self, time: Duration) {
-        self.pass(time);
-    }
-}
 
 /// The card, what goes wrong with it, and what was sent to it.
 pub struct World {
@@ -161,14 +124,14 @@ fn usual_card(pin: Option<Pin>, rng: &mut ChaCha20Rng) -> Card {
 /// A line to the card that keeps late answers for the next command, as a serial line would.
 pub struct Line {
     pub world: Arc<Mutex<World>>,
-    pub clock: Arc<VirtualClock>,
+    pub clock: VirtualClock,
     /// Whether a reset is the card's, or that of the line alone, as behind a modem.
     pub resets: bool,
 }
 
 impl Line {
     fn late(&self, deadline: Instant) -> TransportError {
-        self.clock.until(deadline);
+        self.clock.advance_to(deadline);
         TransportError::Timeout("the card".to_owned())
     }
 }
@@ -202,13 +165,13 @@ impl Transport for Line {
             world.late.push(answer);
             return Err(self.late(deadline));
         }
-        self.clock.pass(by);
+        self.clock.advance(by);
         Ok(answer)
     }
 
     fn reset(&mut self, _deadline: Instant) -> Result<Vec<u8>, TransportError> {
         let mut world = locked(&self.world);
-        self.clock.pass(EXCHANGE);
+        self.clock.advance(EXCHANGE);
         world.late.clear();
         world.resets += 1;
         if !self.resets {
@@ -234,7 +197,7 @@ impl Transport for Line {
 /// An agent with one card, on a socket.
 pub struct Bench {
     pub world: Arc<Mutex<World>>,
-    pub clock: Arc<VirtualClock>,
+    pub clock: VirtualClock,
     pub metrics: Arc<Metrics>,
     pub agent: Arc<Agent>,
     pub path: PathBuf,
@@ -268,12 +231,12 @@ impl Bench {
         rights: Vec<Rights>,
         resets: bool,
     ) -> Bench {
-        let clock = VirtualClock::new();
-        let line = Line { world: Arc::clone(&world), clock: Arc::clone(&clock), resets };
+        let clock = VirtualClock::starting_at(UNIX_START);
+        let line = Line { world: Arc::clone(&world), clock: clock.clone(), resets };
         let token = CardToken::new(Box::new(line), Options::default());
         let metrics = Arc::new(Metrics::default());
         let login = Login::new(pin.and_then(|pin| HeldPin::new(pin.as_bytes())), lifetime);
-        let time: Arc<dyn Clock> = clock.clone();
+        let time: Arc<dyn Clock> = Arc::new(clock.clone());
         let holding = Holding::usual("card");
         let holder = Holder::new(token, login, holding, time.clone(), Arc::clone(&metrics), 1);
         let stop = Box::new(|| panic!("a mistake, made for a test"));
@@ -303,7 +266,7 @@ impl Bench {
 
     /// All work ahead that there is.
     pub fn idle(&self) {
-        self.clock.pass(self.holder().holding.ahead_after);
+        self.clock.advance(self.holder().holding.ahead_after);
         while self.holder().tick().is_zero() {}
     }
 

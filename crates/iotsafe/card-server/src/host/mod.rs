@@ -6,7 +6,6 @@
 //! that, so that the disk's time is part of the card's.
 
 mod slot;
-mod turns;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,11 +18,10 @@ use warifu_card::faults::{FaultyCard, Plan};
 use warifu_card::timing::Timing;
 use warifu_card::{ATR, Card};
 use warifu_model::Nanos;
+use warifu_os::{TurnQueue, clock};
 
 use self::slot::Slot;
-use self::turns::Turns;
 use crate::channels::{Channels, ClientId};
-use crate::clock;
 use crate::error::ServerError;
 use crate::store::{self, Store};
 
@@ -66,7 +64,7 @@ pub struct Faults {
 /// The card, its state file, and who is at it.
 #[derive(Debug)]
 pub struct Host {
-    turns: Turns,
+    turns: TurnQueue,
     slot: Mutex<Slot>,
     clients: AtomicU64,
 }
@@ -93,7 +91,7 @@ impl Host {
             channels: Channels::default(),
             timing: behaviour.timing,
         };
-        Ok(Host { turns: Turns::default(), slot: Mutex::new(slot), clients: AtomicU64::new(0) })
+        Ok(Host { turns: TurnQueue::default(), slot: Mutex::new(slot), clients: AtomicU64::new(0) })
     }
 
     /// A new client, with no channel but its basic one.
@@ -146,14 +144,14 @@ pub struct Client {
 impl Client {
     /// Carries out a command that came in at `received`; returns when its answer is due.
     pub fn transmit(&self, apdu: &[u8], received: Nanos) -> Reply {
-        let mut turn = self.host.turns.take();
+        let mut turn = self.host.turns.acquire();
         for _ in 0..FULL_TRIES {
             if !self.host.slot().channels.is_full(self.id, apdu) {
                 break;
             }
             drop(turn);
             std::thread::sleep(FULL_PAUSE);
-            turn = self.host.turns.take();
+            turn = self.host.turns.acquire();
         }
         let (reply, due) = self.host.slot().transmit(self.id, apdu, received);
         if let Some(due) = due {
@@ -166,7 +164,7 @@ impl Client {
     /// Ends this client's session: closes its channels and gives the answer to reset. The card
     /// itself is reset if no other client holds a channel.
     pub fn reset(&self) -> Vec<u8> {
-        let _turn = self.host.turns.take();
+        let _turn = self.host.turns.acquire();
         self.host.slot().release(self.id);
         ATR.to_vec()
     }
@@ -174,7 +172,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let _turn = self.host.turns.take();
+        let _turn = self.host.turns.acquire();
         self.host.slot().release(self.id);
     }
 }

@@ -8,14 +8,14 @@ use warifu_card::faults::{FaultyCard, Outcome};
 use warifu_card::timing::Timing;
 use warifu_card::{Reset, Response, StatusWord};
 use warifu_model::Nanos;
+use warifu_os::clock;
 use zeroize::Zeroizing;
 
 use super::{Faults, Reply, load, system_random};
+use crate::LOG;
 use crate::channels::{self, Channels, ClientId, Then};
-use crate::clock;
 use crate::error::ServerError;
 use crate::store::Store;
-use crate::tell::tell;
 
 /// Memory failure (ISO 7816-4 section 5.6): the change could not be written.
 const MEMORY_FAILURE: StatusWord = StatusWord(0x6581);
@@ -74,12 +74,12 @@ impl Slot {
         let mut rng = system_random();
         let outcome = catch_unwind(AssertUnwindSafe(|| card.transmit(apdu, &mut rng)));
         let Ok(outcome) = outcome else {
-            tell("the card failed at a command and was loaded anew");
+            LOG.line("the card failed at a command and was loaded anew");
             self.restore();
             return Outcome::Answer(Response::status(StatusWord::UNKNOWN));
         };
         if let Err(error) = self.save() {
-            tell(&error);
+            LOG.line(&error);
             if self.card.take_dirty() && apdu.get(1) != Some(&warifu_card::ins::VERIFY) {
                 self.take_back();
             }

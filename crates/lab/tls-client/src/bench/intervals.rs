@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
-use crate::clock::Reading;
+use super::reading::Reading;
 use crate::ffi::{Content, Watch};
 use crate::party::{Call, Observer};
 use crate::record::message_name;

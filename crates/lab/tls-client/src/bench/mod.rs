@@ -10,6 +10,7 @@
 mod config;
 mod intervals;
 mod primitives;
+mod reading;
 mod samples;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,7 +95,7 @@ pub fn run(
         variants: config.variants.clone(),
         messages,
         calls,
-        reading_cpu_ns: crate::clock::reading_cpu_ns(),
+        reading_cpu_ns: reading::reading_cpu_ns(),
         primitives,
         stopped,
     })
@@ -157,8 +158,8 @@ impl Bench {
 
 #[cfg(test)]
 mod tests {
+    use super::reading::Reading;
     use super::*;
-    use crate::clock::Reading;
     use crate::variant::*;
 
     fn config(tls: Tls, session: Session) -> Config {

@@ -13,8 +13,8 @@ use openssl::symm::{Cipher, decrypt_aead, encrypt_aead};
 use serde::Serialize;
 
 use super::config::Config;
+use super::reading::Reading;
 use super::samples::{Temperature, mean, quantiles};
-use crate::clock::Reading;
 use crate::error::Error;
 use crate::pki::new_key;
 use crate::variant::CertificateType;

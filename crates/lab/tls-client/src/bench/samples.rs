@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::intervals::{Part, Times};
-use crate::clock::Reading;
+use super::reading::Reading;
 
 /// Evenly spaced quantiles told of each distribution, from the minimum to the maximum.
 pub const QUANTILES: usize = 21;

@@ -11,6 +11,7 @@ use mio::net::TcpStream;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use openssl::ssl::SslSession;
+use warifu_os::clock::process_cpu_time;
 
 use super::alarm::Alarm;
 use super::config::Config;
@@ -18,7 +19,6 @@ use super::connection::{Blueprint, Connection, Progress};
 use super::outcome::Outcome;
 use super::pauses::Pauses;
 use super::sessions::{Sessions, Signatures};
-use crate::clock::process_cpu_ns;
 use crate::context::{ClientContext, ClientCredentials};
 use crate::error::Error;
 use crate::key_store::KeyStore;
@@ -185,7 +185,7 @@ impl<'a> Engine<'a> {
     ) -> Result<Ended, Error> {
         let mut pauses = Pauses::new(self.config);
         let begun = Instant::now();
-        let cpu_before_ns = process_cpu_ns();
+        let cpu_before_ns = process_cpu_time().0;
         let alone = self.config.alone || self.key_store.is_some();
         // What getting sessions has left in the link's queues is not the first connection's.
         let mut due = begun + if alone { AHEAD + pauses.next() } else { AHEAD };
@@ -229,7 +229,7 @@ impl<'a> Engine<'a> {
                 }
             }
             self.totals.elapsed_ns = nanos(begun.elapsed());
-            self.totals.cpu_ns = process_cpu_ns() - cpu_before_ns;
+            self.totals.cpu_ns = process_cpu_time().0 - cpu_before_ns;
             if told.elapsed() >= Duration::from_secs(1) {
                 progress(self.totals);
                 told = Instant::now();
