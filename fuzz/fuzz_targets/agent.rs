@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use warifu_iotsafe_client::agent::message::{Call, Reply, Request, decode, encode};
+use warifu_agent_protocol::message::{Call, Reply, Request, decode, encode};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Some(request) = decode::<Request>(bytes) {

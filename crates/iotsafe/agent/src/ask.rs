@@ -10,9 +10,9 @@ use warifu_agent::config::CardConfig;
 use warifu_agent::jwt::Jwts;
 use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::Rights;
-use warifu_iotsafe_client::agent;
-use warifu_iotsafe_client::agent::message::{Answer, Call, JwtRequest};
-use warifu_iotsafe_client::{Address, AgentClient, AgentToken, PinState, Token, TokenError};
+use warifu_agent_protocol::message::{Answer, Call, JwtRequest};
+use warifu_agent_protocol::{Address, AgentClient, AgentToken, default_socket};
+use warifu_iotsafe_client::{CardAddress, PinState, Token, TokenError};
 
 use crate::{Failure, TokenArgs, Where, start};
 
@@ -43,8 +43,8 @@ pub(crate) fn token(args: &TokenArgs) -> Result<(), Failure> {
     let request = request(args)?;
     let deadline = Instant::now() + Duration::from_secs(args.timeout.into());
     let token = match address {
-        Address::Agent(path, card) => {
-            let path = path.unwrap_or_else(agent::default_socket);
+        Address::Agent { socket, card } => {
+            let path = socket.unwrap_or_else(default_socket);
             let mut client = AgentClient::new(&path, card.as_deref());
             match client.ask(Call::Jwt(request), deadline) {
                 Ok(Answer::Jwt { token, .. }) => token,
@@ -56,7 +56,7 @@ pub(crate) fn token(args: &TokenArgs) -> Result<(), Failure> {
                 Err(error) => return Err(failure(error)),
             }
         }
-        address => directly(args, address, &request, deadline)?,
+        Address::Card(address) => directly(args, address, &request, deadline)?,
     };
     println!("{token}");
     Ok(())
@@ -65,7 +65,7 @@ pub(crate) fn token(args: &TokenArgs) -> Result<(), Failure> {
 /// From a card without an agent: a session for this one token.
 fn directly(
     args: &TokenArgs,
-    address: Address,
+    address: CardAddress,
     request: &JwtRequest,
     deadline: Instant,
 ) -> Result<String, Failure> {
@@ -110,7 +110,7 @@ fn request(args: &TokenArgs) -> Result<JwtRequest, Failure> {
 }
 
 fn ask(place: &Where, call: Call) -> Result<Answer, Failure> {
-    let path = place.socket.clone().unwrap_or_else(agent::default_socket);
+    let path = place.socket.clone().unwrap_or_else(default_socket);
     AgentClient::new(&path, None).ask(call, Instant::now() + PATIENCE).map_err(failure)
 }
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
-use warifu_iotsafe_client::{Address, Channel, ChannelPolicy, Options};
+use warifu_agent_protocol::Address;
+use warifu_iotsafe_client::{CardAddress, Channel, ChannelPolicy, Options};
 
 use crate::card::Holding;
 use crate::pin::PinSource;
@@ -28,7 +29,7 @@ pub struct Config {
 #[derive(Clone, Debug)]
 pub struct CardConfig {
     /// Where it is.
-    pub address: Address,
+    pub address: CardAddress,
     /// Which applet on which channel.
     pub options: Options,
     /// Where its PIN comes from, if it comes at the start.
@@ -105,7 +106,7 @@ impl Config {
 impl CardConfig {
     /// A card of which only the address is known.
     #[must_use]
-    pub fn at(address: Address, name: &str) -> CardConfig {
+    pub fn at(address: CardAddress, name: &str) -> CardConfig {
         CardConfig {
             address,
             options: Options::default(),
@@ -117,11 +118,8 @@ impl CardConfig {
 
     fn of(raw: RawCard, at: usize) -> Result<CardConfig, String> {
         let key = |key: &str| format!("card[{at}].{key}");
-        let address: Address =
-            raw.address.parse().map_err(|error| format!("{}: {error}", key("address")))?;
-        if matches!(address, Address::Agent(..)) {
-            return Err(format!("{}: an agent's card is that agent's to hold", key("address")));
-        }
+        let address =
+            card_address(&raw.address).map_err(|error| format!("{}: {error}", key("address")))?;
         let name =
             raw.name.unwrap_or_else(|| if at == 0 { "card".into() } else { format!("card{at}") });
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
@@ -167,6 +165,20 @@ impl CardConfig {
         holding.random_ahead_bytes = random;
         holding.pairs_ahead = raw.pairs_ahead.unwrap_or(holding.pairs_ahead);
         Ok(card)
+    }
+}
+
+/// Reads the address of a card that the agent is to hold.
+///
+/// # Errors
+/// One line that says which addresses there are.
+pub fn card_address(text: &str) -> Result<CardAddress, String> {
+    match text.parse() {
+        Ok(Address::Card(card)) => Ok(card),
+        Ok(Address::Agent { .. }) => {
+            Err("an agent cannot hold another agent's card: give the card's own address".into())
+        }
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -248,7 +260,7 @@ mod tests {
                 "agent.toml: card[0].pin_lifetime: no such key; expected \"pin_lifetime_s\"",
             ),
             ("[[card]]\naddress = \"x\"", "agent.toml: card[0].address: card is \"x\": expected"),
-            ("[[card]]\naddress = \"agent\"", "agent.toml: card[0].address: an agent's card"),
+            ("[[card]]\naddress = \"agent\"", "agent.toml: card[0].address: an agent cannot hold"),
             (
                 "[[card]]\naddress = \"pcsc\"\npin = \"1234\"",
                 "agent.toml: card[0].pin: expected ask",

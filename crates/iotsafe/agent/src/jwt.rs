@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use chrono::DateTime;
 use jwt_compact::{Algorithm, AlgorithmExt, AlgorithmSignature, Claims, Header};
 use serde_json::Value;
+use warifu_agent_protocol::message::JwtRequest;
 use warifu_card::crypto::Point;
-use warifu_iotsafe_client::agent::message::JwtRequest;
 use warifu_iotsafe_client::{Curve, Hash, Inventory, SignInput, TokenError};
 
 use crate::LOG;

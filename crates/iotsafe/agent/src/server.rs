@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
-use warifu_iotsafe_client::agent::message::{
+use warifu_agent_protocol::message::{
     Answer, Call, FRAME_MAX_BYTES, RANDOM_MAX_BYTES, Reply, Request, decode, encode,
 };
 use warifu_iotsafe_client::{TokenError, TransportError};

@@ -9,10 +9,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use warifu_agent::LOG;
 use warifu_agent::card::{Holder, Login};
-use warifu_agent::config::{CardConfig, Config};
+use warifu_agent::config::{CardConfig, Config, card_address};
 use warifu_agent::metrics::Metrics;
 use warifu_agent::server::{Agent, Socket};
-use warifu_iotsafe_client::{Address, agent};
+use warifu_agent_protocol::default_socket;
+use warifu_iotsafe_client::{CardAddress, CardToken};
 use warifu_os::SystemClock;
 
 use crate::{Failure, StartArgs};
@@ -22,7 +23,7 @@ pub(crate) const CLOSING: Duration = Duration::from_secs(2);
 
 pub(crate) fn start(args: &StartArgs) -> Result<(), Failure> {
     let config = configuration(args)?;
-    let path = config.socket.clone().unwrap_or_else(agent::default_socket);
+    let path = config.socket.clone().unwrap_or_else(default_socket);
     // Programs run in other folders than this one.
     let path = std::path::absolute(&path).map_err(Failure::environment)?;
     let own = rustix::process::getuid().as_raw();
@@ -77,11 +78,8 @@ fn configuration(args: &StartArgs) -> Result<Config, Failure> {
         }
     };
     for text in &args.card {
-        let address: Address =
-            text.parse().map_err(|error| Failure::usage(format!("--card: {error}")))?;
-        if matches!(address, Address::Agent(..)) {
-            return Err(Failure::usage("--card: an agent's card is that agent's to hold"));
-        }
+        let address =
+            card_address(text).map_err(|error| Failure::usage(format!("--card: {error}")))?;
         let at = config.cards.len();
         let name = if at == 0 { "card".to_owned() } else { format!("card{at}") };
         config.cards.push(CardConfig::at(address, &name));
@@ -89,7 +87,7 @@ fn configuration(args: &StartArgs) -> Result<Config, Failure> {
     if config.cards.is_empty() {
         let folder = std::env::var("XDG_RUNTIME_DIR").unwrap_or_else(|_| "/run".to_owned());
         let path = Path::new(&folder).join("warifu/card.sock");
-        config.cards.push(CardConfig::at(Address::Unix(path), "card"));
+        config.cards.push(CardConfig::at(CardAddress::Unix(path), "card"));
     }
     if let Some(source) = &args.pin {
         let source = source.parse().map_err(|error| Failure::usage(format!("--{error}")))?;
@@ -109,8 +107,7 @@ pub(crate) fn holder(card: &CardConfig, metrics: &Arc<Metrics>) -> Result<Holder
     let name = &card.holding.name;
     let pin = card.pin.as_ref().map(|source| source.get(name)).transpose();
     let pin = pin.map_err(Failure::usage)?;
-    let token = card.address.card(card.options.clone(), None);
-    let token = token.ok_or_else(|| Failure::usage("an agent's card is that agent's to hold"))?;
+    let token = CardToken::new(card.address.transport(None), card.options.clone());
     let seed = getrandom::u64().map_err(Failure::environment)?;
     let login = Login::new(pin, card.pin_lifetime);
     let (holding, clock) = (card.holding.clone(), Arc::new(SystemClock));

@@ -6,9 +6,9 @@ mod common;
 use std::collections::VecDeque;
 
 use common::{Bench, PIN, World, ask, jwt, soon};
+use warifu_agent_protocol::message::{Call, JwtRequest};
 use warifu_card::faults::{Fault, Plan};
 use warifu_card::{PinScope, Reset};
-use warifu_iotsafe_client::agent::message::{Call, JwtRequest};
 use warifu_iotsafe_client::{Hash, SignInput, Token, TokenError, TransportError};
 
 const KEY: [u8; 1] = [1];

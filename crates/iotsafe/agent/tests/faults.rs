@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use common::{Bench, PIN, World, locked};
 use cryptoki_sys::*;
+use warifu_agent_protocol::AgentClient;
+use warifu_agent_protocol::AgentToken;
 use warifu_card::PinScope;
 use warifu_card::faults::{Plan, Rates};
-use warifu_iotsafe_client::AgentClient;
-use warifu_iotsafe_client::AgentToken;
 use warifu_model::Nanos;
 use warifu_os::{Clock, VirtualClock};
 use warifu_pkcs11::library::{self, Library};

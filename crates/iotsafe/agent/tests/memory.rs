@@ -7,9 +7,9 @@ mod common;
 use std::collections::VecDeque;
 
 use common::{Bench, PIN, World, ask, jwt, soon};
+use warifu_agent_protocol::message::{Call, JwtRequest};
 use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
-use warifu_iotsafe_client::agent::message::{Call, JwtRequest};
 use warifu_iotsafe_client::{Hash, PinState, SignInput, Token, TokenError};
 
 const KEY: [u8; 1] = [1];

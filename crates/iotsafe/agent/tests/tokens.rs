@@ -12,9 +12,9 @@ use openssl::ec::{EcGroup, EcKey, EcPoint};
 use openssl::ecdsa::EcdsaSig;
 use openssl::nid::Nid;
 use warifu_agent::card::Caller;
+use warifu_agent_protocol::message::{Call, JwtRequest};
 use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
-use warifu_iotsafe_client::agent::message::{Call, JwtRequest};
 use warifu_iotsafe_client::{Token, TokenError};
 use warifu_os::Clock;
 

@@ -5,15 +5,14 @@
 //! - [`CardToken`]: one card's applet as a [`Token`]: its objects, its PIN, its keys at work.
 //! - [`Token`] is what a PKCS#11 module asks; whoever owns the card can stand behind it, this
 //!   process or another.
-//! - [`agent`]: the way to the process that holds cards for others.
-//! - [`Address`]: where a card is, as people write it.
+//! - [`CardAddress`]: where a card is, as people write it.
 //!
 //! ```no_run
 //! use std::time::{Duration, Instant};
-//! use warifu_iotsafe_client::{Address, Options};
+//! use warifu_iotsafe_client::{CardAddress, CardToken, Options, Token};
 //!
-//! let address: Address = "unix:/run/warifu/card.sock".parse()?;
-//! let mut token = address.token(Options::default(), None);
+//! let address: CardAddress = "unix:/run/warifu/card.sock".parse()?;
+//! let mut token = CardToken::new(address.transport(None), Options::default());
 //! let deadline = Instant::now() + Duration::from_secs(5);
 //! for key in token.objects(deadline)?.private_keys {
 //!     println!("{} {:02x?}", key.label, key.id);
@@ -22,7 +21,6 @@
 //! ```
 
 mod address;
-pub mod agent;
 mod applet;
 mod card;
 mod error;
@@ -31,8 +29,7 @@ mod signing;
 mod token;
 pub mod transport;
 
-pub use address::{Address, AddressError};
-pub use agent::{AgentClient, AgentToken};
+pub use address::{CardAddress, CardAddressError};
 pub use applet::{Channel, ChannelPolicy, Options};
 pub use card::CardToken;
 pub use error::TokenError;

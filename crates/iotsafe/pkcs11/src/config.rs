@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use warifu_iotsafe_client::{Address, Channel, ChannelPolicy, Options};
+use warifu_agent_protocol::Address;
+use warifu_iotsafe_client::{CardAddress, Channel, ChannelPolicy, Options};
 
 /// How long a call may take unless the file says otherwise. The slowest signature of Sakomoto et
 /// al. 2025 took 1.7 s.
@@ -119,7 +120,8 @@ impl Config {
             config.explicit = true;
         }
         if config.cards.is_empty() {
-            config.cards = vec![Card::at(default_socket(&variable)), Card::at(Address::Pcsc(None))];
+            let reader = Address::Card(CardAddress::Pcsc(None));
+            config.cards = vec![Card::at(default_socket(&variable)), Card::at(reader)];
         }
         if let Some(path) = variable("WARIFU_PKCS11_TRACE") {
             config.trace = Some(path.into());
@@ -165,7 +167,7 @@ impl Card {
     /// Whether a thread is needed to reach it: PC/SC's calls have no deadline.
     #[must_use]
     pub fn needs_thread(&self) -> bool {
-        matches!(self.address, Address::Pcsc(_))
+        matches!(self.address, Address::Card(CardAddress::Pcsc(_)))
     }
 
     fn of(raw: RawCard, origin: &str) -> Result<Card, ConfigError> {
@@ -236,7 +238,7 @@ fn file(
 /// Where the virtual card listens unless it is told otherwise.
 fn default_socket(variable: &dyn Fn(&str) -> Option<String>) -> Address {
     let folder = variable("XDG_RUNTIME_DIR").unwrap_or_else(|| "/run".to_owned());
-    Address::Unix(Path::new(&folder).join("warifu/card.sock"))
+    Address::Card(CardAddress::Unix(Path::new(&folder).join("warifu/card.sock")))
 }
 
 fn wrong(origin: &str, text: impl ToString) -> ConfigError {

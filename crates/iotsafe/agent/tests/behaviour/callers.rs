@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::{Right, Rights};
 use warifu_agent::server::{Agent, Socket};
-use warifu_iotsafe_client::agent::AgentClient;
-use warifu_iotsafe_client::agent::message::{Answer, Call, JwtRequest};
+use warifu_agent_protocol::AgentClient;
+use warifu_agent_protocol::message::{Answer, Call, JwtRequest};
 use warifu_iotsafe_client::{Token, TokenError};
 use warifu_os::SystemClock;
 

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use warifu_iotsafe_client::agent::message::{Call, Input, Request, encode};
+use warifu_agent_protocol::message::{Call, Input, Request, encode};
 use warifu_iotsafe_client::{Hash, SignInput, Token, TokenError, TransportError};
 
 use crate::common::Bench;

@@ -13,14 +13,13 @@ use warifu_agent::card::{HeldPin, Holder, Holding, Login};
 use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::Rights;
 use warifu_agent::server::{Agent, Socket};
+use warifu_agent_protocol::message::{Answer, Call};
+use warifu_agent_protocol::{AgentClient, AgentToken};
 use warifu_card::KeySource;
 use warifu_card::faults::{FaultyCard, Outcome, Plan};
 use warifu_card::object::{KeyAttributes, KeyType, Name, access};
 use warifu_card::{ATR, Card, Pin, PinScope, Reset, Settings, StatusWord};
-use warifu_iotsafe_client::agent::message::{Answer, Call};
-use warifu_iotsafe_client::{
-    AgentClient, AgentToken, CardToken, Options, TokenError, Transport, TransportError,
-};
+use warifu_iotsafe_client::{CardToken, Options, TokenError, Transport, TransportError};
 use warifu_os::{Clock, VirtualClock};
 
 pub const PIN: &str = "1234";

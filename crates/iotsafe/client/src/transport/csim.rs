@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::termios::{ControlModes, OptionalActions, QueueSelector};
 use warifu_card::apdu::Command;
+use warifu_os::DeadlineStream;
 use zeroize::Zeroizing;
 
-use super::wire::Wire;
 use super::{Transport, TransportError, checked};
 
 /// The most bytes of a line: 70,000 bytes of APDU as hexadecimal text would be no modem's.
@@ -44,7 +44,7 @@ enum Outcome {
 
 /// The device, and whether an answer may still be under way.
 struct Line {
-    wire: Wire,
+    stream: DeadlineStream,
     /// Read, not yet made into lines.
     buffer: Vec<u8>,
     synchronised: bool,
@@ -91,7 +91,7 @@ impl Csim {
             )));
         }
         let _ = rustix::termios::tcflush(&fd, QueueSelector::IOFlush);
-        Ok(Line { wire: Wire::terminal(fd), buffer: Vec::new(), synchronised: false })
+        Ok(Line { stream: DeadlineStream::terminal(fd), buffer: Vec::new(), synchronised: false })
     }
 
     fn failed(&mut self, error: &io::Error) -> TransportError {
@@ -138,8 +138,10 @@ impl Transport for Csim {
         let mut command = Zeroizing::new(String::with_capacity(apdu.len() * 2 + 32));
         let digits = Zeroizing::new(hex::encode_upper(apdu));
         let _ = write!(command, "AT+CSIM={},\"{}\"\r", apdu.len() * 2, *digits); // to a String
-        let answer =
-            line.wire.write_all(command.as_bytes(), deadline).and_then(|()| line.outcome(deadline));
+        let answer = line
+            .stream
+            .write_all(command.as_bytes(), deadline)
+            .and_then(|()| line.outcome(deadline));
         match answer.map_err(|error| self.failed(&error))? {
             Outcome::Ok(Some(answer)) => checked(answer, "the modem"),
             Outcome::Ok(None) => {
@@ -183,11 +185,11 @@ impl Line {
     ///
     /// `ConnectionRefused`, with what it says, where it takes no command at all.
     fn synchronise(&mut self, deadline: Instant) -> io::Result<()> {
-        self.wire.drain();
+        self.stream.drain();
         self.buffer.clear();
         let mut said = String::new();
         for command in ["ATE0\r", "AT\r"] {
-            self.wire.write_all(command.as_bytes(), deadline)?;
+            self.stream.write_all(command.as_bytes(), deadline)?;
             match self.until_ok(deadline)? {
                 None => {
                     self.synchronised = true;
@@ -251,7 +253,7 @@ impl Line {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "a line without end"));
             }
             let mut room = [0; 1024];
-            let bytes = self.wire.read_some(&mut room, deadline)?;
+            let bytes = self.stream.read_some(&mut room, deadline)?;
             self.buffer.extend_from_slice(&room[..bytes]);
         }
     }

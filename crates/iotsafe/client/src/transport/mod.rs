@@ -6,9 +6,6 @@ mod csim;
 mod local;
 mod pcsc;
 mod unix;
-mod wire;
-
-pub(crate) use wire::Wire;
 
 pub use csim::Csim;
 pub use local::Local;

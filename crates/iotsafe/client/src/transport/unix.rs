@@ -6,9 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use warifu_os::DeadlineStream;
 use zeroize::Zeroizing;
 
-use super::wire::Wire;
 use super::{Transport, TransportError, checked};
 
 /// More than any APDU: extended lengths end at 65536 bytes of data.
@@ -19,22 +19,23 @@ pub struct Unix {
     path: PathBuf,
     /// None before the first connection, and after an error that may leave an answer under way:
     /// closing the connection is what a late answer cannot get past.
-    wire: Option<Wire>,
+    stream: Option<DeadlineStream>,
 }
 
 impl Unix {
     /// A way that connects when it is first used.
     #[must_use]
     pub fn new(path: &Path) -> Unix {
-        Unix { path: path.to_owned(), wire: None }
+        Unix { path: path.to_owned(), stream: None }
     }
 
-    fn wire(&mut self, deadline: Instant) -> Result<&Wire, TransportError> {
-        let wire = match self.wire.take() {
-            Some(wire) => wire,
-            None => Wire::connect(&self.path, deadline).map_err(|error| self.missing(&error))?,
+    fn stream(&mut self, deadline: Instant) -> Result<&DeadlineStream, TransportError> {
+        let stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => DeadlineStream::connect(&self.path, deadline)
+                .map_err(|error| self.missing(&error))?,
         };
-        Ok(self.wire.insert(wire))
+        Ok(self.stream.insert(stream))
     }
 
     fn missing(&self, error: &io::Error) -> TransportError {
@@ -50,10 +51,10 @@ impl Unix {
     }
 
     fn round_trip(&mut self, body: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
-        let wire = self.wire(deadline)?;
-        let answer = send_and_receive(wire, body, deadline);
+        let stream = self.stream(deadline)?;
+        let answer = send_and_receive(stream, body, deadline);
         answer.map_err(|error| {
-            self.wire = None;
+            self.stream = None;
             match error.kind() {
                 io::ErrorKind::TimedOut => TransportError::Timeout(self.name()),
                 io::ErrorKind::InvalidData => TransportError::Garbled(error.to_string()),
@@ -66,33 +67,37 @@ impl Unix {
     }
 }
 
-fn send_and_receive(wire: &Wire, body: &[u8], deadline: Instant) -> io::Result<Vec<u8>> {
+fn send_and_receive(
+    stream: &DeadlineStream,
+    body: &[u8],
+    deadline: Instant,
+) -> io::Result<Vec<u8>> {
     let mut frame = Zeroizing::new(Vec::with_capacity(4 + body.len()));
     frame.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes());
     frame.extend_from_slice(body);
-    wire.write_all(&frame, deadline)?;
+    stream.write_all(&frame, deadline)?;
     let mut length = [0; 4];
-    wire.read_exact(&mut length, deadline)?;
+    stream.read_exact(&mut length, deadline)?;
     let length = u32::from_be_bytes(length) as usize;
     if length > FRAME_MAX_BYTES {
         let text = format!("the virtual card announced an answer of {length} B: not its protocol");
         return Err(io::Error::new(io::ErrorKind::InvalidData, text));
     }
     let mut answer = vec![0; length];
-    wire.read_exact(&mut answer, deadline)?;
+    stream.read_exact(&mut answer, deadline)?;
     Ok(answer)
 }
 
 impl Transport for Unix {
     fn connect(&mut self, deadline: Instant) -> Result<(), TransportError> {
-        self.wire(deadline).map(drop)
+        self.stream(deadline).map(drop)
     }
 
     fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
         // A new connection may find a card that another client has used: say so, so that the
         // caller opens its channel anew.
-        if self.wire.is_none() {
-            self.wire(deadline)?;
+        if self.stream.is_none() {
+            self.stream(deadline)?;
             return Err(TransportError::CardReset);
         }
         let answer = self.round_trip(apdu, deadline)?;
@@ -100,11 +105,11 @@ impl Transport for Unix {
             // The server's word for a card that was reset at this command.
             return Err(TransportError::CardReset);
         }
-        checked(answer, "the virtual card").inspect_err(|_| self.wire = None)
+        checked(answer, "the virtual card").inspect_err(|_| self.stream = None)
     }
 
     fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError> {
-        self.wire = None;
+        self.stream = None;
         self.round_trip(&[], deadline)
     }
 
@@ -158,7 +163,7 @@ mod tests {
         let listener = UnixListener::bind(&path).unwrap();
         rustix::net::listen(&listener, 0).unwrap();
         // Takes the only place in its queue; the next one finds it full.
-        let first = Wire::connect(&path, Instant::now()).unwrap();
+        let first = DeadlineStream::connect(&path, Instant::now()).unwrap();
         let (done, ended) = std::sync::mpsc::channel();
         let asked = path.clone();
         thread::spawn(move || {

@@ -15,21 +15,21 @@ use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketT
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// A descriptor that never blocks.
-pub(crate) struct Wire {
+pub struct DeadlineStream {
     fd: OwnedFd,
     socket: bool,
 }
 
-impl Wire {
+impl DeadlineStream {
     /// A connection to the Unix socket at a path; `TimedOut` where the server takes nobody in.
-    pub(crate) fn connect(path: &Path, deadline: Instant) -> io::Result<Wire> {
+    pub fn connect(path: &Path, deadline: Instant) -> io::Result<DeadlineStream> {
         let address = SocketAddrUnix::new(path)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket =
             rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         loop {
             match rustix::net::connect(&socket, &address) {
-                Ok(()) => return Wire::socket(socket),
+                Ok(()) => return DeadlineStream::socket(socket),
                 // Its queue is full (unix(7)).
                 Err(Errno::AGAIN) if Instant::now() < deadline => thread::sleep(BUSY_PAUSE),
                 Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
@@ -41,19 +41,19 @@ impl Wire {
 
     /// A socket: a write to a peer that has gone must not raise SIGPIPE in a program that only
     /// loaded us.
-    pub(crate) fn socket(fd: OwnedFd) -> io::Result<Wire> {
+    pub fn socket(fd: OwnedFd) -> io::Result<DeadlineStream> {
         rustix::io::ioctl_fionbio(&fd, true)?;
-        Ok(Wire { fd, socket: true })
+        Ok(DeadlineStream { fd, socket: true })
     }
 
     /// A terminal, opened with O_NONBLOCK.
-    pub(crate) fn terminal(fd: OwnedFd) -> Wire {
-        Wire { fd, socket: false }
+    pub fn terminal(fd: OwnedFd) -> DeadlineStream {
+        DeadlineStream { fd, socket: false }
     }
 
     /// Reads what is there, at least a byte. `UnexpectedEof` when the other side has closed,
     /// `TimedOut` at the deadline.
-    pub(crate) fn read_some(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
+    pub fn read_some(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
         loop {
             self.wait(PollFlags::IN, deadline)?;
             match rustix::io::read(&self.fd, &mut *room) {
@@ -69,14 +69,14 @@ impl Wire {
 
     /// Whether anything has arrived unasked, or the other side has closed: no request and answer
     /// go over it any more.
-    pub(crate) fn has_input_or_end(&self) -> bool {
+    pub fn has_input_or_end(&self) -> bool {
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut asked = [PollFd::from_borrowed_fd(self.fd.as_fd(), PollFlags::IN)];
         poll(&mut asked, Some(&at_once)) != Ok(0)
     }
 
     /// Fills `room`.
-    pub(crate) fn read_exact(&self, mut room: &mut [u8], deadline: Instant) -> io::Result<()> {
+    pub fn read_exact(&self, mut room: &mut [u8], deadline: Instant) -> io::Result<()> {
         while !room.is_empty() {
             let bytes = self.read_some(room, deadline)?;
             room = &mut room[bytes..];
@@ -85,13 +85,13 @@ impl Wire {
     }
 
     /// Throws away what has arrived.
-    pub(crate) fn drain(&self) {
+    pub fn drain(&self) {
         let mut room = [0; 512];
         while matches!(rustix::io::read(&self.fd, &mut room), Ok(bytes) if bytes > 0) {}
     }
 
     /// Writes all of it.
-    pub(crate) fn write_all(&self, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
+    pub fn write_all(&self, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
         while !bytes.is_empty() {
             let written = if self.socket {
                 rustix::net::send(&self.fd, bytes, SendFlags::NOSIGNAL)

@@ -11,11 +11,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use warifu_card::crypto::Hash;
+use warifu_iotsafe_client::{File, Inventory, PinState, SignInput, TokenError, TokenInfo};
 use zeroize::Zeroizing;
-
-use crate::error::TokenError;
-use crate::object::{File, Inventory, TokenInfo};
-use crate::token::{PinState, SignInput};
 
 /// Of the messages; another one is refused.
 pub const VERSION: u8 = 1;
@@ -40,26 +37,26 @@ pub struct Request {
 /// What the agent can be asked for.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Call {
-    /// [`Token::info`](crate::Token::info).
+    /// [`Token::info`](warifu_iotsafe_client::Token::info).
     Info,
-    /// [`Token::pin_state`](crate::Token::pin_state).
+    /// [`Token::pin_state`](warifu_iotsafe_client::Token::pin_state).
     PinState,
-    /// [`Token::verify_pin`](crate::Token::verify_pin).
+    /// [`Token::verify_pin`](warifu_iotsafe_client::Token::verify_pin).
     VerifyPin(Zeroizing<Vec<u8>>),
-    /// [`Token::objects`](crate::Token::objects).
+    /// [`Token::objects`](warifu_iotsafe_client::Token::objects).
     Objects,
-    /// [`Token::read_file`](crate::Token::read_file).
+    /// [`Token::read_file`](warifu_iotsafe_client::Token::read_file).
     ReadFile(File),
-    /// [`Token::read_public_key`](crate::Token::read_public_key).
+    /// [`Token::read_public_key`](warifu_iotsafe_client::Token::read_public_key).
     ReadPublicKey(Vec<u8>),
-    /// [`Token::sign`](crate::Token::sign).
+    /// [`Token::sign`](warifu_iotsafe_client::Token::sign).
     Sign {
         /// The key's id.
         key: Vec<u8>,
         /// What of.
         input: Input,
     },
-    /// [`Token::verify`](crate::Token::verify).
+    /// [`Token::verify`](warifu_iotsafe_client::Token::verify).
     Verify {
         /// The public key's id.
         key: Vec<u8>,
@@ -68,16 +65,16 @@ pub enum Call {
         /// r and s, 64 bytes.
         signature: Vec<u8>,
     },
-    /// [`Token::derive`](crate::Token::derive).
+    /// [`Token::derive`](warifu_iotsafe_client::Token::derive).
     Derive {
         /// The key's id.
         key: Vec<u8>,
         /// 04, X, Y.
         peer: Vec<u8>,
     },
-    /// [`Token::generate`](crate::Token::generate).
+    /// [`Token::generate`](warifu_iotsafe_client::Token::generate).
     Generate(Vec<u8>),
-    /// [`Token::random`](crate::Token::random), at most [`RANDOM_MAX_BYTES`].
+    /// [`Token::random`](warifu_iotsafe_client::Token::random), at most [`RANDOM_MAX_BYTES`].
     Random(u32),
     /// A JSON Web Token (RFC 7519) signed with ES256.
     Jwt(JwtRequest),
@@ -282,8 +279,8 @@ mod tests {
             assert_eq!(through(&request), request);
         }
         for error in [
-            TokenError::status("VERIFY", StatusWord::UNKNOWN),
-            TokenError::answer("READ FILE", "is short"),
+            TokenError::Status { command: "VERIFY".into(), sw: StatusWord::UNKNOWN },
+            TokenError::Answer { command: "READ FILE".into(), what: "is short".into() },
             TokenError::PinWrong { tries_left: Some(2) },
         ] {
             let reply = Reply { number: 7, answer: Err(error) };

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The caller's end of the agent's socket.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use warifu_iotsafe_client::TokenError;
+use warifu_iotsafe_client::transport::{Exchange, TransportError, Watch};
+use warifu_os::DeadlineStream;
+use zeroize::Zeroizing;
+
+use crate::message::{Answer, Call, FRAME_MAX_BYTES, Reply, Request, decode, encode};
+
+/// A connection to the agent that is made when it is first used, and again after an error.
+pub struct AgentClient {
+    path: PathBuf,
+    card: String,
+    stream: Option<DeadlineStream>,
+    number: u32,
+    watch: Option<Watch>,
+}
+
+impl AgentClient {
+    /// The agent at `path`, and its card of a name; its first for none.
+    #[must_use]
+    pub fn new(path: &Path, card: Option<&str>) -> AgentClient {
+        let card = card.unwrap_or_default().to_owned();
+        AgentClient { path: path.to_owned(), card, stream: None, number: 0, watch: None }
+    }
+
+    /// Has a [`Watch`] told of every request.
+    #[must_use]
+    pub fn watched(mut self, watch: Option<Watch>) -> AgentClient {
+        self.watch = watch;
+        self
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// The agent's; [`TransportError::Gone`] with how to start one; [`TransportError::Timeout`].
+    pub fn ask(&mut self, call: Call, deadline: Instant) -> Result<Answer, TokenError> {
+        let name = call.name();
+        self.number = self.number.wrapping_add(1);
+        let start = Instant::now();
+        let within = deadline.saturating_duration_since(start);
+        let request = Request { number: self.number, card: self.card.clone(), within, call };
+        let Some(frame) = encode(&request) else {
+            let text = "the text is too long for the agent: hash it, then have the hash signed";
+            return Err(TokenError::Denied(text.to_owned()));
+        };
+        let received = self.round_trip(&frame, deadline).inspect_err(|_| self.stream = None);
+        if let Some(watch) = &self.watch {
+            watch(&Exchange {
+                name: Some(name),
+                header: None,
+                command_bytes: frame.len(),
+                answer_bytes: received.as_ref().map_or(0, |reply| reply.1),
+                sw: None,
+                start,
+                duration: start.elapsed(),
+            });
+        }
+        let (reply, _) = received?;
+        if reply.number != self.number {
+            self.stream = None;
+            return Err(self.unexpected_answer());
+        }
+        reply.answer
+    }
+
+    /// Ends the connection, and with it what the agent has lent.
+    pub fn hang_up(&mut self) {
+        self.stream = None;
+    }
+
+    /// The error for an answer that is none to the request.
+    pub(crate) fn unexpected_answer(&self) -> TokenError {
+        TransportError::Garbled(format!(
+            "{} does not speak as this agent's client does: restart the agent after an update",
+            self.path.display()
+        ))
+        .into()
+    }
+
+    fn round_trip(
+        &mut self,
+        frame: &[u8],
+        deadline: Instant,
+    ) -> Result<(Reply, usize), TokenError> {
+        let stream = self.stream(deadline)?;
+        let received = send_and_receive(stream, frame, deadline);
+        let body = received.map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => TransportError::Timeout(self.name()),
+            io::ErrorKind::InvalidData => TransportError::Garbled(error.to_string()),
+            _ => TransportError::Gone(format!(
+                "the agent at {} closed the connection",
+                self.path.display()
+            )),
+        })?;
+        let reply = decode(&body).ok_or_else(|| self.unexpected_answer())?;
+        Ok((reply, body.len()))
+    }
+
+    fn stream(&mut self, deadline: Instant) -> Result<&DeadlineStream, TransportError> {
+        // An agent that was restarted since: nothing has been sent, so nothing is sent twice.
+        let kept = self.stream.take().filter(|stream| !stream.has_input_or_end());
+        let stream = match kept {
+            Some(stream) => stream,
+            None => self.connect(deadline)?,
+        };
+        Ok(self.stream.insert(stream))
+    }
+
+    fn connect(&self, deadline: Instant) -> Result<DeadlineStream, TransportError> {
+        DeadlineStream::connect(&self.path, deadline).map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => TransportError::Timeout(self.name()),
+            _ => TransportError::Gone(format!(
+                "no agent at {}: {error}; start one with: warifu agent start",
+                self.path.display()
+            )),
+        })
+    }
+
+    fn name(&self) -> String {
+        format!("the agent at {}", self.path.display())
+    }
+}
+
+fn send_and_receive(
+    stream: &DeadlineStream,
+    frame: &[u8],
+    deadline: Instant,
+) -> io::Result<Zeroizing<Vec<u8>>> {
+    stream.write_all(frame, deadline)?;
+    let mut length = [0; 4];
+    stream.read_exact(&mut length, deadline)?;
+    let length = u32::from_be_bytes(length) as usize;
+    if length > FRAME_MAX_BYTES {
+        let text = format!("the agent announced an answer of {length} B: not its protocol");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+    }
+    let mut body = Zeroizing::new(vec![0; length]);
+    stream.read_exact(&mut body, deadline)?;
+    Ok(body)
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The protocol of `warifu-agent`, the process that holds IoT SAFE cards for others.
+//!
+//! - [`message`]: requests and replies, and how they are framed.
+//! - [`AgentClient`]: the client's end of the agent's socket; [`AgentToken`]: a card of the agent's
+//!   as a [`Token`](warifu_iotsafe_client::Token).
+//! - [`Address`]: a card of this process or of an agent, as people write it.
+//!
+//! ```no_run
+//! use std::time::{Duration, Instant};
+//! use warifu_agent_protocol::Address;
+//! use warifu_iotsafe_client::Options;
+//!
+//! let address: Address = "agent:/run/user/1000/warifu-agent.sock".parse()?;
+//! let mut token = address.token(Options::default(), None);
+//! let deadline = Instant::now() + Duration::from_secs(5);
+//! for key in token.objects(deadline)?.private_keys {
+//!     println!("{} {:02x?}", key.label, key.id);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod address;
+mod client;
+pub mod message;
+mod token;
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+pub use address::{Address, AddressError};
+pub use client::AgentClient;
+pub use token::AgentToken;
+
+/// Where the agent listens unless it is told otherwise.
+#[must_use]
+pub fn default_socket() -> PathBuf {
+    let folder = env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
+    Path::new(&folder.unwrap_or_else(|| "/run".into())).join("warifu-agent.sock")
+}
