@@ -25,15 +25,13 @@ struct Queue {
 pub struct Turn<'a> {
     queue: &'a TurnQueue,
     ticket: u64,
-    waited: bool,
 }
 
 impl TurnQueue {
     /// Waits for a turn.
     pub fn acquire(&self) -> Turn<'_> {
-        let (mut queue, mut turn) = self.enqueue();
+        let (mut queue, turn) = self.enqueue();
         while queue.tickets.front() != Some(&turn.ticket) {
-            turn.waited = true;
             queue = self.moved.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
         turn
@@ -46,9 +44,8 @@ impl TurnQueue {
         let Some(deadline) = Instant::now().checked_add(timeout) else {
             return Some(self.acquire());
         };
-        let (mut queue, mut turn) = self.enqueue();
+        let (mut queue, turn) = self.enqueue();
         while queue.tickets.front() != Some(&turn.ticket) {
-            turn.waited = true;
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 drop(queue); // dropping the turn leaves the queue
@@ -81,19 +78,11 @@ impl TurnQueue {
         let ticket = queue.next_ticket;
         queue.next_ticket += 1;
         queue.tickets.push_back(ticket);
-        (queue, Turn { queue: self, ticket, waited: false })
+        (queue, Turn { queue: self, ticket })
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Turn<'_> {
-    /// Whether another turn had to end before this one began.
-    #[must_use]
-    pub fn waited(&self) -> bool {
-        self.waited
     }
 }
 
@@ -122,13 +111,12 @@ mod tests {
         let queue = Arc::new(TurnQueue::default());
         let (sender, receiver) = mpsc::channel();
         let first = queue.acquire();
-        assert!(!first.waited());
         let threads: Vec<_> = (0..4)
             .map(|number| {
                 let (own, sender) = (Arc::clone(&queue), sender.clone());
                 let thread = thread::spawn(move || {
-                    let turn = acquire(&own);
-                    sender.send((number, turn.waited())).unwrap();
+                    let _turn = acquire(&own);
+                    sender.send(number).unwrap();
                 });
                 while queue.length() < number + 2 {
                     thread::yield_now();
@@ -141,8 +129,7 @@ mod tests {
         drop(first);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         drop(sender);
-        let expected: Vec<_> = (0..4).map(|number| (number, true)).collect();
-        assert_eq!(receiver.iter().collect::<Vec<_>>(), expected);
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), [0, 1, 2, 3]);
     }
 
     #[test]

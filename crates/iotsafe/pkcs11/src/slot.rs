@@ -65,7 +65,8 @@ pub struct SlotConfig {
 struct Known {
     info: Option<TokenInfo>,
     pin: Option<PinState>,
-    absent_until: Option<Instant>,
+    /// When a call last ended without an answer; None after the next answer.
+    silent_since: Option<Instant>,
 }
 
 impl Slot {
@@ -98,11 +99,12 @@ impl Slot {
         &self,
         call: impl FnOnce(&mut dyn Token, Instant) -> std::result::Result<T, TokenError>,
     ) -> Result<T> {
-        let deadline = Instant::now() + self.timeout;
+        let begin = Instant::now();
+        let deadline = begin + self.timeout;
         let turn = self.turns.acquire_within(self.timeout - self.timeout / CARDS_PART);
         let result = match &turn {
-            // Who waited for one that the card did not answer would get no answer either.
-            Some(turn) if !(turn.waited() && self.is_absent()) => {
+            // A call that waited while the card did not answer another would get no answer either.
+            Some(_) if !self.was_silent_after(begin) => {
                 let result = call(lock(&self.token).as_mut(), deadline);
                 self.learn(&result);
                 result
@@ -126,7 +128,11 @@ impl Slot {
     }
 
     fn is_absent(&self) -> bool {
-        lock(&self.known).absent_until.is_some_and(|until| Instant::now() < until)
+        lock(&self.known).silent_since.is_some_and(|since| since.elapsed() < ABSENCE)
+    }
+
+    fn was_silent_after(&self, begin: Instant) -> bool {
+        lock(&self.known).silent_since.is_some_and(|since| since > begin)
     }
 
     /// What an answer says of the card, or that there was none.
@@ -134,7 +140,7 @@ impl Slot {
         match result {
             Err(error @ TokenError::Transport(_)) => self.lost(error),
             // A refusal is an answer too.
-            _ => lock(&self.known).absent_until = None,
+            _ => lock(&self.known).silent_since = None,
         }
     }
 
@@ -142,7 +148,7 @@ impl Slot {
         let mut known = lock(&self.known);
         *known = Known::default();
         if matches!(error, TokenError::Transport(TransportError::Timeout(_))) {
-            known.absent_until = Some(Instant::now() + ABSENCE);
+            known.silent_since = Some(Instant::now());
         }
         drop(known);
         self.logged_in.store(false, Ordering::Relaxed);
