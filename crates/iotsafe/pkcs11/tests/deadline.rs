@@ -109,8 +109,8 @@ fn two_threads_go_on_after_one_late_answer() {
         let other = scope.spawn(|| failures().count());
         (one.join().unwrap(), other.join().unwrap())
     });
-    // The call that got no answer, and the one that waited for it.
-    assert!((1..=2).contains(&(one + other)), "{one} and {other}");
+    // The call without an answer, one that timed out in the queue, and one that waited meanwhile.
+    assert!((1..=3).contains(&(one + other)), "{one} and {other}");
 }
 
 #[test]
