@@ -186,8 +186,8 @@ def weakest_evidence(evidence: Sequence[str]) -> str:
     Raises WarifuError for another word.
     """
 
-M3_MOST_OUTPUT: int
-"""So many bytes of a program's output are kept where nobody takes it as it comes."""
+M3_MAX_OUTPUT: int
+"""Bytes of a program's output that are kept if there is no `output` callback."""
 
 def m3_chips() -> list[str]:
     """The names of the chips whose memory maps are known."""
@@ -195,23 +195,23 @@ def m3_chips() -> list[str]:
 def m3_run(
     program: bytes, request: dict[str, Any], output: Callable[[bytes], object] | None = None
 ) -> dict[str, Any]:
-    """Runs an ELF file on a Cortex-M3 in software.
+    """Runs an ELF file on the simulated Cortex-M3.
 
     `request` has chip, max_instructions, wait_states (pairs), deliver_faults, low_reading, input
-    and arguments (warifu.m3.Options). `output` takes what the program prints as it comes, in whole
-    lines where it ends them; without it that is `output` of the answer, its first
-    M3_MOST_OUTPUT bytes, and lost_output says how many came later. The answer has stop, code (None
-    if the program did not end itself), address, message (one line with registers), instructions,
-    cycles (low, high), registers (R0 to R15), xpsr, output, lost_output, marks (name of at most 256
-    bytes, cycles, stack pointer) and lost_marks.
+    and arguments (warifu.m3.Options). `output` receives the program's output as it is printed, line
+    by line; without it the first M3_MAX_OUTPUT bytes are `output` of the result, and lost_output
+    counts the others. The result has stop, code (None if the program did not exit), address,
+    message (one line with registers), instructions, cycles (low, high), registers (R0 to R15),
+    xpsr, output, lost_output, marks (name of at most 256 bytes, cycles, stack pointer) and
+    lost_marks.
 
-    Raises WarifuError where there is nothing to run, KeyboardInterrupt, and what `output` raises.
+    Raises WarifuError if the program cannot be run, KeyboardInterrupt, and what `output` raises.
     """
 
 def m3_profile(
     program: bytes, request: dict[str, Any], output: Callable[[bytes], object] | None = None
 ) -> dict[str, Any]:
-    """As `m3_run`, with a profiler looking on: profile (JSON), folded and flame_graph beside."""
+    """As `m3_run`, under the profiler: adds profile (JSON), folded and flame_graph."""
 
 def m3_taint(
     program: bytes,
@@ -220,11 +220,11 @@ def m3_taint(
     from_function: str,
     output: Callable[[bytes], object] | None = None,
 ) -> dict[str, Any]:
-    """As `m3_run`, with secrets followed: taint (JSON) and poisoned (bytes) beside.
+    """As `m3_run`, with taint tracking: adds taint (JSON) and poisoned (bytes).
 
-    `secrets` are names of objects, with their bytes where the file does not say; they are secret
-    from each beginning of `from_function` on.
+    `secrets` are names of variables, with their bytes if the file does not give them; they are
+    secret from each start of `from_function` on.
     """
 
 def m3_size(program: bytes, chip: str) -> str:
-    """Sizes of sections and symbols, and what of the chip they take, JSON. Raises WarifuError."""
+    """Sizes of sections and symbols, and use of the chip's memories, JSON. Raises WarifuError."""

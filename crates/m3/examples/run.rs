@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs an ELF file and says how fast: `cargo run --release -p warifu-m3 --example run -- FILE [CHIP]`.
+//! Runs an ELF file and prints the speed:
+//! `cargo run --release -p warifu-m3 --example run -- FILE [CHIP]`.
 
 use std::io::Write;
 use std::time::Instant;
@@ -11,7 +12,7 @@ use warifu_m3::timing::Rules;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let file = arguments.next().ok_or("which ELF file?")?;
+    let file = arguments.next().ok_or("usage: run FILE [CHIP]")?;
     let chip: Chip = arguments.next().as_deref().unwrap_or("mps2-an385").parse()?;
     let program = Program::parse(&std::fs::read(file)?)?;
     let mut machine = Machine::new(&chip, Rules::cortex_m3()?)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs an ELF file under taint, with objects of its own poisoned when `main` begins, and says what leaked and how fast:
-//! `cargo run --release -p warifu-m3 --example taint -- FILE [OBJECT...]`.
+//! Runs an ELF file under taint, with variables poisoned at the start of `main`; prints leaks and
+//! the speed: `cargo run --release -p warifu-m3 --example taint -- FILE [OBJECT...]`.
 
 use std::io::Write;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use warifu_m3::timing::Rules;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let file = std::fs::read(arguments.next().ok_or("which ELF file?")?)?;
+    let file = std::fs::read(arguments.next().ok_or("usage: taint FILE [OBJECT...]")?)?;
     let chip: Chip = "mps2-an385".parse()?;
     let program = Program::parse(&file)?;
     let mut machine = Machine::new(&chip, Rules::cortex_m3()?)?;

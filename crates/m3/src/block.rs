@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Straight pieces of code, decoded once: what an instruction costs depends on its neighbours, and most of that is known
-//! before anything is executed.
+//! Basic blocks, decoded once: the cost of an instruction depends on its neighbours and is mostly
+//! known before execution.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,12 @@ use crate::isa::{self, Decoded, Instruction, PC};
 use crate::memory::Memory;
 use crate::timing::{Cycles, Rules};
 
-/// No block has more instructions; no rule reaches further back than one.
-const LONGEST: usize = 256;
-/// Slots of the table that is looked at first.
+/// The length at which a block is cut.
+const MAX_INSTRUCTIONS: usize = 256;
+/// Slots of the direct-mapped table in front of the hash map.
 const SLOTS: usize = 1 << 15;
 
-/// Instructions that are executed one after the other.
+/// Instructions that are executed in sequence.
 #[derive(Debug)]
 pub struct Block {
     /// At least one.
@@ -24,16 +24,17 @@ pub struct Block {
 }
 
 impl Block {
-    /// A bound on its cycles, whatever its operands; `slowest` is the most wait states of a memory.
-    pub fn longest_stay(&self, slowest: u64) -> u64 {
-        // A division is 12 cycles, an unaligned access 2, and LDM or STM touches memory 16 times at most.
-        let most = 16 + 17 * slowest;
-        let known = self.operations.last().map_or(0, |last| last.through().high);
-        known + self.operations.len() as u64 * most
+    /// An upper bound on its cycles for any operands; `max_wait_states` is the slowest memory's.
+    pub fn max_cycles(&self, max_wait_states: u64) -> u64 {
+        // A division takes 12 cycles and an unaligned access adds 2; LDM and STM make 16 accesses
+        // at most.
+        let max_each = 16 + 17 * max_wait_states;
+        let known = self.operations.last().map_or(0, |last| last.cycles_through().high);
+        known + self.operations.len() as u64 * max_each
     }
 }
 
-/// The blocks that were met so far.
+/// Cache of decoded blocks.
 #[derive(Debug)]
 pub struct Blocks {
     slots: Box<[(u32, u32)]>,
@@ -52,11 +53,11 @@ impl Default for Blocks {
 }
 
 impl Blocks {
-    /// The block at an address, decoded if it is not there; `None` where no instruction can be.
+    /// The block at an address, decoded if it is new; `None` where there is no memory.
     #[inline]
     pub fn find(&mut self, at: u32, memory: &mut Memory, rules: &Rules) -> Option<u32> {
         let (address, block) = self.slots[slot(at)];
-        if address == at { Some(block) } else { self.find_slowly(at, memory, rules) }
+        if address == at { Some(block) } else { self.find_or_decode(at, memory, rules) }
     }
 
     /// A block by its number.
@@ -66,11 +67,11 @@ impl Blocks {
     }
 
     #[cold]
-    fn find_slowly(&mut self, at: u32, memory: &mut Memory, rules: &Rules) -> Option<u32> {
+    fn find_or_decode(&mut self, at: u32, memory: &mut Memory, rules: &Rules) -> Option<u32> {
         let block = match self.by_address.get(&at) {
             Some(block) => *block,
             None => {
-                let block = decode(at, 0, LONGEST, memory, rules)?;
+                let block = decode(at, 0, MAX_INSTRUCTIONS, memory, rules)?;
                 let last = block.operations.last()?;
                 memory.note_decoded(at, last.next().wrapping_sub(at));
                 self.blocks.push(block);
@@ -83,7 +84,7 @@ impl Blocks {
         Some(block)
     }
 
-    /// Forgets every block, because code was changed.
+    /// Empties the cache, because code was changed.
     pub fn clear(&mut self) {
         // No block begins at an odd address.
         self.slots.fill((1, 0));
@@ -103,11 +104,11 @@ pub fn fetch(at: u32, memory: &Memory, in_it_block: bool) -> Option<Decoded> {
     Some(isa::decode(at, first, second, in_it_block))
 }
 
-/// Decodes from `start` to the first instruction that may go elsewhere, `it_state` being EPSR.IT before it.
+/// Decodes from `start` to the first instruction that may branch; `it_state` is EPSR.IT before it.
 pub fn decode(
     start: u32,
     it_state: u8,
-    longest: usize,
+    max_instructions: usize,
     memory: &Memory,
     rules: &Rules,
 ) -> Option<Block> {
@@ -118,7 +119,7 @@ pub fn decode(
     let mut current = fetch(at, memory, it_state != 0)?;
     loop {
         let mut operation = Operation::new(&current, at, it_state);
-        operation.before = before;
+        operation.cycles_before = before;
         it_state = operation.it_after();
         at = operation.next();
         let next = fetch(at, memory, it_state != 0);
@@ -127,15 +128,15 @@ pub fn decode(
         operation.cycles += Cycles::both(u64::from(operation.fetch_wait));
         before += operation.cycles;
         operations.push(operation);
-        let full = operations.len() + 4 >= longest && it_state == 0;
+        let full = operations.len() + 4 >= max_instructions && it_state == 0;
         match next {
-            Some(next) if !full && !ends(&current.instruction) => {
+            Some(next) if !full && !ends_block(&current.instruction) => {
                 previous = Some(current);
                 current = next;
             }
             _ => break,
         }
-        if longest == 1 {
+        if max_instructions == 1 {
             break;
         }
     }
@@ -146,8 +147,9 @@ pub fn decode(
     Some(Block { operations: operations.into_boxed_slice(), has_it })
 }
 
-/// Wait states of the words that an instruction is the first to need: each word is fetched once on a straight way, and
-/// nothing is fetched ahead. What a chip's prefetch saves is not known to the rules, which is why these are assumed.
+/// Wait states of the code words that an instruction is the first to need: in straight-line code
+/// each word is fetched once, and nothing is prefetched. The rules know nothing of what a chip's
+/// prefetch saves, which is why these figures are assumed.
 fn fetch_wait(operation: &Operation, first: bool, memory: &Memory) -> u32 {
     if !memory.has_wait_states() {
         return 0;
@@ -158,8 +160,8 @@ fn fetch_wait(operation: &Operation, first: bool, memory: &Memory) -> u32 {
     words.saturating_mul(wait)
 }
 
-/// Whether what comes after an instruction may be elsewhere, or may have to wait for the processor.
-fn ends(instruction: &Instruction) -> bool {
+/// Whether an instruction may branch, or may need attention before the next one.
+fn ends_block(instruction: &Instruction) -> bool {
     match instruction {
         Instruction::Branch { .. }
         | Instruction::CompareBranch { .. }
@@ -196,12 +198,12 @@ mod tests {
 
     fn cycles(start: u32, wait_states: u64) -> u64 {
         let rules = Rules::cortex_m3().expect("rules");
-        let block = decode(start, 0, LONGEST, &memory(wait_states), &rules).expect("code");
-        block.operations.last().map_or(0, |last| last.through().high)
+        let block = decode(start, 0, MAX_INSTRUCTIONS, &memory(wait_states), &rules).expect("code");
+        block.operations.last().map_or(0, |last| last.cycles_through().high)
     }
 
     #[test]
-    fn each_word_of_code_waits_once() {
+    fn fetch_wait_states_count_once_for_each_word() {
         let without = cycles(0, 0);
         assert_eq!(cycles(0, 3), without + 3 * 3, "three words from the start");
         let without = cycles(6, 0);

@@ -20,7 +20,7 @@ pub struct Chip {
 
 /// No such chip.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no chip is called {0}: choose {names}", names = NAMES.join(", "))]
+#[error("unknown chip {0}: choose {names}", names = NAMES.join(", "))]
 pub struct UnknownChip(String);
 
 /// The chips that are known.
@@ -35,7 +35,8 @@ impl FromStr for Chip {
 
     fn from_str(name: &str) -> Result<Self, UnknownChip> {
         match name {
-            // NXP UM10360, chapter 2: 512 KiB flash, 32 KiB local and 2 x 16 KiB AHB memory; 5 priority bits.
+            // NXP UM10360, chapter 2: 512 KiB flash, 32 KiB local and 2 x 16 KiB AHB memory; 5
+            // priority bits.
             "lpc1768" => Ok(Chip {
                 name: "lpc1768",
                 regions: vec![
@@ -56,7 +57,8 @@ impl FromStr for Chip {
                 priority_mask: 0xf0,
                 vector_table: 0x0800_0000,
             }),
-            // Arm DAI 0385D: ZBT memories of 4 MiB for code and for data, 16 MiB PSRAM; 3 priority bits.
+            // Arm DAI 0385D: ZBT memories of 4 MiB for code and for data, 16 MiB PSRAM; 3 priority
+            // bits.
             "mps2-an385" => Ok(Chip {
                 name: "mps2-an385",
                 regions: vec![

@@ -3,12 +3,13 @@
 //!
 //! - [`isa`]: the ARMv7-M integer instruction set, decoded.
 //! - [`core`]: what instructions do to registers and memory, exceptions, system registers.
-//! - [`timing`]: cycles by rules that are data, each with its source; two readings of them give a band.
-//! - [`machine`]: a chip that runs a program and says why it stopped.
-//! - [`profile`]: an onlooker that tells where its cycles go; [`size`]: what it takes of flash and memory.
-//! - [`taint`]: an onlooker that follows secrets; [`source`]: files and lines of addresses.
+//! - [`timing`]: cycle counts by rules that are data, each with its source; two readings of a rule
+//!   give a band.
+//! - [`machine`]: a chip that runs a program and reports why it stopped.
+//! - [`profile`]: an observer that attributes cycles to functions; [`size`]: use of flash and RAM.
+//! - [`taint`]: an observer that tracks secrets; [`source`]: source files and lines of addresses.
 //!
-//! Nothing here does input or output: programs, and what they read, are arguments.
+//! Nothing here does input or output: programs and their input are arguments.
 #![warn(clippy::unwrap_used)]
 
 pub mod block;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A chip that runs: finds instructions, executes them, takes exceptions, and says why it stopped.
+//! A running chip: finds instructions, executes them, takes exceptions, reports why it stopped.
 
 use crate::block::{self, Blocks};
 use crate::chip::Chip;
@@ -10,28 +10,31 @@ use crate::semihosting::{Answer, Semihosting};
 use crate::stop::Stop;
 use crate::timing::{Cycles, OperandCycles, Rules};
 
-/// Somebody who looks on, instruction by instruction.
+/// Watches a run, instruction by instruction. For each instruction the machine calls `before`, then
+/// `after` or `faulted`; `semihosting_done` and `exception` follow the instruction that caused
+/// them.
 pub trait Observer {
-    /// Whether there is anything to see; without it whole blocks are executed at once.
-    const LOOKS: bool = true;
-    /// Before an instruction whose condition may still fail.
+    /// Whether the callbacks do anything; if not, whole blocks are executed at once.
+    const ENABLED: bool = true;
+    /// Before an instruction, whose condition may still fail.
     fn before(&mut self, core: &Core, operation: &Operation);
-    /// After it, unless it faulted. `now` has its cycles in it.
+    /// After an instruction that did not fault; `now` includes its cycles.
     fn after(&mut self, core: &mut Core, operation: &Operation, now: Cycles);
-    /// It faulted ([`Core::trap`] says how): what it stored before that stays stored.
+    /// After an instruction that faulted ([`Core::trap`] says how); what it stored before the fault
+    /// stays stored.
     fn faulted(&mut self, _core: &mut Core, _operation: &Operation) {}
-    /// The host answered a semihosting call, and wrote to memory: addresses and lengths.
-    fn answered(&mut self, _core: &Core, _written: &[(u32, u32)]) {}
-    /// An exception was entered, or left where `entered` is false.
+    /// After a semihosting call, with addresses and lengths of what the host wrote to memory.
+    fn semihosting_done(&mut self, _core: &Core, _written: &[(u32, u32)]) {}
+    /// After exception entry, or exception return if `entered` is false.
     fn exception(&mut self, _core: &Core, _entered: bool) {}
 }
 
-/// Nobody looks on.
+/// The observer of a run that nothing watches.
 #[derive(Debug)]
 pub struct Unobserved;
 
 impl Observer for Unobserved {
-    const LOOKS: bool = false;
+    const ENABLED: bool = false;
     fn before(&mut self, _core: &Core, _operation: &Operation) {}
     fn after(&mut self, _core: &mut Core, _operation: &Operation, _now: Cycles) {}
 }
@@ -41,23 +44,23 @@ impl Observer for Unobserved {
 pub struct Machine {
     /// The processor and its memory.
     pub core: Core,
-    /// Instructions executed so far, those that faulted among them.
+    /// Instructions executed so far, including those that faulted.
     pub instructions: u64,
-    /// What the program asks of its host.
+    /// The host's side of semihosting.
     pub semihosting: Semihosting,
-    /// Whether faults go to the program's own handlers; else the first one ends the run.
+    /// Whether faults go to the program's handlers; otherwise the first one ends the run.
     pub deliver_faults: bool,
-    /// After so many instructions in all, or a few more, the run pauses ([`Stop::Paused`]), and goes on as if it had not
-    /// when it is run again. [`Limits`] is exact instead.
+    /// The instruction count at which, or shortly after which, the run pauses ([`Stop::Paused`]).
+    /// Running again resumes it; the pause changes nothing. [`Limits`] is exact instead.
     pub pause_at: u64,
     blocks: Blocks,
     rules: Rules,
 }
 
-/// How far to run.
+/// Bounds of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// At most so many instructions in all.
+    /// Instructions in total, including those of earlier calls.
     pub instructions: u64,
 }
 
@@ -65,7 +68,7 @@ impl Machine {
     /// A chip before reset, its memories filled with zeros.
     ///
     /// # Errors
-    /// [`MapError`] where the chip's memory map cannot be.
+    /// [`MapError`] if the chip's memory map is invalid.
     pub fn new(chip: &Chip, rules: Rules) -> Result<Self, MapError> {
         let memory = Memory::new(&chip.regions)?;
         let mut core = Core::new(memory, OperandCycles::new(&rules));
@@ -91,20 +94,20 @@ impl Machine {
         self.run_observed(limits, &mut Unobserved)
     }
 
-    /// As [`Machine::run`], with somebody who looks on.
+    /// As [`Machine::run`], with an observer.
     pub fn run_observed<O: Observer>(&mut self, limits: Limits, observer: &mut O) -> Stop {
         loop {
-            if let Some(stop) = self.attend(observer) {
+            if let Some(stop) = self.service_interrupts(observer) {
                 return stop;
             }
-            if let Err(stop) = self.run_until_attention(limits, observer) {
+            if let Err(stop) = self.run_until_interrupt(limits, observer) {
                 return stop;
             }
         }
     }
 
-    /// Executes blocks until an interrupt may be due or an instruction asks for more than the core does.
-    fn run_until_attention<O: Observer>(
+    /// Executes blocks until an interrupt may be due or an instruction traps.
+    fn run_until_interrupt<O: Observer>(
         &mut self,
         limits: Limits,
         observer: &mut O,
@@ -120,8 +123,8 @@ impl Machine {
                 self.blocks.clear();
             }
             let at = self.core.registers.r[15];
-            let room = limits.instructions.saturating_sub(self.instructions);
-            if room == 0 {
+            let remaining = limits.instructions.saturating_sub(self.instructions);
+            if remaining == 0 {
                 return Err(Stop::InstructionLimit { limit: limits.instructions });
             }
             if self.instructions >= self.pause_at {
@@ -131,65 +134,67 @@ impl Machine {
                 return self.step(at, observer);
             }
             let Some(number) = self.blocks.find(at, &mut self.core.memory, &self.rules) else {
-                return self.no_instruction(at, observer);
+                return self.fetch_failed(at, observer);
             };
             let block = self.blocks.get(number);
-            let length = block.operations.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+            let length =
+                block.operations.len().min(usize::try_from(remaining).unwrap_or(usize::MAX));
             let operations = &block.operations[..length];
-            let near =
-                due != u64::MAX && now + block.longest_stay(self.core.memory.slowest()) >= due;
-            let (done, flow) = if near {
+            let tick_may_be_due = due != u64::MAX
+                && now + block.max_cycles(self.core.memory.max_wait_states()) >= due;
+            let (executed, flow) = if tick_may_be_due {
                 execute(&mut self.core, operations, observer, |core, operation| {
-                    core.system.reading(core.clock + operation.through()) >= due
+                    core.system.reading(core.clock + operation.cycles_through()) >= due
                 })
             } else {
                 execute(&mut self.core, operations, observer, |_, _| false)
             };
-            self.instructions += done as u64;
-            let last = &operations[done.saturating_sub(1)];
+            self.instructions += executed as u64;
+            let last = &operations[executed.saturating_sub(1)];
             match flow {
                 Flow::Next => self.core.registers.r[15] = last.next(),
                 Flow::Jumped => {}
                 Flow::Trapped => {
-                    let undone = leaves_undone(self.core.trap);
-                    let operation = operations[if undone { done } else { done - 1 }].clone();
+                    let undone = is_not_executed(self.core.trap);
+                    let operation =
+                        operations[if undone { executed } else { executed - 1 }].clone();
                     return self.trapped(&operation, observer);
                 }
             }
-            self.core.clock += last.through();
+            self.core.clock += last.cycles_through();
             if block.has_it {
                 self.core.registers.it_state = last.it_after();
             }
         }
     }
 
-    /// Executes one instruction, in the middle of an IT block that was left for an exception.
+    /// Executes one instruction inside an IT block that an exception interrupted.
     fn step<O: Observer>(&mut self, at: u32, observer: &mut O) -> Result<(), Stop> {
         let it_state = self.core.registers.it_state;
         let Some(block) = block::decode(at, it_state, 1, &self.core.memory, &self.rules) else {
-            return self.no_instruction(at, observer);
+            return self.fetch_failed(at, observer);
         };
-        let (done, flow) = execute(&mut self.core, &block.operations, observer, |_, _| false);
-        self.instructions += done as u64;
+        let (executed, flow) = execute(&mut self.core, &block.operations, observer, |_, _| false);
+        self.instructions += executed as u64;
         let operation = &block.operations[0];
         match flow {
             Flow::Next => self.core.registers.r[15] = operation.next(),
             Flow::Jumped => {}
             Flow::Trapped => return self.trapped(operation, observer),
         }
-        self.core.clock += operation.through();
+        self.core.clock += operation.cycles_through();
         self.core.registers.it_state = operation.it_after();
         Ok(())
     }
 
-    fn no_instruction<O: Observer>(&mut self, at: u32, observer: &mut O) -> Result<(), Stop> {
+    fn fetch_failed<O: Observer>(&mut self, at: u32, observer: &mut O) -> Result<(), Stop> {
         let never = matches!(at >> 28, 4 | 5 | 0xa..=0xf);
         let fault =
             if never { Fault::ExecuteNever { address: at } } else { Fault::Fetch { address: at } };
         self.take_fault(fault, observer)
     }
 
-    /// What the core could not do by itself. The clock does not have the block's cycles yet.
+    /// Handles [`Core::trap`]. The clock does not include the block's cycles yet.
     #[cold]
     fn trapped<O: Observer>(
         &mut self,
@@ -197,12 +202,12 @@ impl Machine {
         observer: &mut O,
     ) -> Result<(), Stop> {
         let trap = self.core.trap;
-        if leaves_undone(trap) {
-            self.core.clock += operation.before;
+        if is_not_executed(trap) {
+            self.core.clock += operation.cycles_before;
             self.core.registers.it_state = operation.it_state;
             self.core.registers.r[15] = operation.address;
         } else {
-            self.core.clock += operation.through();
+            self.core.clock += operation.cycles_through();
             self.core.registers.it_state = operation.it_after();
         }
         match trap {
@@ -224,7 +229,7 @@ impl Machine {
                 Err(Stop::Breakpoint { number, address: operation.address })
             }
             Trap::ExceptionReturn(value) => self.leave(value, operation, observer),
-            // WFE found no event. What only pends, because it is masked, wakes WFI alone.
+            // WFE found no event. A pending but masked interrupt wakes WFI, not WFE.
             Trap::Sleep if operation.instruction == Instruction::WaitForEvent => {
                 self.sleep(operation.address, Core::is_interrupted)
             }
@@ -243,12 +248,12 @@ impl Machine {
         if let Some(overflow) = self.stack_overflow(fault, address) {
             return Err(overflow);
         }
-        // It counts: a handler that returns to it again and again comes to an end.
+        // It counts, so that a handler that keeps returning to it reaches the limit.
         self.instructions += 1;
         self.escalate(fault, address, observer)
     }
 
-    /// A fault goes to its handler, or to HardFault's, or ends the run. The return address is R15.
+    /// Passes a fault to its handler or HardFault's, or ends the run. The return address is R15.
     fn escalate<O: Observer>(
         &mut self,
         fault: Fault,
@@ -262,7 +267,8 @@ impl Machine {
         }
     }
 
-    /// A frame that was made by SUB is noticed only where it is used, and one that PUSH would make at the end of the memory.
+    /// A stack overflow that shows only as a faulting access: of a frame that SUB made, or of a
+    /// PUSH below the start of the memory.
     fn stack_overflow(&self, fault: Fault, address: u32) -> Option<Stop> {
         let (stack, limit) = (self.core.registers.r[13], self.core.stack_limit);
         let Fault::Data { address: at, write } = fault else { return None };
@@ -326,7 +332,7 @@ impl Machine {
     ) -> Result<(), Stop> {
         match self.semihosting.call(&mut self.core) {
             Answer::Value(value) => {
-                observer.answered(&self.core, &self.semihosting.written);
+                observer.semihosting_done(&self.core, &self.semihosting.written);
                 self.core.registers.r[0] = value;
                 self.core.registers.r[15] = operation.next();
                 Ok(())
@@ -338,7 +344,7 @@ impl Machine {
         }
     }
 
-    /// WFI, WFE, and sleep on exit: time goes on to the next interrupt.
+    /// WFI, WFE and sleep-on-exit: advances the clock to the next SysTick.
     fn sleep(&mut self, address: u32, wakes: fn(&Core) -> bool) -> Result<(), Stop> {
         if wakes(&self.core) {
             return Ok(());
@@ -349,8 +355,8 @@ impl Machine {
         if wakes(&self.core) { Ok(()) } else { Err(Stop::Asleep { address }) }
     }
 
-    /// Interrupts and requests, between instructions.
-    fn attend<O: Observer>(&mut self, observer: &mut O) -> Option<Stop> {
+    /// Takes pending interrupts and reset requests between instructions.
+    fn service_interrupts<O: Observer>(&mut self, observer: &mut O) -> Option<Stop> {
         self.core.system.tick(self.core.clock);
         if self.core.system.reset_requested {
             return Some(Stop::Reset { address: self.core.registers.r[15] });
@@ -360,44 +366,44 @@ impl Machine {
     }
 }
 
-/// Whether the instruction has changed nothing. A branch to no Thumb address is done: the next instruction is what
-/// cannot be.
-fn leaves_undone(trap: Trap) -> bool {
+/// Whether the trapped instruction had no effect. A branch to an address without the Thumb bit is
+/// complete: the fault belongs to the next instruction.
+fn is_not_executed(trap: Trap) -> bool {
     matches!(trap, Trap::Fault(fault) if !matches!(fault, Fault::InvalidState { .. }))
 }
 
-/// Executes operations one after the other, until one of them is `enough`: how many were done, and how the last one ended.
-/// A faulting one is not done.
+/// Executes operations in order up to the first for which `stop_after` holds. Returns how many were
+/// executed, a faulting one not counted, and how the last one ended.
 #[inline]
 fn execute<O: Observer>(
     core: &mut Core,
     operations: &[Operation],
     observer: &mut O,
-    enough: impl Fn(&Core, &Operation) -> bool,
+    stop_after: impl Fn(&Core, &Operation) -> bool,
 ) -> (usize, Flow) {
     for (index, operation) in operations.iter().enumerate() {
-        if O::LOOKS {
+        if O::ENABLED {
             observer.before(core, operation);
         }
         let flow = (operation.run)(core, operation);
         if flow != Flow::Next {
-            if flow == Flow::Trapped && leaves_undone(core.trap) {
-                if O::LOOKS {
+            if flow == Flow::Trapped && is_not_executed(core.trap) {
+                if O::ENABLED {
                     observer.faulted(core, operation);
                 }
                 return (index, flow);
             }
-            if O::LOOKS {
-                let now = core.clock + operation.through();
+            if O::ENABLED {
+                let now = core.clock + operation.cycles_through();
                 observer.after(core, operation, now);
             }
             return (index + 1, flow);
         }
-        if O::LOOKS {
-            let now = core.clock + operation.through();
+        if O::ENABLED {
+            let now = core.clock + operation.cycles_through();
             observer.after(core, operation, now);
         }
-        if enough(core, operation) {
+        if stop_after(core, operation) {
             return (index + 1, flow);
         }
     }

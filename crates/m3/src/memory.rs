@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is on the bus: memories, bit-band aliases, the system registers' place, and the ports of this simulator.
+//! The address map: memories, bit-band aliases, the system region, and the ports of this simulator.
 
-use crate::ports::{LONGEST_NAME, Mark, Ports};
+use crate::ports::{MAX_NAME_BYTES, Mark, Ports};
 
 /// One memory of a chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,9 +12,9 @@ pub struct Region {
     pub base: u32,
     /// Its length in bytes.
     pub bytes: u32,
-    /// Whether programs can store to it; flash cannot be stored to.
+    /// Whether programs can store to it; flash is read-only to them.
     pub writable: bool,
-    /// Cycles that an access waits.
+    /// Wait states: cycles that an access adds.
     pub wait_states: u64,
 }
 
@@ -34,14 +34,14 @@ pub enum Space {
     System,
     /// The simulator's own ports ([`crate::ports`]).
     Ports,
-    /// Nothing.
+    /// Unmapped.
     Nothing,
 }
 
-/// A region takes whole granules for itself, so that one table look-up finds it.
+/// A granule belongs to at most one region, so that one table look-up finds it.
 const GRANULE_BITS: u32 = 20;
 const NO_REGION: u8 = u8::MAX;
-/// Code that was decoded is remembered by pages.
+/// Size of the pages by which decoded code is tracked.
 const PAGE_BITS: u32 = 8;
 
 #[derive(Debug)]
@@ -52,17 +52,17 @@ struct Bank {
     decoded: Vec<bool>,
 }
 
-/// Why a memory map cannot be.
+/// Why a memory map is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MapError {
     /// Two regions share a megabyte.
-    #[error("regions {0} and {1} are in one megabyte: give each megabytes of its own")]
+    #[error("regions {0} and {1} share a megabyte: place them in different megabytes")]
     Shared(String, String),
     /// A region goes beyond the address space, or is empty.
-    #[error("region {0} has no bytes or ends beyond 0xffffffff")]
+    #[error("region {0} is empty or ends beyond 0xffffffff: change its size or address")]
     Size(String),
     /// Too many regions.
-    #[error("a memory map has at most 16 regions")]
+    #[error("a memory map has at most 16 regions: merge or remove some")]
     Count,
 }
 
@@ -72,7 +72,7 @@ pub struct Memory {
     banks: Vec<Bank>,
     granules: Box<[u8]>,
     any_wait_states: bool,
-    /// A store went to a page from which instructions were decoded.
+    /// Set by a store to a page from which instructions were decoded.
     pub code_changed: bool,
     /// The simulator's own ports.
     pub ports: Ports,
@@ -164,12 +164,12 @@ impl Memory {
         self.bytes::<1>(at).map(|[byte]| byte)
     }
 
-    /// As [`Memory::word`], for those who only look.
+    /// As [`Memory::word`], for inspection from outside the program.
     pub fn peek(&self, at: u32) -> Option<u32> {
         self.word(at)
     }
 
-    /// Stores a word; false where there is no memory that can be written.
+    /// Stores a word; false where there is no writable memory.
     #[inline]
     pub fn set_word(&mut self, at: u32, value: u32) -> bool {
         self.set_bytes(at, value.to_le_bytes())
@@ -194,7 +194,7 @@ impl Memory {
         })
     }
 
-    /// Bytes as they are loaded into a chip: flash is written too.
+    /// Loads content as a programmer does, into flash as well; false if it does not fit.
     pub fn program(&mut self, at: u32, content: &[u8]) -> bool {
         let index = usize::from(self.granules[(at >> GRANULE_BITS) as usize]);
         let Some(bank) = self.banks.get_mut(index) else { return false };
@@ -207,24 +207,24 @@ impl Memory {
         true
     }
 
-    /// `length` bytes from an address, if they are in one memory.
+    /// `length` bytes from an address, if they lie in one memory.
     pub fn slice(&self, at: u32, length: usize) -> Option<&[u8]> {
         let bank = self.bank(at)?;
         let start = at.wrapping_sub(bank.region.base) as usize;
         bank.content.get(start..start.checked_add(length)?)
     }
 
-    /// The bytes up to a zero, in one memory and `most` of them.
-    pub fn text(&self, at: u32, most: u32) -> &[u8] {
+    /// The bytes up to a zero byte, `max_bytes` or the end of the memory, whichever comes first.
+    pub fn c_string(&self, at: u32, max_bytes: u32) -> &[u8] {
         let Some(region) = self.region_of(at) else { return &[] };
         let room = region.bytes - (at - region.base);
-        let bytes = self.slice(at, room.min(most) as usize).unwrap_or_default();
+        let bytes = self.slice(at, room.min(max_bytes) as usize).unwrap_or_default();
         bytes.split(|byte| *byte == 0).next().unwrap_or_default()
     }
 
     /// The text of a mark, as it is in memory now.
     pub fn mark_name(&self, mark: &Mark) -> String {
-        String::from_utf8_lossy(self.text(mark.text, LONGEST_NAME)).into_owned()
+        String::from_utf8_lossy(self.c_string(mark.text, MAX_NAME_BYTES)).into_owned()
     }
 
     /// The memory that an address is in.
@@ -234,7 +234,7 @@ impl Memory {
             .filter(|region| at.wrapping_sub(region.base) < region.bytes)
     }
 
-    /// Remembers that instructions from `at` on were decoded: a store there is to be told.
+    /// Records that instructions were decoded here: a later store sets [`Memory::code_changed`].
     pub fn note_decoded(&mut self, at: u32, bytes: u32) {
         let index = usize::from(self.granules[(at >> GRANULE_BITS) as usize]);
         let Some(bank) = self.banks.get_mut(index) else { return };
@@ -246,7 +246,7 @@ impl Memory {
         }
     }
 
-    /// Forgets what was decoded.
+    /// Clears the record of decoded code.
     pub fn forget_decoded(&mut self) {
         self.code_changed = false;
         for bank in &mut self.banks {
@@ -260,8 +260,8 @@ impl Memory {
         self.any_wait_states
     }
 
-    /// The most wait states of a memory.
-    pub fn slowest(&self) -> u64 {
+    /// The wait states of the slowest memory.
+    pub fn max_wait_states(&self) -> u64 {
         if self.any_wait_states {
             self.banks.iter().map(|bank| bank.region.wait_states).max().unwrap_or(0)
         } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Ports that only this simulator has, at the top of the address space, where a Cortex-M3 leaves room for its vendor.
-//! `include/warifu_m3.h` has the macros that programs use.
+//! Ports of this simulator, in the vendor-specific region of the address space (DDI 0403E table
+//! B3-1). `include/warifu_m3.h` has the macros that programs use.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,39 +9,39 @@ use crate::timing::Cycles;
 
 /// The ports' first address.
 pub const BASE: u32 = 0xf000_0000;
-/// A secret's address, for the next command.
+/// The address of a secret, for the next command.
 pub const TAINT_ADDRESS: u32 = BASE;
-/// A secret's length in bytes.
+/// The length of a secret in bytes, for the next command.
 pub const TAINT_LENGTH: u32 = BASE + 4;
 /// 1 poisons, 0 unpoisons.
 pub const TAINT_COMMAND: u32 = BASE + 8;
-/// A byte from the pipe; a byte written goes into it.
+/// The pipe: a load takes its next byte, a store sends one.
 pub const PIPE_DATA: u32 = BASE + 0x100;
-/// How many bytes can be read at once; 0xffffffff when there will be no more.
+/// How many bytes the pipe has ready; 0xffffffff at its end.
 pub const PIPE_STATUS: u32 = BASE + 0x104;
-/// The address of a text that ends with a zero byte: a mark in the record of the run.
+/// A store of the address of a zero-terminated name sets a mark in the run.
 pub const MARK: u32 = BASE + 0x200;
 const END: u32 = BASE + 0x1000;
-/// So many marks and requests are kept: an endless loop must not take all of the host's memory.
-const MOST: usize = 1 << 20;
+/// Marks and requests kept at most: an endless loop must not exhaust the host's memory.
+const MAX_KEPT: usize = 1 << 20;
 
-/// So many bytes of a mark's text are its name.
-pub const LONGEST_NAME: u32 = 256;
+/// Bytes of a mark's name at most.
+pub const MAX_NAME_BYTES: u32 = 256;
 
 /// The other end of the pipe.
 pub trait Pipe: Send {
     /// The program wrote a byte.
     fn write(&mut self, byte: u8);
-    /// The next byte for the program, if there is one now.
+    /// The next byte for the program, if one is ready.
     fn read(&mut self) -> Option<u8>;
-    /// How many bytes there are now; `None` when there will be no more.
+    /// How many bytes are ready; `None` at the end.
     fn available(&mut self) -> Option<usize>;
 }
 
-/// A pipe whose bytes are known beforehand; what the program writes is kept.
+/// A pipe with prepared input that records what the program writes.
 #[derive(Debug, Default)]
 pub struct Scripted {
-    /// What the program will read.
+    /// What the program is going to read.
     pub incoming: VecDeque<u8>,
     /// What it wrote.
     pub outgoing: Vec<u8>,
@@ -64,11 +64,11 @@ impl Pipe for Scripted {
 /// A moment that the program marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Where its text is: [`LONGEST_NAME`] bytes of it at most.
+    /// The address of its name, of which [`MAX_NAME_BYTES`] count.
     pub text: u32,
-    /// When.
+    /// The clock at the mark.
     pub at: Cycles,
-    /// The stack pointer then.
+    /// The stack pointer at the mark.
     pub stack: u32,
 }
 
@@ -79,9 +79,9 @@ pub struct Ports {
     pub pipe: Option<Box<dyn Pipe>>,
     /// Moments that the program marked.
     pub marks: Vec<Mark>,
-    /// Marks that were not kept, as there were too many.
+    /// Marks dropped because the list was full.
     pub lost_marks: u64,
-    /// What the taint port was asked for and [`crate::taint`] has not taken yet.
+    /// Requests to the taint port that [`crate::taint`] has not taken yet.
     pub taint_requests: Vec<TaintRequest>,
     taint_address: u32,
     taint_length: u32,
@@ -94,7 +94,7 @@ pub struct TaintRequest {
     pub address: u32,
     /// How many bytes.
     pub bytes: u32,
-    /// Secret from now on, or no longer.
+    /// Whether the bytes become secret or public.
     pub poison: bool,
 }
 
@@ -125,8 +125,8 @@ impl Ports {
         match at & !3 {
             TAINT_ADDRESS => self.taint_address = value,
             TAINT_LENGTH => self.taint_length = value,
-            // Nobody follows secrets then.
-            TAINT_COMMAND if self.taint_requests.len() >= MOST => {}
+            // The list is full only where no taint observer empties it.
+            TAINT_COMMAND if self.taint_requests.len() >= MAX_KEPT => {}
             TAINT_COMMAND => self.taint_requests.push(TaintRequest {
                 address: self.taint_address,
                 bytes: self.taint_length,
@@ -137,7 +137,7 @@ impl Ports {
                     pipe.write(value as u8);
                 }
             }
-            MARK if self.marks.len() >= MOST => self.lost_marks += 1,
+            MARK if self.marks.len() >= MAX_KEPT => self.lost_marks += 1,
             MARK => self.marks.push(Mark { text: value, at: now, stack }),
             _ => {}
         }

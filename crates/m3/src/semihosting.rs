@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a program asks of its host by BKPT 0xAB (Arm, Semihosting for AArch32 and AArch64).
+//! Semihosting by BKPT 0xAB (Arm, Semihosting for AArch32 and AArch64).
 //!
-//! There is a console and no file but that of the features: the simulator does no input or output. What the program writes is kept for whoever runs it.
+//! There is a console, and no file except `:semihosting-features`. Nothing is printed here: output
+//! is stored, or passed to a sink.
 
 use crate::core::Core;
 use crate::isa::Width;
@@ -10,39 +11,39 @@ const CONSOLE_IN: u32 = 1;
 const CONSOLE_OUT: u32 = 2;
 const CONSOLE_ERROR: u32 = 3;
 const FEATURES: u32 = 4;
-/// What `:semihosting-features` holds: its mark, then SH_EXT_EXIT_EXTENDED and SH_EXT_STDOUT_STDERR. A C library that does
-/// not find the first keeps its exit code to itself.
+/// The content of `:semihosting-features`: magic, then SH_EXT_EXIT_EXTENDED and
+/// SH_EXT_STDOUT_STDERR. Without the former a C library does not pass on its exit code.
 const FEATURES_CONTENT: &[u8; 5] = b"SHFB\x03";
 const FAILED: u32 = u32::MAX;
-/// More than any program prints at once; a wild length ends there.
-const LONGEST: u32 = 1 << 20;
-/// So much of what a program prints is kept where nobody takes it as it comes: an endless loop that prints must not take
-/// all of the host's memory.
-pub const MOST_OUTPUT: usize = 16 << 20;
+/// The longest write that one call may make; bounds wild lengths.
+const MAX_WRITE: u32 = 1 << 20;
+/// Bytes of output stored if there is no sink: a program that prints in an endless loop must not
+/// exhaust the host's memory.
+pub const MAX_OUTPUT: usize = 16 << 20;
 
-/// Where console output goes as it comes.
+/// Receives console output as it is written.
 pub type Sink = Box<dyn FnMut(&[u8]) + Send>;
 
 /// The host's side of a program.
 #[derive(Default)]
 pub struct Semihosting {
-    /// What the program wrote to its console, unless [`Semihosting::sink`] takes it: the first [`MOST_OUTPUT`] bytes.
+    /// Console output if there is no [`Semihosting::sink`]: the first [`MAX_OUTPUT`] bytes.
     pub output: Vec<u8>,
-    /// Bytes of it that came later and were not kept.
+    /// Bytes of output beyond [`MAX_OUTPUT`], which were dropped.
     pub lost_output: u64,
-    /// Takes console output as it comes.
+    /// Receives console output.
     pub sink: Option<Sink>,
-    /// What the program will read from its console.
+    /// Console input.
     pub input: std::collections::VecDeque<u8>,
     /// SYS_GET_CMDLINE's answer.
     pub command_line: String,
     /// SYS_HEAPINFO's answer: heap base, heap limit, stack base, stack limit.
     pub heap_info: [u32; 4],
-    /// Where the stack of that answer must not grow below; 0 where that is not known.
+    /// The limit of the stack in that answer; 0 if unknown.
     pub stack_limit: u32,
-    /// Address and length of what the last call wrote to memory.
+    /// Address and length of each write to memory by the last call.
     pub written: Vec<(u32, u32)>,
-    /// How far the features were read.
+    /// The read position in the features file.
     features_at: usize,
 }
 
@@ -52,19 +53,19 @@ impl std::fmt::Debug for Semihosting {
     }
 }
 
-/// What comes of a call.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// R0 for the program.
+    /// Returns a value in R0.
     Value(u32),
-    /// The program ends.
+    /// The program exits.
     Exit(u32),
-    /// No such call.
+    /// Unsupported call.
     Unknown(u32),
 }
 
 impl Semihosting {
-    /// Does the call that R0 and R1 hold.
+    /// Performs the call in R0 with the parameter in R1.
     pub fn call(&mut self, core: &mut Core) -> Answer {
         self.written.clear();
         let (number, parameter) = (core.registers.r[0], core.registers.r[1]);
@@ -82,7 +83,7 @@ impl Semihosting {
                 Answer::Value(0)
             }
             0x04 => {
-                let text = core.memory.text(parameter, LONGEST).to_vec();
+                let text = core.memory.c_string(parameter, MAX_WRITE).to_vec();
                 self.print(&text);
                 Answer::Value(0)
             }
@@ -91,7 +92,7 @@ impl Semihosting {
                 if handle != CONSOLE_OUT && handle != CONSOLE_ERROR {
                     return Answer::Value(length);
                 }
-                match core.memory.slice(from, length.min(LONGEST) as usize) {
+                match core.memory.slice(from, length.min(MAX_WRITE) as usize) {
                     Some(bytes) => {
                         let bytes = bytes.to_vec();
                         self.print(&bytes);
@@ -113,7 +114,7 @@ impl Semihosting {
             }
             0x0c if word(0) == FEATURES => Answer::Value(FEATURES_CONTENT.len() as u32),
             0x0a | 0x0c | 0x0d | 0x0e | 0x0f | 0x12 => Answer::Value(FAILED),
-            // Centiseconds and seconds: time stands still, so that a run is the same each time.
+            // SYS_CLOCK, SYS_TIME, SYS_ERRNO: always zero, so that runs are reproducible.
             0x10 | 0x11 | 0x13 => Answer::Value(0),
             0x15 => Answer::Value(self.command_line(core, parameter)),
             0x16 => {
@@ -121,7 +122,7 @@ impl Semihosting {
                 self.give_stack(core, block);
                 Answer::Value(0)
             }
-            // ADP_Stopped_ApplicationExit is the good end; another reason is a failure.
+            // ADP_Stopped_ApplicationExit means success, any other reason a failure.
             0x18 => Answer::Exit(u32::from(parameter != 0x2_0026)),
             0x20 => Answer::Exit(if word(0) == 0x2_0026 { word(1) } else { 1 }),
             0x30 | 0x31 => Answer::Value(FAILED),
@@ -129,7 +130,7 @@ impl Semihosting {
         }
     }
 
-    /// SYS_READ: how many bytes are left of those that were asked for.
+    /// SYS_READ: the number of requested bytes that were not read.
     fn read(&mut self, core: &mut Core, handle: u32, to: u32, length: u32) -> u32 {
         let most = length as usize;
         let bytes: Vec<u8> = match handle {
@@ -146,7 +147,7 @@ impl Semihosting {
         length - read as u32
     }
 
-    /// Writes to memory up to the first byte that finds no place: how many did.
+    /// Writes to memory up to the first unwritable address; the number of bytes written.
     fn put(&mut self, core: &mut Core, to: u32, bytes: &[u8]) -> usize {
         let places = (0..).map(|index| to.wrapping_add(index));
         let done = places.zip(bytes).take_while(|(at, byte)| core.memory.set_byte(*at, **byte));
@@ -159,7 +160,7 @@ impl Semihosting {
         if let Some(sink) = &mut self.sink {
             return sink(bytes);
         }
-        let room = MOST_OUTPUT.saturating_sub(self.output.len());
+        let room = MAX_OUTPUT.saturating_sub(self.output.len());
         let (kept, lost) = bytes.split_at(room.min(bytes.len()));
         self.output.extend_from_slice(kept);
         self.lost_output += lost.len() as u64;
@@ -179,10 +180,10 @@ impl Semihosting {
         0
     }
 
-    /// SYS_HEAPINFO: the stack that it names has a limit of its own.
+    /// SYS_HEAPINFO: the program may now use the stack in the answer, so its limit applies too.
     fn give_stack(&mut self, core: &mut Core, block: u32) {
         self.put(core, block, &self.heap_info.map(u32::to_le_bytes).concat());
-        // A program may also ask and keep the stack that it had.
+        // A program may also keep the stack that it had.
         core.stack_limit = match core.stack_limit {
             0 => self.stack_limit,
             limit => limit.min(self.stack_limit),
@@ -190,9 +191,9 @@ impl Semihosting {
     }
 }
 
-/// `:tt` is the console: opened for reading, for writing, and for appending, which is its error output.
+/// SYS_OPEN. `:tt` is the console: standard input, output or error by mode (read, write, append).
 fn open(core: &Core, name: u32, mode: u32, length: u32) -> u32 {
-    match (core.memory.slice(name, length.min(LONGEST) as usize), mode) {
+    match (core.memory.slice(name, length.min(MAX_WRITE) as usize), mode) {
         (Some(b":tt"), 0..=3) => CONSOLE_IN,
         (Some(b":tt"), 4..=7) => CONSOLE_OUT,
         (Some(b":tt"), _) => CONSOLE_ERROR,
@@ -225,29 +226,32 @@ mod tests {
     }
 
     #[test]
-    fn output_that_nobody_takes_has_an_end() {
+    fn output_beyond_limit_is_dropped_and_counted() {
         let mut machine = machine();
-        for _ in 0..MOST_OUTPUT / LONGEST as usize {
-            assert_eq!(call(&mut machine, 0x05, &[CONSOLE_OUT, BLOCK, LONGEST]), Answer::Value(0));
+        for _ in 0..MAX_OUTPUT / MAX_WRITE as usize {
+            assert_eq!(
+                call(&mut machine, 0x05, &[CONSOLE_OUT, BLOCK, MAX_WRITE]),
+                Answer::Value(0)
+            );
         }
         assert_eq!(
             (machine.semihosting.output.len(), machine.semihosting.lost_output),
-            (MOST_OUTPUT, 0)
+            (MAX_OUTPUT, 0)
         );
         assert_eq!(call(&mut machine, 0x05, &[CONSOLE_ERROR, BLOCK, 7]), Answer::Value(0));
         assert_eq!(
             (machine.semihosting.output.len(), machine.semihosting.lost_output),
-            (MOST_OUTPUT, 7)
+            (MAX_OUTPUT, 7)
         );
     }
 
     #[test]
-    fn what_a_call_wrote_is_known() {
+    fn written_records_address_and_length() {
         let mut machine = machine();
         machine.semihosting.input.extend(b"abcdef");
         assert_eq!(call(&mut machine, 0x06, &[CONSOLE_IN, BUFFER, 4]), Answer::Value(0));
         assert_eq!(machine.semihosting.written, [(BUFFER, 4)]);
-        // The rest finds no place for its second byte, which stays to be read.
+        // The second byte has no memory to go to and remains in the input.
         assert_eq!(call(&mut machine, 0x06, &[CONSOLE_IN, END - 1, 9]), Answer::Value(8));
         assert_eq!(machine.semihosting.written, [(END - 1, 1)]);
         assert_eq!(

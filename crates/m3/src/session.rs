@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A program on a chip, ready to run, and what is to be said when it fails.
+//! A program loaded on a chip, ready to run, and the description of its failure.
 
 use crate::chip::{Chip, UnknownChip};
 use crate::core::{Fault, Registers};
@@ -9,16 +9,16 @@ use crate::program::{Program, ProgramError};
 use crate::stop::Stop;
 use crate::timing::Rules;
 
-/// How a program is to be run.
+/// Settings of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// The chip's name.
     pub chip: String,
-    /// Wait states by the name of a memory; what is not named has none.
+    /// Wait states by the name of a memory; memories not named have none.
     pub wait_states: Vec<(String, u64)>,
-    /// Whether faults go to the program's handlers.
+    /// Whether faults go to the program's handlers; otherwise the first one ends the run.
     pub deliver_faults: bool,
-    /// Whether the program's own counters (SysTick, CYCCNT) count the low reading of the rules.
+    /// Whether the chip's counters (SysTick, CYCCNT) count by the low reading of the rules.
     pub low_reading: bool,
     /// What the program reads from its console.
     pub input: Vec<u8>,
@@ -26,13 +26,13 @@ pub struct Setup {
     pub arguments: String,
 }
 
-/// Why there is nothing to run.
+/// Why a run cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// No such chip.
+    /// Unknown chip.
     #[error(transparent)]
     Chip(#[from] UnknownChip),
-    /// The memory map cannot be.
+    /// The memory map is invalid.
     #[error(transparent)]
     Map(#[from] MapError),
     /// The ELF file cannot be run.
@@ -43,12 +43,12 @@ pub enum SetupError {
     Region {
         /// The chip.
         chip: String,
-        /// What was asked for.
+        /// The unknown memory.
         name: String,
-        /// What there is.
+        /// The chip's memories.
         known: String,
     },
-    /// The built-in cycle rules cannot be read.
+    /// The built-in cycle rules are invalid.
     #[error("the cycle rules cannot be read: {0}")]
     Rules(String),
 }
@@ -56,7 +56,7 @@ pub enum SetupError {
 /// A program on a chip.
 #[derive(Debug)]
 pub struct Session {
-    /// The chip, with the wait states that were asked for.
+    /// The chip, with the wait states of the setup.
     pub chip: Chip,
     /// The program.
     pub program: Program,
@@ -65,10 +65,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// Puts the program of an ELF file on a chip.
+    /// Loads the program of an ELF file onto a chip.
     ///
     /// # Errors
-    /// [`SetupError`] says what is wrong with file or setup.
+    /// [`SetupError`] if file or setup is invalid.
     pub fn new(file: &[u8], setup: &Setup) -> Result<Self, SetupError> {
         let chip = setup.chip()?;
         let rules = Rules::cortex_m3().map_err(|error| SetupError::Rules(error.to_string()))?;
@@ -85,7 +85,7 @@ impl Session {
     /// Why the program ended, where, and with which registers, in one line.
     pub fn describe(&self, stop: &Stop) -> String {
         let registers = &self.machine.core.registers;
-        // A wild jump's place is its target; the way there is the call's return address.
+        // PC is the target of a wild jump; the return address shows where it came from.
         let address = stop.address().unwrap_or(registers.pc());
         let mut line = format!("{stop} at {}", self.program.describe(address));
         if let Stop::Fault { fault: Fault::Fetch { .. } | Fault::ExecuteNever { .. }, .. }
@@ -93,9 +93,9 @@ impl Session {
         {
             line += &format!(", called from {}", self.program.describe(registers.r[14] & !1));
         }
-        // Symbols may hold anything.
+        // Symbol names may contain any character.
         let line = line.replace(char::is_control, "?");
-        line + "; " + &words(registers)
+        line + "; " + &register_dump(registers)
     }
 }
 
@@ -118,8 +118,8 @@ impl Setup {
     }
 }
 
-/// The registers as a debugger prints them, in one line.
-fn words(registers: &Registers) -> String {
+/// The registers in one line, as a debugger prints them.
+fn register_dump(registers: &Registers) -> String {
     let mut text = String::new();
     for (index, value) in registers.r.iter().enumerate() {
         let name = match index {
@@ -138,12 +138,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setup_names_what_it_does_not_know() {
+    fn unknown_chip_and_memory_are_named() {
         let chip = Setup { chip: "lpc1769".into(), ..Setup::default() };
         let error = Session::new(&[], &chip).expect_err("there is no such chip");
         assert_eq!(
             error.to_string(),
-            "no chip is called lpc1769: choose lpc1768, stm32f103, mps2-an385"
+            "unknown chip lpc1769: choose lpc1768, stm32f103, mps2-an385"
         );
         let region = Setup {
             chip: "stm32f103".into(),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn wait_states_reach_their_memory() {
+    fn wait_states_apply_to_the_named_memory() {
         let setup = Setup {
             chip: "stm32f103".into(),
             wait_states: vec![("flash".into(), 2)],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a program takes of flash and memory: bytes by section, by symbol, and by the memories of a chip.
+//! A program's use of flash and RAM: bytes by section, by symbol, and by the memories of a chip.
 
 use object::elf::{PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS};
 use object::read::elf::{ElfFile32, ProgramHeader};
@@ -8,16 +8,16 @@ use object::{Endianness, Object, ObjectSection, SectionFlags, SectionKind};
 use crate::chip::Chip;
 use crate::program::{Program, ProgramError, Symbol};
 
-/// What a section holds.
+/// The content of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Code, and the constants between it.
+    /// Code, and the literals between it.
     Text,
     /// Constants.
     Rodata,
-    /// Variables with a value at the start: in flash and in memory.
+    /// Initialised variables: in flash and in RAM.
     Data,
-    /// Variables that start as zeros, and room for stack and heap.
+    /// Zero-initialised variables, and space for stack and heap.
     Bss,
 }
 
@@ -25,7 +25,7 @@ impl Kind {
     /// Every one.
     pub const ALL: [Kind; 4] = [Kind::Text, Kind::Rodata, Kind::Data, Kind::Bss];
 
-    /// As binutils' `size` and linker scripts call it.
+    /// Its name in linker scripts and binutils.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Text => "text",
@@ -35,18 +35,18 @@ impl Kind {
         }
     }
 
-    /// Whether it is in what is written to flash.
+    /// Whether it takes flash.
     pub fn is_in_flash(self) -> bool {
         self != Kind::Bss
     }
 
-    /// Whether it takes memory that can be written.
+    /// Whether it takes RAM.
     pub fn is_in_memory(self) -> bool {
         matches!(self, Kind::Data | Kind::Bss)
     }
 }
 
-/// A section that the chip gets to see.
+/// A section that is loaded or allocated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// Its name.
@@ -62,35 +62,35 @@ pub struct Section {
 /// Bytes of one symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolSize {
-    /// Its name; of several for the same bytes the first. Empty for what has no symbol.
+    /// Its name, the first of several aliases. Empty for bytes without a symbol.
     pub name: String,
     /// Its section.
     pub section: String,
-    /// What that holds.
+    /// The section's content.
     pub kind: Kind,
-    /// Its address; 0 for what has no symbol.
+    /// Its address; 0 for bytes without a symbol.
     pub address: u32,
     /// Its bytes.
     pub bytes: u32,
 }
 
-/// What of a chip's memory is taken.
+/// Use of one of a chip's memories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionUse {
     /// The memory.
     pub name: String,
     /// Its bytes.
     pub bytes: u32,
-    /// Those taken.
+    /// Its bytes in use.
     pub used: u32,
 }
 
-/// All of it.
+/// The sizes of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Sections, by address.
     pub sections: Vec<Section>,
-    /// Symbols and what has none, the largest first.
+    /// Symbols, and bytes without one by section; the largest first.
     pub symbols: Vec<SymbolSize>,
     /// The chip's memories.
     pub regions: Vec<RegionUse>,
@@ -100,7 +100,7 @@ impl Sizes {
     /// Measures an ELF file.
     ///
     /// # Errors
-    /// [`ProgramError`], as where the program is to be run.
+    /// [`ProgramError`], as [`Program::parse`] returns it.
     pub fn of(file: &[u8], chip: &Chip) -> Result<Self, ProgramError> {
         let program = Program::parse(file)?;
         let elf = ElfFile32::<Endianness>::parse(file)
@@ -129,7 +129,7 @@ impl Sizes {
         Kind::ALL.into_iter().filter(|kind| kind.is_in_flash()).map(|kind| self.total(kind)).sum()
     }
 
-    /// Bytes of memory.
+    /// Bytes of RAM.
     pub fn memory(&self) -> u64 {
         Kind::ALL.into_iter().filter(|kind| kind.is_in_memory()).map(|kind| self.total(kind)).sum()
     }
@@ -156,7 +156,7 @@ fn of_chip<'data, S: ObjectSection<'data>>(section: &S) -> Option<Section> {
     Some(Section { name, kind, address: section.address() as u32, bytes: section.size() as u32 })
 }
 
-/// Each byte of a section is one symbol's, or nobody's: aliases and symbols within symbols count once.
+/// Assigns each byte of a section to one symbol or to none: aliases and nested symbols count once.
 fn by_symbol(section: &Section, symbols: &[Symbol]) -> Vec<SymbolSize> {
     let (start, end) =
         (u64::from(section.address), u64::from(section.address) + u64::from(section.bytes));
@@ -188,7 +188,7 @@ fn by_symbol(section: &Section, symbols: &[Symbol]) -> Vec<SymbolSize> {
     rows
 }
 
-/// Where segments are loaded, and where that is when the program runs.
+/// The virtual address, load address and size of each segment.
 fn loads(elf: &ElfFile32<'_, Endianness>) -> Vec<(u32, u32, u32)> {
     let endian = elf.endian();
     let segments =
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_counts_once() {
+    fn aliased_nested_and_overlapping_symbols_count_each_byte_once() {
         let section = Section { name: ".text".into(), kind: Kind::Text, address: 100, bytes: 50 };
         let symbols = [
             symbol("before", 90, 5),

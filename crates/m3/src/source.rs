@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Files and lines of addresses, from a program's debugging information (DWARF), if it was compiled with -g.
+//! Source files and lines of addresses, from DWARF debugging information (`-g`).
 
 use addr2line::gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
 use object::read::elf::ElfFile32;
@@ -11,7 +11,7 @@ type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
 /// A line of a source file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Line {
-    /// The file, as the compiler was given it.
+    /// The file, as passed to the compiler.
     pub file: String,
     /// The line's number, from 1.
     pub line: u32,
@@ -23,16 +23,16 @@ impl std::fmt::Display for Line {
     }
 }
 
-/// A function at an address: the one that a symbol names, or one that was put into it.
+/// A function at an address: that of a symbol, or one inlined into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its name, where the debugging information gives it.
+    /// Its name, if the debugging information has it.
     pub function: Option<String>,
-    /// Where in it the address is.
+    /// The line of the address in it.
     pub line: Option<Line>,
 }
 
-/// The debugging information cannot be read.
+/// The debugging information is damaged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the debugging information of this ELF file cannot be read ({0}): compile with -g, or strip it"
@@ -51,10 +51,10 @@ impl std::fmt::Debug for Source<'_> {
 }
 
 impl<'a> Source<'a> {
-    /// Reads an ELF file's debugging information; a file without any has no lines.
+    /// Reads the debugging information of an ELF file; a file without any has no lines.
     ///
     /// # Errors
-    /// [`SourceError`] where the information is broken.
+    /// [`SourceError`] if the information is damaged.
     pub fn parse(file: &'a [u8]) -> Result<Self, SourceError> {
         let elf =
             ElfFile32::<Endianness>::parse(file).map_err(|error| SourceError(error.to_string()))?;
@@ -71,13 +71,13 @@ impl<'a> Source<'a> {
         Ok(Source { context })
     }
 
-    /// The line that an instruction is of.
+    /// The line of an instruction.
     pub fn line(&self, address: u32) -> Option<Line> {
         let location = self.context.find_location(u64::from(address)).ok()??;
         line(&location)
     }
 
-    /// The functions that an instruction is of: the innermost first, then those that it was put into.
+    /// The functions at an instruction: the innermost first, then those into which it is inlined.
     pub fn frames(&self, address: u32) -> Vec<Frame> {
         let mut frames = Vec::new();
         let Ok(mut iterator) = self.context.find_frames(u64::from(address)).skip_all_loads() else {

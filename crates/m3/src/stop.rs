@@ -9,37 +9,37 @@ use crate::core::{Exception, Fault};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // `address` is the instruction's
 pub enum Stop {
-    /// The program ended itself.
+    /// The program exited.
     Exit { code: u32 },
     /// The limit of instructions was reached.
     InstructionLimit { limit: u64 },
     /// [`crate::machine::Machine::pause_at`] was reached.
     Paused,
-    /// A fault that no handler of the program's takes.
+    /// A fault that no handler of the program takes.
     Fault { fault: Fault, address: u32 },
     /// An exception could not be entered.
     ExceptionEntry { exception: Exception, fault: Fault, address: u32 },
-    /// A fault in the handler of a fault.
+    /// A fault inside a fault handler.
     Lockup { address: u32 },
-    /// BKPT that is not semihosting's.
+    /// BKPT other than semihosting's 0xAB.
     Breakpoint { number: u8, address: u32 },
-    /// WFI or WFE, and nothing will ever wake the chip.
+    /// WFI or WFE with no interrupt that could wake the chip.
     Asleep { address: u32 },
-    /// SYSRESETREQ.
+    /// A system reset request (AIRCR.SYSRESETREQ).
     Reset { address: u32 },
     /// The stack grew below its limit.
     StackOverflow { stack: u32, limit: u32, address: u32 },
-    /// A semihosting call that is not known.
+    /// An unsupported semihosting call.
     UnknownSemihosting { number: u32, address: u32 },
 }
 
 impl Stop {
-    /// Whether the program ended as it meant to, without an error.
+    /// Whether the program exited with code 0.
     pub fn is_success(&self) -> bool {
         *self == Stop::Exit { code: 0 }
     }
 
-    /// One word for programs.
+    /// A stable identifier for scripts.
     pub fn name(&self) -> &'static str {
         match self {
             Stop::Exit { .. } => "exit",
@@ -56,7 +56,7 @@ impl Stop {
         }
     }
 
-    /// The instruction at which it ended, if it did not end itself.
+    /// The address of the instruction that stopped the run, unless the program exited.
     pub fn address(&self) -> Option<u32> {
         match *self {
             Stop::Exit { .. } | Stop::InstructionLimit { .. } | Stop::Paused => None,
@@ -75,80 +75,30 @@ impl Stop {
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stop::Exit { code } => write!(f, "the program ended with code {code}"),
+            Stop::Exit { code } => write!(f, "the program exited with code {code}"),
             Stop::InstructionLimit { limit } => write!(
                 f,
-                "still running after {limit} instructions: an endless loop, or a longer run (--max-instructions)"
+                "still running after {limit} instructions: look for an endless loop, or raise \
+                 --max-instructions"
             ),
             Stop::Paused => write!(f, "paused"),
             Stop::Fault { fault, .. } => write!(f, "{fault}"),
             Stop::ExceptionEntry { exception, fault, .. } => {
                 write!(f, "exception {} could not be entered: {fault}", exception.0)
             }
-            Stop::Lockup { .. } => write!(f, "lockup: a fault within the handler of a fault"),
+            Stop::Lockup { .. } => write!(f, "lockup: a fault inside a fault handler"),
             Stop::Breakpoint { number, .. } => {
-                write!(f, "breakpoint {number} (BKPT), and no debugger")
+                write!(f, "breakpoint (BKPT {number}) without a debugger")
             }
             Stop::Asleep { .. } => {
-                write!(f, "asleep for ever: WFI or WFE, and no interrupt will come")
+                write!(f, "asleep forever: WFI or WFE with no interrupt that could wake it")
             }
-            Stop::Reset { .. } => write!(f, "the program asked for a reset (AIRCR.SYSRESETREQ)"),
+            Stop::Reset { .. } => write!(f, "the program requested a reset (AIRCR.SYSRESETREQ)"),
             Stop::StackOverflow { stack, limit, .. } => {
                 write!(f, "stack overflow: SP is {stack:#010x}, below the limit {limit:#010x}")
             }
             Stop::UnknownSemihosting { number, .. } => {
-                write!(f, "semihosting call {number:#x} is not known here")
-            }
-        }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Fault::Undefined => write!(f, "undefined instruction (UsageFault UNDEFINSTR)"),
-            Fault::Coprocessor => {
-                write!(
-                    f,
-                    "coprocessor or floating-point instruction, which a Cortex-M3 does not have (UsageFault NOCP)"
-                )
-            }
-            Fault::InvalidState { target } => {
-                write!(
-                    f,
-                    "jump to {target:#010x}, whose bit 0 does not say Thumb (UsageFault INVSTATE)"
-                )
-            }
-            Fault::SupervisorCall => {
-                write!(
-                    f,
-                    "SVC where its handler may not run: PRIMASK or a handler of its priority (HardFault)"
-                )
-            }
-            Fault::InvalidReturn { value } => {
-                write!(
-                    f,
-                    "return from an exception by {value:#010x}, which does not fit (UsageFault INVPC)"
-                )
-            }
-            Fault::Unaligned { address } => {
-                write!(f, "unaligned access to {address:#010x} (UsageFault UNALIGNED)")
-            }
-            Fault::DivideByZero => write!(f, "division by zero (UsageFault DIVBYZERO)"),
-            Fault::Data { address, write: true } => {
-                write!(f, "store to {address:#010x}, where nothing can be stored (BusFault)")
-            }
-            Fault::Data { address, write: false } => {
-                write!(f, "load from {address:#010x}, where there is nothing (BusFault)")
-            }
-            Fault::Fetch { address } => {
-                write!(f, "wild jump to {address:#010x}, where there is no memory (BusFault)")
-            }
-            Fault::ExecuteNever { address } => {
-                write!(
-                    f,
-                    "wild jump to {address:#010x}, where nothing can be executed (MemManage IACCVIOL)"
-                )
+                write!(f, "unsupported semihosting call {number:#x}")
             }
         }
     }

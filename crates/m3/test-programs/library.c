@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Code of other people, and much of it: newlib's printing, numbers, sorting, text and mathematics. It is not meant to run. */
+/* A large amount of library code: newlib's printing, conversion, sorting, strings and mathematics.
+ * Not meant to be run. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@ int main(void)
     char text[64];
     time_t now = time(0);
     strftime(text, sizeof text, "%c", localtime(&now));
-    snprintf(text, sizeof text, "%.3e %lld", strtod(text, 0) + sin(1.0) * pow(2.0, 0.5), strtoll(text, 0, 7));
+    snprintf(text, sizeof text, "%.3e %lld", strtod(text, 0) + sin(1.0) * pow(2.0, 0.5),
+             strtoll(text, 0, 7));
     qsort(text, 8, 8, order);
     char *copy = malloc(strlen(text) + 1);
     int count = copy ? sscanf(text, "%d", (int *)copy) : 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Start-up and console of the test programs: vector table, data copied, zeros, main, exit by semihosting. */
+/* Start-up code and console of the test programs: vector table, .data and .bss, main, SYS_EXIT. */
 #include <stdint.h>
 
-extern uint32_t __data_load[], __data_start[], __data_end[], __bss_start[], __bss_end__[], __stack_top[];
+extern uint32_t __data_load[], __data_start[], __data_end[];
+extern uint32_t __bss_start[], __bss_end__[], __stack_top[];
 int main(void);
 void start(void);
 
@@ -58,6 +59,9 @@ __attribute__((weak)) void sys_tick(void) { fault(); }
 __attribute__((weak)) void interrupt0(void) { fault(); }
 
 __attribute__((section(".vectors"), used)) static const void *const vectors[] = {
-    __stack_top, (void *)start_c, (void *)fault, (void *)fault, (void *)fault,   (void *)fault, (void *)usage_fault, 0, 0,
-    0,           0,               (void *)sv_call, (void *)fault, 0, (void *)pend_sv, (void *)sys_tick, (void *)interrupt0,
+    __stack_top, (void *)start_c, (void *)fault, (void *)fault,
+    (void *)fault, (void *)fault, (void *)usage_fault, 0,
+    0, 0, 0, (void *)sv_call,
+    (void *)fault, 0, (void *)pend_sv, (void *)sys_tick,
+    (void *)interrupt0,
 };

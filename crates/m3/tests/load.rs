@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Files that are loaded, and where their stack may go.
+//! Loading of ELF files, and stack limits.
 
 use std::path::Path;
 use std::process::Command;
@@ -29,10 +29,11 @@ static void start(void)
     __asm__ volatile(\"bkpt 0xab\" :: \"r\"(r0), \"r\"(r1) : \"memory\");
 }
 extern char top[];
-__attribute__((section(\".vectors\"), used)) static const void *const vectors[] = {top, (void *)start};
+__attribute__((section(\".vectors\"), used))
+static const void *const vectors[] = {top, (void *)start};
 ";
 
-/// A program with its data and its stack where a linker script puts them.
+/// A program linked with a linker script.
 fn linked(depth: u32, script: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let script_path = folder.path().join("script.ld");
@@ -62,10 +63,13 @@ fn compile(folder: &Path, source: &str, depth: u32, options: &[&Path]) -> Vec<u8
     std::fs::read(&elf).expect("the program was written")
 }
 
-/// A script for lpc1768: data at an address, the stack from `top` downwards, and symbols.
+/// A linker script for lpc1768: data at an address, the stack from `top` downwards, and symbols.
 fn script(data: &str, top: &str, symbols: &str) -> String {
     format!(
-        "MEMORY {{ code (rx) : ORIGIN = 0, LENGTH = 512K\n data (rw) : ORIGIN = {data}, LENGTH = 16K }}
+        "MEMORY {{
+            code (rx) : ORIGIN = 0, LENGTH = 512K
+            data (rw) : ORIGIN = {data}, LENGTH = 16K
+         }}
          SECTIONS {{
             .text : {{ KEEP(*(.vectors)) *(.text*) *(.rodata*) }} > code
             .data : {{ *(.data*) }} > data AT > code
@@ -85,7 +89,7 @@ fn run(file: &[u8], chip: &str) -> Stop {
     session.machine.run(Limits { instructions: 2_000_000 })
 }
 
-/// Where the stack overflowed.
+/// The limit below which the stack overflowed.
 fn limit(stop: &Stop) -> Option<u32> {
     match stop {
         Stop::StackOverflow { limit, .. } => Some(*limit),
@@ -94,7 +98,7 @@ fn limit(stop: &Stop) -> Option<u32> {
 }
 
 #[test]
-fn a_stack_ends_at_the_data_below_it_or_with_its_memory() {
+fn stack_limit_by_layout() {
     let ebss = 0x1000_0000 + 2 * 64 * 4;
     for (what, data, top, symbols, expected) in [
         ("data in the other memory", "0x2007c000", "0x10008000", "", 0x1000_0000),
@@ -112,22 +116,22 @@ fn a_stack_ends_at_the_data_below_it_or_with_its_memory() {
 }
 
 #[test]
-fn newlib_puts_its_stack_where_it_likes() {
+fn newlib_stack_limits() {
     let main = format!("{SOURCE} int main(void) {{ return deep(DEPTH) & 0; }}");
     let of = |specs: &str, depth| {
         let folder = tempfile::tempdir().expect("a folder");
         compile(folder.path(), &main, depth, &[Path::new(specs)])
     };
-    // Its stack is the host's, at the end of memory, and its data is in another.
+    // The stack is that of SYS_HEAPINFO, at the end of a memory; the data is in another one.
     assert_eq!(run(&of("--specs=rdimon.specs", 10), "mps2-an385"), Stop::Exit { code: 0 });
     let stop = run(&of("--specs=rdimon.specs", 100_000), "mps2-an385");
     assert_eq!(limit(&stop), Some(0x2000_0000), "{stop}");
-    // Its stack is at 0x80000 and it has no way to end; it is not stopped before.
+    // The stack is at 0x80000, and the program cannot exit: it runs up to the limit.
     let stop = run(&of("--specs=nosys.specs", 10), "mps2-an385");
     assert!(matches!(stop, Stop::InstructionLimit { .. }), "{stop}");
 }
 
-/// A file of headers, each with an address, and bytes that they all load: where those begin, and how many there are.
+/// An ELF file whose program headers load the same bytes at several addresses.
 fn overlaid(addresses: impl ExactSizeIterator<Item = u32>, bytes: u32) -> Vec<u8> {
     let count = addresses.len() as u32;
     let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x28\0".to_vec();
@@ -145,7 +149,7 @@ fn overlaid(addresses: impl ExactSizeIterator<Item = u32>, bytes: u32) -> Vec<u8
 }
 
 #[test]
-fn segments_take_no_more_memory_than_their_file() {
+fn overlapping_segments_are_rejected() {
     let mib = 1 << 20;
     let error = |addresses: Vec<u32>| {
         session(&overlaid(addresses.into_iter(), mib), "mps2-an385")
@@ -155,17 +159,17 @@ fn segments_take_no_more_memory_than_their_file() {
     assert_eq!(
         error(vec![0; 6000]),
         "segments at 0x00000000 and 0x00000000 of this ELF file overlap: \
-         give each sections' load address (LMA) of its own"
+         give each section its own load address (LMA)"
     );
     let last = error(vec![0x10_0000, 0x2000_0000, 0xf_ffff]);
     assert!(last.starts_with("segments at 0x000fffff and 0x00100000 of"), "{last}");
-    // All 4 GiB, and nothing twice.
+    // All 4 GiB, without overlap.
     let all = error((0..4096).map(|index| index << 20).collect());
-    assert!(all.starts_with("a segment of 1048576 bytes at 0x00400000 is not in"), "{all}");
+    assert!(all.starts_with("a segment of 1048576 bytes at 0x00400000 lies outside"), "{all}");
 }
 
 #[test]
-fn segments_that_touch_are_loaded() {
+fn adjacent_segments_are_loaded() {
     let file = overlaid([0, 0x100, 0x2000_0000].into_iter(), 0x100);
     let session = session(&file, "mps2-an385").expect("it is loaded");
     for at in [0, 0xff, 0x100, 0x1ff, 0x2000_00ff] {
@@ -175,9 +179,9 @@ fn segments_that_touch_are_loaded() {
     assert_eq!(session.program.segments().count(), 3);
 }
 
-/// A table that is there is what the chip starts by, however good the file's entry point may be.
+/// The chip starts from a vector table if there is one, even if the ELF entry point is valid.
 #[test]
-fn a_vector_table_that_does_not_work_is_said() {
+fn invalid_vector_table_is_rejected() {
     let good = linked(1, &script("0x10000000", "0x10008000", ""));
     assert!(session(&good, "lpc1768").is_ok());
     let program = warifu_m3::program::Program::parse(&good).expect("a program");
@@ -194,22 +198,23 @@ fn a_vector_table_that_does_not_work_is_said() {
     };
     let reset = u32::from_le_bytes(code[4..8].try_into().expect("four bytes"));
     let said = words(0x1000_8000, reset & !1);
-    assert!(said.contains("whose bit 0 does not say Thumb: the chip would lock up"), "{said}");
+    assert!(said.contains("without the Thumb bit: the chip would lock up"), "{said}");
     let said = words(0x1000_8000, 0x9000_0001);
     assert!(said.contains("0x90000001 as its reset vector, where there is no memory"), "{said}");
     for stack in [0, 0x2000_8000] {
         let said = words(stack, reset);
-        assert!(said.contains("as SP, which is in none of the memories of lpc1768"), "{said}");
+        assert!(said.contains("as initial SP, outside the memories of lpc1768"), "{said}");
     }
 }
 
-/// What the file has no bytes for takes memory as well.
+/// Zero-initialised data, without bytes in the file, must fit too.
 #[test]
-fn zeros_must_fit_the_memory() {
+fn zero_initialised_data_beyond_memory_is_rejected() {
     let good = linked(1, &script("0x10000000", "0x10008000", ""));
     let word = |at: usize| u32::from_le_bytes(good[at..at + 4].try_into().expect("four bytes"));
     let headers = word(28) as usize;
-    // Program headers of 32 bytes; p_vaddr is the third word, p_memsz the sixth (System V ABI, chapter 5).
+    // Program headers of 32 bytes; p_vaddr is the third word, p_memsz the sixth (System V ABI,
+    // chapter 5).
     let data = (headers..).step_by(32).take(4).find(|at| word(at + 8) == 0x1000_0000);
     let size = data.expect("the data's header") + 20;
     for (bytes, fits) in [(0x8000u32, true), (0x8001, false), (u32::MAX, false)] {

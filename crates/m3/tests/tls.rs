@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A TLS 1.3 handshake on the simulated chip with a real server, and again from the flights that were recorded.
-//! `make m3-tls` builds the client and runs this.
+//! A TLS 1.3 handshake of the simulated chip with a real server, repeated with the recorded
+//! flights. `make m3-tls` builds the client and runs this test.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -34,7 +34,7 @@ const MESSAGES: [&str; 7] = [
     "Finished_sent",
 ];
 
-/// A connection whose incoming bytes are kept.
+/// A connection that records incoming bytes.
 struct Live {
     stream: TcpStream,
     waiting: VecDeque<u8>,
@@ -51,7 +51,8 @@ impl Pipe for Live {
         self.waiting.pop_front()
     }
 
-    /// What was written goes out when the program comes to read; the chip's time stands still while the server thinks.
+    /// Sends pending data when the program polls for input. The simulated clock does not advance
+    /// while the server works.
     fn available(&mut self) -> Option<usize> {
         if !self.outgoing.is_empty() {
             self.stream.write_all(&self.outgoing).ok()?;
@@ -70,7 +71,7 @@ impl Pipe for Live {
 struct Server(Child);
 
 impl Server {
-    /// `openssl s_server` on a free port, for one client after the other.
+    /// `openssl s_server` on a free port, for several clients in turn.
     fn start(home: &Path, port: u16) -> Self {
         let child = Command::new("openssl")
             .args([
@@ -116,7 +117,7 @@ fn connect(port: u16) -> TcpStream {
     panic!("openssl s_server does not listen");
 }
 
-/// How deep the stack was.
+/// The lowest stack pointer.
 struct Deepest(u32);
 
 impl Observer for Deepest {
@@ -174,7 +175,7 @@ fn run(elf: &Path, pipe: Box<dyn Pipe>) -> Handshake {
 }
 
 #[test]
-fn a_tls_1_3_handshake_message_by_message() {
+fn tls_1_3_handshake_by_message() {
     let home =
         PathBuf::from(std::env::var("WARIFU_M3_TLS").expect("WARIFU_M3_TLS: run make m3-tls"));
     let port = free_port();

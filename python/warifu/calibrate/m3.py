@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`warifu calibrate m3`: a benchmark's cycles on the Cortex-M3 in software, as a device profile.
+"""`warifu calibrate m3`: a device profile from a benchmark's cycles on the simulated Cortex-M3.
 
 The benchmark prints a line `name bytes cycles` for each call that it timed (docs/m3.md).
 """
@@ -25,7 +25,7 @@ from warifu.calibrate.operations import operations
 from warifu.calibrate.profile import Condition, Entry, Law, Profile, ProfileText, Record
 
 FOLDER = Path("profiles", "devices")
-"""Where the profile is written by default, from the current folder."""
+"""The default folder for the profile, relative to the current one."""
 
 #: Choices that a cost may depend on (crates/core/model/src/profile/condition.rs).
 CHOICES = (
@@ -40,14 +40,14 @@ _SUITES = {
     "CHACHA20_POLY1305": "CHACHA20_POLY1305_SHA256",
 }
 _LINE = re.compile(r"(\S+)\s+(\d{1,15})\s+(\d{1,18})")
-#: A law of more quantiles than this says nothing more.
-_MOST_QUANTILES = 21
-#: What a benchmark of a library cannot time is zero, so that a prediction is the best case.
+#: Quantiles of a distribution at most.
+_MAX_QUANTILES = 21
+#: Costs that a benchmark of a library cannot time. They count as zero: a prediction is a best case.
 _LEFT_OUT = {
-    "client.send.ChangeCipherSpec": "a constant byte without work",
-    "client.receive.ChangeCipherSpec": "a constant byte without work",
+    "client.send.ChangeCipherSpec": "one constant byte",
+    "client.receive.ChangeCipherSpec": "one constant byte",
     **{
-        f"client.system.{call}": "not in the benchmark, and zero: a prediction is the best case"
+        f"client.system.{call}": "not in the benchmark, taken as zero: predictions are a best case"
         for call in ("connect", "wake", "write", "interface")
     },
 }
@@ -64,35 +64,35 @@ class Sample:
 
 @dataclass(frozen=True)
 class Cost:
-    """An operation's cost by both readings of the cycle rules: of a call, and of each byte."""
+    """The cost of an operation, for a call and for each byte, by both readings of the rules."""
 
     name: str
     calls: int
     sizes: int
-    """Different numbers of bytes; with one of them alone a byte costs nothing."""
+    """How many different sizes; with one size the cost per byte is zero."""
     call: tuple[float, float]
-    """Cycles, low and high: the mean where calls of one size differ."""
+    """Cycles, low and high; the mean if calls of one size differ."""
     per_byte: tuple[float, float]
     off: float
-    """The largest distance of a call from the fit, as a share of it (high reading)."""
+    """The largest relative deviation of a call from the fit (high reading)."""
     law: Law
-    """Cycles of a call by the high reading, without its bytes."""
+    """The distribution of a call's cycles without its bytes (high reading)."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found and written."""
+    """The result of a calibration."""
 
     path: Path
     run_id: str
     kind: str
     costs: tuple[Cost, ...]
     assumed: tuple[str, ...]
-    """Operations that were not timed and stand in the profile as zero."""
+    """Operations that were not timed and are zero in the profile."""
     missing: tuple[str, ...]
-    """Operations without which no prediction for `stack` can be made."""
+    """Operations that a prediction for `stack` needs and the profile does not have."""
     stack: str
-    """The choices for which that was looked at; empty if nothing is missing."""
+    """The choices of that stack; empty if nothing is missing."""
 
 
 def calibrate_m3(
@@ -107,9 +107,9 @@ def calibrate_m3(
 ) -> Outcome:
     """Runs a benchmark by both readings of the cycle rules and writes a device profile.
 
-    `when` are the choices of a stack under which the figures hold, system calls aside. `out` is the
-    profile's file, in `folder` and called as the program by default. With `others`, all profiles
-    that there are, it is read as a prediction would read it before it is written. Raises
+    `when` are the choices of a stack under which the figures hold, except those of system calls.
+    `out` is the profile's file; the default is a file in `folder` named after the program. `others`
+    are all existing profiles; the new one is checked with them before it is written. Raises
     CalibrateError, ValueError, WarifuError or OSError; nothing is written then.
     """
     if not (math.isfinite(mhz) and mhz > 0):
@@ -128,8 +128,8 @@ def calibrate_m3(
             raise CalibrateError(f"{elf}: the benchmark failed: {_why(run)}")
         if run.lost_output:
             raise CalibrateError(
-                f"{elf}: the benchmark printed more than {m3.MOST_OUTPUT} bytes: let it print only "
-                "`name bytes cycles`, a line for each call"
+                f"{elf}: the benchmark printed more than {m3.MAX_OUTPUT} bytes: print only one "
+                "line `name bytes cycles` for each call"
             )
         readings.append(samples(run.output, elf))
     costs = fit(*readings)
@@ -156,7 +156,7 @@ def calibrate_m3(
 
 
 def samples(output: bytes, elf: Path) -> list[Sample]:
-    """The lines of a benchmark. Raises CalibrateError, which names the first that is none."""
+    """Parses a benchmark's output. Raises CalibrateError, which names the first invalid line."""
     known = operations()
     found = []
     for number, raw in enumerate(output.split(b"\n"), start=1):
@@ -172,22 +172,22 @@ def samples(output: bytes, elf: Path) -> list[Sample]:
         name = match[1]
         if name not in known:
             near = get_close_matches(name, known, 1)
-            hint = f"is it {near[0]}?" if near else "such as client.receive.Certificate"
-            raise CalibrateError(f"{where}: {name} is no operation of a device: {hint}")
+            hint = f"did you mean {near[0]}?" if near else "such as client.receive.Certificate"
+            raise CalibrateError(f"{where}: unknown operation {name}: {hint}")
         found.append(Sample(name, int(match[2]), int(match[3])))
     if not found:
         raise CalibrateError(
-            f"{elf}: printed no line `name bytes cycles`: print one for each call that was timed"
+            f"{elf}: the benchmark printed no line `name bytes cycles`: print one for each call"
         )
     return found
 
 
 def fit(low: Sequence[Sample], high: Sequence[Sample]) -> list[Cost]:
-    """Costs per call and per byte by least squares, in the order in which names appear."""
+    """Costs per call and per byte by least squares, in the order of first appearance."""
     if [(one.name, one.bytes) for one in low] != [(one.name, one.bytes) for one in high]:
         raise CalibrateError(
-            "the benchmark did other work when its counter ran otherwise: what it does, and the "
-            "bytes that it does it on, must not depend on the cycles that it counts"
+            "the benchmark did different work in its two runs: its calls and sizes must not depend "
+            "on the cycles that it counts"
         )
     costs = []
     for name in dict.fromkeys(one.name for one in high):
@@ -214,7 +214,7 @@ def fit(low: Sequence[Sample], high: Sequence[Sample]) -> list[Cost]:
 
 
 def _least_squares(lines: NDArray[np.float64]) -> tuple[float, float, NDArray[np.float64]]:
-    """Cycles of a call, of a byte, and of each call less its bytes; neither is negative."""
+    """Cycles per call and per byte, not negative, and each call's cycles without its bytes."""
     from scipy.optimize import nnls
 
     sizes, cycles = lines.T
@@ -225,10 +225,10 @@ def _least_squares(lines: NDArray[np.float64]) -> tuple[float, float, NDArray[np
 
 
 def _law(rest: NDArray[np.float64]) -> Law:
-    """Calls of different cycles are a law with their mean; those of equal ones a constant."""
+    """A distribution with the mean of the calls; a constant if all are equal."""
     if np.ptp(rest) < 1.0:
         return Law.constant(float(rest.mean()))
-    count = min(_MOST_QUANTILES, len(rest))
+    count = min(_MAX_QUANTILES, len(rest))
     found = Law.of_samples(np.maximum(rest, 0.0).tolist(), count)
     return found if count > 2 else Law.constant(float(rest.mean()))
 
@@ -244,7 +244,7 @@ def _profile(
     run_id: str,
 ) -> tuple[Profile, tuple[str, ...]]:
     ns = 1e3 / mhz
-    source = f"{elf.name} on a Cortex-M3 in software ({options.chip}) at {mhz:g} MHz, high reading"
+    source = f"{elf.name} on a simulated Cortex-M3 ({options.chip}) at {mhz:g} MHz, high reading"
     entries = []
     for one in costs:
         low = f"low reading: {one.call[0] * ns:.0f} ns and {one.per_byte[0] * ns:.3f} ns a byte"
@@ -265,7 +265,7 @@ def _profile(
     for what, why in left_out.items():
         entries.append(Entry(what, {}, Law.constant(0.0), source=why, kind="assumed"))
     waits = ", ".join(f"{memory} {n}" for memory, n in options.wait_states.items())
-    description = f"Cortex-M3 in software, memories of {options.chip}, {mhz:g} MHz"
+    description = f"simulated Cortex-M3, memories of {options.chip}, {mhz:g} MHz"
     description += f", wait states (assumed) {waits}" if waits else ", no wait states"
     written = Profile(
         run_id, description, _BY, None, tuple(entries), name=name, kind=kind, written_by=_BY
@@ -274,14 +274,14 @@ def _profile(
 
 
 def _check(written: Profile, path: Path, others: Sequence[ProfileText]) -> None:
-    """Raises CalibrateError if no prediction could read the profile: a `when` of unknown words."""
+    """Raises CalibrateError if predictions cannot read the profile: unknown words in `when`."""
     mine = ("device", written.name, written.toml(), str(path))
     known = [other for other in others if other[:2] != mine[:2]]
     question = [("device", written.name), ("server", written.name), ("link", "loopback")]
     try:
         _core.Study.from_choices(question, [*known, mine])
     except _core.WarifuError as error:
-        # That it has no cost for one stack or other is no mistake of it.
+        # Other errors, such as a missing cost, are no mistake of the profile.
         _, found, mistake = str(error).partition(f"its profile has a mistake: {path}: ")
         if found:
             raise CalibrateError(f"--when: {mistake}") from None
@@ -290,8 +290,8 @@ def _check(written: Profile, path: Path, others: Sequence[ProfileText]) -> None:
 def _missing(
     written: Profile, path: Path, when: Condition, others: Sequence[ProfileText]
 ) -> tuple[tuple[str, ...], str]:
-    """The operations that the profile has no cost for in the stack that was timed, and that
-    stack's choices as text. What `when` leaves open has its default."""
+    """The operations that the profile has no cost for in the timed stack, and that stack's choices
+    as text. Choices that are not in `when` have their defaults."""
     choices = {key: str(value[0] if isinstance(value, tuple) else value)
                for key, value in when.items()}  # fmt: skip
     signs = any(entry.operation == "client.sign" for entry in written.entries)
@@ -317,7 +317,7 @@ def _missing(
 
 
 def condition(words: Sequence[str]) -> Condition:
-    """`key=word,word` of the command line. Raises ValueError."""
+    """Parses `key=word,word` of the command line. Raises ValueError."""
     found: dict[str, str | int | tuple[str, ...]] = {}
     for text in words:
         key, _, value = text.partition("=")
@@ -336,7 +336,7 @@ def _why(run: m3.Run) -> str:
 
 
 def _refuse_foreign(path: Path) -> None:
-    """A profile that someone wrote by hand is not replaced by a run."""
+    """Raises CalibrateError rather than replace a handwritten profile."""
     if path.exists() and _BY not in path.read_text(encoding="utf-8"):
         raise CalibrateError(f"{path}: was not written by `{_BY}`: choose another --out")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`warifu m3`: programs on the Cortex-M3 in software."""
+"""`warifu m3`: programs on the simulated Cortex-M3."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from warifu.cli.screen import FormatOption
 if TYPE_CHECKING:
     from warifu.m3 import Options, Profile, Run
 
-#: What ended a run that did not end itself; outside what programs usually return, and below
-#: the shell's own codes.
+#: Exit codes by stop reason: above those that programs usually return, and below the shell's own.
 STOPPED = {
     "unknown-semihosting": 117,
     "reset": 118,
@@ -34,18 +33,18 @@ STOPPED = {
     "instruction-limit": 124,
 }
 
-_STOPS = """124 the instruction limit; 122 a fault (undefined instruction, wild jump, an access to
-nothing); 121 stack overflow; 120 BKPT; 119 asleep for ever; 118 a reset; 117 an unknown
-semihosting call; 2 no ELF file for this chip; 3 a file that cannot be read."""
+_STOPS = """124 the instruction limit; 122 a fault (undefined instruction, wild jump, access to an
+unmapped address); 121 stack overflow; 120 BKPT; 119 asleep forever; 118 a reset; 117 an
+unsupported semihosting call; 2 not an ELF file for this chip; 3 a file that cannot be read."""
 
 _EPILOG = f"Exit codes: the program's own; {_STOPS}"
 
-_TAINT_EPILOG = f"""Exit codes: 1 if there is a leak, however the program ended; without one 0 if
-the program ended itself, with whatever code; {_STOPS}"""
+_TAINT_EPILOG = f"""Exit codes: 1 if there is a leak; otherwise 0 if the program exited, with any
+code; {_STOPS}"""
 
 
 class By(StrEnum):
-    """What the cycles are told of."""
+    """The rows of a profile."""
 
     FUNCTION = "function"
     LINE = "line"
@@ -53,12 +52,11 @@ class By(StrEnum):
 
 
 m3_app = typer.Typer(
-    help="""A Cortex-M3 in software: runs ELF files, counts cycles as the chip does, and shows
-    where they go.
+    help="""A Cortex-M3 simulator: runs ELF files, counts cycles, and shows where they go.
 
-    A program ends by semihosting's SYS_EXIT and prints through its console, as one linked with
-    --specs=rdimon.specs does. Cycles are a band: two readings of the chip's published rules; the
-    high end is what is judged. Every figure is emulated.
+    Programs print and exit by semihosting, as those linked with --specs=rdimon.specs do. Cycles are
+    a band, from two readings of the chip's published rules; comparisons use the high end. Every
+    figure is emulated.
 
     Begin with:
 
@@ -70,50 +68,49 @@ m3_app = typer.Typer(
 
 Elf = Annotated[Path, typer.Argument(metavar="ELF", help="A linked program.", show_default=False)]
 Chip = Annotated[
-    str, typer.Option("--chip", help="Whose memories: lpc1768, stm32f103 or mps2-an385.")
+    str, typer.Option("--chip", help="The memory map: lpc1768, stm32f103 or mps2-an385.")
 ]
 Most = Annotated[
     int,
-    typer.Option("--max-instructions", min=1, help="Then it is taken for an endless loop."),
+    typer.Option("--max-instructions", min=1, help="Stop the run after so many instructions."),
 ]
 Waits = Annotated[
     list[str] | None,
     typer.Option(
         "--wait-states",
         metavar="MEMORY=CYCLES",
-        help="Each access to a memory waits: flash=2. Assumed, until a board confirms it. "
-        "Repeatable.",
+        help="Wait states of a memory, such as flash=2; their effect is assumed. Repeatable.",
     ),
 ]
 Deliver = Annotated[
     bool,
-    typer.Option("--deliver-faults", help="Faults go to the program's handlers, as on the chip."),
+    typer.Option("--deliver-faults", help="Deliver faults to the program's handlers."),
 ]
 Input = Annotated[
     Path | None,
-    typer.Option("--input", help="What the program reads from its console; - for stdin."),
+    typer.Option("--input", help="The program's console input, a file; - for stdin."),
 ]
 Arguments = Annotated[str, typer.Option("--args", help="The program's command line.")]
-Top = Annotated[int, typer.Option("--top", min=1, help="So many rows of each table.")]
+Top = Annotated[int, typer.Option("--top", min=1, help="Rows of each table at most.")]
 Out = Annotated[
     Path | None,
     typer.Option(
-        "--out", "-o", help="A folder for the figures as observations.", show_default=False
+        "--out", "-o", help="Write the figures as observations to a folder.", show_default=False
     ),
 ]
 
 
 def finite(value: float | None) -> float | None:
-    """Refuses what a range of floats lets through: infinity and no number."""
+    """Rejects infinity and NaN, which pass Typer's range check."""
     if value is not None and not math.isfinite(value):
-        raise typer.BadParameter(f"{value} is no clock rate: expected MHz, such as 100")
+        raise typer.BadParameter(f"{value} is not a clock rate: expected MHz, such as 100")
     return value
 
 
 Mhz = Annotated[
     float | None,
     typer.Option(
-        "--mhz", min=0.001, callback=finite, help="The clock rate, to tell times as well."
+        "--mhz", min=0.001, callback=finite, help="The clock rate in MHz, to show times as well."
     ),
 ]
 
@@ -131,9 +128,9 @@ def run(
     out: Out = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
-    """Run a program: its output to stdout as it comes, what it took to stderr.
+    """Run a program: its output goes to stdout, the cycle counts to stderr.
 
-    Marks (WARIFU_MARK of crates/m3/include/warifu_m3.h) cut the run into sections.
+    Marks (WARIFU_MARK of crates/m3/include/warifu_m3.h) divide the run into sections.
 
     Examples:
 
@@ -159,15 +156,15 @@ def profile(
     elf: Elf,
     chip: Chip = "mps2-an385",
     by: Annotated[
-        By, typer.Option("--by", help="Cycles of functions, of lines (gcc -g), or of calls.")
+        By, typer.Option("--by", help="Cycles by function, by line (gcc -g), or by call.")
     ] = By.FUNCTION,
     top: Top = 20,
     flame_graph: Annotated[
-        Path | None, typer.Option("--flame-graph", help="Write the flame graph there, SVG.")
+        Path | None, typer.Option("--flame-graph", help="Write a flame graph (SVG) to a file.")
     ] = None,
     folded: Annotated[
         Path | None,
-        typer.Option("--folded", help="Write the stacks of calls there, for other flame graphs."),
+        typer.Option("--folded", help="Write folded stacks to a file, for other tools."),
     ] = None,
     max_instructions: Most = 10_000_000_000,
     wait_states: Waits = None,
@@ -178,9 +175,9 @@ def profile(
     out: Out = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
-    """Show where a program's cycles go, how deep its stack is, what it takes of newlib's heap.
+    """Show where a program spends its cycles, how deep its stack is, and its use of newlib's heap.
 
-    The program's output goes to stderr. Marks (WARIFU_MARK) cut the run into sections, each with
+    The program's output goes to stderr. Marks (WARIFU_MARK) divide the run into sections, each with
     its cycles, stack and heap.
 
     Examples:
@@ -215,20 +212,20 @@ def taint(
         typer.Option(
             "--secret",
             metavar="NAME[:BYTES]",
-            help="A variable that is secret, beside what the program poisons. Repeatable.",
+            help="A secret variable, in addition to those that the program poisons. Repeatable.",
         ),
     ] = None,
     since: Annotated[
         str,
         typer.Option(
             "--from",
-            help="The function from whose beginning on it is; start-up code would overwrite it.",
+            help="The function at whose start it becomes secret, after start-up code.",
         ),
     ] = "main",
     top: Annotated[
         int | None,
         typer.Option(
-            "--top", min=1, help="The places met most often, so many; all by address otherwise."
+            "--top", min=1, help="The most frequent leaks, so many; default: all, by address."
         ),
     ] = None,
     max_instructions: Most = 10_000_000_000,
@@ -238,11 +235,11 @@ def taint(
     arguments: Arguments = "",
     form: FormatOption = Format.TABLE,
 ) -> int:
-    """Show where secrets decide time: branches, addresses, IT conditions, long multiplications and
-    divisions.
+    """Show where secrets leak: branches, addresses, IT conditions, long multiplications and
+    divisions that depend on them.
 
-    A program says what is secret by WARIFU_POISON of crates/m3/include/warifu_m3.h, or
-    --secret names its variables. The program's output goes to stderr.
+    Secrets are marked by WARIFU_POISON of crates/m3/include/warifu_m3.h in the program, or named
+    with --secret. The program's output goes to stderr.
 
     Examples:
 
@@ -267,8 +264,8 @@ def taint(
     if not found.poisoned:
         since_when = f"; {since} was never reached" if secret else ""
         raise WarifuError(
-            f"{elf}: nothing was secret in this run{since_when}: have the program poison what is "
-            "(WARIFU_POISON, without -DWARIFU_M3=0), or name it with --secret"
+            f"{elf}: nothing was secret in this run{since_when}: mark secrets with WARIFU_POISON "
+            "(compiled without -DWARIFU_M3=0), or name variables with --secret"
         )
     return OK
 
@@ -277,7 +274,7 @@ def taint(
 def size(
     elf: Elf, chip: Chip = "mps2-an385", top: Top = 20, form: FormatOption = Format.TABLE
 ) -> int:
-    """Show what a program takes of flash and memory: by section, by symbol, and of the chip's.
+    """Show a program's use of flash and RAM: by section, by symbol, and by memory of the chip.
 
     Example:
 
@@ -291,7 +288,7 @@ def size(
 
 
 def _keep(done: Run, seen: Profile | None, out: Path | None) -> None:
-    """Writes the figures as observations, if that is wanted."""
+    """Writes the figures as observations to `out`, if given."""
     if out is None:
         return
     from warifu.cli import ownership, provenance
@@ -306,7 +303,7 @@ def _known(chip: str) -> str:
     from warifu.m3 import CHIPS
 
     if chip not in CHIPS:
-        raise typer.BadParameter(f"--chip {chip}: choose {', '.join(CHIPS)}")
+        raise typer.BadParameter(f"--chip {chip}: expected {', '.join(CHIPS)}")
     return chip
 
 
@@ -318,7 +315,7 @@ def options_of(
     input_file: Path | None,
     arguments: str,
 ) -> Options:
-    """What the flags say of how a program is run."""
+    """The options of a run from the flags."""
     from warifu.m3 import Options
 
     text = b""
@@ -327,19 +324,19 @@ def options_of(
     waits: dict[str, int] = {}
     for memory, cycles in map(_wait_states, wait_states or []):
         if memory in waits:
-            raise typer.BadParameter(f"--wait-states {memory}: is given twice: give it once")
+            raise typer.BadParameter(f"--wait-states {memory}: given twice: give it once")
         waits[memory] = cycles
     try:
         return Options(
             _known(chip), max_instructions, waits, deliver_faults, input=text, arguments=arguments
         )
     except ValueError as error:
-        # Parsed as they are, the flags leave the text of --args alone to be refused.
+        # The other flags were checked when they were parsed: this is about --args.
         raise typer.BadParameter(f"--{str(error).replace('arguments', 'args', 1)}") from None
 
 
 def _to(stream: TextIO) -> Callable[[bytes], object]:
-    """Hands what a program prints, which may be no text, to a stream as it comes."""
+    """Writes a program's output, which may be binary, to a stream as it is printed."""
 
     def take(printed: bytes) -> None:
         stream.flush()
@@ -350,9 +347,9 @@ def _to(stream: TextIO) -> Callable[[bytes], object]:
 
 
 def ended(done: Run) -> int:
-    """The exit code of a run; what ended it, if not the program, is said in one line."""
+    """The exit code of a run; prints one line if the program did not exit."""
     if done.code is not None:
-        # As exit() does; and a failure stays one.
+        # The low byte, as with exit(), but never 0 for a failure.
         return done.code & 0xFF or (1 if done.code else 0)
     screen.say(f"warifu: {done.program}: {done.message}")
     return STOPPED[done.stop]
@@ -367,17 +364,17 @@ def _secret(text: str) -> tuple[str, int | None]:
 
 
 def _wait_states(text: str) -> tuple[str, int]:
-    from warifu.m3.running import MOST_WAIT_STATES
+    from warifu.m3.running import MAX_WAIT_STATES
 
     memory, _, cycles = text.partition("=")
-    known = cycles.isdecimal() and len(cycles) <= _DIGITS and int(cycles) <= MOST_WAIT_STATES
+    known = cycles.isdecimal() and len(cycles) <= _DIGITS and int(cycles) <= MAX_WAIT_STATES
     if not memory or not known:
         raise typer.BadParameter(
             f"--wait-states {text}: expected MEMORY=CYCLES such as flash=2, "
-            f"at most {MOST_WAIT_STATES}"
+            f"at most {MAX_WAIT_STATES}"
         )
     return memory, int(cycles)
 
 
-#: No object has more bytes, and no memory more wait states, than this many digits say.
+#: Digits of a size or of wait states at most.
 _DIGITS = 9

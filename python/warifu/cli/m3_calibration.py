@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`warifu calibrate m3`: a benchmark on the Cortex-M3 in software."""
+"""`warifu calibrate m3`: a benchmark on the simulated Cortex-M3."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def m3(
         typer.Option(
             "--when",
             metavar="KEY=WORD",
-            help="A choice of the stack that was timed: tls=1.3, group=x25519, ... Repeatable.",
+            help="A choice of the timed stack: tls=1.3, group=x25519, ... Repeatable.",
         ),
     ] = None,
     chip: Chip = "mps2-an385",
@@ -42,18 +42,17 @@ def m3(
         typer.Option(
             "--out",
             "-o",
-            help="The profile; profiles/devices/ELF.toml by default, where $WARIFU_PROFILES says "
-            "or else here.",
+            help="The profile's file; default: devices/ELF.toml in $WARIFU_PROFILES or profiles/.",
             show_default=False,
         ),
     ] = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
-    """Run a benchmark on the Cortex-M3 in software and write a device profile from it.
+    """Run a benchmark on the simulated Cortex-M3 and write a device profile from it.
 
-    The benchmark prints `name bytes cycles` for each call that it timed, the name being that of an
-    operation of device profiles (client.send.ClientHello); docs/m3.md has one in C. It is run by
-    both readings of the cycle rules; the profile has the high one.
+    The benchmark prints `name bytes cycles` for each call that it timed; names are those of
+    operations in device profiles (client.send.ClientHello). docs/m3.md has an example in C. It is
+    run by both readings of the cycle rules; the profile uses the high one.
 
     Examples:
 
@@ -81,13 +80,13 @@ def m3(
     screen.say(f"wrote {outcome.path}: {len(outcome.costs)} costs, run {outcome.run_id}")
     if outcome.assumed:
         screen.warn(
-            f"{', '.join(outcome.assumed)} count as nothing: the benchmark did not print them, so "
-            "a prediction is the best case"
+            f"{', '.join(outcome.assumed)} count as zero: the benchmark did not time them, so "
+            "predictions are a best case"
         )
     if outcome.missing:
         screen.warn(
-            f"a prediction for {outcome.stack} will miss {', '.join(outcome.missing)}: have the "
-            "benchmark print them"
+            f"a prediction for {outcome.stack} lacks {', '.join(outcome.missing)}: add them to the "
+            "benchmark"
         )
     screen.show([_costs(outcome, mhz)], form)
     return OK
@@ -96,7 +95,7 @@ def m3(
 def _costs(outcome: Outcome, mhz: float) -> Table:
     from warifu.report.table import Column, Table
 
-    heads = ("calls", "sizes", "cycles a call", "cycles a byte", "ms a call", "off by")
+    heads = ("calls", "sizes", "cycles per call", "cycles per byte", "ms per call", "max error")
     table = Table(f"costs at {mhz:g} MHz", [Column("operation", number=False), *map(Column, heads)])
     for one in outcome.costs:
         milliseconds = one.call[0] / mhz / 1e3, one.call[1] / mhz / 1e3
@@ -110,8 +109,8 @@ def _costs(outcome: Outcome, mhz: float) -> Table:
         )  # fmt: skip
     table.notes.append(f"Kind: {outcome.kind}. Run {outcome.run_id}.")
     table.notes.append(
-        "Low and high are two readings of the chip's rules; the profile has the high one. Off by: "
-        "how far a call is from its fit at most."
+        "Low and high are two readings of the chip's rules; the profile uses the high one. Max "
+        "error: the largest deviation of a call from the fit."
     )
     return table
 

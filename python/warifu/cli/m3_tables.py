@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What `warifu m3` prints."""
+"""The tables of `warifu m3`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from warifu.report.table import Column, Table, Value
 
-#: Of a table of lines, which are made of instructions.
+#: The row of cycles that belong to no line.
 _EXCEPTIONS = "(exception entry and return)"
-#: So many functions are named in a note.
-_MOST_NAMED = 10
+#: Functions named in a note at most.
+_MAX_NAMED = 10
 
 if TYPE_CHECKING:
     from warifu.m3 import Cycles, Profile, Run, Sizes, Taint
 
 
 def run(done: Run, mhz: float | None) -> list[Table]:
-    """What a run took, and each of its marked sections."""
+    """The totals of a run, and of each of its sections."""
     tables = [_whole(done, mhz)]
     if done.marks:
         tables.append(_sections(done, mhz))
@@ -67,18 +67,18 @@ def span(took: Cycles, mhz: float) -> str:
 
 
 def notes(done: Run) -> list[str]:
-    """What is to be known of every figure."""
+    """Notes that apply to every figure."""
     found = [f"Kind: {done.kind}. Low and high are two readings of the chip's published rules."]
     if done.options.wait_states:
         waits = ", ".join(f"{name} {cycles}" for name, cycles in done.options.wait_states.items())
-        found.append(f"Wait states (assumed, until a board confirms them): {waits}.")
+        found.append(f"Wait states, whose effect is assumed: {waits}.")
     if done.lost_marks:
-        found.append(f"{done.lost_marks:,} later marks were too many to be kept.")
+        found.append(f"{done.lost_marks:,} later marks were dropped: there were too many.")
     return found
 
 
 def profile(seen: Profile, by: str, top: int, mhz: float | None) -> list[Table]:
-    """What a run took, where that went, and its stacks and heap."""
+    """The totals of a run, its profile, stacks and heap."""
     where = {"function": _functions, "line": _lines, "call": _calls}[by](seen, top)
     tables = [_whole(seen.run, mhz), where]
     if seen.sections:
@@ -90,9 +90,9 @@ def _functions(seen: Profile, top: int) -> Table:
     heads = (
         "calls",
         "instructions",
-        "cycles in itself",
+        "exclusive cycles",
         "share",
-        "with what it called",
+        "inclusive cycles",
         "stack, B",
     )
     table = Table("functions", [Column("function", number=False), *map(Column, heads)])
@@ -117,7 +117,7 @@ def _functions(seen: Profile, top: int) -> Table:
 def _lines(seen: Profile, top: int) -> Table:
     heads = [Column("line", number=False), Column("function", number=False)]
     table = Table(
-        "lines of source", [*heads, Column("instructions"), Column("cycles"), Column("share")]
+        "source lines", [*heads, Column("instructions"), Column("cycles"), Column("share")]
     )
     for one in seen.lines[:top]:
         place = f"{normpath(one.file)}:{one.line}" if one.line else "(compiled without -g)"
@@ -140,7 +140,7 @@ def _lines(seen: Profile, top: int) -> Table:
 
 def _calls(seen: Profile, top: int) -> Table:
     table = Table("calls", [Column("from", number=False), Column("to", number=False),
-                  Column("calls"), Column("cycles"), Column("cycles a call")])  # fmt: skip
+                  Column("calls"), Column("cycles"), Column("cycles per call")])  # fmt: skip
     edges = sorted(seen.edges, key=lambda edge: (-edge.inclusive.high, edge.caller, edge.callee))
     for one in edges[:top]:
         each = f"{one.inclusive.high / one.calls:,.0f}" if one.calls else ""
@@ -150,8 +150,8 @@ def _calls(seen: Profile, top: int) -> Table:
              **_band("inclusive", one.inclusive)},
         )  # fmt: skip
     table.notes.append(
-        "Cycles of all these calls with what they called. The chip calls the reset handler, "
-        "handlers of exceptions, and threads."
+        "Inclusive cycles of all calls. (the chip) stands for the caller of the reset handler, of "
+        "exception handlers and of threads."
     )
     _left_out(table, len(edges), top)
     return table
@@ -170,13 +170,13 @@ def _profiled_sections(seen: Profile, mhz: float | None) -> Table:
              **_band("cycles", one.cycles), "stack_bytes": one.stack,
              "heap_bytes": one.heap if seen.heap else None},
         )  # fmt: skip
-    table.notes.append("Stack and heap at their highest within the section.")
+    table.notes.append("Stack and heap are the peaks within the section.")
     return table
 
 
 def _memory(seen: Profile) -> Table:
-    table = Table("memory at its highest", [Column("what", number=False), Column("bytes"),
-                  Column("of", number=False)])  # fmt: skip
+    table = Table("peak memory", [Column("what", number=False), Column("bytes"),
+                  Column("details", number=False)])  # fmt: skip
     for index, stack in enumerate(seen.stacks):
         name = "stack" if index == 0 else f"stack of thread {index}"
         frames = ", ".join(f"{function} {size}" for function, size in stack.frames)
@@ -186,7 +186,7 @@ def _memory(seen: Profile) -> Table:
         heap = seen.heap
         rows = (
             ("heap", heap.peak, f"{heap.allocations:,} allocations, {heap.failures:,} failed"),
-            ("heap with its management", heap.grown, "how far _sbrk went"),
+            ("heap with allocator data", heap.grown, "growth by _sbrk"),
             ("not freed", heap.live, ""),
         )
         for name, size, of in rows:
@@ -195,51 +195,51 @@ def _memory(seen: Profile) -> Table:
 
 
 def leaks(found: Taint, top: int | None) -> Table:
-    """Where secrets show: all places by address, or so many that are met most often."""
+    """Leaks: all by address, or the `top` most frequent."""
     heads = ("leak", "function", "line", "instruction", "address")
     table = Table(
-        f"where secrets show in {found.run.program.name}",
+        f"leaks in {found.run.program.name}",
         [*(Column(head, number=False) for head in heads), Column("times"),
-         Column("brought by", number=False), Column("secret", number=False)],
+         Column("loaded by", number=False), Column("secret", number=False)],
     )  # fmt: skip
     shown = found.leaks
     if top is not None and top < len(shown):
         shown = tuple(sorted(shown, key=lambda one: -one.count)[:top])
     for one in shown:
-        by = one.brought_by
-        brought = "" if by is None else f"{by.instruction} at {by.line or by.described}"
+        by = one.loaded_by
+        loaded_by = "" if by is None else f"{by.instruction} at {by.line or by.described}"
         table.add(
             [one.kind, one.at.function, one.at.line, one.at.instruction, f"{one.at.address:#010x}",
-             f"{one.count:,}", brought, one.secret],
+             f"{one.count:,}", loaded_by, one.secret],
             {"kind": one.kind, "function": one.at.function, "line": one.at.line,
              "instruction": one.at.instruction, "address": one.at.address, "count": one.count,
-             "brought_by": None if by is None else by.instruction,
-             "brought_by_address": None if by is None else by.address,
-             "brought_by_line": None if by is None else by.line, "secret": one.secret},
+             "loaded_by": None if by is None else by.instruction,
+             "loaded_by_address": None if by is None else by.address,
+             "loaded_by_line": None if by is None else by.line, "secret": one.secret},
         )  # fmt: skip
     table.notes.append(_by_function(found))
     _left_out(table, len(found.leaks), len(shown))
-    table.notes.append("Kind: emulated. Only what this run executed was looked at.")
+    table.notes.append("Kind: emulated. Only code that this run executed was checked.")
     return table
 
 
 def _by_function(found: Taint) -> str:
     if not found.leaks:
-        return "No secret showed in this run."
+        return "No leak in this run."
     functions = found.by_function()
-    named = ", ".join(f"{name or '(no function)'} {n}" for name, n in functions[:_MOST_NAMED])
-    more = len(functions) - _MOST_NAMED
+    named = ", ".join(f"{name or '(no function)'} {n}" for name, n in functions[:_MAX_NAMED])
+    more = len(functions) - _MAX_NAMED
     of_more = f" and {more} more functions" if more > 0 else ""
-    return f"{len(found.leaks)} places: {named}{of_more}."
+    return f"{len(found.leaks)} leaks: {named}{of_more}."
 
 
 def sizes(name: str, found: Sizes, chip: str, top: int) -> list[Table]:
-    """Sections, symbols, and what of the chip is taken."""
+    """Sections, symbols, and use of the chip's memories."""
     totals = Table(f"{name}: bytes", [Column("what", number=False), Column("bytes")])
     for what, size in (*found.totals.items(), ("flash", found.flash), ("memory", found.memory)):
         totals.add([what, f"{size:,}"], {"what": what, "bytes": size})
     totals.notes.append("flash is text, rodata and data; memory is data and bss.")
-    regions = Table(f"of {chip}", [Column("memory", number=False), Column("bytes used"),
+    regions = Table(f"memories of {chip}", [Column("memory", number=False), Column("bytes used"),
                     Column("of"), Column("share")])  # fmt: skip
     for region in found.regions:
         share = f"{region.used / region.bytes:.1%}"

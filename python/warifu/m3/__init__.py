@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Programs on a Cortex-M3 in software, which counts cycles as the chip does (crates/m3).
+"""A Cortex-M3 simulator with cycle counts (crates/m3).
 
     from warifu import m3
     run = m3.run("program.elf")
@@ -7,18 +7,18 @@
     for function in m3.profile("program.elf").functions[:10]:
         print(function.name, function.exclusive)
 
-Every figure is *emulated*: the program is real, the chip is ours.
+Every figure is *emulated*: the program is real, the chip is simulated.
 """
 
 from warifu.m3.profiling import Profile, profile
-from warifu.m3.running import CHIPS, KIND, MOST_OUTPUT, Cycles, Mark, Options, Run, run
+from warifu.m3.running import CHIPS, KIND, MAX_OUTPUT, Cycles, Mark, Options, Run, run
 from warifu.m3.sizing import Sizes, size
 from warifu.m3.tainting import Leak, Taint, taint
 
 __all__ = [
     "CHIPS",
     "KIND",
-    "MOST_OUTPUT",
+    "MAX_OUTPUT",
     "Cycles",
     "Leak",
     "Mark",

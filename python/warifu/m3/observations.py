@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""A run as observations: a folder like any other results (crates/core/results/src/schema.rs).
+"""Writes a run as observations, in a results folder (crates/core/results/src/schema.rs).
 
-The observation's columns are the same. A case here is not one of a study: its choices are the
-program, the chip and how it was run, and its metrics are in `_UNITS`. So `warifu.Results` reads it,
-and comparing and reporting, which ask for connections, have nothing to say of it.
+The columns are those of every observation. The case does not belong to a study: its choices are
+the program, the chip and the options, and its metrics are those in `_UNITS`. `warifu.Results` reads
+such a folder; compare and report, which expect connections, do not use it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _UNITS = {
 }
 
 _Row = tuple[str, str | None, int, float]
-"""Metric, stage (a mark; None for the whole run), trial (where a mark is met again), value."""
+"""Metric, stage (a mark; None for the whole run), trial (counts repetitions of a mark), value."""
 
 
 def write(folder: Path, run: Run, profile: Profile | None, run_id: str, started: str) -> None:
-    """Writes a run, with stack and heap where it was profiled, in place of an older one.
+    """Writes a run, with stack and heap if it was profiled; replaces an older one.
 
-    Raises ResultsError where the folder holds other results, and OSError.
+    Raises ResultsError if the folder holds other results, and OSError.
     """
     _refuse_others(folder)
     choices = _choices(run)
@@ -72,7 +72,7 @@ def write(folder: Path, run: Run, profile: Profile | None, run_id: str, started:
 
 
 def _refuse_others(folder: Path) -> None:
-    """Only an earlier run of this kind may be replaced."""
+    """Raises ResultsError unless the folder is empty or holds an earlier run."""
     file = folder / "manifest.json"
     if not file.exists():
         return
@@ -87,7 +87,7 @@ def _refuse_others(folder: Path) -> None:
 
 
 def _choices(run: Run) -> dict[str, str]:
-    """What makes two runs the same case."""
+    """The choices that identify a case."""
     options = run.options
     return {
         "program": run.program.name,

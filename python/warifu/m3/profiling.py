@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Where a program's cycles go, how deep its stacks are, what it takes of the heap."""
+"""Profiles: cycles by function, line and call; stack depth; heap use."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from warifu.m3.running import Cycles, Options, Output, Run, naming
 
 @dataclass(frozen=True)
 class Function:
-    """A function; a tail call is a call, and recursion counts once in `inclusive`."""
+    """Totals of a function; tail calls count as calls, recursion counts once in `inclusive`."""
 
     name: str
     address: int
     calls: int
     instructions: int
     exclusive: Cycles
-    """In itself."""
+    """In the function itself."""
     inclusive: Cycles
-    """With all that it called."""
+    """Including nested calls."""
     stack: int
-    """Bytes of stack that it took by itself at most."""
+    """Its largest frame, bytes."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of source; `file` is empty and `line` 0 for all of a function that has none."""
+    """A source line; `file` is empty and `line` 0 for code without debugging information."""
 
     file: str
     line: int
@@ -42,7 +42,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Edge:
-    """One function calling another; `caller` is empty where a stack of calls begins."""
+    """Calls from one function to another; `caller` is empty at the start of a call stack."""
 
     caller: str
     callee: str
@@ -58,12 +58,12 @@ class Stack:
     lowest: int
     bytes: int
     frames: tuple[tuple[str, int], ...]
-    """The functions on it then, from the first on, each with its bytes."""
+    """The functions on it, the outermost first, each with its bytes."""
 
 
 @dataclass(frozen=True)
 class Heap:
-    """newlib's heap; bytes as the program asked for them, `grown` with the heap's own."""
+    """newlib's heap; bytes as requested by the program, `grown` including the allocator's data."""
 
     peak: int
     live: int
@@ -75,21 +75,21 @@ class Heap:
 
 @dataclass(frozen=True)
 class Section:
-    """What is between a mark and the next, or the end."""
+    """The part of a run from one mark to the next, or to the end."""
 
     name: str
     to: str
     instructions: int
     cycles: Cycles
     stack: int
-    """The deepest that the stack was, bytes below its beginning."""
+    """The deepest stack, bytes."""
     heap: int
     """The most bytes allocated at one time."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """All that was seen of a run."""
+    """The profile of a run."""
 
     run: Run
     functions: tuple[Function, ...]
@@ -100,21 +100,21 @@ class Profile:
     stacks: tuple[Stack, ...]
     """The main stack first."""
     heap: Heap | None
-    """None where newlib's allocator is not in the program."""
+    """None if the program does not contain newlib's allocator."""
     sections: tuple[Section, ...]
     asleep: Cycles
-    """While nothing was executed (WFI, WFE)."""
+    """Spent asleep (WFI, WFE, sleep-on-exit)."""
     notes: tuple[str, ...]
-    """What to know of the figures, such as that not all calls could be followed."""
+    """Limitations of the figures, such as calls nested too deep to track."""
     folded: str
-    """Stacks of calls with their cycles, a line each, as flame graphs are made of."""
+    """Folded stacks for flame graphs: one call path a line, with its cycles."""
     flame_graph: str
-    """The flame graph, SVG; empty where nothing was executed."""
+    """The flame graph, SVG; empty if nothing was executed."""
 
     @property
     def exceptions(self) -> Cycles:
-        """Entering and leaving exceptions: it is no instruction's, so no line has it. In
-        `functions` it is the handlers'."""
+        """Cycles of exception entry and return. No line has them; in `functions` they count for the
+        handlers."""
         low, high = (
             sum(getattr(one.cycles, end) for one in self.lines) + getattr(self.asleep, end)
             for end in ("low", "high")
@@ -125,7 +125,7 @@ class Profile:
 def profile(
     program: Path | str, options: Options | None = None, output: Output | None = None
 ) -> Profile:
-    """Runs an ELF file with a profiler looking on; also one that fails has a profile.
+    """Runs an ELF file under the profiler; a run that fails has a profile too.
 
     Raises as `run` does.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Running a program: what goes in, and what came of it."""
+"""Running a program: options and results."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ CHIPS: tuple[str, ...] = tuple(_core.m3_chips())
 
 DEFAULT_CHIP = "mps2-an385"
 MAX_INSTRUCTIONS = 10_000_000_000
-"""About a minute on one core; a program that has not ended by then is taken for an endless loop."""
-MOST_WAIT_STATES = 1000
-"""More than any memory needs, few enough that no sum of cycles overflows."""
-MOST_ARGUMENTS = 254
+"""About a minute on one core; a program that runs longer is assumed to be in an endless loop."""
+MAX_WAIT_STATES = 1000
+"""More than any memory needs, and few enough that no sum of cycles overflows."""
+MAX_ARGUMENTS = 254
 """Bytes of a command line: newlib's start-up keeps 255, the last of them zero
 (libgloss/arm/crt0.S), and gives `main` no argument at all if there are more."""
-_MOST_INSTRUCTIONS = 2**64 - 1
+_MAX_U64 = 2**64 - 1
 
 KIND = "emulated"
-"""Of figures here: the program is real, the chip is ours."""
+"""The kind of figures here: the program is real, the chip is simulated."""
 ASSUMED = "assumed"
-"""The same with wait states, which no board has confirmed."""
+"""The kind with wait states, which no board has confirmed."""
 
-MOST_OUTPUT: int = _core.M3_MOST_OUTPUT
-"""16 MiB: so many bytes of a program's output are kept where nobody takes it as it comes."""
+MAX_OUTPUT: int = _core.M3_MAX_OUTPUT
+"""16 MiB: bytes of a program's output that are kept if there is no `output` callback."""
 
 Output = Callable[[bytes], object]
-"""Takes what a program prints, as it comes."""
+"""Receives a program's output as it is printed."""
 
 
 @dataclass(frozen=True)
 class Cycles:
-    """Cycles by two readings of the chip's rules; the high end is what is judged."""
+    """Cycles by two readings of the chip's rules; comparisons use the high end."""
 
     low: int
     high: int
@@ -50,44 +50,44 @@ class Cycles:
         return f"{self.low:,} to {self.high:,}"
 
     def __sub__(self, other: Cycles) -> Cycles:
-        """Each reading by itself."""
+        """The difference of each reading."""
         return Cycles(self.low - other.low, self.high - other.high)
 
     def milliseconds(self, mhz: float) -> tuple[float, float]:
-        """How long they take at a clock rate, ms."""
+        """Their duration at a clock rate, ms."""
         return self.low / mhz / 1e3, self.high / mhz / 1e3
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a program is run."""
+    """Options of a run."""
 
     chip: str = DEFAULT_CHIP
     max_instructions: int = MAX_INSTRUCTIONS
     wait_states: Mapping[str, int] = field(default_factory=dict)
-    """Cycles that each access waits, by the name of a memory. *Assumed*: no board has confirmed
+    """Wait states of each access, by the name of a memory. *Assumed*: no board has confirmed
     them."""
     deliver_faults: bool = False
-    """Whether faults go to the program's own handlers; else the first one ends the run."""
+    """Whether faults go to the program's handlers; otherwise the first one ends the run."""
     low_reading: bool = False
-    """Whether the program's own counters (SysTick, CYCCNT) count the low reading."""
+    """Whether the chip's counters (SysTick, CYCCNT) count by the low reading."""
     input: bytes = b""
-    """What the program reads from its console."""
+    """Console input."""
     arguments: str = ""
-    """Its command line, `MOST_ARGUMENTS` bytes at most. newlib's start-up makes words of it, of
-    which the first is `argv[0]`; a word in quotes goes to the next such quote or to the end."""
+    """The command line, `MAX_ARGUMENTS` bytes at most. newlib's start-up splits it into words, the
+    first of which is `argv[0]`; a quoted word extends to the next such quote or to the end."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError or TypeError, which name the field and the mend."""
-        whole("max_instructions", self.max_instructions, 1, _MOST_INSTRUCTIONS)
+        """Raises ValueError or TypeError, which name the field and the expected value."""
+        whole_number("max_instructions", self.max_instructions, 1, _MAX_U64)
         for memory, cycles in self.wait_states.items():
-            whole(f"wait_states[{memory!r}]", cycles, 0, MOST_WAIT_STATES)
+            whole_number(f"wait_states[{memory!r}]", cycles, 0, MAX_WAIT_STATES)
         _of_type("input", self.input, (bytes, bytearray), "bytes, such as text.encode()")
         _of_type("arguments", self.arguments, (str,), "a str, such as 'program -v'")
         _refuse_arguments(self.arguments)
 
     def request(self) -> dict[str, Any]:
-        """As `_core` takes them."""
+        """The options as `_core` expects them."""
         return {
             "chip": self.chip,
             "max_instructions": self.max_instructions,
@@ -99,8 +99,8 @@ class Options:
         }
 
 
-def whole(field: str, value: object, least: int, most: int) -> None:
-    """Raises TypeError or ValueError where a field is no whole number from `least` to `most`."""
+def whole_number(field: str, value: object, least: int, most: int) -> None:
+    """Raises TypeError or ValueError unless a field is a whole number from `least` to `most`."""
     expected = f"expected a whole number from {least} to {most}"
     if not isinstance(value, SupportsIndex):
         raise TypeError(f"{field} is {value!r}: {expected}")
@@ -114,23 +114,23 @@ def _of_type(field: str, value: object, types: tuple[type, ...], expected: str) 
 
 
 def _refuse_arguments(arguments: str) -> None:
-    """What a program would not get, or not as it is."""
+    """Raises ValueError for a command line that a program would not receive unchanged."""
     try:
         line = arguments.encode()
     except UnicodeEncodeError:
-        raise ValueError("arguments: is not UTF-8 text: a program gets UTF-8") from None
+        raise ValueError("arguments: is not valid UTF-8 text") from None
     if b"\0" in line:
-        raise ValueError("arguments: has a zero byte, which ends a command line: leave it out")
-    if len(line) > MOST_ARGUMENTS:
+        raise ValueError("arguments: has a zero byte, which would end the command line: remove it")
+    if len(line) > MAX_ARGUMENTS:
         raise ValueError(
-            f"arguments: has {len(line)} bytes, and a program gets {MOST_ARGUMENTS} at most "
-            "(SYS_GET_CMDLINE): shorten it, or give the rest as input"
+            f"arguments: has {len(line)} bytes: expected at most {MAX_ARGUMENTS}, which newlib's "
+            "start-up keeps; pass the rest as input"
         )
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment that the program marked (`WARIFU_MARK`, crates/m3/include)."""
+    """A mark of the program (`WARIFU_MARK`, crates/m3/include)."""
 
     name: str
     """Its first 256 bytes."""
@@ -140,19 +140,19 @@ class Mark:
 
 @dataclass(frozen=True)
 class Run:
-    """How a run ended and what it took."""
+    """The result of a run."""
 
     program: Path
     options: Options
     stop: str
-    """`exit`, or what ended it: `fault`, `lockup`, `exception-entry`, `breakpoint`, `asleep`,
+    """`exit`, or the stop reason: `fault`, `lockup`, `exception-entry`, `breakpoint`, `asleep`,
     `reset`, `stack-overflow`, `unknown-semihosting`, `instruction-limit`."""
     code: int | None
-    """The program's exit code, where it ended itself."""
+    """The program's exit code; None if it did not exit."""
     address: int | None
-    """Of the instruction at which it ended, where it did not end itself."""
+    """The address of the instruction that stopped it; None if it exited."""
     message: str
-    """One line: why, address, symbol, registers."""
+    """One line: stop reason, address, symbol, registers."""
     instructions: int
     cycles: Cycles
     registers: tuple[int, ...]
@@ -160,26 +160,25 @@ class Run:
     xpsr: int
     marks: tuple[Mark, ...]
     lost_marks: int
-    """Later marks, which were too many to be kept."""
+    """Marks dropped because there were too many."""
     output: bytes
-    """What the program printed, unless somebody took it as it came: its first `MOST_OUTPUT`
-    bytes."""
+    """The program's output if there was no `output` callback: its first `MAX_OUTPUT` bytes."""
     lost_output: int
-    """Bytes that it printed later, which were not kept."""
+    """Bytes of output beyond that, which were dropped."""
 
     @property
     def ok(self) -> bool:
-        """Whether the program ended itself with code 0."""
+        """Whether the program exited with code 0."""
         return self.stop == "exit" and self.code == 0
 
     @property
     def kind(self) -> str:
-        """Of every figure here: the weakest among what went in."""
+        """The kind of every figure here, that of the weakest input."""
         return ASSUMED if any(self.options.wait_states.values()) else KIND
 
     @staticmethod
     def of(program: Path, options: Options, found: Mapping[str, Any]) -> Run:
-        """From what `_core` tells."""
+        """From the result of `_core`."""
         return Run(
             program,
             options,
@@ -199,12 +198,12 @@ class Run:
 
 
 def run(program: Path | str, options: Options | None = None, output: Output | None = None) -> Run:
-    """Runs an ELF file until it ends or something ends it.
+    """Runs an ELF file until the program exits or is stopped.
 
-    `output` takes what it prints as it comes; without it the first `MOST_OUTPUT` bytes of that are
-    the result's `output`, and `lost_output` says how many more there were.
+    `output` receives its output as it is printed; without it the result has the first `MAX_OUTPUT`
+    bytes as `output`, and the number of further bytes as `lost_output`.
 
-    Raises WarifuError where there is nothing to run (no ELF file, not for this chip), and OSError.
+    Raises WarifuError if the file is not a program for this chip, and OSError.
     """
     path, options = Path(program), options or Options()
     with naming(path):
@@ -214,7 +213,7 @@ def run(program: Path | str, options: Options | None = None, output: Output | No
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Puts the file's name before what is wrong with it."""
+    """Prefixes errors with the file name."""
     try:
         yield
     except _core.WarifuError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What a program takes of flash and memory."""
+"""A program's use of flash and RAM."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warifu.m3.running import DEFAULT_CHIP, naming
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the file that the chip gets to see; `kind` is text, rodata, data or bss."""
+    """A section that is loaded or allocated; `kind` is text, rodata, data or bss."""
 
     name: str
     kind: str
@@ -23,7 +23,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A symbol's bytes; `name` is empty for what of a section has none (padding, literals)."""
+    """A symbol's bytes; `name` is empty for bytes without a symbol (padding, literals)."""
 
     name: str
     section: str
@@ -34,7 +34,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Region:
-    """A memory of the chip and what of it is taken."""
+    """A memory of the chip and its use."""
 
     name: str
     bytes: int
@@ -43,7 +43,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Every byte once: aliases and symbols within symbols do not count again."""
+    """The sizes of a program. Each byte counts once, also under aliases and nested symbols."""
 
     sections: tuple[Section, ...]
     symbols: tuple[Symbol, ...]
@@ -58,7 +58,7 @@ class Sizes:
 
 
 def size(program: Path | str, chip: str = DEFAULT_CHIP) -> Sizes:
-    """Measures an ELF file. Raises WarifuError where it is none, and OSError."""
+    """Measures an ELF file. Raises WarifuError if it is not a program, and OSError."""
     path = Path(program)
     with naming(path):
         found = json.loads(_core.m3_size(path.read_bytes(), chip))

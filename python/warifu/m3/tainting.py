@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Where a program's secrets show in time: branches, addresses, operands."""
+"""Taint tracking: leaks of secrets through branches, addresses and operand-dependent timing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from warifu import _core
-from warifu.m3.running import Options, Output, Run, naming, whole
+from warifu.m3.running import Options, Output, Run, naming, whole_number
 from warifu.m3.sizing import size
 
-_MOST_BYTES = 2**32 - 1
+_MAX_BYTES = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Place:
     instruction: str
     function: str
     described: str
-    """Its address with the function's name and its offset there."""
+    """Its address with symbol and offset."""
     line: str
-    """File and line, `file.c:12`; empty where they are not known."""
+    """File and line, `file.c:12`; empty if unknown."""
 
     @staticmethod
     def of(found: Mapping[str, Any]) -> Place:
-        """From what `_core` tells."""
+        """From the result of `_core`."""
         line = found["line"]
         return Place(
             found["address"],
@@ -44,17 +44,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Leak:
-    """An instruction whose time, or whose way, depends on a secret."""
+    """An instruction whose timing, address or branch depends on a secret."""
 
     kind: str
     """`branch`, `target`, `load-address`, `store-address`, `condition`, `multiply`, `divide`."""
     at: Place
     count: int
-    """How often it was executed with a secret."""
-    brought_by: Place | None
-    """The load that brought the secret into a register."""
+    """Executions with a secret."""
+    loaded_by: Place | None
+    """The instruction that loaded the secret into a register."""
     secret: str
-    """Which secret, in words; empty where it is not known."""
+    """A description of the secret; empty if unknown."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class Taint:
 
     run: Run
     leaks: tuple[Leak, ...]
-    #: How many bytes were made secret in all; where none were, no leaks mean nothing.
+    #: Bytes made secret in total. If none were, the absence of leaks means nothing.
     poisoned: int
 
     def by_function(self) -> list[tuple[str, int]]:
-        """Functions with how many places leak in each, the most first."""
+        """Functions with the number of leaks in each, the largest first."""
         return Counter(one.at.function for one in self.leaks).most_common()
 
 
@@ -78,12 +78,12 @@ def taint(
     options: Options | None = None,
     output: Output | None = None,
 ) -> Taint:
-    """Runs an ELF file and follows its secrets.
+    """Runs an ELF file and tracks its secrets.
 
-    What the program poisons itself (WARIFU_POISON) is secret, and `secrets`: names of objects, with
-    their bytes where the file does not say, from each beginning of the function `since` on. Raises
-    as `run` does, WarifuError where there is no such object or function or several of them, and
-    TypeError or ValueError for a pair that is none.
+    Bytes become secret when the program poisons them (WARIFU_POISON), and at each start of the
+    function `since` if `secrets` names them: variables, with their bytes if the file does not give
+    them. Raises as `run` does, WarifuError for unknown or ambiguous names, and TypeError or
+    ValueError for invalid pairs.
     """
     path, options = Path(program), options or Options()
     for one in secrets:
@@ -99,30 +99,30 @@ def _refuse_no_pair(one: object) -> None:
     if not isinstance(one, tuple) or len(one) != 2 or not isinstance(one[0], str):
         raise TypeError(f"secrets has {one!r}: expected pairs such as ('key', None), ('key', 32)")
     if one[1] is not None:
-        whole(f"secrets: the bytes of {one[0]}", one[1], 1, _MOST_BYTES)
+        whole_number(f"secrets: the bytes of {one[0]}", one[1], 1, _MAX_BYTES)
 
 
 def _refuse_ambiguous(path: Path, names: set[str], chip: str) -> None:
-    """Of several variables of one name (static ones of several files) none may be passed over."""
+    """Raises WarifuError for a name that several variables have (static ones of several files)."""
     symbols = size(path, chip).symbols if names else ()
     for name in sorted(names):
         found = [one for one in symbols if one.name == name]
-        # A function of that name is code, beside constants that the linker put there.
+        # Variables, or constants that the linker placed in .text; functions do not count.
         data = [one for one in found if one.kind != "text"] or found
         if len(data) > 1:
             places = ", ".join(f"{one.address:#010x} ({one.bytes} bytes)" for one in data)
             raise _core.WarifuError(
-                f"{path}: the program has {len(data)} objects {name}, at {places}: rename the "
-                "secret one, or poison it in the program (WARIFU_POISON)"
+                f"{path}: the program has {len(data)} variables named {name}, at {places}: rename "
+                "the secret one, or poison it in the program (WARIFU_POISON)"
             )
 
 
 def _leak(found: Mapping[str, Any]) -> Leak:
-    brought_by = found["brought_by"]
+    loaded_by = found["loaded_by"]
     return Leak(
         found["kind"],
         Place.of(found["at"]),
         found["count"],
-        None if brought_by is None else Place.of(brought_by),
+        None if loaded_by is None else Place.of(loaded_by),
         found["secret"],
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Programs for a Cortex-M3, compiled when a test asks for them."""
+"""Fixtures that compile programs for a Cortex-M3."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Compile = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
-    """Compiles and links, each program once; its path."""
+    """Compiles and links a program once per session; returns its path."""
     folder = tmp_path_factory.mktemp("programs")
 
     def run(name: str, *arguments: str) -> Path:
@@ -35,7 +35,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
 
 @pytest.fixture(scope="session")
 def bare(compiled: Compile) -> Compile:
-    """The same for a program without a library, for mps2-an385."""
+    """The same for a freestanding program for mps2-an385."""
 
     def run(name: str, source: str, *arguments: str) -> Path:
         flags = ("-O2", "-ffreestanding", "-nostartfiles", "-T", "mps2-an385.ld", "start.c")
@@ -46,4 +46,4 @@ def bare(compiled: Compile) -> Compile:
 
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(elsewhere: None) -> None:
-    """Commands write where they are."""
+    """Commands write to the current folder, which is the test's own."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What `warifu m3` and `warifu.m3` refuse, and how they say it; no traceback anywhere."""
+"""Invalid input to `warifu m3` and `warifu.m3`: one-line errors without tracebacks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from warifu import _core, m3
-from warifu.m3.running import MOST_ARGUMENTS
+from warifu.m3.running import MAX_ARGUMENTS
 
 Run = Callable[..., tuple[int, str, str]]
 Compile = Callable[..., Path]
@@ -28,22 +28,22 @@ Compile = Callable[..., Path]
         ("wait_states", {"psram": "2"}, r"wait_states\['psram'\] is '2': expected"),
         ("input", "text", r"input is of type str: expected bytes, such as text\.encode\(\)"),
         ("arguments", b"text", "arguments is of type bytes: expected a str"),
-        ("arguments", "x" * 255, "arguments: has 255 bytes, and a program gets 254 at most"),
+        ("arguments", "x" * 255, "arguments: has 255 bytes: expected at most 254"),
         ("arguments", "\N{LATIN SMALL LETTER E WITH ACUTE}" * 128, "arguments: has 256 bytes"),
         ("arguments", "a\0b", "arguments: has a zero byte"),
-        ("arguments", "\udcff", "arguments: is not UTF-8 text"),
+        ("arguments", "\udcff", "arguments: is not valid UTF-8 text"),
     ],
 )
-def test_options_name_the_field(field: str, value: object, words: str) -> None:
+def test_invalid_options_name_field(field: str, value: object, words: str) -> None:
     with pytest.raises((TypeError, ValueError), match=words):
         m3.Options(**{field: value})  # type: ignore[arg-type]
 
 
-def test_the_longest_command_line_is_one_that_a_program_gets(compiled: Compile) -> None:
+def test_longest_command_line_reaches_program(compiled: Compile) -> None:
     elf = compiled("echo.elf", "-O2", "--specs=rdimon.specs", "command-line/echo.c")
     for line, words in (
-        ("echo " + "x" * (MOST_ARGUMENTS - 5), b"x" * (MOST_ARGUMENTS - 5) + b"|\n"),
-        # A quote that is not closed goes to the end.
+        ("echo " + "x" * (MAX_ARGUMENTS - 5), b"x" * (MAX_ARGUMENTS - 5) + b"|\n"),
+        # An unclosed quote extends to the end.
         ("echo 'a b' \"c d", b"a b|c d|\n"),
     ):
         assert m3.run(elf, m3.Options(arguments=line)).output.splitlines(True)[0] == words
@@ -58,7 +58,7 @@ def test_the_longest_command_line_is_one_that_a_program_gets(compiled: Compile) 
         ("ticks", TypeError, "secrets has 'ticks': expected pairs such as"),
     ],
 )
-def test_secrets_are_pairs(
+def test_invalid_secret_pairs(
     bare: Compile, secret: object, error: type[Exception], words: str
 ) -> None:
     elf = bare("calls.elf", "profile/calls.c")
@@ -69,14 +69,14 @@ def test_secrets_are_pairs(
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--mhz", "inf"), "inf is no clock rate: expected MHz"),
+        (("--mhz", "inf"), "inf is not a clock rate: expected MHz"),
         (("--mhz", "nan"), "--mhz"),
-        (("--wait-states", "psram=1", "--wait-states", "psram=2"), "psram: is given twice"),
-        (("--args", "x" * 255), "--args: has 255 bytes, and a program gets 254 at most"),
-        (("--args", "\udcff"), "--args: is not UTF-8 text"),
+        (("--wait-states", "psram=1", "--wait-states", "psram=2"), "psram: given twice"),
+        (("--args", "x" * 255), "--args: has 255 bytes: expected at most 254"),
+        (("--args", "\udcff"), "--args: is not valid UTF-8 text"),
     ],
 )
-def test_flags_that_no_run_can_use(
+def test_invalid_flags(
     warifu: Run, bare: Compile, tmp_path: Path, flags: tuple[str, ...], words: str
 ) -> None:
     elf = bare("calls.elf", "profile/calls.c")
@@ -89,7 +89,7 @@ def test_flags_that_no_run_can_use(
 
 
 @pytest.mark.parametrize("group", [["m3"], ["calibrate"], ["card"]])
-def test_a_group_alone_shows_its_help_as_it_is(warifu: Run, group: list[str]) -> None:
+def test_command_group_without_command_shows_help(warifu: Run, group: list[str]) -> None:
     code, out, err = warifu(*group)
     assert (code, out) == (2, "")
     assert err.startswith("Usage: ") and "\n\nCommands:\n" in err
@@ -97,7 +97,7 @@ def test_a_group_alone_shows_its_help_as_it_is(warifu: Run, group: list[str]) ->
 
 
 @pytest.mark.parametrize("verb", ["run", "profile", "taint", "size"])
-def test_an_older_compiled_part_is_one_line(
+def test_outdated_compiled_module_message(
     warifu: Run, bare: Compile, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     elf = bare("calls.elf", "profile/calls.c")
@@ -117,7 +117,7 @@ int main(void)
 """
 
 
-def test_no_mark_moves_the_terminal_s_cursor(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+def test_control_characters_in_mark_are_escaped(warifu: Run, bare: Compile, tmp_path: Path) -> None:
     source = tmp_path / "marks.c"
     source.write_text(MARKS)
     elf = bare("marks.elf", str(source))
@@ -129,18 +129,18 @@ def test_no_mark_moves_the_terminal_s_cursor(warifu: Run, bare: Compile, tmp_pat
             shown = err if verb == "run" else out
             assert code == 0 and "[31mred" in shown
             assert not any(letter < " " and letter != "\n" for letter in shown), shown
-    # A program gets it as it is.
+    # JSON has it unchanged.
     _, out, _ = warifu("m3", "profile", elf, "--format", "json")
     assert json.loads(out)[2]["rows"][0]["from"] == name
 
 
-def test_where_nothing_was_secret_nothing_is_promised(warifu: Run, bare: Compile) -> None:
+def test_run_without_secrets_fails(warifu: Run, bare: Compile) -> None:
     elf = bare("silent.elf", "taint/leaky.c", "-DWARIFU_M3=0")
     code, _, err = warifu("m3", "taint", elf)
-    assert (code, err.count("nothing was secret in this run: have the program poison")) == (2, 1)
+    assert (code, err.count("nothing was secret in this run: mark secrets with")) == (2, 1)
     code, _, err = warifu("m3", "taint", elf, "--secret", "key", "--from", "fault")
     assert (code, err.count("nothing was secret in this run; fault was never reached")) == (2, 1)
     assert warifu("m3", "taint", elf, "--secret", "key")[0] == 1
     code, _, err = warifu("m3", "taint", elf, "--secret", "key:17")
     assert code == 2
-    assert "key has 16 bytes, and 17 are to be secret" in err
+    assert "key:17 is larger than the variable, which has 16 bytes" in err

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`warifu m3 profile`, `taint` and `size`: tables and files. What they count is tested beside the
-code, in crates/m3/tests."""
+"""`warifu m3 profile`, `taint` and `size`: tables and files. Their figures are tested in
+crates/m3/tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tables(text: str) -> dict[str, list[dict[str, Any]]]:
     return {one["title"]: one["rows"] for one in json.loads(text)}
 
 
-def test_functions_with_stack_heap_and_sections(warifu: Run, bare: Compile) -> None:
+def test_profile_by_function(warifu: Run, bare: Compile) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     code, out, _ = warifu("m3", "profile", elf, "--format", "json", "--top", "100")
     assert code == 0
@@ -38,11 +38,11 @@ def test_functions_with_stack_heap_and_sections(warifu: Run, bare: Compile) -> N
     assert functions["leaf"]["calls"] == 6
     assert functions["wide"]["stack_bytes"] >= 512
     assert [row["from"] for row in found["between marks"]] == ["leaves", "deep", "jumps", "ticks"]
-    (stack,) = found["memory at its highest"]
+    (stack,) = found["peak memory"]
     assert stack["frames"].startswith("start_c ") and "wide" in stack["frames"]
 
 
-def test_lines_are_those_of_the_source(warifu: Run, bare: Compile) -> None:
+def test_profile_by_line(warifu: Run, bare: Compile) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     source = ROOT / "crates/m3/test-programs/profile/calls.c"
     _, out, _ = warifu("m3", "profile", elf, "--by", "line", "--top", "1000", "--format", "csv")
@@ -54,21 +54,21 @@ def test_lines_are_those_of_the_source(warifu: Run, bare: Compile) -> None:
     assert "here[0] = 1;" in texts and "leaf();" in texts
 
 
-def test_lines_and_exceptions_add_up_to_the_run(warifu: Run, bare: Compile) -> None:
+def test_lines_and_exceptions_sum_to_run(warifu: Run, bare: Compile) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     run = m3.run(elf)
     _, out, _ = warifu("m3", "profile", elf, "--by", "line", "--top", "1000", "--format", "json")
-    rows = tables(out)["lines of source"]
+    rows = tables(out)["source lines"]
     for end, whole in (("low", run.cycles.low), ("high", run.cycles.high)):
         assert sum(row[f"cycles_{end}"] for row in rows) == whole
     (entries,) = (row for row in rows if row["function"] == "(exception entry and return)")
-    # Five interrupts, each entered and left (exception_entry, exception_return of rules.toml).
+    # Five interrupts (exception_entry and exception_return in rules.toml).
     assert (entries["cycles_low"], entries["cycles_high"]) == (5 * (12 + 10), 5 * (12 + 12))
     _, out, _ = warifu("m3", "profile", elf, "--by", "line")
     assert "(exception entry and return)" in out
 
 
-def test_calls(warifu: Run, bare: Compile) -> None:
+def test_profile_by_call(warifu: Run, bare: Compile) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     _, out, _ = warifu("m3", "profile", elf, "--by", "call", "--format", "json", "--top", "100")
     calls = {(row["caller"], row["callee"]): row for row in tables(out)["calls"]}
@@ -76,14 +76,14 @@ def test_calls(warifu: Run, bare: Compile) -> None:
     assert calls["", "sys_tick"]["calls"] == 5
 
 
-def test_top_says_what_it_leaves_out(warifu: Run, bare: Compile) -> None:
+def test_top_counts_omitted_rows(warifu: Run, bare: Compile) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     count = len(m3.profile(elf).functions)
     _, out, _ = warifu("m3", "profile", elf, "--top", "3")
     assert f"{count - 3} more rows: --top {count} shows all." in out
 
 
-def test_a_flame_graph_and_its_stacks(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+def test_flame_graph_and_folded_stacks(warifu: Run, bare: Compile, tmp_path: Path) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     picture, folded = tmp_path / "f.svg", tmp_path / "f.txt"
     assert warifu("m3", "profile", elf, "--flame-graph", picture, "--folded", folded)[0] == 0
@@ -95,10 +95,10 @@ def test_a_flame_graph_and_its_stacks(warifu: Run, bare: Compile, tmp_path: Path
     assert int(stacks["start_c;main;wide;leaf"]) > 0
 
 
-def test_ways_that_are_too_many_are_told(warifu: Run, bare: Compile) -> None:
-    elf = bare("ways.elf", "profile/ways.c")
+def test_too_many_call_paths_warn(warifu: Run, bare: Compile) -> None:
+    elf = bare("call_paths.elf", "profile/call_paths.c")
     code, out, err = warifu("m3", "profile", elf, "--format", "json", "--top", "100")
-    assert (code, err.count("warning: functions were reached by more than 65536 ways")) == (0, 1)
+    assert (code, err.count("warning: there are more than 65536 call paths")) == (0, 1)
     assert len(m3.profile(elf).notes) == 1
     of = {row["function"]: row["calls"] for row in tables(out)["functions"]}
     assert of["left"] + of["right"] == 2**18 - 1
@@ -106,13 +106,13 @@ def test_ways_that_are_too_many_are_told(warifu: Run, bare: Compile) -> None:
     assert m3.profile(elf).notes == () and "warning" not in warifu("m3", "profile", elf)[2]
 
 
-def test_newlib_s_heap(compiled: Compile) -> None:
+def test_newlib_heap(compiled: Compile) -> None:
     elf = compiled(
         "heap.elf", "-O2", "profile/heap.c", "--specs=nano.specs", "--specs=rdimon.specs"
     )
     heap = m3.profile(elf).heap
     assert heap is not None
-    # Of its 200 bytes that are never freed and what the library keeps for itself.
+    # The program never frees 200 bytes; the others are the library's own.
     own = heap.live - 200
     assert (heap.peak, heap.failures) == (3300 + own, 1) and own < 1000
 
@@ -147,7 +147,9 @@ int main(void)
 
 @pytest.mark.parametrize("leaks", [False, True])
 @pytest.mark.parametrize("poisoned", [False, True])
-def test_secrets(warifu: Run, bare: Compile, tmp_path: Path, leaks: bool, poisoned: bool) -> None:
+def test_taint_reports_leaks(
+    warifu: Run, bare: Compile, tmp_path: Path, leaks: bool, poisoned: bool
+) -> None:
     source = tmp_path / "leaky.c"
     source.write_text(LEAKY)
     flags = [*(["-DLEAK"] if leaks else []), *(["-DPOISON"] if poisoned else [])]
@@ -161,7 +163,7 @@ def test_secrets(warifu: Run, bare: Compile, tmp_path: Path, leaks: bool, poison
     assert (("load-address", "looks_up") in found) == bool(found) == leaks
     if leaks:
         row = found["load-address", "looks_up"]
-        assert "leaky.c:" in row["line"] and "leaky.c:" in row["brought_by_line"]
+        assert "leaky.c:" in row["line"] and "leaky.c:" in row["loaded_by_line"]
         assert "key" in row["secret"]
 
 
@@ -177,7 +179,7 @@ def test_secrets(warifu: Run, bare: Compile, tmp_path: Path, leaks: bool, poison
         (("-DFAULTS", "-DLEAK"), True, 1),
     ],
 )
-def test_the_exit_code_tells_of_leaks(
+def test_taint_exit_codes(
     warifu: Run, bare: Compile, tmp_path: Path, flags: tuple[str, ...], leaks: bool, code: int
 ) -> None:
     source = tmp_path / "leaky.c"
@@ -191,7 +193,7 @@ def test_the_exit_code_tells_of_leaks(
     assert ("undefined instruction" in err) == ("-DFAULTS" in flags)
 
 
-def test_the_leaks_met_most_often(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+def test_taint_top_sorts_by_count(warifu: Run, bare: Compile, tmp_path: Path) -> None:
     source = tmp_path / "leaky.c"
     source.write_text(LEAKY)
     elf = bare("most.elf", str(source), "-DPOISON", "-DLEAK")
@@ -204,14 +206,12 @@ def test_the_leaks_met_most_often(warifu: Run, bare: Compile, tmp_path: Path) ->
     functions = m3.taint(elf).by_function()
     assert sum(count for _, count in functions) == len(leaks)
     named = ", ".join(f"{name} {count}" for name, count in functions)
-    assert table["notes"][0] == f"{len(leaks)} places: {named}."
+    assert table["notes"][0] == f"{len(leaks)} leaks: {named}."
     rest = len(leaks) - 1
     assert table["notes"][1] == f"{rest} more rows: --top {len(leaks)} shows all."
 
 
-def test_of_two_variables_of_one_name_none_is_passed_over(
-    warifu: Run, bare: Compile, tmp_path: Path
-) -> None:
+def test_ambiguous_secret_is_rejected(warifu: Run, bare: Compile, tmp_path: Path) -> None:
     one, other = tmp_path / "one.c", tmp_path / "other.c"
     one.write_text(
         "static volatile unsigned key = 3; int other(void);\n"
@@ -221,14 +221,14 @@ def test_of_two_variables_of_one_name_none_is_passed_over(
     elf = bare("twice.elf", str(one), str(other))
     code, out, err = warifu("m3", "taint", elf, "--secret", "key")
     assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert err.count("(4 bytes)") == 2 and "has 2 objects key" in err
+    assert err.count("(4 bytes)") == 2 and "has 2 variables named key" in err
 
 
-def test_secrets_that_are_not_there(warifu: Run, bare: Compile) -> None:
+def test_unknown_secrets_are_rejected(warifu: Run, bare: Compile) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     for arguments, words in (
-        (["--secret", "nobody"], "has no object nobody"),
-        (["--secret", "main"], "has no object main"),
+        (["--secret", "nobody"], "has no variable nobody"),
+        (["--secret", "main"], "has no variable main"),
         (["--secret", "ticks", "--from", "nowhere"], "has no function nowhere"),
         (["--secret", "ticks:"], "expected NAME or NAME:BYTES"),
         (["--secret", "ticks:0"], "expected NAME or NAME:BYTES"),
@@ -238,7 +238,7 @@ def test_secrets_that_are_not_there(warifu: Run, bare: Compile) -> None:
         assert (code, words in err, len(err.splitlines())) == (2, True, 1), err
 
 
-def test_sizes_are_those_of_binutils(warifu: Run, compiled: Compile) -> None:
+def test_sizes_match_binutils(warifu: Run, compiled: Compile) -> None:
     elf = compiled(
         "heap.elf", "-O2", "profile/heap.c", "--specs=nano.specs", "--specs=rdimon.specs"
     )
@@ -266,7 +266,7 @@ def test_sizes_are_those_of_binutils(warifu: Run, compiled: Compile) -> None:
     }
 
 
-def test_data_takes_flash_and_memory(bare: Compile) -> None:
+def test_data_counts_in_flash_and_ram(bare: Compile) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     found = m3.size(elf)
     used = {region.name: region.used for region in found.regions}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`warifu m3 run`: a program's output, its exit code, and one line for whatever goes wrong."""
+"""`warifu m3 run`: output, exit codes, and one-line errors."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from warifu import Results, WarifuError, m3
 Run = Callable[..., tuple[int, str, str]]
 Compile = Callable[..., Path]
 
-#: -DEND of test-programs/command-line/ends.c, exit code, and what the line must say.
+#: -DEND of test-programs/command-line/ends.c, exit code, and a pattern of the error.
 ENDS = {
     "UNDEFINED": (122, r"undefined instruction \(UsageFault UNDEFINSTR\) at 0x\w+ <main\+0x\w+>"),
     "WILD_JUMP": (122, r"wild jump to 0x30000000, where there is no memory .* <main\+0x\w+>"),
     "NEVER_EXECUTED": (122, r"wild jump to 0xe000e000, .* <main\+0x\w+>"),
-    "NOT_THUMB": (122, r"jump to 0x20000000, whose bit 0 does not say Thumb .* <main\+0x\w+>"),
+    "NOT_THUMB": (122, r"jump to 0x20000000 without the Thumb bit .* <main\+0x\w+>"),
     "STACK_OVERFLOW": (121, r"stack overflow: SP is 0x\w+, below .* <deeper(\+0x\w+)?>"),
     "ENDLESS": (124, r"still running after 1000000 instructions: .* <main\+0x\w+>"),
-    "LOAD_FROM_NOTHING": (122, r"load from 0x60000000, where there is nothing .* <main\+0x\w+>"),
+    "LOAD_FROM_NOTHING": (122, r"load from 0x60000000, where there is no memory .* <main\+0x\w+>"),
     "STORE_TO_NOTHING": (122, r"store to 0x60000000, .* <main\+0x\w+>"),
-    "BREAKPOINT": (120, r"breakpoint 3 \(BKPT\), and no debugger at 0x\w+ <main\+0x\w+>"),
-    "ASLEEP": (119, r"asleep for ever: .* at 0x\w+ <main\+0x\w+>"),
-    "RESET": (118, r"asked for a reset .* <main\+0x\w+>"),
-    "NO_SUCH_CALL": (117, r"semihosting call 0x77 is not known here at 0x\w+ <main\+0x\w+>"),
+    "BREAKPOINT": (120, r"breakpoint \(BKPT 3\) without a debugger at 0x\w+ <main\+0x\w+>"),
+    "ASLEEP": (119, r"asleep forever: .* at 0x\w+ <main\+0x\w+>"),
+    "RESET": (118, r"requested a reset .* <main\+0x\w+>"),
+    "NO_SUCH_CALL": (117, r"unsupported semihosting call 0x77 at 0x\w+ <main\+0x\w+>"),
     "DIVISION": (122, r"division by zero \(UsageFault DIVBYZERO\) at 0x\w+ <main\+0x\w+>"),
 }
 REGISTERS = "".join(rf"{name}=[0-9a-f]{{8}} " for name in (*(f"r{n}" for n in range(13)), "sp"))
@@ -41,7 +41,7 @@ REGISTERS = "".join(rf"{name}=[0-9a-f]{{8}} " for name in (*(f"r{n}" for n in ra
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("verb", ["run", "profile", "taint"])
-def test_what_ends_a_run_is_one_line_and_a_code(
+def test_stop_reasons_message_and_exit_code(
     warifu: Run, bare: Compile, end: str, verb: str
 ) -> None:
     elf = bare(f"{end}.elf", "command-line/ends.c", f"-DEND={end}", "-lgcc")
@@ -51,25 +51,25 @@ def test_what_ends_a_run_is_one_line_and_a_code(
     last = err.splitlines()[-1]
     assert re.fullmatch(rf"warifu: {elf}: .*{words}.*; {REGISTERS}lr=\w+ pc=\w+ xpsr=\w+", last)
     assert sum("warifu:" in line for line in err.splitlines()) == 1
-    # What it printed before is there.
+    # The output before the stop is complete.
     assert "begins\n" in (out if verb == "run" else err)
 
 
-def test_an_overflow_is_seen_however_the_frame_is_made(warifu: Run, bare: Compile) -> None:
+def test_stack_overflow_by_each_kind_of_frame(warifu: Run, bare: Compile) -> None:
     for level in ("-O0", "-Os", "-O3"):
         elf = bare(
             f"overflow{level}.elf", "command-line/ends.c", "-DEND=STACK_OVERFLOW", level, "-lgcc"
         )
         code, _, err = warifu("m3", "run", elf)
         assert (code, "stack overflow" in err) == (121, True), err
-    # What SUB takes as a constant, and what it does not.
+    # Frame sizes that SUB can and cannot encode.
     for size in (0x400000, 0x400123):
         elf = bare(f"frame{size}.elf", "command-line/ends.c", "-DEND=FRAME", f"-DBYTES={size}")
         code, _, err = warifu("m3", "run", elf)
         assert (code, "stack overflow" in err, "<large+" in err) == (121, True, True), err
 
 
-def test_the_exit_code_is_the_program_s(warifu: Run, bare: Compile) -> None:
+def test_exit_code_of_program(warifu: Run, bare: Compile) -> None:
     elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
     assert warifu("m3", "run", elf)[:2] == (9, "begins\n")
     handled = bare("HANDLED.elf", "command-line/ends.c", "-DEND=HANDLED")
@@ -78,7 +78,7 @@ def test_the_exit_code_is_the_program_s(warifu: Run, bare: Compile) -> None:
 
 
 def damaged(good: bytes) -> dict[str, tuple[bytes, str]]:
-    """Bad files by what is wrong, with what the line must say."""
+    """Damaged files by kind, with a part of the error."""
     other = bytearray(good)
     other[18:20] = (8).to_bytes(2, "little")  # e_machine: MIPS
     big = bytearray(good)
@@ -95,28 +95,26 @@ def damaged(good: bytes) -> dict[str, tuple[bytes, str]]:
     thumb[at + 4] &= 0xFE
     thumb[24] &= 0xFE  # e_entry
     return {
-        "empty": (b"", "no 32-bit ELF file"),
-        "text": (b"#!/bin/sh\necho hello\n" * 9, "no 32-bit ELF file"),
-        "64 bits": (Path(sys.executable).resolve().read_bytes()[:100_000], "no 32-bit ELF file"),
-        "head only": (good[:40], "no 32-bit ELF file"),
+        "empty": (b"", "not a 32-bit ELF file"),
+        "text": (b"#!/bin/sh\necho hello\n" * 9, "not a 32-bit ELF file"),
+        "64 bits": (Path(sys.executable).resolve().read_bytes()[:100_000], "not a 32-bit ELF file"),
+        "head only": (good[:40], "not a 32-bit ELF file"),
         "cut": (good[: len(good) // 3], "ELF file"),
         "machine": (bytes(other), "for machine 8, not for Arm"),
         "big-endian": (bytes(big), "ELF file"),
-        "elsewhere": (bytes(far), "is not in the memories of mps2-an385"),
-        "beyond its end": (bytes(long), "ELF file"),
-        "nothing to load": (bytes(none), "nothing to load"),
-        "no Thumb code": (bytes(thumb), "whose bit 0 does not say Thumb"),
+        "elsewhere": (bytes(far), "lies outside the memories of mps2-an385"),
+        "beyond its end": (bytes(long), "a segment extends beyond the end of the file"),
+        "nothing to load": (bytes(none), "no segment to load"),
+        "no Thumb code": (bytes(thumb), "without the Thumb bit"),
     }
 
 
 @pytest.mark.parametrize("verb", ["run", "profile", "taint", "size"])
-def test_a_file_that_is_no_program_is_one_line(
-    warifu: Run, bare: Compile, tmp_path: Path, verb: str
-) -> None:
+def test_invalid_elf_file_message(warifu: Run, bare: Compile, tmp_path: Path, verb: str) -> None:
     good = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE").read_bytes()
     for what, (content, words) in damaged(good).items():
         if verb == "size" and what in ("elsewhere", "no Thumb code"):
-            continue  # its size is known all the same
+            continue  # these can be measured
         bad = tmp_path / "bad.elf"
         bad.write_bytes(content)
         code, out, err = warifu("m3", verb, bad)
@@ -124,7 +122,7 @@ def test_a_file_that_is_no_program_is_one_line(
         assert err.startswith(f"warifu: {bad}: ") and words in err, (what, err)
 
 
-def test_an_object_file_and_another_chip_s_program(
+def test_object_file_and_program_for_another_chip(
     warifu: Run, compiled: Compile, bare: Compile
 ) -> None:
     code, _, err = warifu(
@@ -135,10 +133,10 @@ def test_an_object_file_and_another_chip_s_program(
     code, _, err = warifu("m3", "run", elf, "--chip", "stm32f103")
     assert (code, "link for that chip, or choose another with --chip" in err) == (2, True)
     code, _, err = warifu("m3", "run", elf, "--chip", "lpc1769")
-    assert (code, "choose lpc1768, stm32f103, mps2-an385" in err) == (2, True)
+    assert (code, "expected lpc1768, stm32f103, mps2-an385" in err) == (2, True)
 
 
-def test_files_that_cannot_be_read(warifu: Run, tmp_path: Path) -> None:
+def test_unreadable_file(warifu: Run, tmp_path: Path) -> None:
     for path in (tmp_path / "none.elf", tmp_path):
         code, _, err = warifu("m3", "run", path)
         assert (code, len(err.splitlines())) == (3, 1), err
@@ -147,13 +145,13 @@ def test_files_that_cannot_be_read(warifu: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["flash", "flash=", "=2", "flash=-1", "flash=two", "flash=9999", "flash=" + "9" * 5000]
 )
-def test_wait_states_that_are_none(warifu: Run, bare: Compile, text: str) -> None:
+def test_invalid_wait_states(warifu: Run, bare: Compile, text: str) -> None:
     elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
     code, _, err = warifu("m3", "run", elf, "--wait-states", text)
     assert (code, f"--wait-states {text}: expected MEMORY=CYCLES" in err) == (2, True)
 
 
-def test_wait_states_are_assumed(warifu: Run, bare: Compile) -> None:
+def test_wait_states_make_cycles_assumed(warifu: Run, bare: Compile) -> None:
     elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
     none = m3.run(elf)
     waits = m3.run(elf, m3.Options(wait_states={"ssram23": 3}))
@@ -165,11 +163,11 @@ def test_wait_states_are_assumed(warifu: Run, bare: Compile) -> None:
     assert (code, "its memories are ssram1, ssram23, psram" in err) == (2, True)
 
 
-def test_output_input_and_arguments(warifu: Run, compiled: Compile, tmp_path: Path) -> None:
+def test_console_and_arguments(warifu: Run, compiled: Compile, tmp_path: Path) -> None:
     elf = compiled("echo.elf", "-O2", "--specs=rdimon.specs", "command-line/echo.c")
     text = tmp_path / "input"
     text.write_bytes(b"one\ntwo\n")
-    # What it prints need not be text.
+    # Output need not be text.
     found = m3.run(elf, m3.Options(input=b"one\ntwo\xff\n", arguments="echo -v fast"))
     assert (found.stop, found.code) == ("exit", 3)
     assert found.output == b"-v|fast|\n<one>\n<two\xff>\n"
@@ -178,7 +176,7 @@ def test_output_input_and_arguments(warifu: Run, compiled: Compile, tmp_path: Pa
     assert "instructions" in err and "cycles" in err
 
 
-def test_a_summary_as_json_with_the_time(warifu: Run, bare: Compile) -> None:
+def test_json_summary_with_time(warifu: Run, bare: Compile) -> None:
     elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
     _, out, err = warifu("m3", "run", elf, "--format", "json", "--mhz", "100")
     rows = {row["what"]: row for row in json.loads(err)["rows"]}
@@ -191,7 +189,7 @@ def test_a_summary_as_json_with_the_time(warifu: Run, bare: Compile) -> None:
 
 @contextmanager
 def started(*arguments: str | Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The command line in a process of its own, which is gone afterwards."""
+    """Starts the command line in a process, and kills it at the end."""
     command = [sys.executable, "-m", "warifu.cli", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
@@ -200,11 +198,11 @@ def started(*arguments: str | Path) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def test_output_comes_as_it_is_printed_and_ctrl_c_ends_a_run(bare: Compile) -> None:
+def test_output_is_streamed_and_ctrl_c_stops_run(bare: Compile) -> None:
     elf = bare("ENDLESS.elf", "command-line/ends.c", "-DEND=ENDLESS")
     with started("m3", "run", elf) as process:
         assert process.stdout is not None
-        # The program never ends, so this line was not held back until its end.
+        # The program never exits, so this line was not buffered until its end.
         assert process.stdout.readline() == b"begins\n"
         process.send_signal(signal.SIGINT)
         begun = time.monotonic()
@@ -214,7 +212,7 @@ def test_output_comes_as_it_is_printed_and_ctrl_c_ends_a_run(bare: Compile) -> N
         assert process.stderr.read() == b"warifu: interrupted; nothing was written\n"
 
 
-def test_ctrl_c_ends_a_run_that_does_much_in_few_instructions(bare: Compile) -> None:
+def test_ctrl_c_during_large_poison_requests(bare: Compile) -> None:
     elf = bare("POISONS.elf", "command-line/floods.c", "-DFLOOD=POISONS")
     with started("m3", "taint", elf) as process:
         assert process.stderr is not None
@@ -223,10 +221,12 @@ def test_ctrl_c_ends_a_run_that_does_much_in_few_instructions(bare: Compile) -> 
         assert process.wait(120) == 130
 
 
-def test_output_that_nobody_takes_has_an_end(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+def test_output_beyond_limit_is_dropped_and_counted(
+    warifu: Run, bare: Compile, tmp_path: Path
+) -> None:
     elf = bare("OUTPUT.elf", "command-line/floods.c", "-DFLOOD=OUTPUT")
     kept = m3.run(elf)
-    assert kept.output == b"begins\n" + bytes(m3.MOST_OUTPUT - 7)
+    assert kept.output == b"begins\n" + bytes(m3.MAX_OUTPUT - 7)
     assert (kept.ok, kept.lost_output) == (True, (1 << 20) + 7)
     taken = []
     whole = m3.run(elf, output=lambda bytes_: taken.append(len(bytes_)))
@@ -236,14 +236,14 @@ def test_output_that_nobody_takes_has_an_end(warifu: Run, bare: Compile, tmp_pat
     assert (code, "printed more than 16777216 bytes" in err, file.exists()) == (3, True, False), err
 
 
-def test_a_mark_has_the_beginning_of_its_name(bare: Compile) -> None:
+def test_mark_name_is_truncated(bare: Compile) -> None:
     run = m3.run(bare("MARKS.elf", "command-line/floods.c", "-DFLOOD=MARKS"))
     assert (len(run.marks), run.lost_marks) == (1 << 20, 7)
     assert run.marks[0].name == ("abcdefghijklmnopqrstuvwxyz" * 10)[:256]
     assert (len(run.marks[743].name), len(run.marks[899].name)) == (256, 100)
 
 
-def test_an_error_of_the_caller_ends_a_run(bare: Compile) -> None:
+def test_exception_in_output_callback_stops_run(bare: Compile) -> None:
     elf = bare("ENDLESS.elf", "command-line/ends.c", "-DEND=ENDLESS")
 
     def refuse(printed: bytes) -> None:
@@ -253,15 +253,15 @@ def test_an_error_of_the_caller_ends_a_run(bare: Compile) -> None:
         m3.run(elf, output=refuse)
 
 
-def test_a_run_is_the_same_each_time(bare: Compile) -> None:
+def test_runs_are_reproducible(bare: Compile) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     assert m3.run(elf) == m3.run(elf)
-    # Whoever looks on changes nothing.
+    # Observers change nothing.
     assert m3.profile(elf).run == m3.run(elf)
     assert m3.taint(elf).run == m3.run(elf)
 
 
-def test_a_run_as_observations(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+def test_run_written_as_observations(warifu: Run, bare: Compile, tmp_path: Path) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     out = tmp_path / "results"
     assert warifu("m3", "profile", elf, "--out", out)[0] == 0
@@ -275,13 +275,13 @@ def test_a_run_as_observations(warifu: Run, bare: Compile, tmp_path: Path) -> No
     assert rows["m3.cycles.low", None]["unit"] == "cycles"
     assert rows["m3.stack", "deep"]["value"] > 512
     assert {stage for _, stage in rows} == {None, "leaves", "deep", "jumps", "ticks"}
-    # The same program run otherwise is another case, in place of the first.
+    # The same program with other options is another case, which replaces the first.
     assert warifu("m3", "run", elf, "--out", out, "--wait-states", "ssram23=1")[0] == 0
     again = Results.open(out)
     assert list(again.cases) != [case] and again.evidence(next(iter(again.cases))) == "assumed"
 
 
-def test_other_results_are_not_replaced(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+def test_results_of_other_kind_are_kept(warifu: Run, bare: Compile, tmp_path: Path) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "manifest.json").write_text('{"half": "measured"}')
@@ -301,16 +301,16 @@ def test_mark_named_all_in_observations(warifu: Run, bare: Compile, tmp_path: Pa
         assert set(results.rows(case)["stage"]) == {None, "all"}
 
 
-def test_a_library_s_errors_name_the_file(tmp_path: Path) -> None:
+def test_errors_name_the_file(tmp_path: Path) -> None:
     bad = tmp_path / "bad.elf"
     bad.write_bytes(b"no")
     for ask in (m3.run, m3.profile, m3.taint, m3.size):
-        with pytest.raises(WarifuError, match=r"bad\.elf: this is no 32-bit ELF file"):
+        with pytest.raises(WarifuError, match=r"bad\.elf: not a 32-bit ELF file"):
             ask(bad)
 
 
 @pytest.mark.parametrize("verb", [[], ["run"], ["profile"], ["taint"], ["size"]])
-def test_help_teaches(warifu: Run, verb: list[str]) -> None:
+def test_help_has_examples(warifu: Run, verb: list[str]) -> None:
     code, out, _ = warifu("m3", *verb, "--help")
     assert code == 0
     assert "warifu m3" in out and ("Example" in out or "Begin with" in out)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The arithmetic that instructions share (DDI 0403E section A2.2.1), without a processor around it.
+//! Arithmetic that instructions share (DDI 0403E section A2.2.1), as pure functions.
 
 use crate::isa::{ShiftKind, UnaryOp};
 
@@ -44,7 +44,7 @@ pub fn shift(value: u32, kind: ShiftKind, amount: u32, carry: bool) -> (u32, boo
     }
 }
 
-/// A word extended, reversed or counted.
+/// Extension, reversal, and counting of leading zeros.
 #[inline]
 pub fn unary(op: UnaryOp, value: u32, rotate: u8) -> u32 {
     let rotated = value.rotate_right(u32::from(rotate));
@@ -74,7 +74,7 @@ pub fn saturate(value: u32, signed: bool, bits: u8) -> (u32, bool) {
     (result as u32, result != wide)
 }
 
-/// Division that rounds towards zero; by zero it gives zero (DDI 0403E section A7.7.128).
+/// Division that rounds towards zero; division by zero gives zero (DDI 0403E section A7.7.128).
 #[inline]
 pub fn divide(n: u32, m: u32, signed: bool) -> u32 {
     if m == 0 {

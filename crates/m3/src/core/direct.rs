@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The instructions that programs consist of mostly, each form a function of its own, chosen when it is decoded:
-//! what [`Core::execute`] would find out each time is known then. Forms that name R15, or whose condition may fail, are
-//! left to `execute`. A test here compares the two.
+//! Specialised functions for the most frequent instruction forms, selected at decoding, so that
+//! [`Core::execute`] need not dispatch on each execution. Forms that name R15 or whose condition
+//! may fail are left to `execute`. A test here compares the two.
 
 use super::arithmetic::{add_with_carry, shift};
 use super::{Core, Flow, Operation};
@@ -9,7 +9,7 @@ use crate::isa::{
     Address, Condition, DataOp, Index, Instruction, Offset, Operand, PC, SP, ShiftKind, Width,
 };
 
-/// A form's function.
+/// The function that executes a form.
 pub type Run = fn(&mut Core, &Operation) -> Flow;
 
 /// An instruction's operands, laid out for its function.
@@ -27,7 +27,7 @@ pub struct Fields {
     value: u32,
 }
 
-/// The function for an instruction, and its operands.
+/// Selects the function for an instruction, with its operands.
 pub fn choose(instruction: &Instruction, condition: Condition) -> (Run, Fields) {
     let operands = instruction.operands();
     let names_pc = operands.reads.with(operands.address).contains(PC);
@@ -45,7 +45,7 @@ pub fn choose(instruction: &Instruction, condition: Condition) -> (Run, Fields) 
 
 fn direct(instruction: &Instruction) -> Option<(Run, Fields)> {
     Some(match *instruction {
-        // A frame of more bytes than SUB takes is made by ADD.
+        // SP += a negative register allocates frames larger than SUB's constant.
         Instruction::Data { op: DataOp::Add | DataOp::Sub, rd: SP, .. } => {
             (move_stack, Fields::default())
         }
@@ -79,7 +79,8 @@ fn direct(instruction: &Instruction) -> Option<(Run, Fields)> {
     })
 }
 
-/// What an operation does to two operands and the carry: result, carry, overflow; the last two only where `ARITHMETIC`.
+/// An operation on two operands and the carry: result, carry, overflow; the last two are meaningful
+/// only if `ARITHMETIC`.
 trait Alu {
     const ARITHMETIC: bool;
     const TEST: bool = false;
@@ -138,14 +139,14 @@ logic! {
     Teq: TEST = |a, b| a ^ b;
 }
 
-/// Where the second operand comes from.
+/// The source of the second operand, with the shifter's carry out.
 trait Second {
     fn operand(core: &Core, fields: &Fields) -> (u32, bool);
 }
 
-/// A constant whose expansion leaves the carry alone.
+/// A constant whose expansion leaves the carry unchanged.
 struct Constant;
-/// A register as it is.
+/// A register without a shift.
 struct Plain;
 /// A register shifted left, right, arithmetically right, or rotated.
 struct Shifted<const KIND: u8>;
@@ -203,7 +204,7 @@ fn data<A: Alu, S: Second, const FLAGS: bool>(core: &mut Core, operation: &Opera
 fn data_form(op: DataOp, flags: bool, rd: u8, rn: u8, operand: Operand) -> Option<(Run, Fields)> {
     let fields = Fields { d: rd, n: rn, ..Fields::default() };
     match operand {
-        // A carry from the expansion matters only to flags.
+        // The carry out of the expansion matters only if flags are set.
         Operand::Immediate { carry: Some(_), .. } if flags && !op.is_arithmetic() => None,
         Operand::Immediate { value, .. } => {
             Some((function::<Constant>(op, flags), Fields { value, ..fields }))
@@ -227,14 +228,18 @@ fn function<S: Second>(op: DataOp, flags: bool) -> Run {
     macro_rules! forms {
         ($($name:ident),*) => {
             match (op, flags) {
-                $((DataOp::$name, false) => data::<$name, S, false>, (DataOp::$name, true) => data::<$name, S, true>,)*
+                $(
+                    (DataOp::$name, false) => data::<$name, S, false>,
+                    (DataOp::$name, true) => data::<$name, S, true>,
+                )*
             }
         };
     }
     forms!(And, Bic, Orr, Orn, Eor, Add, Adc, Sub, Sbc, Rsb, Mov, Mvn, Tst, Teq, Cmp, Cmn)
 }
 
-/// A frame: its function may put nothing at its lower end, so that only this shows that it does not fit.
+/// ADD or SUB to SP. A function may never touch the low end of its frame, so that an overflow must
+/// be detected here.
 fn move_stack(core: &mut Core, operation: &Operation) -> Flow {
     let before = core.registers.get(SP);
     let flow = core.execute(operation);
@@ -257,7 +262,7 @@ fn place(rt: u8, address: Address) -> Fields {
     }
 }
 
-/// Forms of addresses without write-back.
+/// Address forms without write-back.
 fn load_form(width: Width, address: Address) -> Option<Run> {
     if address.index != Index::Offset {
         return None;
@@ -345,7 +350,7 @@ fn branch(core: &mut Core, operation: &Operation) -> Flow {
 }
 
 fn branch_if(core: &mut Core, operation: &Operation) -> Flow {
-    if !core.registers.flags.hold(Condition(operation.fields.d)) {
+    if !core.registers.flags.satisfy(Condition(operation.fields.d)) {
         return Flow::Next;
     }
     core.clock += core.costs.taken;
@@ -408,7 +413,7 @@ mod tests {
         registers
     }
 
-    /// All that an instruction may change, memory aside.
+    /// Everything that an instruction may change, except memory.
     fn state(
         core: &Core,
         flow: Flow,
@@ -417,7 +422,7 @@ mod tests {
         let trap = (flow == Flow::Trapped).then_some(core.trap);
         let mut registers = core.registers;
         if flow == Flow::Next || matches!(trap, Some(Trap::Fault(_))) {
-            // R15 is not kept while a block goes on, nor looked at where it faults.
+            // R15 is not maintained within a block or after a fault.
             registers.r[15] = address;
         }
         let mut seen = [registers.xpsr(); 17];
@@ -429,7 +434,7 @@ mod tests {
         (BASE..BASE + BYTES).step_by(4).map(|at| core.memory.peek(at)).collect()
     }
 
-    /// Addresses near, at and beyond the memory's ends are as likely as any word.
+    /// Any word, or an address near the ends of the memory, or a small number.
     fn word() -> impl Strategy<Value = u32> {
         prop_oneof![any::<u32>(), (BASE - 8..BASE + BYTES + 8), (0u32..40)]
     }
@@ -437,7 +442,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(400))]
         #[test]
-        fn a_form_does_what_execute_does(
+        fn specialised_functions_match_execute(
             encodings in prop::collection::vec((any::<u16>(), any::<u16>()), 100),
             registers in prop::array::uniform16(word()),
             flags in 0u8..32,
@@ -448,10 +453,11 @@ mod tests {
             let mut other = core(&registers, flags, &memory);
             for (first, second) in encodings {
                 let operation = Operation::new(&isa::decode(at, first, second, false), at, 0);
-                (one.registers, other.registers) = (core_registers(&registers, flags), core_registers(&registers, flags));
+                one.registers = core_registers(&registers, flags);
+                other.registers = one.registers;
                 let flow = (operation.run)(&mut one, &operation);
                 let expected = other.execute(&operation);
-                // The limit of the stack is looked at by the form alone.
+                // Only the specialised function checks the stack limit.
                 let overflow = flow == Flow::Trapped && one.trap == Trap::StackOverflow;
                 if overflow && expected == Flow::Next {
                     prop_assert!(one.registers.r[13] < one.stack_limit);
@@ -465,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn common_instructions_have_forms_of_their_own() {
+    fn common_instructions_are_specialised() {
         // movs, adds, ldr, str, cmp, beq, bl, add.w, ldr.w, lsls, mul.
         for (first, second) in [
             (0x2001, 0),

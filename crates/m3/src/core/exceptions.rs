@@ -10,14 +10,14 @@ use crate::timing::Cycles;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Exception(pub u16);
 
-/// What came of an exception's end.
+/// The result of an exception return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returned {
-    /// The next exception was waiting.
+    /// A pending exception was entered by tail-chaining.
     Chained,
-    /// The registers are as the frame had them.
+    /// The registers were restored from the frame.
     Thumb,
-    /// So they are, and EPSR.T is clear: no instruction can be executed.
+    /// The same, but the frame's EPSR.T is clear: no instruction can be executed.
     NotThumb,
 }
 
@@ -34,10 +34,10 @@ impl Exception {
 }
 
 impl Fault {
-    /// The exception that it is, and its bit in CFSR (DDI 0403E section B3.2.15).
+    /// Its exception, and its bit in CFSR (DDI 0403E section B3.2.15).
     pub fn exception(self) -> (Exception, u32) {
         match self {
-            // It is no fault by itself, and has no bit.
+            // Not a fault of its own, and without a bit in CFSR.
             Fault::SupervisorCall => (Exception::HARD_FAULT, 0),
             Fault::Undefined => (Exception::USAGE_FAULT, 1 << 16),
             Fault::InvalidState { .. } => (Exception::USAGE_FAULT, 1 << 17),
@@ -53,7 +53,8 @@ impl Fault {
 }
 
 impl Core {
-    /// The priority that an exception must be above, that is less than, to be taken (DDI 0403E, ExecutionPriority).
+    /// The execution priority (DDI 0403E, ExecutionPriority); an exception needs a lower number to
+    /// preempt.
     pub fn execution_priority(&self) -> i16 {
         let priority = self.priority_without_primask();
         if self.registers.primask { priority.min(0) } else { priority }
@@ -78,7 +79,7 @@ impl Core {
         priority
     }
 
-    /// The pending exception that is to be taken now, if there is one.
+    /// The pending exception to take now, if any.
     pub fn pending_exception(&self) -> Option<Exception> {
         if self.system.pending == [0; 4] {
             return None;
@@ -94,18 +95,19 @@ impl Core {
             .min_by_key(|number| (self.system.priority(*number), *number))
     }
 
-    /// Whether an exception is to be taken, or an event is there: what ends WFE.
+    /// Whether WFE ends: an exception can be taken, or the event register is set.
     pub fn is_interrupted(&self) -> bool {
         self.pending_exception().is_some() || self.system.event
     }
 
-    /// Whether a pending exception ends WFI: one that would be taken if PRIMASK were clear.
+    /// Whether WFI ends: a pending exception could be taken if PRIMASK were clear.
     pub fn wakes(&self) -> bool {
         let level = self.priority_without_primask();
         self.first_pending().is_some_and(|number| self.system.group_priority(number) < level)
     }
 
-    /// Which exception takes a fault: its own where that is enabled and may preempt, else HardFault; `None` is lockup.
+    /// The exception that takes a fault: its own if that is enabled and can preempt, otherwise
+    /// HardFault; `None` is lockup.
     pub fn route(&mut self, fault: Fault) -> Option<Exception> {
         let (own, bit) = fault.exception();
         self.system.cfsr |= bit;
@@ -126,12 +128,13 @@ impl Core {
         Some(Exception::HARD_FAULT)
     }
 
-    /// Whether SVCall can preempt what runs.
+    /// Whether SVCall can preempt the running code.
     pub fn takes_supervisor_call(&self) -> bool {
         self.system.group_priority(Exception::SV_CALL.0) < self.execution_priority()
     }
 
-    /// Enters an exception: stacks eight words and goes to its handler. The return address is R15.
+    /// Enters an exception: stacks eight words and branches to its handler. The return address is
+    /// R15.
     ///
     /// # Errors
     /// A fault of the stack or of the vector table.
@@ -185,12 +188,12 @@ impl Core {
         Ok(frame)
     }
 
-    /// Leaves an exception by an EXC_RETURN value; goes on with the next one where one is waiting, without touching the
-    /// frame (tail-chaining, DDI 0403E section B1.5.12).
+    /// Returns from an exception by an EXC_RETURN value, or enters a pending exception without
+    /// touching the frame (tail-chaining, DDI 0403E section B1.5.12).
     ///
     /// # Errors
-    /// [`Fault::InvalidReturn`] where the value does not fit the state, or the fault of the stack; the exception has
-    /// ended, and the frame is where it was.
+    /// [`Fault::InvalidReturn`] if the value does not fit the state, or the fault of the stack. The
+    /// exception is no longer active then, and the frame is still on the stack.
     pub fn return_from(&mut self, value: u32) -> Result<Returned, Fault> {
         let ending = self.registers.ipsr;
         let nested = self.system.active.iter().map(|word| word.count_ones()).sum::<u32>() > 1;
@@ -224,7 +227,7 @@ impl Core {
         self.pop_frame(to_handler, value)
     }
 
-    /// Goes from one handler to the next, the frame staying where it is.
+    /// Enters the next handler directly from the last one; the frame stays on the stack.
     ///
     /// # Errors
     /// The fault of the vector table.
@@ -260,12 +263,12 @@ impl Core {
         Ok(if thumb { Returned::Thumb } else { Returned::NotThumb })
     }
 
-    /// Whether the processor sleeps when it returns to Thread mode (SCR.SLEEPONEXIT).
+    /// Whether the processor sleeps on its return to Thread mode (SCR.SLEEPONEXIT).
     pub fn sleeps_after_return(&self) -> bool {
         self.system.sleeps_on_exit() && !self.registers.in_handler()
     }
 
-    /// A word as a debugger reads it: no side effect, no time.
+    /// A value as a debugger reads it, without side effects or cycles.
     pub fn peek(&self, at: u32, width: Width) -> Option<u32> {
         match width.bytes() {
             4 => self.memory.peek(at),
@@ -274,7 +277,7 @@ impl Core {
         }
     }
 
-    /// Lets time pass without an instruction.
+    /// Advances the clock without executing an instruction.
     pub fn sleep_until(&mut self, reading: u64) {
         let now = self.system.reading(self.clock);
         let wait = reading.saturating_sub(now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each instruction does, memory apart.
+//! The effect of each instruction, other than loads and stores.
 
 use super::arithmetic::{add_with_carry, divide, saturate, shift, unary};
 use super::{Core, Fault, Flow, Operation, Trap};
@@ -7,11 +7,13 @@ use crate::isa::{DataOp, Instruction, LR, Operand, PC, Reg, ShiftKind};
 use crate::timing::Cycles;
 
 impl Core {
-    /// Executes one instruction. R15 must not be looked at afterwards unless it jumped.
+    /// Executes one instruction. R15 is meaningless afterwards unless the instruction jumped.
     #[inline]
     pub fn execute(&mut self, operation: &Operation) -> Flow {
         self.registers.r[15] = operation.address.wrapping_add(4);
-        if operation.condition.is_conditional() && !self.registers.flags.hold(operation.condition) {
+        if operation.condition.is_conditional()
+            && !self.registers.flags.satisfy(operation.condition)
+        {
             return self.skip(operation);
         }
         self.execute_always(operation)
@@ -32,7 +34,7 @@ impl Core {
                 if !condition.is_conditional() {
                     return self.jump(target);
                 }
-                if !self.registers.flags.hold(condition) {
+                if !self.registers.flags.satisfy(condition) {
                     return Flow::Next;
                 }
                 self.clock += self.costs.taken;
@@ -73,14 +75,14 @@ impl Core {
             Instruction::StoreMultiple { rn, list, writeback, before } => {
                 self.store_multiple(operation, rn, list, writeback, before)
             }
-            // The conditions are with the operations that follow.
+            // The operations that follow carry its conditions.
             Instruction::IfThen { .. } => Flow::Next,
-            _ => self.execute_rarer(operation),
+            _ => self.execute_uncommon(operation),
         }
     }
 
-    /// What is met less often, so that the way above stays short.
-    fn execute_rarer(&mut self, operation: &Operation) -> Flow {
+    /// Less frequent instructions, out of line to keep the common path short.
+    fn execute_uncommon(&mut self, operation: &Operation) -> Flow {
         match operation.instruction {
             Instruction::MovTop { rd, value } => {
                 let low = self.registers.get(rd) & 0xffff;
@@ -151,7 +153,7 @@ impl Core {
             Instruction::Breakpoint { number } => self.trapped(Trap::Breakpoint(number)),
             Instruction::WaitForInterrupt => self.trap_after(operation, Trap::Sleep),
             Instruction::WaitForEvent => {
-                // An event that came before is taken, and there is no waiting.
+                // A pending event is consumed, without sleep.
                 if std::mem::take(&mut self.system.event) {
                     return Flow::Next;
                 }
@@ -164,16 +166,16 @@ impl Core {
             Instruction::Mrs { .. } | Instruction::Msr { .. } | Instruction::ChangeState { .. } => {
                 self.special(operation)
             }
-            _ => self.load_store_rarer(operation),
+            _ => self.load_store_uncommon(operation),
         }
     }
 
     fn skip(&mut self, operation: &Operation) -> Flow {
-        // BKPT knows no condition (DDI 0403E section A7.7.17).
+        // BKPT is unconditional (DDI 0403E section A7.7.17).
         if matches!(operation.instruction, Instruction::Breakpoint { .. }) {
             return self.execute_always(operation);
         }
-        // One cycle for an instruction whose condition fails (DDI 0337I table 3-1); it was fetched all the same.
+        // One cycle if the condition fails (DDI 0337I table 3-1), beside the wait for its fetch.
         self.clock += Cycles::both(1 + u64::from(operation.fetch_wait)) - operation.cycles;
         Flow::Next
     }
@@ -238,7 +240,7 @@ impl Core {
         Flow::Next
     }
 
-    /// Writes a result; one that goes to PC is a branch (ALUWritePC).
+    /// Writes a result; a result to PC is a branch (ALUWritePC).
     #[inline]
     pub(super) fn write(&mut self, rd: Reg, value: u32) -> Flow {
         if rd == PC {
@@ -260,20 +262,21 @@ impl Core {
         Flow::Jumped
     }
 
-    /// BXWritePC and LoadWritePC: bit 0 must say Thumb, and in Handler mode some values end the exception.
+    /// BXWritePC and LoadWritePC: bit 0 must be set (Thumb); in Handler mode an EXC_RETURN value
+    /// ends the exception.
     #[inline]
     pub(super) fn branch_exchange(&mut self, target: u32) -> Flow {
         if target >> 28 == 0xf && self.registers.in_handler() {
             return self.trapped(Trap::ExceptionReturn(target));
         }
         if target & 1 == 0 {
-            // The fault is the next instruction's: this one is done.
+            // The fault belongs to the next instruction: this one is complete.
             return self.fault(Fault::InvalidState { target });
         }
         self.jump(target & !1)
     }
 
-    /// Leaves the flow of instructions with this one done.
+    /// Traps after this instruction is complete.
     fn trap_after(&mut self, operation: &Operation, trap: Trap) -> Flow {
         self.registers.r[15] = operation.next();
         self.trapped(trap)
@@ -284,5 +287,5 @@ fn field(lsb: u8, width: u8) -> u32 {
     (u32::MAX >> (32 - width)) << lsb
 }
 
-// BL writes it by number.
+// BL writes LR by number.
 const _: () = assert!(LR == 14);

@@ -7,7 +7,7 @@ use crate::memory::Space;
 use crate::timing::Cycles;
 
 impl Core {
-    /// The address of an access, and what its base register becomes.
+    /// The address of an access, and the new value of its base register.
     #[inline]
     pub fn effective_address(&self, address: Address) -> (u32, u32) {
         let base = self.registers.get(address.base);
@@ -79,7 +79,7 @@ impl Core {
         self.stored(operation, at)
     }
 
-    /// A store to a system register may have let an interrupt in.
+    /// A store to a system register may enable an interrupt.
     #[inline]
     pub(super) fn stored(&mut self, operation: &Operation, at: u32) -> Flow {
         if at >> 28 != 0xe {
@@ -155,8 +155,8 @@ impl Core {
         self.stored(operation, start)
     }
 
-    /// Whether a push or a frame took the main stack below its limit. A stack that was put below it by MOV or MSR has
-    /// another limit, which nobody knows.
+    /// Whether a push or a frame allocation took the main stack below its limit. A stack moved
+    /// below it by MOV or MSR is another stack, whose limit is unknown.
     pub(super) fn overflows(&self, base: Reg, before: u32, moved: u32) -> bool {
         base == SP
             && moved < self.stack_limit
@@ -170,8 +170,8 @@ impl Core {
         self.trapped(Trap::StackOverflow)
     }
 
-    /// Where a block of registers begins, and what its base becomes. Stores with `before` go downwards, as PUSH does;
-    /// so do loads, except POP, which is decoded as an ascending load.
+    /// The lowest address of a register block, and the new base. `before` means descending (STMDB,
+    /// LDMDB, PUSH); POP is decoded as an ascending load.
     fn block(&self, rn: Reg, list: u16, before: bool) -> (u32, u32) {
         let base = self.registers.get(rn);
         let bytes = list.count_ones() * 4;
@@ -183,8 +183,8 @@ impl Core {
         }
     }
 
-    /// Loads and stores that are met less often.
-    pub(super) fn load_store_rarer(&mut self, operation: &Operation) -> Flow {
+    /// Less frequent loads and stores.
+    pub(super) fn load_store_uncommon(&mut self, operation: &Operation) -> Flow {
         match operation.instruction {
             Instruction::LoadDual { rt, rt2, address } => {
                 let (at, moved) = self.effective_address(address);
@@ -254,7 +254,7 @@ impl Core {
                 self.registers.r[15] = self.registers.r[15].wrapping_add(entry * 2);
                 Flow::Jumped
             }
-            _ => unreachable_instruction(self),
+            _ => not_implemented(self),
         }
     }
 
@@ -273,7 +273,7 @@ impl Core {
         Flow::Next
     }
 
-    /// Reads memory as an instruction does; `None` leaves a fault in [`Core::trap`].
+    /// Reads memory for an instruction; `None` leaves a fault in [`Core::trap`].
     #[inline]
     pub(super) fn read(&mut self, operation: &Operation, width: Width, at: u32) -> Option<u32> {
         if at & (width.bytes() - 1) == 0 {
@@ -322,7 +322,7 @@ impl Core {
         }
     }
 
-    /// Unaligned accesses, bit-band aliases, system registers, ports, and nothing at all.
+    /// Unaligned accesses, bit-band aliases, system registers, ports, and unmapped addresses.
     #[cold]
     fn read_elsewhere(&mut self, operation: &Operation, width: Width, at: u32) -> Option<u32> {
         let raw = match self.memory.space(at) {
@@ -342,7 +342,7 @@ impl Core {
                 self.wait(byte);
                 self.memory.byte(byte).map(|value| u32::from(value >> bit & 1))
             }
-            Space::System => self.system_read(width, at, self.clock + operation.before),
+            Space::System => self.system_read(width, at, self.clock + operation.cycles_before),
             Space::Ports => Some(self.memory.ports.read(at)),
             Space::Nothing => None,
         };
@@ -367,7 +367,7 @@ impl Core {
         at: u32,
         value: u32,
     ) -> bool {
-        let now = self.clock + operation.before;
+        let now = self.clock + operation.cycles_before;
         let done = match self.memory.space(at) {
             Space::Memory => {
                 if self.unaligned(width, at, true).is_none() {
@@ -382,7 +382,7 @@ impl Core {
             }
             Space::BitBand { byte, bit } => match self.memory.byte(byte) {
                 Some(old) => {
-                    // It is read and written.
+                    // A read and a write of the byte.
                     self.wait(byte);
                     self.wait(byte);
                     let new = old & !(1 << bit) | ((value & 1) as u8) << bit;
@@ -403,7 +403,7 @@ impl Core {
         done
     }
 
-    /// `None` where an unaligned access is a fault; else its cycles are counted.
+    /// Adds the cycles of an unaligned access; `None` if it is a fault.
     fn unaligned(&mut self, width: Width, at: u32, store: bool) -> Option<()> {
         if at & (width.bytes() - 1) == 0 {
             self.wait(at);
@@ -422,8 +422,8 @@ impl Core {
     }
 }
 
-/// The lists of `execute` and this file cover every instruction; a new one that is in neither is not executed.
+/// `execute` and this file cover every instruction; one that is missing in both faults.
 #[cold]
-fn unreachable_instruction(core: &mut Core) -> Flow {
+fn not_implemented(core: &mut Core) -> Flow {
     core.fault(Fault::Undefined)
 }

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The processor: registers, the instructions' effect, exceptions, and the system registers beside them.
+//! The processor: registers, the effect of instructions, exceptions, and the system registers.
 //!
-//! [`Core::execute`] does one instruction and knows nothing of how instructions were found; [`crate::machine`] finds them.
+//! [`Core::execute`] executes one decoded instruction; [`crate::machine`] fetches and decodes.
 
 mod arithmetic;
 mod direct;
 mod exceptions;
 mod execute;
+mod fault;
 mod load_store;
 mod registers;
 mod special;
 mod system;
-mod ticker;
+mod systick;
 
 use direct::choose;
 pub use direct::{Fields, Run};
 pub use exceptions::{Exception, Returned};
+pub use fault::Fault;
 pub use registers::{Flags, Registers};
 pub use system::System;
 
@@ -36,12 +38,12 @@ pub struct Operation {
     pub condition: Condition,
     /// EPSR.IT before it.
     pub it_state: u8,
-    /// What it costs, operand-dependent cycles and taken branches aside.
+    /// Its cycles, without operand-dependent ones and those of taken branches.
     pub cycles: Cycles,
-    /// What of that is waiting for its words of code.
+    /// The part of `cycles` that waits for its code words.
     pub fetch_wait: u32,
-    /// What those before it in its block cost.
-    pub before: Cycles,
+    /// Cycles of the operations before it in its block.
+    pub cycles_before: Cycles,
     /// The function that executes it ([`choose`]).
     pub run: Run,
     /// Its operands for that function.
@@ -49,7 +51,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// An instruction at an address, `it_state` being EPSR.IT before it; it costs nothing yet.
+    /// An instruction at an address; `it_state` is EPSR.IT before it. Its cycles are not set yet.
     pub fn new(decoded: &Decoded, address: u32, it_state: u8) -> Self {
         let condition = if it_state == 0 { Condition::ALWAYS } else { Condition(it_state >> 4) };
         let (run, fields) = choose(&decoded.instruction, condition);
@@ -61,7 +63,7 @@ impl Operation {
             it_state,
             cycles: Cycles::default(),
             fetch_wait: 0,
-            before: Cycles::default(),
+            cycles_before: Cycles::default(),
             run,
             fields,
         }
@@ -80,27 +82,28 @@ impl Operation {
         }
     }
 
-    /// What the block costs up to and with this operation.
-    pub fn through(&self) -> Cycles {
-        self.before + self.cycles
+    /// Cycles of the block up to and including this operation.
+    pub fn cycles_through(&self) -> Cycles {
+        self.cycles_before + self.cycles
     }
 }
 
-/// Where to go on after an instruction.
+/// Where execution continues after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// At the next instruction in memory.
     Next,
     /// At [`Registers::pc`].
     Jumped,
-    /// [`Core::trap`] says why not.
+    /// The machine must handle [`Core::trap`] first.
     Trapped,
 }
 
-/// What takes the processor out of the flow of instructions.
+/// What the machine must handle before the next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trap {
-    /// A synchronous fault; the instruction has changed no register but R15, a branch to no Thumb address aside.
+    /// A synchronous fault. The instruction changed no register but R15, except for a branch to an
+    /// address without the Thumb bit, which is complete.
     Fault(Fault),
     /// SVC.
     SupervisorCall(u8),
@@ -108,57 +111,12 @@ pub enum Trap {
     Breakpoint(u8),
     /// A branch in Handler mode to the EXC_RETURN value given.
     ExceptionReturn(u32),
-    /// WFI or WFE; the instruction is done.
+    /// WFI or WFE; the instruction is complete.
     Sleep,
-    /// System registers were written: interrupts and reset requests are to be looked at.
+    /// System registers were written: check interrupts and reset requests.
     Resynchronise,
     /// The main stack grew below [`Core::stack_limit`].
     StackOverflow,
-}
-
-/// Why an instruction could not be executed (DDI 0403E section B1.5.14).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// UsageFault UNDEFINSTR.
-    Undefined,
-    /// UsageFault NOCP.
-    Coprocessor,
-    /// UsageFault INVSTATE: a branch to an address whose bit 0 is clear.
-    InvalidState {
-        /// The address.
-        target: u32,
-    },
-    /// SVC where SVCall may not preempt what runs: a HardFault.
-    SupervisorCall,
-    /// UsageFault INVPC: an EXC_RETURN value that does not fit.
-    InvalidReturn {
-        /// The value.
-        value: u32,
-    },
-    /// UsageFault UNALIGNED.
-    Unaligned {
-        /// The address.
-        address: u32,
-    },
-    /// UsageFault DIVBYZERO, where CCR.DIV_0_TRP asks for it.
-    DivideByZero,
-    /// BusFault PRECISERR: nothing there, or it cannot be written.
-    Data {
-        /// The address.
-        address: u32,
-        /// Whether it was a store.
-        write: bool,
-    },
-    /// BusFault IBUSERR: no memory where the instruction should be.
-    Fetch {
-        /// The address.
-        address: u32,
-    },
-    /// MemManage IACCVIOL: an instruction fetch from a region that is never executable.
-    ExecuteNever {
-        /// The address.
-        address: u32,
-    },
 }
 
 /// The processor with its memory.
@@ -170,20 +128,20 @@ pub struct Core {
     pub memory: Memory,
     /// SysTick, NVIC, SCB and DWT.
     pub system: System,
-    /// Cycles so far, without those of the instructions before the present one in its block.
+    /// Cycles so far, without those of earlier instructions in the current block.
     pub clock: Cycles,
-    /// What operands add.
+    /// Operand-dependent cycles.
     pub costs: OperandCycles,
     /// Why [`Flow::Trapped`] was returned.
     pub trap: Trap,
-    /// The lowest address that the main stack may reach; 0 where it is not known.
+    /// The lowest address that the main stack may reach; 0 if unknown.
     pub stack_limit: u32,
-    /// Whether LDREX has marked memory: all of it, whatever its address (DDI 0337I section 3.6).
+    /// The local exclusive monitor, which covers all memory (DDI 0337I section 3.6).
     exclusive: bool,
 }
 
 impl Core {
-    /// A processor after reset, before its first vector was read.
+    /// A processor before reset.
     pub fn new(memory: Memory, costs: OperandCycles) -> Self {
         Core {
             registers: Registers::default(),
@@ -200,7 +158,7 @@ impl Core {
     /// Loads SP and PC from the vector table (DDI 0403E section B1.5.5).
     ///
     /// # Errors
-    /// The fault of a table that is not in memory or has no Thumb address.
+    /// The fault, if the table is not in memory or its reset vector lacks the Thumb bit.
     pub fn reset(&mut self, vector_table: u32) -> Result<(), Fault> {
         self.registers = Registers::default();
         self.system = System::default();

@@ -3,7 +3,8 @@
 
 use crate::isa::{Condition, Reg};
 
-/// N, Z, C and V. N and Z are kept as the results that they describe, which is what most instructions have at hand.
+/// N, Z, C and V. N and Z are stored as the results that they describe, which saves work in most
+/// instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flags {
     /// N is its bit 31.
@@ -35,7 +36,7 @@ impl Flags {
 
     /// Whether a condition holds (DDI 0403E table A7-1).
     #[inline]
-    pub fn hold(self, condition: Condition) -> bool {
+    pub fn satisfy(self, condition: Condition) -> bool {
         let plain = match condition.0 >> 1 {
             0 => self.z(),
             1 => self.carry,
@@ -68,18 +69,19 @@ impl Flags {
     }
 }
 
-/// All that the programmer sees of the processor, memory apart.
+/// The programmer's model of the processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
-    /// R0 to R15. While an instruction is executed R15 is its address plus 4, else it is the next one's address.
+    /// R0 to R15. During an instruction R15 is its address plus 4, between instructions the address
+    /// of the next one.
     pub r: [u32; 16],
     /// The flags.
     pub flags: Flags,
-    /// Q, that a saturation sets.
+    /// Q, the sticky saturation flag.
     pub saturated: bool,
     /// EPSR.IT.
     pub it_state: u8,
-    /// The number of the exception that is handled, 0 in Thread mode.
+    /// The number of the active exception, 0 in Thread mode.
     pub ipsr: u16,
     /// PRIMASK, one bit.
     pub primask: bool,
@@ -91,7 +93,7 @@ pub struct Registers {
     pub unprivileged: bool,
     /// CONTROL.SPSEL.
     pub process_stack: bool,
-    /// The stack pointer that R13 is not at the moment.
+    /// The stack pointer (MSP or PSP) that R13 does not select.
     pub other_stack: u32,
 }
 
@@ -102,7 +104,7 @@ impl Registers {
         self.r[usize::from(register & 15)]
     }
 
-    /// Sets R0 to R14; the stack pointers' lowest bits stay 0 (DDI 0403E section B1.4.1).
+    /// Sets R0 to R14; bits 1 and 0 of a stack pointer stay 0 (DDI 0403E section B1.4.1).
     #[inline]
     pub fn set(&mut self, register: Reg, value: u32) {
         let value = if register == 13 { value & !3 } else { value };
@@ -133,12 +135,12 @@ impl Registers {
         self.ipsr = (bits & 0x1ff) as u16;
     }
 
-    /// Whether the processor handles an exception.
+    /// Whether the processor is in Handler mode.
     pub fn in_handler(&self) -> bool {
         self.ipsr != 0
     }
 
-    /// Whether all is allowed.
+    /// Whether execution is privileged.
     pub fn privileged(&self) -> bool {
         self.in_handler() || !self.unprivileged
     }

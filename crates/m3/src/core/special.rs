@@ -41,7 +41,7 @@ impl Core {
         let registers = &self.registers;
         let privileged = registers.privileged();
         match sysm {
-            // APSR and IPSR in any mixture; EPSR reads as zero.
+            // APSR and IPSR in any combination; EPSR reads as zero.
             0..=7 => {
                 let status = if sysm & 4 == 0 { registers.xpsr() & 0xf800_0000 } else { 0 };
                 status | if sysm & 1 == 1 { u32::from(registers.ipsr) } else { 0 }
@@ -81,7 +81,7 @@ impl Core {
             19 if self.execution_priority() > -1 => self.registers.faultmask = value & 1 == 1,
             20 => {
                 self.registers.unprivileged = value & 1 == 1;
-                // In Handler mode the main stack is the only one.
+                // Handler mode always uses the main stack.
                 if !self.registers.in_handler() {
                     self.registers.select_stack(value & 2 != 0);
                 }

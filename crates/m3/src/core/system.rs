@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The system registers: SysTick, NVIC, SCB, and DWT's cycle counter (DDI 0403E chapters B3 and C1).
+//! System registers: SysTick, NVIC, SCB, and the cycle counter of DWT (DDI 0403E chapters B3 and
+//! C1).
 
 use super::Core;
-use super::ticker::SysTick;
+use super::systick::SysTick;
 use crate::isa::Width;
 use crate::timing::Cycles;
 
 /// Cortex-M3 r2p1 (DDI 0337I section 4.3).
 const CPUID: u32 = 0x412f_c231;
-/// What AIRCR takes as a key.
+/// The key that a write to AIRCR needs.
 const VECTKEY: u32 = 0x05fa;
 
-/// Interrupts of the NVIC that exist here.
+/// External interrupts of the NVIC.
 pub const INTERRUPTS: usize = 240;
 
 /// The system registers' state.
@@ -21,7 +22,8 @@ pub struct System {
     pub vector_table: u32,
     /// Which priority bits exist.
     pub priority_mask: u8,
-    /// Whether SysTick and CYCCNT count the low reading of the cycle rules; else the high one.
+    /// Whether SysTick and CYCCNT count by the low reading of the cycle rules instead of the high
+    /// one.
     pub low_reading: bool,
     /// The event register of WFE and SEV.
     pub event: bool,
@@ -44,7 +46,7 @@ pub struct System {
     pub(super) mmfar: u32,
     pub(super) bfar: u32,
     demcr: u32,
-    pub(super) ticker: SysTick,
+    pub(super) systick: SysTick,
     counter: CycleCounter,
 }
 
@@ -62,7 +64,7 @@ impl Default for System {
             priorities: [0; 16 + INTERRUPTS],
             priority_group: 0,
             scr: 0,
-            // STKALIGN, set in r2p1.
+            // STKALIGN, set at reset in r2p1.
             ccr: 1 << 9,
             handlers: 0,
             cfsr: 0,
@@ -70,7 +72,7 @@ impl Default for System {
             mmfar: 0,
             bfar: 0,
             demcr: 0,
-            ticker: SysTick::default(),
+            systick: SysTick::default(),
             counter: CycleCounter::default(),
         }
     }
@@ -79,7 +81,7 @@ impl Default for System {
 #[derive(Clone, Debug, Default)]
 struct CycleCounter {
     enabled: bool,
-    /// CYCCNT is this much ahead of the clock while it counts, its value while it does not.
+    /// CYCCNT minus the clock while it counts; its value while it is stopped.
     offset: u32,
 }
 
@@ -106,7 +108,7 @@ impl System {
         self.ccr & 1 == 1
     }
 
-    /// The reading of the clock that the chip's own counters show.
+    /// The clock by the reading that the chip's counters use.
     pub fn reading(&self, now: Cycles) -> u64 {
         if self.low_reading { now.low } else { now.high }
     }
@@ -130,7 +132,7 @@ impl System {
         }
     }
 
-    /// The priority of an exception without its subpriority bits, as it counts for preemption.
+    /// The group priority of an exception, which decides preemption.
     pub(super) fn group_priority(&self, number: u16) -> i16 {
         match self.priority(number) {
             fixed @ ..0 => fixed,
@@ -162,10 +164,10 @@ impl System {
                 0
             }),
             0xe000_1008..0xe000_2000 => 0,
-            // ITM's ports are always ready and go nowhere.
+            // ITM stimulus ports are always ready; their data is discarded.
             0xe000_0000..0xe000_1000 => 1,
             0xe000_e004 => (INTERRUPTS as u32).div_ceil(32) - 1,
-            0xe000_e010..0xe000_e020 => self.read_ticker(at & 0xff, now),
+            0xe000_e010..0xe000_e020 => self.read_systick(at & 0xff, now),
             0xe000_e100..0xe000_e120 | 0xe000_e180..0xe000_e1a0 => {
                 interrupt_word(&self.enabled, at)
             }
@@ -188,7 +190,7 @@ impl System {
             0xe000_ed38 => self.bfar,
             0xe000_edfc => self.demcr,
             0xe000_e000..0xe000_f000 => 0,
-            // The rest of the private peripheral bus (TPIU, FPB, ROM table) is not here and reads as zero.
+            // The rest of the private peripheral bus (TPIU, FPB, ROM table) reads as zero.
             0xe000_2000..0xe010_0000 => 0,
             _ => return None,
         })
@@ -202,14 +204,14 @@ impl System {
                 self.counter.offset =
                     value.wrapping_sub(if self.counter.enabled { clock as u32 } else { 0 });
             }
-            0xe000_e010..0xe000_e020 => self.write_ticker(at & 0xff, value, now),
+            0xe000_e010..0xe000_e020 => self.write_systick(at & 0xff, value, now),
             0xe000_e100..0xe000_e120 => change_interrupts(&mut self.enabled, at, value, true),
             0xe000_e180..0xe000_e1a0 => change_interrupts(&mut self.enabled, at, value, false),
             0xe000_e200..0xe000_e220 => interrupts(at, value).for_each(|number| self.pend(number)),
             0xe000_e280..0xe000_e2a0 => change_interrupts(&mut self.pending, at, value, false),
             0xe000_e400..0xe000_e4f0 => self.set_priority_word(16 + (at - 0xe000_e400), value),
             0xe000_ed04 => self.set_icsr(value),
-            // Bits 31, 30 and 6 to 0 are not there.
+            // Bits 31, 30 and 6 to 0 do not exist.
             0xe000_ed08 => self.vector_table = value & 0x3fff_ff80,
             0xe000_ed0c if value >> 16 == VECTKEY => {
                 self.priority_group = (value >> 8 & 7) as u8;
@@ -231,7 +233,7 @@ impl System {
         true
     }
 
-    /// CYCCNT counts only with DEMCR.TRCENA, which the chip loses at power-up; a program that forgets it reads zeros.
+    /// CYCCNT counts only while DEMCR.TRCENA is set, which it is not after power-up.
     fn enable_counter(&mut self, enable: bool, clock: u64) {
         let enable = enable && self.demcr >> 24 & 1 == 1;
         if enable != self.counter.enabled {
@@ -308,11 +310,12 @@ impl Core {
         Some(if width == Width::Word { word } else { word >> (8 * (at & 3)) })
     }
 
-    /// Narrow stores are for the priority registers, which are bytes; elsewhere they change their part of the word, and
-    /// where a one does something, the zeros around it do nothing.
+    /// Narrow stores change their part of the word. In registers where writing a one acts, the bits
+    /// around it are written as zeros.
     pub(super) fn system_write(&mut self, width: Width, at: u32, value: u32, now: Cycles) -> bool {
         if !self.registers.privileged() {
-            // An unprivileged store to STIR and to anything else here is a fault alike.
+            // Unprivileged stores fault, including those to STIR (CCR.USERSETMPEND is not
+            // modelled).
             return false;
         }
         if width == Width::Word {
@@ -320,7 +323,10 @@ impl Core {
         }
         let shift = 8 * (at & 3);
         let mask = (if width.bytes() == 1 { 0xff } else { 0xffff }) << shift;
-        let by_ones = matches!(at, 0xe000_e100..0xe000_e2a0 | 0xe000_ed04..0xe000_ed08 | 0xe000_ed28..0xe000_ed30);
+        let by_ones = matches!(
+            at,
+            0xe000_e100..0xe000_e2a0 | 0xe000_ed04..0xe000_ed08 | 0xe000_ed28..0xe000_ed30
+        );
         let word = match self.system.read_word(at & !3, now) {
             Some(_) if by_ones => 0,
             Some(word) => word,

@@ -72,7 +72,7 @@ fn shift_add_compare(half: u16, flags: bool) -> Instruction {
     }
 }
 
-/// The shift that type and constant of an encoding mean (DecodeImmShift).
+/// DecodeImmShift: the shift that an encoding's type and constant stand for.
 pub(super) fn shift_constant(kind: u32, constant: u32) -> (ShiftKind, u8) {
     match (kind, constant) {
         (0, amount) => (ShiftKind::Lsl, amount as u8),
@@ -216,7 +216,7 @@ fn if_then_or_hint(half: u16) -> Instruction {
     let mask = bits(half, 3, 0) as u8;
     let first = bits(half, 7, 4);
     if mask != 0 {
-        // A block that is always executed may have one instruction only, 15 is no condition: unpredictable.
+        // Unpredictable: condition 15, and AL with an else part.
         if first == 15 || (first == 14 && mask.count_ones() != 1) {
             return Instruction::Undefined;
         }
@@ -225,7 +225,7 @@ fn if_then_or_hint(half: u16) -> Instruction {
     hint(first)
 }
 
-/// Hints that are not of this core do nothing.
+/// Unknown hints are NOPs.
 pub(super) fn hint(number: u32) -> Instruction {
     match number {
         1 => Instruction::Yield,

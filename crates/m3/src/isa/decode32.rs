@@ -27,7 +27,7 @@ fn multiple(first: u16, second: u16) -> Instruction {
     let writeback = bits(first, 5, 5) == 1;
     let load = bits(first, 4, 4) == 1;
     let list = if load { second & 0xdfff } else { second & 0x5fff };
-    // One register or none, or PC and LR together: unpredictable.
+    // Unpredictable: fewer than two registers, or PC and LR together.
     if rn == PC || list.count_ones() < 2 || (load && list >> LR == 3) {
         return Instruction::Undefined;
     }
@@ -85,7 +85,8 @@ fn dual_exclusive_table(address: u32, first: u16, second: u16) -> Instruction {
     }
 }
 
-/// The operation that both forms of data processing name by the same four bits; comparisons write to PC with S set.
+/// The operation in bits 8 to 5 of both data-processing forms; PC as destination with S set means a
+/// comparison.
 fn data(number: u32, flags: bool, rd: Reg, rn: Reg, operand: Operand) -> Instruction {
     let with = |op| Instruction::Data { op, flags, rd, rn, operand };
     let or_test = |op, test| {
@@ -172,7 +173,7 @@ fn plain_immediate(address: u32, first: u16, second: u16) -> Instruction {
             operand: Operand::Immediate { value: imm16, carry: None },
         },
         0b01100 => Instruction::MovTop { rd, value: imm16 as u16 },
-        // An arithmetic shift by nought is SSAT16 or USAT16, of the DSP extension.
+        // An arithmetic shift by zero is SSAT16 or USAT16, of the DSP extension.
         0b10010 | 0b11010 if lsb == 0 => Instruction::Undefined,
         0b10000 | 0b10010 => saturate(true),
         0b11000 | 0b11010 => saturate(false),
@@ -219,7 +220,7 @@ fn branch_or_control(address: u32, first: u16, second: u16) -> Instruction {
         (1, 1) => {
             Instruction::BranchLink { target: pc.wrapping_add_signed(long_offset(first, second)) }
         }
-        // BLX to A32 code, which this core does not have; UDF.
+        // UDF, and BLX to A32 code, which this core does not execute.
         _ => Instruction::Undefined,
     }
 }
@@ -300,7 +301,7 @@ fn single_address(base: Reg, up: bool, second: u16) -> Option<Address> {
     let offset = Offset::Immediate(if bits(second, 9, 9) == 1 { constant } else { -constant });
     let index = match (bits(second, 10, 10), bits(second, 9, 9), bits(second, 8, 8)) {
         (1, 0, 0) => Index::Offset,
-        // LDRT and STRT: this core has no memory protection unit here, so they are as any other.
+        // LDRT and STRT: without a memory protection unit they act as LDR and STR.
         (1, 1, 0) => Index::Offset,
         (1, _, 1) => Index::Pre,
         (0, _, 1) => Index::Post,
@@ -328,7 +329,7 @@ fn register_operation(first: u16, second: u16) -> Instruction {
             };
             Instruction::Shift { kind: shift, flags: kind & 1 == 1, rd, rn, rm }
         }
-        // With another register than PC these would be SXTAH and its like, of the DSP extension.
+        // With a register other than PC these are SXTAH and so on, of the DSP extension.
         (0, 8..=11) if rn == PC => extend(UnaryOp::Sxth),
         (1, 8..=11) if rn == PC => extend(UnaryOp::Uxth),
         (4, 8..=11) if rn == PC => extend(UnaryOp::Sxtb),
@@ -360,5 +361,5 @@ fn multiply(first: u16, second: u16) -> Instruction {
     }
 }
 
-// SP is written by few of these; what a Cortex-M3 does with it as any other operand is unpredictable and left so.
+// SP as an operand of most of these is unpredictable and is not rejected.
 const _: Reg = SP;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Instructions as people read them: unified assembly language (DDI 0403E chapter A4.2 and section A7.7), with addresses
-//! for labels and without the width that was chosen.
+//! Instructions in unified assembly language (DDI 0403E chapter A4.2 and section A7.7), with
+//! addresses instead of labels and without width qualifiers.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -16,7 +16,7 @@ impl Display for Instruction {
 }
 
 impl Instruction {
-    /// The instruction as it is written in an IT block of the condition.
+    /// The instruction as written in an IT block under a condition.
     pub fn under(&self, condition: Condition) -> impl Display {
         Conditional(*self, condition)
     }
@@ -32,7 +32,7 @@ impl Display for Condition {
 
 struct Conditional(Instruction, Condition);
 
-/// A register by the name that assemblers give it.
+/// A register by its assembler name.
 struct Name(Reg);
 
 impl Display for Name {
@@ -135,7 +135,7 @@ fn data(
     [rd, rn]: [Reg; 2],
     operand: Operand,
 ) -> fmt::Result {
-    // MOV of a shifted register has the shift's name.
+    // MOV of a shifted register is written as the shift.
     if let (DataOp::Mov, Operand::Register { rm, kind, amount: amount @ 1.. }) = (op, operand) {
         write!(f, "{}{}{c} {}, {}", shift_name(kind), s(flags), Name(rd), Name(rm))?;
         return if kind == ShiftKind::Rrx { Ok(()) } else { write!(f, ", #{amount}") };
@@ -269,7 +269,7 @@ fn exclusive(rn: Reg, offset: u16) -> Address {
     Address { base: rn, offset: Offset::Immediate(i32::from(offset)), index: Index::Offset }
 }
 
-/// The first condition, and for each bit above the mask's lowest 1 whether it is the condition or its opposite.
+/// IT with a T or an E for each mask bit above the lowest 1.
 fn if_then(f: &mut Formatter<'_>, first: Condition, mask: u8) -> fmt::Result {
     f.write_str("it")?;
     for position in (mask.trailing_zeros() + 1..4).rev() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The ARMv7-M integer instruction set: what an instruction is, and how it is read from memory.
+//! The ARMv7-M integer instruction set: instructions and their decoding.
 //!
-//! Source: Arm DDI 0403E (ARMv7-M Architecture Reference Manual), chapters A5 to A7. The DSP and floating-point
-//! extensions are not in a Cortex-M3 (Arm DDI 0337I section 1.1) and decode as undefined.
+//! Source: Arm DDI 0403E (ARMv7-M Architecture Reference Manual), chapters A5 to A7. The DSP and
+//! floating-point extensions are not in a Cortex-M3 (Arm DDI 0337I section 1.1) and decode as
+//! undefined.
 
 mod decode16;
 mod decode32;
@@ -29,13 +30,13 @@ impl Condition {
     /// Executed whatever the flags are.
     pub const ALWAYS: Condition = Condition(14);
 
-    /// Whether the flags decide.
+    /// Whether it depends on the flags.
     pub fn is_conditional(self) -> bool {
         self.0 < 14
     }
 }
 
-/// Arithmetic and logic of two operands.
+/// Arithmetic and logical operations on two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the names are the mnemonics
 pub enum DataOp {
@@ -64,7 +65,7 @@ pub enum DataOp {
 }
 
 impl DataOp {
-    /// Whether the operation gives flags alone.
+    /// Whether the only result is the flags.
     pub fn is_test(self) -> bool {
         matches!(self, DataOp::Tst | DataOp::Teq | DataOp::Cmp | DataOp::Cmn)
     }
@@ -74,7 +75,7 @@ impl DataOp {
         !matches!(self, DataOp::Mov | DataOp::Mvn)
     }
 
-    /// Whether it adds or subtracts, so that V is set and C is the adder's.
+    /// Whether it adds or subtracts, so that C and V come from the adder.
     pub fn is_arithmetic(self) -> bool {
         use DataOp::*;
         matches!(self, Add | Adc | Sub | Sbc | Rsb | Cmp | Cmn)
@@ -101,11 +102,11 @@ pub enum ShiftKind {
 /// The second operand of a data-processing instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// A constant; `carry` is the carry that its expansion gives, if it gives one.
+    /// A constant.
     Immediate {
         /// The constant, expanded.
         value: u32,
-        /// Carry out of the expansion (ThumbExpandImm_C), `None` where it stays as it was.
+        /// Carry out of the expansion (ThumbExpandImm_C), `None` if the carry is unchanged.
         carry: Option<bool>,
     },
     /// A register, shifted by a constant of 0 to 32.
@@ -114,7 +115,7 @@ pub enum Operand {
         rm: Reg,
         /// How it is shifted.
         kind: ShiftKind,
-        /// By how many bits; 0 leaves it and the carry alone.
+        /// By how many bits; 0 leaves the register and the carry unchanged.
         amount: u8,
     },
 }
@@ -166,7 +167,7 @@ pub enum Index {
     Post,
 }
 
-/// An address: base, offset, and what becomes of the base.
+/// An addressing mode: base, offset, and write-back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Address {
@@ -175,7 +176,7 @@ pub struct Address {
     pub index: Index,
 }
 
-/// One-operand changes of a word.
+/// Operations on one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the names are the mnemonics
 pub enum UnaryOp {
@@ -193,7 +194,7 @@ pub enum UnaryOp {
 /// Special registers by their number in MRS and MSR (DDI 0403E section B5.1.1).
 pub type SysM = u8;
 
-/// One instruction. What depends on its own address alone (a literal's address, a branch's target) is resolved.
+/// One instruction. PC-relative addresses (literals, branch targets) are resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // fields are named as in DDI 0403E
 pub enum Instruction {
@@ -204,7 +205,7 @@ pub enum Instruction {
         rn: Reg,
         operand: Operand,
     },
-    /// Shift by a register's lowest byte.
+    /// Shift by the lowest byte of a register.
     Shift {
         kind: ShiftKind,
         flags: bool,
@@ -348,12 +349,12 @@ pub enum Instruction {
     BranchLink {
         target: u32,
     },
-    /// BX, or BLX where `link`.
+    /// BX, or BLX if `link`.
     BranchExchange {
         rm: Reg,
         link: bool,
     },
-    /// CBZ, or CBNZ where `nonzero`.
+    /// CBZ, or CBNZ if `nonzero`.
     CompareBranch {
         nonzero: bool,
         rn: Reg,
@@ -376,7 +377,7 @@ pub enum Instruction {
     SendEvent,
     DataBarrier,
     InstructionBarrier,
-    /// CPSIE, or CPSID where `disable`.
+    /// CPSIE, or CPSID if `disable`.
     ChangeState {
         disable: bool,
         primask: bool,
@@ -396,30 +397,30 @@ pub enum Instruction {
     Breakpoint {
         number: u8,
     },
-    /// A preload hint: nothing happens.
+    /// A preload hint, without effect.
     Preload,
     /// A coprocessor instruction: UsageFault NOCP.
     Coprocessor,
-    /// Not an instruction of this core: UsageFault UNDEFINSTR.
+    /// Undefined on this core: UsageFault UNDEFINSTR.
     Undefined,
 }
 
-/// An instruction with its place.
+/// A decoded instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// What it does.
+    /// The instruction.
     pub instruction: Instruction,
     /// Its length in memory, 2 or 4 bytes.
     pub bytes: u8,
 }
 
-/// Whether a halfword is the first of two (DDI 0403E section A5.1).
+/// Whether a halfword begins a 32-bit instruction (DDI 0403E section A5.1).
 pub fn is_wide(first: u16) -> bool {
     first >> 11 >= 0b11101
 }
 
-/// Reads the instruction at `address`, whose halfwords are `first` and, where [`is_wide`], `second`.
-/// In an IT block 16-bit arithmetic leaves the flags alone.
+/// Decodes the instruction at `address` from its first halfword and, if [`is_wide`], its second.
+/// In an IT block 16-bit arithmetic does not set flags.
 pub fn decode(address: u32, first: u16, second: u16, in_it_block: bool) -> Decoded {
     if is_wide(first) {
         Decoded { instruction: decode32::decode(address, first, second), bytes: 4 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which registers and flags an instruction reads and writes: what timing, taint and the random tests ask of it.
+//! Registers and flags that an instruction reads and writes.
 
 use super::{Address, DataOp, Index, Instruction, LR, Offset, Operand, PC, Reg, SP, ShiftKind};
 
@@ -27,7 +27,7 @@ impl RegisterSet {
         self.0 >> register & 1 == 1
     }
 
-    /// Whether the two have a register in common.
+    /// Whether the two sets share a register.
     pub fn meets(self, other: RegisterSet) -> bool {
         self.0 & other.0 != 0
     }
@@ -38,14 +38,14 @@ impl RegisterSet {
     }
 }
 
-/// What an instruction reads and writes, its condition aside.
+/// What an instruction reads and writes, apart from its condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
     /// Registers whose value goes into a result, a comparison or memory.
     pub reads: RegisterSet,
-    /// Registers that make an address.
+    /// Registers that form an address.
     pub address: RegisterSet,
-    /// Registers written, a base that is written back among them.
+    /// Registers written, including a base with write-back.
     pub writes: RegisterSet,
     /// Whether N and Z are written.
     pub sets_nz: bool,
@@ -69,7 +69,7 @@ impl Instruction {
                 all.reads = RegisterSet::of(&[rn, rm]);
                 all.writes = RegisterSet::of(&[rd]);
                 (all.sets_nz, all.sets_c) = (flags, flags);
-                // A shift by nought leaves the carry as it was.
+                // A shift by zero leaves the carry unchanged.
                 all.reads_c = flags;
             }
             Instruction::MovTop { rd, .. } | Instruction::BitFieldClear { rd, .. } => {

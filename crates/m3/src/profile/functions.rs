@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which function an address is in.
+//! The functions of a program, by address.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use crate::program::{Program, Symbol};
 /// A function by its number in [`Functions`].
 pub type FunctionId = u32;
 
-/// A piece of code with a name.
+/// A named range of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its symbol, or its address where it has none.
+    /// Its symbol, or its address if it has none.
     pub name: String,
     /// Its first address.
     pub start: u32,
-    /// The address behind it.
+    /// The address after its last byte.
     pub end: u32,
 }
 
@@ -27,11 +27,11 @@ impl Function {
     }
 }
 
-/// The functions of a program, and those that were met without a symbol.
+/// The functions with symbols, and those without that were executed.
 #[derive(Debug)]
 pub struct Functions {
     all: Vec<Function>,
-    /// Those with a symbol come first, by address.
+    /// How many have symbols; these come first, by address.
     named: usize,
     unnamed: HashMap<u32, FunctionId>,
 }
@@ -48,11 +48,12 @@ impl Functions {
         let mut places = symbols.chunk_by(|a, b| a.address == b.address).peekable();
         let mut all: Vec<Function> = Vec::new();
         while let Some(place) = places.next() {
-            // Of several names the last in the order of the symbols, as errors have it.
+            // Of several aliases the last one, as in `Program::symbol_at`.
             let Some(symbol) = place.last() else { continue };
             let next = places.peek().and_then(|next| next.first());
-            // Assembly often does not say how long its functions are: they go on to the next.
-            let most = next.map_or(symbol.address.saturating_add(FARTHEST), |other| other.address);
+            // Assembly often omits sizes: such a function extends to the next one.
+            let most = next
+                .map_or(symbol.address.saturating_add(MAX_UNSIZED_BYTES), |other| other.address);
             let end = match symbol.bytes {
                 0 => most,
                 bytes => symbol.address.saturating_add(bytes).min(most),
@@ -67,19 +68,19 @@ impl Functions {
         &self.all[id as usize]
     }
 
-    /// How many there are.
+    /// The number of functions.
     pub fn count(&self) -> usize {
         self.all.len()
     }
 
-    /// The function with a symbol that an address is in.
+    /// The function with a symbol that contains an address.
     pub fn named(&self, address: u32) -> Option<FunctionId> {
         let after = self.all[..self.named].partition_point(|function| function.start <= address);
         let index = after.checked_sub(1)?;
         self.all[index].holds(address).then_some(index as FunctionId)
     }
 
-    /// The function that begins, or goes on, at an address: one without a symbol gets a number.
+    /// The function at an address; code without a symbol becomes a new function.
     pub fn at(&mut self, address: u32) -> FunctionId {
         if let Some(id) = self.named(address) {
             return id;
@@ -87,21 +88,21 @@ impl Functions {
         let next = self.all.len() as FunctionId;
         let id = *self.unnamed.entry(address).or_insert(next);
         if id == next {
-            let end = address.saturating_add(FARTHEST).min(self.after(address));
+            let end = address.saturating_add(MAX_UNSIZED_BYTES).min(self.after(address));
             self.all.push(Function { name: format!("{address:#010x}"), start: address, end });
         }
         id
     }
 
-    /// Where the next function with a symbol begins.
+    /// The start of the next function with a symbol.
     fn after(&self, address: u32) -> u32 {
         let after = self.all[..self.named].partition_point(|function| function.start <= address);
         self.all[..self.named].get(after).map_or(u32::MAX, |function| function.start)
     }
 }
 
-/// No function without a length is longer, so that code elsewhere is not taken for its end.
-const FARTHEST: u32 = 1 << 16;
+/// The longest extent of a function without a size, so that distant code is not attributed to it.
+const MAX_UNSIZED_BYTES: u32 = 1 << 16;
 
 #[cfg(test)]
 mod tests {
@@ -111,9 +112,9 @@ mod tests {
         Symbol { name, address, bytes, is_function: true }
     }
 
-    /// A search behind each symbol for the next address would take hours.
+    /// A linear search for the next address from each symbol would take hours.
     #[test]
-    fn a_million_names_of_one_address_are_one_function() {
+    fn million_aliases_form_one_function() {
         let names = (0..1_000_000).map(|number| symbol(format!("name{number}"), 0x100, 8));
         let others = [symbol("open".into(), 0x200, 0), symbol("after".into(), 0x300, 0x10)];
         let functions = Functions::of_symbols(&names.chain(others).collect::<Vec<_>>());

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The heap of newlib, followed by the calls of its functions: what the program asked for, and how far the heap has
-//! grown (`_sbrk`).
+//! newlib's heap, tracked by the calls of its functions: allocated bytes, and growth by `_sbrk`.
 
 use std::collections::HashMap;
 
 use super::functions::{FunctionId, Functions};
 
-/// What is known of the heap.
+/// Heap statistics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heap {
-    /// Bytes that are allocated now, as asked for.
+    /// Bytes allocated now, as requested.
     pub live: u64,
-    /// The most of them at one time.
+    /// The most bytes allocated at one time.
     pub peak: u64,
     /// Allocations that succeeded.
     pub allocations: u64,
     /// Those that failed.
     pub failures: u64,
-    /// Bytes between the heap's first and highest end, its own management included.
+    /// Growth of the heap by `_sbrk` at its highest, including the allocator's own data.
     pub grown: u64,
 }
 
-/// A function of newlib's.
+/// A function of newlib's allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// `_malloc_r(reent, size)`.
@@ -38,34 +37,34 @@ enum Role {
     Break,
 }
 
-/// A call that has not returned.
+/// A call in progress.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     role: Role,
-    /// Of which stack of calls ([`super::shadow::Calls`]).
+    /// The call stack on which it runs ([`super::shadow::Calls::id`]).
     of: u32,
-    /// How many frames were below it there.
+    /// The number of frames below it on that stack.
     depth: usize,
     /// R1 and R2, or R0 of `_sbrk`.
     arguments: [u32; 2],
 }
 
-/// Follows the calls.
+/// Tracks calls of the allocator.
 #[derive(Debug)]
-pub struct HeapWatch {
+pub struct HeapTracker {
     roles: HashMap<FunctionId, Role>,
-    /// The outermost call of the allocator, and one of `_sbrk` within it.
+    /// Outermost calls of the allocator, and calls of `_sbrk` within them.
     calls: Vec<Call>,
     blocks: HashMap<u32, u32>,
     first_end: Option<u32>,
-    /// What is known.
+    /// The statistics so far.
     pub heap: Heap,
-    /// The most since a mark.
+    /// The most bytes allocated since the last mark.
     pub section_peak: u64,
 }
 
-impl HeapWatch {
-    /// Looks for the functions by their names.
+impl HeapTracker {
+    /// Finds the allocator's functions by name.
     pub fn new(functions: &Functions) -> Self {
         let role = |name: &str| {
             Some(match name {
@@ -79,7 +78,7 @@ impl HeapWatch {
             })
         };
         let ids = 0..functions.count() as FunctionId;
-        HeapWatch {
+        HeapTracker {
             roles: ids.filter_map(|id| Some((id, role(&functions.get(id).name)?))).collect(),
             calls: Vec::new(),
             blocks: HashMap::new(),
@@ -89,21 +88,22 @@ impl HeapWatch {
         }
     }
 
-    /// Whether the program has such functions.
-    pub fn is_there(&self) -> bool {
+    /// Whether the program contains newlib's allocator.
+    pub fn is_present(&self) -> bool {
         !self.roles.is_empty()
     }
 
-    /// A function was entered with these R0 to R3; `depth` frames of the calls `of` are below it.
+    /// A function was entered with these R0 to R3, at `depth` of the call stack `of`.
     pub fn entered(&mut self, function: FunctionId, of: u32, depth: usize, r: [u32; 4]) {
         if self.roles.is_empty() {
             return;
         }
         let Some(&role) = self.roles.get(&function) else { return };
         let arguments = if role == Role::Break { [r[0], 0] } else { [r[1], r[2]] };
-        // The allocator calls itself: realloc is malloc and free. Only the outermost call is the program's.
+        // The allocator calls itself (realloc calls malloc and free): only the outermost call
+        // counts.
         let within = self.calls.iter().any(|call| call.of == of && call.role != Role::Break);
-        // Two that jump to one another for ever are one.
+        // Functions that tail-call one another in a loop count as one call.
         let again = self.calls.last().is_some_and(|call| (call.of, call.depth) == (of, depth));
         let counts = if role == Role::Break { !again } else { !within };
         if counts {
@@ -111,7 +111,7 @@ impl HeapWatch {
         }
     }
 
-    /// Frames of the calls `of` were left; `depth` are left over, and R0 is the result of the innermost.
+    /// Frames of the call stack `of` were left down to `depth`; `result` is R0.
     pub fn left(&mut self, of: u32, depth: usize, result: u32) {
         while let Some(index) =
             self.calls.iter().rposition(|call| call.of == of && call.depth >= depth)
@@ -121,8 +121,8 @@ impl HeapWatch {
         }
     }
 
-    /// A handler ended, maybe in a function of the allocator that it went on to: what it freed is free. A block that
-    /// it got so is nobody's, as is its address.
+    /// A handler ended, perhaps in a function of the allocator that it tail-called. A block that it
+    /// freed counts as freed; one that it allocated does not count, since its address is unknown.
     pub fn ended(&mut self, of: u32) {
         while let Some(index) = self.calls.iter().rposition(|call| call.of == of) {
             let call = self.calls.remove(index);
@@ -141,7 +141,7 @@ impl HeapWatch {
             Role::Free => self.freed(first),
             Role::Realloc if second == 0 && first != 0 => self.freed(first),
             Role::Realloc => {
-                // One that fails leaves the old block.
+                // A failed realloc keeps the old block.
                 if result != 0 {
                     self.freed(first);
                 }
@@ -164,7 +164,7 @@ impl HeapWatch {
             return;
         }
         self.heap.allocations += 1;
-        // A block that was freed by a way that was not seen is replaced.
+        // The address may be known from a block whose release was not seen.
         let before = self.blocks.insert(block, bytes).unwrap_or(0);
         self.heap.live = self.heap.live - u64::from(before) + u64::from(bytes);
         self.heap.peak = self.heap.peak.max(self.heap.live);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a program's cycles go, how deep its stacks are, and how much of the heap it takes.
+//! Profiles: cycles by function, stack depth, and heap use.
 //!
-//! [`Profiler`] looks on while a program runs; [`Profiler::report`] tells what it saw.
+//! [`Profiler`] observes a run; [`Profiler::report`] gives the result.
 
+mod address_counts;
 pub mod functions;
 mod heap;
-mod places;
 pub mod report;
 mod shadow;
 mod stacks;
@@ -13,9 +13,9 @@ pub mod tree;
 
 pub use heap::Heap;
 pub use report::Report;
-pub use shadow::MOST_FRAMES;
+pub use shadow::MAX_FRAMES;
 pub use stacks::Deepest;
-pub use tree::MOST_NODES;
+pub use tree::MAX_NODES;
 
 use crate::core::{Core, Operation};
 use crate::isa::{Instruction, SP};
@@ -23,83 +23,83 @@ use crate::machine::{Machine, Observer};
 use crate::ports::Mark;
 use crate::program::Program;
 use crate::timing::Cycles;
+use address_counts::AddressCounts;
 use functions::Functions;
-use heap::HeapWatch;
-use places::Places;
-use shadow::{Moved, Shadow, interrupted};
+use heap::HeapTracker;
+use shadow::{Shadow, Transition, interrupted};
 use stacks::Stacks;
 use tree::Tree;
 
-/// What was seen between a mark and the next, or the end.
+/// The part of a run from one mark to the next, or to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
     /// The mark at which it begins.
     pub mark: Mark,
-    /// Instructions before it.
+    /// Instructions executed before it.
     pub instructions: u64,
-    /// The deepest that the stack was in it, bytes.
+    /// The deepest stack in it, bytes.
     pub stack: u32,
-    /// The most bytes that were allocated at one time in it.
+    /// The most bytes allocated at one time in it.
     pub heap: u64,
 }
 
-/// Looks on and counts.
+/// An observer that attributes cycles to functions.
 #[derive(Debug)]
 pub struct Profiler {
-    places: Places,
+    places: AddressCounts,
     functions: Functions,
     tree: Tree,
     shadow: Shadow,
     stacks: Stacks,
-    heap: HeapWatch,
+    heap: HeapTracker,
     sections: Vec<Section>,
-    /// Cycles that the processor slept.
+    /// Cycles spent asleep.
     asleep: Cycles,
     instructions: u64,
-    /// The bytes of stack that each function took by itself at most, by its number.
+    /// The largest frame of each function, bytes, by its number.
     own_stack: Vec<u32>,
-    now: Now,
+    current: Current,
 }
 
-/// Where the program is.
+/// The state of the run between two callbacks.
 #[derive(Debug, Default)]
-struct Now {
+struct Current {
     /// The address of the next instruction unless there is a jump; `None` before the first one.
     expected: Option<u32>,
-    /// What was executed last was a call.
+    /// Whether the last instruction was a call.
     called: bool,
-    /// What was executed last waits for an interrupt.
+    /// Whether the last instruction waits for an interrupt.
     waits: bool,
-    /// A handler ended, and another goes on in its place without what it interrupted being resumed.
+    /// Whether a handler ended and another follows by tail-chaining.
     chained: bool,
-    /// When the present instruction began.
+    /// The clock before the current instruction.
     start: Cycles,
-    /// When the last one ended.
+    /// The clock after the last instruction.
     end: Cycles,
     stack: u32,
-    /// What the function on top has done since it became that.
+    /// Instructions and cycles of the top function that its node does not have yet.
     instructions: u64,
     cycles: Cycles,
-    /// The function on top: its start and length, where it returns to, and the stack pointer where it began.
+    /// A copy of the top frame: start and length of the function, return address, initial SP.
     function: (u32, u32),
     return_to: u32,
     began_at: u32,
 }
 
-impl Now {
-    /// Looks at the frame on top.
-    fn look(&mut self, shadow: &Shadow, functions: &Functions) {
+impl Current {
+    /// Copies the top frame.
+    fn copy_top(&mut self, shadow: &Shadow, functions: &Functions) {
         let Some(top) = shadow.top() else { return };
         let function = functions.get(top.function);
-        // Of calls that are not followed no jump is known to stay in its function.
-        self.function = match shadow.current.beyond {
+        // In untracked calls any jump may leave the function.
+        self.function = match shadow.current.untracked {
             Some(_) => (0, 0),
             None => (function.start, function.end.wrapping_sub(function.start)),
         };
         (self.return_to, self.began_at) = (top.return_to, top.stack);
     }
 
-    /// Whether a jump stays in its function, as nearly all do: neither a call nor a return.
+    /// Whether a jump stays in its function, as most do: neither a call nor a return.
     #[inline]
     fn stays(&self, to: u32, stack: u32) -> bool {
         let (start, length) = self.function;
@@ -111,13 +111,13 @@ impl Now {
 }
 
 impl Profiler {
-    /// A profiler for a program that is loaded and has not run yet.
+    /// A profiler for a program that is loaded and has not started.
     pub fn new(program: &Program, machine: &Machine) -> Self {
         let functions = Functions::of(program);
         let clock = machine.core.clock;
         Profiler {
-            places: Places::default(),
-            heap: HeapWatch::new(&functions),
+            places: AddressCounts::default(),
+            heap: HeapTracker::new(&functions),
             functions,
             tree: Tree::default(),
             shadow: Shadow::default(),
@@ -126,55 +126,55 @@ impl Profiler {
             asleep: Cycles::default(),
             instructions: 0,
             own_stack: Vec::new(),
-            now: Now { start: clock, end: clock, ..Now::default() },
+            current: Current { start: clock, end: clock, ..Current::default() },
         }
     }
 
     fn first(&mut self, at: u32, stack: u32) {
         self.stacks.begin_main(stack);
         self.shadow.begin(at, stack, &mut self.functions, &mut self.tree);
-        self.now.stack = stack;
-        self.now.look(&self.shadow, &self.functions);
+        self.current.stack = stack;
+        self.current.copy_top(&self.shadow, &self.functions);
     }
 
-    /// What goes on at an address may have come there by a jump; the stack pointer as the jump left it.
+    /// Execution continues at an address, perhaps after a jump; `stack` is SP after it.
     #[inline]
-    fn arrive(&mut self, core: &Core, at: u32, stack: u32) {
-        match self.now.expected {
+    fn continue_at(&mut self, core: &Core, at: u32, stack: u32) {
+        match self.current.expected {
             Some(expected) if expected == at => return,
             None => self.first(at, stack),
-            Some(_) if self.now.stays(at, stack) => {}
+            Some(_) if self.current.stays(at, stack) => {}
             Some(from) => self.jumped(core, from, at, stack),
         }
-        // It is not looked at again where the instruction there faults.
-        self.now.expected = Some(at);
-        self.now.called = false;
+        // The jump is handled once even if the instruction here faults.
+        self.current.expected = Some(at);
+        self.current.called = false;
     }
 
-    /// Gives the function on top what it has done.
-    fn settle(&mut self) {
+    /// Adds pending instructions and cycles to the node of the top function.
+    fn charge_top(&mut self) {
         let node = self.tree.get_mut(self.shadow.node());
-        node.instructions += std::mem::take(&mut self.now.instructions);
-        node.cycles += std::mem::take(&mut self.now.cycles);
+        node.instructions += std::mem::take(&mut self.current.instructions);
+        node.cycles += std::mem::take(&mut self.current.cycles);
     }
 
     fn jumped(&mut self, core: &Core, from: u32, to: u32, stack: u32) {
-        self.settle();
+        self.charge_top();
         let (before, of) = (self.shadow.current.frames.len(), self.shadow.current.id);
         let (functions, tree) = (&mut self.functions, &mut self.tree);
-        let moved = if self.now.called {
+        let moved = if self.current.called {
             self.shadow.call(to, from, stack, functions, tree)
         } else {
             self.shadow.jump(to, stack, functions, tree)
         };
         let after = self.shadow.current.frames.len();
-        let tail_call = !self.now.called && matches!(moved, Moved::Entered(_));
+        let tail_call = !self.current.called && matches!(moved, Transition::Entered(_));
         let number = self.shadow.current.stack;
         self.stacks.left(number, of, after - usize::from(tail_call));
         match moved {
-            Moved::Within => {}
-            Moved::Left(_) => self.heap.left(of, after, core.registers.r[0]),
-            Moved::Entered(function) => {
+            Transition::Within => {}
+            Transition::Left(_) => self.heap.left(of, after, core.registers.r[0]),
+            Transition::Entered(function) => {
                 let r = core.registers.r;
                 if after < before {
                     self.heap.left(of, after, r[0]);
@@ -182,22 +182,22 @@ impl Profiler {
                 self.heap.entered(function, of, after - 1, [r[0], r[1], r[2], r[3]]);
             }
         }
-        self.now.look(&self.shadow, &self.functions);
+        self.current.copy_top(&self.shadow, &self.functions);
     }
 
     fn stack_moved(&mut self, core: &Core, operation: &Operation, stack: u32) {
-        self.now.stack = stack;
+        self.current.stack = stack;
         let depth = self.shadow.current.frames.len();
         let number = self.shadow.current.stack;
         let process = core.registers.process_stack;
         let changed = process != (number != 0);
-        // What a function pushes onto a stack that it went over to is not beside what it has on the first.
+        // A function that switched stacks has no frame on the new one.
         if let Some(top) = self.shadow.current.frames.last_mut()
             && !changed
             && self.stacks.holds(number, top.stack)
         {
             top.lowest = top.lowest.min(stack);
-            // Not when it is left: longjmp leaves several at once.
+            // Recorded here and not at its return: longjmp leaves several frames at once.
             let number = top.function as usize;
             if number >= self.own_stack.len() {
                 self.own_stack.resize(self.functions.count(), 0);
@@ -206,26 +206,26 @@ impl Profiler {
             self.own_stack[number] = self.own_stack[number].max(bytes);
         }
         if changed {
-            // The thread has gone over to its own stack, or back.
+            // The thread switched to its process stack, or back.
             self.shadow.current.stack = if process { self.stacks.begin(stack) } else { 0 };
         } else if depth == 1
             && !core.registers.in_handler()
             && let Some(within) = stacks::sets_stack(operation, &core.memory)
-            && self.stacks.placed(number, stack, within)
+            && self.stacks.assigned(number, stack, within)
             && let Some(top) = self.shadow.current.frames.last_mut()
         {
             (top.stack, top.lowest) = (stack, stack);
         }
         self.stacks.moved(self.shadow.current.stack, stack, &self.shadow);
-        self.now.look(&self.shadow, &self.functions);
+        self.current.copy_top(&self.shadow, &self.functions);
     }
 
     fn entered(&mut self, core: &Core, gap: Cycles) {
-        if !std::mem::take(&mut self.now.chained) {
+        if !std::mem::take(&mut self.current.chained) {
             let (at, stack) = interrupted(core);
-            self.arrive(core, at, stack);
-            self.settle();
-            // What the exception pushed.
+            self.continue_at(core, at, stack);
+            self.charge_top();
+            // The exception's frame counts.
             let number = self.shadow.current.stack;
             let process = core.registers.r[14] & 4 != 0;
             if process == (number != 0) {
@@ -238,37 +238,37 @@ impl Profiler {
         let (at, stack) = (core.registers.pc(), core.registers.r[13]);
         self.shadow.begin(at, stack, &mut self.functions, &mut self.tree);
         let entry = core.costs.exception_entry;
-        if self.now.waits {
+        if self.current.waits {
             self.asleep += gap - entry;
-            self.now.cycles += entry;
+            self.current.cycles += entry;
         } else {
-            self.now.cycles += gap;
+            self.current.cycles += gap;
         }
-        self.settle();
-        self.now.expected = Some(at);
+        self.charge_top();
+        self.current.expected = Some(at);
     }
 
     fn left(&mut self, core: &Core, gap: Cycles) {
-        self.now.cycles += gap;
-        self.settle();
+        self.current.cycles += gap;
+        self.charge_top();
         self.heap.ended(self.shadow.current.id);
-        // Tail-chaining leaves the frame where it is (DDI 0403E section B1.5.12).
+        // Tail-chaining keeps the frame on the stack (DDI 0403E section B1.5.12).
         let stack = core.registers.r[13];
-        self.now.chained = core.registers.in_handler() && stack == self.now.stack;
-        if self.now.chained {
+        self.current.chained = core.registers.in_handler() && stack == self.current.stack;
+        if self.current.chained {
             return;
         }
         let at = self.shadow.resume(core, &mut self.functions, &mut self.tree);
         if core.registers.process_stack && self.shadow.current.stack == 0 {
             self.shadow.current.stack = self.stacks.begin(stack);
         }
-        self.now.expected = Some(at);
+        self.current.expected = Some(at);
     }
 
     fn marked(&mut self, core: &Core) {
         for mark in &core.memory.ports.marks[self.sections.len()..] {
             self.close_section();
-            let depth = self.stacks.depth(self.shadow.current.stack, self.now.stack);
+            let depth = self.stacks.depth(self.shadow.current.stack, self.current.stack);
             self.stacks.section = depth;
             self.heap.section_peak = self.heap.heap.live;
             let instructions = self.instructions;
@@ -292,32 +292,32 @@ impl Profiler {
 impl Observer for Profiler {
     #[inline]
     fn before(&mut self, core: &Core, operation: &Operation) {
-        let start = core.clock + operation.before;
-        self.now.start = start;
-        self.arrive(core, operation.address, core.registers.r[13]);
+        let start = core.clock + operation.cycles_before;
+        self.current.start = start;
+        self.continue_at(core, operation.address, core.registers.r[13]);
     }
 
     #[inline]
     fn after(&mut self, core: &mut Core, operation: &Operation, now: Cycles) {
-        let cycles = now - self.now.start;
+        let cycles = now - self.current.start;
         self.places.count(operation.address, cycles);
         self.instructions += 1;
-        self.now.instructions += 1;
-        self.now.cycles += cycles;
-        if self.now.waits {
-            self.asleep += self.now.start - self.now.end;
+        self.current.instructions += 1;
+        self.current.cycles += cycles;
+        if self.current.waits {
+            self.asleep += self.current.start - self.current.end;
         }
-        self.now.end = now;
-        self.now.expected = Some(operation.next());
+        self.current.end = now;
+        self.current.expected = Some(operation.next());
         let instruction = &operation.instruction;
-        self.now.called = matches!(
+        self.current.called = matches!(
             instruction,
             Instruction::BranchLink { .. } | Instruction::BranchExchange { link: true, .. }
         );
-        self.now.waits =
+        self.current.waits =
             matches!(instruction, Instruction::WaitForInterrupt | Instruction::WaitForEvent);
         let stack = core.registers.r[13];
-        if stack != self.now.stack {
+        if stack != self.current.stack {
             self.stack_moved(core, operation, stack);
         }
         if let Instruction::StoreMultiple { rn, list, writeback, before } = *instruction
@@ -335,16 +335,16 @@ impl Observer for Profiler {
     }
 
     fn exception(&mut self, core: &Core, entered: bool) {
-        let gap = core.clock - self.now.end;
-        self.now.end = core.clock;
+        let gap = core.clock - self.current.end;
+        self.current.end = core.clock;
         if entered {
             self.entered(core, gap);
         } else {
             self.left(core, gap);
         }
-        self.now.called = false;
-        self.now.waits = !entered && !self.now.chained && core.sleeps_after_return();
-        self.now.stack = core.registers.r[13];
-        self.now.look(&self.shadow, &self.functions);
+        self.current.called = false;
+        self.current.waits = !entered && !self.current.chained && core.sleeps_after_return();
+        self.current.stack = core.registers.r[13];
+        self.current.copy_top(&self.shadow, &self.functions);
     }
 }

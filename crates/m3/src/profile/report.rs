@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a profile says, for people and programs.
+//! The result of a profile.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::address_counts::Count;
 use super::functions::FunctionId;
-use super::places::Count;
-use super::shadow::MOST_FRAMES;
-use super::tree::{Edge, MOST_NODES, Sum};
+use super::shadow::MAX_FRAMES;
+use super::tree::{Edge, MAX_NODES, Sum};
 use super::{Deepest, Heap, Profiler, Section};
 use crate::core::Core;
 use crate::timing::Cycles;
@@ -19,67 +19,67 @@ pub struct FunctionRow {
     pub name: String,
     /// Its first address.
     pub address: u32,
-    /// What it took.
+    /// Its calls, instructions and cycles.
     pub sum: Sum,
-    /// The bytes of stack that it took by itself at most.
+    /// Its largest frame, bytes.
     pub stack: u32,
 }
 
 /// One line of source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineRow {
-    /// File and line; empty and 0 where they are not known.
+    /// File and line; empty and 0 if unknown.
     pub place: (String, u32),
-    /// The function that its first instruction is in.
+    /// The function of its first instruction.
     pub function: String,
     /// Its first address.
     pub address: u32,
-    /// What it took.
+    /// Its instructions and cycles.
     pub count: Count,
 }
 
-/// All that was seen.
+/// The profile of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// All functions that were executed, the most expensive first.
     pub functions: Vec<FunctionRow>,
-    /// Who called whom.
+    /// Caller and callee of each call.
     pub edges: Vec<EdgeRow>,
-    /// Cycles by the way that a function was reached: `main;f;g`, and what it took by itself.
+    /// Exclusive cycles by call path, such as `main;f;g`.
     pub stacks: Vec<(String, Cycles)>,
-    /// Addresses that were executed, ascending.
+    /// Executed addresses, ascending.
     pub addresses: Vec<(u32, Count)>,
     /// The main stack, then process stacks, at their deepest.
     pub deepest: Vec<(Deepest, Vec<(String, u32)>)>,
-    /// The heap; `None` where the program has no newlib allocator.
+    /// The heap; `None` if the program does not contain newlib's allocator.
     pub heap: Option<Heap>,
-    /// What is between marks.
+    /// Sections between marks.
     pub sections: Vec<Section>,
-    /// Cycles that the processor slept.
+    /// Cycles spent asleep.
     pub asleep: Cycles,
-    /// What to know of the figures, a sentence each.
+    /// Limitations of the figures, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// One function calling another, by their names.
+/// Calls from one function to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdgeRow {
-    /// Empty where a stack of calls begins: the reset handler, a thread, an exception.
+    /// The caller; empty at the start of a call stack: reset handler, thread, exception.
     pub caller: String,
-    /// Who is called.
+    /// The function called.
     pub callee: String,
-    /// How often.
+    /// The number of calls.
     pub calls: u64,
-    /// Cycles of these calls with all that they called.
+    /// Cycles of these calls including nested calls.
     pub inclusive: Cycles,
 }
 
 impl Profiler {
-    /// What was seen until now, on the core that was looked at.
+    /// The profile up to now, of the core that was observed.
     pub fn report(mut self, core: &Core) -> Report {
-        // An exception that could not be entered or left took time, and nobody told of it.
-        self.now.cycles += core.clock - self.now.end;
-        self.settle();
+        // A failed exception entry or return takes cycles without a callback.
+        self.current.cycles += core.clock - self.current.end;
+        self.charge_top();
         self.close_section();
         let sums = self.tree.sums(self.functions.count());
         let mut functions: Vec<FunctionRow> = Vec::new();
@@ -108,7 +108,7 @@ impl Profiler {
             stacks: self.stacks_of_calls(),
             addresses: self.places.all(),
             deepest,
-            heap: self.heap.is_there().then(|| self.heap.heap.clone()),
+            heap: self.heap.is_present().then(|| self.heap.heap.clone()),
             sections: self.sections.clone(),
             asleep: self.asleep,
             notes: self.notes(),
@@ -119,14 +119,14 @@ impl Profiler {
         let mut notes = Vec::new();
         if self.shadow.overflowed {
             notes.push(format!(
-                "calls were nested deeper than {MOST_FRAMES}: what was called beyond counts in the last function \
-                 that was followed; look for a recursion without an end"
+                "calls were nested deeper than {MAX_FRAMES}: deeper calls count in the last \
+                 tracked function; look for an endless recursion"
             ));
         }
         if self.tree.overflowed {
             notes.push(format!(
-                "functions were reached by more than {MOST_NODES} ways: further ways count at shorter ones, so cycles \
-                 with what was called may be too low; go by the cycles in functions themselves"
+                "there are more than {MAX_NODES} call paths: further ones are merged into shorter \
+                 ones, so inclusive cycles may be too low; exclusive cycles are exact"
             ));
         }
         notes
@@ -162,14 +162,14 @@ impl Profiler {
     }
 }
 
-/// A name without what parts a stack of calls; symbols may hold anything.
+/// A name without separators of folded stacks; symbol names may contain any character.
 fn plain(name: &str) -> String {
     name.replace(|letter: char| letter == ';' || letter.is_control(), "_")
 }
 
 impl Report {
-    /// Cycles of lines of source, the most expensive first; `line` gives file and line of an address, and `function` its
-    /// function. What has no line is one row for each function.
+    /// Source lines, the most expensive first. `line` gives the file and line of an address,
+    /// `function` its function. Code without lines has one row for each function.
     pub fn lines(
         &self,
         mut line: impl FnMut(u32) -> Option<(String, u32)>,
@@ -178,7 +178,7 @@ impl Report {
         let mut rows: BTreeMap<((String, u32), String), LineRow> = BTreeMap::new();
         for (address, count) in &self.addresses {
             let place = line(*address).unwrap_or_default();
-            // An inlined line is where it was written, whoever it is inlined into.
+            // A line of an inlined function has one row, whatever it is inlined into.
             let function = function(*address);
             let of = if place.1 == 0 { function.clone() } else { String::new() };
             let row = rows.entry((place.clone(), of)).or_insert_with(|| LineRow {
@@ -197,7 +197,7 @@ impl Report {
         rows
     }
 
-    /// Stacks of calls as flame graphs take them, one a line with its cycles by the high reading.
+    /// Folded stacks for flame graphs: one call path a line with its cycles, high reading.
     pub fn folded(&self) -> String {
         let mut text = String::new();
         for (stack, cycles) in &self.stacks {
@@ -207,15 +207,15 @@ impl Report {
         text
     }
 
-    /// The same as a picture (SVG).
+    /// The flame graph as SVG.
     ///
     /// # Errors
-    /// Why there is none, such as that nothing was executed.
+    /// If there is no data.
     pub fn flame_graph(&self, title: &str) -> Result<String, String> {
         let mut options = inferno::flamegraph::Options::default();
         options.title = title.to_owned();
         options.count_name = "cycles".to_owned();
-        // The same colour for the same function, each time.
+        // Reproducible colours by function name.
         options.hash = true;
         let mut picture = Vec::new();
         inferno::flamegraph::from_lines(&mut options, self.folded().lines(), &mut picture)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who called whom: a stack of frames beside the program's own, kept from its jumps alone.
+//! Shadow call stacks, reconstructed from jumps alone.
 //!
-//! A call is BL or BLX. A return is a jump to where the frame on top returns to, with the stack where it was. Frames below
-//! the stack pointer cannot be alive (longjmp). Any other jump to another function is a tail call.
+//! A call is BL or BLX. A return is a jump to the return address of the top frame with the same
+//! stack pointer. Frames below the stack pointer are dead (longjmp). Any other jump to another
+//! function is a tail call.
 
 use std::collections::HashMap;
 
@@ -11,62 +12,62 @@ use super::tree::{NodeId, ROOT, Tree};
 use crate::core::Core;
 use crate::isa::SP;
 
-/// Deeper calls hang on the node at this depth: a run-away recursion must not make a tree of a million levels.
-const DEEPEST: usize = 400;
-/// Frames of one stack that are kept, 20 MB of them: a stack of 8 MiB where each call saves two words. What is called
-/// beyond counts in the last of them.
-pub const MOST_FRAMES: usize = 1 << 20;
-/// No return address: they are even here.
-const NOWHERE: u32 = 1;
+/// Deeper calls become children of the node at this depth, which bounds the tree under recursion.
+const MAX_DEPTH: usize = 400;
+/// Frames of one call stack at most (20 MB): enough for a stack of 8 MiB with two words a call.
+/// Deeper calls count in the last frame.
+pub const MAX_FRAMES: usize = 1 << 20;
+/// The return address of a function without a caller: odd, unlike real ones here.
+const NO_CALLER: u32 = 1;
 
 /// A function that has not returned yet.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// Which.
+    /// The function.
     pub function: FunctionId,
-    /// Its place in the tree.
+    /// Its node in the call tree.
     pub node: NodeId,
-    /// The stack pointer where it began.
+    /// SP at its start.
     pub stack: u32,
-    /// The lowest that it made it itself.
+    /// The lowest SP that it set itself.
     pub lowest: u32,
-    /// Where it returns to; odd where nobody called it.
+    /// Its return address; odd if it has no caller.
     pub return_to: u32,
 }
 
-/// What became of the stack of calls by a jump.
+/// The effect of a jump on the call stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Moved {
+pub enum Transition {
     /// The jump stayed in its function.
     Within,
     /// A function was entered, by a call or by a tail call.
     Entered(FunctionId),
-    /// So many frames were left.
+    /// This number of frames were left.
     Left(usize),
 }
 
-/// Calls that follow one another on one stack: a thread's, or a handler's.
+/// The call stack of a thread or a handler.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
-    /// From the first on.
+    /// The outermost first.
     pub frames: Vec<Frame>,
     /// Its stack, by its number in [`super::stacks::Stacks`]; 0 is the main one.
     pub stack: usize,
-    /// Tells it from the others.
+    /// A unique number.
     pub id: u32,
-    /// The first call that no frame was left for, until it returns.
-    pub beyond: Option<Beyond>,
+    /// The first call beyond [`MAX_FRAMES`], until it returns.
+    pub untracked: Option<Untracked>,
 }
 
-/// A call that is not followed.
+/// A call without a frame here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beyond {
+pub struct Untracked {
     return_to: u32,
     stack: u32,
 }
 
-impl Beyond {
-    /// Whether a jump ends it: a return, or one that leaves its caller as well.
+impl Untracked {
+    /// Whether a jump returns from it, or from its caller as well.
     fn ends(&self, to: u32, stack: u32) -> bool {
         stack > self.stack || (stack == self.stack && to == self.return_to)
     }
@@ -76,41 +77,41 @@ impl Beyond {
 #[derive(Debug)]
 struct Interrupted {
     calls: Calls,
-    /// To what its interruption returns: stack pointer and address.
+    /// SP and address at which it resumes.
     stack: u32,
     at: u32,
 }
 
-/// The stacks of calls of all threads and handlers.
+/// The call stacks of all threads and handlers.
 #[derive(Debug, Default)]
 pub struct Shadow {
-    /// What runs now.
+    /// The running one.
     pub current: Calls,
     interrupted: Vec<Interrupted>,
-    /// Threads that a scheduler has put aside, by their stack pointer.
+    /// Threads that a scheduler switched out, by their stack pointer.
     parked: HashMap<u32, Interrupted>,
     begun: u32,
-    /// Whether calls were nested so deep that not all were followed.
+    /// Whether calls were nested deeper than [`MAX_FRAMES`].
     pub overflowed: bool,
 }
 
 impl Shadow {
-    /// The node to which cycles belong.
+    /// The node of the running function.
     pub fn node(&self) -> NodeId {
         self.current.frames.last().map_or(ROOT, |frame| frame.node)
     }
 
-    /// The frames that are on a stack below those of what runs now, from the first on.
+    /// The frames on a stack below those of the running call stack, the outermost first.
     pub fn frames_below(&self, stack: usize) -> impl Iterator<Item = &Frame> {
         let others = self.interrupted.iter().map(|one| &one.calls);
         others.filter(move |calls| calls.stack == stack).flat_map(|calls| &calls.frames)
     }
 
-    /// A thread begins, or what runs at first.
+    /// A new call stack begins: of a thread, a handler, or the reset handler.
     pub fn begin(&mut self, at: u32, stack: u32, functions: &mut Functions, tree: &mut Tree) {
         self.begun += 1;
         self.current = Calls { id: self.begun, ..Calls::default() };
-        self.push(at, NOWHERE, stack, functions, tree);
+        self.push(at, NO_CALLER, stack, functions, tree);
     }
 
     /// A jump by a call.
@@ -121,16 +122,16 @@ impl Shadow {
         stack: u32,
         functions: &mut Functions,
         tree: &mut Tree,
-    ) -> Moved {
-        if self.current.beyond.is_some() {
-            return Moved::Within;
+    ) -> Transition {
+        if self.current.untracked.is_some() {
+            return Transition::Within;
         }
-        if self.current.frames.len() >= MOST_FRAMES {
+        if self.current.frames.len() >= MAX_FRAMES {
             self.overflowed = true;
-            self.current.beyond = Some(Beyond { return_to, stack });
-            return Moved::Within;
+            self.current.untracked = Some(Untracked { return_to, stack });
+            return Transition::Within;
         }
-        Moved::Entered(self.push(to, return_to, stack, functions, tree))
+        Transition::Entered(self.push(to, return_to, stack, functions, tree))
     }
 
     /// Any other jump.
@@ -140,24 +141,28 @@ impl Shadow {
         stack: u32,
         functions: &mut Functions,
         tree: &mut Tree,
-    ) -> Moved {
-        if self.current.beyond.is_some_and(|beyond| !beyond.ends(to, stack)) {
-            return Moved::Within;
+    ) -> Transition {
+        if self.current.untracked.is_some_and(|untracked| !untracked.ends(to, stack)) {
+            return Transition::Within;
         }
-        self.current.beyond = None;
+        self.current.untracked = None;
         let before = self.current.frames.len();
-        // What began below the stack pointer is left, however that came.
+        // Frames below the stack pointer are dead.
         while self.current.frames.len() > 1 && self.top().is_some_and(|top| top.stack < stack) {
             self.current.frames.pop();
         }
-        let Some(top) = self.top().cloned() else { return Moved::Within };
-        let left = |shadow: &Shadow| Moved::Left(before - shadow.current.frames.len());
+        let Some(top) = self.top().cloned() else { return Transition::Within };
+        let left = |shadow: &Shadow| Transition::Left(before - shadow.current.frames.len());
         if before > 1 && top.return_to == to && stack >= top.stack {
             self.current.frames.pop();
             return left(self);
         }
         if functions.get(top.function).holds(to) {
-            return if self.current.frames.len() == before { Moved::Within } else { left(self) };
+            return if self.current.frames.len() == before {
+                Transition::Within
+            } else {
+                left(self)
+            };
         }
         if self.returns_beside(to, stack, functions) {
             self.current.frames.pop();
@@ -167,24 +172,26 @@ impl Shadow {
         let function = functions.at(to);
         let node = self.place(function, tree);
         self.current.frames.push(Frame { function, node, lowest: stack, ..top });
-        Moved::Entered(function)
+        Transition::Entered(function)
     }
 
-    /// A function that returns to another place of its caller than behind the call, as some helpers of compilers do.
+    /// Whether a function returns to its caller at another address than after the call, as some
+    /// compiler helpers do.
     fn returns_beside(&self, to: u32, stack: u32, functions: &Functions) -> bool {
         let [.., caller, top] = self.current.frames.as_slice() else { return false };
         let caller = functions.get(caller.function);
         stack >= top.stack && caller.holds(to) && caller.start != to
     }
 
-    /// What runs now is interrupted; the handler is to begin.
+    /// The running call stack is interrupted; the handler's follows.
     pub fn interrupt(&mut self, at: u32, stack: u32) {
         let calls = std::mem::take(&mut self.current);
         self.interrupted.push(Interrupted { calls, stack, at });
     }
 
-    /// An exception was left: to what it interrupted, or, where a scheduler has changed stacks, to another thread.
-    /// The address at which that was interrupted; a handler may have made it go on elsewhere.
+    /// Exception return: to the interrupted call stack or, if a scheduler switched stacks, to
+    /// another thread. Returns the address of the interruption; a handler may have changed the
+    /// return address.
     pub fn resume(&mut self, core: &Core, functions: &mut Functions, tree: &mut Tree) -> u32 {
         let (stack, at) = (core.registers.get(SP), core.registers.pc());
         if let Some(interrupted) = self.interrupted.pop() {
@@ -195,7 +202,7 @@ impl Shadow {
             self.parked.insert(interrupted.stack, interrupted);
         }
         match self.parked.remove(&stack) {
-            // A thread that ended may have left its stack to another.
+            // A new thread may reuse the stack of one that ended.
             Some(parked) if parked.at == at => self.current = parked.calls,
             _ => self.begin(at, stack, functions, tree),
         }
@@ -216,24 +223,24 @@ impl Shadow {
         function
     }
 
-    /// The node of a function that is called by the frame on top. Where there is none and none can be made, it is that
-    /// of the nearest frame below that has called it before: so recursion stays within its beginning.
+    /// The node of a function called by the top frame. If there are too many nodes, that of the
+    /// nearest outer frame that called it before, so that recursion stays within known paths.
     fn place(&self, function: FunctionId, tree: &mut Tree) -> NodeId {
-        let depth = self.current.frames.len().min(DEEPEST);
+        let depth = self.current.frames.len().min(MAX_DEPTH);
         let above = self.current.frames[..depth].iter().rev().map(|frame| frame.node);
         let found = above.into_iter().find_map(|parent| tree.child(parent, function));
-        let node = found.unwrap_or_else(|| tree.beginning(function));
+        let node = found.unwrap_or_else(|| tree.outermost(function));
         tree.get_mut(node).calls += 1;
         node
     }
 
-    /// The frame on top.
+    /// The top frame.
     pub fn top(&self) -> Option<&Frame> {
         self.current.frames.last()
     }
 }
 
-/// What an exception that was just entered has interrupted: address and stack pointer (DDI 0403E section B1.5.6).
+/// Address and SP at which the exception just entered interrupted (DDI 0403E section B1.5.6).
 pub fn interrupted(core: &Core) -> (u32, u32) {
     let registers = &core.registers;
     let frame =
@@ -252,33 +259,40 @@ mod tests {
     }
 
     #[test]
-    fn calls_beyond_the_last_frame_return_to_it() {
+    fn calls_beyond_max_frames_return_to_last_frame() {
         let symbols = [symbol("main", 0x100), symbol("deep", 0x200), symbol("other", 0x300)];
         let mut functions = Functions::of_symbols(&symbols);
         let (mut shadow, mut tree) = (Shadow::default(), Tree::default());
         let top = 0x4000_0000;
         shadow.begin(0x100, top, &mut functions, &mut tree);
         let more = 1000;
-        let calls = (MOST_FRAMES + more) as u32;
+        let calls = (MAX_FRAMES + more) as u32;
         for call in 1..=calls {
             let from = if call == 1 { 0x110 } else { 0x210 };
             shadow.call(0x200, from, top - 8 * call, &mut functions, &mut tree);
         }
-        assert_eq!(shadow.current.frames.len(), MOST_FRAMES);
-        // The innermost calls another by a jump: that is not followed either.
-        assert_eq!(shadow.jump(0x300, top - 8 * calls, &mut functions, &mut tree), Moved::Within);
+        assert_eq!(shadow.current.frames.len(), MAX_FRAMES);
+        // A tail call of the innermost function is not tracked either.
+        assert_eq!(
+            shadow.jump(0x300, top - 8 * calls, &mut functions, &mut tree),
+            Transition::Within
+        );
         for call in (1..=calls).rev() {
             let to = if call == 1 { 0x110 } else { 0x210 };
             let moved = shadow.jump(to, top - 8 * call, &mut functions, &mut tree);
-            let followed = call < MOST_FRAMES as u32;
-            assert_eq!(moved, if followed { Moved::Left(1) } else { Moved::Within }, "{call}");
+            let followed = call < MAX_FRAMES as u32;
+            assert_eq!(
+                moved,
+                if followed { Transition::Left(1) } else { Transition::Within },
+                "{call}"
+            );
         }
         assert!(shadow.overflowed);
         let names: Vec<_> = shadow.current.frames.iter().map(|frame| frame.function).collect();
         assert_eq!(names, [0]);
         assert_eq!(
             shadow.call(0x300, 0x110, top - 8, &mut functions, &mut tree),
-            Moved::Entered(2)
+            Transition::Entered(2)
         );
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How far down stacks grow.
+//! Stack depth.
 
 use std::collections::HashMap;
 
@@ -9,17 +9,18 @@ use crate::core::Operation;
 use crate::isa::{self, DataOp, Instruction, Operand, Reg, SP};
 use crate::memory::Memory;
 
-/// R4 to R11, EXC_RETURN and what else a scheduler may put beside them, bytes.
-const MOST_SAVED: u32 = 64;
+/// Bytes that a scheduler saves for a thread at most: R4 to R11, EXC_RETURN and some more.
+const MAX_SAVED: u32 = 64;
 
 /// A stack at its deepest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deepest {
-    /// The stack pointer where the stack began.
+    /// SP at the start of the stack.
     pub top: u32,
-    /// The lowest that it was.
+    /// The lowest SP.
     pub lowest: u32,
-    /// The functions on it then, from the first on, each with its bytes; what an exception pushes is its victim's.
+    /// The functions on it, the outermost first, each with its bytes. An exception's frame counts
+    /// as the interrupted function's.
     pub frames: Vec<(FunctionId, u32)>,
 }
 
@@ -33,26 +34,26 @@ impl Deepest {
 /// The main stack, and the process stack of each thread.
 #[derive(Debug, Default)]
 pub struct Stacks {
-    /// By their numbers; the main stack first.
+    /// By number; the main stack first.
     all: Vec<Stack>,
-    /// The numbers of process stacks by where they began: threads that follow one another on a stack have one.
+    /// Numbers of process stacks by their top: threads that reuse a stack share its number.
     process: HashMap<u32, usize>,
-    /// The most bytes that any was deep since the last mark.
+    /// The deepest of all stacks since the last mark, bytes.
     pub section: u32,
 }
 
 /// One stack.
 #[derive(Debug)]
 struct Stack {
-    /// Where it begins now, and the lowest that it was since then.
+    /// Its start, and the lowest SP since then.
     top: u32,
     lowest: u32,
-    /// The same when it was deepest: start-up code may have put it elsewhere since.
+    /// The same when it was deepest: start-up code may have moved it since.
     deepest: (u32, u32),
-    /// The functions on it then, each with the stack pointer where it began.
+    /// The functions on it when it was deepest, each with SP at its start.
     frames: Vec<(FunctionId, u32)>,
-    /// Of `frames`, how many are below the calls `of` ([`super::shadow::Calls`]), and how many of these have not
-    /// changed since: only the others are written anew when it grows deeper.
+    /// The first `below` of `frames` lie below the call stack `of` ([`super::shadow::Calls::id`]);
+    /// `kept` frames of that call stack are unchanged, and only later ones are written again.
     below: usize,
     of: u32,
     kept: usize,
@@ -64,8 +65,8 @@ impl Stack {
         Stack { top, lowest: top, deepest, frames: Vec::new(), below: 0, of: 0, kept: 0 }
     }
 
-    /// It begins elsewhere; how deep it was before stays known.
-    fn place(&mut self, top: u32) {
+    /// Moves its start; the greatest depth so far is kept.
+    fn rebase(&mut self, top: u32) {
         (self.top, self.lowest) = (top, top);
         self.kept = 0;
         if self.deepest.0 == self.deepest.1 {
@@ -89,7 +90,7 @@ impl Stack {
 
     fn deepest(&self) -> Deepest {
         let (top, lowest) = self.deepest;
-        // A thread that went over to this stack has its first functions on another.
+        // The outer functions of a thread that switched to this stack are on another one.
         let first = self.frames.iter().position(|(_, began)| (lowest..=top).contains(began));
         let (elsewhere, here) = self.frames.split_at(first.unwrap_or(self.frames.len()));
         let went_over = elsewhere.last().map(|(function, _)| (*function, top));
@@ -108,7 +109,7 @@ impl Stacks {
         self.all = vec![Stack::new(stack)];
     }
 
-    /// A process stack that begins here; its number.
+    /// The number of the process stack that begins here.
     pub fn begin(&mut self, stack: u32) -> usize {
         let next = self.all.len();
         let number = *self.process.entry(stack).or_insert(next);
@@ -118,12 +119,12 @@ impl Stacks {
         number
     }
 
-    /// The stack pointer of what runs now moved.
+    /// The stack pointer of the running code changed.
     pub fn moved(&mut self, number: usize, stack: u32, shadow: &Shadow) {
         let Some(one) = self.all.get_mut(number) else { return };
         if stack > one.top {
-            // Start-up code chose another place.
-            one.place(stack);
+            // Start-up code moved the stack.
+            one.rebase(stack);
         }
         one.lowest = one.lowest.min(stack);
         let bytes = one.top - stack;
@@ -134,10 +135,10 @@ impl Stacks {
         }
     }
 
-    /// A handler stored registers down to an address: those of the thread whose process stack pointer this is, if they
-    /// lie where the thread's next frames would.
+    /// A handler stored registers down to an address. They count for the thread with this process
+    /// stack pointer if they lie directly below it.
     pub fn saved(&mut self, process_stack: u32, lowest: u32) {
-        if !(1..=MOST_SAVED).contains(&process_stack.wrapping_sub(lowest)) {
+        if !(1..=MAX_SAVED).contains(&process_stack.wrapping_sub(lowest)) {
             return;
         }
         let threads = self.all.iter_mut().skip(1).filter(|stack| stack.top >= process_stack);
@@ -148,44 +149,45 @@ impl Stacks {
         }
     }
 
-    /// The first function of a stack gave the stack pointer a value that was not made from its last by adding. Whether
-    /// the stack begins there now: above its beginning, where nothing was on it yet, or anywhere else outside of what
-    /// was on it unless `within` says that it may also be an array of variable length, or the end of one.
-    pub fn placed(&mut self, number: usize, stack: u32, within: bool) -> bool {
+    /// The outermost function of a stack assigned the stack pointer. Returns whether this moves the
+    /// start of the stack: if the new value is above the old start, if the stack was empty, or if
+    /// the value is below all that was used. The last does not apply if `within` says that the
+    /// assignment may allocate or release a variable-length array.
+    pub fn assigned(&mut self, number: usize, stack: u32, within: bool) -> bool {
         let Some(one) = self.all.get_mut(number) else { return false };
         let unused = one.lowest == one.top;
-        let placed = stack > one.top || unused || (!within && stack < one.lowest);
-        if placed {
-            one.place(stack);
+        let moves = stack > one.top || unused || (!within && stack < one.lowest);
+        if moves {
+            one.rebase(stack);
         }
-        placed
+        moves
     }
 
-    /// Of the calls `of`, the first `intact` frames are what they were.
+    /// Frames of the call stack `of` were left or replaced; the first `intact` are unchanged.
     pub fn left(&mut self, number: usize, of: u32, intact: usize) {
         if let Some(one) = self.all.get_mut(number).filter(|one| one.of == of) {
             one.kept = one.kept.min(intact);
         }
     }
 
-    /// Whether an address is between a stack's beginning and the lowest that it was.
+    /// Whether an address lies in the used part of a stack.
     pub fn holds(&self, number: usize, at: u32) -> bool {
         self.all.get(number).is_some_and(|one| (one.lowest..=one.top).contains(&at))
     }
 
-    /// How deep a stack is where its pointer is this.
+    /// The depth of a stack at a stack pointer, bytes.
     pub fn depth(&self, number: usize, stack: u32) -> u32 {
         self.all.get(number).map_or(0, |one| one.top.saturating_sub(stack))
     }
 
-    /// All of them at their deepest, by their numbers.
+    /// All stacks at their deepest, by number.
     pub fn deepest(&self) -> Vec<Deepest> {
         self.all.iter().map(Stack::deepest).collect()
     }
 }
 
-/// Whether an instruction gives the stack pointer a value that may have nothing to do with its last; if so, whether it
-/// may be one of those that begin and end arrays of variable length.
+/// `Some` if an instruction assigns SP a value unrelated to the old one; true if it may allocate or
+/// release a variable-length array.
 pub fn sets_stack(operation: &Operation, memory: &Memory) -> Option<bool> {
     match operation.instruction {
         Instruction::Data { op: DataOp::Mov, rd: SP, operand, .. } => Some(match operand {
@@ -199,7 +201,7 @@ pub fn sets_stack(operation: &Operation, memory: &Memory) -> Option<bool> {
     }
 }
 
-/// Whether the instruction before an address gives a register a constant, as start-up code does.
+/// Whether the instruction before an address sets a register to a constant, as start-up code does.
 fn is_constant(register: Reg, address: u32, memory: &Memory) -> bool {
     [2, 4].into_iter().any(|bytes| {
         let at = address.wrapping_sub(bytes);

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The tree of calls: one node for each way that a function was reached.
+//! The call tree: one node for each call path.
 
 use std::collections::HashMap;
 
 use super::functions::FunctionId;
 use crate::timing::Cycles;
 
-/// A node's number; 0 is the root, which is no function.
+/// The number of a node; 0 is the root, which is not a function.
 pub type NodeId = u32;
 
-/// The root of all stacks.
+/// The root of all call stacks.
 pub const ROOT: NodeId = 0;
-/// Nodes that are made, beside one for each function that begins a stack: some 6 MB, and more than a picture shows.
-pub const MOST_NODES: usize = 1 << 16;
+/// Nodes at most (6 MB, more than a flame graph shows), not counting outermost functions.
+pub const MAX_NODES: usize = 1 << 16;
 
-/// A function, reached by one way.
+/// A function, reached by one call path.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Which; meaningless for the root.
+    /// The function; meaningless for the root.
     pub function: FunctionId,
-    /// Whence.
+    /// The caller's node.
     pub parent: NodeId,
-    /// How often.
+    /// Calls by this path.
     pub calls: u64,
     /// Instructions in the function itself.
     pub instructions: u64,
@@ -29,29 +29,29 @@ pub struct Node {
     pub cycles: Cycles,
 }
 
-/// What a function took.
+/// Totals of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// How often it was called; a tail call counts.
+    /// Calls, including tail calls.
     pub calls: u64,
-    /// Instructions in itself.
+    /// Instructions in the function itself.
     pub instructions: u64,
-    /// Cycles in itself.
+    /// Cycles in the function itself.
     pub exclusive: Cycles,
-    /// Cycles in itself and in what it called; recursion counts once.
+    /// Cycles including nested calls; recursion counts once.
     pub inclusive: Cycles,
 }
 
-/// One function calling another.
+/// Calls from one function to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Who calls; `None` where a stack begins.
+    /// The caller; `None` at the start of a call stack.
     pub caller: Option<FunctionId>,
-    /// Who is called.
+    /// The function called.
     pub callee: FunctionId,
-    /// How often.
+    /// The number of calls.
     pub calls: u64,
-    /// Cycles of these calls with all that they called; recursion counts once.
+    /// Cycles of these calls including nested calls; recursion counts once.
     pub inclusive: Cycles,
 }
 
@@ -60,7 +60,7 @@ pub struct Edge {
 pub struct Tree {
     nodes: Vec<Node>,
     children: HashMap<(NodeId, FunctionId), NodeId>,
-    /// Whether functions were reached by more ways than there are nodes.
+    /// Whether there were more call paths than nodes.
     pub overflowed: bool,
 }
 
@@ -78,20 +78,20 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// The node of a function below another, made if need be; `None` where there are too many to make one more.
+    /// The node of a function below another, created if it is new; `None` if there are too many.
     pub fn child(&mut self, parent: NodeId, function: FunctionId) -> Option<NodeId> {
         if let Some(node) = self.children.get(&(parent, function)) {
             return Some(*node);
         }
-        if self.nodes.len() >= MOST_NODES {
+        if self.nodes.len() >= MAX_NODES {
             self.overflowed = true;
             return None;
         }
         Some(self.add(parent, function))
     }
 
-    /// The node of a function with which a stack of calls begins.
-    pub fn beginning(&mut self, function: FunctionId) -> NodeId {
+    /// The node of an outermost function.
+    pub fn outermost(&mut self, function: FunctionId) -> NodeId {
         match self.children.get(&(ROOT, function)) {
             Some(node) => *node,
             None => self.add(ROOT, function),
@@ -111,13 +111,13 @@ impl Tree {
         &self.nodes[node as usize]
     }
 
-    /// A node, to be added to.
+    /// A node, to add to its counts.
     #[inline]
     pub fn get_mut(&mut self, node: NodeId) -> &mut Node {
         &mut self.nodes[node as usize]
     }
 
-    /// The functions from a stack's beginning to a node.
+    /// The call path to a node, the outermost function first.
     pub fn path(&self, mut node: NodeId) -> Vec<FunctionId> {
         let mut path = Vec::new();
         while node != ROOT {
@@ -133,7 +133,7 @@ impl Tree {
         self.nodes.iter().enumerate().skip(1).map(|(index, node)| (index as NodeId, node))
     }
 
-    /// Cycles of each node with all below it, by its number.
+    /// Inclusive cycles of each node, by number.
     fn inclusive(&self) -> Vec<Cycles> {
         let mut sums: Vec<Cycles> = self.nodes.iter().map(|node| node.cycles).collect();
         for index in (1..self.nodes.len()).rev() {
@@ -143,7 +143,7 @@ impl Tree {
         sums
     }
 
-    /// What each function took, by its number.
+    /// Totals of each function, by number.
     pub fn sums(&self, functions: usize) -> Vec<Sum> {
         let inclusive = self.inclusive();
         let mut sums = vec![Sum::default(); functions];
@@ -159,7 +159,7 @@ impl Tree {
         sums
     }
 
-    /// Who called whom, by caller and callee.
+    /// All calls, by caller and callee.
     pub fn edges(&self) -> Vec<Edge> {
         let inclusive = self.inclusive();
         let mut edges: HashMap<(Option<FunctionId>, FunctionId), Edge> = HashMap::new();
@@ -208,7 +208,7 @@ mod tests {
     /// main -> f -> f -> g, and main -> g.
     fn recursive() -> Tree {
         let mut tree = Tree::default();
-        let main = tree.beginning(0);
+        let main = tree.outermost(0);
         let f = made(&mut tree, main, 1);
         let again = made(&mut tree, f, 1);
         let deep = made(&mut tree, again, 2);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn recursion_counts_once() {
+    fn recursion_counts_once_in_inclusive_cycles() {
         let sums = recursive().sums(3);
         let figures = sums.iter().map(|sum| (sum.calls, sum.exclusive.high, sum.inclusive.high));
         assert_eq!(
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_has_its_own_calls_and_cycles() {
+    fn edges_count_calls_and_inclusive_cycles() {
         let edges = recursive().edges();
         let of = |caller, callee| {
             let edge = edges.iter().find(|edge| edge.caller == caller && edge.callee == callee);
@@ -248,9 +248,9 @@ mod tests {
     }
 
     #[test]
-    fn a_path_goes_from_the_beginning() {
+    fn path_starts_at_outermost_function() {
         let mut tree = recursive();
-        let main = tree.beginning(0);
+        let main = tree.outermost(0);
         let f = made(&mut tree, main, 1);
         assert_eq!(tree.path(f), [0, 1]);
         assert_eq!(tree.path(ROOT), []);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Secrets on the stack of an exception (DDI 0403E section B1.5.6): R0 to R3, R12, LR, the return address, xPSR.
+//! Secrets in exception frames (DDI 0403E section B1.5.6): R0 to R3, R12, LR, return address, xPSR.
 
 use super::labels::Label;
 use super::{C, FAULTMASK, LeakKind, MONITOR, N, Q, Taint, V, Z};
@@ -12,9 +12,9 @@ const STACKED_FLAGS: u32 = 31;
 const FRAME: u32 = 32;
 
 impl Taint {
-    /// An exception was entered: the frame is on the stack that EXC_RETURN in LR names.
+    /// Exception entry: the frame is on the stack that EXC_RETURN in LR selects.
     pub(super) fn entered(&mut self, core: &Core) {
-        if std::mem::take(&mut self.now.chained) {
+        if std::mem::take(&mut self.current.chained) {
             return;
         }
         let registers = &core.registers;
@@ -35,28 +35,32 @@ impl Taint {
         self.select_stack(core);
     }
 
-    /// After a jump: if it ends an exception, this is where the frame still lies.
+    /// After a jump: if it is an exception return, records the address of the frame.
     pub(super) fn note_return(&mut self, core: &Core, operation: &Operation) {
         if let Trap::ExceptionReturn(value) = core.trap {
-            self.now.process = value & 0xf == 0b1101;
-            self.now.frame = self.frame_stack(core);
-            self.now.returned_by = Some(operation.clone());
+            self.current.process = value & 0xf == 0b1101;
+            self.current.frame = self.frame_stack(core);
+            self.current.returned_by = Some(operation.clone());
         }
     }
 
     fn frame_stack(&self, core: &Core) -> u32 {
-        if self.now.process { core.registers.process_stack() } else { core.registers.main_stack() }
+        if self.current.process {
+            core.registers.process_stack()
+        } else {
+            core.registers.main_stack()
+        }
     }
 
-    /// An exception was left.
+    /// Exception return.
     pub(super) fn returned(&mut self, core: &Core) {
-        let Some(operation) = self.now.returned_by.take() else { return };
-        let frame = self.now.frame;
+        let Some(operation) = self.current.returned_by.take() else { return };
+        let frame = self.current.frame;
         self.set(FAULTMASK | MONITOR, Label::CLEAN);
-        // Tail-chaining leaves the frame where it is, and the registers to the next handler as the last one had them
+        // Tail-chaining keeps the frame on the stack and the registers of the last handler
         // (DDI 0403E section B1.5.12).
-        self.now.chained = core.registers.in_handler() && self.frame_stack(core) == frame;
-        if self.now.chained {
+        self.current.chained = core.registers.in_handler() && self.frame_stack(core) == frame;
+        if self.current.chained {
             return self.set(1 << 14, Label::CLEAN);
         }
         for (index, register) in (0u32..).zip(STACKED) {

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Labels: which secret something came from, and the instruction that brought it, in two bytes.
+//! Labels: which secret something came from, and the instruction that loaded it, in two bytes.
 
 use std::collections::HashMap;
 
 use crate::core::Operation;
 
-/// Nothing secret, or the number of an [`Origin`].
+/// Public, or the number of an [`Origin`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Label(u16);
 
-/// Set in the label of stacked flags: the rest is the number of their own labels.
+/// Set in the label of stacked flags; the other bits index their own labels.
 const STACKED_FLAGS: u16 = 1 << 15;
-/// Numbers of labels end here.
+/// The largest label number.
 const LAST: u16 = STACKED_FLAGS - 1;
-/// So many secrets are told apart: the other half of the labels is for the loads that bring them.
-const MOST_SECRETS: usize = LAST as usize / 2;
+/// Secrets that are told apart; the other half of the labels is for loads.
+const MAX_SECRETS: usize = LAST as usize / 2;
 
 impl Label {
     /// Public.
     pub const CLEAN: Label = Label(0);
 
-    /// As [`super::shadow`] keeps it.
+    /// Its number, as [`super::shadow`] stores it.
     #[inline]
     pub(super) fn number(self) -> u16 {
         self.0
@@ -31,13 +31,13 @@ impl Label {
         Label(number)
     }
 
-    /// Whether it is of a secret.
+    /// Whether it is the label of a secret.
     #[inline]
     pub fn is_secret(self) -> bool {
         self.0 != 0
     }
 
-    /// This label if it is a secret's, else the other.
+    /// This label if it is a secret's, otherwise the other.
     #[inline]
     #[must_use]
     pub fn or(self, other: Label) -> Label {
@@ -45,12 +45,12 @@ impl Label {
     }
 }
 
-/// Who said that bytes are secret.
+/// What made bytes secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PoisonedBy {
-    /// A store to the taint port, the address of which this is.
+    /// A store to the taint port by the instruction at this address.
     Port(u32),
-    /// Whoever runs the program, by a name.
+    /// The caller, under this name.
     Name(String),
 }
 
@@ -61,20 +61,21 @@ pub struct Secret {
     pub address: u32,
     /// How many bytes.
     pub bytes: u32,
-    /// Who poisoned them.
+    /// What poisoned them.
     pub by: PoisonedBy,
 }
 
-/// Where something secret came from.
+/// The origin of secret data.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// The number of its [`Secret`]; `None` where there were too many to tell them apart.
+    /// The number of its [`Secret`]; `None` if there were too many to tell them apart.
     pub secret: Option<usize>,
-    /// The load that brought it into a register; `None` for bytes that nothing has loaded since they were poisoned.
-    pub brought_by: Option<Operation>,
+    /// The instruction that loaded it into a register; `None` for bytes not loaded since they were
+    /// poisoned.
+    pub loaded_by: Option<Operation>,
 }
 
-/// Every label that was given.
+/// All labels in use.
 #[derive(Debug)]
 pub struct Labels {
     origins: Vec<Origin>,
@@ -83,7 +84,7 @@ pub struct Labels {
     numbers: HashMap<(Option<usize>, Option<u32>), Label>,
     stacked: Vec<[Label; 5]>,
     stacked_numbers: HashMap<[Label; 5], Label>,
-    /// What [`Labels::bring`] answered last, by the instruction's address.
+    /// What [`Labels::load`] returned last, by the instruction's address.
     recent: Box<[(u32, Label, Label); RECENT]>,
 }
 
@@ -91,8 +92,8 @@ const RECENT: usize = 256;
 
 impl Default for Labels {
     fn default() -> Self {
-        // The first origin is of those that found no number left.
-        let lost = Origin { secret: None, brought_by: None };
+        // The first origin stands for all secrets after the numbers ran out.
+        let lost = Origin { secret: None, loaded_by: None };
         Labels {
             origins: vec![lost],
             secrets: Vec::new(),
@@ -106,11 +107,11 @@ impl Default for Labels {
 }
 
 impl Labels {
-    /// The label of bytes that were poisoned and not loaded yet.
+    /// The label of newly poisoned bytes.
     pub fn poisoned(&mut self, secret: Secret) -> Label {
         let number = self.secret_numbers.get(&secret).copied();
         let number = number.or_else(|| {
-            let next = (self.secrets.len() < MOST_SECRETS).then_some(self.secrets.len())?;
+            let next = (self.secrets.len() < MAX_SECRETS).then_some(self.secrets.len())?;
             self.secrets.push(secret.clone());
             self.secret_numbers.insert(secret, next);
             Some(next)
@@ -118,9 +119,9 @@ impl Labels {
         self.number(number, None)
     }
 
-    /// The label of what an instruction loads from bytes that have a label.
+    /// The label of data that an instruction loads from labelled bytes.
     #[inline]
-    pub fn bring(&mut self, label: Label, operation: &Operation) -> Label {
+    pub fn load(&mut self, label: Label, operation: &Operation) -> Label {
         let (address, before, after) = self.recent[(operation.address >> 1) as usize % RECENT];
         if address == operation.address && before == label {
             return after;
@@ -131,19 +132,19 @@ impl Labels {
         after
     }
 
-    /// What a label stands for.
+    /// The origin of a label.
     pub fn origin(&self, label: Label) -> &Origin {
         let plain = self.plain(label);
-        // Labels are given out here alone, and the first origin always is.
+        // Only this type creates labels, and the first origin always exists.
         self.origins.get(usize::from(plain.0).wrapping_sub(1)).unwrap_or(&self.origins[0])
     }
 
-    /// The secret by its number.
+    /// A secret by its number.
     pub fn secret(&self, number: usize) -> Option<&Secret> {
         self.secrets.get(number)
     }
 
-    /// One label for N, Z, C, V and Q together, from which [`Labels::unstack`] gives each back.
+    /// One label for N, Z, C, V and Q together, which [`Labels::unstack`] splits again.
     pub fn stack(&mut self, flags: [Label; 5]) -> Label {
         let any = flags.into_iter().fold(Label::CLEAN, Label::or);
         if !any.is_secret() {
@@ -161,7 +162,8 @@ impl Labels {
         label
     }
 
-    /// The labels of N, Z, C, V and Q from the byte that they were stacked in; it may have been overwritten.
+    /// The labels of N, Z, C, V and Q from the label of their byte, which may have been
+    /// overwritten.
     pub fn unstack(&self, label: Label) -> [Label; 5] {
         match self.stacked.get(usize::from(label.0 ^ STACKED_FLAGS)) {
             Some(flags) if label.0 & STACKED_FLAGS != 0 => *flags,
@@ -169,7 +171,7 @@ impl Labels {
         }
     }
 
-    /// A label as a register has it: of stacked flags the first secret one.
+    /// A label for a register: of stacked flags the first secret one.
     #[inline]
     pub fn plain(&self, label: Label) -> Label {
         if label.0 & STACKED_FLAGS == 0 {
@@ -179,15 +181,15 @@ impl Labels {
         }
     }
 
-    fn number(&mut self, secret: Option<usize>, brought_by: Option<&Operation>) -> Label {
-        let key = (secret, brought_by.map(|operation| operation.address));
+    fn number(&mut self, secret: Option<usize>, loaded_by: Option<&Operation>) -> Label {
+        let key = (secret, loaded_by.map(|operation| operation.address));
         if let Some(label) = self.numbers.get(&key) {
             return *label;
         }
         if self.origins.len() >= usize::from(LAST) {
             return Label(1);
         }
-        self.origins.push(Origin { secret, brought_by: brought_by.cloned() });
+        self.origins.push(Origin { secret, loaded_by: loaded_by.cloned() });
         let label = Label(self.origins.len() as u16);
         self.numbers.insert(key, label);
         label
@@ -203,11 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn secrets_beyond_count_are_secret_and_nameless() {
+    fn secrets_beyond_max_secrets_are_tracked_without_name() {
         let mut labels = Labels::default();
         let many: Vec<Label> = (0..40_000).map(|at| labels.poisoned(secret(at))).collect();
         assert!(many.iter().all(|label| label.is_secret()));
-        assert_eq!(labels.secrets.len(), MOST_SECRETS);
+        assert_eq!(labels.secrets.len(), MAX_SECRETS);
         let name = |at: usize| labels.origin(many[at]).secret.and_then(|one| labels.secret(one));
         assert_eq!(name(16_000), Some(&secret(16_000)));
         assert_eq!(name(39_999), None);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What was found: each place once, with how often it was met.
+//! Leaks, one entry for each instruction and kind, with a count.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use serde::Serialize;
 use super::labels::Label;
 use crate::core::Operation;
 
-/// How a secret shows.
+/// How a secret leaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeakKind {
     /// Whether a branch is taken depends on it.
     Branch,
-    /// Where a jump or a return goes depends on it.
+    /// The target of a jump or a return depends on it.
     Target,
     /// The address of a load depends on it.
     LoadAddress,
@@ -29,7 +29,7 @@ pub enum LeakKind {
 }
 
 impl LeakKind {
-    /// As reports name it.
+    /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             LeakKind::Branch => "branch",
@@ -43,20 +43,20 @@ impl LeakKind {
     }
 }
 
-/// One place at which secrets show.
+/// A leaking instruction.
 #[derive(Clone, Debug)]
 pub struct Leak {
-    /// How.
+    /// How it leaks.
     pub kind: LeakKind,
     /// The instruction.
     pub operation: Operation,
-    /// How often it was executed with a secret.
+    /// Executions with a secret.
     pub count: u64,
-    /// The secret, when it was first met.
+    /// The label of the secret at the first occurrence.
     pub label: Label,
 }
 
-/// Slots of the table that is looked at first.
+/// Slots of the direct-mapped table in front of the hash map.
 const SLOTS: usize = 256;
 
 /// The leaks found so far.
@@ -74,7 +74,7 @@ impl Default for Leaks {
 }
 
 impl Leaks {
-    /// Takes note of one.
+    /// Counts an occurrence.
     #[inline]
     pub fn note(&mut self, kind: LeakKind, operation: &Operation, label: Label) {
         let slot = ((operation.address >> 1) as usize ^ (kind as usize) << 5) % SLOTS;
@@ -82,12 +82,12 @@ impl Leaks {
             Some(leak) if leak.kind == kind && leak.operation.address == operation.address => {
                 leak.count += 1
             }
-            _ => self.recent[slot] = self.note_slowly(kind, operation, label),
+            _ => self.recent[slot] = self.find_or_add(kind, operation, label),
         }
     }
 
     #[cold]
-    fn note_slowly(&mut self, kind: LeakKind, operation: &Operation, label: Label) -> usize {
+    fn find_or_add(&mut self, kind: LeakKind, operation: &Operation, label: Label) -> usize {
         let next = self.found.len();
         let number = *self.numbers.entry((operation.address, kind)).or_insert(next);
         match self.found.get_mut(number) {
@@ -97,7 +97,7 @@ impl Leaks {
         number
     }
 
-    /// In the order in which they were met.
+    /// All leaks in the order of their first occurrence.
     pub fn found(&self) -> &[Leak] {
         &self.found
     }

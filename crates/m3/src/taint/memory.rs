@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Secrets to and from memory. A base register that is written back keeps its own label: it is not of the data.
+//! Loads and stores of secrets. A base register with write-back keeps its own label.
 
 use super::labels::Label;
 use super::plan::read_by_address;
@@ -9,92 +9,99 @@ use crate::isa::{Address, Instruction, PC, Reg, SP, Width};
 use crate::memory::Space;
 
 impl Taint {
-    /// Before an access: where it is, and whether that is secret.
+    /// Before an access: records its address and reports a secret one.
     #[inline(never)]
-    pub(super) fn look_at_memory(&mut self, core: &Core, operation: &Operation) {
+    pub(super) fn check_memory_access(&mut self, core: &Core, operation: &Operation) {
         match operation.instruction {
             Instruction::Load { address, .. } | Instruction::LoadDual { address, .. } => {
-                self.address(core, address);
-                self.show(LeakKind::LoadAddress, operation, self.now.address);
+                self.set_access_address(core, address);
+                self.leak_if_secret(LeakKind::LoadAddress, operation, self.current.address);
             }
             Instruction::StoreDual { address, .. } => {
-                self.address(core, address);
-                self.show(LeakKind::StoreAddress, operation, self.now.address);
+                self.set_access_address(core, address);
+                self.leak_if_secret(LeakKind::StoreAddress, operation, self.current.address);
             }
             Instruction::LoadLiteral { address, .. }
             | Instruction::LoadDualLiteral { address, .. } => {
-                (self.now.at, self.now.address) = (address, Label::CLEAN);
+                (self.current.at, self.current.address) = (address, Label::CLEAN);
             }
             Instruction::LoadMultiple { rn, list, before, .. } => {
-                self.block(core, rn, list, before);
-                self.show(LeakKind::LoadAddress, operation, self.now.address);
+                self.set_access_block(core, rn, list, before);
+                self.leak_if_secret(LeakKind::LoadAddress, operation, self.current.address);
             }
             Instruction::StoreMultiple { rn, list, before, .. } => {
-                self.block(core, rn, list, before);
-                self.show(LeakKind::StoreAddress, operation, self.now.address);
+                self.set_access_block(core, rn, list, before);
+                self.leak_if_secret(LeakKind::StoreAddress, operation, self.current.address);
             }
             Instruction::LoadExclusive { rn, offset, .. } => {
-                self.place(rn, core.registers.get(rn).wrapping_add(u32::from(offset)));
-                self.show(LeakKind::LoadAddress, operation, self.now.address);
+                self.set_access(rn, core.registers.get(rn).wrapping_add(u32::from(offset)));
+                self.leak_if_secret(LeakKind::LoadAddress, operation, self.current.address);
             }
             Instruction::StoreExclusive { rn, offset, .. } => {
-                self.place(rn, core.registers.get(rn).wrapping_add(u32::from(offset)));
-                self.show(LeakKind::StoreAddress, operation, self.now.address);
+                self.set_access(rn, core.registers.get(rn).wrapping_add(u32::from(offset)));
+                self.leak_if_secret(LeakKind::StoreAddress, operation, self.current.address);
             }
             Instruction::TableBranch { half, rn, rm } => {
-                self.look_at_table(core, operation, half, rn, rm)
+                self.check_table_branch(core, operation, half, rn, rm)
             }
             _ => {}
         }
-        self.look_at_loaded_target(core, operation);
+        self.check_loaded_target(core, operation);
     }
 
-    fn address(&mut self, core: &Core, address: Address) {
-        self.now.at = core.effective_address(address).0;
-        self.now.address = self.first(read_by_address(address));
+    fn set_access_address(&mut self, core: &Core, address: Address) {
+        self.current.at = core.effective_address(address).0;
+        self.current.address = self.first(read_by_address(address));
     }
 
-    fn place(&mut self, rn: Reg, at: u32) {
-        (self.now.at, self.now.address) = (at, self.first(1 << rn));
+    fn set_access(&mut self, rn: Reg, at: u32) {
+        (self.current.at, self.current.address) = (at, self.first(1 << rn));
     }
 
-    fn block(&mut self, core: &Core, rn: Reg, list: u16, before: bool) {
+    fn set_access_block(&mut self, core: &Core, rn: Reg, list: u16, before: bool) {
         let base = core.registers.get(rn);
-        self.place(rn, if before { base.wrapping_sub(4 * list.count_ones()) } else { base });
+        self.set_access(rn, if before { base.wrapping_sub(4 * list.count_ones()) } else { base });
     }
 
-    fn look_at_table(&mut self, core: &Core, operation: &Operation, half: bool, rn: Reg, rm: Reg) {
+    fn check_table_branch(
+        &mut self,
+        core: &Core,
+        operation: &Operation,
+        half: bool,
+        rn: Reg,
+        rm: Reg,
+    ) {
         let base =
             if rn == PC { operation.address.wrapping_add(4) } else { core.registers.get(rn) };
         let at = base.wrapping_add(core.registers.get(rm) << u32::from(half));
         let label = self.first(1 << rn | 1 << rm);
-        self.show(LeakKind::LoadAddress, operation, label);
+        self.leak_if_secret(LeakKind::LoadAddress, operation, label);
         let entry = self.read(core, at, 1 + u32::from(half));
-        self.show(LeakKind::Target, operation, label.or(entry));
+        self.leak_if_secret(LeakKind::Target, operation, label.or(entry));
     }
 
-    /// What is loaded to PC, the last word of a list, must not be secret either.
-    fn look_at_loaded_target(&mut self, core: &Core, operation: &Operation) {
+    /// Reports a secret that is loaded to PC.
+    fn check_loaded_target(&mut self, core: &Core, operation: &Operation) {
         let at = match operation.instruction {
             Instruction::Load { rt: PC, .. } | Instruction::LoadLiteral { rt: PC, .. } => {
-                self.now.at
+                self.current.at
             }
             Instruction::LoadMultiple { list, .. } if list >> PC & 1 == 1 => {
-                self.now.at.wrapping_add(4 * (list.count_ones() - 1))
+                self.current.at.wrapping_add(4 * (list.count_ones() - 1))
             }
             _ => return,
         };
-        let label = self.read(core, at, 4).or(self.now.address);
-        self.show(LeakKind::Target, operation, label);
+        let label = self.read(core, at, 4).or(self.current.address);
+        self.leak_if_secret(LeakKind::Target, operation, label);
     }
 
-    /// After an access.
+    /// After an access: propagates labels.
     #[inline(never)]
     pub(super) fn transfer_memory(&mut self, core: &mut Core, operation: &Operation) {
-        let at = self.now.at;
+        let at = self.current.at;
         let second = at.wrapping_add(4);
         match operation.instruction {
-            // To PC.
+            // A load to PC: other loads have a plan.
             Instruction::Load { .. } => self.note_return(core, operation),
             Instruction::LoadLiteral { width, rt, .. } => {
                 self.load_to(core, operation, false, (rt, at), width.bytes());
@@ -113,7 +120,7 @@ impl Taint {
                 }
             }
             Instruction::LoadExclusive { width, rt, rn, .. } => {
-                // The mark covers all of memory, whatever the address.
+                // The monitor does not record the address.
                 self.set(MONITOR, Label::CLEAN);
                 self.load_to(core, operation, rn == SP, (rt, at), width.bytes());
             }
@@ -160,19 +167,20 @@ impl Taint {
     ) -> Label {
         let stored = self.read(core, at, bytes);
         if stored.is_secret() {
-            self.brought(stored, operation, from_stack)
+            self.label_of_load(stored, operation, from_stack)
         } else {
-            self.now.address
+            self.current.address
         }
     }
 
-    /// A register that was saved on the stack has its own origin back: who mends the leak looks for the load before it.
-    fn brought(&mut self, label: Label, operation: &Operation, from_stack: bool) -> Label {
+    /// The label of a loaded secret. A register restored from the stack keeps its origin, since the
+    /// load before it is what a reader looks for.
+    fn label_of_load(&mut self, label: Label, operation: &Operation, from_stack: bool) -> Label {
         let label = self.names.plain(label);
-        if from_stack && self.names.origin(label).brought_by.is_some() {
+        if from_stack && self.names.origin(label).loaded_by.is_some() {
             return label;
         }
-        self.names.bring(label, operation)
+        self.names.load(label, operation)
     }
 
     #[inline]
@@ -184,7 +192,7 @@ impl Taint {
         at: u32,
         bytes: u32,
     ) {
-        let label = self.first(of).or(self.now.address);
+        let label = self.first(of).or(self.current.address);
         self.write(core, operation, at, bytes, label);
         if core.memory.code_changed {
             self.plans.clear();
@@ -199,18 +207,18 @@ impl Taint {
         rd: Reg,
         rt: Reg,
     ) {
-        // Success depends on the mark alone.
+        // Success depends on the monitor alone.
         let success = self.first(MONITOR);
         let done = core.registers.get(rd) == 0;
         if done || success.is_secret() {
-            let label = self.first(1 << rt).or(success).or(self.now.address);
-            self.write(core, operation, self.now.at, width.bytes(), label);
+            let label = self.first(1 << rt).or(success).or(self.current.address);
+            self.write(core, operation, self.current.at, width.bytes(), label);
         }
         self.set(1 << rd, success);
         self.set(MONITOR, Label::CLEAN);
     }
 
-    /// The label of bytes as the bus gives them.
+    /// The label of bytes at an address.
     #[inline]
     pub(super) fn read(&self, core: &Core, at: u32, bytes: u32) -> Label {
         match self.shadow.get(at, bytes) {
@@ -245,7 +253,7 @@ impl Taint {
         label: Label,
     ) {
         match core.memory.space(at) {
-            // Seven bits of the byte stay.
+            // A public bit leaves the other seven bits as they are.
             Space::BitBand { byte, .. } if label.is_secret() => {
                 self.shadow.set(byte, 1, label);
             }
@@ -260,7 +268,7 @@ impl Taint {
                 }
             }
             Space::System if label.is_secret() => {
-                // Whether and when exceptions are taken follows from what is in the System Control Space.
+                // The System Control Space decides whether and when exceptions are taken.
                 if at >> 12 == 0xe000e {
                     self.leak(LeakKind::Branch, operation, label);
                 }
@@ -273,8 +281,13 @@ impl Taint {
         }
     }
 
-    /// What a store that a secret condition governs writes, or would have written.
-    pub(super) fn depend_in_memory(&mut self, core: &Core, operation: &Operation, label: Label) {
+    /// Labels the bytes that a store under a secret condition writes or would have written.
+    pub(super) fn taint_conditional_store(
+        &mut self,
+        core: &Core,
+        operation: &Operation,
+        label: Label,
+    ) {
         let bytes = match operation.instruction {
             Instruction::Store { width, .. } | Instruction::StoreExclusive { width, .. } => {
                 width.bytes()
@@ -284,9 +297,9 @@ impl Taint {
             _ => return,
         };
         for offset in 0..bytes {
-            let at = match core.memory.space(self.now.at) {
+            let at = match core.memory.space(self.current.at) {
                 Space::BitBand { byte, .. } => byte,
-                _ => self.now.at.wrapping_add(offset),
+                _ => self.current.at.wrapping_add(offset),
             };
             if self.shadow.get(at, 1) == Some(Label::CLEAN) {
                 self.shadow.set(at, 1, label);
@@ -294,9 +307,9 @@ impl Taint {
         }
     }
 
-    /// After an access that faulted: of several words those before the faulting one are stored.
+    /// After a store that faulted: words before the faulting one are stored.
     pub(super) fn stored_before(&mut self, core: &mut Core, operation: &Operation, faulting: u32) {
-        let at = self.now.at;
+        let at = self.current.at;
         match operation.instruction {
             Instruction::StoreMultiple { list, .. } => {
                 for (rt, at) in listed(list, at).take_while(|(_, at)| *at != faulting) {
@@ -310,7 +323,7 @@ impl Taint {
         }
     }
 
-    /// The host's answer is public, and so is what it writes.
+    /// The result of a semihosting call and what the host writes are public.
     pub(super) fn host_answered(&mut self, core: &Core, written: &[(u32, u32)]) {
         for (at, bytes) in written {
             self.unpoison(*at, *bytes);
@@ -322,13 +335,14 @@ impl Taint {
     }
 }
 
-/// The word of a system register; of the pairs that set and clear the same bits (ISER and ICER, ISPR and ICPR) the first.
+/// The word address of a system register; registers that set and clear the same bits (ISER and
+/// ICER, ISPR and ICPR) share the first address.
 fn system_word(at: u32) -> u32 {
     let word = at & !3;
     if (0xe000_e100..0xe000_e300).contains(&word) { word & !0x80 } else { word }
 }
 
-/// The registers of a list with their places in memory.
+/// The registers of a list with their addresses in memory.
 fn listed(list: u16, at: u32) -> impl Iterator<Item = (Reg, u32)> {
     (0..16)
         .filter(move |register| list >> register & 1 == 1)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Follows secrets through registers, flags and memory, and notes where they show in time, addresses or branches.
+//! Taint tracking: follows secrets through registers, flags and memory, and reports leaks through
+//! timing, addresses and branches.
 //!
-//! A result is secret where an operand is, whatever the operation does with it: nothing is computed on labels. Results that
-//! do not depend on their operands are the exception (`eor r, r, r` and its like: [`transfer`]). A secret is whole
-//! registers and whole bytes of memory; the flags are followed one by one. What goes to the chip's system registers, ports
-//! and console is not followed.
+//! A result is secret if an operand is, whatever the operation. The exception are results that do
+//! not depend on their operands, such as `eor r, r, r` ([`plan`]). Registers and bytes of memory
+//! are tracked as a whole, flags one by one. Data that leaves through ports and the console is not
+//! tracked.
 //!
-//! MUL, MLA and MLS take the same time for all operands (Arm DDI 0337I table 3-1) and are no leak.
+//! MUL, MLA and MLS take the same time for all operands (Arm DDI 0337I table 3-1) and do not leak.
 
+mod conditions;
 mod exceptions;
 mod labels;
 mod leaks;
@@ -29,30 +31,30 @@ use leaks::Leaks;
 use plan::{Kind, Plan, Plans};
 use shadow::Shadow;
 
-use crate::block;
 use crate::core::{Core, Fault, Operation, Trap};
-use crate::isa::{Condition, Instruction, PC, Reg, SP};
+use crate::isa::{Condition, Instruction, PC, Reg};
 use crate::machine::{Machine, Observer};
 use crate::timing::Cycles;
 
-/// Places in [`Taint::live`], R0 to R15 being its lowest bits. R15 is never secret: a jump is a leak, not a label.
+/// Bits of [`Taint::live`] after R0 to R15. R15 is never secret: a secret jump target is reported
+/// as a leak instead.
 const OTHER_STACK: u32 = 16;
 const N: u32 = 1 << 17;
 const Z: u32 = 1 << 18;
 const C: u32 = 1 << 19;
 const V: u32 = 1 << 20;
 const Q: u32 = 1 << 21;
-/// The address that LDREX marked, or whether it did.
+/// The state of the exclusive monitor.
 const MONITOR: u32 = 1 << 22;
 const PRIMASK: u32 = 1 << 23;
 const BASEPRI: u32 = 1 << 24;
 const FAULTMASK: u32 = 1 << 25;
 const CONTROL: u32 = 1 << 26;
 const FLAGS: u32 = N | Z | C | V;
-/// Where the labels of [`FLAGS`] are.
+/// The indices of the labels of [`FLAGS`].
 const FLAG_LABELS: std::ops::Range<usize> = 17..21;
 
-/// A flag, as [`Taint::flag`] takes it.
+/// A flag, for [`Taint::flag`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the names are the architecture's
 pub enum Flag {
@@ -63,54 +65,54 @@ pub enum Flag {
     Q,
 }
 
-/// An observer that follows secrets.
+/// An observer that tracks secrets.
 #[derive(Debug)]
 pub struct Taint {
     /// Which registers and flags are secret.
     live: u32,
-    /// Their labels, where `live` says so.
+    /// Their labels, valid where the bit in `live` is set.
     labels: [Label; 32],
     shadow: Shadow,
-    /// Secrets in the words of system registers, by their addresses.
+    /// Labels of secret system registers, by word address.
     system: HashMap<u32, Label>,
     labelled: u64,
     poisoned: u64,
     names: Labels,
     leaks: Leaks,
-    /// Whether R13 is the process stack pointer, as `labels` has it.
+    /// Whether R13 in `labels` is the process stack pointer.
     process_stack: bool,
     watches: Vec<(u32, Secret)>,
     plans: Plans,
-    now: Present,
+    current: Current,
 }
 
-/// What was seen before the present instruction and is needed after it.
+/// Facts about the current instruction, recorded before its execution for use after it.
 #[derive(Debug, Default)]
-struct Present {
+struct Current {
     plan: Plan,
-    /// Its condition failed.
+    /// Whether its condition failed.
     skipped: bool,
-    /// The secret that its condition depends on.
+    /// The label of its condition.
     control: Label,
-    /// Where it loads or stores.
+    /// The address of its access.
     at: u32,
-    /// The secret in that address.
+    /// The label of that address.
     address: Label,
-    /// By how much it shifts.
+    /// Its shift amount.
     amount: u32,
     privileged: bool,
-    /// Where the frame is that it takes from the stack if it ends an exception.
+    /// The address of the frame that an exception return takes from the stack.
     frame: u32,
-    /// Whether that is the process stack.
+    /// Whether that is on the process stack.
     process: bool,
-    /// Another exception came at once, without a frame of its own.
+    /// Whether the next exception was entered by tail-chaining, without a frame.
     chained: bool,
-    /// The instruction that ended an exception last.
+    /// The instruction of the last exception return.
     returned_by: Option<Operation>,
 }
 
 impl Taint {
-    /// Nothing is secret yet.
+    /// An observer for a machine in which nothing is secret.
     pub fn new(machine: &Machine) -> Self {
         Taint {
             live: 0,
@@ -124,11 +126,12 @@ impl Taint {
             process_stack: machine.core.registers.process_stack,
             watches: Vec::new(),
             plans: Plans::default(),
-            now: Present::default(),
+            current: Current::default(),
         }
     }
 
-    /// Makes bytes secret now. A program's start-up code writes its data anew: see [`Taint::poison_when`].
+    /// Makes bytes secret now. Start-up code overwrites initialised data: use
+    /// [`Taint::poison_when`].
     pub fn poison(&mut self, secret: Secret) {
         let (address, bytes) = (secret.address, secret.bytes);
         let label = self.names.poisoned(secret);
@@ -137,66 +140,67 @@ impl Taint {
         self.poisoned += bytes;
     }
 
-    /// Makes bytes secret each time that the instruction at `when` is about to be executed, `main`'s first for example.
+    /// Makes bytes secret before each execution of the instruction at `when`, such as the first of
+    /// `main`.
     pub fn poison_when(&mut self, when: u32, secret: Secret) {
         self.watches.push((when & !1, secret));
     }
 
-    /// Bytes are no longer secret.
+    /// Makes bytes public.
     pub fn unpoison(&mut self, address: u32, bytes: u32) {
         self.labelled += self.shadow.set_each(address, bytes, Label::CLEAN);
     }
 
-    /// How many bytes were made secret or public so far: work that one store may ask for.
+    /// Bytes made secret or public so far; one store to the taint port may ask for many.
     pub fn labelled(&self) -> u64 {
         self.labelled
     }
 
-    /// How many bytes were made secret so far. Where it is none, that nothing leaked means nothing.
+    /// Bytes made secret so far. If none were, the absence of leaks means nothing.
     pub fn poisoned(&self) -> u64 {
         self.poisoned
     }
 
-    /// The leaks found so far, in the order in which they were met.
+    /// The leaks found so far, in the order of their first occurrence.
     pub fn leaks(&self) -> &[Leak] {
         self.leaks.found()
     }
 
-    /// Where a secret register's content came from; `None` for a public one.
+    /// The origin of a secret register; `None` for a public one.
     pub fn register(&self, register: Reg) -> Option<&Origin> {
-        self.known(self.first(1 << (register & 15)))
+        self.origin_of_label(self.first(1 << (register & 15)))
     }
 
-    /// The same of a flag.
+    /// The origin of a secret flag.
     pub fn flag(&self, flag: Flag) -> Option<&Origin> {
-        self.known(self.first(N << flag as u32))
+        self.origin_of_label(self.first(N << flag as u32))
     }
 
-    /// The same of a byte of memory.
+    /// The origin of a secret byte of memory.
     pub fn byte(&self, at: u32) -> Option<&Origin> {
-        self.known(self.shadow.get(at, 1).unwrap_or_default())
+        self.origin_of_label(self.shadow.get(at, 1).unwrap_or_default())
     }
 
-    /// The same of a leak.
+    /// The origin of the secret in a leak.
     pub fn origin(&self, leak: &Leak) -> &Origin {
         self.names.origin(leak.label)
     }
 
-    /// The secret that an origin names.
+    /// The secret of an origin.
     pub fn secret(&self, origin: &Origin) -> Option<&Secret> {
         self.names.secret(origin.secret?)
     }
 
-    /// Whether nothing at all is secret.
+    /// Whether nothing is secret.
     pub fn is_clean(&self) -> bool {
         self.live == 0 && self.shadow.secret_bytes() == 0 && self.system.is_empty()
     }
 
-    fn known(&self, label: Label) -> Option<&Origin> {
+    fn origin_of_label(&self, label: Label) -> Option<&Origin> {
         label.is_secret().then(|| self.names.origin(label))
     }
 
-    /// The label of the first secret one of some registers and flags.
+    /// The label of the first secret among registers and flags.
     #[inline]
     fn first(&self, of: u32) -> Label {
         match self.live & of {
@@ -205,7 +209,7 @@ impl Taint {
         }
     }
 
-    /// Labels some registers and flags.
+    /// Sets the label of registers and flags.
     #[inline]
     fn set(&mut self, places: u32, label: Label) {
         let places = places & !(1 << PC);
@@ -224,7 +228,7 @@ impl Taint {
         }
     }
 
-    /// Adds a label to what registers and flags have.
+    /// Sets the label of those registers and flags that are public.
     #[inline]
     fn add(&mut self, places: u32, label: Label) {
         if label.is_secret() {
@@ -264,25 +268,25 @@ impl Observer for Taint {
             self.watch(operation.address);
         }
         let plan = self.plans.find(operation);
-        self.now.plan = plan;
+        self.current.plan = plan;
         if operation.condition.is_conditional() {
-            self.govern(core, operation);
+            self.before_conditional(core, operation);
         }
         match plan.kind {
             Kind::Result => {}
-            Kind::Shown => {
+            Kind::LeakingResult => {
                 let label = self.first(plan.reads);
-                self.show(plan.leak, operation, label);
+                self.leak_if_secret(plan.leak, operation, label);
             }
-            Kind::Load | Kind::Store => self.look_at_address(core, operation, plan),
-            Kind::Other => self.look(core, operation),
+            Kind::Load | Kind::Store => self.check_address(core, operation, plan),
+            Kind::Other => self.check_unplanned(core, operation),
         }
     }
 
     #[inline]
     fn after(&mut self, core: &mut Core, operation: &Operation, _now: Cycles) {
         if operation.condition.is_conditional() {
-            return self.governed(core, operation);
+            return self.after_conditional(core, operation);
         }
         self.effect(core, operation);
     }
@@ -290,13 +294,13 @@ impl Observer for Taint {
     fn faulted(&mut self, core: &mut Core, operation: &Operation) {
         if let Trap::Fault(Fault::Data { address, write: true }) = core.trap {
             self.stored_before(core, operation, address);
-            if operation.condition.is_conditional() && self.now.control.is_secret() {
-                self.depend_in_memory(core, operation, self.now.control);
+            if operation.condition.is_conditional() && self.current.control.is_secret() {
+                self.taint_conditional_store(core, operation, self.current.control);
             }
         }
     }
 
-    fn answered(&mut self, core: &Core, written: &[(u32, u32)]) {
+    fn semihosting_done(&mut self, core: &Core, written: &[(u32, u32)]) {
         self.host_answered(core, written);
     }
 
@@ -310,109 +314,39 @@ impl Observer for Taint {
 }
 
 impl Taint {
-    /// What an executed instruction does to labels.
+    /// Propagates labels after an executed instruction.
     #[inline]
     fn effect(&mut self, core: &mut Core, operation: &Operation) {
-        let plan = self.now.plan;
+        let plan = self.current.plan;
         match plan.kind {
-            Kind::Result | Kind::Shown => {
+            Kind::Result | Kind::LeakingResult => {
                 let label = self.first(plan.reads);
                 self.set(plan.writes, label);
             }
             Kind::Load => {
-                let at = self.now.at;
+                let at = self.current.at;
                 let bytes = u32::from(plan.bytes);
                 let label = self.loaded(core, operation, plan.from_stack, at, bytes);
                 self.set(plan.writes, label);
             }
             Kind::Store => {
                 let bytes = u32::from(plan.bytes);
-                self.store(core, operation, plan.writes, self.now.at, bytes);
+                self.store(core, operation, plan.writes, self.current.at, bytes);
             }
             Kind::Other => self.transfer(core, operation),
         }
     }
 
     #[inline]
-    fn look_at_address(&mut self, core: &Core, operation: &Operation, plan: Plan) {
+    fn check_address(&mut self, core: &Core, operation: &Operation, plan: Plan) {
         let (Instruction::Load { address, .. } | Instruction::Store { address, .. }) =
             operation.instruction
         else {
             return;
         };
-        self.now.at = core.effective_address(address).0;
-        self.now.address = self.first(plan.reads);
-        self.show(plan.leak, operation, self.now.address);
-    }
-
-    /// Before an instruction of an IT block.
-    #[inline(never)]
-    fn govern(&mut self, core: &Core, operation: &Operation) {
-        self.now.skipped = !core.registers.flags.hold(operation.condition);
-        self.now.control = self.first(read_by(operation.condition));
-        if self.now.control.is_secret() {
-            let jumps = operation.instruction.operands().writes.contains(PC);
-            let kind = if jumps { LeakKind::Branch } else { LeakKind::Condition };
-            self.leak(kind, operation, self.now.control);
-        }
-    }
-
-    /// After one.
-    #[inline(never)]
-    fn governed(&mut self, core: &mut Core, operation: &Operation) {
-        if !self.now.skipped {
-            self.effect(core, operation);
-        }
-        // What comes next is executed.
-        self.now.skipped = false;
-        if self.now.control.is_secret() && !goes_away(core, operation) {
-            self.depend(core, operation);
-        }
-    }
-
-    /// A secret decided whether this was executed: all that it writes depends on the secret, executed or not.
-    #[cold]
-    fn depend(&mut self, core: &Core, operation: &Operation) {
-        let label = self.now.control;
-        let written = operation.instruction.operands();
-        let mut places = u32::from(written.writes.0);
-        for (sets, flags) in [(written.sets_nz, N | Z), (written.sets_c, C), (written.sets_v, V)] {
-            places |= if sets { flags } else { 0 };
-        }
-        places |= match operation.instruction {
-            Instruction::Saturate { .. } | Instruction::Msr { sysm: 0..=3, .. } => Q,
-            Instruction::LoadExclusive { .. }
-            | Instruction::StoreExclusive { .. }
-            | Instruction::ClearExclusive => MONITOR,
-            Instruction::ChangeState { .. } => PRIMASK | FAULTMASK,
-            Instruction::Msr { .. } => {
-                PRIMASK | FAULTMASK | BASEPRI | CONTROL | 1 << OTHER_STACK | 1 << SP
-            }
-            _ => 0,
-        };
-        self.add(places, label);
-        self.depend_in_memory(core, operation, label);
-    }
-}
-
-/// Whether an instruction of an IT block is a jump, or on the way to one under the same condition: what a secret decides
-/// there is a branch, and on either side of it is known what was executed.
-fn goes_away(core: &Core, operation: &Operation) -> bool {
-    let mut one = operation.clone();
-    loop {
-        let operands = one.instruction.operands();
-        if one.condition == operation.condition {
-            if operands.writes.contains(PC) {
-                return true;
-            }
-            if operands.sets_nz || operands.sets_c || operands.sets_v {
-                return false;
-            }
-        }
-        let (at, it_state) = (one.next(), one.it_after());
-        let next = if it_state == 0 { None } else { block::fetch(at, &core.memory, true) };
-        let Some(next) = next else { return false };
-        one = Operation::new(&next, at, it_state);
+        self.current.at = core.effective_address(address).0;
+        self.current.address = self.first(plan.reads);
+        self.leak_if_secret(plan.leak, operation, self.current.address);
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an instruction does to labels, found once for each address.
+//! The effect of an instruction on labels, computed once for each address.
 //!
-//! Most instructions write results that are secret where an operand is: two sets of places say it all.
+//! Most instructions write results that are secret if an operand is: a set of sources and a set of
+//! destinations describe them.
 
 use super::{C, FLAGS, LeakKind, N, Z, read_by};
 use crate::core::Operation;
@@ -9,22 +10,22 @@ use crate::isa::{
     Address, DataOp, Instruction, LR, Offset, Operand, PC, Reg, SP, ShiftKind, Width,
 };
 
-/// How labels move.
+/// How labels propagate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What is written is secret where what is read is.
+    /// What is written is secret if anything that is read is.
     Result,
-    /// The same, and a secret that is read shows as [`Plan::leak`].
-    Shown,
+    /// The same, and a secret that is read is a leak ([`Plan::leak`]).
+    LeakingResult,
     /// One register from memory: `reads` is the address, `writes` the register.
     Load,
-    /// One register to memory: `reads` is the address, `writes` the register.
+    /// One register to memory: `reads` is the address, `writes` the register stored.
     Store,
-    /// [`super::transfer`] says.
+    /// Handled in [`super::transfer`].
     Other,
 }
 
-/// What an instruction does to labels.
+/// The effect of an instruction on labels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     tag: u32,
@@ -32,9 +33,9 @@ pub(super) struct Plan {
     pub(super) writes: u32,
     pub(super) kind: Kind,
     pub(super) leak: LeakKind,
-    /// Of an access.
+    /// The width of an access.
     pub(super) bytes: u8,
-    /// An access relative to SP.
+    /// Whether an access is relative to SP.
     pub(super) from_stack: bool,
 }
 
@@ -71,7 +72,7 @@ impl Default for Plans {
 impl Plans {
     #[inline]
     pub(super) fn find(&mut self, operation: &Operation) -> Plan {
-        // In an IT block the same bytes may leave the flags alone.
+        // In an IT block the same encoding may not set flags.
         let tag = operation.address | u32::from(operation.it_state != 0);
         let slot = &mut self.slots[(operation.address >> 1) as usize & (SLOTS - 1)];
         if slot.tag != tag {
@@ -81,7 +82,7 @@ impl Plans {
         *slot
     }
 
-    /// Forgets all, because code was changed.
+    /// Empties the cache, because code was changed.
     #[cold]
     pub(super) fn clear(&mut self) {
         self.slots.fill(NONE);
@@ -91,10 +92,11 @@ impl Plans {
 #[cold]
 fn plan(instruction: &Instruction) -> Plan {
     let result = |reads, writes| Plan { kind: Kind::Result, reads, writes, ..NONE };
-    let shown = |leak, reads, writes| Plan { kind: Kind::Shown, leak, reads, writes, ..NONE };
+    let leaking =
+        |leak, reads, writes| Plan { kind: Kind::LeakingResult, leak, reads, writes, ..NONE };
     match *instruction {
         Instruction::Data { op, flags, rd, rn, operand } => data(op, flags, rd, rn, operand),
-        // The carry of a shift by a register depends on whether that is nought.
+        // A shift that sets flags is not planned: its carry depends on whether the amount is zero.
         Instruction::Shift { flags: false, rd, rn, rm, .. } => result(1 << rn | 1 << rm, 1 << rd),
         Instruction::Unary { rd, rm, .. } => result(1 << rm, 1 << rd),
         Instruction::BitFieldExtract { rd, rn, .. } => result(1 << rn, 1 << rd),
@@ -110,15 +112,18 @@ fn plan(instruction: &Instruction) -> Plan {
         Instruction::Mla { rd, rn, rm, ra } | Instruction::Mls { rd, rn, rm, ra } => {
             result(1 << rn | 1 << rm | 1 << ra, 1 << rd)
         }
-        // Which operand the cycles of UMLAL depend on is not said (DDI 0337I table 3-1): the sum's are looked at too.
+        // DDI 0337I table 3-1 does not say on which operands the cycles of UMLAL depend: include
+        // the accumulator.
         Instruction::LongMul { accumulate, lo, hi, rn, rm, .. } => {
             let sum = if accumulate { 1 << lo | 1 << hi } else { 0 };
-            shown(LeakKind::Multiply, 1 << rn | 1 << rm | sum, 1 << lo | 1 << hi)
+            leaking(LeakKind::Multiply, 1 << rn | 1 << rm | sum, 1 << lo | 1 << hi)
         }
-        Instruction::Div { rd, rn, rm, .. } => shown(LeakKind::Divide, 1 << rn | 1 << rm, 1 << rd),
-        Instruction::Branch { condition, .. } => shown(LeakKind::Branch, read_by(condition), 0),
-        Instruction::CompareBranch { rn, .. } => shown(LeakKind::Branch, 1 << rn, 0),
-        // The link is this instruction's address.
+        Instruction::Div { rd, rn, rm, .. } => {
+            leaking(LeakKind::Divide, 1 << rn | 1 << rm, 1 << rd)
+        }
+        Instruction::Branch { condition, .. } => leaking(LeakKind::Branch, read_by(condition), 0),
+        Instruction::CompareBranch { rn, .. } => leaking(LeakKind::Branch, 1 << rn, 0),
+        // LR depends on the address of the instruction only.
         Instruction::BranchLink { .. } => result(0, 1 << LR),
         Instruction::IfThen { .. } | Instruction::Nop => result(0, 0),
         Instruction::Load { width, rt, address } if rt != PC => {
@@ -149,7 +154,7 @@ fn data(op: DataOp, flags: bool, rd: Reg, rn: Reg, operand: Operand) -> Plan {
     if op.is_arithmetic() {
         return result(rd | FLAGS);
     }
-    // The carry is the shifter's: of one of the operands, of none where it is a constant's, or left alone.
+    // The carry is the shifter's: it depends on one operand, on none (a constant), or is unchanged.
     match shifter(operand) {
         None => result(rd | N | Z),
         Some(carry) if carry == reads => result(rd | N | Z | C),
@@ -157,7 +162,7 @@ fn data(op: DataOp, flags: bool, rd: Reg, rn: Reg, operand: Operand) -> Plan {
     }
 }
 
-/// What the carry out of an operand's shift depends on; `None` where the carry stays as it is.
+/// What the carry out of an operand's shift depends on; `None` if the carry is unchanged.
 pub(super) fn shifter(operand: Operand) -> Option<u32> {
     match operand {
         Operand::Register { rm, amount: 1.., .. } => Some(1 << rm),
@@ -172,8 +177,8 @@ pub(super) fn read_by_data(op: DataOp, rn: Reg, operand: Operand) -> u32 {
     let first = if op.reads_rn() { 1 << rn } else { 0 };
     match operand {
         Operand::Immediate { .. } => first | carry,
-        // x - x, x ^ x and x & !x are nought and x | !x is all ones whatever x is, and so are the flags: a constant, as
-        // from MOV. x - x - !C is C's alone; compilers make masks of it.
+        // x - x, x ^ x, x & !x and x | !x are constants, as are their flags. x - x - !C depends on
+        // C alone; compilers make masks of it.
         Operand::Register { rm, amount: 0, .. } if rm == rn && cancels(op) => carry,
         Operand::Register { rm, kind, .. } => {
             first | carry | 1 << rm | if kind == ShiftKind::Rrx { C } else { 0 }
@@ -186,12 +191,12 @@ fn cancels(op: DataOp) -> bool {
     matches!(op, Eor | Teq | Sub | Cmp | Rsb | Sbc | Bic | Orn)
 }
 
-/// The old bits that a bit field leaves in a register: none where it is as wide.
+/// The register whose old bits a bit-field instruction keeps; none if the field is 32 bits wide.
 fn kept(rd: Reg, width: u8) -> u32 {
     if width < 32 { 1 << rd } else { 0 }
 }
 
-/// The registers that an address is made of.
+/// The registers that form an address.
 pub(super) fn read_by_address(address: Address) -> u32 {
     1 << address.base | if let Offset::Register { rm, .. } = address.offset { 1 << rm } else { 0 }
 }

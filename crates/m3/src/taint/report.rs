@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Leaks as people read them: where in the source, and which secret by which instruction.
+//! Reports of leaks: the instruction, its source line, and the secret with the load that read it.
 
 use std::fmt;
 
@@ -10,16 +10,16 @@ use crate::core::Operation;
 use crate::program::Program;
 use crate::source::{Line, Source};
 
-/// An instruction's place in a program.
+/// The location of an instruction in a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// The instruction's address.
     pub address: u32,
     /// The instruction.
     pub instruction: String,
-    /// The function that it is in, empty where no symbol says.
+    /// Its function; empty without a symbol.
     pub function: String,
-    /// Its address with the function's name and its offset there.
+    /// Its address with symbol and offset.
     pub described: String,
     /// File and line.
     pub line: Option<Line>,
@@ -28,15 +28,15 @@ pub struct Place {
 /// A leak.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// How the secret shows.
+    /// How the secret leaks.
     pub kind: LeakKind,
-    /// Where.
+    /// The leaking instruction.
     pub at: Place,
-    /// How often it was executed with a secret.
+    /// Executions with a secret.
     pub count: u64,
-    /// The load that brought the secret into a register.
-    pub brought_by: Option<Place>,
-    /// Which secret, in words; empty where it is not known.
+    /// The instruction that loaded the secret into a register.
+    pub loaded_by: Option<Place>,
+    /// A description of the secret; empty if unknown.
     pub secret: String,
 }
 
@@ -48,7 +48,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// What an observer found in a program.
+    /// The report of an observer, with symbols and source lines of the program.
     pub fn new(taint: &Taint, program: &Program, source: &Source<'_>) -> Self {
         let mut leaks: Vec<Row> = taint
             .leaks()
@@ -59,8 +59,8 @@ impl Report {
                     kind: leak.kind,
                     at: place(&leak.operation, program, source),
                     count: leak.count,
-                    brought_by: origin
-                        .brought_by
+                    loaded_by: origin
+                        .loaded_by
                         .as_ref()
                         .map(|operation| place(operation, program, source)),
                     secret: taint
@@ -112,8 +112,8 @@ impl fmt::Display for Report {
             let times =
                 if row.count == 1 { "once".to_owned() } else { format!("{} times", row.count) };
             writeln!(f, "{:13} {}, {times}", row.kind.name(), row.at)?;
-            if let Some(brought_by) = &row.brought_by {
-                writeln!(f, "{:13} brought by {brought_by}", "")?;
+            if let Some(loaded_by) = &row.loaded_by {
+                writeln!(f, "{:13} loaded by {loaded_by}", "")?;
             }
             if !row.secret.is_empty() {
                 writeln!(f, "{:13} from {}", "", row.secret)?;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A label for every byte of a chip's memories.
+//! Shadow memory: a label for each byte of a chip's memories.
 
 use super::labels::Label;
 use crate::memory::Memory;
 
-/// As [`Memory`] finds its regions: by megabytes, of which none holds two.
+/// As in [`Memory`]: a megabyte belongs to at most one region.
 const GRANULE_BITS: u32 = 20;
 const NO_BANK: u8 = u8::MAX;
 
@@ -12,12 +12,12 @@ const NO_BANK: u8 = u8::MAX;
 #[derive(Debug)]
 pub struct Shadow {
     granules: Box<[u8]>,
-    // Plain numbers: the system gives zeros page by page as they are touched.
+    // Plain integers, so that untouched pages of zeros cost no memory.
     banks: Vec<(u32, Vec<u16>)>,
 }
 
 impl Shadow {
-    /// Everything public.
+    /// Shadow memory in which everything is public.
     pub fn new(memory: &Memory) -> Self {
         let mut granules = vec![NO_BANK; 1 << (32 - GRANULE_BITS)].into_boxed_slice();
         let mut banks = Vec::new();
@@ -30,7 +30,7 @@ impl Shadow {
         Shadow { granules, banks }
     }
 
-    /// The label of the first secret one of some bytes; `None` where they are not in a memory.
+    /// The label of the first secret byte in a range; `None` if the range is not in a memory.
     #[inline]
     pub fn get(&self, at: u32, bytes: u32) -> Option<Label> {
         let (base, labels) =
@@ -39,7 +39,7 @@ impl Shadow {
         let range = labels.get(start..start.wrapping_add(bytes as usize))?;
         Some(match *range {
             [one] => Label::from_number(one),
-            // Mostly all of them are public, which one comparison says.
+            // The common case, in one comparison.
             [0, 0, 0, 0] => Label::CLEAN,
             _ => {
                 range.iter().fold(Label::CLEAN, |first, label| first.or(Label::from_number(*label)))
@@ -47,7 +47,7 @@ impl Shadow {
         })
     }
 
-    /// Labels some bytes; false where they are not in a memory.
+    /// Sets the label of a range; false if it is not in a memory.
     #[inline]
     pub fn set(&mut self, at: u32, bytes: u32, label: Label) -> bool {
         let index = usize::from(self.granules[(at >> GRANULE_BITS) as usize]);
@@ -65,12 +65,12 @@ impl Shadow {
         true
     }
 
-    /// As [`Shadow::set`], for as many of the bytes as are in a memory: how many those are.
+    /// Sets the label of those bytes of a range that are in memories, and returns their number.
     pub fn set_each(&mut self, at: u32, bytes: u32, label: Label) -> u64 {
         if self.set(at, bytes, label) {
             return bytes.into();
         }
-        // Beyond the last address comes the first.
+        // The range wraps around at the end of the address space.
         let beyond = (u64::from(at) + u64::from(bytes)).saturating_sub(1 << 32) as u32;
         self.set_within(at, bytes - beyond, label) + self.set_within(0, beyond, label)
     }
@@ -92,7 +92,7 @@ impl Shadow {
         done
     }
 
-    /// How many bytes are secret.
+    /// The number of secret bytes.
     pub fn secret_bytes(&self) -> usize {
         self.banks.iter().flat_map(|(_, labels)| labels).filter(|label| **label != 0).count()
     }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_go_to_the_memories_that_exist() {
+    fn ranges_across_memories_label_existing_bytes() {
         let secret = Label::from_number(1);
         for (at, bytes, expected) in [
             (0, u32::MAX, 0x300),

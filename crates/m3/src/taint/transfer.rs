@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What instructions make secret and how they show secrets, where [`super::plan`] does not say it all; loads and stores
-//! are in [`super::memory`].
+//! Label propagation and leaks of instructions that [`super::plan`] does not describe; loads and
+//! stores are in [`super::memory`].
 
 use super::labels::Label;
 use super::plan::{read_by_data, shifter};
@@ -11,35 +11,36 @@ use crate::core::{Core, Operation};
 use crate::isa::{DataOp, Instruction, LR, Operand, PC, Reg, SP};
 
 impl Taint {
-    /// Before an instruction without a plan: notes what it shows, and keeps what it may overwrite. It may still fault.
+    /// Before an instruction without a plan, which may still fault: reports its leaks and records
+    /// what it may overwrite.
     #[inline(never)]
-    pub(super) fn look(&mut self, core: &Core, operation: &Operation) {
+    pub(super) fn check_unplanned(&mut self, core: &Core, operation: &Operation) {
         match operation.instruction {
             Instruction::Data { op, rd: PC, rn, operand, .. } if !op.is_test() => {
                 let label = self.first(read_by_data(op, rn, operand));
-                self.show(LeakKind::Target, operation, label);
+                self.leak_if_secret(LeakKind::Target, operation, label);
             }
-            Instruction::Shift { rm, .. } => self.now.amount = core.registers.get(rm) & 0xff,
+            Instruction::Shift { rm, .. } => self.current.amount = core.registers.get(rm) & 0xff,
             Instruction::BranchExchange { rm, .. } => {
                 let label = self.first(1 << rm);
-                self.show(LeakKind::Target, operation, label);
+                self.leak_if_secret(LeakKind::Target, operation, label);
             }
             Instruction::Msr { .. } | Instruction::ChangeState { .. } => {
-                self.now.privileged = core.registers.privileged()
+                self.current.privileged = core.registers.privileged()
             }
-            _ => self.look_at_memory(core, operation),
+            _ => self.check_memory_access(core, operation),
         }
     }
 
-    /// Notes a leak of an instruction that is executed.
+    /// Reports a leak if the label is secret and the instruction is executed.
     #[inline]
-    pub(super) fn show(&mut self, kind: LeakKind, operation: &Operation, label: Label) {
-        if label.is_secret() && !self.now.skipped {
+    pub(super) fn leak_if_secret(&mut self, kind: LeakKind, operation: &Operation, label: Label) {
+        if label.is_secret() && !self.current.skipped {
             self.leak(kind, operation, label);
         }
     }
 
-    /// After an instruction without a plan that was executed: labels its results.
+    /// After an executed instruction without a plan: labels its results.
     #[inline(never)]
     pub(super) fn transfer(&mut self, core: &mut Core, operation: &Operation) {
         match operation.instruction {
@@ -48,11 +49,11 @@ impl Taint {
             Instruction::Saturate { rd, rn, .. } => {
                 let label = self.first(1 << rn);
                 self.set(1 << rd, label);
-                // Q is set and never cleared by this.
+                // Q is sticky.
                 self.add(Q, label);
             }
             Instruction::BranchExchange { link, .. } => {
-                // The link is this instruction's address.
+                // LR depends on the address of the instruction only.
                 self.set(if link { 1 << LR } else { 0 }, Label::CLEAN);
                 self.note_return(core, operation);
             }
@@ -61,7 +62,7 @@ impl Taint {
                 self.set(1 << rd, label);
             }
             Instruction::Msr { rn, sysm } => self.set_special(core, sysm, rn),
-            Instruction::ChangeState { primask, faultmask, .. } if self.now.privileged => {
+            Instruction::ChangeState { primask, faultmask, .. } if self.current.privileged => {
                 self.set(
                     if primask { PRIMASK } else { 0 } | if faultmask { FAULTMASK } else { 0 },
                     Label::CLEAN,
@@ -72,7 +73,7 @@ impl Taint {
         }
     }
 
-    /// A logical operation that sets the flags, its carry of another origin than its result; or a jump.
+    /// A flag-setting logical operation whose carry and result have different origins, or a jump.
     fn logical(&mut self, op: DataOp, rd: Reg, rn: Reg, operand: Operand) {
         if rd == PC && !op.is_test() {
             return;
@@ -90,10 +91,10 @@ impl Taint {
         let value = self.first(1 << rn);
         if flags {
             if amount.is_secret() {
-                // Whether the carry stays as it was is secret too.
+                // A shift by zero keeps the carry, so the old carry matters too.
                 let before = self.first(C);
                 self.set(C, amount.or(value).or(before));
-            } else if self.now.amount != 0 {
+            } else if self.current.amount != 0 {
                 self.set(C, value);
             }
         }
@@ -118,20 +119,20 @@ impl Taint {
         if sysm <= 3 {
             return self.set(FLAGS | Q, label);
         }
-        if !self.now.privileged {
+        if !self.current.privileged {
             return;
         }
         match sysm {
             8 | 9 => self.set(1 << self.stack_pointer(sysm == 9), label),
             16 => self.set(PRIMASK, label),
             17 => self.set(BASEPRI, label),
-            // BASEPRI_MAX takes a value that is more urgent than what was there.
+            // BASEPRI_MAX takes a value only if it is of a higher priority.
             18 => self.add(BASEPRI, label),
             19 => self.set(FAULTMASK, label),
             20 => {
                 self.set(CONTROL, label);
                 self.select_stack(core);
-                // Which stack pointer R13 is depends on it.
+                // CONTROL selects the stack pointer in R13.
                 self.add(1 << SP | 1 << OTHER_STACK, label);
             }
             _ => {}
@@ -142,7 +143,7 @@ impl Taint {
         if process == self.process_stack { u32::from(SP) } else { OTHER_STACK }
     }
 
-    /// Follows R13 to the other stack.
+    /// Swaps the labels of the stack pointers when R13 selects the other one.
     pub(super) fn select_stack(&mut self, core: &Core) {
         if core.registers.process_stack != self.process_stack {
             self.process_stack = core.registers.process_stack;

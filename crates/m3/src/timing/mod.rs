@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How many cycles instructions take: rules as data ([`Rules::cortex_m3`], from `rules.toml`), and their application.
+//! Cycle counts: rules as data ([`Rules::cortex_m3`], from `rules.toml`), and their application.
 //!
-//! What an instruction costs follows almost always from it and its neighbours ([`Rules::cost`]); operands, taken
-//! branches and unaligned addresses add the rest ([`OperandCycles`]).
+//! The cost of an instruction mostly follows from itself and its neighbours ([`Rules::cost`]);
+//! operands, taken branches and unaligned addresses add the rest ([`OperandCycles`]).
 
 mod neighbours;
 mod operand;
@@ -14,17 +14,17 @@ use serde::Deserialize;
 
 pub use operand::OperandCycles;
 
-/// Cycles by two readings of the rules at once.
+/// Cycles by both readings of the rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cycles {
     /// The lower end of the band.
     pub low: u64,
-    /// The upper end, which is judged.
+    /// The upper end, which comparisons use.
     pub high: u64,
 }
 
 impl Cycles {
-    /// The same by both readings.
+    /// The same number by both readings.
     pub const fn both(cycles: u64) -> Self {
         Cycles { low: cycles, high: cycles }
     }
@@ -38,7 +38,7 @@ impl Add for Cycles {
     }
 }
 
-/// A difference may be negative for a while: it is added to a clock, whose sum is not.
+/// Wraps: a difference may be negative until it is added to a clock.
 impl Sub for Cycles {
     type Output = Cycles;
     #[inline]
@@ -68,9 +68,9 @@ impl fmt::Display for Cycles {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleKind {
-    /// It stands in the source.
+    /// The source states it.
     Published,
-    /// The source gives a range; how it is filled is our reading.
+    /// The source gives a range; the choice within it is our reading.
     Assumed,
 }
 
@@ -84,9 +84,9 @@ pub struct Rule {
     pub low: u64,
     /// Cycles by the upper reading.
     pub high: u64,
-    /// Where the figures stand.
+    /// Where the figures come from.
     pub source: String,
-    /// Whether they are the source's.
+    /// Whether the source states them.
     pub kind: RuleKind,
 }
 
@@ -146,7 +146,7 @@ impl Rules {
     /// The rules of `rules.toml`.
     ///
     /// # Errors
-    /// Never for the text that is built in, which a test reads.
+    /// Never for the built-in text, which a test parses.
     pub fn cortex_m3() -> Result<Rules, toml::de::Error> {
         toml::from_str(CORTEX_M3)
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an instruction costs between its neighbours.
+//! The cost of an instruction between its neighbours.
 
 use super::{Cycles, Rules};
 use crate::isa::{Address, Decoded, Index, Instruction, Offset, PC, RegisterSet};
 
 impl Rules {
-    /// The cost of an instruction, with what it adds for the sake of those before and behind it in memory.
-    /// Taken branches, operand-dependent cycles and wait states are not in it ([`super::OperandCycles`]).
+    /// The cost of an instruction, including pipeline effects of the instructions before and after
+    /// it in memory. Taken branches, operand-dependent cycles and wait states are not included
+    /// ([`super::OperandCycles`]).
     pub fn cost(
         &self,
         previous: Option<&Decoded>,
@@ -16,7 +17,7 @@ impl Rules {
         let instruction = &decoded.instruction;
         let own = match instruction {
             Instruction::Mla { .. } | Instruction::Mls { .. } => self.multiply_accumulate.cycles(),
-            // All of them is in OperandCycles.
+            // OperandCycles has their whole cost.
             Instruction::LongMul { .. } | Instruction::Div { .. } => Cycles::default(),
             Instruction::Load { .. }
             | Instruction::LoadLiteral { .. }
@@ -141,7 +142,7 @@ fn is_load(instruction: &Instruction) -> bool {
     )
 }
 
-/// Whether an instruction pipelines behind a load that writes the registers given.
+/// Whether an instruction pipelines behind a load that writes these registers.
 fn follows_load(instruction: &Instruction, written: RegisterSet) -> bool {
     let kind = match instruction {
         Instruction::Load { address, .. } => address.index == Index::Offset,

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What operands and outcomes add to an instruction's cost.
+//! Cycles that depend on operands and outcomes.
 
 use super::{Cycles, Rules};
 
-/// Costs that are known only when the instruction is executed.
+/// Costs that are known only at execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperandCycles {
-    /// Of a conditional branch that is taken.
+    /// Added by a taken conditional branch.
     pub taken: Cycles,
-    /// Of a load in two parts, and of one in three; then of a store.
+    /// Added by an unaligned load in two and in three parts; then the same for a store.
     unaligned: [[Cycles; 2]; 2],
-    /// Of entering an exception.
+    /// Of exception entry.
     pub exception_entry: Cycles,
-    /// Of leaving one.
+    /// Of exception return.
     pub exception_return: Cycles,
-    /// Of going from one to the next.
+    /// Of tail-chaining from one handler to the next.
     pub tail_chain: Cycles,
-    /// Of UMULL and SMULL, by how many operands are large; then of UMLAL and SMLAL.
+    /// Of UMULL and SMULL, by the number of large operands; then of UMLAL and SMLAL.
     long_multiply: [[Cycles; 3]; 2],
     divide_least: Cycles,
     divide_base: Cycles,
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_division_takes_from_two_to_twelve_cycles() {
+    fn division_takes_2_to_12_cycles() {
         let costs = costs();
         let mut widest = Cycles::both(7);
         for n in [0, 1, 2, 15, 16, 255, 65_535, 1 << 30, u32::MAX] {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_multiplication_takes_longer_for_larger_operands() {
+    fn long_multiplication_cycles_by_operand_size() {
         let costs = costs();
         assert_eq!(costs.long_multiply(false, false, 0xffff, 0xffff), Cycles { low: 3, high: 4 });
         assert_eq!(costs.long_multiply(false, false, 0xffff, 0x1_0000), Cycles { low: 4, high: 5 });

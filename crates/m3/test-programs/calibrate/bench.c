@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A benchmark as `warifu calibrate m3` takes it. What it times are loops in the place of a TLS stack: so many rounds for
- * a call and so many for each byte, so that the costs are known beforehand. */
+/* A benchmark for `warifu calibrate m3`. It times loops instead of a TLS stack, with known numbers
+ * of rounds for each call and each byte, so that the costs are known. */
 #include <stddef.h>
 #include <stdint.h>
 
 void print(const char *text);
 
-static volatile uint32_t *const demcr = (uint32_t *)0xe000edfc, *const ctrl = (uint32_t *)0xe0001000,
-                               *const cyccnt = (uint32_t *)0xe0001004;
+static volatile uint32_t *const demcr = (uint32_t *)0xe000edfc;
+static volatile uint32_t *const ctrl = (uint32_t *)0xe0001000;
+static volatile uint32_t *const cyccnt = (uint32_t *)0xe0001004;
 
 static void print_number(uint32_t value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Prints its arguments and each line that it reads; its exit code is how many arguments there are. */
+/* Prints its arguments and each line of its input; the exit code is the number of arguments. */
 #include <stdio.h>
 #include <string.h>
 

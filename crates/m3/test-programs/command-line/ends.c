@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* One way to end, chosen by -DEND=...: what the command line must tell apart. */
+/* The stop reasons that the command line distinguishes, selected by -DEND=... */
 #include <stdint.h>
 
 void print(const char *text);
@@ -22,7 +22,7 @@ void print(const char *text);
 #define FRAME 16
 
 #if END == STACK_OVERFLOW
-#pragma GCC diagnostic ignored "-Winfinite-recursion" /* that it never ends is what it is for */
+#pragma GCC diagnostic ignored "-Winfinite-recursion" /* intended */
 __attribute__((noinline)) static int deeper(volatile int *outer)
 {
     volatile int here[64];
@@ -32,7 +32,7 @@ __attribute__((noinline)) static int deeper(volatile int *outer)
 #endif
 
 #if END == FRAME
-/* Nothing is stored at the frame's lower end. */
+/* The low end of the frame is not accessed. */
 __attribute__((noinline)) static int large(void)
 {
     volatile char here[BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What would take all of the host's memory or time, chosen by -DFLOOD=...: it must not. */
+/* Programs that would exhaust the host's memory or time without limits, selected by -DFLOOD=... */
 #include "warifu_m3.h"
 
 #define OUTPUT 1

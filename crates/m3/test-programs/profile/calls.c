@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Calls of every kind, each as often as the tests say. */
+/* Calls of every kind, in numbers that the tests check. */
 #include <setjmp.h>
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* main goes over to a process stack by CONTROL and calls on from there. */
+/* main switches to a process stack by CONTROL and makes calls on it. */
 #include <stdint.h>
 
 static uint64_t stack[128];
@@ -23,6 +23,7 @@ __attribute__((noinline, noreturn, used)) static void thread(void)
 
 int main(void)
 {
-    __asm__ volatile("msr psp, %0\nmov r0, #2\nmsr control, r0\nisb\nbl thread" : : "r"(stack + 128) : "r0", "memory");
+    __asm__ volatile("msr psp, %0\nmov r0, #2\nmsr control, r0\nisb\nbl thread"
+                     : : "r"(stack + 128) : "r0", "memory");
     return 1;
 }

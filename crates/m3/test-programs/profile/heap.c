@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* newlib's heap, its sizes known beforehand. */
+/* Allocations of known sizes from newlib's heap. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "warifu_m3.h"
 
-/* So that no compiler leaves a block out. */
+/* Keeps the compiler from removing an allocation. */
 static char *volatile a, *volatile b, *volatile c, *volatile none;
 
 int main(void)

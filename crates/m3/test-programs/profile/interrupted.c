@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Calls, returns and allocations of known number under interrupts that come at every place of them. */
+/* Known numbers of calls, returns and allocations, with interrupts between any two instructions. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ NOINLINE static void calls_leaf(void)
     sink += 1;
 }
 
-/* Its end is a jump to another function, its beginning may be one. */
+/* Ends, and may begin, with a jump to another function. */
 NOINLINE static void tail(void)
 {
     sink += 1;
@@ -49,14 +49,14 @@ NOINLINE static void tail(void)
 void sys_tick(void)
 {
     ticks++;
-    *(volatile uint32_t *)0xe000ed04 = 1 << 28; /* PendSV, which follows without a return in between */
+    *(volatile uint32_t *)0xe000ed04 = 1 << 28; /* PendSV, by tail-chaining */
 }
 
 void pend_sv(void)
 {
     pended++;
 #ifdef HANDLER_FREES
-    free(block); /* with -O2 a jump: the handler ends in the allocator */
+    free(block); /* with -O2 a tail call: the handler returns from the allocator */
 #endif
 }
 
@@ -73,7 +73,7 @@ int main(void)
 #else
 int main(void)
 {
-    *(volatile uint32_t *)0xe000e014 = 96; /* 97 cycles: no loop here takes as many or a part of them */
+    *(volatile uint32_t *)0xe000e014 = 96; /* 97 cycles: prime, so no loop stays in step with it */
     *(volatile uint32_t *)0xe000e018 = 0;
     *(volatile uint32_t *)0xe000e010 = TICKS;
     for (int i = 0; i < CALLS; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A handler that lets what it interrupted go on elsewhere. */
+/* A handler that changes the return address of the interrupted code. */
 static volatile unsigned sink;
 
 __attribute__((noipa)) void elsewhere(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Two threads on process stacks, which PendSV changes between; `used_by_...` is how far each stack was written. */
+/* Two threads on process stacks, switched by PendSV; `used_by_...` is how far each stack was
+ * written. */
 #include <stdint.h>
 
 #define ICSR (*(volatile uint32_t *)0xe000ed04)
@@ -16,7 +17,8 @@ __attribute__((naked)) void pend_sv(void)
 {
     __asm__ volatile("mrs r0, psp\nldr r3, =current\nldr r2, [r3]\ncmp r2, #0\nblt 1f\n"
                      "stmdb r0!, {r4-r11}\nldr r1, =saved\nstr r0, [r1, r2, lsl #2]\n"
-                     "1: eor r2, r2, #1\nand r2, r2, #1\nstr r2, [r3]\nldr r1, =saved\nldr r0, [r1, r2, lsl #2]\n"
+                     "1: eor r2, r2, #1\nand r2, r2, #1\nstr r2, [r3]\nldr r1, =saved\n"
+                     "ldr r0, [r1, r2, lsl #2]\n"
                      "ldmia r0!, {r4-r11}\nmsr psp, r0\nmvn lr, #2\nbx lr\n.ltorg");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Stacks whose first function moves the stack pointer about: at reset, and in a thread. */
+/* Outermost functions that assign the stack pointer, at reset and in a thread. */
 #include <stdint.h>
 
 #define NOINLINE __attribute__((noipa))
@@ -16,7 +16,7 @@ NOINLINE void deep(void)
     sink += here[0];
 }
 
-/* Arrays of variable length: GCC ends one by MOV SP, Clang begins one so as well. */
+/* Variable-length arrays: GCC releases one by MOV SP, Clang also allocates one so. */
 #define FLAT()                                                                              \
     do {                                                                                    \
         for (int i = 0; i < 2; i++) {                                                       \
@@ -24,7 +24,8 @@ NOINLINE void deep(void)
             some[0] = 1;                                                                    \
             sink += some[0];                                                                \
         }                                                                                   \
-        __asm__ volatile("mov r2, sp\n\tsub r3, r2, #64\n\tmov sp, r3\n\tmov sp, r2" ::: "r2", "r3"); \
+        __asm__ volatile("mov r2, sp\n\tsub r3, r2, #64\n\tmov sp, r3\n\tmov sp, r2"        \
+                         ::: "r2", "r3");                                                   \
     } while (0)
 
 #ifdef THREAD
@@ -55,7 +56,7 @@ int main(void)
     return 1;
 }
 #elif defined(TWICE)
-/* It begins on one stack and goes on on another. */
+/* Starts on one stack and continues on another. */
 NOINLINE void early(void)
 {
     volatile uint8_t here[100];
@@ -68,7 +69,8 @@ NOINLINE void early(void)
 
 __attribute__((naked, noreturn)) void start_c(void)
 {
-    __asm__(PLACE(BY, 0x80000) "bl early\n\t" PLACE(BY, TWICE) "bl deep\n\tmovs r0, #0\n\tbl leave");
+    __asm__(PLACE(BY, 0x80000) "bl early\n\t"
+            PLACE(BY, TWICE) "bl deep\n\tmovs r0, #0\n\tbl leave");
 }
 
 int main(void)
@@ -78,7 +80,7 @@ int main(void)
 #else
 __attribute__((noreturn)) void start_c(void)
 {
-    count = 40; /* data are not copied */
+    count = 40; /* .data is not copied */
     FLAT();
     deep();
     FLAT();

@@ -35,8 +35,10 @@ int main(void)
         uint32_t a = next(), b = next() | 1;
         int32_t c = (int32_t)next(), d = (int32_t)(next() >> (i & 31)) | 1;
         uint64_t wide = (uint64_t)a << 32 | b;
-        sum += a / b + a % b + wide / (b >> (i & 15) | 1) + wide % (a | 1) + (wide >> (i & 63)) + (wide << (i & 31));
-        signed_sum += c / d + c % d + (int64_t)c * d + ((int64_t)wide >> (i & 63)) + (int16_t)a * (int8_t)b;
+        sum += a / b + a % b + wide / (b >> (i & 15) | 1) + wide % (a | 1);
+        sum += (wide >> (i & 63)) + (wide << (i & 31));
+        signed_sum += c / d + c % d + (int64_t)c * d;
+        signed_sum += ((int64_t)wide >> (i & 63)) + (int16_t)a * (int8_t)b;
         sum ^= (uint64_t)a * b + __builtin_clz(a | 1) + __builtin_bswap32(b) + (uint8_t)(a >> 3);
     }
     show("sum    ", sum);
@@ -44,11 +46,12 @@ int main(void)
 
     struct packed fields = {5, 1000, 0x2abcd, -33};
     for (int i = 0; i < 50; i++) {
-        fields.first += 3, fields.second ^= fields.third, fields.third = fields.third * 5 + fields.second;
+        fields.first += 3, fields.second ^= fields.third;
+        fields.third = fields.third * 5 + fields.second;
         fields.fourth -= fields.first;
     }
-    show("fields ", (uint64_t)fields.first << 60 | (uint64_t)fields.second << 40 | (uint64_t)fields.third << 12 |
-                        (uint8_t)fields.fourth);
+    show("fields ", (uint64_t)fields.first << 60 | (uint64_t)fields.second << 40 |
+                        (uint64_t)fields.third << 12 | (uint8_t)fields.fourth);
 
     double x = 1.0, root = 2.0;
     for (int i = 1; i < 30; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* SysTick and WFI: that it fires, not when, so that the output is the same on any clock; QEMU may see another tick before
- * the interrupt is switched off. */
+/* SysTick and WFI. The output does not depend on when a tick occurs, so that it is the same in
+ * QEMU, which may see one more tick before the interrupt is disabled. */
 #include <stdint.h>
 
 void print(const char *text);
@@ -30,6 +30,8 @@ int main(void)
     while (!(CSR >> 16 & 1)) {}
     uint32_t within = CVR;
     CSR = 0;
-    print(seen >= 5 ? "ticks\n" : "too few\n"), print(ticks == seen ? "no more\n" : "more\n"), print(within <= 9999 ? " within\n" : " beyond\n");
+    print(seen >= 5 ? "ticks\n" : "too few\n");
+    print(ticks == seen ? "no more\n" : "more\n");
+    print(within <= 9999 ? " within\n" : " beyond\n");
     return 0;
 }

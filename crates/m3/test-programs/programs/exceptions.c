@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Exceptions that the program itself asks for: SVC, PendSV, an interrupt, priorities, both stacks, unprivileged code,
- * bit-banding, exclusives, an unaligned access, faults that a handler mends. */
+/* Exceptions that the program causes: SVC, PendSV, an interrupt, priorities, both stacks,
+ * unprivileged code, bit-banding, exclusives, an unaligned access, faults that a handler skips. */
 #include <stdint.h>
 
 void print(const char *text);
@@ -28,23 +28,24 @@ static void note(uint32_t what)
 void sv_call(void)
 {
     note(1);
-    ICSR = 1u << 28; /* PendSV, lower: after this handler */
-    ISPR = 1;        /* interrupt 0, higher: within it */
+    ICSR = 1u << 28; /* PendSV, lower priority: after this handler */
+    ISPR = 1;        /* interrupt 0, higher priority: preempts it */
     __asm__ volatile("dsb\nisb");
     note(2);
-    __asm__ volatile("msr control, %0" : : "r"(0)); /* whoever asked is privileged again, on the stack that it had */
+    /* The caller becomes privileged again and keeps its stack. */
+    __asm__ volatile("msr control, %0" : : "r"(0));
 }
 
 void pend_sv(void) { note(3); }
 void interrupt0(void) { note(4); }
 
-/* Steps over the instruction that faulted, and writes down why it did. */
+/* Records the cause of the fault and skips the instruction. */
 __attribute__((naked)) void usage_fault(void)
 {
-    __asm__ volatile("tst lr, #4\nite eq\nmrseq r0, msp\nmrsne r0, psp\nb mend");
+    __asm__ volatile("tst lr, #4\nite eq\nmrseq r0, msp\nmrsne r0, psp\nb skip");
 }
 
-__attribute__((used)) void mend(uint32_t *frame)
+__attribute__((used)) void skip(uint32_t *frame)
 {
     faults = faults * 2 + CFSR;
     CFSR = 0xffffffff;
@@ -56,8 +57,8 @@ static uint32_t exclusive_add(volatile uint32_t *at, uint32_t by)
 {
     uint32_t old, failed;
     do {
-        __asm__ volatile("ldrex %0, [%2]\nadd %0, %0, %3\nstrex %1, %0, [%2]" : "=&r"(old), "=&r"(failed)
-                         : "r"(at), "r"(by) : "memory");
+        __asm__ volatile("ldrex %0, [%2]\nadd %0, %0, %3\nstrex %1, %0, [%2]"
+                         : "=&r"(old), "=&r"(failed) : "r"(at), "r"(by) : "memory");
     } while (failed);
     return old;
 }
@@ -99,14 +100,18 @@ int main(void)
     /* Bit 5 of the second word by its alias. */
     uint32_t alias = 0x22000000u + (((uint32_t)&bits[1] - 0x20000000u) * 8 + 5) * 4;
     REGISTER(alias) = 1;
-    print_hex(bits[1]), print_hex(REGISTER(alias)), print_hex(REGISTER(alias + 4)), print(" bits\n");
+    print_hex(bits[1]), print_hex(REGISTER(alias)), print_hex(REGISTER(alias + 4));
+    print(" bits\n");
 
     print_hex(exclusive_add(&bits[2], 41)), print_hex(bits[2]), print("\n");
 
     uint32_t main_stack, process, control;
-    __asm__ volatile("msr psp, %3\nmovs r0, #3\nmsr control, r0\nisb\nmrs %0, msp\nsvc 1\nmrs %1, psp\nmrs %2, control\nmovs r0, #0\nmsr control, r0\nisb"
-                     : "=r"(main_stack), "=r"(process), "=r"(control) : "r"(process_stack + 64) : "r0", "memory");
-    print_hex(main_stack), print_hex(process - (uint32_t)process_stack), print_hex(control), print_hex(order);
+    __asm__ volatile("msr psp, %3\nmovs r0, #3\nmsr control, r0\nisb\nmrs %0, msp\nsvc 1\n"
+                     "mrs %1, psp\nmrs %2, control\nmovs r0, #0\nmsr control, r0\nisb"
+                     : "=r"(main_stack), "=r"(process), "=r"(control)
+                     : "r"(process_stack + 64) : "r0", "memory");
+    print_hex(main_stack), print_hex(process - (uint32_t)process_stack);
+    print_hex(control), print_hex(order);
     print(" stacks\n");
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* WFI and sleep on exit, instruction by instruction: QEMU goes on when it likes. */
+/* WFI and sleep-on-exit to the instruction; QEMU may wake at any time. */
 #include <stdint.h>
 
 void print(const char *text);
@@ -18,7 +18,7 @@ void sys_tick(void)
     ticks++;
     if (ticks == wanted) {
         SYST_CSR = 0;
-        SCR = 0; /* no sleep on exit any more */
+        SCR = 0; /* disables sleep-on-exit */
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Sorting, recursion, function pointers, switches, strings, structures by value, variable arguments, setjmp. */
+/* Sorting, recursion, function pointers, switches, strings, structures by value, variadic
+ * functions, setjmp. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

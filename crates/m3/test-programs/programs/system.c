@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Sleep, escalated faults, returns that do not fit, and narrow or multiple stores to system registers. */
+/* Sleep, escalated faults, invalid exception returns, narrow and multiple stores to system
+ * registers. */
 #include <stdint.h>
 
 void print(const char *text);
@@ -33,29 +34,31 @@ void sys_tick(void)
         SYST_CSR = 0;
 }
 
-/* HardFault: nothing here needs a mend. */
+/* HardFault: records and clears HFSR. */
 void fault(void)
 {
     hard = HFSR;
     HFSR = hard;
 }
 
-/* Ends SVCall by a return that does not fit, by a frame without Thumb, or properly. */
+/* Returns from SVCall by an invalid EXC_RETURN, by a frame without the Thumb bit, or properly. */
 __attribute__((naked)) void sv_call(void)
 {
     __asm__ volatile("ldr r0, =request\nldr r0, [r0]\n"
                      "cmp r0, #1\nbne 1f\nldr r0, =0xfffffff5\nbx r0\n"
-                     "1: cmp r0, #2\nittt eq\nldreq r1, [sp, #28]\nbiceq r1, r1, #0x1000000\nstreq r1, [sp, #28]\n"
+                     "1: cmp r0, #2\nittt eq\nldreq r1, [sp, #28]\n"
+                     "biceq r1, r1, #0x1000000\nstreq r1, [sp, #28]\n"
                      "bx lr\n.ltorg");
 }
 
-/* Comes with LR as the return that failed: the frame is the main stack's in each case. */
+/* LR is the EXC_RETURN of the failed return: the frame is on the main stack in each case. */
 __attribute__((naked)) void usage_fault(void)
 {
-    __asm__ volatile("mov r0, sp\npush {r4, lr}\nbl mend\npop {r4, lr}\nldr r0, =0xfffffff9\nbx r0\n.ltorg");
+    __asm__ volatile("mov r0, sp\npush {r4, lr}\nbl repair\npop {r4, lr}\n"
+                     "ldr r0, =0xfffffff9\nbx r0\n.ltorg");
 }
 
-__attribute__((used)) void mend(uint32_t *frame)
+__attribute__((used)) void repair(uint32_t *frame)
 {
     usage = CFSR;
     CFSR = usage;
@@ -93,7 +96,7 @@ static void escalation(void)
     __asm__ volatile("svc 0" ::: "memory", "r0", "r1", "r2", "r3", "r12");
     tell(" CFSR after a return that does not fit\n", usage);
     request = 2;
-    /* Where it returns to is a word's address: QEMU 7.2 takes another fault elsewhere. */
+    /* The return address is word-aligned: QEMU 7.2 raises another fault otherwise. */
     __asm__ volatile(".balign 4\nnop\nsvc 0\nnop" ::: "memory", "r0", "r1", "r2", "r3", "r12");
     tell(" CFSR after a return without Thumb\n", usage);
     SHCSR = 0;
@@ -101,7 +104,7 @@ static void escalation(void)
 
 static void stores(void)
 {
-    CCR |= 1 << 4; /* division by zero */
+    CCR |= 1 << 4; /* DIV_0_TRP */
     SHCSR = 0;
     ISER = 0x203;
     BYTE(0xe000e180) = 2; /* ICER: interrupt 1 alone */
@@ -112,7 +115,8 @@ static void stores(void)
     tell(" priorities\n", REGISTER(0xe000e400));
 
     ticks = 0, wanted = 2;
-    __asm__ volatile("mov r1, #0\nmovw r2, #9999\nmov r3, #0\nstm %0, {r1, r2, r3}\nmov r1, #7\nstm %0, {r1, r2}"
+    __asm__ volatile("mov r1, #0\nmovw r2, #9999\nmov r3, #0\nstm %0, {r1, r2, r3}\n"
+                     "mov r1, #7\nstm %0, {r1, r2}"
                      : : "r"(0xe000e010) : "r1", "r2", "r3", "memory");
     for (uint32_t i = 0; i < 1000000000 && ticks < wanted; i++) {}
     print(ticks >= wanted ? "STM began a timer\n" : "STM began nothing\n");
@@ -130,9 +134,10 @@ static void stores(void)
 
 static void breakpoint(void)
 {
-    /* SYS_WRITE0 whose condition fails. QEMU 7.2 takes the NOP for the conditional instruction still. */
-    register const char *text __asm__("r1") = "BKPT knows no condition\n";
-    __asm__ volatile("mov r0, #4\ncmp r0, #4\nit ne\nbkpt 0xab\nnop" : : "r"(text) : "r0", "cc", "memory");
+    /* SYS_WRITE0 under a failing condition. QEMU 7.2 still applies the condition to the NOP. */
+    register const char *text __asm__("r1") = "BKPT is unconditional\n";
+    __asm__ volatile("mov r0, #4\ncmp r0, #4\nit ne\nbkpt 0xab\nnop"
+                     : : "r"(text) : "r0", "cc", "memory");
 }
 
 int main(void)

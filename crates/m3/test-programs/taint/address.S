@@ -1,5 +1,5 @@
 @ SPDX-License-Identifier: Apache-2.0 OR MIT
-@ Addresses of loads and stores that a secret makes. The secret's first word is 3.
+@ Load and store addresses that depend on a secret. The secret's first word is 3.
     .include "taint.inc"
 
     begin
@@ -155,7 +155,7 @@
     bx lr
     end leak_push
 
-    @ As a table of AES: four look-ups by the bytes of a word.
+    @ As an AES table: four look-ups by the bytes of a word.
     function leak_sbox
     ldr r2, [r0]
     uxtb r3, r2
@@ -169,7 +169,7 @@
     bx lr
     end leak_sbox
 
-    @ What is loaded from a secret place is secret, though the table is not.
+    @ Data loaded from a secret address is secret, even if the table is public.
     function leak_loaded_by_secret
     secret_offset
     movs r3, #0
@@ -181,7 +181,7 @@
 1:  bx lr
     end leak_loaded_by_secret
 
-    @ The base of a load is not of the data that the load brings.
+    @ A base register with write-back does not depend on the loaded data.
     function clean_write_back
     ldr r2, [r0], #4
     ldr r3, [r0, #4]!

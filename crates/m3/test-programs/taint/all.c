@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Poisons the whole address space, again and again, and many places in it. */
+/* Poisons the whole address space several times, and many ranges in it. */
 #include "warifu_m3.h"
 
 int main(void)

@@ -1,5 +1,5 @@
 @ SPDX-License-Identifier: Apache-2.0 OR MIT
-@ Multiplications that end early, divisions, and instructions that a condition governs.
+@ Multiplications with early termination, divisions, and conditional instructions.
     .include "taint.inc"
 
     begin
@@ -86,7 +86,7 @@
     bx lr
     end leak_sdiv_second
 
-    @ Through every operation that gives a result.
+    @ Through every operation with a result.
     function leak_derived
     ldr r2, [r0]
     mvn r2, r2
@@ -146,7 +146,7 @@
     bx lr
     end leak_it_else
 
-    @ What a condition decides is as secret as the condition, executed or not.
+    @ Results under a secret condition are secret, whether it holds or not.
     function leak_it_result
     ldr r2, [r0]
     movs r3, #0
@@ -163,7 +163,7 @@
 2:  bx lr
     end leak_it_result
 
-    @ Where a secret keeps a return or a call from being, SP, LR and what the stack has are what they were.
+    @ A return or call under a secret condition that fails leaves SP, LR and the stack unchanged.
     function leak_return_not_taken
     push {r4, lr}
     ldr r2, [r0]
@@ -216,7 +216,7 @@
     bx lr
     end clean_multiply
 
-    @ Results that were secret and are overwritten by public ones.
+    @ Secret results that are overwritten by public ones.
     function clean_public_operands
     ldr r2, [r0]
     ldr r3, [r0, #4]

@@ -1,5 +1,5 @@
 @ SPDX-License-Identifier: Apache-2.0 OR MIT
-@ Branches that a secret decides, and jumps to where a secret says.
+@ Branches and jump targets that depend on a secret.
     .include "taint.inc"
 
     begin

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Code that treats a secret as it should: nothing is to be reported, whatever the compiler makes of it. */
+/* Constant-time code: nothing is to be reported at any optimisation level. */
 #include "warifu_m3.h"
 
 #define OWN __attribute__((noinline, noclone))
 
-uint32_t key[8] = {0x11223344, 0x55667788, 0x99aabbcc, 0xddeeff00, 0x0f1e2d3c, 0x4b5a6978, 0x8796a5b4, 0xc3d2e1f0};
+uint32_t key[8] = {
+    0x11223344, 0x55667788, 0x99aabbcc, 0xddeeff00, 0x0f1e2d3c, 0x4b5a6978, 0x8796a5b4, 0xc3d2e1f0,
+};
 uint32_t result[16];
 void *memcpy(void *to, const void *from, size_t bytes);
 
@@ -39,7 +41,8 @@ OWN static void swap_if(uint32_t bit, uint32_t *a, uint32_t *b, size_t words)
     }
 }
 
-/* The shape of a Montgomery ladder: a public number of steps, a swap by each secret bit, arithmetic between. */
+/* As a Montgomery ladder: a public number of steps, each with a conditional swap by a secret bit
+ * and arithmetic. */
 OWN static void ladder(uint32_t *out, const uint32_t *scalar)
 {
     uint32_t a[4] = {1, 0, 0, 0}, b[4] = {9, 2, 3, 4}, swapped = 0;
@@ -59,11 +62,13 @@ OWN static void ladder(uint32_t *out, const uint32_t *scalar)
     memcpy(out, a, sizeof a);
 }
 
-#define QUARTER(a, b, c, d)                                                                                            \
-    a += b, d = (d ^ a) << 16 | (d ^ a) >> 16, c += d, b = (b ^ c) << 12 | (b ^ c) >> 20, a += b,                      \
-        d = (d ^ a) << 8 | (d ^ a) >> 24, c += d, b = (b ^ c) << 7 | (b ^ c) >> 25
+#define QUARTER(a, b, c, d)                                            \
+    a += b, d = (d ^ a) << 16 | (d ^ a) >> 16,                         \
+    c += d, b = (b ^ c) << 12 | (b ^ c) >> 20,                         \
+    a += b, d = (d ^ a) << 8 | (d ^ a) >> 24,                          \
+    c += d, b = (b ^ c) << 7 | (b ^ c) >> 25
 
-/* As ChaCha's: additions, rotations, exclusive or; a state that the compiler spills. */
+/* As ChaCha: additions, rotations and exclusive or, with a state that the compiler spills. */
 OWN static void permute(uint32_t x[16], int rounds)
 {
     for (int i = 0; i < rounds; i += 2) {
@@ -99,7 +104,7 @@ int main(void)
     result[1] ^= differs((const uint8_t *)key, (const uint8_t *)result, sizeof key);
     result[3] ^= below(key, key + 2);
     ladder(result + 4, key);
-    /* What a receiver may see decides what happens next. */
+    /* The ciphertext is declassified before it decides a branch. */
     WARIFU_UNPOISON(result, sizeof result);
     uint32_t verdict = result[1] & 1;
     return verdict == 2 || (result[4] == 1 && result[5] == 2 && result[6] % result[7] == 3);

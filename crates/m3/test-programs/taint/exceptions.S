@@ -1,5 +1,5 @@
 @ SPDX-License-Identifier: Apache-2.0 OR MIT
-@ Secrets in the frames of exceptions.
+@ Secrets in exception frames.
     .include "taint.inc"
 
     begin
@@ -15,9 +15,10 @@
     run clean_link_in_handler
     finish
 
-    @ SVC 0 looks at the stacked R2. SVC 1 looks at nothing. SVC 2 stores R1 to the stacked R3. SVC 3 makes the return
-    @ address depend on R1. SVC 4 looks at the stacked flags' other bytes. SVC 5 looks at LR.
-    @ SVC 6 leaves the secret in R3 and something public in R2 to PendSV, which comes at once.
+    @ SVC 0 branches on the stacked R2. SVC 1 does nothing. SVC 2 stores R1 to the stacked R3. SVC 3
+    @ makes the return address depend on R1. SVC 4 branches on the bytes of the stacked xPSR other
+    @ than the flags. SVC 5 branches on LR. SVC 6 leaves the secret in R3 and public data in R2 for
+    @ PendSV, which is tail-chained.
     function sv_call
     tst lr, #4
     ite eq
@@ -28,7 +29,8 @@
     cmp r3, #6
     bhi 7f
     tbb [pc, r3]
-6:  .byte (0f - 6b) / 2, (7f - 6b) / 2, (2f - 6b) / 2, (3f - 6b) / 2, (4f - 6b) / 2, (5f - 6b) / 2, (8f - 6b) / 2, 0
+6:  .byte (0f - 6b) / 2, (7f - 6b) / 2, (2f - 6b) / 2, (3f - 6b) / 2
+    .byte (4f - 6b) / 2, (5f - 6b) / 2, (8f - 6b) / 2, 0
 0:  ldr r3, [r2, #8]
     cbz r3, 7f
     b 7f
@@ -77,7 +79,7 @@
 1:  bx lr
     end leak_after_return
 
-    @ The handler compares: the secret flags are back after it.
+    @ The handler changes the flags: after it the secret ones are restored.
     function leak_flag_after_return
     ldr r2, [r0]
     cmp r2, #3
@@ -122,7 +124,7 @@
 1:  bx lr
     end leak_process_stack
 
-    @ PendSV saw what the handler before it left; here all is as it was.
+    @ PendSV saw the registers of the previous handler; here they are restored.
     function leak_behind_chain
     ldr r2, [r0]
     movs r3, #0
@@ -134,7 +136,7 @@
 2:  bx lr
     end leak_behind_chain
 
-    @ N and Z are secret; C and V are public, and still are behind the handler.
+    @ N and Z are secret; C and V are public, also after the handler.
     function clean_flags_after_return
     cmp r1, #0
     ldr r2, [r0]
@@ -148,7 +150,7 @@
 2:  bx lr
     end clean_flags_after_return
 
-    @ A secret in R1 is in its own word of the frame alone.
+    @ A secret in R1 labels only its own word of the frame.
     function clean_frame_of_public
     ldr r1, [r0]
     movs r2, #0
@@ -159,7 +161,7 @@
 1:  bx lr
     end clean_frame_of_public
 
-    @ LR is secret outside and EXC_RETURN inside.
+    @ LR is secret outside the handler and EXC_RETURN in it.
     function clean_link_in_handler
     mov r12, lr
     ldr lr, [r0]

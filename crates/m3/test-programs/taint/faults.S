@@ -1,5 +1,5 @@
 @ SPDX-License-Identifier: Apache-2.0 OR MIT
-@ What instructions did before they faulted. The handler goes on at the address in R6.
+@ Effects of instructions before they fault. The handler continues at the address in R6.
     .include "taint.inc"
 
     begin
@@ -25,12 +25,12 @@
     bx lr
     end fault
 
-    @ r6 = the label: where the handler goes on, and no Thumb address.
+    @ r6 = the address at which the handler continues, without the Thumb bit.
     .macro resume label
     adr.w r6, \label
     .endm
 
-    @ r12 = the last word of a memory that has nothing behind it.
+    @ r12 = the last word of a memory with nothing mapped after it.
     .macro last_word
     movw r12, #0xfffc
     movt r12, #0x3f
@@ -81,7 +81,7 @@
 2:  bx lr
     end leak_stored_multiple
 
-    @ From the lowest register on, downwards or not.
+    @ The lowest register first, also if descending.
     function leak_stored_downwards
     ldr r3, [r0]
     movs r2, #0
@@ -111,7 +111,7 @@
 2:  bx lr
     end leak_stored_dual
 
-    @ Whether the word was stored is the secret.
+    @ Whether the word was stored is secret.
     function leak_stored_if
     ldr r3, [r0]
     movs r2, #0
@@ -142,7 +142,7 @@
 2:  bx lr
     end clean_not_stored
 
-    @ The link is this instruction's address, whatever was in LR.
+    @ BLX sets LR from its own address, whatever LR held.
     function clean_link
     push {lr}
     movs r2, #0

@@ -1,5 +1,6 @@
 @ SPDX-License-Identifier: Apache-2.0 OR MIT
-@ Secrets in single flags. Each branch looks at one flag; those that end by `clean` look at one that is public.
+@ Secrets in single flags. Each branch tests one flag; the flags tested in `clean_` functions are
+@ public.
     .include "taint.inc"
 
     begin
@@ -13,7 +14,7 @@
     run leak_overflow
     run leak_muls
     run leak_logical_keeps_carry
-    run leak_shift_by_nought
+    run leak_shift_by_zero
     run leak_saturation
     run leak_saturation_or_not
     run leak_mrs
@@ -76,7 +77,7 @@
 1:  bx lr
     end leak_register_shift_carry
 
-    @ A public value by a secret amount.
+    @ A public value, shifted by a secret amount.
     function leak_secret_amount
     ldr r2, [r0]
     movs r3, #1
@@ -115,7 +116,7 @@
 1:  bx lr
     end leak_muls
 
-    @ A public AND sets N and Z and leaves C, which is secret.
+    @ A public AND sets N and Z and leaves the secret C unchanged.
     function leak_logical_keeps_carry
     ldr r2, [r0]
     cmp r2, r1
@@ -125,7 +126,7 @@
 1:  bx lr
     end leak_logical_keeps_carry
 
-    function leak_shift_by_nought
+    function leak_shift_by_zero
     ldr r2, [r0]
     cmp r2, r1
     movs r3, #0
@@ -133,9 +134,9 @@
     bcs 1f
     nop
 1:  bx lr
-    end leak_shift_by_nought
+    end leak_shift_by_zero
 
-    @ Q says whether the secret let SSAT be executed; the other flags are public again.
+    @ Q depends on whether a secret condition executed SSAT; the other flags are public again.
     function leak_saturation_or_not
     movs r3, #0
     msr apsr_nzcvq, r3
@@ -185,7 +186,7 @@
     bx lr
     end leak_msr
 
-    @ A secret AND sets N and Z alone: C and V stay public.
+    @ A secret AND sets only N and Z: C and V stay public.
     function clean_logical_flags
     cmp r1, #0
     ldr r2, [r0]
@@ -218,7 +219,7 @@
 1:  bx lr
     end clean_carry_overwritten
 
-    @ The constant's expansion gives the carry.
+    @ The expansion of the constant sets the carry.
     function clean_immediate_carry
     ldr r2, [r0]
     cmp r2, #5
@@ -241,7 +242,7 @@
 2:  bx lr
     end clean_muls_keeps_carry
 
-    @ A shift of a public word by more than nought overwrites a secret carry.
+    @ A shift of a public word by more than zero overwrites a secret carry.
     function clean_shift_by_amount
     ldr r2, [r0]
     cmp r2, r1
@@ -262,7 +263,7 @@
 1:  bx lr
     end clean_msr
 
-    @ x - x and x ^ x are nought whatever x is.
+    @ x - x and x ^ x are zero for any x.
     function clean_same_operands
     ldr r2, [r0]
     subs r3, r2, r2

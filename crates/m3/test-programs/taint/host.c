@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the host writes is public, and what it does not write stays secret. */
+/* Bytes written by the host are public; bytes that it does not write stay secret. */
 #include "warifu_m3.h"
 
 static uint8_t buffer[64], line[64];
 static uint32_t information[6];
 static volatile uint8_t seen;
 
-#define LOOK(name, byte)                                                                                               \
-    static __attribute__((noinline)) void name(const uint8_t *at)                                                      \
-    {                                                                                                                  \
-        if (at[byte])                                                                                                  \
-            seen = 1;                                                                                                  \
+#define LOOK(name, byte)                                          \
+    static __attribute__((noinline)) void name(const uint8_t *at) \
+    {                                                             \
+        if (at[byte])                                             \
+            seen = 1;                                             \
     }
 
 LOOK(clean_read, 2)

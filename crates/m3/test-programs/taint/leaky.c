@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The usual mistakes, in C. Whether the compiler makes a branch or an IT block of a condition is its choice. */
+/* Common leaks in C. The compiler may turn a condition into a branch or an IT block. */
 #include "warifu_m3.h"
 
 #define OWN __attribute__((noinline, noclone))

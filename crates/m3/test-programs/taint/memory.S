@@ -1,5 +1,5 @@
 @ SPDX-License-Identifier: Apache-2.0 OR MIT
-@ Secrets that go through memory, and come back by other widths.
+@ Secrets stored to memory and loaded in other widths.
     .include "taint.inc"
 
     begin
@@ -78,7 +78,7 @@
 2:  bx lr
     end leak_one_byte_of_word
 
-    @ Across two words, of which the second is secret.
+    @ Across two words, the second of which is secret.
     function leak_unaligned
     movs r3, #0
     str r3, [r1]
@@ -128,8 +128,8 @@
 2:  bx lr
     end leak_exclusive
 
-    @ Whether a store succeeds depends on where the mark is, and on whether there still is one.
-    @ The address shows; whether STREX succeeds does not depend on it.
+    @ The success of STREX depends on the state of the monitor. The address of LDREX leaks, but the
+    @ monitor does not record it.
     function leak_mark
     ldr r2, [r0]
     and r2, r2, #0
@@ -239,7 +239,7 @@
 1:  bx lr
     end clean_overwritten
 
-    @ Registers that a function saved, used for a secret and restored.
+    @ Registers that a function saves, uses for a secret and restores.
     function clean_popped
     push {r4, r5, lr}
     movs r4, #1
@@ -254,7 +254,7 @@
 1:  pop {r4, r5, pc}
     end clean_popped
 
-    @ A public bit leaves the other bits of its byte as they are, and the byte beside it public.
+    @ A public bit leaves the other bits of its byte unchanged and the next byte public.
     function clean_bit_band
     movs r3, #0
     str r3, [r1]
@@ -271,7 +271,7 @@
 1:  bx lr
     end clean_bit_band
 
-    @ Whether a store succeeds is not of what it stores.
+    @ The success of STREX does not depend on the stored data.
     function clean_exclusive
     ldr r2, [r0]
 1:  ldrex r3, [r1]
@@ -282,7 +282,7 @@
     bx lr
     end clean_exclusive
 
-    @ BL writes LR anew.
+    @ BL overwrites LR.
     function clean_link_register
     push {r4, lr}
     ldr lr, [r0]
@@ -302,7 +302,7 @@
 1:  bx lr
     end clean_link_register
 
-    @ A result that the program says is public.
+    @ A declassified result.
     function clean_unpoisoned
     ldr r2, [r0]
     str r2, [r1]
@@ -318,7 +318,7 @@
 1:  bx lr
     end clean_unpoisoned
 
-    @ What decides which interrupt comes when, and is read again.
+    @ Registers that control interrupts, written and read back.
     function leak_system_register
     ldr r2, [r0]
     ldr r3, =0xe000e280
@@ -339,7 +339,7 @@
     .ltorg
     end leak_system_register
 
-    @ A public word in its place; and who only writes CYCCNT shows nothing.
+    @ A public word overwrites the secret; a store to CYCCNT does not leak.
     function clean_system_register
     ldr r2, [r0]
     ldr r3, =0xe0001004

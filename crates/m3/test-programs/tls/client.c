@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A TLS 1.3 client on the simulated chip: Mbed TLS, the server behind the simulator's pipe, a mark at each message.
- * Its random numbers are a fixed stream, so that recorded server flights fit it again: for measurements, never for use. */
+/* A TLS 1.3 client for the simulated chip: Mbed TLS, with the server behind the simulator's pipe
+ * and a mark at each message. Its random numbers are a fixed stream, so that recorded server
+ * flights can be replayed: for measurements only, never for real connections. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static uint64_t stream = 0x57415249465531ull;
 void print(const char *text);
 void print_hex(uint32_t value);
 
-/* Bytes that the library asks for; the allocator's own are not in them. */
+/* Bytes that the library allocates, without the allocator's own data. */
 static void *counted_calloc(size_t count, size_t size)
 {
     if (size != 0 && count > (SIZE_MAX - 8) / size)
@@ -52,9 +53,9 @@ static void counted_free(void *memory)
     free(block);
 }
 
-/* SplitMix64: a stream that is the same in each run. */
-psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context_t *context, uint8_t *to, size_t bytes,
-                                             size_t *given)
+/* SplitMix64: the same stream in each run. */
+psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context_t *context,
+                                             uint8_t *to, size_t bytes, size_t *given)
 {
     (void)context;
     for (size_t i = 0; i < bytes; i++) {
@@ -95,7 +96,7 @@ static int pipe_receive(void *context, unsigned char *to, size_t bytes)
     return (int)count;
 }
 
-/* A step of the library handles the message that its state is named after. */
+/* A handshake step of the library handles the message after which its state is named. */
 static const char *message(int state)
 {
     switch (state) {
@@ -141,8 +142,9 @@ int main(void)
     mbedtls_x509_crt_init(&ca);
     if ((result = mbedtls_x509_crt_parse_der(&ca, server_ca, sizeof server_ca)) != 0)
         return failed("the CA's certificate ", result);
-    if ((result = mbedtls_ssl_config_defaults(&config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM,
-                                              MBEDTLS_SSL_PRESET_DEFAULT)) != 0)
+    if ((result = mbedtls_ssl_config_defaults(
+             &config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM,
+             MBEDTLS_SSL_PRESET_DEFAULT)) != 0)
         return failed("the configuration ", result);
     mbedtls_ssl_conf_rng(&config, random_bytes, NULL);
     mbedtls_ssl_conf_ciphersuites(&config, suites);
@@ -170,11 +172,13 @@ int main(void)
     do {
         result = mbedtls_ssl_read(&ssl, answer, sizeof answer);
         /* Tickets come first. */
-    } while (result == MBEDTLS_ERR_SSL_WANT_READ || result == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET);
+    } while (result == MBEDTLS_ERR_SSL_WANT_READ ||
+             result == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET);
     if (result <= 0)
         return failed("the answer ", result);
     print(mbedtls_ssl_get_ciphersuite(&ssl));
-    print(result >= 15 && memcmp(answer, "HTTP/1.0 200 ok", 15) == 0 ? " answered\n" : " answered otherwise\n");
+    print(result >= 15 && memcmp(answer, "HTTP/1.0 200 ok", 15) == 0 ? " answered\n"
+                                                                     : " unexpected answer\n");
     print("heap_peak ");
     print_hex((uint32_t)heap_peak);
     print("\n");

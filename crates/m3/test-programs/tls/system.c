@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What newlib's allocator asks of a system: memory from the end of static data up to the room kept for the stack. */
+/* _sbrk for newlib's allocator: memory from the end of static data up to the space for the stack.
+ * */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Encodings by the diagrams of DDI 0403E chapter A7, as [`Generator`](crate::generate::Generator) fills them.
+//! Encoding patterns of DDI 0403E chapter A7 for [`Generator`](crate::generate::Generator).
 
-/// Data processing in 16 bits. `d n m a t h l` are registers, the same letter the same field; other letters are any bits.
+/// 16-bit data processing. `d n m a t h l` are registers, each letter one field; other letters are
+/// any bits.
 pub const NARROW: [&str; 22] = [
     "00000iiiiimmmddd",
     "00001iiiiimmmddd",
@@ -27,7 +28,7 @@ pub const NARROW: [&str; 22] = [
     "10100dddiiiiiiii",
 ];
 
-/// Data processing in 32 bits.
+/// 32-bit data processing.
 pub const WIDE: [&str; 62] = [
     "11101010000snnnn0iiiddddiiiimmmm",
     "11101010001snnnn0iiiddddiiiimmmm",
@@ -93,7 +94,7 @@ pub const WIDE: [&str; 62] = [
     "11110011111011111000dddd00000000",
 ];
 
-/// Loads and stores; `n` is pointed into the window first, `m` is made a small offset.
+/// Loads and stores; `n` is set to an address in the window first, `m` to a small offset.
 pub const MEMORY: [&str; 28] = [
     "0101ooommmnnnttt",
     "0101ooommmnnnttt",
@@ -125,7 +126,7 @@ pub const MEMORY: [&str; 28] = [
     "11111001000innnntttt1iiiiiiiiiii",
 ];
 
-/// SP and PC as operands, and MRS of what is the same in every program: IPSR, MSP, PRIMASK, CONTROL.
+/// SP and PC as operands, and MRS of IPSR, MSP, PRIMASK and CONTROL.
 pub const SPECIAL: [&str; 15] = [
     "01000110d1101ddd",
     "01000110d1111ddd",

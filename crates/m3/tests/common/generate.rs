@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random programs, written from the encoding diagrams of DDI 0403E and not from our decoder: every instruction whose
-//! effect on registers and memory the architecture defines, SP and PC as operands among them. Not here are BLX, loads and
-//! data processing that write PC, and what needs an exception; programs from C have those.
+//! Random programs, from the encoding diagrams of DDI 0403E and not from our decoder: instructions
+//! whose effect on registers and memory the architecture defines, including SP and PC as operands.
+//! Excluded are BLX, loads and data processing that write PC, and exceptions, which the C programs
+//! have.
 
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::encodings::{MEMORY, NARROW, SPECIAL, WIDE};
 
-/// Where code begins: literals may lie 4 KiB before an instruction.
+/// Start of the code: literals may lie 4 KiB before an instruction.
 pub const CODE: u32 = 0x2000;
 /// The window that loads and stores use, small enough that loads meet what was stored.
 const WINDOW: u32 = 0x2000_4000;
 const WINDOW_BYTES: u32 = 0x800;
 
-/// Instructions that belong together, so that a reduced program still works.
+/// Instructions that must stay together when a program is reduced.
 pub type Item = Vec<u16>;
 
 /// A source of random fields.
@@ -27,7 +28,7 @@ impl Generator {
         Generator { random }
     }
 
-    /// `length` items, the last of which ends the program.
+    /// Random constants in R0 to R12, then `length` items.
     pub fn program(&mut self, length: usize) -> Vec<Item> {
         let mut items: Vec<Item> = (0..13).map(|register| self.constant(register)).collect();
         items.extend((0..length).map(|_| self.item()));
@@ -49,7 +50,7 @@ impl Generator {
         }
     }
 
-    /// An item after which the next one is executed, whatever registers and flags hold.
+    /// An item without branches.
     pub fn straight(&mut self) -> Item {
         match self.below(93) {
             0..=24 => self.narrow(),
@@ -72,9 +73,8 @@ impl Generator {
         if number == 13 { 14 } else { number }
     }
 
-    /// A word of the kind at which carries, signs and shifts turn.
+    /// A word, often near a boundary of carries, signs or shifts.
     pub fn operand(&mut self) -> u32 {
-        // Values at which carries, signs and shifts turn.
         match self.below(6) {
             0 => self.below(3),
             1 => 0x7fff_ffff + self.below(3),
@@ -99,7 +99,7 @@ impl Generator {
         self.pattern(pattern).0
     }
 
-    /// A pattern filled until its fields are allowed: the halfwords, and the registers by letter.
+    /// Fills a pattern until its fields are allowed: the halfwords, and the registers by letter.
     fn pattern(&mut self, pattern: &str) -> (Item, [u32; 26]) {
         loop {
             let mut registers = [u32::MAX; 26];
@@ -185,7 +185,7 @@ impl Generator {
         let address = WINDOW + 0x100 + (self.below(WINDOW_BYTES) & !3);
         let mut item = load_constant(base, address);
         if narrow {
-            // A base that is stored must be the first register; keep it out of the list.
+            // A stored base must be the lowest register: keep it out of the list.
             let list = (1 + self.below(255)) & !(1 << base);
             if list == 0 {
                 return self.multiple();
@@ -203,7 +203,7 @@ impl Generator {
         item
     }
 
-    /// PUSH, something between, and POP of as many.
+    /// PUSH, an instruction, and POP of as many registers.
     fn stack(&mut self) -> Item {
         let list = 1 + self.below(255);
         let other: u32 = (0..list.count_ones()).map(|bit| 1 << bit).sum();
@@ -223,7 +223,7 @@ impl Generator {
         let pattern = SPECIAL[self.below(SPECIAL.len() as u32) as usize];
         let mut item = self.pattern(pattern).0;
         if pattern.ends_with("00010000") {
-            // CPSID i, what it did, CPSIE i.
+            // CPSID i, MRS of PRIMASK, CPSIE i.
             item.insert(0, 0xb672);
             item.push(0xb662);
         }
@@ -261,7 +261,7 @@ impl Generator {
         item
     }
 
-    /// A branch over some instructions, by each encoding.
+    /// A forward branch over some instructions, in each encoding.
     fn forward_branch(&mut self) -> Item {
         let mut skipped: Item = Vec::new();
         for _ in 0..1 + self.below(3) {
@@ -285,7 +285,7 @@ impl Generator {
         item
     }
 
-    /// BL or BLX over a piece of code that returns, which is jumped over.
+    /// A branch over a short function, and BL back to it.
     fn call(&mut self) -> Item {
         let mut body = self.pattern("0001101mmmnnnddd").0;
         body.push(0x4770);
@@ -301,7 +301,7 @@ impl Generator {
         item
     }
 
-    /// TBB or TBH with a table behind it.
+    /// TBB or TBH, followed by its table.
     fn table_branch(&mut self) -> Item {
         let index = self.below(8);
         let entry = self.below(2);
@@ -321,7 +321,7 @@ impl Generator {
     fn if_then(&mut self) -> Item {
         let condition = self.below(14);
         let length = 1 + self.below(4);
-        // The mask's last 1 marks the length; above it each bit is the condition's lowest bit or its opposite.
+        // The lowest 1 of the mask marks the length; each bit above it selects T or E.
         let mut mask = 1u32 << (4 - length);
         for position in 0..length - 1 {
             mask |= self.below(2) << (3 - position);
@@ -358,7 +358,7 @@ impl Generator {
     }
 }
 
-/// What the encodings exclude.
+/// Whether the fields are not reserved or unpredictable.
 fn allowed(pattern: &str, word: u32, registers: &[u32; 26]) -> bool {
     let of = |letter: u8| registers[usize::from(letter - b'a')];
     if pattern.contains("llllhhhh") && of(b'l') == of(b'h') {
@@ -389,11 +389,11 @@ fn allowed(pattern: &str, word: u32, registers: &[u32; 26]) -> bool {
     }
 }
 
-/// P, U, W of an 8-bit offset: what is no other instruction, and a base that is not the register loaded.
+/// Whether P, U and W of an 8-bit offset are valid, and the base differs from the loaded register.
 fn indexed_form(word: u32, registers: &[u32; 26]) -> bool {
     let (pre, up, writeback) = (word >> 10 & 1, word >> 9 & 1, word >> 8 & 1);
     let same = registers[usize::from(b'n' - b'a')] == registers[usize::from(b't' - b'a')];
-    // Signed stores are not instructions.
+    // There are no signed stores.
     let signed_store = word >> 24 & 1 == 1 && word >> 20 & 1 == 0;
     match (pre, up, writeback) {
         _ if signed_store => false,

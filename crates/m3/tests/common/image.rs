@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random programs as they lie in memory.
+//! Memory images of random programs.
 
 use crate::generate::{CODE, Item, load_constant};
 
 const STACK: u32 = 0x2001_0000;
 
-/// A program as it lies in memory.
+/// The memory image of a program.
 pub struct Image {
     memory: Vec<u8>,
 }
 
 impl Image {
-    /// Vectors, a handler that returns, the items, and the end by semihosting.
+    /// Vectors, a handler that returns, the items, and SYS_EXIT.
     pub fn new(items: &[Item]) -> Self {
         let mut memory = vec![0; CODE as usize];
         let handler = 0x1000u32;

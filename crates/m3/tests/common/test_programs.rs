@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs of `test-programs/`, compiled when a test wants them.
+//! Compiles the programs of `test-programs/`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("test-programs")
 }
 
-/// Compiles and links files of that folder with its start-up code; the ELF file's bytes.
+/// Compiles and links files of that folder with its start-up code; returns the ELF file.
 pub fn compile(files: &[&str], options: &[&str]) -> Vec<u8> {
     let folder = folder();
     let mut arguments = vec!["-ffreestanding".to_owned(), "-nostdlib".to_owned()];
@@ -21,8 +21,8 @@ pub fn compile(files: &[&str], options: &[&str]) -> Vec<u8> {
     link(&arguments)
 }
 
-/// The same with the start-up code of newlib, whose console is the simulator's.
-#[allow(dead_code)] // not every test's
+/// The same with newlib's start-up code and semihosting console.
+#[allow(dead_code)] // not used by every test
 pub fn compile_hosted(files: &[&str], options: &[&str]) -> Vec<u8> {
     let arguments = files.iter().chain(options).chain(&["--specs=rdimon.specs"]);
     link(&arguments.copied().map(str::to_owned).collect::<Vec<_>>())

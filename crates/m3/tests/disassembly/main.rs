@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Instructions as text, beside what objdump makes of the same bytes: compiled programs, and every encoding at random.
+//! Disassembly compared with objdump's, for compiled programs and random encodings.
 
 #[path = "../common/encodings.rs"]
 mod encodings;
@@ -20,7 +20,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use warifu_m3::core::Operation;
 use warifu_m3::isa::{self, Instruction};
 
-/// An instruction that objdump knows.
+/// A line of objdump's output.
 struct Line {
     address: u32,
     halves: [u16; 2],
@@ -47,7 +47,7 @@ fn parse(line: &str) -> Option<Line> {
     Some(Line { address, halves, text: text.replace('\t', " ") })
 }
 
-/// Our text of each line that is not data, beside objdump's.
+/// Compares our text of each line that is not data with objdump's; the number of lines.
 fn compare(lines: &[Line]) -> usize {
     let mut it_state = 0;
     let mut different: BTreeMap<String, String> = BTreeMap::new();
@@ -74,12 +74,13 @@ fn compare(lines: &[Line]) -> usize {
     count
 }
 
-/// objdump 2.40 prints LDRD and STRD with an offset of nought as if they wrote nothing back.
+/// objdump 2.40 omits the write-back of LDRD and STRD with an offset of zero.
 fn theirs_forgets_write_back(instruction: &Instruction) -> bool {
     matches!(instruction, Instruction::LoadDual { .. } | Instruction::StoreDual { .. })
 }
 
-/// objdump's text in our form: no width, no comment, no symbol, three operands, addresses for what is relative to PC.
+/// objdump's text in our form: no width, comment or symbol; three operands; absolute addresses
+/// instead of PC-relative ones.
 fn canonical(line: &Line) -> String {
     let text = line.text.split(['@', ';', '<']).next().unwrap_or("").trim();
     let (name, operands) = text.split_once(' ').unwrap_or((text, ""));
@@ -103,7 +104,8 @@ fn canonical(line: &Line) -> String {
         if let Some(offset) = operand.strip_prefix("[pc, #") {
             let offset: i32 = offset.trim_end_matches(']').parse().expect("an offset");
             *operand = format!("{:#x}", place.wrapping_add_signed(offset));
-            // LDRT and its like of PC are LDR (literal) (DDI 0403E section A7.7.67), which objdump does not know.
+            // LDRT and so on with PC as base are LDR (literal) (DDI 0403E section A7.7.67); objdump
+            // prints LDRT.
             name = name.trim_end_matches('t').to_owned();
         }
         *operand = operand.replace(", #0]", "]").replace(", #-0]", "]").to_lowercase();
@@ -165,7 +167,7 @@ fn canonical(line: &Line) -> String {
     canonical_numbers(format!("{name} {operands}").trim())
 }
 
-/// Operands, of which `[..]` and `{..}` are one each.
+/// Splits operands at commas outside `[..]` and `{..}`.
 fn split(operands: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut depth = 0;
@@ -183,7 +185,7 @@ fn split(operands: &str) -> Vec<String> {
         .collect()
 }
 
-/// Every number in the same form.
+/// Writes every number in the same form.
 fn canonical_numbers(text: &str) -> String {
     let mut result = String::new();
     for (index, word) in text.split_inclusive([' ', ',', ']', '!', '}']).enumerate() {
@@ -217,7 +219,7 @@ fn write_and_compare(elf: &[u8]) -> usize {
 }
 
 #[test]
-fn compiled_programs_read_as_objdump_reads_them() {
+fn compiled_programs_match_objdump() {
     let library = ["-lc", "-lm", "-lc", "-lnosys"];
     let mut count = 0;
     for level in ["-O0", "-O2", "-Os"] {
@@ -233,7 +235,7 @@ fn compiled_programs_read_as_objdump_reads_them() {
 }
 
 #[test]
-fn random_encodings_read_as_objdump_reads_them() {
+fn random_encodings_match_objdump() {
     let mut generator = Generator::new(Xoshiro256PlusPlus::seed_from_u64(7));
     let items: Vec<Item> = (0..40_000).map(|_| generator.item()).collect();
     let mut source = String::from(".syntax unified\n.cpu cortex-m3\n.thumb\n");

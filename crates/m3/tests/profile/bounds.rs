@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs that call deeper, or by more ways, than can be kept.
+//! Programs with deeper calls or more call paths than the profiler tracks.
 
 use warifu_m3::machine::Limits;
-use warifu_m3::profile::{MOST_FRAMES, MOST_NODES, Profiler};
+use warifu_m3::profile::{MAX_FRAMES, MAX_NODES, Profiler};
 use warifu_m3::session::{Session, Setup};
 use warifu_m3::stop::Stop;
 
 use crate::{balances, bare, profile, row, test_programs, word};
 
 #[test]
-fn more_ways_than_nodes_leave_functions_exact() {
-    let (session, report) = profile(&bare("-O2", "profile/ways.c"));
+fn call_paths_beyond_max_nodes_keep_function_counts() {
+    let (session, report) = profile(&bare("-O2", "profile/call_paths.c"));
     balances(&session, &report);
     let calls = ["left", "right"].map(|name| row(&report, name).sum.calls);
-    // -O2 makes a loop of the call at the end of `right`, as it is the function itself.
+    // -O2 turns the self tail call at the end of `right` into a loop.
     assert_eq!(calls.iter().sum::<u64>(), u64::from(word(&session, "count")));
-    assert!(report.stacks.len() <= MOST_NODES + 2, "{}", report.stacks.len());
+    assert!(report.stacks.len() <= MAX_NODES + 2, "{}", report.stacks.len());
     assert_eq!(report.notes.len(), 1, "{:?}", report.notes);
-    assert!(report.notes[0].contains("more than 65536 ways"), "{:?}", report.notes);
+    assert!(report.notes[0].contains("more than 65536 call paths"), "{:?}", report.notes);
     assert_eq!(profile(&bare("-O2", "profile/calls.c")).1.notes, [""; 0]);
 }
 
 #[test]
-fn a_recursion_without_an_end_and_without_a_stack_is_bounded() {
+fn endless_recursion_without_stack_is_bounded() {
     let setup = Setup { chip: "mps2-an385".into(), ..Setup::default() };
-    let file = test_programs::compile(&["profile/ways.c"], &["-O2", "-DENDLESS"]);
+    let file = test_programs::compile(&["profile/call_paths.c"], &["-O2", "-DENDLESS"]);
     let mut session = Session::new(&file, &setup).expect("it can be run");
     let mut profiler = Profiler::new(&session.program, &session.machine);
     let limits = Limits { instructions: 1_200_000 };
@@ -33,7 +33,7 @@ fn a_recursion_without_an_end_and_without_a_stack_is_bounded() {
     let report = profiler.report(&session.machine.core);
     balances(&session, &report);
     // Below it are `start_c` and `main`.
-    assert_eq!(row(&report, "endless").sum.calls, MOST_FRAMES as u64 - 2);
+    assert_eq!(row(&report, "endless").sum.calls, MAX_FRAMES as u64 - 2);
     assert_eq!(report.notes.len(), 1, "{:?}", report.notes);
     assert!(report.notes[0].contains("nested deeper than 1048576"), "{:?}", report.notes);
 }

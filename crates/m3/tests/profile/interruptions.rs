@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Interrupts that come between any two instructions.
+//! Interrupts between any two instructions.
 
 use crate::{balances, bare, calls, profile, row, test_programs, word};
 
-/// An interrupt between a jump and what it jumps to loses neither.
+/// An interrupt between a jump and its target loses neither.
 #[test]
-fn interrupts_at_every_place_lose_no_call_and_no_return() {
+fn interrupts_between_any_two_instructions_keep_calls_and_returns() {
     for level in ["-O0", "-O2", "-Os"] {
         let (session, report) = profile(&bare(level, "profile/interrupted.c"));
         balances(&session, &report);
@@ -19,7 +19,7 @@ fn interrupts_at_every_place_lose_no_call_and_no_return() {
             let times = if callee == "malloc" { 501 } else { 3000 };
             assert_eq!(calls(&report, caller, callee), times, "{level}: {caller} {callee}");
         }
-        // At -O0 `tail` calls it; else it jumps there, which is a call of its caller's.
+        // At -O0 `tail` calls `leaf`; otherwise it is a tail call, which counts for the caller.
         let (direct, by_tail) = if level == "-O0" { (3000, 3000) } else { (6000, 0) };
         assert_eq!(calls(&report, "main", "leaf"), direct, "{level}");
         assert_eq!(calls(&report, "tail", "leaf"), by_tail, "{level}");
@@ -30,9 +30,9 @@ fn interrupts_at_every_place_lose_no_call_and_no_return() {
     }
 }
 
-/// Each function's instructions are as many as without interrupts.
+/// Each function executes as many instructions as without interrupts.
 #[test]
-fn instructions_belong_to_their_function_under_interrupts() {
+fn instruction_counts_under_interrupts() {
     let quiet = test_programs::compile(&["profile/interrupted.c"], &["-O2", "-DQUIET"]);
     let (_, quiet) = profile(&quiet);
     let (_, report) = profile(&bare("-O2", "profile/interrupted.c"));
@@ -42,9 +42,9 @@ fn instructions_belong_to_their_function_under_interrupts() {
     }
 }
 
-/// A handler that jumps to the allocator instead of calling it ends there.
+/// A handler that tail-calls the allocator returns from there.
 #[test]
-fn a_handler_that_ends_in_the_allocator() {
+fn handler_tail_calls_allocator() {
     for level in ["-O0", "-O2"] {
         let options = [level, "-DHANDLER_FREES", "-Wno-unused-function"];
         let (session, report) =
@@ -56,9 +56,9 @@ fn a_handler_that_ends_in_the_allocator() {
     }
 }
 
-/// A handler that writes another return address makes a jump to there.
+/// A handler that changes the return address causes a jump.
 #[test]
-fn a_handler_that_returns_elsewhere() {
+fn handler_changes_return_address() {
     let (session, report) = profile(&bare("-O2", "profile/redirected.c"));
     balances(&session, &report);
     assert_eq!(word(&session, "sink"), 5);

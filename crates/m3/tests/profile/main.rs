@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the profiler says of programs whose calls, stacks and heap are known, compiled at several levels.
+//! Profiles of programs with known calls, stacks and heap, at several optimisation levels.
 
 mod bounds;
 mod interruptions;
@@ -49,8 +49,8 @@ fn plus(cycles: impl Iterator<Item = Cycles>) -> Cycles {
     cycles.fold(Cycles::default(), |sum, one| sum + one)
 }
 
-/// Every cycle and every instruction belongs to one function, to one address, and to one stack of calls; so does
-/// every byte of a stack to a function.
+/// Every cycle and instruction belongs to one function, one address and one call path, and every
+/// byte of a stack to one function.
 fn balances(session: &Session, report: &Report) {
     let whole = session.machine.core.clock;
     let functions = plus(report.functions.iter().map(|function| function.sum.exclusive));
@@ -68,7 +68,7 @@ fn balances(session: &Session, report: &Report) {
 }
 
 #[test]
-fn calls_tail_calls_recursion_long_jumps_and_interrupts() {
+fn call_counts_at_each_optimisation_level() {
     for level in ["-O0", "-Og", "-O2", "-Os"] {
         let (session, report) = profile(&bare(level, "profile/calls.c"));
         balances(&session, &report);
@@ -81,7 +81,7 @@ fn calls_tail_calls_recursion_long_jumps_and_interrupts() {
         assert_eq!(row(&report, "recursive").sum.calls, 6, "{level}");
         assert_eq!(calls(&report, "recursive", "recursive"), 5, "{level}");
         assert_eq!(row(&report, "jumps").sum.calls, 4, "{level}");
-        // After longjmp it is `caught` that calls, as if nothing were in between.
+        // After longjmp the caller is `caught`.
         assert_eq!(calls(&report, "caught", "leaf"), 1, "{level}: {:#?}", report.edges);
         assert_eq!(calls(&report, "", "sys_tick"), 5, "{level}");
         assert_eq!(calls(&report, "sys_tick", "handled"), 5, "{level}");
@@ -97,12 +97,12 @@ fn calls_tail_calls_recursion_long_jumps_and_interrupts() {
 }
 
 #[test]
-fn a_call_s_cycles_are_those_of_the_chip_s_clock() {
+fn call_cycles_match_clock_between_marks() {
     let (session, report) = profile(&bare("-O2", "profile/calls.c"));
     let marks = &session.machine.core.memory.ports.marks;
     assert_eq!(report.sections.len(), 4);
     assert_eq!(report.sections.iter().map(|section| section.mark).collect::<Vec<_>>(), *marks);
-    // What is between the marks `deep` and `jumps` is the two calls and the few instructions of main between them.
+    // Between the marks `deep` and `jumps` there are two calls and a few instructions of main.
     let between = marks[2].at - marks[1].at;
     let called = ["recursive", "wide"].map(|name| {
         let edge = report.edges.iter().find(|edge| edge.caller == "main" && edge.callee == name);
@@ -113,7 +113,7 @@ fn a_call_s_cycles_are_those_of_the_chip_s_clock() {
 }
 
 #[test]
-fn a_stack_at_its_deepest() {
+fn deepest_stack_lists_functions_and_bytes() {
     for level in ["-O0", "-O2", "-Os"] {
         let (session, report) = profile(&bare(level, "profile/calls.c"));
         let top = session.program.label("__stack_top").expect("the linker script's");
@@ -128,9 +128,9 @@ fn a_stack_at_its_deepest() {
         let wide = row(&report, "wide").stack;
         assert!((512..560).contains(&wide), "{level}: {wide}");
         assert_eq!(frames[2].1, wide);
-        // Who is left by longjmp alone has a frame all the same.
+        // A function left by longjmp only has a frame too.
         assert!(row(&report, "jumps").stack >= 8, "{level}");
-        // Only the section in which it was is that deep.
+        // Only the section of the deepest call is that deep.
         let depths: Vec<u32> = report.sections.iter().map(|section| section.stack).collect();
         assert_eq!(depths[1], deepest.bytes());
         assert!(depths[0] < 100 && depths[2] < 200, "{level}: {depths:?}");
@@ -140,15 +140,15 @@ fn a_stack_at_its_deepest() {
 }
 
 #[test]
-fn the_heap_of_newlib() {
+fn newlib_heap_statistics() {
     for library in ["-lc", "--specs=nano.specs"] {
         let options = ["-O2", "-Wno-alloc-size-larger-than", library];
         let file = test_programs::compile_hosted(&["profile/heap.c"], &options);
         let (session, report) = profile(&file);
         balances(&session, &report);
         let heap = report.heap.expect("newlib's allocator is there");
-        // 1000 and 300 bytes, and the first grown to 3000, are the most at once. The block of 200 is never freed, nor
-        // what the library takes for itself before `main`.
+        // The peak is 300 bytes and 1000 bytes grown to 3000. The block of 200 is never freed, nor
+        // is what the library allocates before `main`.
         let own = heap.live - 200;
         assert!(own < 1000, "{library}: {heap:?}");
         assert_eq!((heap.peak - own, heap.failures), (3300, 1), "{library}: {heap:?}");
@@ -159,7 +159,7 @@ fn the_heap_of_newlib() {
 }
 
 #[test]
-fn lines_of_source() {
+fn source_lines_with_and_without_debug_information() {
     let file = bare("-O2", "profile/calls.c");
     let (session, report) = profile(&file);
     let rows = report.lines(
@@ -177,7 +177,7 @@ fn lines_of_source() {
 }
 
 #[test]
-fn a_flame_graph() {
+fn flame_graph_and_folded_stacks() {
     let (session, report) = profile(&bare("-O2", "profile/calls.c"));
     let folded = report.folded();
     assert!(folded.lines().any(|line| line.starts_with("start_c;main;wide;leaf ")), "{folded}");
@@ -191,7 +191,7 @@ fn a_flame_graph() {
 }
 
 #[test]
-fn a_run_that_pauses_is_the_same() {
+fn pauses_do_not_change_a_run() {
     for level in ["-O0", "-O2"] {
         let file = bare(level, "profile/calls.c");
         let (whole, _) = profile(&file);
@@ -214,11 +214,11 @@ fn a_run_that_pauses_is_the_same() {
 }
 
 #[test]
-fn an_exception_that_cannot_be_entered_counts() {
+fn failed_exception_entry_counts_cycles() {
     let setup = Setup { chip: "mps2-an385".into(), deliver_faults: true, ..Setup::default() };
     let file = test_programs::compile(&["command-line/ends.c"], &["-O2", "-DEND=1"]);
     let mut session = Session::new(&file, &setup).expect("it can be run");
-    // HardFault's vector says no Thumb.
+    // HardFault's vector lacks the Thumb bit.
     assert!(session.machine.core.memory.set_word(12, 0x100));
     let mut profiler = Profiler::new(&session.program, &session.machine);
     let stop = session.machine.run_observed(Limits { instructions: 1000 }, &mut profiler);

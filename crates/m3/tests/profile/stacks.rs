@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Stacks whose first function moves the stack pointer about.
+//! Stack depth where the stack pointer is assigned, and on process stacks.
 
 use crate::{balances, profile, row, test_programs, word};
 
-/// An array of variable length in the first function of a stack is no new stack.
+/// A variable-length array in the outermost function does not begin a new stack.
 #[test]
-fn a_first_function_that_moves_its_stack_pointer() {
+fn variable_length_array_in_outermost_function() {
     for (level, thread) in [("-O0", false), ("-O2", false), ("-O0", true), ("-O2", true)] {
         let options = if thread { vec![level, "-DTHREAD"] } else { vec![level] };
         let (session, report) = profile(&test_programs::compile(&["profile/stacks.c"], &options));
@@ -23,10 +23,10 @@ fn a_first_function_that_moves_its_stack_pointer() {
     }
 }
 
-/// Start-up code goes over to another stack after it has used one: what is deepest on any of them counts.
+/// Start-up code switches stacks after it used one: the deepest of them counts.
 #[test]
-fn a_stack_that_is_placed_twice() {
-    // Constants that are loaded, and one that fits into MOV.
+fn start_up_code_moves_stack_twice() {
+    // Constants from literals, and one that MOV can encode.
     let places =
         [0x10_0008, 0x2468, 0x2000].into_iter().flat_map(|at| [(at, "mov sp"), (at, "msr msp")]);
     for (second, by) in places {
@@ -40,11 +40,11 @@ fn a_stack_that_is_placed_twice() {
     }
 }
 
-/// Thousands of frames, each the deepest for a while.
+/// Thousands of frames, each the deepest in its turn.
 #[test]
-fn a_deep_recursion_is_shown_frame_by_frame() {
+fn deep_recursion_lists_every_frame() {
     let (session, report) =
-        profile(&test_programs::compile(&["profile/ways.c"], &["-O2", "-DDEEP=50000"]));
+        profile(&test_programs::compile(&["profile/call_paths.c"], &["-O2", "-DDEEP=50000"]));
     balances(&session, &report);
     let (deepest, frames) = &report.deepest[0];
     let downs: Vec<u32> =
@@ -54,9 +54,9 @@ fn a_deep_recursion_is_shown_frame_by_frame() {
     assert_eq!(row(&report, "down").stack, downs[0]);
 }
 
-/// What a scheduler puts onto the stack of a thread belongs to it: a thread that is given less overflows.
+/// Registers that a scheduler saves on a thread's stack count: the stack must have room for them.
 #[test]
-fn a_threads_stack_has_what_the_scheduler_saves_there() {
+fn thread_stack_includes_registers_saved_by_scheduler() {
     for level in ["-O0", "-O2", "-Os"] {
         let (session, report) =
             profile(&test_programs::compile(&["profile/scheduler.c"], &[level]));
@@ -68,9 +68,9 @@ fn a_threads_stack_has_what_the_scheduler_saves_there() {
     }
 }
 
-/// What is on one stack and what is on the other are not added up.
+/// The depths of two stacks are not added up.
 #[test]
-fn a_main_that_goes_over_to_a_process_stack() {
+fn main_switches_to_process_stack() {
     let (session, report) = profile(&test_programs::compile(&["profile/control.c"], &["-O2"]));
     balances(&session, &report);
     assert!(row(&report, "main").stack < 64, "{:?}", row(&report, "main"));
@@ -81,9 +81,9 @@ fn a_main_that_goes_over_to_a_process_stack() {
     assert_eq!(frames.iter().map(|(_, bytes)| bytes).sum::<u32>(), deepest.bytes());
 }
 
-/// Sleep on exit is sleep as WFI's is.
+/// Sleep-on-exit is sleep, as WFI's is.
 #[test]
-fn who_sleeps_between_handlers_is_asleep() {
+fn sleep_on_exit_counts_as_asleep() {
     let (session, report) = profile(&test_programs::compile(&["programs/sleep.c"], &["-O2"]));
     balances(&session, &report);
     let (asleep, whole) = (report.asleep.high, session.machine.core.clock.high);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Registers and flags after each of many random instructions, beside QEMU's (`-M mps2-an385`).
-//! M3_RANDOM_INSTRUCTIONS says how many; M3_SEED which.
+//! Registers and flags after each of many random instructions, compared with QEMU (`-M
+//! mps2-an385`). M3_RANDOM_INSTRUCTIONS sets their number, M3_SEED the seed.
 
 #[path = "../common/encodings.rs"]
 mod encodings;
@@ -25,7 +25,7 @@ use warifu_m3::program::Program;
 use warifu_m3::stop::Stop;
 use warifu_m3::timing::Rules;
 
-/// Items of one program: what fits the code memory.
+/// Items of one program, as many as fit the code memory.
 const ITEMS: usize = 200_000;
 
 fn asked(name: &str, otherwise: u64) -> u64 {
@@ -45,7 +45,7 @@ fn state(machine: &Machine) -> State {
     State { r: machine.core.registers.r, xpsr: machine.core.registers.xpsr() }
 }
 
-/// Steps both through a program of items; the first difference, or how many instructions there were.
+/// Steps both through a program of items: the number of instructions, or the first difference.
 fn compare(items: &[Item], directory: &Path) -> Result<u64, String> {
     let image = Image::new(items);
     let elf = directory.join("program.elf");
@@ -63,7 +63,7 @@ fn lockstep(mut machine: Machine, oracle: &mut Oracle, limit: u64) -> Result<u64
             return Err(format!("QEMU ended after {count} instructions"));
         };
         if machine.core.memory.half(before.r[15]) == Some(0xbeab) {
-            // The calls that print leave nothing defined in R0.
+            // R0 is undefined after semihosting calls that print.
             machine.core.registers.r[0] = expected.r[0];
         }
         let ours = state(&machine);
@@ -73,7 +73,8 @@ fn lockstep(mut machine: Machine, oracle: &mut Oracle, limit: u64) -> Result<u64
             let halves =
                 [0, 2].map(|offset| machine.core.memory.half(before.r[15] + offset).unwrap_or(0));
             return Err(format!(
-                "after instruction {count}, {:04x} {:04x} at {:#x}:\nbefore {before:x?}\nours   {ours:x?}\nQEMU   {expected:x?}",
+                "after instruction {count}, {:04x} {:04x} at {:#x}:\n\
+                 before {before:x?}\nours   {ours:x?}\nQEMU   {expected:x?}",
                 halves[0], halves[1], before.r[15]
             ));
         }
@@ -95,7 +96,7 @@ fn lockstep(mut machine: Machine, oracle: &mut Oracle, limit: u64) -> Result<u64
     }
 }
 
-/// Leaves out items as long as the difference stays.
+/// Removes items while the difference remains.
 fn reduce(mut items: Vec<Item>, directory: &Path) -> Vec<Item> {
     let mut piece = items.len().div_ceil(2);
     while piece > 0 {
@@ -115,7 +116,7 @@ fn reduce(mut items: Vec<Item>, directory: &Path) -> Vec<Item> {
 }
 
 #[test]
-fn random_instructions_leave_the_registers_that_qemu_leaves() {
+fn random_instructions_match_qemu() {
     let wanted = asked("M3_RANDOM_INSTRUCTIONS", 100_000);
     let mut seed = asked("M3_SEED", 1);
     let directory = tempfile::tempdir().expect("a folder for a pipe");
@@ -144,7 +145,7 @@ fn random_instructions_leave_the_registers_that_qemu_leaves() {
     }
 }
 
-/// Whole blocks at once and instruction by instruction are the same.
+/// Execution by blocks and by single instructions gives the same state.
 fn agrees_with_whole_blocks(items: &[Item]) {
     let image = Image::new(items);
     let mut stepped = machine(&image);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! QEMU, asked for its registers before each instruction.
+//! QEMU as the reference: its registers before each instruction.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ pub struct State {
     pub xpsr: u32,
 }
 
-/// QEMU as the board of the chip that is simulated, without screen, monitor or serial line.
+/// QEMU as the simulated chip's board, without display, monitor or serial line.
 pub fn board() -> Command {
     let mut qemu = Command::new("qemu-system-arm");
     qemu.args(["-M", "mps2-an385", "-cpu", "cortex-m3", "-display", "none"]);
@@ -28,7 +28,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Starts a program, whose log goes through a pipe in a folder.
+    /// Starts a program whose log goes through a named pipe in `directory`.
     pub fn start(elf: &Path, directory: &Path) -> Self {
         let log = directory.join("log");
         let _ = std::fs::remove_file(&log);

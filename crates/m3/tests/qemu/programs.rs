@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whole programs from C, compiled without and with optimisation: registers after each instruction, and output.
+//! C programs at several optimisation levels: registers after each instruction, and output.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,8 +54,8 @@ fn machine(elf: &Path) -> Machine {
     machine
 }
 
-/// Standard output of the program in QEMU, which ends by itself. One instruction at a time: within longer pieces QEMU 7.2
-/// has old values in registers where a division by zero traps.
+/// Standard output of the program in QEMU. Single-stepped: in longer translation blocks QEMU 7.2
+/// shows stale registers after a trapped division by zero.
 fn output_of_qemu(elf: &Path) -> String {
     let output = board()
         .args([
@@ -79,7 +79,7 @@ fn output_of_ours(elf: &Path) -> (String, u64) {
 }
 
 #[test]
-fn programs_print_what_they_print_in_qemu() {
+fn program_output_matches_qemu() {
     let directory = tempfile::tempdir().expect("a folder");
     for name in ["arithmetic", "structures", "exceptions", "clock", "system"] {
         let mut before: Option<String> = None;
@@ -88,7 +88,7 @@ fn programs_print_what_they_print_in_qemu() {
             let (ours, instructions) = output_of_ours(&elf);
             assert!(!ours.is_empty());
             assert_eq!(ours, output_of_qemu(&elf), "{name} {level}");
-            // How it is compiled changes nothing, stack addresses aside.
+            // The output does not depend on the optimisation level, except for stack addresses.
             if name != "exceptions" && before.as_ref().is_some_and(|before| *before != ours) {
                 panic!("{name} prints something else with {level}");
             }
@@ -98,9 +98,10 @@ fn programs_print_what_they_print_in_qemu() {
     }
 }
 
-/// QEMU ends WFI when it likes and does not sleep on exit: what is expected here is DDI 0403E sections B1.5.18 and B1.5.19.
+/// QEMU may end WFI at any time and does not implement sleep-on-exit: the expected output follows
+/// DDI 0403E sections B1.5.18 and B1.5.19.
 #[test]
-fn one_tick_ends_one_sleep() {
+fn sleep_ends_at_each_tick() {
     let directory = tempfile::tempdir().expect("a folder");
     for level in LEVELS {
         let (output, _) = output_of_ours(&compile("sleep", level, directory.path()));
@@ -112,9 +113,10 @@ fn one_tick_ends_one_sleep() {
 }
 
 #[test]
-fn programs_leave_the_registers_that_qemu_leaves() {
+fn program_registers_match_qemu() {
     let directory = tempfile::tempdir().expect("a folder");
-    // When an interrupt that a program pends itself is taken is not defined to the instruction: exceptions.c is left out.
+    // The architecture does not define the instruction at which a software-pended interrupt is
+    // taken: exceptions.c is left out.
     for name in ["arithmetic", "structures"] {
         for level in LEVELS {
             let elf = compile(name, level, directory.path());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Laws, over random programs that are run twice with different secrets: what differs is secret, and what shows in
-//! addresses, in the way that is taken or in time is reported.
+//! Properties of random programs that run twice with different secrets: state that differs is
+//! labelled, and differences in addresses, branches or time are reported.
 
 use proptest::prelude::*;
 use rand_core::SeedableRng;
@@ -18,16 +18,16 @@ use warifu_m3::timing::{Cycles, Rules};
 use crate::generate::{Generator, Item, load_constant};
 use crate::image::Image;
 
-/// Where the secret is; the generator's own window for loads and stores begins beyond it.
+/// The address of the secret, below the generator's window for loads and stores.
 const SECRET: u32 = 0x2000_3f00;
 const SECRET_WORDS: u32 = 16;
 const DATA: u32 = 0x2000_0000;
-/// The stack begins in its middle: loads relative to SP go upwards.
+/// The stack begins in the middle: SP-relative loads go upwards.
 const DATA_BYTES: u32 = 0x2_0000;
 /// The generator's window.
 const WINDOW: u32 = 0x2000_4000;
 
-/// What a run shows to who looks on from outside.
+/// What an outside observer sees of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     address: u32,
@@ -83,7 +83,7 @@ fn small_chip() -> Chip {
     Chip { name: "small", regions, priority_mask: 0xe0, vector_table: 0 }
 }
 
-/// Runs a program to its breakpoint, with a secret in memory that is poisoned if `poisoned`.
+/// Runs a program to its breakpoint, with random data in memory that is poisoned if `poisoned`.
 fn run(items: &[Item], secret: u64, poisoned: bool) -> (Machine, Recorded) {
     let chip = small_chip();
     let mut machine =
@@ -107,7 +107,7 @@ fn run(items: &[Item], secret: u64, poisoned: bool) -> (Machine, Recorded) {
     (machine, recorded)
 }
 
-/// Public constants in some registers and the secret in others, random items, and a breakpoint.
+/// Public constants in some registers, the secret in others, random items, and a breakpoint.
 fn program(seeds: &[u64], item: fn(&mut Generator) -> Item, stores: bool) -> Vec<Item> {
     let mut items: Vec<Item> =
         (0..13).map(|register| load_constant(register, 0x1234_5678 << (register & 7))).collect();
@@ -122,7 +122,7 @@ fn program(seeds: &[u64], item: fn(&mut Generator) -> Item, stores: bool) -> Vec
     items
 }
 
-/// A load, or also a store, whose index is 0 to 252, whatever register it comes from: it may be secret.
+/// A load, or also a store, with an index of 0 to 252 from any register, which may be secret.
 fn secret_access(generator: &mut Generator, stores: bool) -> Item {
     let (data, index, base) = (generator.below(8), generator.below(8), 12);
     let mut item = load_constant(base, WINDOW);
@@ -164,7 +164,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_differs_in_the_end_is_secret(seeds in seeds(), one: u64, other: u64) {
+    fn state_that_depends_on_secret_is_labelled(seeds in seeds(), one: u64, other: u64) {
         let items = program(&seeds, Generator::straight, false);
         let (a, seen_a) = run(&items, one, true);
         let (b, _) = run(&items, other, true);
@@ -184,20 +184,23 @@ proptest! {
     }
 
     #[test]
-    fn what_shows_is_reported(seeds in seeds(), one: u64, other: u64) {
+    fn observable_difference_is_reported(seeds in seeds(), one: u64, other: u64) {
         let items = program(&seeds, Generator::item, true);
         let (_, seen_a) = run(&items, one, true);
         let (_, seen_b) = run(&items, other, true);
         let mut before = 0;
         for (in_a, in_b) in seen_a.steps.iter().zip(&seen_b.steps) {
             if in_a.address != in_b.address {
-                prop_assert!(has_leak(&seen_a, before), "after {before:#x} the ways part\n{}", listing(&seen_a));
+                prop_assert!(has_leak(&seen_a, before),
+                    "the runs diverge after {before:#x}\n{}", listing(&seen_a));
                 break;
             }
             prop_assert!(in_a == in_b || has_leak(&seen_a, in_a.address),
                 "{in_a:?} or {in_b:?}, and no leak\n{}", listing(&seen_a));
-            // A store to a secret place: where the other run stored, this one did not, and cannot know.
-            if seen_a.taint.leaks().iter().any(|leak| leak.kind == LeakKind::StoreAddress && leak.operation.address == in_a.address) {
+            // After a store to a secret address one run cannot know where the other one stored.
+            if seen_a.taint.leaks().iter().any(|leak| {
+                leak.kind == LeakKind::StoreAddress && leak.operation.address == in_a.address
+            }) {
                 break;
             }
             before = in_a.address;
@@ -205,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn without_a_secret_nothing_is_reported(seeds in seeds(), one: u64) {
+    fn no_secret_no_report(seeds in seeds(), one: u64) {
         let (_, seen) = run(&program(&seeds, Generator::item, true), one, false);
         prop_assert!(seen.taint.leaks().is_empty());
         prop_assert!(seen.taint.is_clean());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Leaky and clean programs: every planted leak is found, and nothing else is.
+//! Leaky and clean programs: every planted leak is found, and nothing else.
 
 #[path = "../common/encodings.rs"]
 mod encodings;
@@ -24,7 +24,7 @@ use warifu_m3::timing::Rules;
 
 use LeakKind::{Branch, Condition, Divide, LoadAddress, Multiply, StoreAddress, Target};
 
-/// Runs a program to its end under taint. Its faults go to its handlers, and there is something to read.
+/// Runs a program under taint to its end, with console input and faults delivered to its handlers.
 fn run(elf: &[u8], prepare: impl FnOnce(&mut Taint, &Program)) -> (Taint, Report) {
     let chip: Chip = "mps2-an385".parse().expect("a known chip");
     let program = Program::parse(elf).expect("a linked program");
@@ -48,7 +48,7 @@ fn run(elf: &[u8], prepare: impl FnOnce(&mut Taint, &Program)) -> (Taint, Report
     (taint, report)
 }
 
-/// Kinds and functions of the leaks of a program in assembly language, in the order of the table.
+/// Checks the kinds and functions of the leaks of an assembly program.
 fn check(file: &str, mut expected: Vec<(LeakKind, &str)>) {
     let path = format!("taint/{file}");
     let elf = test_programs::compile(&["taint/main.c", &path], &["-O1"]);
@@ -58,21 +58,21 @@ fn check(file: &str, mut expected: Vec<(LeakKind, &str)>) {
     found.sort_unstable();
     expected.sort_unstable();
     assert_eq!(found, expected, "{file}\n{report}");
-    tell(file, &report, &path);
+    print_table(file, &report, &path);
 }
 
-/// The table of a program's planted leaks, to be read with `--nocapture`.
-fn tell(program: &str, report: &Report, path: &str) {
+/// Prints the leaks of a program, for `--nocapture`.
+fn print_table(program: &str, report: &Report, path: &str) {
     let text = std::fs::read_to_string(test_programs::folder().join(path)).expect("its source");
     let clean = text.lines().filter(|line| line.trim().starts_with("run clean_")).count();
     let rows = report.leaks.len();
     println!(
-        "{program}: {rows} places planted, {rows} found, no other; {clean} clean functions\n{report}"
+        "{program}: {rows} leaks planted, {rows} found, no other; {clean} clean functions\n{report}"
     );
 }
 
 #[test]
-fn branches() {
+fn branches_and_targets() {
     check(
         "branch.S",
         vec![
@@ -99,7 +99,7 @@ fn branches() {
 }
 
 #[test]
-fn addresses() {
+fn load_and_store_addresses() {
     check(
         "address.S",
         vec![
@@ -179,7 +179,7 @@ fn flags() {
             (Branch, "leak_overflow"),
             (Branch, "leak_muls"),
             (Branch, "leak_logical_keeps_carry"),
-            (Branch, "leak_shift_by_nought"),
+            (Branch, "leak_shift_by_zero"),
             (Branch, "leak_saturation"),
             (Condition, "leak_saturation_or_not"),
             (Branch, "leak_saturation_or_not"),
@@ -223,12 +223,12 @@ fn exception_frames() {
     check(
         "exceptions.S",
         vec![
-            // The handler's one look at R2, of three programs.
+            // The handler's branch on R2, for three programs.
             (Branch, "sv_call"),
             (Branch, "leak_after_return"),
             (Branch, "leak_flag_after_return"),
             (Branch, "leak_stacked_by_handler"),
-            // By the instruction that ends the handler.
+            // The exception return of the handler.
             (Target, "sv_call"),
             (Branch, "leak_process_stack"),
             (Branch, "pend_sv"),
@@ -238,11 +238,11 @@ fn exception_frames() {
 }
 
 #[test]
-fn instructions_that_fault_when_they_have_done_something() {
+fn partial_effects_of_faulting_instructions() {
     check(
         "faults.S",
         vec![
-            // The handler's look at R2.
+            // The handler's branch on R2.
             (Branch, "fault"),
             (Branch, "leak_popped"),
             (Branch, "leak_loaded"),
@@ -256,7 +256,7 @@ fn instructions_that_fault_when_they_have_done_something() {
 }
 
 #[test]
-fn what_the_host_writes_is_public_and_nothing_else() {
+fn semihosting_writes_are_public() {
     let (_, report) = run(&test_programs::compile(&["taint/host.c"], &["-O1"]), |_, _| {});
     let found: BTreeSet<&str> = report.leaks.iter().map(|row| row.at.function.as_str()).collect();
     let expected = [
@@ -270,7 +270,7 @@ fn what_the_host_writes_is_public_and_nothing_else() {
 }
 
 #[test]
-fn poisons_without_end_are_clipped_and_counted() {
+fn poison_beyond_memories_is_clipped_and_counted() {
     let elf = test_programs::compile(&["taint/all.c"], &["-O1"]);
     let (taint, _) = run(&elf, |_, _| {});
     let memories = 24 << 20;
@@ -280,7 +280,7 @@ fn poisons_without_end_are_clipped_and_counted() {
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-Os"];
 
-/// What the functions of leaky.c show, whatever the compiler makes of them.
+/// The leaks of the functions in leaky.c at any optimisation level.
 const LEAKY: [(&str, &[LeakKind]); 7] = [
     ("call_by", &[Target, LoadAddress]),
     ("early_exit", &[Branch]),
@@ -305,7 +305,7 @@ fn expected_of_leaky() -> BTreeSet<(String, LeakKind)> {
 }
 
 #[test]
-fn mistakes_in_c_are_found_at_every_level() {
+fn leaky_c_at_each_optimisation_level() {
     for level in LEVELS {
         let (_, report) = run(&test_programs::compile(&["taint/leaky.c"], &[level]), |_, _| {});
         assert_eq!(leaks_of_leaky(&report), expected_of_leaky(), "{level}\n{report}");
@@ -314,13 +314,13 @@ fn mistakes_in_c_are_found_at_every_level() {
 }
 
 #[test]
-fn good_c_is_clean_at_every_level() {
+fn clean_c_at_each_optimisation_level() {
     for level in LEVELS {
         let elf = test_programs::compile(&["taint/clean.c"], &[level]);
         let (taint, report) = run(&elf, |_, _| {});
         assert!(report.leaks.is_empty(), "{level}\n{report}");
         println!("clean.c {level}: no leak planted, none found");
-        // The key itself still is secret; what was declared public is not.
+        // The key is still secret; declassified data is not.
         let program = Program::parse(&elf).expect("a linked program");
         let of = |name: &str| program.object(name).expect("an object of clean.c").address;
         assert!(taint.byte(of("key")).is_some());
@@ -329,8 +329,8 @@ fn good_c_is_clean_at_every_level() {
 }
 
 #[test]
-fn a_secret_by_symbol_is_the_same_as_one_by_the_port() {
-    // On hardware the port is not there: what remains is the symbol.
+fn secret_by_symbol_matches_secret_by_port() {
+    // With WARIFU_M3=0 the program does not use the port.
     let elf = test_programs::compile(&["taint/leaky.c"], &["-O2", "-DWARIFU_M3=0"]);
     let (taint, report) = run(&elf, |_, _| {});
     assert!(report.leaks.is_empty() && taint.is_clean(), "{report}");
@@ -348,7 +348,7 @@ fn a_secret_by_symbol_is_the_same_as_one_by_the_port() {
 }
 
 #[test]
-fn a_leak_names_its_line_and_what_brought_the_secret() {
+fn leak_reports_line_and_load() {
     let elf = test_programs::compile(&["taint/leaky.c"], &["-O2"]);
     let (_, report) = run(&elf, |_, _| {});
     let text =
@@ -360,30 +360,30 @@ fn a_leak_names_its_line_and_what_brought_the_secret() {
     };
     let row = report.leaks.iter().find(|row| row.at.function == "histogram").expect("the store");
     assert_eq!(line_of(&row.at), "box[from[1]] = 1;");
-    let brought_by = row.brought_by.as_ref().expect("a load");
+    let loaded_by = row.loaded_by.as_ref().expect("a load");
     assert_eq!(
-        (brought_by.function.as_str(), line_of(brought_by).as_str()),
+        (loaded_by.function.as_str(), line_of(loaded_by).as_str()),
         ("histogram", "box[from[1]] = 1;")
     );
-    assert!(brought_by.instruction.starts_with("ldrb "), "{brought_by}");
+    assert!(loaded_by.instruction.starts_with("ldrb "), "{loaded_by}");
     assert!(
         row.secret.contains("<key>, poisoned at ") && row.secret.contains("leaky.c:"),
         "{}",
         row.secret
     );
     assert_eq!(row.count, 1);
-    // The exponent was put together by main and is looked at eight times.
+    // main assembles the exponent; its eight bits are tested.
     let row = report
         .leaks
         .iter()
         .find(|row| row.at.function == "square_and_multiply")
         .expect("a condition");
-    assert_eq!(row.brought_by.as_ref().map(|place| place.function.as_str()), Some("main"));
+    assert_eq!(row.loaded_by.as_ref().map(|place| place.function.as_str()), Some("main"));
     assert_eq!(row.count, 8);
 }
 
 #[test]
-fn frames_name_functions_that_were_put_into_others() {
+fn frames_of_inlined_function() {
     let elf = test_programs::compile(&["taint/leaky.c"], &["-O2"]);
     let program = Program::parse(&elf).expect("a linked program");
     let source = Source::parse(&elf).expect("debugging information");
@@ -396,9 +396,9 @@ fn frames_name_functions_that_were_put_into_others() {
 }
 
 #[test]
-fn an_object_that_is_not_there_is_named_with_the_nearest() {
+fn unknown_symbol_suggests_nearest() {
     let program = Program::parse(&test_programs::compile(&["taint/leaky.c"], &["-O2"]))
         .expect("a linked program");
     let error = program.object("keys").expect_err("there is none");
-    assert_eq!(error.to_string(), "no object with a size is called keys: the nearest is key");
+    assert_eq!(error.to_string(), "no symbol keys with a size: did you mean key?");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Each cycle rule beside a count that follows from its source. `--nocapture` prints the table.
+//! Each cycle rule compared with a count that follows from its source. `--nocapture` prints a
+//! table.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -49,7 +50,7 @@ fn cases() -> Vec<Case> {
     toml::from_str::<Cases>(include_str!("cases.toml")).expect("cases.toml is read").case
 }
 
-/// The code of some assembly, as it is when linked at `CODE`.
+/// Assembles and links code at `CODE`.
 fn assemble(asm: &str, directory: &Path) -> Vec<u8> {
     let file = |name: &str| directory.join(name);
     let text = format!(
@@ -75,12 +76,12 @@ fn run(code: &[u8], memory: Option<u32>) -> Cycles {
     run_with(code, memory, [&[0x4770], &[0x4770]])
 }
 
-/// Handlers of SVC at 0x1000 and of PendSV at 0x1100.
+/// Runs code with handlers of SVC at 0x1000 and PendSV at 0x1100.
 fn run_with(code: &[u8], memory: Option<u32>, handlers: [&[u16]; 2]) -> Cycles {
     let chip: Chip = "mps2-an385".parse().expect("a known chip");
     let mut machine =
         Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
-    // Vectors, and a handler for SVC at 0x1000 that returns.
+    // Vectors and handlers.
     assert!(machine.core.memory.program(0, &0x2000_1000u32.to_le_bytes()));
     assert!(machine.core.memory.program(4, &(CODE | 1).to_le_bytes()));
     for (vector, at, handler) in [(11u32, 0x1000u32, handlers[0]), (14, 0x1100, handlers[1])] {
@@ -101,7 +102,7 @@ fn run_with(code: &[u8], memory: Option<u32>, handlers: [&[u16]; 2]) -> Cycles {
 }
 
 #[test]
-fn each_rule_gives_the_cycles_of_its_source() {
+fn rules_give_cycles_of_their_sources() {
     let directory = tempfile::tempdir().expect("a folder");
     let around = run(&assemble("", directory.path()), None);
     let mut wrong = Vec::new();
@@ -122,11 +123,12 @@ fn each_rule_gives_the_cycles_of_its_source() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A loop of instructions whose cost their neighbours decide, with SysTick's registers written before it.
+/// A loop of instructions whose cost depends on their neighbours, after a set-up of SysTick.
 fn cycles_with_timer(control: u32, reload: u32, directory: &Path) -> Cycles {
     let code = format!(
-        "ldr r8, 3f; movw r9, #{reload}; str r9, [r8, #4]; mov r9, #0; str r9, [r8, #8]; mov r9, #{control}; \
-         str r9, [r8]; mov.w r11, #1000; b 2f; .balign 4; 3: .word 0xe000e010; .balign 4; \
+        "ldr r8, 3f; movw r9, #{reload}; str r9, [r8, #4]; mov r9, #0; str r9, [r8, #8]; \
+         mov r9, #{control}; str r9, [r8]; mov.w r11, #1000; b 2f; \
+         .balign 4; 3: .word 0xe000e010; .balign 4; \
          2: movs r4, r5; it eq; addeq r4, r4, r5; add r9, r0, #4; ldr r10, [r9]; str r4, [r0], #4; \
          str r5, [r0], #-4; subs.w r11, r11, #1; bne 2b; mov r9, #0; str r9, [r8]"
     );
@@ -134,11 +136,11 @@ fn cycles_with_timer(control: u32, reload: u32, directory: &Path) -> Cycles {
 }
 
 #[test]
-fn a_timer_that_counts_changes_no_cycles() {
+fn running_timer_changes_no_cycles() {
     let directory = tempfile::tempdir().expect("a folder");
     let stopped = cycles_with_timer(0, 60_000, directory.path());
     assert!(stopped.low < stopped.high && stopped.high > 10_000, "{stopped}");
-    // Without an interrupt that comes: not asked for, or beyond the end.
+    // No interrupt occurs: it is disabled, or due after the end.
     for (control, reload) in [(5, 60_000), (5, 100), (7, 60_000), (7, stopped.high as u32 + 50)] {
         assert_eq!(
             cycles_with_timer(control, reload, directory.path()),
@@ -149,17 +151,17 @@ fn a_timer_that_counts_changes_no_cycles() {
 }
 
 #[test]
-fn each_rule_has_a_case() {
+fn every_rule_has_a_case() {
     let rules: toml::Table = toml::from_str(CORTEX_M3).expect("rules.toml is a table");
     let tried: BTreeSet<String> = cases().into_iter().flat_map(|case| case.rules).collect();
     let untried: Vec<&String> = rules.keys().filter(|rule| !tried.contains(*rule)).collect();
-    // Tail-chaining needs two exceptions: the last test here.
+    // Tail-chaining needs two exceptions: see `pending_exception_is_tail_chained`.
     assert_eq!(untried, ["tail_chain"]);
 }
 
-/// PendSV is made pending in SVC's handler, which it cannot preempt: it follows without a return between them.
+/// SVC's handler pends PendSV, which cannot preempt it and follows without a return.
 #[test]
-fn a_handler_behind_a_handler_is_entered_by_tail_chaining() {
+fn pending_exception_is_tail_chained() {
     let directory = tempfile::tempdir().expect("a folder");
     let code = assemble(
         "ldr r8, 1f; mov r9, #0x10000000; b 2f; .balign 4; 1: .word 0xe000ed04; 2: svc 0",
@@ -169,7 +171,7 @@ fn a_handler_behind_a_handler_is_entered_by_tail_chaining() {
     let alone = run_with(&code, None, [&[0xf04f, 0x0c01, 0x4770], &[0x4770]]);
     // str.w r9, [r8]; bx lr
     let followed = run_with(&code, None, [&[0xf8c8, 0x9000, 0x4770], &[0x4770]]);
-    // Both first instructions take one cycle; what is more is the way to the second handler, six cycles (TRM section
-    // 3.9.1), and its BX LR, three.
+    // The first instructions of both handlers take one cycle. The difference is tail-chaining, six
+    // cycles (TRM section 3.9.1), and BX LR, three.
     assert_eq!(followed - alone, Cycles::both(6 + 3));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs on the Cortex-M3 in software.
+//! Programs on the simulated Cortex-M3.
 
 mod profile;
 mod size;
@@ -21,16 +21,15 @@ use warifu_m3::stop::Stop;
 
 use crate::error::warifu_error;
 
-/// So many instructions are executed between two looks at Python's signals: some tenths of a
-/// second.
+/// Instructions between two checks of Python's signals: some tenths of a second.
 const SLICE: u64 = 50_000_000;
-/// The same where somebody looks on, which takes longer.
+/// The same with an observer, which is slower.
 const WATCHED_SLICE: u64 = 5_000_000;
-/// How often it is asked there how much work single instructions asked for.
+/// Instructions between two checks of an observer's work.
 const STEP: u64 = 1000;
-/// So many bytes are labelled between two looks at Python's signals: some tenths of a second.
-const MOST_LABELLED: u64 = 1 << 30;
-/// So many bytes of output wait for the end of their line.
+/// Bytes labelled between two checks of Python's signals at most: some tenths of a second.
+const MAX_LABELLED: u64 = 1 << 30;
+/// Bytes of an unfinished line of output that are held back at most.
 const LINE: usize = 4096;
 
 /// The names of the chips that are known.
@@ -39,7 +38,7 @@ pub(crate) fn m3_chips() -> Vec<&'static str> {
     warifu_m3::chip::NAMES.to_vec()
 }
 
-/// What is asked for, as a dictionary of Python's.
+/// The options of a run, a Python dictionary.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Request {
@@ -53,7 +52,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// A program on a chip, with how many instructions it may execute.
+    /// Loads a program; returns it with its limit of instructions.
     fn start(self, py: Python<'_>, program: &[u8]) -> PyResult<(Session, u64)> {
         let most = self.max_instructions;
         let setup = Setup {
@@ -69,7 +68,7 @@ impl Request {
     }
 }
 
-/// Runs a program and tells how that went.
+/// Runs a program and returns the result.
 #[pyfunction]
 #[pyo3(signature = (program, request, output=None))]
 pub(crate) fn m3_run<'py>(
@@ -83,8 +82,8 @@ pub(crate) fn m3_run<'py>(
     outcome(py, &session, &stop)
 }
 
-/// Runs to the end or to the first error of Python's: Ctrl-C, or one of the caller's own. `labelled`
-/// is the work that the observer did so far for instructions that may ask for a lot of it.
+/// Runs to the end or to the first Python error: Ctrl-C, or one of the callback. `labelled` returns
+/// the observer's work so far, of which a single instruction may cause a lot.
 fn run<O: Observer + Send>(
     py: Python<'_>,
     session: &mut Session,
@@ -126,9 +125,9 @@ fn slice<O: Observer>(
     observer: &mut O,
     labelled: impl Fn(&O) -> u64,
 ) -> Stop {
-    let (length, step) = if O::LOOKS { (WATCHED_SLICE, STEP) } else { (SLICE, SLICE) };
+    let (length, step) = if O::ENABLED { (WATCHED_SLICE, STEP) } else { (SLICE, SLICE) };
     let end = machine.instructions.saturating_add(length);
-    let enough = labelled(observer).saturating_add(MOST_LABELLED);
+    let enough = labelled(observer).saturating_add(MAX_LABELLED);
     loop {
         machine.pause_at = machine.instructions.saturating_add(step).min(end);
         let stop = machine.run_observed(Limits { instructions: most }, observer);
@@ -138,11 +137,11 @@ fn slice<O: Observer>(
     }
 }
 
-/// What a program prints, handed to Python line by line.
+/// A program's output, passed to Python line by line.
 struct Console {
     callback: Py<PyAny>,
     waiting: Vec<u8>,
-    /// What the callback raised; it is not called again.
+    /// The exception of the callback, which is not called again.
     failed: Option<PyErr>,
     broken: bool,
 }
@@ -197,7 +196,7 @@ fn outcome<'py>(py: Python<'py>, session: &Session, stop: &Stop) -> PyResult<Bou
     Ok(result)
 }
 
-/// Name, cycles and stack pointer of each mark; a name that many share is one object.
+/// Name, cycles and stack pointer of each mark; marks with the same name share one string.
 fn marks<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyList>> {
     let mut names: HashMap<u32, Bound<'py, PyString>> = HashMap::new();
     let marks = PyList::empty(py);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a program's cycles go.
+//! Profiles of programs.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,8 +13,7 @@ use warifu_m3::timing::Cycles;
 use super::{Request, outcome, run};
 use crate::error::warifu_error;
 
-/// Runs a program with the profiler looking on; what it saw is JSON, stacks of calls and picture
-/// are texts.
+/// Runs a program under the profiler; adds the profile as JSON, folded stacks and a flame graph.
 #[pyfunction]
 #[pyo3(signature = (program, request, output=None))]
 pub(crate) fn m3_profile<'py>(
@@ -27,13 +26,13 @@ pub(crate) fn m3_profile<'py>(
     let mut profiler = Profiler::new(&session.program, &session.machine);
     let stop = run(py, &mut session, most, output, &mut profiler, |_| 0)?;
     let result = outcome(py, &session, &stop)?;
-    // The core is one thread's at a time: it is lent as a whole.
+    // The session is not Sync: lend it as a whole.
     let session = &mut session;
     let (profile, folded, picture) = py
         .detach(move || {
             let report = profiler.report(&session.machine.core);
             let lines = lines(&report, &session.program, program)?;
-            // Of a program that did nothing there is no picture.
+            // Without executed instructions there is no flame graph.
             let picture = match report.stacks.is_empty() {
                 true => String::new(),
                 false => report.flame_graph("cycles by function")?,

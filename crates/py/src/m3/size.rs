@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a program takes of flash and memory.
+//! A program's use of flash and RAM.
 
 use pyo3::prelude::*;
 use serde_json::json;
@@ -8,7 +8,7 @@ use warifu_m3::size::{Kind, Sizes};
 
 use crate::error::warifu_error;
 
-/// The sizes of an ELF file's sections and symbols, and what of a chip they take, as JSON.
+/// The sizes of an ELF file's sections and symbols, and their use of a chip's memories, as JSON.
 #[pyfunction]
 pub(crate) fn m3_size(py: Python<'_>, program: &[u8], chip: &str) -> PyResult<String> {
     let chip: Chip = chip.parse().map_err(warifu_error)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a program's secrets show.
+//! Taint tracking of programs.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -10,8 +10,8 @@ use warifu_m3::taint::{PoisonedBy, Report, Secret, Taint};
 use super::{Request, outcome, run};
 use crate::error::warifu_error;
 
-/// Runs a program with secrets followed; leaks are JSON. `secrets` are names of objects, which are
-/// secret from each beginning of the function `from` on; the program poisons others by itself.
+/// Runs a program with taint tracking; adds the leaks as JSON. `secrets` are names of variables, which
+/// are secret from each start of `from_function` on, in addition to what the program poisons.
 #[pyfunction]
 #[pyo3(signature = (program, request, secrets, from_function, output=None))]
 pub(crate) fn m3_taint<'py>(
@@ -28,8 +28,8 @@ pub(crate) fn m3_taint<'py>(
     if !secrets.is_empty() {
         let start = session.program.label(from_function).ok_or_else(|| {
             warifu_error(format!(
-                "the program has no function {from_function}: name one from whose beginning on the \
-                 secrets are secret, with --from"
+                "the program has no function {from_function}: name with --from the function at \
+                 whose start the secrets become secret"
             ))
         })?;
         for (name, bytes) in secrets {
@@ -47,17 +47,18 @@ pub(crate) fn m3_taint<'py>(
 fn secret(program: &Program, name: String, bytes: Option<u32>) -> PyResult<Secret> {
     let symbol = program.symbols.iter().find(|symbol| !symbol.is_function && symbol.name == name);
     let symbol = symbol.ok_or_else(|| {
-        warifu_error(format!("the program has no object {name}: --secret names a variable"))
+        warifu_error(format!("the program has no variable {name}: name one with --secret"))
     })?;
     let bytes = bytes.unwrap_or(symbol.bytes);
     if bytes == 0 {
         return Err(warifu_error(format!(
-            "the program does not say how large {name} is: say --secret {name}:BYTES"
+            "the program does not give the size of {name}: use --secret {name}:BYTES"
         )));
     }
     if symbol.bytes != 0 && bytes > symbol.bytes {
         return Err(warifu_error(format!(
-            "{name} has {} bytes, and {bytes} are to be secret: leave :{bytes} out, or say fewer",
+            "{name}:{bytes} is larger than the variable, which has {} bytes: remove :{bytes} or \
+             lower it",
             symbol.bytes
         )));
     }

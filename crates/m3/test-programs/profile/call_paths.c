@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* More ways through two functions than a tree should have nodes; with -DENDLESS more calls than frames, and with
-   -DDEEP=n a recursion so deep. */
+/* More call paths through two functions than the profiler has nodes; with -DENDLESS more nested
+ * calls than it has frames; with -DDEEP=n a recursion of that depth. */
 #define NOINLINE __attribute__((noipa))
 
 volatile unsigned count;
@@ -29,7 +29,7 @@ NOINLINE static void left(int depth)
     count++;
 }
 
-/* It takes no stack, so that no stack overflow ends it. */
+/* Uses no stack, so that it never overflows. */
 __attribute__((naked)) void endless(void)
 {
     __asm__("bl endless");

@@ -8,31 +8,31 @@ const PAGE_BITS: u32 = 12;
 const HALVES: usize = 1 << (PAGE_BITS - 1);
 const NO_PAGE: u32 = u32::MAX;
 
-/// How often an instruction was executed, and what that took.
+/// Executions of an instruction, and their cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How often.
+    /// Executions.
     pub instructions: u64,
-    /// All of its cycles.
+    /// Cycles of all executions.
     pub cycles: Cycles,
 }
 
 /// A counter for each halfword that was executed.
 #[derive(Debug)]
-pub struct Places {
-    /// By the page's number, where it is in `pages`.
+pub struct AddressCounts {
+    /// Index into `pages` by page number.
     table: Box<[u32]>,
     pages: Vec<(u32, Box<[Count]>)>,
 }
 
-impl Default for Places {
+impl Default for AddressCounts {
     fn default() -> Self {
         let table = vec![NO_PAGE; 1 << (32 - PAGE_BITS)].into_boxed_slice();
-        Places { table, pages: Vec::new() }
+        AddressCounts { table, pages: Vec::new() }
     }
 }
 
-impl Places {
+impl AddressCounts {
     /// Counts one instruction.
     #[inline]
     pub fn count(&mut self, address: u32, cycles: Cycles) {
@@ -53,7 +53,7 @@ impl Places {
         page
     }
 
-    /// All addresses that were executed, ascending.
+    /// All executed addresses, ascending.
     pub fn all(&self) -> Vec<(u32, Count)> {
         let mut all: Vec<(u32, Count)> = Vec::new();
         for (base, counts) in &self.pages {
