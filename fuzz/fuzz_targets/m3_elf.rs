@@ -7,7 +7,7 @@ use warifu_m3::chip::{Chip, NAMES};
 use warifu_m3::machine::Limits;
 use warifu_m3::profile::Profiler;
 use warifu_m3::program::Program;
-use warifu_m3::semihosting::MOST_OUTPUT;
+use warifu_m3::semihosting::MAX_OUTPUT;
 use warifu_m3::session::{Session, Setup};
 use warifu_m3::size::Sizes;
 use warifu_m3::source::Source;
@@ -49,7 +49,7 @@ fuzz_target!(|bytes: &[u8]| {
     let stop = session.machine.run_observed(Limits { instructions: 2000 }, &mut profiler);
     // Names of symbols are the file's, and may hold anything.
     assert_eq!(session.describe(&stop).lines().count(), 1);
-    assert!(session.machine.semihosting.output.len() <= MOST_OUTPUT);
+    assert!(session.machine.semihosting.output.len() <= MAX_OUTPUT);
     let limit = session.machine.core.stack_limit;
     assert!(
         limit == 0

@@ -8,7 +8,7 @@ use warifu_m3::core::{Core, Operation};
 use warifu_m3::isa::{Instruction, SP};
 use warifu_m3::machine::{Limits, Observer, Unobserved};
 use warifu_m3::profile::Profiler;
-use warifu_m3::semihosting::MOST_OUTPUT;
+use warifu_m3::semihosting::MAX_OUTPUT;
 use warifu_m3::session::{Session, Setup};
 use warifu_m3::stop::Stop;
 use warifu_m3::taint::{Flag, PoisonedBy, Secret, Taint};
@@ -44,7 +44,7 @@ fuzz_target!(|bytes: &[u8]| {
     let stop = run(&mut plain, &mut Unobserved);
     assert!(plain.machine.instructions <= MOST);
     assert_eq!(plain.describe(&stop).lines().count(), 1);
-    assert!(plain.machine.semihosting.output.len() <= MOST_OUTPUT);
+    assert!(plain.machine.semihosting.output.len() <= MAX_OUTPUT);
 
     let mut watched = start();
     let mut profiler = Profiler::new(&watched.program, &watched.machine);
@@ -122,8 +122,8 @@ impl Observer for Followed {
         self.taint.faulted(core, operation);
     }
 
-    fn answered(&mut self, core: &Core, written: &[(u32, u32)]) {
-        self.taint.answered(core, written);
+    fn semihosting_done(&mut self, core: &Core, written: &[(u32, u32)]) {
+        self.taint.semihosting_done(core, written);
     }
 
     fn exception(&mut self, core: &Core, entered: bool) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A Cortex-M3 in software.
+//! A Cortex-M3 simulator.
 //!
 //! - [`isa`]: the ARMv7-M integer instruction set, decoded.
 //! - [`core`]: what instructions do to registers and memory, exceptions, system registers.
