@@ -38,19 +38,7 @@ def impairments(link: dict[str, Any]) -> dict[str, Any]:
         "rate_a_to_b_bps": link["rate_up"],
         "rate_b_to_a_bps": link["rate_down"],
         "queue_packets": link["queue_packets"],
-        "loss": _loss(link["loss"]),
-    }
-
-
-def _loss(loss: dict[str, Any]) -> dict[str, Any]:
-    if loss["kind"] != "gilbert_elliott":
-        return loss
-    return {
-        "kind": "gilbert_elliott",
-        "p_good_to_bad": loss["good_to_bad"],
-        "p_bad_to_good": loss["bad_to_good"],
-        "loss_good": loss["loss_good"],
-        "loss_bad": loss["loss_bad"],
+        "loss": link["loss"],
     }
 
 

@@ -142,7 +142,7 @@ def test_the_link_is_told_what_the_case_says() -> None:
     assert link["delay_a_to_b_ns"] + link["delay_b_to_a_ns"] == 60_000_001
     assert (link["rate_a_to_b_bps"], link["rate_b_to_a_bps"]) == (250_000, None)
     assert (link["jitter_ns"], link["keep_order"], link["queue_packets"]) == ([0, 5], False, 1000)
-    assert link["loss"]["p_good_to_bad"] == 0.01
+    assert link["loss"]["good_to_bad"] == 0.01
     config = configuration(case, "c", "s", 5)
     assert (config["congestion_control"], config["initcwnd"], config["seed"]) == ("cubic", 10, 5)
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The command line: a configuration from JSON, from flags, or from JSON with flags laid over it.
+//! The command line: a configuration from JSON, from flags, or from JSON overridden by flags.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
 use std::io::BufRead;
 use std::net::Ipv4Addr;
-use std::num::NonZeroU64;
 use std::path::PathBuf;
-use warifu_link::{Config, Loss};
+use warifu_link::Config;
+use warifu_model::{BitsPerSecond, Loss, Nanos, Probability};
 
 const AFTER_HELP: &str = r#"Try it (as root):
   ip netns add left; ip netns add right
@@ -16,14 +16,17 @@ const AFTER_HELP: &str = r#"Try it (as root):
   kill %1        # prints the report; the devices are gone with the program
 
 Control lines on stdin, one JSON object each; the end of stdin means stop:
-  {"command":"report"}                                     report, and open a new window
-  {"command":"set","link":{"delay_a_to_b_ns":75000000}}    flush, and go on with these impairments; "seed":N is optional
-  {"command":"stop"}                                       report once more and end
+  {"command":"report"}    report, and open a new window
+  {"command":"set","link":{"delay_a_to_b_ns":75000000},"seed":7}
+                          flush, and go on with these impairments; the seed is optional
+  {"command":"stop"}      report once more and end
 
-Events on stdout, one JSON object each: ready, report, set, error (a control line that cannot be obeyed), stopped.
-A report says whether its window is accepted; do not use what was measured in a window that is not.
+Events on stdout, one JSON object each: ready, report, set, error (a control line that cannot be
+obeyed), stopped. A report says whether its window is accepted; do not use what was measured in a
+window that is not.
 
-Exit code: 0 stopped as asked; 1 the link failed, or a precision check missed; 2 the configuration cannot run."#;
+Exit code: 0 stopped as asked; 1 the link failed, or a precision check missed; 2 the configuration
+cannot run."#;
 
 /// What `--version` says, and that a development build, which nothing should be timed with, is one.
 const VERSION: &str = if cfg!(debug_assertions) {
@@ -32,7 +35,8 @@ const VERSION: &str = if cfg!(debug_assertions) {
     env!("CARGO_PKG_VERSION")
 };
 
-/// An emulated link between two network namespaces, with delay, jitter, rate, queue and loss, that reports its own lateness.
+/// An emulated link between two network namespaces, with delay, jitter, rate, queue and loss, that
+/// reports its own lateness.
 #[derive(Debug, Parser)]
 #[command(version = VERSION, after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 pub struct Cli {
@@ -44,13 +48,15 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Sub {
-    /// Measure the link itself on this machine: round trips, loss, rates, throughput, forwarding overhead. Needs root and a quiet machine.
+    /// Measure the link itself on this machine: round trips, loss, rates, throughput, forwarding
+    /// overhead. Needs root and a quiet machine.
     Precision(PrecisionOptions),
 }
 
 #[derive(Debug, Args)]
 struct Run {
-    /// Configuration in JSON: a file, `-` for the first JSON value on stdin (control lines follow it), or the JSON itself.
+    /// Configuration in JSON: a file, `-` for the first JSON value on stdin (control lines follow
+    /// it), or the JSON itself.
     #[arg(long, value_name = "FILE|-|JSON")]
     config: Option<String>,
     /// Namespace of end A.
@@ -82,7 +88,7 @@ struct Run {
     rtt_ms: Option<f64>,
     /// Rate of both directions, in bits of IP packet per second.
     #[arg(long)]
-    rate_bps: Option<NonZeroU64>,
+    rate_bps: Option<u64>,
     /// Packets that each direction's drop-tail queue holds.
     #[arg(long)]
     queue_packets: Option<u64>,
@@ -172,23 +178,24 @@ impl Cli {
 
 impl Run {
     fn config(&self, stdin: &mut impl BufRead) -> Result<Config, String> {
-        let mut config = match (&self.config, &self.name_a, &self.name_b) {
-            (Some(source), ..) => {
-                let (name, text) = read(source, stdin)?;
-                Config::parse(&text).map_err(|error| format!("{name}: {error}"))?
-            }
-            (None, Some(name_a), Some(name_b)) => Config::between(name_a, name_b),
-            (None, ..) => return Err(
-                "which namespaces? Give --config, or --name-a and --name-b; --help has an example"
-                    .to_owned(),
-            ),
-        };
-        self.lay_over(&mut config)?;
+        let mut config =
+            match (&self.config, &self.name_a, &self.name_b) {
+                (Some(source), ..) => {
+                    let (name, text) = read(source, stdin)?;
+                    Config::parse(&text).map_err(|error| format!("{name}: {error}"))?
+                }
+                (None, Some(name_a), Some(name_b)) => Config::between(name_a, name_b),
+                (None, ..) => return Err(
+                    "namespaces are missing: give --config, or --name-a and --name-b; see --help"
+                        .to_owned(),
+                ),
+            };
+        self.override_in(&mut config)?;
         config.check().map_err(|error| error.to_string())?;
         Ok(config)
     }
 
-    fn lay_over(&self, config: &mut Config) -> Result<(), String> {
+    fn override_in(&self, config: &mut Config) -> Result<(), String> {
         fn put<T: Clone>(to: &mut T, from: Option<&T>) {
             if let Some(value) = from {
                 to.clone_from(value);
@@ -212,14 +219,16 @@ impl Run {
                 ));
             }
             let rtt_ns = (rtt_ms * 1e6).round() as u64;
-            (link.delay_a_to_b_ns, link.delay_b_to_a_ns) = (rtt_ns / 2, rtt_ns.div_ceil(2));
+            (link.delay_a_to_b, link.delay_b_to_a) = (Nanos(rtt_ns / 2), Nanos(rtt_ns.div_ceil(2)));
         }
-        if self.rate_bps.is_some() {
-            (link.rate_a_to_b_bps, link.rate_b_to_a_bps) = (self.rate_bps, self.rate_bps);
+        if let Some(rate_bps) = self.rate_bps {
+            let rate = BitsPerSecond::new(rate_bps)
+                .map_err(|why| format!("--rate-bps is {rate_bps}: {why}"))?;
+            (link.rate_a_to_b, link.rate_b_to_a) = (Some(rate), Some(rate));
         }
         link.queue_packets = self.queue_packets.or(link.queue_packets);
         if let Some(probability) = self.loss {
-            link.loss = Loss::Independent { probability };
+            link.loss = Loss::Independent { probability: Probability(probability) };
         }
         Ok(())
     }
@@ -261,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_alone_make_a_link() {
+    fn flags_without_config() {
         let config = config(
             &[
                 "--name-a",
@@ -277,13 +286,14 @@ mod tests {
             ],
             "",
         );
-        assert_eq!((config.link.delay_a_to_b_ns, config.link.delay_b_to_a_ns), (1, 2));
-        assert_eq!(config.link.loss, Loss::Independent { probability: 0.5 });
-        assert_eq!(config.link.rate_b_to_a_bps, NonZeroU64::new(8));
+        let delays = (config.link.delay_a_to_b, config.link.delay_b_to_a);
+        assert_eq!(delays, (Nanos(1), Nanos(2)));
+        assert_eq!(config.link.loss, Loss::Independent { probability: Probability(0.5) });
+        assert_eq!(config.link.rate_b_to_a, Some(BitsPerSecond(8)));
     }
 
     #[test]
-    fn flags_lie_over_json_wherever_it_comes_from() {
+    fn flags_override_config_from_argument_and_stdin() {
         let json = r#"{"name_a":"a","name_b":"b","seed":1,
             "mtu":1000}"#;
         let mut rest = format!("{json}\n{{\"command\":\"stop\"}}\n");
@@ -300,9 +310,9 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_place() {
+    fn mistakes_name_flag_or_key() {
         for (arguments, expected) in [
-            (vec![], "which namespaces?"),
+            (vec![], "namespaces are missing"),
             (vec!["--config", "{}"], "--config: missing field `name_a`"),
             (vec!["--config", "/nonexistent.json"], "--config /nonexistent.json"),
             (vec!["--config", "-"], "stdin: "),
@@ -311,6 +321,7 @@ mod tests {
                 "link.loss.probability is 1.2",
             ),
             (vec!["--name-a", "a", "--name-b", "b", "--rtt-ms", "NaN"], "--rtt-ms is NaN"),
+            (vec!["--name-a", "a", "--name-b", "b", "--rate-bps", "0"], "--rate-bps is 0: "),
             (vec!["--name-a", "a", "--name-b", "b", "--mtu", "10"], "mtu is 10"),
         ] {
             let message = mode(&arguments, "").err().unwrap();
@@ -319,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_is_well_formed() {
+    fn command_line_is_consistent() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
     }

@@ -2,9 +2,9 @@
 //! The only place where this crate looks at a clock.
 
 use crate::sys;
-use crate::time::Nanos;
 use rustix::time::{ClockId, Timespec};
 use std::os::fd::AsFd;
+use warifu_model::Nanos;
 
 /// The present on CLOCK_MONOTONIC, the same in every process and namespace of the machine.
 #[must_use]
@@ -21,8 +21,9 @@ pub fn sleep_until(instant: Nanos) {
     {}
 }
 
-/// When the packet last received from a socket came into its network stack: without the time that its receiver took to wake up. `None` the
-/// first time that a socket is asked; its packets are stamped from then on, once the kernel has got round to it.
+/// When the packet last received from a socket came into its network stack: without the time that
+/// its receiver took to wake up. `None` the first time that a socket is asked; its packets are
+/// stamped from then on, once the kernel has got round to it.
 #[must_use]
 pub fn received_at(socket: impl AsFd) -> Option<Nanos> {
     let stamp = sys::socket_stamp(socket.as_fd()).ok()?;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the link is told: parsed once, and only what can run gets through.
+//! The link's configuration: parsed once, and only what can run gets through.
 
-use crate::loss::Loss;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
-use std::num::NonZeroU64;
+use warifu_model::{BitsPerSecond, Loss, Nanos, Probability};
 
 /// The least MTU of IPv4 (RFC 791 section 3.2; Linux `IPV4_MIN_MTU`).
 const MTU_MIN: u32 = 68;
 /// The longest IPv4 packet (RFC 791 section 3.1).
 const MTU_MAX: u32 = 65_535;
 /// Longest delay and jitter, an hour: beyond it a unit was probably mistaken.
-const DELAY_MAX_NS: u64 = 3_600_000_000_000;
+const DELAY_MAX: Nanos = Nanos::from_secs(3_600);
 /// Linux keeps an interface's name in `IFNAMSIZ` = 16 bytes with a final zero.
 const DEVICE_NAME_MAX: usize = 15;
-/// Linux `TCP_INIT_CWND` is 10; a route takes any number, and beyond this the queue of the device (see `tun`) would overflow.
+/// Linux `TCP_INIT_CWND` is 10; a route takes any number, and beyond this the queue of the device
+/// (see `tun`) would overflow.
 const INITCWND_MAX: u32 = 1_000;
 
 /// A link between two network namespaces.
@@ -49,16 +49,16 @@ pub struct Config {
     /// Initial congestion window of the routes, in segments; absent: the kernel's default.
     #[serde(default)]
     pub initcwnd: Option<u32>,
-    /// Ask for SCHED_FIFO for the forwarding thread and locked memory for the process (it stays locked after the link is gone); the
-    /// report says whether both were granted.
+    /// Ask for SCHED_FIFO for the forwarding thread and locked memory for the process (it stays
+    /// locked after the link is gone); the report says whether both were granted.
     #[serde(default = "default_true")]
     pub realtime: bool,
     /// A packet handed over later than this after its due time counts as late.
-    #[serde(default = "default_lateness_bound_ns")]
-    pub lateness_bound_ns: u64,
+    #[serde(default = "default_lateness_bound", rename = "lateness_bound_ns")]
+    pub lateness_bound: Nanos,
     /// The largest share of late packets with which a report is still accepted, from 0 to 1.
     #[serde(default = "default_late_fraction_max")]
-    pub late_fraction_max: f64,
+    pub late_fraction_max: Probability,
     /// The impairments.
     #[serde(default)]
     pub link: LinkConfig,
@@ -69,24 +69,33 @@ pub struct Config {
 #[serde(deny_unknown_fields, default)]
 pub struct LinkConfig {
     /// Propagation delay from A to B.
-    pub delay_a_to_b_ns: u64,
+    #[serde(rename = "delay_a_to_b_ns")]
+    pub delay_a_to_b: Nanos,
     /// Propagation delay from B to A.
-    pub delay_b_to_a_ns: u64,
-    /// Quantiles of the extra one-way delay at evenly spaced probabilities from 0 to 1, ascending; empty for none.
-    pub jitter_ns: Vec<u64>,
+    #[serde(rename = "delay_b_to_a_ns")]
+    pub delay_b_to_a: Nanos,
+    /// Quantiles of the extra one-way delay at evenly spaced probabilities from 0 to 1, ascending;
+    /// empty for none.
+    #[serde(rename = "jitter_ns")]
+    pub jitter: Vec<Nanos>,
     /// Whether a packet with little jitter waits for those before it, as on most real links.
     pub keep_order: bool,
     /// Rate from A to B in bits of IP packet per second; `null` for no limit.
-    pub rate_a_to_b_bps: Option<NonZeroU64>,
+    #[serde(rename = "rate_a_to_b_bps")]
+    pub rate_a_to_b: Option<BitsPerSecond>,
     /// Rate from B to A.
-    pub rate_b_to_a_bps: Option<NonZeroU64>,
-    /// Bytes that each direction's drop-tail queue holds, the packet in transmission included; `null` for no limit.
+    #[serde(rename = "rate_b_to_a_bps")]
+    pub rate_b_to_a: Option<BitsPerSecond>,
+    /// Bytes that each direction's drop-tail queue holds, the packet in transmission included;
+    /// `null` for no limit.
     pub queue_bytes: Option<u64>,
-    /// Packets that each direction's drop-tail queue holds, the one in transmission included; `null` for no limit.
+    /// Packets that each direction's drop-tail queue holds, the one in transmission included;
+    /// `null` for no limit.
     pub queue_packets: Option<u64>,
     /// Random loss.
     pub loss: Loss,
-    /// Packets from A to B to drop, by index among those that carry TCP, from 0; instead of random loss.
+    /// Packets from A to B to drop, by index among those that carry TCP, from 0; instead of random
+    /// loss.
     pub drop_script_a_to_b: Vec<u64>,
     /// The same from B to A.
     pub drop_script_b_to_a: Vec<u64>,
@@ -96,12 +105,12 @@ impl Default for LinkConfig {
     /// A perfect link: no delay, no limit, no loss.
     fn default() -> LinkConfig {
         LinkConfig {
-            delay_a_to_b_ns: 0,
-            delay_b_to_a_ns: 0,
-            jitter_ns: Vec::new(),
+            delay_a_to_b: Nanos::ZERO,
+            delay_b_to_a: Nanos::ZERO,
+            jitter: Vec::new(),
             keep_order: true,
-            rate_a_to_b_bps: None,
-            rate_b_to_a_bps: None,
+            rate_a_to_b: None,
+            rate_b_to_a: None,
             queue_bytes: None,
             queue_packets: None,
             loss: Loss::default(),
@@ -117,7 +126,8 @@ impl Default for LinkConfig {
 pub enum Command {
     /// Report on the window since the last report, and open a new one.
     Report {},
-    /// Flush what is under way, restart the random streams and scripts, and go on with these impairments in a new window.
+    /// Flush what is under way, restart the random streams and scripts, and go on with these
+    /// impairments in a new window.
     Set {
         /// The new impairments; keys left out are those of a perfect link, not those that were.
         link: LinkConfig,
@@ -150,7 +160,7 @@ impl Config {
             congestion_control: None,
             initcwnd: None,
             realtime: true,
-            lateness_bound_ns: default_lateness_bound_ns(),
+            lateness_bound: default_lateness_bound(),
             late_fraction_max: default_late_fraction_max(),
             link: LinkConfig::default(),
         }
@@ -159,7 +169,8 @@ impl Config {
     /// Parses and checks a configuration in JSON.
     ///
     /// # Errors
-    /// Names the first key that is unknown, of the wrong type or out of range, and what was expected. Never panics.
+    /// Names the first key that is unknown, of the wrong type or out of range, and what was
+    /// expected. Never panics.
     pub fn parse(text: &str) -> Result<Config, ConfigError> {
         let config: Config = from_json(text)?;
         config.check()?;
@@ -188,7 +199,8 @@ impl Config {
                 plain && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'),
                 || {
                     format!(
-                        "congestion_control is {name:?}: expected a kernel algorithm's name such as \"cubic\""
+                        "congestion_control is {name:?}: expected a kernel algorithm's name such \
+                         as \"cubic\""
                     )
                 },
             )?;
@@ -229,21 +241,32 @@ impl LinkConfig {
     /// As [`Config::parse`].
     pub fn check(&self) -> Result<(), ConfigError> {
         let delays = [
-            ("link.delay_a_to_b_ns", self.delay_a_to_b_ns),
-            ("link.delay_b_to_a_ns", self.delay_b_to_a_ns),
+            ("link.delay_a_to_b_ns", self.delay_a_to_b),
+            ("link.delay_b_to_a_ns", self.delay_b_to_a),
         ];
-        let longest = self.jitter_ns.last().copied().unwrap_or(0);
-        for (key, value) in delays.into_iter().chain([("link.jitter_ns", longest)]) {
-            demand(value <= DELAY_MAX_NS, || {
-                format!("{key} is {value}: expected nanoseconds, at most {DELAY_MAX_NS} (an hour)")
+        let longest = self.jitter.last().copied().unwrap_or_default();
+        for (key, Nanos(value)) in delays.into_iter().chain([("link.jitter_ns", longest)]) {
+            demand(value <= DELAY_MAX.0, || {
+                let most = DELAY_MAX.0;
+                format!("{key} is {value}: expected nanoseconds, at most {most} (an hour)")
             })?;
         }
-        if let Some(index) = self.jitter_ns.windows(2).position(|pair| pair[1] < pair[0]) {
-            let (low, high) = (self.jitter_ns[index + 1], self.jitter_ns[index]);
+        if let Some(index) = self.jitter.windows(2).position(|pair| pair[1] < pair[0]) {
+            let (low, high) = (self.jitter[index + 1].0, self.jitter[index].0);
             return Err(ConfigError(format!(
-                "link.jitter_ns[{}] is {low}, below the {high} before it: expected quantiles in ascending order",
+                "link.jitter_ns[{}] is {low}, below the {high} before it: expected quantiles in \
+                 ascending order",
                 index + 1
             )));
+        }
+        let rates = [
+            ("link.rate_a_to_b_bps", self.rate_a_to_b),
+            ("link.rate_b_to_a_bps", self.rate_b_to_a),
+        ];
+        for (key, rate) in rates {
+            demand(rate != Some(BitsPerSecond(0)), || {
+                format!("{key} is 0: expected 1 bit/s or more, or null for no limit")
+            })?;
         }
         for (key, limit) in
             [("link.queue_packets", self.queue_packets), ("link.queue_bytes", self.queue_bytes)]
@@ -259,20 +282,22 @@ impl LinkConfig {
 
     fn check_loss(&self) -> Result<(), ConfigError> {
         match self.loss {
-            Loss::None {} => {}
+            Loss::None => {}
             Loss::Independent { probability } => {
                 check_probability("link.loss.probability", probability)?
             }
-            Loss::GilbertElliott { p_good_to_bad, p_bad_to_good, loss_good, loss_bad } => {
-                check_probability("link.loss.p_good_to_bad", p_good_to_bad)?;
-                check_probability("link.loss.p_bad_to_good", p_bad_to_good)?;
+            Loss::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                check_probability("link.loss.good_to_bad", good_to_bad)?;
+                check_probability("link.loss.bad_to_good", bad_to_good)?;
                 check_probability("link.loss.loss_good", loss_good)?;
                 check_probability("link.loss.loss_bad", loss_bad)?;
             }
         }
         let scripted = !self.drop_script_a_to_b.is_empty() || !self.drop_script_b_to_a.is_empty();
-        demand(!scripted || self.loss == Loss::None {}, || {
-            "link.loss is set beside a drop script: expected one of the two; leave loss out to drop by script".to_owned()
+        demand(!scripted || self.loss == Loss::None, || {
+            "link.loss is set beside a drop script: expected one of the two; leave loss out \
+             to drop by script"
+                .to_owned()
         })
     }
 }
@@ -308,10 +333,9 @@ fn demand(holds: bool, message: impl FnOnce() -> String) -> Result<(), ConfigErr
     if holds { Ok(()) } else { Err(ConfigError(message())) }
 }
 
-fn check_probability(key: &str, value: f64) -> Result<(), ConfigError> {
-    demand((0.0..=1.0).contains(&value), || {
-        format!("{key} is {value}: expected a probability from 0 to 1")
-    })
+fn check_probability(key: &str, probability: Probability) -> Result<(), ConfigError> {
+    let checked = Probability::new(probability.0);
+    checked.map(|_| ()).map_err(|why| ConfigError(format!("{key} is {}: {why}", probability.0)))
 }
 
 /// A namespace's name becomes a file name under /run/netns.
@@ -323,7 +347,8 @@ fn check_namespace(key: &str, name: &str) -> Result<(), ConfigError> {
         && !name.starts_with('-');
     demand(plain && !name.contains(['/', '\0', '\n']), || {
         format!(
-            "{key} is {name:?}: expected the name of a network namespace, as `ip netns list` prints it"
+            "{key} is {name:?}: expected the name of a network namespace, as `ip netns list` \
+             prints it"
         )
     })
 }
@@ -336,7 +361,8 @@ fn check_device(key: &str, name: &str) -> Result<(), ConfigError> {
             && !name.starts_with('-'),
         || {
             format!(
-                "{key} is {name:?}: expected 1 to {DEVICE_NAME_MAX} letters, digits, - or _, such as \"tun0\""
+                "{key} is {name:?}: expected 1 to {DEVICE_NAME_MAX} letters, digits, - or _, such \
+                 as \"tun0\""
             )
         },
     )
@@ -363,13 +389,13 @@ fn default_true() -> bool {
 }
 
 /// Half a millisecond, the precision asked of the link's 99th percentile.
-fn default_lateness_bound_ns() -> u64 {
-    500_000
+fn default_lateness_bound() -> Nanos {
+    Nanos::from_micros(500)
 }
 
 /// One packet in a thousand: a tenth of what would move a 99th percentile.
-fn default_late_fraction_max() -> f64 {
-    0.001
+fn default_late_fraction_max() -> Probability {
+    Probability(0.001)
 }
 
 #[cfg(test)]
@@ -382,27 +408,28 @@ mod tests {
     }
 
     #[test]
-    fn the_least_configuration_is_a_perfect_link() {
+    fn namespaces_alone_give_a_perfect_link() {
         let config = Config::parse(r#"{"name_a":"a","name_b":"b"}"#).unwrap();
         assert_eq!(config, Config::between("a", "b"));
     }
 
     #[test]
-    fn a_full_configuration_comes_back_as_it_was() {
-        let text = r#"{"name_a":"a","name_b":"b","address_a":"10.1.2.3","address_b":"10.1.2.4","device_a":"left","device_b":"right",
-            "mtu":1280,"seed":18446744073709551615,"congestion_control":"cubic","initcwnd":10,"realtime":false,
-            "lateness_bound_ns":1,"late_fraction_max":0,
-            "link":{"delay_a_to_b_ns":1,"delay_b_to_a_ns":2,"jitter_ns":[0,5,5],"keep_order":false,"rate_a_to_b_bps":3,
-            "rate_b_to_a_bps":null,"queue_bytes":4,"queue_packets":5,
-            "loss":{"kind":"gilbert_elliott","p_good_to_bad":0.1,"p_bad_to_good":0.2,"loss_good":0,"loss_bad":1}}}"#;
+    fn full_configuration_round_trip() {
+        let text = r#"{"name_a":"a","name_b":"b","address_a":"10.1.2.3","address_b":"10.1.2.4",
+            "device_a":"left","device_b":"right","mtu":1280,"seed":18446744073709551615,
+            "congestion_control":"cubic","initcwnd":10,"realtime":false,"lateness_bound_ns":1,
+            "late_fraction_max":0,"link":{"delay_a_to_b_ns":1,"delay_b_to_a_ns":2,
+            "jitter_ns":[0,5,5],"keep_order":false,"rate_a_to_b_bps":3,"rate_b_to_a_bps":null,
+            "queue_bytes":4,"queue_packets":5,"loss":{"kind":"gilbert_elliott","good_to_bad":0.1,
+            "bad_to_good":0.2,"loss_good":0,"loss_bad":1}}}"#;
         let config = Config::parse(text).unwrap();
         let again = serde_json::to_string(&config).unwrap();
         assert_eq!(Config::parse(&again).unwrap(), config);
-        assert_eq!(config.link.rate_a_to_b_bps, NonZeroU64::new(3));
+        assert_eq!(config.link.rate_a_to_b, Some(BitsPerSecond(3)));
     }
 
     #[test]
-    fn mistakes_name_the_key_and_the_mend() {
+    fn mistakes_name_key_and_fix() {
         let with = |rest: &str| mistake(&format!(r#"{{"name_a":"a","name_b":"b",{rest}}}"#));
         for (rest, expected) in [
             (
@@ -418,7 +445,7 @@ mod tests {
                 r#""link":{"loss":{"kind":"bursty"}}"#,
                 "unknown variant `bursty`, expected one of `none`",
             ),
-            (r#""link":{"rate_a_to_b_bps":0}"#, "link.rate_a_to_b_bps: invalid value: integer `0`"),
+            (r#""link":{"rate_a_to_b_bps":0}"#, "link.rate_a_to_b_bps: expected a rate above 0"),
             (
                 r#""link":{"delay_a_to_b_ns":-1}"#,
                 "link.delay_a_to_b_ns: invalid value: integer `-1`",
@@ -430,13 +457,14 @@ mod tests {
             (r#""link":{"jitter_ns":[1,0]}"#, "link.jitter_ns[1] is 0, below the 1 before it"),
             (r#""link":{"queue_packets":0}"#, "link.queue_packets is 0"),
             (
-                r#""link":{"drop_script_a_to_b":[0],"loss":{"kind":"independent","probability":0.1}}"#,
+                r#""link":{"drop_script_a_to_b":[0],
+                    "loss":{"kind":"independent","probability":0.1}}"#,
                 "beside a drop script",
             ),
             (r#""mtu":20"#, "mtu is 20: expected 68 to 65535 bytes"),
             (
                 r#""address_b":"10.9.1.2""#,
-                "address_b is 10.9.1.2: expected another address in the /24 of address_a (10.9.0.1)",
+                "address_b is 10.9.1.2: expected another address in the /24 of address_a",
             ),
             (r#""address_b":"10.9.0.1""#, "expected another address"),
             (r#""address_a":"10.9.0.0""#, "address_a is 10.9.0.0: expected a host address"),
@@ -455,12 +483,12 @@ mod tests {
     }
 
     #[test]
-    fn control_lines() {
+    fn control_lines_parse_or_fail() {
         assert_eq!(Command::parse(r#"{"command":"report"}"#), Ok(Command::Report {}));
         assert_eq!(Command::parse(r#"{"command":"stop"}"#), Ok(Command::Stop {}));
         let set =
             Command::parse(r#"{"command":"set","link":{"delay_a_to_b_ns":5},"seed":7}"#).unwrap();
-        let link = LinkConfig { delay_a_to_b_ns: 5, ..LinkConfig::default() };
+        let link = LinkConfig { delay_a_to_b: Nanos(5), ..LinkConfig::default() };
         assert_eq!(set, Command::Set { link, seed: Some(7) });
         for line in [
             "",
@@ -483,10 +511,11 @@ mod tests {
 
         #[test]
         fn no_json_panics(key in "[a-z_]{0,12}", number: f64, other: u64) {
+            let set = |link: String| format!(r#"{{"command":"set","link":{{{link}}}}}"#);
             for text in [
                 format!(r#"{{"name_a":"a","name_b":"b","{key}":{number:e}}}"#),
-                format!(r#"{{"command":"set","link":{{"jitter_ns":[{other},{other}],"{key}":{number:e}}}}}"#),
-                format!(r#"{{"command":"set","link":{{"loss":{{"kind":"independent","probability":{number:e}}}}}}}"#),
+                set(format!(r#""jitter_ns":[{other},{other}],"{key}":{number:e}"#)),
+                set(format!(r#""loss":{{"kind":"independent","probability":{number:e}}}"#)),
             ] {
                 let _ = Config::parse(&text);
                 let _ = Command::parse(&text);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Packets under way, taken out in order of the instant at which they are due.
 
-use crate::time::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use warifu_model::Nanos;
 
 /// A priority queue that is a ring buffer as long as packets come in order, which is nearly always.
 ///
@@ -117,7 +117,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_sorts_stably_whatever_is_pushed_and_popped(steps in prop::collection::vec(prop::option::of(0..20_u64), 0..200)) {
+        fn order_matches_a_stably_sorted_list(
+            steps in prop::collection::vec(prop::option::of(0..20_u64), 0..200),
+        ) {
             let mut line = DelayLine::with_capacity(4);
             // The model: a list sorted by (due, number).
             let mut model: Vec<(Nanos, usize)> = Vec::new();

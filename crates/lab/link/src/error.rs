@@ -11,12 +11,14 @@ pub enum LinkError {
     Config(#[from] ConfigError),
     /// The kernel offers no TUN devices here.
     #[error(
-        "/dev/net/tun is missing: load the module with `modprobe tun`, or give the container the device (docker: --device /dev/net/tun)"
+        "/dev/net/tun is missing: load the module with `modprobe tun`, or give the container the \
+         device (docker: --device /dev/net/tun)"
     )]
     NoTun,
     /// Rights are missing.
     #[error(
-        "{doing} is not permitted: run as root, or with CAP_NET_ADMIN and CAP_SYS_ADMIN (sudo, or docker: --privileged)"
+        "{doing} is not permitted: run as root, or with CAP_NET_ADMIN and CAP_SYS_ADMIN (sudo, or \
+         docker: --privileged)"
     )]
     NotPermitted {
         /// What was tried.
@@ -24,7 +26,8 @@ pub enum LinkError {
     },
     /// A named namespace does not exist.
     #[error(
-        "network namespace {name:?} does not exist: make it with `ip netns add {name}`; `ip netns list` shows those there are"
+        "network namespace {name:?} does not exist: make it with `ip netns add {name}`; `ip netns \
+         list` shows those there are"
     )]
     NamespaceMissing {
         /// The namespace.
@@ -32,7 +35,8 @@ pub enum LinkError {
     },
     /// A device of the wanted name exists.
     #[error(
-        "device {device:?} exists already in namespace {namespace:?}: another link may be up; stop it, `ip -n {namespace} link del {device}`, or choose another {key}"
+        "device {device:?} exists already in namespace {namespace:?}: another link may be up; stop \
+         it, `ip -n {namespace} link del {device}`, or choose another {key}"
     )]
     DeviceInUse {
         /// The device.
@@ -62,7 +66,8 @@ pub enum LinkError {
     },
     /// The kernel has no such congestion control.
     #[error(
-        "congestion_control is {wanted:?}, and this kernel offers {available}: choose one of these, or `modprobe tcp_{wanted}`"
+        "congestion_control is {wanted:?}, and this kernel offers {available}: choose one of \
+         these, or `modprobe tcp_{wanted}`"
     )]
     CongestionControl {
         /// What was asked for.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The loop that moves packets: one thread that sleeps in epoll until a packet, a due time or a command comes.
+//! The loop that moves packets: one thread that sleeps in epoll until a packet, a due time or a
+//! command comes.
 //!
-//! It never spins: on two processors a spinning forwarder takes one from the programs under measurement. A packet's time counts from the
-//! kernel's stamp (see `stamps`); without one, from a clock reading made after it was read, since one from before would shorten its delay.
+//! It never spins: on two processors a spinning forwarder takes one from the programs under
+//! measurement. A packet's time counts from the kernel's stamp (see `stamps`); without one, from a
+//! clock reading made after it was read, since one from before would shorten its delay.
 
 use crate::clock::{now, timespec};
 use crate::config::{Config, LinkConfig};
@@ -11,7 +13,6 @@ use crate::error::LinkError;
 use crate::impairment::{Arrival, Cause, Fate, Path, carries_tcp};
 use crate::random::{Direction, Streams};
 use crate::report::{Edge, Window};
-use crate::time::Nanos;
 use crate::tun::Tun;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
@@ -22,14 +23,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
+use warifu_model::Nanos;
 
 /// Packets for which memory is set aside at the start: 75 ms at 1 Gbit/s and 1500 bytes.
 const POOL_PACKETS: usize = 8_192;
-/// Packets under way at most, 100 MB at 1500 bytes; what exceeds it is dropped as overload and spoils the report.
+/// Packets under way at most, 100 MB at 1500 bytes; what exceeds it is dropped as overload and
+/// spoils the report.
 const POOL_PACKETS_MAX: usize = 65_536;
-/// How long before a packet is due the timer first fires. A processor that has been idle for long takes some tens of microseconds to wake
-/// (on a virtual machine its host may have given it away), one that has just gone idle far less: so the thread wakes early, sets the timer
-/// anew and sleeps on. On two virtual processors this took the median lateness of sparse packets from 25 to 5 us.
+/// How long before a packet is due the timer first fires. A processor that has been idle for long
+/// takes some tens of microseconds to wake (on a virtual machine its host may have given it away),
+/// one that has just gone idle far less: so the thread wakes early, sets the timer anew and sleeps
+/// on. On two virtual processors this took the median lateness of sparse packets from 25 to 5 us.
 const EARLY: Nanos = Nanos(100_000);
 /// Packets read from one device before the other is looked at.
 const BATCH: usize = 32;
@@ -110,7 +114,7 @@ impl Forwarder {
             lanes: Direction::BOTH.map(|direction| Lane::new(&config.link, config.seed, direction)),
             pool: Pool::new(mtu),
             window,
-            lateness_bound: Nanos(config.lateness_bound_ns),
+            lateness_bound: config.lateness_bound,
             mtu,
             seed: config.seed,
             schedstat: File::open("/proc/thread-self/schedstat").ok(),
@@ -228,7 +232,8 @@ impl Forwarder {
             return self.pool.give(packet.buffer);
         }
         let Lane { path, streams, line, last_arrival } = &mut self.lanes[direction.index()];
-        // Two processors may stamp packets in one order and queue them in the other, a moment later.
+        // Two processors may stamp packets in one order and queue them in the other, a moment
+        // later.
         *last_arrival = stamp.unwrap_or(now).max(*last_arrival);
         let arrival = Arrival { bytes, tcp: carries_tcp(content) };
         let cause = match path.arrive(*last_arrival, arrival, streams) {
@@ -270,7 +275,8 @@ impl Forwarder {
                 now,
                 self.lateness_bound,
             ),
-            // The device is down, or the kernel is out of memory: the packet is lost, and the report says so.
+            // The device is down, or the kernel is out of memory: the packet is lost, and the
+            // report says so.
             Err(_) => self.window.counters[direction.index()].undeliverable += 1,
         }
         self.pool.give(packet.buffer);
@@ -322,7 +328,8 @@ impl Forwarder {
             at: now(),
             under_way: self.lanes.each_ref().map(|lane| lane.line.len() as u64),
             device_dropped: self.devices.each_ref().map(Tun::dropped_before_reading),
-            // Time on a processor, time waiting for one, time slices (Linux Documentation/scheduler/sched-stats.rst).
+            // Time on a processor, time waiting for one, time slices (Linux
+            // Documentation/scheduler/sched-stats.rst).
             run_queue_wait_ns: self.schedstat.as_ref().and_then(|file| number_in(file, 1)),
             // "cpu", user, nice, system, idle, iowait, irq, softirq, steal (proc_stat(5)).
             steal_ticks: self.stat.as_ref().and_then(|file| number_in(file, 8)),
@@ -344,7 +351,8 @@ impl Lane {
 
 impl Pool {
     fn new(mtu: usize) -> Pool {
-        // One byte more than the MTU tells an oversize packet, which `read` cuts off; whole cache lines keep buffers apart.
+        // One byte more than the MTU tells an oversize packet, which `read` cuts off; whole cache
+        // lines keep buffers apart.
         let buffer_bytes = (mtu + 1).next_multiple_of(64);
         let mut pool = Pool { free: Vec::with_capacity(POOL_PACKETS_MAX), made: 0, buffer_bytes };
         for _ in 0..POOL_PACKETS {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What one direction of the link does to each packet: when it arrives, or why it does not.
 //!
-//! In order: the queue may be full; the packet takes its time on the wire; it may be lost there (a lost packet has used the wire, as it
-//! has on a real one); then come the propagation delay and the jitter. Random numbers are drawn for every arriving packet, also for those
-//! that the queue drops, so a seed gives the same losses whatever the timing was.
+//! In order: the queue may be full; the packet takes its time on the wire; it may be lost there (a
+//! lost packet has used the wire, as it has on a real one); then come the propagation delay and the
+//! jitter. Random numbers are drawn for every arriving packet, also for those that the queue drops,
+//! so a seed gives the same losses whatever the timing was.
 
 use crate::config::LinkConfig;
 use crate::jitter::Jitter;
 use crate::loss::LossState;
 use crate::queue::Queue;
 use crate::random::{Direction, Streams};
-use crate::time::Nanos;
+use warifu_model::Nanos;
 
 /// What the impairments need to know of a packet.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +50,8 @@ pub struct Path {
     keep_order: bool,
     queue: Queue,
     loss: LossState,
-    /// Ascending indices, counting TCP packets from 0, that are still to be dropped are those from `script_next` on.
+    /// Ascending indices, counting TCP packets from 0, that are still to be dropped are those from
+    /// `script_next` on.
     script: Vec<u64>,
     script_next: usize,
     tcp_packets: u64,
@@ -60,22 +62,18 @@ impl Path {
     /// The path of `direction` as `link` describes it.
     #[must_use]
     pub fn new(link: &LinkConfig, direction: Direction) -> Path {
-        let (delay_ns, rate_bps, script) = match direction {
-            Direction::AToB => {
-                (link.delay_a_to_b_ns, link.rate_a_to_b_bps, &link.drop_script_a_to_b)
-            }
-            Direction::BToA => {
-                (link.delay_b_to_a_ns, link.rate_b_to_a_bps, &link.drop_script_b_to_a)
-            }
+        let (delay, rate, script) = match direction {
+            Direction::AToB => (link.delay_a_to_b, link.rate_a_to_b, &link.drop_script_a_to_b),
+            Direction::BToA => (link.delay_b_to_a, link.rate_b_to_a, &link.drop_script_b_to_a),
         };
         let mut script = script.clone();
         script.sort_unstable();
         Path {
-            delay: Nanos(delay_ns),
-            jitter: Jitter::new(&link.jitter_ns),
+            delay,
+            jitter: Jitter::new(&link.jitter),
             keep_order: link.keep_order,
-            queue: Queue::new(rate_bps, link.queue_bytes, link.queue_packets),
-            loss: LossState::new(link.loss.clone()),
+            queue: Queue::new(rate, link.queue_bytes, link.queue_packets),
+            loss: LossState::new(link.loss),
             script,
             script_next: 0,
             tcp_packets: 0,
@@ -117,7 +115,8 @@ impl Path {
     }
 }
 
-/// Whether an IP packet (no link layer) carries TCP (protocol number 6): byte 9 in IPv4, the first next header in IPv6.
+/// Whether an IP packet (no link layer) carries TCP (protocol number 6): byte 9 in IPv4, the first
+/// next header in IPv6.
 #[must_use]
 pub fn carries_tcp(packet: &[u8]) -> bool {
     const TCP: u8 = 6;
@@ -131,9 +130,8 @@ pub fn carries_tcp(packet: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::Loss;
     use proptest::prelude::*;
-    use std::num::NonZeroU64;
+    use warifu_model::{BitsPerSecond, Loss, Probability};
 
     const TCP_1500: Arrival = Arrival { bytes: 1500, tcp: true };
 
@@ -142,11 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn delay_follows_serialisation_and_directions_differ() {
+    fn delay_is_added_after_serialisation_in_each_direction() {
         let link = LinkConfig {
-            delay_a_to_b_ns: 30_000_000,
-            delay_b_to_a_ns: 5,
-            rate_a_to_b_bps: NonZeroU64::new(10_000_000),
+            delay_a_to_b: Nanos::from_millis(30),
+            delay_b_to_a: Nanos(5),
+            rate_a_to_b: Some(BitsPerSecond(10_000_000)),
             ..link()
         };
         for (direction, expected) in [(Direction::AToB, 31_200_000), (Direction::BToA, 5)] {
@@ -157,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_counts_only_tcp() {
+    fn drop_script_counts_tcp_packets_only() {
         let link = LinkConfig { drop_script_a_to_b: vec![2, 0, 2], ..link() };
         let mut path = Path::new(&link, Direction::AToB);
         let mut streams = Streams::new(1, Direction::AToB);
@@ -173,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn protocols_are_told_apart() {
+    fn carries_tcp_in_ipv4_and_ipv6() {
         let mut ipv4 = [0_u8; 20];
         ipv4[0] = 0x45;
         ipv4[9] = 6;
@@ -189,9 +187,9 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_packet_has_used_the_wire() {
-        let rate = NonZeroU64::new(12_000);
-        let link = LinkConfig { rate_a_to_b_bps: rate, drop_script_a_to_b: vec![0], ..link() };
+    fn lost_packet_occupies_the_wire() {
+        let rate = Some(BitsPerSecond(12_000));
+        let link = LinkConfig { rate_a_to_b: rate, drop_script_a_to_b: vec![0], ..link() };
         let mut path = Path::new(&link, Direction::AToB);
         let mut streams = Streams::new(1, Direction::AToB);
         assert_eq!(path.arrive(Nanos(0), TCP_1500, &mut streams), Fate::Drop(Cause::Script));
@@ -214,12 +212,12 @@ mod tests {
                 |(delay, mut jitter, keep_order, rate, queue_packets, probability)| {
                     jitter.sort_unstable();
                     LinkConfig {
-                        delay_a_to_b_ns: delay,
-                        jitter_ns: jitter,
+                        delay_a_to_b: Nanos(delay),
+                        jitter: jitter.into_iter().map(Nanos).collect(),
                         keep_order,
-                        rate_a_to_b_bps: rate.and_then(NonZeroU64::new),
+                        rate_a_to_b: rate.map(BitsPerSecond),
                         queue_packets,
-                        loss: Loss::Independent { probability },
+                        loss: Loss::Independent { probability: Probability(probability) },
                         ..LinkConfig::default()
                     }
                 },
@@ -228,7 +226,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_early_in_order_if_asked_and_within_the_jitter(
+        fn delivery_respects_delay_order_and_jitter(
             link in links(), seed: u64, gaps in prop::collection::vec(0..2_000_000_u64, 1..300),
         ) {
             let mut path = Path::new(&link, Direction::AToB);
@@ -237,12 +235,14 @@ mod tests {
             for gap in gaps {
                 now = now + Nanos(gap);
                 if let Fate::Deliver(due) = path.arrive(now, TCP_1500, &mut streams) {
-                    let least = now + Nanos(link.delay_a_to_b_ns) + Nanos(link.jitter_ns.first().copied().unwrap_or(0));
-                    prop_assert!(due >= least);
+                    let least = now + link.delay_a_to_b;
+                    let [shortest, longest] = [link.jitter.first(), link.jitter.last()]
+                        .map(|extra| extra.copied().unwrap_or_default());
+                    prop_assert!(due >= least + shortest);
                     if link.keep_order {
                         prop_assert!(due >= last);
-                    } else if link.rate_a_to_b_bps.is_none() {
-                        prop_assert!(due <= now + Nanos(link.delay_a_to_b_ns + link.jitter_ns.last().copied().unwrap_or(0)));
+                    } else if link.rate_a_to_b.is_none() {
+                        prop_assert!(due <= least + longest);
                     }
                     last = due;
                 }
@@ -250,10 +250,11 @@ mod tests {
         }
 
         #[test]
-        fn timing_changes_no_random_decision(
+        fn losses_do_not_depend_on_timing(
             link in links(), seed: u64, gaps in prop::collection::vec(0..2_000_000_u64, 1..300),
         ) {
-            // The same packets, spread out or all at once: those lost to the loss model are the same, where neither queue was full.
+            // The same packets, spread out or all at once: those lost to the loss model are the
+            // same, where neither queue was full.
             let unqueued = LinkConfig { queue_packets: None, ..link };
             let lost = |gaps: &[u64]| -> Vec<bool> {
                 let mut path = Path::new(&unqueued, Direction::AToB);
@@ -268,13 +269,16 @@ mod tests {
         }
 
         #[test]
-        fn jitter_changes_no_loss(link in links(), seed: u64) {
+        fn losses_do_not_depend_on_jitter(link in links(), seed: u64) {
             let lost = |link: &LinkConfig| -> Vec<bool> {
                 let mut path = Path::new(link, Direction::BToA);
                 let mut streams = Streams::new(seed, Direction::BToA);
-                (0..200).map(|_| path.arrive(Nanos(0), TCP_1500, &mut streams) == Fate::Drop(Cause::Loss)).collect()
+                let lost = Fate::Drop(Cause::Loss);
+                (0..200)
+                    .map(|_| path.arrive(Nanos(0), TCP_1500, &mut streams) == lost)
+                    .collect()
             };
-            let without = LinkConfig { jitter_ns: Vec::new(), ..link.clone() };
+            let without = LinkConfig { jitter: Vec::new(), ..link.clone() };
             prop_assert_eq!(lost(&link), lost(&without));
         }
     }

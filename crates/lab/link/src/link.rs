@@ -7,7 +7,6 @@ use crate::forward::{Forwarder, Request};
 use crate::random::Direction;
 use crate::report::{Judge, Report, Scheduler, Window};
 use crate::sys;
-use crate::time::Nanos;
 use crate::tun::Tun;
 use rustix::event::EventfdFlags;
 use rustix::mm::MlockAllFlags;
@@ -18,7 +17,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::JoinHandle;
 
-/// Above every normal thread and most real-time ones, below the kernel's own at 99; what the facts of the lab were measured with.
+/// Above every normal thread and most real-time ones, below the kernel's own at 99; what the facts
+/// of the lab were measured with.
 const FIFO_PRIORITY: i32 = 50;
 
 /// A link that is up. Dropping it takes it down.
@@ -60,7 +60,8 @@ impl Link {
         Link::start_then(config, || {})
     }
 
-    /// As [`Link::start`]; `when_down` is called on the forwarding thread when it ends, for whatever reason.
+    /// As [`Link::start`]; `when_down` is called on the forwarding thread when it ends, for
+    /// whatever reason.
     ///
     /// # Errors
     /// As [`Link::start`].
@@ -97,7 +98,7 @@ impl Link {
         scheduler.kernel_stamps = kernel_stamps;
         let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
         let judge = Judge {
-            lateness_bound: Nanos(config.lateness_bound_ns),
+            lateness_bound: config.lateness_bound,
             late_fraction_max: config.late_fraction_max,
             scheduler,
             kernel,
@@ -114,8 +115,9 @@ impl Link {
         self.ask(|reply| Request::Report { fresh: Box::default(), reply })
     }
 
-    /// Flushes what is under way and goes on with other impairments, restarted random streams (under `seed`, or the one in force) and
-    /// drop scripts. Returns the report of the window that this closes.
+    /// Flushes what is under way and goes on with other impairments, restarted random streams
+    /// (under `seed`, or the one in force) and drop scripts. Returns the report of the window that
+    /// this closes.
     ///
     /// # Errors
     /// Impairments that cannot be; or the link has stopped.
@@ -124,7 +126,8 @@ impl Link {
         self.ask(|reply| Request::Set { link, seed, fresh: Box::default(), reply })
     }
 
-    /// Takes the link down and returns the report of its last window. The devices are gone when this returns.
+    /// Takes the link down and returns the report of its last window. The devices are gone when
+    /// this returns.
     ///
     /// # Errors
     /// The link had stopped already; the error says why.
@@ -175,11 +178,12 @@ impl Drop for Link {
     }
 }
 
-/// Runs a link by commands until one says stop or the link fails; `tell` hears what happens. `to_self` sends to `commands`: through it the
-/// link says that it has failed.
+/// Runs a link by commands until one says stop or the link fails; `tell` hears what happens.
+/// `to_self` sends to `commands`: through it the link says that it has failed.
 ///
 /// # Errors
-/// As [`Link::start`] and [`Link::report`]; a `set` that cannot be does not come this far if it went through [`Command::parse`].
+/// As [`Link::start`] and [`Link::report`]; a `set` that cannot be does not come this far if it
+/// went through [`Command::parse`].
 pub fn run(
     config: &Config,
     commands: &Receiver<Command>,
@@ -224,7 +228,8 @@ fn forward(
 
 /// Asks the kernel for prompt wake-ups; what was granted, and a warning for each refusal.
 fn ask_for_realtime(wanted: bool) -> (Scheduler, Vec<String>) {
-    // The default slack lets the kernel wake a thread 50 us late (Linux kernel/fork.c, `init_task`'s timer_slack_ns).
+    // The default slack lets the kernel wake a thread 50 us late (Linux kernel/fork.c,
+    // `init_task`'s timer_slack_ns).
     let timer_slack_1ns = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN)).is_ok();
     let mut scheduler = Scheduler { timer_slack_1ns, ..Scheduler::default() };
     let mut warnings = Vec::new();
@@ -234,17 +239,23 @@ fn ask_for_realtime(wanted: bool) -> (Scheduler, Vec<String>) {
     match sys::set_fifo_priority(FIFO_PRIORITY) {
         Ok(()) => (scheduler.fifo, scheduler.priority) = (true, FIFO_PRIORITY),
         Err(error) => warnings.push(format!(
-            "SCHED_FIFO was refused ({error}), so packets may be late under load: run as root or with CAP_SYS_NICE"
+            "SCHED_FIFO was refused ({error}), so packets may be late under load: run as root or \
+             with CAP_SYS_NICE"
         )),
     }
     scheduler.memory_locked = lock_memory();
     if !scheduler.memory_locked {
-        warnings.push("memory could not be locked, so packets may wait for a page: raise `ulimit -l` or give CAP_IPC_LOCK".to_owned());
+        warnings.push(
+            "memory could not be locked, so packets may wait for a page: raise `ulimit -l` or \
+             give CAP_IPC_LOCK"
+                .to_owned(),
+        );
     }
     (scheduler, warnings)
 }
 
-/// Locks the whole process's memory as it is touched, so that no packet waits for a page; whether the kernel granted it.
+/// Locks the whole process's memory as it is touched, so that no packet waits for a page; whether
+/// the kernel granted it.
 fn lock_memory() -> bool {
     // ONFAULT: else every thread's whole stack would be brought in.
     rustix::mm::mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT)

@@ -54,7 +54,8 @@ fn forward(config: &Config, obey_stdin: bool) -> Result<ExitCode, LinkError> {
         let commands = commands.clone();
         std::thread::spawn(move || obey(std::io::stdin().lock(), &commands));
     }
-    // If nobody reads stdout any more, there is nobody left to report to, and the signals and stdin still end the run.
+    // If nobody reads stdout any more, there is nobody left to report to, and the signals and stdin
+    // still end the run.
     run(config, &receiver, commands, |event| print_line(&event))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -11,9 +11,11 @@ use std::process::{Command, Stdio};
 /// Where `ip netns` keeps namespaces (ip-netns(8)).
 const NAMESPACES: &str = "/var/run/netns";
 
-/// Runs `work` in the named namespace, on a thread of its own, so that the caller stays where it is.
+/// Runs `work` in the named namespace, on a thread of its own, so that the caller stays where it
+/// is.
 ///
-/// A descriptor that `work` opens (a socket, a TUN device) belongs to the namespace for good and may be used from any thread.
+/// A descriptor that `work` opens (a socket, a TUN device) belongs to the namespace for good and
+/// may be used from any thread.
 ///
 /// # Errors
 /// The namespace is missing, or may not be entered; else what `work` returns.
@@ -51,7 +53,8 @@ pub fn ip_batch(namespace: &str, lines: &str) -> Result<(), LinkError> {
         .spawn()
         .map_err(ip_missing)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // Should `ip` give up before it has read all, its message on stderr says more than the broken pipe would.
+        // Should `ip` give up before it has read all, its message on stderr says more than the
+        // broken pipe would.
         let _ = stdin.write_all(lines.as_bytes());
     }
     let output =

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The sender's side of a rate: a drop-tail queue in front of a serialiser.
 
-use crate::time::Nanos;
 use std::collections::VecDeque;
-use std::num::NonZeroU64;
+use warifu_model::{BitsPerSecond, Nanos};
 
 /// A drop-tail queue that empties at a constant rate.
 ///
-/// A packet occupies the queue from its arrival until its last bit is sent, so the packet in transmission counts against the limits.
-/// Without a rate nothing ever waits, and the limits have no effect.
+/// A packet occupies the queue from its arrival until its last bit is sent, so the packet in
+/// transmission counts against the limits. Without a rate nothing ever waits, and the limits have
+/// no effect.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    rate_bps: Option<NonZeroU64>,
+    rate: Option<BitsPerSecond>,
     limit_bytes: Option<u64>,
     limit_packets: Option<u64>,
     busy_until: Nanos,
@@ -24,12 +24,12 @@ impl Queue {
     /// An empty queue; `None` means unlimited.
     #[must_use]
     pub fn new(
-        rate_bps: Option<NonZeroU64>,
+        rate: Option<BitsPerSecond>,
         limit_bytes: Option<u64>,
         limit_packets: Option<u64>,
     ) -> Queue {
         Queue {
-            rate_bps,
+            rate,
             limit_bytes,
             limit_packets,
             busy_until: Nanos::ZERO,
@@ -38,9 +38,10 @@ impl Queue {
         }
     }
 
-    /// Offers a packet of `bytes` at `now` (not before an earlier call's `now`): when its last bit is sent, or `None` if it does not fit.
+    /// Offers a packet of `bytes` at `now` (not before an earlier call's `now`): when its last bit
+    /// is sent, or `None` if it does not fit.
     pub fn offer(&mut self, now: Nanos, bytes: u64) -> Option<Nanos> {
-        let Some(rate_bps) = self.rate_bps else { return Some(now) };
+        let Some(rate) = self.rate else { return Some(now) };
         self.leave(now);
         let packets_full =
             self.limit_packets.is_some_and(|limit| self.waiting.len() as u64 >= limit);
@@ -48,7 +49,7 @@ impl Queue {
         if packets_full || bytes_full {
             return None;
         }
-        let sent = self.busy_until.max(now) + serialisation_time(bytes, rate_bps);
+        let sent = self.busy_until.max(now) + serialisation_time(bytes, rate);
         self.busy_until = sent;
         self.waiting.push_back((sent, bytes));
         self.waiting_bytes += bytes;
@@ -72,10 +73,11 @@ impl Queue {
     }
 }
 
-/// The time that `bytes` occupy a wire of `rate_bps`, rounded up: the rate is a ceiling.
+/// The time that `bytes` occupy a wire of this rate, rounded up: the rate is a ceiling.
 #[must_use]
-pub fn serialisation_time(bytes: u64, rate_bps: NonZeroU64) -> Nanos {
-    let nanos = (u128::from(bytes) * 8 * 1_000_000_000).div_ceil(u128::from(rate_bps.get()));
+pub fn serialisation_time(bytes: u64, rate: BitsPerSecond) -> Nanos {
+    // A rate is never 0; one made by hand in code counts as the least.
+    let nanos = (u128::from(bytes) * 8 * 1_000_000_000).div_ceil(u128::from(rate.0.max(1)));
     Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
@@ -84,12 +86,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rate(bps: u64) -> Option<NonZeroU64> {
-        NonZeroU64::new(bps)
+    fn rate(bps: u64) -> Option<BitsPerSecond> {
+        Some(BitsPerSecond(bps))
     }
 
     #[test]
-    fn a_packet_waits_for_those_before_it() {
+    fn packet_waits_for_those_before_it() {
         let mut queue = Queue::new(rate(10_000_000), None, None);
         assert_eq!(queue.offer(Nanos(0), 1500), Some(Nanos(1_200_000)));
         assert_eq!(queue.offer(Nanos(0), 1500), Some(Nanos(2_400_000)));
@@ -117,8 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn absurd_rates_saturate() {
-        assert_eq!(serialisation_time(u64::MAX, NonZeroU64::MIN), Nanos(u64::MAX));
+    fn serialisation_time_saturates() {
+        assert_eq!(serialisation_time(u64::MAX, BitsPerSecond(1)), Nanos(u64::MAX));
     }
 
     proptest! {
@@ -143,18 +145,24 @@ mod tests {
                 prop_assert!(first > arrived);
                 for &(_, later, bytes) in &sent[index + 1..] {
                     bits += u128::from(bytes) * 8;
-                    prop_assert!(bits * 1_000_000_000 <= u128::from(bps) * u128::from((later - first).0));
+                    let most = u128::from(bps) * u128::from((later - first).0);
+                    prop_assert!(bits * 1_000_000_000 <= most);
                 }
             }
         }
 
         #[test]
-        fn a_busy_wire_is_never_idle(bps in 1_000..1_000_000_000_u64, sizes in prop::collection::vec(20..1500_u64, 1..100)) {
+        fn busy_wire_is_never_idle(
+            bps in 1_000..1_000_000_000_u64,
+            sizes in prop::collection::vec(20..1500_u64, 1..100),
+        ) {
             let mut queue = Queue::new(rate(bps), None, None);
-            let last = sizes.iter().filter_map(|&bytes| queue.offer(Nanos(0), bytes)).last().unwrap();
-            let exact: u128 = sizes.iter().map(|&bytes| u128::from(bytes) * 8_000_000_000).sum::<u128>() / u128::from(bps);
+            let sent = sizes.iter().filter_map(|&bytes| queue.offer(Nanos(0), bytes));
+            let last = u128::from(sent.last().unwrap().0);
+            let bits: u128 = sizes.iter().map(|&bytes| u128::from(bytes) * 8).sum();
+            let exact = bits * 1_000_000_000 / u128::from(bps);
             // Each packet's time is rounded up by less than 1 ns.
-            prop_assert!(u128::from(last.0) >= exact && u128::from(last.0) <= exact + 1 + sizes.len() as u128);
+            prop_assert!(last >= exact && last <= exact + 1 + sizes.len() as u128);
         }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Seeded random streams, one for each use and direction, so that a seed replays whatever the timing was.
+//! Seeded random streams, one for each use and direction, so that a seed replays whatever the
+//! timing was.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -34,14 +35,16 @@ pub struct Stream(Xoshiro256PlusPlus);
 impl Stream {
     /// The next number, uniform in [0, 1), with 53 random bits.
     ///
-    /// Written out here, and not taken from a distribution library, so that a seed replays across versions of one.
+    /// Written out here, and not taken from a distribution library, so that a seed replays across
+    /// versions of one.
     pub fn uniform(&mut self) -> f64 {
         const SCALE: f64 = 1.0 / (1_u64 << 53) as f64;
         (self.0.next_u64() >> 11) as f64 * SCALE
     }
 }
 
-/// The streams of one direction. Loss and jitter never share one: turning jitter on must not change which packets are lost.
+/// The streams of one direction. Loss and jitter never share one: turning jitter on must not change
+/// which packets are lost.
 #[derive(Clone, Debug)]
 pub struct Streams {
     /// Draws of the loss model.
@@ -51,7 +54,8 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The streams of `direction` under `seed`: four pieces of one xoshiro256++ sequence, 2^128 numbers apart (its `jump`).
+    /// The streams of `direction` under `seed`: four pieces of one xoshiro256++ sequence, 2^128
+    /// numbers apart (its `jump`).
     #[must_use]
     pub fn new(seed: u64, direction: Direction) -> Streams {
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);

@@ -2,9 +2,9 @@
 //! What the link did in a window of time, and whether it did it well enough to be believed.
 
 use crate::random::Direction;
-use crate::time::Nanos;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
+use warifu_model::{Nanos, Probability};
 
 /// Lateness is kept from 1 ns to 10 s at three significant figures; what is later counts as 10 s.
 const LATENESS_MAX_NS: u64 = 10_000_000_000;
@@ -30,7 +30,8 @@ pub struct Report {
     pub lateness_bound_us: f64,
     /// The scheduling that was granted.
     pub scheduler: Scheduler,
-    /// Time for which the forwarding thread could run but did not (/proc/thread-self/schedstat); absent if the kernel does not say.
+    /// Time for which the forwarding thread could run but did not (/proc/thread-self/schedstat);
+    /// absent if the kernel does not say.
     pub run_queue_wait_us: Option<f64>,
     /// Time that the hypervisor took from all processors (/proc/stat, `steal`), in steps of 10 ms.
     pub steal_ms: Option<f64>,
@@ -51,7 +52,8 @@ pub struct Scheduler {
     pub memory_locked: bool,
     /// Whether the timer slack is 1 ns.
     pub timer_slack_1ns: bool,
-    /// Whether the kernel stamps packets when they are sent; else they are stamped when read, a wake-up later.
+    /// Whether the kernel stamps packets when they are sent; else they are stamped when read, a
+    /// wake-up later.
     pub kernel_stamps: bool,
 }
 
@@ -71,8 +73,8 @@ pub struct DirectionReport {
     pub lateness_us: Quantiles,
 }
 
-/// Counts of one direction. `packets_in` and those under way at the start equal those delivered, dropped, oversize, undeliverable, flushed
-/// and under way at the end.
+/// Counts of one direction. `packets_in` and those under way at the start equal those delivered,
+/// dropped, oversize, undeliverable, flushed and under way at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Packets read from the device.
@@ -97,7 +99,8 @@ pub struct Counters {
     pub undeliverable: u64,
     /// Packets discarded by a `set` command.
     pub flushed: u64,
-    /// Of the packets read, those without a kernel stamp, whose time counts from when they were read.
+    /// Of the packets read, those without a kernel stamp, whose time counts from when they were
+    /// read.
     pub unstamped: u64,
 }
 
@@ -116,7 +119,8 @@ pub struct Quantiles {
     pub max: f64,
 }
 
-/// What is counted while the window is open. Made by whoever asks for a report, so that the forwarding thread allocates nothing.
+/// What is counted while the window is open. Made by whoever asks for a report, so that the
+/// forwarding thread allocates nothing.
 #[derive(Debug)]
 pub struct Window {
     pub(crate) counters: [Counters; 2],
@@ -192,7 +196,8 @@ impl Window {
             lateness_bound_us: judge.lateness_bound.0 as f64 / 1e3,
             scheduler: judge.scheduler.clone(),
             run_queue_wait_us: difference(|edge| edge.run_queue_wait_ns).map(|ns| ns as f64 / 1e3),
-            // USER_HZ, in which /proc/stat counts, is 100 on every Linux architecture of today (proc_stat(5)).
+            // USER_HZ, in which /proc/stat counts, is 100 on every Linux architecture of today
+            // (proc_stat(5)).
             steal_ms: difference(|edge| edge.steal_ticks).map(|ticks| ticks as f64 * 10.0),
             kernel: judge.kernel.clone(),
             warnings: judge.warnings.clone(),
@@ -240,7 +245,7 @@ impl Quantiles {
 #[derive(Clone, Debug)]
 pub(crate) struct Judge {
     pub(crate) lateness_bound: Nanos,
-    pub(crate) late_fraction_max: f64,
+    pub(crate) late_fraction_max: Probability,
     pub(crate) scheduler: Scheduler,
     pub(crate) kernel: String,
     pub(crate) warnings: Vec<String>,
@@ -249,13 +254,18 @@ pub(crate) struct Judge {
 impl Judge {
     fn objections(&self, late_fraction: f64, directions: [&DirectionReport; 2]) -> Vec<String> {
         let mut objections = Vec::new();
-        if late_fraction > self.late_fraction_max {
+        if late_fraction > self.late_fraction_max.0 {
             objections.push(format!(
-                "{:.3} % of packets were more than {} us late, {:.3} % are allowed: measure on a quieter machine, or send less{}",
+                "{:.3} % of packets were more than {} us late, {:.3} % are allowed: measure on a \
+                 quieter machine, or send less{}",
                 late_fraction * 100.0,
                 self.lateness_bound.0 as f64 / 1e3,
-                self.late_fraction_max * 100.0,
-                if self.scheduler.fifo { "" } else { ", and as root, so that SCHED_FIFO is granted" },
+                self.late_fraction_max.0 * 100.0,
+                if self.scheduler.fifo {
+                    ""
+                } else {
+                    ", and as root, so that SCHED_FIFO is granted"
+                },
             ));
         }
         let mut object = |count: u64, what: &str| {
@@ -293,7 +303,7 @@ mod tests {
     fn judge() -> Judge {
         Judge {
             lateness_bound: Nanos(500_000),
-            late_fraction_max: 0.001,
+            late_fraction_max: Probability(0.001),
             scheduler: Scheduler::default(),
             kernel: String::new(),
             warnings: Vec::new(),
@@ -316,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_rejected_beyond_the_allowed_share_of_late_packets() {
+    fn too_many_late_packets_reject_the_window() {
         assert!(window(999, 1).report(&judge()).accepted);
         let rejected = window(998, 2).report(&judge());
         assert!(!rejected.accepted);
@@ -330,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_rejected_for_packets_that_no_impairment_took() {
+    fn unexplained_drops_reject_the_window() {
         for spoil in [
             (|window: &mut Window| window.counters[1].dropped_by_overload = 1) as fn(&mut Window),
             |window| window.counters[0].undeliverable = 1,
@@ -348,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_window_is_accepted_and_survives_json() {
+    fn empty_window_json_round_trip() {
         let report = Window::new().report(&judge());
         assert!(report.accepted);
         let text = serde_json::to_string(&report).unwrap();

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! When the kernel handed each packet to a TUN device.
 //!
-//! A packet's delay should count from the moment at which it left its sender. This process sees it only after being woken, which on an idle
-//! virtual machine takes some tens of microseconds, each way. So a BPF filter on the device (`TUNSETFILTEREBPF`, Linux drivers/net/tun.c,
-//! `run_ebpf_filter` in `tun_net_xmit`) passes every packet unchanged and notes the time in a ring that this process maps. It also makes the
-//! reported lateness whole: a wake-up that came late is in it.
+//! A packet's delay should count from the moment at which it left its sender. This process sees it
+//! only after being woken, which on an idle virtual machine takes some tens of microseconds, each
+//! way. So a BPF filter on the device (`TUNSETFILTEREBPF`, Linux drivers/net/tun.c,
+//! `run_ebpf_filter` in `tun_net_xmit`) passes every packet unchanged and notes the time in a ring
+//! that this process maps. It also makes the reported lateness whole: a wake-up that came late is
+//! in it.
 
 use crate::sys::{self, SharedWords};
-use crate::time::Nanos;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use warifu_model::Nanos;
 
 /// Stamps kept; a power of two, and more than the device's queue holds.
 const RING: u64 = 16_384;
-/// The ring's words: how many stamps were made, one unused, then for each stamp the time and the packet's signature.
+/// The ring's words: how many stamps were made, one unused, then for each stamp the time and the
+/// packet's signature.
 const WORDS: usize = 2 + 2 * RING as usize;
-/// Where the signature is in an IPv4 header: identification, fragment, time to live, protocol, header checksum (RFC 791 section 3.1).
+/// Where the signature is in an IPv4 header: identification, fragment, time to live, protocol,
+/// header checksum (RFC 791 section 3.1).
 const SIGNATURE: std::ops::Range<usize> = 4..12;
 
 /// The stamps of one device, to be asked for once for each packet in the order of reading.
@@ -51,7 +55,8 @@ impl Stamps {
     }
 }
 
-/// Looks for a packet's stamp from number `next` on, of `made`; the stamp, and the number at which to go on.
+/// Looks for a packet's stamp from number `next` on, of `made`; the stamp, and the number at which
+/// to go on.
 fn find(word: impl Fn(usize) -> u64, next: u64, made: u64, signature: u64) -> (Option<Nanos>, u64) {
     // Older ones have been overwritten.
     let oldest = made.saturating_sub(RING);
@@ -81,7 +86,8 @@ fn signature(packet: &[u8]) -> u64 {
 /// }
 /// return skb->len;
 /// ```
-/// The numbers are those of Linux include/uapi/linux/bpf.h and Documentation/bpf/standardization/instruction-set.rst.
+/// The numbers are those of Linux include/uapi/linux/bpf.h and
+/// Documentation/bpf/standardization/instruction-set.rst.
 fn program(array: BorrowedFd<'_>) -> [u64; 27] {
     use std::os::fd::AsRawFd;
     const LOAD_BYTES: i32 = 26;
@@ -141,15 +147,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_packet_finds_its_own_stamp_whichever_were_dropped(dropped in prop::collection::vec(any::<bool>(), 0..300)) {
+        fn stamps_match_packets_whichever_were_dropped(
+            dropped in prop::collection::vec(any::<bool>(), 0..300),
+        ) {
             // Stamp n is the time 1000 + n.
             let word = |index: usize| {
                 let number = (index - 2) as u64 / 2;
-                if index.is_multiple_of(2) { 1000 + number } else { signature(&packet(number as u16)) }
+                let of_packet = signature(&packet(number as u16));
+                if index.is_multiple_of(2) { 1000 + number } else { of_packet }
             };
             let mut next = 0;
             for (number, _) in dropped.iter().enumerate().filter(|(_, dropped)| !**dropped) {
-                let (stamp, after) = find(word, next, dropped.len() as u64, signature(&packet(number as u16)));
+                let wanted = signature(&packet(number as u16));
+                let (stamp, after) = find(word, next, dropped.len() as u64, wanted);
                 prop_assert_eq!(stamp, Some(Nanos(1000 + number as u64)));
                 next = after;
             }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The system calls for which there is no safe wrapper: all the `unsafe` of this crate, and nothing else.
+//! The system calls for which there is no safe wrapper: all the `unsafe` of this crate, and nothing
+//! else.
 
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ffi::c_void;
@@ -8,12 +9,15 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Makes an open `/dev/net/tun` the TUN device `name`, bare IP packets without a header, refusing one that exists (`IFF_TUN_EXCL`).
+/// Makes an open `/dev/net/tun` the TUN device `name`, bare IP packets without a header, refusing
+/// one that exists (`IFF_TUN_EXCL`).
 ///
 /// # Errors
-/// The kernel's: `EBUSY` for a name in use, `EPERM` without CAP_NET_ADMIN; `EINVAL` also for a name of over 15 bytes.
+/// The kernel's: `EBUSY` for a name in use, `EPERM` without CAP_NET_ADMIN; `EINVAL` also for a name
+/// of over 15 bytes.
 pub fn tun_set_interface(tun: BorrowedFd<'_>, name: &str) -> io::Result<()> {
-    // Linux include/uapi/linux/if_tun.h; libc has the flag as a c_int that does not fit the c_short of ifreq.
+    // Linux include/uapi/linux/if_tun.h; libc has the flag as a c_int that does not fit the c_short
+    // of ifreq.
     const IFF_TUN_EXCL: u16 = 0x8000;
     const FLAGS: u16 = libc::IFF_TUN as u16 | libc::IFF_NO_PI as u16 | IFF_TUN_EXCL;
     // SAFETY: ifreq is plain old data, for which all zeroes is a valid value.
@@ -25,12 +29,14 @@ pub fn tun_set_interface(tun: BorrowedFd<'_>, name: &str) -> io::Result<()> {
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_flags = FLAGS as libc::c_short;
-    // SAFETY: the descriptor is open for the length of the borrow, and TUNSETIFF reads and writes one ifreq, which outlives the call.
+    // SAFETY: the descriptor is open for the length of the borrow, and TUNSETIFF reads and writes
+    // one ifreq, which outlives the call.
     let result = unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Puts the calling thread under SCHED_FIFO at `priority` (1 to 99); threads that it starts later are not.
+/// Puts the calling thread under SCHED_FIFO at `priority` (1 to 99); threads that it starts later
+/// are not.
 ///
 /// # Errors
 /// The kernel's: `EPERM` without CAP_SYS_NICE or a sufficient RLIMIT_RTPRIO.
@@ -47,20 +53,24 @@ pub fn set_fifo_priority(priority: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// When the packet that was last received from a socket came into its network stack, on CLOCK_REALTIME.
+/// When the packet that was last received from a socket came into its network stack, on
+/// CLOCK_REALTIME.
 ///
 /// # Errors
 /// The kernel's: `ENOENT` the first time, which makes it stamp packets from then on.
 pub fn socket_stamp(socket: BorrowedFd<'_>) -> io::Result<libc::timespec> {
-    // Linux include/uapi/asm-generic/sockios.h, SIOCGSTAMPNS_OLD, whose timespec is the C library's where that has 64-bit times.
+    // Linux include/uapi/asm-generic/sockios.h, SIOCGSTAMPNS_OLD, whose timespec is the C library's
+    // where that has 64-bit times.
     const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
     let mut stamp = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the descriptor is open for the length of the borrow, and the call writes one timespec, which outlives it.
+    // SAFETY: the descriptor is open for the length of the borrow, and the call writes one
+    // timespec, which outlives it.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSTAMPNS, &raw mut stamp) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(stamp) }
 }
 
-/// Makes a BPF array map with one value of `bytes`, which [`SharedWords`] can map into this process.
+/// Makes a BPF array map with one value of `bytes`, which [`SharedWords`] can map into this
+/// process.
 ///
 /// # Errors
 /// The kernel's: `EPERM` without CAP_BPF, `ENOSYS` without BPF.
@@ -91,7 +101,8 @@ pub fn bpf_shared_array(bytes: u32) -> io::Result<OwnedFd> {
 /// Loads a BPF socket filter; each instruction is in the kernel's own encoding.
 ///
 /// # Errors
-/// The kernel's: `EPERM` without CAP_BPF, `ENOSYS` without BPF, `EINVAL` or `EACCES` for a program that the verifier refuses.
+/// The kernel's: `EPERM` without CAP_BPF, `ENOSYS` without BPF, `EINVAL` or `EACCES` for a program
+/// that the verifier refuses.
 pub fn bpf_socket_filter(instructions: &[u64]) -> io::Result<OwnedFd> {
     /// The first fields of `union bpf_attr` for BPF_PROG_LOAD (Linux include/uapi/linux/bpf.h).
     #[repr(C)]
@@ -115,14 +126,17 @@ pub fn bpf_socket_filter(instructions: &[u64]) -> io::Result<OwnedFd> {
         log_size: 0,
         log_buf: 0,
     };
-    // SAFETY: the pointers are to `insn_cnt` instructions of 8 bytes and to a C string; both outlive the call, which only reads them.
+    // SAFETY: the pointers are to `insn_cnt` instructions of 8 bytes and to a C string; both
+    // outlive the call, which only reads them.
     unsafe { bpf(BPF_PROG_LOAD, &attributes) }
 }
 
 /// # Safety
-/// `attributes` must be the kernel's for `command`, and its pointers valid as the command uses them.
+/// `attributes` must be the kernel's for `command`, and its pointers valid as the command uses
+/// them.
 unsafe fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
-    // SAFETY: by this function's contract; the kernel reads `size_of::<T>()` bytes and takes those beyond for zeroes.
+    // SAFETY: by this function's contract; the kernel reads `size_of::<T>()` bytes and takes those
+    // beyond for zeroes.
     let result = unsafe {
         libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<T>())
     };
@@ -132,13 +146,15 @@ unsafe fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Runs a loaded BPF socket filter on every packet that the kernel hands to a TUN device. The device keeps it.
+/// Runs a loaded BPF socket filter on every packet that the kernel hands to a TUN device. The
+/// device keeps it.
 ///
 /// # Errors
 /// The kernel's: `EPERM` without CAP_NET_ADMIN, `ENOTTY` before Linux 4.16.
 pub fn tun_set_filter(tun: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
     let descriptor: libc::c_int = program.as_raw_fd();
-    // SAFETY: both descriptors are open for the length of the borrows, and TUNSETFILTEREBPF reads one int.
+    // SAFETY: both descriptors are open for the length of the borrows, and TUNSETFILTEREBPF reads
+    // one int.
     let result =
         unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETFILTEREBPF, &raw const descriptor) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -178,14 +194,16 @@ impl SharedWords {
         if index >= self.words {
             return 0;
         }
-        // SAFETY: within the mapping, which lives as long as `self`, is aligned to a page, and is only ever accessed atomically here.
+        // SAFETY: within the mapping, which lives as long as `self`, is aligned to a page, and is
+        // only ever accessed atomically here.
         unsafe { self.start.cast::<AtomicU64>().add(index).as_ref() }.load(Ordering::Acquire)
     }
 }
 
 impl Drop for SharedWords {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and no reference into it outlives `load`. A failure would leave it mapped, which is harmless.
+        // SAFETY: the mapping is ours, and no reference into it outlives `load`. A failure would
+        // leave it mapped, which is harmless.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr(), self.words * 8) };
     }
 }

@@ -14,8 +14,9 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-/// Packets that the device holds until they are read; a burst of the largest initial window fits several times over. Linux drops what
-/// exceeds it (drivers/net/tun.c, `tun_net_xmit`), which the report counts as `device_dropped`.
+/// Packets that the device holds until they are read; a burst of the largest initial window fits
+/// several times over. Linux drops what exceeds it (drivers/net/tun.c, `tun_net_xmit`), which the
+/// report counts as `device_dropped`.
 const DEVICE_QUEUE_PACKETS: u32 = 8_192;
 
 /// A TUN device that vanishes when dropped, however the process ends.
@@ -35,7 +36,8 @@ impl Tun {
     /// Makes the device from which packets in `direction` are read, and brings it up.
     ///
     /// # Errors
-    /// No TUN support, no rights, no such namespace, a name in use, or settings that the kernel refuses.
+    /// No TUN support, no rights, no such namespace, a name in use, or settings that the kernel
+    /// refuses.
     pub fn open(config: &Config, direction: Direction) -> Result<Tun, LinkError> {
         let end = End::of(config, direction);
         let mut tun = netns::enter(end.namespace, || end.create())?;
@@ -50,7 +52,8 @@ impl Tun {
         self.device.as_fd()
     }
 
-    /// Packets that the kernel dropped before this process could read them, since the device was made; `None` if it cannot be told.
+    /// Packets that the kernel dropped before this process could read them, since the device was
+    /// made; `None` if it cannot be told.
     #[must_use]
     pub fn dropped_before_reading(&self) -> Option<u64> {
         let mut text = [0_u8; 4096];
@@ -59,7 +62,8 @@ impl Tun {
     }
 }
 
-/// The column "drop" under "Transmit" of a device in /proc/net/dev (proc_net_dev(5)): the twelfth number of its line.
+/// The column "drop" under "Transmit" of a device in /proc/net/dev (proc_net_dev(5)): the twelfth
+/// number of its line.
 fn transmit_drops(table: &str, device: &str) -> Option<u64> {
     let numbers =
         table.lines().find_map(|line| line.trim_start().strip_prefix(device)?.strip_prefix(':'))?;
@@ -128,27 +132,32 @@ impl End<'_> {
             Err(error) => (
                 None,
                 format!(
-                    "the kernel refused to stamp packets ({error}), so they are stamped when read, some tens of microseconds late on an idle \
-                 machine: run as root or with CAP_BPF, on Linux 5.12 or newer"
+                    "the kernel refused to stamp packets ({error}), so they are stamped when read, \
+                     some tens of microseconds late on an idle machine: run as root or with \
+                     CAP_BPF, on Linux 5.12 or newer"
                 ),
             ),
         };
         let warnings = vec![
             unstamped,
-            // Router solicitations and multicast reports would draw random numbers at moments that no seed replays.
+            // Router solicitations and multicast reports would draw random numbers at moments that
+            // no seed replays.
             self.set(&format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", self.device), "1"),
-            // Else a connection begins with what an earlier one learnt of the path (Linux net/ipv4/tcp_metrics.c).
+            // Else a connection begins with what an earlier one learnt of the path (Linux
+            // net/ipv4/tcp_metrics.c).
             self.set("/proc/sys/net/ipv4/tcp_no_metrics_save", "1"),
         ];
         Ok(Tun { device, name: self.device.to_owned(), statistics, stamps, warnings })
     }
 
-    /// Sets a kernel parameter of this namespace; returns a warning if that fails where the parameter exists.
+    /// Sets a kernel parameter of this namespace; returns a warning if that fails where the
+    /// parameter exists.
     fn set(&self, path: &str, value: &str) -> String {
         match std::fs::write(path, value) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 format!(
-                    "{path} in namespace {:?} could not be set to {value} ({error}): mount /proc/sys writable",
+                    "{path} in namespace {:?} could not be set to {value} ({error}): mount \
+                     /proc/sys writable",
                     self.namespace
                 )
             }
@@ -159,7 +168,8 @@ impl End<'_> {
     fn configure(&self, config: &Config) -> Result<(), LinkError> {
         let End { namespace, device, address, .. } = self;
         let mut lines = format!(
-            "link set dev {device} mtu {} txqueuelen {DEVICE_QUEUE_PACKETS}\naddress add {address}/24 dev {device}\nlink set dev {device} up\n",
+            "link set dev {device} mtu {} txqueuelen {DEVICE_QUEUE_PACKETS}\n\
+             address add {address}/24 dev {device}\nlink set dev {device} up\n",
             config.mtu
         );
         if config.congestion_control.is_some() || config.initcwnd.is_some() {
@@ -180,7 +190,8 @@ impl End<'_> {
     }
 }
 
-/// The kernel answers an algorithm that it does not know, and has no module for, with a bare "Invalid argument".
+/// The kernel answers an algorithm that it does not know, and has no module for, with a bare
+/// "Invalid argument".
 fn explain_refusal(error: LinkError, congestion_control: Option<&str>) -> LinkError {
     let Some(wanted) = congestion_control else { return error };
     let Ok(available) =
@@ -202,9 +213,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_drop_counter_is_found() {
-        let table = "Inter-|   Receive      |  Transmit\n face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop\n\
-            tun01: 1 2 3 4 5 6 7 8 9 10 11 99 13 14 15 16\n  tun0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
+    fn transmit_drops_of_one_device() {
+        let table = "Inter-|   Receive      |  Transmit\n face |bytes packets errs|bytes packets\n\
+            tun01: 1 2 3 4 5 6 7 8 9 10 11 99 13 14 15 16\n  \
+            tun0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
         assert_eq!(transmit_drops(table, "tun0"), Some(12));
         assert_eq!(transmit_drops(table, "tun01"), Some(99));
         assert_eq!(transmit_drops(table, "tun"), None);

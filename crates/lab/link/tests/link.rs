@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The link between real namespaces. What is asserted of time is only what no slow machine can break: nothing comes early.
+//! The link between real namespaces. What is asserted of time is only what no slow machine can
+//! break: nothing comes early.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,16 +9,16 @@ mod common;
 use common::{Ends, numbered};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::num::NonZeroU64;
 use warifu_link::clock::now;
 use warifu_link::loss::LossState;
 use warifu_link::queue::serialisation_time;
 use warifu_link::random::{Direction, Streams};
 use warifu_link::report::DirectionReport;
-use warifu_link::time::Nanos;
-use warifu_link::{Config, Link, LinkConfig, LinkError, Loss, netns};
+use warifu_link::{Config, Link, LinkConfig, LinkError, netns};
+use warifu_model::{BitsPerSecond, Loss, Nanos, Probability};
 
-const DELAY: u64 = 20_000_000;
+const DELAY: Nanos = Nanos::from_millis(20);
+const HALF: Nanos = Nanos::from_millis(10);
 
 /// Every packet that came in is accounted for.
 fn conserved(direction: &DirectionReport) {
@@ -43,19 +44,18 @@ fn tcp(ends: &Ends) -> (TcpStream, TcpStream) {
 }
 
 #[test]
-fn nothing_arrives_before_its_delay() {
+fn packets_arrive_after_their_delay() {
     let Some(ends) = Ends::new() else { return };
-    let delays =
-        LinkConfig { delay_a_to_b_ns: DELAY, delay_b_to_a_ns: DELAY / 2, ..LinkConfig::default() };
+    let delays = LinkConfig { delay_a_to_b: DELAY, delay_b_to_a: HALF, ..LinkConfig::default() };
     let mut link = Link::start(&ends.config(delays)).unwrap();
     let (a, b) = ends.udp();
     let mut packet = [0_u8; 64];
     for _ in 0..20 {
-        for (from, to, delay) in [(&a, &b, DELAY), (&b, &a, DELAY / 2)] {
+        for (from, to, delay) in [(&a, &b, DELAY), (&b, &a, HALF)] {
             let sent = now();
             from.send(&packet).unwrap();
             to.recv(&mut packet).unwrap();
-            assert!(now() - sent >= Nanos(delay));
+            assert!(now() - sent >= delay);
         }
     }
     let report = link.report().unwrap();
@@ -69,21 +69,21 @@ fn nothing_arrives_before_its_delay() {
 }
 
 #[test]
-fn a_seed_replays_the_same_losses_in_both_directions() {
+fn seed_replays_losses_in_both_directions() {
     let Some(ends) = Ends::new() else { return };
     let loss = Loss::GilbertElliott {
-        p_good_to_bad: 0.05,
-        p_bad_to_good: 0.3,
-        loss_good: 0.01,
-        loss_bad: 0.7,
+        good_to_bad: Probability(0.05),
+        bad_to_good: Probability(0.3),
+        loss_good: Probability(0.01),
+        loss_bad: Probability(0.7),
     };
-    let lossy = LinkConfig { loss: loss.clone(), ..LinkConfig::default() };
+    let lossy = LinkConfig { loss, ..LinkConfig::default() };
     let mut link = Link::start(&ends.config(lossy.clone())).unwrap();
     let (a, b) = ends.udp();
     for seed in [7, 7, 8] {
         link.set(lossy.clone(), Some(seed)).unwrap();
         for (from, to, direction) in [(&a, &b, Direction::AToB), (&b, &a, Direction::BToA)] {
-            let mut state = LossState::new(loss.clone());
+            let mut state = LossState::new(loss);
             let mut streams = Streams::new(seed, direction);
             let expected: Vec<u32> =
                 (0..200).filter(|_| !state.next_is_lost(&mut streams.loss)).collect();
@@ -98,10 +98,10 @@ fn a_seed_replays_the_same_losses_in_both_directions() {
 }
 
 #[test]
-fn jitter_keeps_order_if_asked() {
+fn jitter_with_and_without_keep_order() {
     let Some(ends) = Ends::new() else { return };
     let jittery = |keep_order| LinkConfig {
-        jitter_ns: vec![0, 5_000_000],
+        jitter: vec![Nanos::ZERO, Nanos::from_millis(5)],
         keep_order,
         ..LinkConfig::default()
     };
@@ -117,14 +117,11 @@ fn jitter_keeps_order_if_asked() {
 }
 
 #[test]
-fn the_rate_is_a_ceiling_and_the_queue_drops_its_tail() {
+fn full_queue_drops_newest_and_rate_is_a_ceiling() {
     let Some(ends) = Ends::new() else { return };
-    let rate_bps = NonZeroU64::new(1_000_000).unwrap();
-    let slow = LinkConfig {
-        rate_a_to_b_bps: Some(rate_bps),
-        queue_packets: Some(10),
-        ..LinkConfig::default()
-    };
+    let rate = BitsPerSecond(1_000_000);
+    let slow =
+        LinkConfig { rate_a_to_b: Some(rate), queue_packets: Some(10), ..LinkConfig::default() };
     let mut link = Link::start(&ends.config(slow)).unwrap();
     let (a, b) = ends.udp();
     let start = now();
@@ -136,7 +133,7 @@ fn the_rate_is_a_ceiling_and_the_queue_drops_its_tail() {
     let mut buffer = [0_u8; 1500];
     for number in 1..=10 {
         b.recv(&mut buffer).unwrap();
-        assert!(now() - start >= serialisation_time(1500 * number, rate_bps));
+        assert!(now() - start >= serialisation_time(1500 * number, rate));
     }
     let report = link.report().unwrap();
     conserved(&report.a_to_b);
@@ -144,9 +141,10 @@ fn the_rate_is_a_ceiling_and_the_queue_drops_its_tail() {
 }
 
 #[test]
-fn a_script_drops_the_segments_it_names() {
+fn drop_script_drops_its_segments() {
     let Some(ends) = Ends::new() else { return };
-    // A's first is the SYN, B's first the SYN-ACK; then comes the ACK, then A's data, which is lost once.
+    // A's first is the SYN, B's first the SYN-ACK; then comes the ACK, then A's data, which is lost
+    // once.
     let script = LinkConfig {
         drop_script_a_to_b: vec![0, 3],
         drop_script_b_to_a: vec![0],
@@ -168,9 +166,9 @@ fn a_script_drops_the_segments_it_names() {
 }
 
 #[test]
-fn setting_flushes_what_is_under_way() {
+fn set_flushes_packets_under_way() {
     let Some(ends) = Ends::new() else { return };
-    let far = LinkConfig { delay_a_to_b_ns: 3_600_000_000_000, ..LinkConfig::default() };
+    let far = LinkConfig { delay_a_to_b: Nanos::from_secs(3_600), ..LinkConfig::default() };
     let mut link = Link::start(&ends.config(far.clone())).unwrap();
     let (a, b) = ends.udp();
     for _ in 0..5 {
@@ -192,7 +190,7 @@ fn setting_flushes_what_is_under_way() {
 }
 
 #[test]
-fn the_routes_carry_what_was_asked_and_a_stopped_link_leaves_nothing() {
+fn routes_are_configured_and_stop_removes_devices() {
     let Some(ends) = Ends::new() else { return };
     let config = Config {
         mtu: 1280,
@@ -224,7 +222,7 @@ fn the_routes_carry_what_was_asked_and_a_stopped_link_leaves_nothing() {
 }
 
 #[test]
-fn mistakes_say_what_to_do() {
+fn start_errors_name_the_fix() {
     let Some(ends) = Ends::new() else { return };
     let config = ends.config(LinkConfig::default());
     let message = |config: &Config| Link::start(config).unwrap_err().to_string();
@@ -241,7 +239,7 @@ fn mistakes_say_what_to_do() {
 }
 
 #[test]
-fn a_link_whose_device_is_taken_away_says_so() {
+fn deleted_device_is_reported() {
     let Some(ends) = Ends::new() else { return };
     let link = Link::start(&ends.config(LinkConfig::default())).unwrap();
     netns::ip_batch(ends.b.name(), "link del dev tun0\n").unwrap();

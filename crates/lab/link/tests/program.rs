@@ -70,7 +70,7 @@ fn command() -> Command {
 }
 
 #[test]
-fn it_obeys_control_lines_and_survives_wrong_ones() {
+fn control_lines_valid_and_invalid() {
     let Some(ends) = Ends::new() else { return };
     let mut program = Program::start(&ends, LinkConfig::default());
     let (a, b) = ends.udp();
@@ -97,7 +97,7 @@ fn it_obeys_control_lines_and_survives_wrong_ones() {
 }
 
 #[test]
-fn it_ends_with_its_stdin_and_on_signals() {
+fn end_of_stdin_and_signals_stop_the_link() {
     use rustix::process::Signal;
     let Some(ends) = Ends::new() else { return };
     for signal in [None, Some(Signal::TERM), Some(Signal::INT), Some(Signal::HUP)] {
@@ -112,7 +112,7 @@ fn it_ends_with_its_stdin_and_on_signals() {
 }
 
 #[test]
-fn killed_it_leaves_no_device() {
+fn kill_leaves_no_device() {
     let Some(ends) = Ends::new() else { return };
     let mut program = Program::start(&ends, LinkConfig::default());
     assert_eq!(Ends::devices(&ends.a), ["lo", "tun0"]);
@@ -123,11 +123,13 @@ fn killed_it_leaves_no_device() {
 }
 
 #[test]
-fn it_dies_with_its_parent() {
+fn death_of_parent_stops_the_link() {
     let Some(ends) = Ends::new() else { return };
     let config = serde_json::to_string(&ends.config(LinkConfig::default())).unwrap();
-    // The shell starts the program, waits until it is ready, and dies by SIGKILL while the program's stdin stays open.
-    let script = r#""$0" --config "$1" --ignore-stdin > "$2" & until grep -q ready "$2"; do sleep 0.05; done; kill -9 $$"#;
+    // The shell starts the program, waits until it is ready, and dies by SIGKILL while the
+    // program's stdin stays open.
+    let script = r#""$0" --config "$1" --ignore-stdin > "$2" &
+        until grep -q ready "$2"; do sleep 0.05; done; kill -9 $$"#;
     let log = std::env::temp_dir().join(format!("warifu-link-{}.log", std::process::id()));
     let mut shell = Command::new("sh");
     shell.args(["-c", script, env!("CARGO_BIN_EXE_warifu-link"), &config]).arg(&log);
@@ -146,7 +148,7 @@ fn it_dies_with_its_parent() {
 }
 
 #[test]
-fn wrong_configurations_end_with_code_2_and_a_failed_start_with_1() {
+fn exit_code_2_for_configuration_and_1_for_failed_start() {
     let output =
         command().args(["--config", r#"{"name_a":"a","name_b":"b","mtu":1}"#]).output().unwrap();
     assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `warifu-link precision`: the link measured by programs of its own, on the machine where it will be used.
+//! `warifu-link precision`: the link measured by programs of its own, on the machine where it will
+//! be used.
 
 mod outcome;
 mod probe;
@@ -70,7 +71,8 @@ impl Bench {
     }
 }
 
-/// Deletes the namespaces when told to end: a signal would leave them, since nothing is dropped then.
+/// Deletes the namespaces when told to end: a signal would leave them, since nothing is dropped
+/// then.
 fn clean_up_on_signals(names: [String; 2]) -> Result<(), LinkError> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])

@@ -38,7 +38,8 @@ pub struct Check {
     pub high: Option<f64>,
 }
 
-/// Round trips as an ordinary program sees them, two programs' wake-ups included; told without judgement.
+/// Round trips as an ordinary program sees them, two programs' wake-ups included; told without
+/// judgement.
 #[derive(Debug, Serialize)]
 struct ProgramRtt {
     nominal: f64,
@@ -47,7 +48,8 @@ struct ProgramRtt {
     p99: f64,
 }
 
-/// One-way latency at no delay: half a round trip of a 64-byte UDP payload, the programs' own system calls and wake-ups included.
+/// One-way latency at no delay: half a round trip of a 64-byte UDP payload, the programs' own
+/// system calls and wake-ups included.
 #[derive(Debug, Serialize)]
 pub struct Overhead {
     /// `link` or `loopback` (the same programs without the link).
@@ -223,7 +225,8 @@ impl Outcome {
         for ProgramRtt { nominal, n, p50, p99 } in &self.program_rtt_ms {
             writeln!(
                 text,
-                "  RTT {nominal} ms with both programs' wake-ups: median {p50:.3} ms, P99 {p99:.3} ms, n = {n}"
+                "  RTT {nominal} ms with both programs' wake-ups: median {p50:.3} ms, P99 {p99:.3} \
+                 ms, n = {n}"
             )?;
         }
         if !self.forward_overhead_us.is_empty() {
@@ -279,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_passes_within_its_bounds_only() {
+    fn check_passes_within_bounds_only() {
         let check = |measured, high| Check {
             what: String::new(),
             unit: "ms",

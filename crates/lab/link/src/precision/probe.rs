@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The programs that measure: plain sockets in the two namespaces, as ordinary programs would use them.
+//! The programs that measure: plain sockets in the two namespaces, as ordinary programs would use
+//! them.
 
 use super::Bench;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use warifu_link::LinkError;
 use warifu_link::clock::{now, received_at, sleep_until};
 use warifu_link::netns;
 use warifu_link::random::Direction;
-use warifu_link::time::Nanos;
+use warifu_model::{BitsPerSecond, Nanos};
 
 /// IPv4 header without options (RFC 791 section 3.1) and UDP header (RFC 768).
 pub const UDP_OVERHEAD_BYTES: usize = 20 + 8;
 /// How long a receiver waits for what may never come.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Enabling receive stamps is left to a kernel worker (Linux net/core/dev.c, `net_enable_timestamp`).
+/// Enabling receive stamps is left to a kernel worker (Linux net/core/dev.c,
+/// `net_enable_timestamp`).
 const KERNEL_BEGINS_TO_STAMP: Nanos = Nanos(100_000_000);
 
 /// Round trips, each list ascending.
 #[derive(Debug, Default)]
 pub struct RoundTrips {
-    /// From just before a packet is sent until the other end's network stack has it, and back: what the link makes of it.
+    /// From just before a packet is sent until the other end's network stack has it, and back: what
+    /// the link makes of it.
     pub link_ns: Vec<u64>,
     /// As the sending program sees it, with the time that two programs take to wake up.
     pub programs_ns: Vec<u64>,
@@ -110,7 +112,8 @@ impl Pair {
         round_trips
     }
 
-    /// Sends a packet, waits for it to come back, pauses, and so on; the round trips in ascending nanoseconds.
+    /// Sends a packet, waits for it to come back, pauses, and so on; the round trips in ascending
+    /// nanoseconds.
     pub fn ping_pong(&self, count: u64, pause: Nanos) -> Vec<u64> {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -131,8 +134,9 @@ impl Pair {
         })
     }
 
-    /// Sends `count` packets of `payload` bytes at `rate_bps` of IP packets; the instants at which packets arrived.
-    pub fn flood(&self, count: u64, payload: usize, rate_bps: NonZeroU64) -> Vec<Nanos> {
+    /// Sends `count` packets of `payload` bytes at a rate of IP packets; the instants at which
+    /// packets arrived.
+    pub fn flood(&self, count: u64, payload: usize, rate: BitsPerSecond) -> Vec<Nanos> {
         std::thread::scope(|scope| {
             let receiving = scope.spawn(|| {
                 let mut arrivals = Vec::with_capacity(count as usize);
@@ -146,8 +150,9 @@ impl Pair {
             let start = now();
             let mut sent_bytes = 0;
             for _ in 0..count {
-                let due = start + warifu_link::queue::serialisation_time(sent_bytes, rate_bps);
-                // A thread cannot sleep for less than the kernel needs to wake it, so the shortest gaps become small bursts.
+                let due = start + warifu_link::queue::serialisation_time(sent_bytes, rate);
+                // A thread cannot sleep for less than the kernel needs to wake it, so the shortest
+                // gaps become small bursts.
                 if due - now() > Nanos(50_000) {
                     sleep_until(due);
                 }

@@ -5,16 +5,16 @@ use super::Bench;
 use super::outcome::{Check, Outcome, Overhead, quantile};
 use super::probe::{Pair, UDP_OVERHEAD_BYTES, tcp_throughput_bps};
 use statrs::distribution::{Binomial, DiscreteCDF};
-use std::num::NonZeroU64;
 use warifu_link::random::Direction;
-use warifu_link::time::Nanos;
-use warifu_link::{LinkConfig, LinkError, Loss};
+use warifu_link::{LinkConfig, LinkError};
+use warifu_model::{BitsPerSecond, Loss, Nanos, Probability};
 
-/// Bounds asked of the link: median and 99th percentile of the round trip, in milliseconds above the nominal.
+/// Bounds asked of the link: median and 99th percentile of the round trip, in milliseconds above
+/// the nominal.
 const RTT_MEDIAN_MS: f64 = 0.1;
 const RTT_P99_MS: f64 = 0.5;
-/// Round trips measured at each RTT, and the time between them: no divisor of a delay, or a packet sent would wake the processor just when
-/// another falls due.
+/// Round trips measured at each RTT, and the time between them: no divisor of a delay, or a packet
+/// sent would wake the processor just when another falls due.
 const PROBES: u64 = 1_000;
 const PROBE_INTERVAL: Nanos = Nanos(10_700_000);
 /// Relative error allowed to a rate.
@@ -26,18 +26,14 @@ const LOSS_PACKETS: u64 = 20_000;
 /// A full Ethernet frame's IP packet, and the UDP payload that fills it.
 const PACKET_BYTES: usize = 1500;
 
-/// Round trips at 60 and 150 ms. They are judged as the kernel stamps them on arrival: the wake-up of the programs that measure, which they
-/// would take over any link, is told beside.
+/// Round trips at 60 and 150 ms. They are judged as the kernel stamps them on arrival: the wake-up
+/// of the programs that measure, which they would take over any link, is told beside.
 pub fn rtt(bench: &mut Bench, outcome: &mut Outcome) -> Result<(), LinkError> {
     for rtt_ms in [60_u64, 150] {
-        let delay_ns = rtt_ms * 1_000_000 / 2;
+        let delay = Nanos::from_micros(rtt_ms * 1_000 / 2);
         set(
             bench,
-            LinkConfig {
-                delay_a_to_b_ns: delay_ns,
-                delay_b_to_a_ns: delay_ns,
-                ..LinkConfig::default()
-            },
+            LinkConfig { delay_a_to_b: delay, delay_b_to_a: delay, ..LinkConfig::default() },
         )?;
         let round_trips = Pair::across(bench, Direction::AToB)?.round_trips(PROBES, PROBE_INTERVAL);
         let nominal = rtt_ms as f64;
@@ -62,15 +58,12 @@ pub fn rtt(bench: &mut Bench, outcome: &mut Outcome) -> Result<(), LinkError> {
 pub fn loss(bench: &mut Bench, outcome: &mut Outcome) -> Result<(), LinkError> {
     for probability in [0.02, 0.05] {
         for direction in Direction::BOTH {
-            set(
-                bench,
-                LinkConfig { loss: Loss::Independent { probability }, ..LinkConfig::default() },
-            )?;
+            let loss = Loss::Independent { probability: Probability(probability) };
+            set(bench, LinkConfig { loss, ..LinkConfig::default() })?;
             // 10,000 packets a second: slow enough for the receiver's socket to lose none.
-            let rate_bps =
-                NonZeroU64::MIN.saturating_add(10_000 * 8 * (64 + UDP_OVERHEAD_BYTES as u64));
+            let rate = BitsPerSecond(10_000 * 8 * (64 + UDP_OVERHEAD_BYTES as u64));
             let arrived =
-                Pair::across(bench, direction)?.flood(LOSS_PACKETS, 64, rate_bps).len() as u64;
+                Pair::across(bench, direction)?.flood(LOSS_PACKETS, 64, rate).len() as u64;
             let (low, high) = binomial_interval(LOSS_PACKETS, probability);
             let percent = |count: f64| count / LOSS_PACKETS as f64 * 100.0;
             let what = format!("loss {} %, {}", probability * 100.0, arrow(direction));
@@ -93,22 +86,22 @@ pub fn loss(bench: &mut Bench, outcome: &mut Outcome) -> Result<(), LinkError> {
 pub fn rate(bench: &mut Bench, outcome: &mut Outcome) -> Result<(), LinkError> {
     for (rate_kbps, seconds) in [(250_u64, 8), (1_000, 4), (10_000, 3), (100_000, 3)] {
         for direction in Direction::BOTH {
-            let rate_bps = NonZeroU64::MIN.saturating_add(rate_kbps * 1_000 - 1);
+            let rate = BitsPerSecond(rate_kbps * 1_000);
             set(
                 bench,
                 LinkConfig {
-                    rate_a_to_b_bps: Some(rate_bps),
-                    rate_b_to_a_bps: Some(rate_bps),
+                    rate_a_to_b: Some(rate),
+                    rate_b_to_a: Some(rate),
                     queue_packets: Some(20),
                     ..LinkConfig::default()
                 },
             )?;
-            let offered_bps = rate_bps.saturating_add(rate_bps.get() / 5);
-            let count = offered_bps.get() * seconds / (8 * PACKET_BYTES as u64);
+            let offered = BitsPerSecond(rate.0 + rate.0 / 5);
+            let count = offered.0 * seconds / (8 * PACKET_BYTES as u64);
             let arrivals = Pair::across(bench, direction)?.flood(
                 count,
                 PACKET_BYTES - UDP_OVERHEAD_BYTES,
-                offered_bps,
+                offered,
             );
             let span = arrivals.last().copied().unwrap_or_default()
                 - arrivals.first().copied().unwrap_or_default();
@@ -130,7 +123,8 @@ pub fn rate(bench: &mut Bench, outcome: &mut Outcome) -> Result<(), LinkError> {
     Ok(())
 }
 
-/// TCP at no delay and an MTU of 1500, without segmentation offload: every packet goes through the link by itself.
+/// TCP at no delay and an MTU of 1500, without segmentation offload: every packet goes through the
+/// link by itself.
 pub fn throughput(bench: &mut Bench, outcome: &mut Outcome) -> Result<(), LinkError> {
     for direction in Direction::BOTH {
         set(bench, LinkConfig::default())?;

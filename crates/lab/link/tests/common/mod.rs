@@ -62,8 +62,8 @@ impl Ends {
     }
 }
 
-/// Sends `count` numbered packets of `bytes` at once; the numbers of the `expected` first to arrive, and of any that follow
-/// shortly and should not.
+/// Sends `count` numbered packets of `bytes` at once; the numbers of the `expected` first to
+/// arrive, and of any that follow shortly and should not.
 pub fn numbered(from: &UdpSocket, to: &UdpSocket, count: u32, expected: usize) -> Vec<u32> {
     for number in 0..count {
         from.send(&number.to_le_bytes()).unwrap();
