@@ -3,14 +3,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use warifu_tls_client::{bench, client};
+use warifu_calibrate_bench::tls;
+use warifu_tls_client::client;
 
 fuzz_target!(|text: &str| {
     match client::Config::parse(text) {
         Ok(config) => assert!(config.request().starts_with(b"GET /")),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-    if let Err(error) = bench::Config::parse(text) {
+    if let Err(error) = tls::Config::parse(text) {
         assert!(!error.to_string().is_empty());
     }
 });

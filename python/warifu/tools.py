@@ -73,9 +73,8 @@ TOOLS: tuple[Tool, ...] = (
     Tool("warifu-link", "the emulated link", _OWN_MEND, own=True),
     Tool("warifu-tls", "certificates for the lab", _OWN_MEND, own=True),
     Tool("warifu-tls-client", "the lab's client", _OWN_MEND, own=True),
-    Tool("warifu-tls-bench", "times every TLS message", _OWN_MEND, own=True),
     Tool("warifu-coap-client", "the lab's CoAP client", _OWN_MEND, own=True),
-    Tool("warifu-calibrate-bench", "times a token's calls", _OWN_MEND, own=True),
+    Tool("warifu-calibrate-bench", "times TLS messages and tokens", _OWN_MEND, own=True),
 )
 """Every program that the lab, calibration and the virtual SIM run, and the PKCS#11 module."""
 

@@ -300,6 +300,6 @@ def test_programs_of_a_development_build_are_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(build.tools, "version", text.__getitem__)
     build.refuse_development()
     assert build.profile() == "release"
-    text["warifu-tls-bench"] += " (development build), OpenSSL 3.0.19"
-    with pytest.raises(CalibrateError, match=r"^warifu-tls-bench is a development build"):
+    text["warifu-calibrate-bench"] += " (development build), OpenSSL 3.0.19"
+    with pytest.raises(CalibrateError, match=r"^warifu-calibrate-bench is a development build"):
         build.refuse_development()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Runs `warifu-tls-bench` and makes its times into entries of a profile."""
+"""Runs `warifu-calibrate-bench tls` and makes its times into entries of a profile."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def run(variants: list[Variant], effort: Effort, progress: Callable[[str], None]
         "primitives": effort.primitives,
     }
     progress(f"timing {len(variants)} TLS variants over memory")
-    report = json.loads(program.output_of("warifu-tls-bench", config))
-    source = f"warifu-tls-bench over memory BIOs, {report['openssl']}"
+    report = json.loads(program.output_of("warifu-calibrate-bench", "tls", config))
+    source = f"warifu-calibrate-bench tls over memory BIOs, {report['openssl']}"
     return Times(report["openssl"], tuple(entries(report, variants, source)))
 
 

@@ -20,9 +20,12 @@ _POLL_SECONDS = 0.2
 
 
 def output_of(
-    name: str, request: Mapping[str, object], heard: Callable[[bytes], None] = lambda text: None
+    name: str,
+    subcommand: str,
+    request: Mapping[str, object],
+    heard: Callable[[bytes], None] = lambda text: None,
 ) -> str:
-    """What the program `name` prints for a request; `heard` gets it meanwhile, piece by piece.
+    """What `name subcommand` prints for a request; `heard` gets it meanwhile, piece by piece.
 
     Nothing of it is left behind, also after Ctrl-C (`interruption.deferred`).
 
@@ -33,7 +36,7 @@ def output_of(
         with output.open("wb") as file:
             process = Process(
                 name,
-                [tools.find(name)],
+                [tools.find(name), subcommand],
                 log=Path(folder) / "log",
                 stdin=subprocess.PIPE,
                 stdout=file,

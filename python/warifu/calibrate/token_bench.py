@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Runs `warifu-calibrate-bench` and reads its trials."""
+"""Runs `warifu-calibrate-bench token` and reads its trials."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def run(plan: Plan, progress: Callable[[int, int], None]) -> Trials:
             # The first line introduces the token, the last ones a card on the virtual clock.
             progress(min(max(0, seen - 1), total), total)
 
-        return read(program.output_of("warifu-calibrate-bench", request, heard))
+        return read(program.output_of("warifu-calibrate-bench", "token", request, heard))
 
 
 def _software(folder: Path) -> list[str]:

@@ -67,7 +67,7 @@ class Variant:
         return f"TLS_ECDHE_{_SIGNATURES[self.certificate]}_WITH_{tail}"
 
     def json(self) -> dict[str, Any]:
-        """As warifu-tls-bench takes it."""
+        """As `warifu-calibrate-bench tls` takes it."""
         return {
             "tls": self.tls,
             "session": self.session,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What can go wrong, each in one line with its mend.
+//! What can go wrong, each in one line with its fix.
 
 use warifu_pkcs11_client::CallerError;
 
@@ -9,17 +9,22 @@ pub enum BenchError {
     /// What was asked for.
     #[error("{0}")]
     Config(String),
+    /// libssl, or what was asked of it.
+    #[error(transparent)]
+    Tls(#[from] warifu_tls_client::Error),
     /// The module, the token or the key.
     #[error(transparent)]
     Caller(#[from] CallerError),
     /// Our own module reaches no card.
     #[error(
-        "no card is reached, {0}: start the virtual one with `warifu card serve`, an agent with `warifu agent start`; `warifu doctor` goes the way to a real one"
+        "no card is reached, {0}: start the virtual one with `warifu card serve`, or an agent \
+         with `warifu agent start`; `warifu doctor` checks every step to a real one"
     )]
     NoCard(String),
     /// A signature of the token is wrong.
     #[error(
-        "token {0} made a signature that its public key does not verify: its times would mean nothing"
+        "token {0} made a signature that its public key does not verify: its times would mean \
+         nothing"
     )]
     Signature(String),
     /// A program could not be run, or failed.
@@ -30,6 +35,9 @@ pub enum BenchError {
         /// Why.
         why: String,
     },
+    /// Signals cannot be waited for.
+    #[error("signals cannot be caught: {0}")]
+    Signals(std::io::Error),
     /// Writing failed.
     #[error("the output cannot be written: {0}")]
     Output(std::io::Error),
@@ -40,7 +48,7 @@ impl BenchError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            BenchError::Config(_) => 2,
+            BenchError::Config(_) | BenchError::Tls(warifu_tls_client::Error::Config(_)) => 2,
             _ => 3,
         }
     }

@@ -12,11 +12,12 @@ use openssl::ssl::{
 use openssl::stack::Stack;
 use openssl::x509::X509;
 use openssl::x509::store::X509StoreBuilder;
+use warifu_model::{Authentication, CertificateType, Group, Keyword, Session, TlsVersion};
 
 use crate::error::Error;
 use crate::ffi;
 use crate::pki::{Pki, SERVER_NAME};
-use crate::variant::{Authentication, CertificateType, Group, Session, Tls, Variant};
+use crate::variant::{Variant, openssl_name, other_group};
 
 /// Seconds for which a session can be resumed. The lab's nginx is given
 /// `ssl_session_timeout 1d`, so that tickets made ahead live as long as a run.
@@ -115,7 +116,7 @@ impl ClientContext {
     /// A connection as the variant says; one that resumes needs a `session` of this context.
     pub fn measured(&self, session: Option<&SslSession>) -> Result<Ssl, Error> {
         let group = match self.variant.session {
-            Session::PskKe => self.variant.group.other(),
+            Session::PskKe => other_group(self.variant.group),
             _ => self.variant.group,
         };
         let mut ssl = self.connection(group)?;
@@ -125,7 +126,7 @@ impl ClientContext {
             (true, None) => {
                 return Err(Error::Config(format!(
                     "session is {}: there is no earlier session to resume",
-                    self.variant.session
+                    self.variant.session.name()
                 )));
             }
             (false, Some(_)) => {
@@ -184,7 +185,7 @@ pub fn server_context(variant: &Variant, pki: &Pki) -> Result<SslContext, Error>
     );
     context.set_session_id_context(&SESSION_ID_CONTEXT)?;
     ffi::set_session_timeout(&mut context, SESSION_TIMEOUT_S);
-    if variant.session == Session::ZeroRtt {
+    if variant.session == Session::EarlyData {
         context.set_max_early_data(MAX_EARLY_DATA_BYTES)?;
     }
     Ok(context.build())
@@ -194,23 +195,23 @@ pub fn server_context(variant: &Variant, pki: &Pki) -> Result<SslContext, Error>
 /// to the same list (RFC 8422 section 5.1), so P-256 stands in it as well.
 fn groups_list(variant: &Variant, group: Group) -> &'static str {
     match (variant.tls, variant.certificate, group) {
-        (Tls::V1_2, CertificateType::EcdsaSecp256r1, Group::X25519) => "X25519:P-256",
-        _ => group.openssl_name(),
+        (TlsVersion::Tls12, CertificateType::EcdsaSecp256r1, Group::X25519) => "X25519:P-256",
+        _ => openssl_name(group),
     }
 }
 
 /// What both ends do alike: one version, one suite, and PSK alone where it is asked for.
 fn restrict(context: &mut SslContextBuilder, variant: &Variant) -> Result<(), Error> {
     let version = match variant.tls {
-        Tls::V1_2 => SslVersion::TLS1_2,
-        Tls::V1_3 => SslVersion::TLS1_3,
+        TlsVersion::Tls12 => SslVersion::TLS1_2,
+        TlsVersion::Tls13 => SslVersion::TLS1_3,
     };
     context.set_min_proto_version(Some(version))?;
     context.set_max_proto_version(Some(version))?;
-    let suite = variant.cipher_suite.as_str();
+    let suite = variant.cipher_suite.name();
     match variant.tls {
-        Tls::V1_2 => context.set_cipher_list(openssl::ssl::cipher_name(suite))?,
-        Tls::V1_3 => context.set_ciphersuites(suite)?,
+        TlsVersion::Tls12 => context.set_cipher_list(openssl::ssl::cipher_name(suite))?,
+        TlsVersion::Tls13 => context.set_ciphersuites(suite)?,
     }
     if variant.session == Session::PskKe {
         ffi::allow_psk_alone(context);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// What can go wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A choice that cannot be run; the text names the key and the mend.
+    /// A choice that cannot be run; the text names the key and the fix.
     #[error("{0}")]
     Config(String),
     /// The OpenSSL library refused something.

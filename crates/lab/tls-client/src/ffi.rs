@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_elsewhere_signs_like_one_in_memory() {
+    fn external_signer_signature_verifies() {
         let (plain, elsewhere) = pair(true);
         assert!(elsewhere.public_eq(&plain));
         for _ in 0..20 {
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_that_cannot_be_made_is_an_error() {
+    fn external_signer_failure_is_an_error() {
         assert!(signed(&pair(false).1).is_err());
     }
 }

@@ -5,12 +5,11 @@
 //! - [`record()`] gives the bytes of every message of a [`Variant`], as the system's OpenSSL
 //!   makes them.
 //! - The programs of this crate use the same pieces: `warifu-tls` makes a PKI and records,
-//!   `warifu-tls-client` is the lab's client, `warifu-tls-bench` times every message.
+//!   `warifu-tls-client` is the lab's client.
 //!
 //! The lab and calibration use this crate. The simulator does not: it depends on the
 //! figures that come out of it, never on OpenSSL.
 
-pub mod bench;
 pub mod client;
 pub mod context;
 pub mod error;
@@ -28,9 +27,7 @@ pub use ffi::{Content, Watch};
 pub use party::{Exchange, From};
 pub use pki::Pki;
 pub use record::{MessageRecord, Recording, WriteRecord, record, record_exchange};
-pub use variant::{
-    Authentication, CertificateType, CipherSuite, Group, KeyShare, Session, Tls, Variant,
-};
+pub use variant::Variant;
 
 /// What `--version` says, and that a development build, which nothing should be timed with, is one.
 pub const VERSION: &str = if cfg!(debug_assertions) {

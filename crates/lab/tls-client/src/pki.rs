@@ -24,9 +24,9 @@ use openssl::x509::extension::{
 };
 use openssl::x509::{X509, X509Builder, X509Name, X509NameRef};
 use serde::Serialize;
+use warifu_model::CertificateType;
 
 use crate::error::Error;
-use crate::variant::CertificateType;
 
 /// The name in the server's certificate.
 pub const SERVER_NAME: &str = "warifu.test";
@@ -295,10 +295,12 @@ fn extend(
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use warifu_model::Keyword;
+
     use super::*;
 
     #[test]
-    fn sizes_depend_on_type_level_and_role_alone() {
+    fn certificate_sizes_are_reproducible() {
         for &kind in CertificateType::ALL {
             for chain_length in 1..=3 {
                 let first = Pki::generate(kind, chain_length).unwrap().sizes().unwrap();
@@ -314,13 +316,13 @@ mod tests {
     }
 
     #[test]
-    fn chain_length_is_bounded() {
+    fn chain_length_out_of_range() {
         let error = Pki::generate(CertificateType::EcdsaSecp256r1, 4).err().unwrap();
         assert_eq!(error.to_string(), "chain_length is 4: expected 1, 2 or 3");
     }
 
     #[test]
-    fn keys_are_private_and_nothing_is_overwritten() {
+    fn written_keys_are_private_and_never_overwritten() {
         let folder = std::env::temp_dir().join(format!("warifu-pki-{}", std::process::id()));
         let pki = Pki::generate(CertificateType::EcdsaSecp256r1, 2).unwrap();
         pki.write(&folder).unwrap();

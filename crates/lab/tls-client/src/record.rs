@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use openssl::ssl::{Ssl, SslContext, SslSession};
 use serde::Serialize;
+use warifu_model::{Aead, CipherSuite, Keyword, Session, TlsVersion};
 
 use crate::context::{ClientContext, ClientCredentials, server_context};
 use crate::error::Error;
 use crate::ffi::{self, Content, Watch};
 use crate::party::{Exchange, From, Party};
 use crate::pki::Pki;
-use crate::variant::{CipherSuite, Session, Tls, Variant};
+use crate::variant::Variant;
 
 /// One message on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -119,7 +120,7 @@ impl Pair {
         session: Option<&SslSession>,
         watches: Option<[Arc<dyn Watch>; 2]>,
     ) -> Result<(Party, Party), Error> {
-        let early = self.variant().session == Session::ZeroRtt;
+        let early = self.variant().session == Session::EarlyData;
         let mut client = self.client.measured(session)?;
         let mut server = Ssl::new(&self.server)?;
         if let Some([of_client, of_server]) = watches {
@@ -164,7 +165,7 @@ impl Pair {
         if recording.resumed != self.variant().session.is_resumed() {
             return Err(Error::Tls(format!(
                 "session is {}, but the server {} an earlier one",
-                self.variant().session,
+                self.variant().session.name(),
                 if recording.resumed { "took up" } else { "refused" }
             )));
         }
@@ -198,14 +199,14 @@ pub(crate) fn run(
     if client.is_done() && server.is_done() {
         Ok(())
     } else {
-        Err(Error::Tls("the exchange stopped half-way".into()))
+        Err(Error::Tls("the exchange ended before both sides were done".into()))
     }
 }
 
 /// Counts what one end sends, from the message callback.
 struct Tally {
     from: From,
-    tls: Tls,
+    tls: TlsVersion,
     /// What protection adds to a record's content.
     overhead_bytes: usize,
     state: Mutex<TallyState>,
@@ -238,14 +239,10 @@ const TAG_BYTES: usize = 16;
 /// TLS 1.3 the inner content type (RFC 8446 section 5.2), in TLS 1.2 with GCM the explicit
 /// nonce (RFC 5288 section 3), with ChaCha20 nothing more (RFC 7905 section 2).
 pub const fn record_overhead_bytes(suite: CipherSuite) -> usize {
-    match suite.tls() {
-        Tls::V1_3 => TAG_BYTES + 1,
-        Tls::V1_2 => match suite {
-            CipherSuite::EcdheEcdsaChaCha20Poly1305 | CipherSuite::EcdheRsaChaCha20Poly1305 => {
-                TAG_BYTES
-            }
-            _ => TAG_BYTES + 8,
-        },
+    match (suite.tls(), suite.aead()) {
+        (TlsVersion::Tls13, _) => TAG_BYTES + 1,
+        (TlsVersion::Tls12, Aead::ChaCha20Poly1305) => TAG_BYTES,
+        (TlsVersion::Tls12, Aead::Aes128Gcm | Aead::Aes256Gcm) => TAG_BYTES + 8,
     }
 }
 
@@ -263,7 +260,7 @@ impl Watch for Tally {
                     state.plain_bytes = length.saturating_sub(self.overhead_bytes);
                     // A TLS 1.3 record says 23 outside whatever it holds; the type inside
                     // is reported next.
-                    if bytes[0] == APPLICATION_DATA && self.tls == Tls::V1_2 {
+                    if bytes[0] == APPLICATION_DATA && self.tls == TlsVersion::Tls12 {
                         state.flush_application_data();
                     }
                 }
@@ -381,9 +378,10 @@ pub fn signature_bytes(name: &str, message: &[u8]) -> Option<usize> {
 mod tests {
     use std::collections::HashSet;
 
+    use warifu_model::{Authentication, CertificateType};
+
     use super::*;
     use crate::testing::{pki, variants};
-    use crate::variant::{Authentication, CertificateType};
 
     fn recording(variant: &Variant) -> Recording {
         let pki = pki(variant.certificate, variant.chain_length);
@@ -395,7 +393,7 @@ mod tests {
         sent.map(|message| message.name).collect()
     }
 
-    fn some(tls: Tls, session: Session, authentication: Authentication) -> Variant {
+    fn some(tls: TlsVersion, session: Session, authentication: Authentication) -> Variant {
         variants()
             .into_iter()
             .find(|variant| {
@@ -408,13 +406,13 @@ mod tests {
     /// Every combination that the vocabulary allows is accepted by both ends, resumes if it says
     /// so, and its messages and its writes are the same bytes.
     #[test]
-    fn every_variant_is_carried_out_and_adds_up() {
+    fn every_variant_completes_with_equal_byte_counts() {
         let all = variants();
         assert_eq!(all.len(), 432);
         for variant in &all {
             let recording = recording(variant);
             assert_eq!(recording.resumed, variant.session.is_resumed(), "{variant:?}");
-            let early = variant.session == Session::ZeroRtt;
+            let early = variant.session == Session::EarlyData;
             assert_eq!(recording.early_data_accepted, early, "{variant:?}");
             for from in [From::Client, From::Server] {
                 let sent = recording.messages.iter().filter(|message| message.from == from);
@@ -434,8 +432,8 @@ mod tests {
     fn check_message(variant: &Variant, message: &MessageRecord) {
         let clear = match (variant.tls, message.name) {
             (_, "ChangeCipherSpec" | "ClientHello" | "ServerHello") => true,
-            (Tls::V1_2, name) => !matches!(name, "Finished" | "ApplicationData" | "Alert"),
-            (Tls::V1_3, _) => false,
+            (TlsVersion::Tls12, name) => !matches!(name, "Finished" | "ApplicationData" | "Alert"),
+            (TlsVersion::Tls13, _) => false,
         };
         let each = RECORD_HEADER_BYTES
             + if clear { 0 } else { record_overhead_bytes(variant.cipher_suite) };
@@ -452,9 +450,9 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_in_the_order_of_the_standards() {
+    fn message_order_follows_the_rfcs() {
         // RFC 8446 section 2, with OpenSSL's two tickets and its change_cipher_spec.
-        let full = recording(&some(Tls::V1_3, Session::Full, Authentication::Mutual));
+        let full = recording(&some(TlsVersion::Tls13, Session::Full, Authentication::Mutual));
         assert_eq!(
             names(&full, From::Server),
             [
@@ -472,7 +470,7 @@ mod tests {
                 "Alert"
             ]
         );
-        let early = recording(&some(Tls::V1_3, Session::ZeroRtt, Authentication::Server));
+        let early = recording(&some(TlsVersion::Tls13, Session::EarlyData, Authentication::Server));
         assert_eq!(
             names(&early, From::Client),
             [
@@ -485,7 +483,7 @@ mod tests {
             ]
         );
         // RFC 5246 section 7.3 and RFC 5077 section 3.1.
-        let old = recording(&some(Tls::V1_2, Session::Full, Authentication::Mutual));
+        let old = recording(&some(TlsVersion::Tls12, Session::Full, Authentication::Mutual));
         assert_eq!(
             names(&old, From::Client),
             [
@@ -503,9 +501,9 @@ mod tests {
 
     /// Without a key share in ServerHello there was no (EC)DHE (RFC 8446 section 4.2.8).
     #[test]
-    fn psk_alone_exchanges_no_key() {
+    fn psk_ke_sends_no_key_share() {
         let hello = |session| {
-            let recording = recording(&some(Tls::V1_3, session, Authentication::Server));
+            let recording = recording(&some(TlsVersion::Tls13, session, Authentication::Server));
             let hello = recording.messages.iter().find(|message| message.name == "ServerHello");
             hello.unwrap().handshake_bytes
         };
@@ -514,15 +512,15 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_together_is_refused() {
+    fn inconsistent_variants_are_refused() {
         let allowed: HashSet<Variant> = variants().into_iter().collect();
-        let mut wrong = some(Tls::V1_3, Session::Full, Authentication::Server);
+        let mut wrong = some(TlsVersion::Tls13, Session::Full, Authentication::Server);
         wrong.session = Session::Ticket;
         assert!(!allowed.contains(&wrong));
         let error = record(&wrong, pki(wrong.certificate, 1)).unwrap_err().to_string();
         assert!(error.starts_with("session is ticket: "), "{error}");
         wrong.session = Session::Full;
-        wrong.cipher_suite = CipherSuite::EcdheRsaAes128Gcm;
+        wrong.cipher_suite = CipherSuite::TlsEcdheRsaWithAes128GcmSha256;
         let error = record(&wrong, pki(wrong.certificate, 1)).unwrap_err().to_string();
         assert!(error.contains("TLS 1.3 lacks it; choose one of TLS_AES_128_GCM"), "{error}");
     }

@@ -3,10 +3,12 @@
 
 use std::sync::OnceLock;
 
-use crate::pki::Pki;
-use crate::variant::{
-    Authentication, CertificateType, CipherSuite, Group, KeyShare, Session, Tls, Variant,
+use warifu_model::{
+    Authentication, CertificateType, CipherSuite, Group, KeyShare, Keyword, Session, TlsVersion,
 };
+
+use crate::pki::Pki;
+use crate::variant::Variant;
 
 /// A PKI, made once for all tests of a process.
 pub fn pki(kind: CertificateType, chain_length: u8) -> &'static Pki {
@@ -45,6 +47,9 @@ pub fn variants() -> Vec<Variant> {
         }
     }
     all.retain(|variant| variant.check().is_ok());
-    assert!(all.iter().any(|variant| variant.tls == Tls::V1_2), "both versions are covered");
+    assert!(
+        all.iter().any(|variant| variant.tls == TlsVersion::Tls12),
+        "both versions are covered"
+    );
     all
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The lab's client against a real OpenSSL server on loopback, for every way in which a
-//! connection can begin and end.
+//! The lab's client against a real OpenSSL server on loopback, for every kind of
+//! beginning and end of a connection.
 
 mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Manner, Server, variant};
+use warifu_model::{Authentication, KeyShare, Keyword, Session, TlsVersion};
 use warifu_tls_client::client::{Config, Ended, Outcome, Totals, run};
-use warifu_tls_client::{Authentication, Exchange, From, KeyShare, Pki, Session, Tls, Variant};
+use warifu_tls_client::{Exchange, From, Pki, Variant};
 
 const TRIALS: u32 = 12;
 
@@ -56,17 +57,14 @@ fn expected(variant: &Variant, config: &Config) -> (Vec<usize>, Vec<usize>) {
 fn kinds() -> Vec<Variant> {
     let mut all = Vec::new();
     for authentication in [Authentication::Server, Authentication::Mutual] {
-        for (tls, sessions) in [
-            (Tls::V1_2, &[Session::Full, Session::Ticket][..]),
-            (Tls::V1_3, &[Session::Full, Session::PskDheKe, Session::PskKe, Session::ZeroRtt][..]),
-        ] {
-            for &session in sessions {
+        for &tls in TlsVersion::ALL {
+            for &session in Session::ALL.iter().filter(|session| session.fits(tls)) {
                 all.push(variant(tls, session, authentication));
             }
         }
     }
-    for session in [Session::Full, Session::PskDheKe, Session::ZeroRtt] {
-        let mut prepared = variant(Tls::V1_3, session, Authentication::Mutual);
+    for session in [Session::Full, Session::PskDheKe, Session::EarlyData] {
+        let mut prepared = variant(TlsVersion::Tls13, session, Authentication::Mutual);
         prepared.key_share = KeyShare::Prepared;
         all.push(prepared);
     }
@@ -74,7 +72,7 @@ fn kinds() -> Vec<Variant> {
 }
 
 #[test]
-fn every_kind_of_connection_is_carried_out_and_its_bytes_are_the_recorded_ones() {
+fn byte_counts_match_recordings_for_every_kind_of_connection() {
     for variant in kinds() {
         let server = Server::start(Manner::Tls(variant.clone()));
         let config = config(&server, Some(&variant), r#", "timeout_s": 60"#);
@@ -96,7 +94,7 @@ fn check(row: &serde_json::Value, variant: &Variant, client_bytes: usize, server
     let times = times.map(|key| number(row, key));
     assert!(times[0] > 0 && times.is_sorted(), "{variant:?} {row}");
     assert_eq!(row["resumed"], variant.session.is_resumed(), "{variant:?} {row}");
-    assert_eq!(row["early_data"], variant.session == Session::ZeroRtt, "{variant:?} {row}");
+    assert_eq!(row["early_data"], variant.session == Session::EarlyData, "{variant:?} {row}");
     assert!(number(row, "port") > 0 && number(row, "rto_us") > 0 && number(row, "cwnd") > 0);
     let signatures: Vec<u64> =
         row["signatures"].as_array().unwrap().iter().filter_map(|length| length.as_u64()).collect();
@@ -111,13 +109,13 @@ fn check(row: &serde_json::Value, variant: &Variant, client_bytes: usize, server
     // may not have been read.
     let received = number(row, "received_all") as usize;
     let all = server_bytes + of_server;
-    let tickets = if variant.session == Session::ZeroRtt { 1_000 } else { 2 * 16 };
+    let tickets = if variant.session == Session::EarlyData { 1_000 } else { 2 * 16 };
     assert!(received <= all + 2 * 16 && received + tickets >= all, "{all} {variant:?} {row}");
     assert!(number(row, "received") <= number(row, "received_all"));
 }
 
 #[test]
-fn plain_http_has_no_handshake() {
+fn plain_http_without_handshake() {
     let server = Server::start(Manner::Plain(common::RESPONSE));
     let config = config(&server, None, r#", "timeout_s": 60"#);
     let (rows, _, totals) = outcomes(&config);
@@ -130,8 +128,8 @@ fn plain_http_has_no_handshake() {
 }
 
 #[test]
-fn failures_are_outcomes_with_a_word() {
-    let tls = variant(Tls::V1_3, Session::Full, Authentication::Mutual);
+fn failed_connections_report_a_reason() {
+    let tls = variant(TlsVersion::Tls13, Session::Full, Authentication::Mutual);
     for (manner, tls, word) in [
         (Manner::Refuses, Some(&tls), "refused"),
         (Manner::Refuses, None, "refused"),
@@ -146,7 +144,7 @@ fn failures_are_outcomes_with_a_word() {
         (Manner::Foreign(tls.clone()), Some(&tls), "certificate verify failed"),
         // A server that speaks another version: it sends an alert.
         (
-            Manner::Tls(variant(Tls::V1_2, Session::Full, Authentication::Mutual)),
+            Manner::Tls(variant(TlsVersion::Tls12, Session::Full, Authentication::Mutual)),
             Some(&tls),
             "alert protocol version",
         ),
@@ -166,9 +164,9 @@ fn failures_are_outcomes_with_a_word() {
 }
 
 #[test]
-fn a_server_that_does_not_do_what_the_variant_says_ends_the_run() {
-    let resumes = variant(Tls::V1_3, Session::PskDheKe, Authentication::Server);
-    let early = variant(Tls::V1_3, Session::ZeroRtt, Authentication::Server);
+fn server_that_contradicts_the_variant_ends_the_run() {
+    let resumes = variant(TlsVersion::Tls13, Session::PskDheKe, Authentication::Server);
+    let early = variant(TlsVersion::Tls13, Session::EarlyData, Authentication::Server);
     for (serves, asks, word) in [
         // Its tickets are no tickets of this server's.
         (Manner::Forgetful(resumes.clone()), &resumes, "refused an earlier one"),
@@ -183,8 +181,8 @@ fn a_server_that_does_not_do_what_the_variant_says_ends_the_run() {
 }
 
 #[test]
-fn a_run_that_is_stopped_keeps_what_it_has() {
-    let variant = variant(Tls::V1_3, Session::Full, Authentication::Server);
+fn stopped_run_keeps_reported_lines() {
+    let variant = variant(TlsVersion::Tls13, Session::Full, Authentication::Server);
     let server = Server::start(Manner::Tls(variant.clone()));
     let mut config = config(&server, Some(&variant), r#", "timeout_s": 60"#);
     config.trials = 100_000;
@@ -218,7 +216,7 @@ impl std::io::Write for StopAfter<'_> {
 
 /// The columns that Python reads.
 #[test]
-fn an_outcome_names_its_columns() {
+fn outcome_columns() {
     let row = serde_json::to_value(Outcome::default()).unwrap();
     for key in ["trial", "late_ns", "connect_ns", "handshake_ns", "first_ns", "sent", "received"] {
         assert!(row[key].is_u64(), "{key}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The three programs as they are run: exit codes, and what goes to which stream.
+//! The two programs as they are run: exit codes, and what goes to which stream.
 
 mod common;
 
@@ -9,11 +9,10 @@ use std::process::{Child, Command, Output, Stdio};
 
 use common::{Manner, Server, variant};
 use serde_json::Value;
-use warifu_tls_client::{Authentication, Session, Tls};
+use warifu_model::{Authentication, Session, TlsVersion};
 
 const TLS: &str = env!("CARGO_BIN_EXE_warifu-tls");
 const CLIENT: &str = env!("CARGO_BIN_EXE_warifu-tls-client");
-const BENCH: &str = env!("CARGO_BIN_EXE_warifu-tls-bench");
 
 fn start(program: &str, input: &str) -> Child {
     let mut child = Command::new(program)
@@ -39,7 +38,7 @@ fn words(bytes: &[u8]) -> String {
 }
 
 fn variant_json(session: Session) -> String {
-    serde_json::to_string(&variant(Tls::V1_3, session, Authentication::Mutual)).unwrap()
+    serde_json::to_string(&variant(TlsVersion::Tls13, session, Authentication::Mutual)).unwrap()
 }
 
 /// A path that nothing has yet.
@@ -48,8 +47,8 @@ fn place(name: &str) -> PathBuf {
 }
 
 #[test]
-fn every_program_explains_itself() {
-    for program in [TLS, CLIENT, BENCH] {
+fn help_and_version() {
+    for program in [TLS, CLIENT] {
         let help = Command::new(program).arg("--help").output().unwrap();
         assert_eq!(help.status.code(), Some(0), "{program}");
         assert!(words(&help.stdout).contains("usage: "), "{program}");
@@ -59,7 +58,7 @@ fn every_program_explains_itself() {
 }
 
 #[test]
-fn a_pki_is_made_once() {
+fn pki_is_written_once_and_options_are_checked() {
     let folder = place("pki");
     let name = folder.to_str().unwrap();
     let made = call(&["pki", "--out", name, "--certificate", "rsa-2048", "--chain-length", "3"]);
@@ -74,7 +73,7 @@ fn a_pki_is_made_once() {
     for (arguments, word) in [
         (&["pki"][..], "--out is missing"),
         (&["pki", "--out"], "--out needs a value"),
-        (&["pki", "--out", "x", "--certificate", "dsa"], "`dsa`: expected one of ecdsa_secp256r1"),
+        (&["pki", "--out", "x", "--certificate", "dsa"], "--certificate is dsa: expected"),
         (&["pki", "--out", "x", "--chain-length", "4"], "chain_length is 4"),
         (&["pki", "--colour", "red"], "--colour: no such option"),
     ] {
@@ -86,7 +85,7 @@ fn a_pki_is_made_once() {
 }
 
 #[test]
-fn a_recording_is_json() {
+fn record_prints_json() {
     let file = place("variant.json");
     std::fs::write(&file, variant_json(Session::PskDheKe)).unwrap();
     let recorded = call(&["record", file.to_str().unwrap()]);
@@ -102,38 +101,18 @@ fn a_recording_is_json() {
 }
 
 #[test]
-fn the_bench_reports_every_message() {
-    let config = format!(
-        r#"{{"variants": [{}], "warm": 2, "cold": 1, "gap_ms": 1, "primitives": 1}}"#,
-        variant_json(Session::Full)
-    );
-    let done = feed(BENCH, &config);
-    assert_eq!(done.status.code(), Some(0), "{}", words(&done.stderr));
-    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
-    assert_eq!(report["stopped"], false);
-    let rows = report["messages"].as_array().unwrap();
-    assert!(rows.iter().any(|row| row["message"] == "CertificateVerify" && row["sent"] == true));
-    let operations = report["primitives"].as_array().unwrap();
-    for operation in ["sign", "verify", "keygen", "derive", "seal", "open"] {
-        assert!(operations.iter().any(|row| row["operation"] == operation), "{operation}");
+fn configuration_mistakes_print_one_line_and_exit_2() {
+    for input in ["", "{", "[]", r#"{"colour": "red"}"#] {
+        let refused = feed(CLIENT, input);
+        assert_eq!(refused.status.code(), Some(2), "{input}");
+        assert!(refused.stdout.is_empty());
+        assert_eq!(words(&refused.stderr).lines().count(), 1, "{}", words(&refused.stderr));
     }
 }
 
 #[test]
-fn mistakes_are_one_line_and_exit_code_2() {
-    for program in [CLIENT, BENCH] {
-        for input in ["", "{", "[]", r#"{"colour": "red"}"#] {
-            let refused = feed(program, input);
-            assert_eq!(refused.status.code(), Some(2), "{program} {input}");
-            assert!(refused.stdout.is_empty());
-            assert_eq!(words(&refused.stderr).lines().count(), 1, "{}", words(&refused.stderr));
-        }
-    }
-}
-
-#[test]
-fn an_interrupted_client_keeps_its_lines_and_says_so() {
-    let of = variant(Tls::V1_3, Session::Full, Authentication::Server);
+fn interrupted_client_keeps_lines_and_exits_130() {
+    let of = variant(TlsVersion::Tls13, Session::Full, Authentication::Server);
     let server = Server::start(Manner::Tls(of.clone()));
     let config = format!(
         r#"{{"variant": {}, "pki": {:?}, "address": "{}", "trials": 100000,
@@ -157,7 +136,7 @@ fn an_interrupted_client_keeps_its_lines_and_says_so() {
 }
 
 #[test]
-fn a_client_without_certificates_names_the_file() {
+fn missing_pki_names_the_file() {
     let config = format!(
         r#"{{"variant": {}, "pki": "/nowhere", "address": "127.0.0.1:1", "trials": 1,
             "rate_per_second": 1, "timeout_s": 1}}"#,

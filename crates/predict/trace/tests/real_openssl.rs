@@ -10,7 +10,7 @@ use openssl::ssl::{Ssl, SslSession};
 use openssl::x509::X509;
 use openssl::x509::extension::SubjectAlternativeName;
 use warifu_model::{
-    Aead, Authentication, CertificateType, Group, Keyword, Role, Session, Stack, TlsVersion,
+    Aead, Authentication, CertificateType, KeyShare, Role, Session, Stack, TlsVersion,
 };
 use warifu_tls_client::context::{ClientContext, ClientCredentials, server_context};
 use warifu_tls_client::party::Party;
@@ -20,42 +20,19 @@ use warifu_trace::{Bytes, SessionState, Step, Trace, emulate, emulate_first, res
 
 const RESPONSE_BODY: u32 = 846;
 
-/// The same choices in the words of the real half.
+/// The same choices as the real half takes them.
 fn variant(stack: &Stack) -> Variant {
-    use warifu_tls_client as real;
     Variant {
-        tls: match stack.tls {
-            TlsVersion::Tls12 => real::Tls::V1_2,
-            TlsVersion::Tls13 => real::Tls::V1_3,
-        },
-        session: match stack.session {
-            Session::Full => real::Session::Full,
-            Session::Ticket => real::Session::Ticket,
-            Session::PskDheKe => real::Session::PskDheKe,
-            Session::PskKe => real::Session::PskKe,
-            Session::EarlyData => real::Session::ZeroRtt,
-        },
-        authentication: match stack.authentication {
-            Authentication::Server => real::Authentication::Server,
-            Authentication::Mutual => real::Authentication::Mutual,
-        },
-        group: match stack.group {
-            Group::Secp256r1 => real::Group::Secp256r1,
-            Group::X25519 => real::Group::X25519,
-        },
-        certificate: real_certificate(stack.certificate),
+        tls: stack.tls,
+        session: stack.session,
+        authentication: stack.authentication,
+        group: stack.group,
+        certificate: stack.certificate,
         chain_length: stack.chain_length,
-        cipher_suite: stack.cipher_suite.name().parse().unwrap(),
-        key_share: real::KeyShare::Fresh,
+        cipher_suite: stack.cipher_suite,
+        key_share: KeyShare::Fresh,
         nagle: false,
         server_name: stack.server_name.clone(),
-    }
-}
-
-fn real_certificate(certificate: CertificateType) -> warifu_tls_client::CertificateType {
-    match certificate {
-        CertificateType::EcdsaSecp256r1 => warifu_tls_client::CertificateType::EcdsaSecp256r1,
-        CertificateType::Rsa2048 => warifu_tls_client::CertificateType::Rsa2048,
     }
 }
 
@@ -195,7 +172,7 @@ fn pkis() -> HashMap<(CertificateType, u8), Pki> {
     let mut all = HashMap::new();
     for certificate in [CertificateType::EcdsaSecp256r1, CertificateType::Rsa2048] {
         for length in 1..=3 {
-            let pki = Pki::generate(real_certificate(certificate), length).unwrap();
+            let pki = Pki::generate(certificate, length).unwrap();
             all.insert((certificate, length), pki);
         }
     }
@@ -228,7 +205,7 @@ fn every_message_and_write_is_as_long_as_openssl_makes_it() {
 /// (psk_ke, early data), so its writes are compared as well.
 #[test]
 fn every_preparation_is_as_long_as_openssl_makes_it() {
-    let pki = Pki::generate(warifu_tls_client::CertificateType::EcdsaSecp256r1, 1).unwrap();
+    let pki = Pki::generate(CertificateType::EcdsaSecp256r1, 1).unwrap();
     let resumed = common::every_stack().into_iter().filter(|stack| {
         stack.session != Session::Full
             && stack.certificate == CertificateType::EcdsaSecp256r1
@@ -324,7 +301,7 @@ fn content(der: &[u8]) -> (&[u8], &[u8]) {
 /// A ticket holds the server name, so sixteen lengths of it meet every edge of a block.
 #[test]
 fn tickets_are_padded_as_openssl_pads_them() {
-    let pki = Pki::generate(warifu_tls_client::CertificateType::EcdsaSecp256r1, 1).unwrap();
+    let pki = Pki::generate(CertificateType::EcdsaSecp256r1, 1).unwrap();
     let mut uncertain = 0;
     for (tls, session) in
         [(TlsVersion::Tls12, Session::Ticket), (TlsVersion::Tls13, Session::PskDheKe)]
@@ -347,7 +324,7 @@ fn tickets_are_padded_as_openssl_pads_them() {
 #[test]
 fn long_flights_leave_in_the_writes_that_openssl_makes() {
     for kind in [CertificateType::EcdsaSecp256r1, CertificateType::Rsa2048] {
-        let mut pki = Pki::generate(real_certificate(kind), 1).unwrap();
+        let mut pki = Pki::generate(kind, 1).unwrap();
         for padding in [3_000, 3_300, 3_700, 4_500, 8_000, 12_400, 16_000, 16_500, 40_000] {
             let server = lengthen(&pki, true, padding);
             let client = lengthen(&pki, false, padding);

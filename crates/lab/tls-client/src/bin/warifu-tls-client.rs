@@ -28,8 +28,8 @@ CONFIG is one JSON object:
   sessions         how many are got beforehand for variants that resume (16)
   alone            the next begins a pause after the one before has ended (false)
 variant:
-  {\"tls\": \"1.3\", \"session\": \"full\", \"authentication\": \"mutual\", \"group\": \"secp256r1\",
-   \"certificate\": \"ecdsa_secp256r1\", \"chain_length\": 1,
+  {\"tls\": \"1.3\", \"session\": \"full\", \"authentication\": \"mutual\",
+   \"group\": \"secp256r1\", \"certificate\": \"ecdsa_secp256r1\", \"chain_length\": 1,
    \"cipher_suite\": \"TLS_AES_128_GCM_SHA256\", \"key_share\": \"fresh\", \"nagle\": false}
 
 Each line has the trial's number and, in ns from just before connect(): connect_ns,

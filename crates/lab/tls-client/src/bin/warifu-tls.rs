@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use warifu_tls_client::{CertificateType, Error, Exchange, Pki, VERSION, Variant, record_exchange};
+use warifu_model::{CertificateType, Keyword};
+use warifu_tls_client::{Error, Exchange, Pki, VERSION, Variant, record_exchange};
 
 const HELP: &str = "\
 warifu-tls: certificates for the lab, and the bytes of real handshakes
@@ -59,7 +60,11 @@ fn pki(options: &[&str]) -> Result<String, Error> {
             .ok_or_else(|| Error::Config(format!("{option} needs a value, see --help")))?;
         match *option {
             "--out" => out = Some(PathBuf::from(value)),
-            "--certificate" => certificate = value.parse()?,
+            "--certificate" => {
+                certificate = CertificateType::from_word(value).map_err(|expected| {
+                    Error::Config(format!("--certificate is {value}: {expected}"))
+                })?;
+            }
             "--chain-length" => {
                 chain_length = value.parse().map_err(|_| {
                     Error::Config(format!("--chain-length is {value}: expected 1, 2 or 3"))

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_off_when_its_time_has_come_and_not_before() {
+    fn expires_at_its_time_and_not_before() {
         let mut alarm = Alarm::new().unwrap();
         let now = Instant::now();
         alarm.set(now + Duration::from_secs(3_600)).unwrap();

@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use warifu_model::{CertificateType, Session};
 use zeroize::Zeroizing;
 
 use crate::error::Error;
-use crate::variant::{CertificateType, Session, Variant};
+use crate::variant::Variant;
 
-/// More connections than a run can need; a guard against a slip of the hand.
+/// More connections than a run can need; a guard against typing mistakes.
 const MOST_TRIALS: u32 = 10_000_000;
 /// Above this one thread cannot keep the pace (a handshake takes about a millisecond).
 const MOST_PER_SECOND: f64 = 10_000.0;
@@ -84,7 +85,7 @@ const fn sessions() -> u32 {
 }
 
 impl Config {
-    /// Reads and checks it; an error names the key and the mend.
+    /// Reads and checks it; an error names the key and the fix.
     pub fn parse(text: &str) -> Result<Config, Error> {
         let mut from = serde_json::Deserializer::from_str(text);
         let config: Config = serde_path_to_error::deserialize(&mut from)
@@ -143,7 +144,7 @@ impl Config {
     pub fn request(&self) -> Vec<u8> {
         let variant = self.variant.as_ref();
         let host = variant.and_then(|variant| variant.server_name.as_deref());
-        let early = variant.is_some_and(|variant| variant.session == Session::ZeroRtt);
+        let early = variant.is_some_and(|variant| variant.session == Session::EarlyData);
         let close = if early { "" } else { "Connection: close\r\n" };
         let host = host.unwrap_or(crate::pki::SERVER_NAME);
         format!("GET {} HTTP/1.1\r\nHost: {host}\r\n{close}\r\n", self.path).into_bytes()
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_http_needs_no_more_than_an_address_and_a_pace() {
+    fn plain_http_defaults() {
         let config = Config::parse(PLAIN).unwrap();
         assert_eq!(config.sessions, 16);
         assert!(config.request().starts_with(b"GET / HTTP/1.1\r\nHost: warifu.test\r\n"));

@@ -79,9 +79,9 @@ impl Connection {
         let system = |what| move |source| Error::System { what, source };
         let domain = Domain::for_address(blueprint.address);
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))
-            .map_err(system("a socket cannot be made"))?;
-        socket.set_nonblocking(true).map_err(system("a socket cannot be made non-blocking"))?;
-        socket.set_tcp_nodelay(!blueprint.nagle).map_err(system("TCP_NODELAY cannot be set"))?;
+            .map_err(system("creating a socket"))?;
+        socket.set_nonblocking(true).map_err(system("making a socket non-blocking"))?;
+        socket.set_tcp_nodelay(!blueprint.nagle).map_err(system("setting TCP_NODELAY"))?;
         let wire = Wire::new();
         let (channel, signatures) = match blueprint.tls {
             None => (Channel::Plain(wire), None),
@@ -111,7 +111,7 @@ impl Connection {
     /// Starts the clock and calls connect(). The socket is to be watched for becoming writable.
     pub(super) fn start(&mut self) -> Result<TcpStream, String> {
         let Some(socket) = self.socket.take() else {
-            return Err("begun twice".into());
+            return Err("the connection was started twice".into());
         };
         self.begun = Instant::now();
         match socket.connect(&self.address.into()) {

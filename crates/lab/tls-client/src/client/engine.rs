@@ -11,6 +11,7 @@ use mio::net::TcpStream;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use openssl::ssl::SslSession;
+use warifu_model::{Authentication, KeyShare, Keyword, Session, TlsVersion};
 use warifu_os::clock::process_cpu_time;
 
 use super::alarm::Alarm;
@@ -22,9 +23,9 @@ use super::sessions::{Sessions, Signatures};
 use crate::context::{ClientContext, ClientCredentials};
 use crate::error::Error;
 use crate::key_store::KeyStore;
-use crate::variant::{Authentication, KeyShare, Session, Tls, Variant};
+use crate::variant::Variant;
 
-/// How often timeouts and the wish to stop are looked at.
+/// How often timeouts and requests to stop are checked.
 const TICK: Duration = Duration::from_millis(100);
 /// How far ahead a connection is prepared, so that its beginning is not delayed by it.
 const AHEAD: Duration = Duration::from_millis(5);
@@ -41,7 +42,7 @@ const ALARM: Token = Token(usize::MAX);
 pub enum Ended {
     /// Every connection has ended.
     Done,
-    /// The wish to stop was heard; connections under way were closed and are not reported.
+    /// It was asked to stop; open connections were closed and are not reported.
     Stopped,
 }
 
@@ -105,11 +106,11 @@ impl<'a> Engine<'a> {
                 Some(ClientContext::new(variant, &credentials)?)
             }
         };
-        let poll = Poll::new().map_err(system("epoll cannot be used"))?;
-        let alarm = Alarm::new().map_err(system("a timer cannot be made"))?;
+        let poll = Poll::new().map_err(system("waiting for sockets (epoll)"))?;
+        let alarm = Alarm::new().map_err(system("timerfd_create"))?;
         poll.registry()
             .register(&mut SourceFd(&alarm.descriptor()), ALARM, Interest::READABLE)
-            .map_err(system("a timer cannot be watched"))?;
+            .map_err(system("watching the timer (epoll_ctl)"))?;
         Ok(Engine {
             config,
             client,
@@ -166,7 +167,7 @@ impl<'a> Engine<'a> {
     }
 
     fn check_ticket(&self, session: &SslSession) -> Result<(), Error> {
-        let early = |variant: &Variant| variant.session == Session::ZeroRtt;
+        let early = |variant: &Variant| variant.session == Session::EarlyData;
         if self.config.variant.as_ref().is_some_and(early) && session.max_early_data() == 0 {
             return Err(Error::Tls(
                 "session is 0-rtt, but the server's tickets allow no early data; nginx takes it \
@@ -187,7 +188,7 @@ impl<'a> Engine<'a> {
         let begun = Instant::now();
         let cpu_before_ns = process_cpu_time().0;
         let alone = self.config.alone || self.key_store.is_some();
-        // What getting sessions has left in the link's queues is not the first connection's.
+        // Packets that getting sessions left in the link's queues must not delay the first.
         let mut due = begun + if alone { AHEAD + pauses.next() } else { AHEAD };
         let mut next = 0;
         let mut ready: Option<Connection> = None;
@@ -216,7 +217,7 @@ impl<'a> Engine<'a> {
             }
             if next < self.config.trials {
                 let at = if ready.is_some() { due } else { due - AHEAD };
-                self.alarm.set(at).map_err(system("a timer cannot be set"))?;
+                self.alarm.set(at).map_err(system("timerfd_settime"))?;
             }
             self.turn(TICK, &mut ended)?;
             for connection in ended.drain(..) {
@@ -245,7 +246,7 @@ impl<'a> Engine<'a> {
         match self.poll.poll(&mut events, Some(wait)) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
-            Err(error) => return Err(system("epoll cannot be used")(error)),
+            Err(error) => return Err(system("waiting for sockets (epoll)")(error)),
         }
         for event in &events {
             if event.token() == ALARM {
@@ -283,9 +284,9 @@ impl<'a> Engine<'a> {
                 address: self.config.address,
                 nagle: variant.is_some_and(|variant| variant.nagle),
                 request: &self.request,
-                early: is(|variant| variant.session == Session::ZeroRtt),
+                early: is(|variant| variant.session == Session::EarlyData),
                 prepared: is(|variant| {
-                    variant.key_share == KeyShare::Prepared && variant.tls == Tls::V1_3
+                    variant.key_share == KeyShare::Prepared && variant.tls == TlsVersion::Tls13
                 }),
                 tls,
             },
@@ -304,7 +305,7 @@ impl<'a> Engine<'a> {
                 self.poll
                     .registry()
                     .register(&mut socket, Token(trial as usize), both)
-                    .map_err(system("a socket cannot be watched"))?;
+                    .map_err(system("watching a socket (epoll_ctl)"))?;
                 self.live.insert(trial, (connection, Some(socket)));
             }
             Err(why) => {
@@ -359,16 +360,17 @@ impl<'a> Engine<'a> {
         let refuse = |what: &str| {
             Err(Error::Tls(format!(
                 "trial {}: session is {}, but the server {what}",
-                outcome.trial, variant.session
+                outcome.trial,
+                variant.session.name()
             )))
         };
         let age_ns = outcome.handshake_ns.saturating_sub(outcome.connect_ns);
-        let early = variant.session == Session::ZeroRtt && age_ns < TICKET_AGE_ALLOWANCE_NS;
+        let early = variant.session == Session::EarlyData && age_ns < TICKET_AGE_ALLOWANCE_NS;
         match (outcome.resumed, variant.session.is_resumed()) {
             (true, false) => refuse("took up an earlier one"),
-            (false, true) => {
-                refuse("refused an earlier one; are its tickets on, and its keys kept?")
-            }
+            (false, true) => refuse(
+                "refused an earlier one; check that its session tickets are on and their keys are kept",
+            ),
             _ if early && !outcome.early_data => refuse("refused the early data"),
             _ => Ok(()),
         }
@@ -382,9 +384,9 @@ impl<'a> Engine<'a> {
             self.check_session(outcome)?;
         }
         let mut line = serde_json::to_vec(outcome)
-            .map_err(|error| Error::Tls(format!("an outcome cannot be written: {error}")))?;
+            .map_err(|error| Error::Tls(format!("writing a result as JSON: {error}")))?;
         line.push(b'\n');
-        output.write_all(&line).and_then(|()| output.flush()).map_err(system("the output failed"))
+        output.write_all(&line).and_then(|()| output.flush()).map_err(system("writing the results"))
     }
 }
 

@@ -46,7 +46,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pauses_come_from_the_seed_and_keep_their_bounds(
+        fn pauses_replay_by_seed_within_bounds(
             rate in 0.1..10_000.0_f64, spread in 0.0..=1.0_f64, seed: u64,
         ) {
             let (mut one, mut other) = (pauses(rate, spread, seed), pauses(rate, spread, seed));
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_pause_is_that_of_the_rate() {
+    fn mean_pause_is_inverse_of_rate() {
         let mut pauses = pauses(50.0, 1.0, 7);
         let sum: f64 = (0..10_000).map(|_| pauses.next().as_secs_f64()).sum();
         // Evenly from 0 to 40 ms: the mean of 10,000 has a deviation of 0.12 ms.

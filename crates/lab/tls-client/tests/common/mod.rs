@@ -13,16 +13,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use openssl::ssl::{Ssl, SslContext, SslStream};
-use warifu_tls_client::context::server_context;
-use warifu_tls_client::{
-    Authentication, CertificateType, CipherSuite, Group, KeyShare, Pki, Session, Tls, Variant,
+use warifu_model::{
+    Aead, Authentication, CertificateType, CipherSuite, Group, KeyShare, Session, TlsVersion,
 };
+use warifu_tls_client::context::server_context;
+use warifu_tls_client::{Pki, Variant};
 
 pub const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 pub const NOT_FOUND: &[u8] = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 
 /// The plainest variant of its kind.
-pub fn variant(tls: Tls, session: Session, authentication: Authentication) -> Variant {
+pub fn variant(tls: TlsVersion, session: Session, authentication: Authentication) -> Variant {
     Variant {
         tls,
         session,
@@ -30,10 +31,7 @@ pub fn variant(tls: Tls, session: Session, authentication: Authentication) -> Va
         group: Group::Secp256r1,
         certificate: CertificateType::EcdsaSecp256r1,
         chain_length: 1,
-        cipher_suite: match tls {
-            Tls::V1_2 => CipherSuite::EcdheEcdsaAes128Gcm,
-            Tls::V1_3 => CipherSuite::Aes128Gcm,
-        },
+        cipher_suite: CipherSuite::of(tls, CertificateType::EcdsaSecp256r1, Aead::Aes128Gcm),
         key_share: KeyShare::Fresh,
         nagle: false,
         server_name: None,
@@ -160,7 +158,7 @@ fn serve(mut socket: TcpStream, manner: &Manner, context: Option<&SslContext>) {
             Manner::Tls(variant) | Manner::Foreign(variant) | Manner::Forgetful(variant),
             Some(tls),
         ) => {
-            serve_tls(socket, tls, variant.session == Session::ZeroRtt);
+            serve_tls(socket, tls, variant.session == Session::EarlyData);
         }
         _ => {}
     }

@@ -4,8 +4,8 @@
 
 use warifu_model::{
     Aead, Authentication, Case, CertificateType, CipherSuite, CongestionControl, Group, Host,
-    KeyShare, KeyStoreChoice, Link, Loss, Nanos, Pattern, PatternKind, Protocol, Server, Session,
-    Stack, TlsVersion,
+    KeyShare, KeyStoreChoice, Keyword, Link, Loss, Nanos, Pattern, PatternKind, Protocol, Server,
+    Session, Stack, TlsVersion,
 };
 
 /// Sizes of the lab's certificates, leaf first, as `real_openssl.rs` checks them.

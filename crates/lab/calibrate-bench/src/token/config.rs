@@ -82,7 +82,7 @@ impl Mode {
 }
 
 impl Config {
-    /// Reads and checks it; an error names the key and the mend.
+    /// Reads and checks it; an error names the key and the fix.
     ///
     /// # Errors
     /// [`BenchError::Config`].
@@ -135,7 +135,7 @@ mod tests {
     const LEAST: &str = r#"{"module": "m.so", "modes": ["sign_only", "total"], "trials": 3}"#;
 
     #[test]
-    fn a_module_and_modes_are_enough() {
+    fn minimal_configuration() {
         let config = Config::parse(LEAST).unwrap();
         assert_eq!(config.modes, [Mode::SignOnly, Mode::Total]);
     }

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A run: the modes by turns, a block of each at a time, so that what drifts meets all alike.
+//! How long the calls of a signature take in any PKCS#11 module (papers/1, Table 2).
+//!
+//! The modes take turns, a block of trials each, so that whatever drifts meets all alike.
+
+mod config;
+mod software;
+mod virtual_card;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,10 +19,10 @@ use warifu_os::{Clock, SystemClock};
 use warifu_pkcs11_client::{CallTimes, Caller, CallerError, Module};
 use zeroize::Zeroizing;
 
-use crate::config::{Config, Mode};
+pub use config::{Config, Mode, VirtualCard};
+
 use crate::error::BenchError;
-use crate::virtual_card::{Bystander, Sent};
-use crate::{software, virtual_card};
+use virtual_card::{CardObserver, Sent};
 
 /// What is signed: the paper's 32 bytes (papers/1, section 3.3).
 pub const MESSAGE: [u8; 32] = *b"12345678901234567890123456789012";
@@ -80,7 +86,7 @@ pub enum Event {
 pub enum Ended {
     /// With its last trial.
     Done,
-    /// The wish to stop was heard.
+    /// It was asked to stop.
     Stopped,
 }
 
@@ -151,7 +157,7 @@ struct Bench<'a> {
     caller: Caller,
     clock: Box<dyn Clock>,
     /// Of a virtual card.
-    seen: Option<Bystander>,
+    seen: Option<CardObserver>,
     last_sent: Vec<(Mode, Sent)>,
 }
 
@@ -216,9 +222,9 @@ impl<'a> Bench<'a> {
             // What it takes to close the session before is nobody's time.
             self.caller.close()?;
         }
-        let _ = self.seen.as_ref().map(Bystander::take_sent);
+        let _ = self.seen.as_ref().map(CardObserver::take_sent);
         let times = self.timed(mode)?;
-        if let Some(sent) = self.seen.as_ref().map(Bystander::take_sent) {
+        if let Some(sent) = self.seen.as_ref().map(CardObserver::take_sent) {
             self.last_sent.retain(|(known, _)| *known != mode);
             self.last_sent.push((mode, sent));
         }
@@ -264,7 +270,7 @@ fn verifies(point: &[u8], signature: &[u8]) -> bool {
         .is_ok_and(|signature| key.verify_prehash(&MESSAGE, &signature).is_ok())
 }
 
-/// Fisher and Yates.
+/// Fisher-Yates.
 fn shuffle(modes: &mut [Mode], rng: &mut Xoshiro256PlusPlus) {
     for last in (1..modes.len()).rev() {
         let other = (rng.next_u64() % (last as u64 + 1)) as usize;
@@ -275,12 +281,11 @@ fn shuffle(modes: &mut [Mode], rng: &mut Xoshiro256PlusPlus) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::VirtualCard;
 
     /// Drives the module over the card: what it is told of each call is what the timing model
     /// gave, and a seed replays it. Works once in a process, so all is in one test.
     #[test]
-    fn the_modules_calls_take_what_the_card_takes() {
+    fn module_calls_take_the_times_of_the_timing_model() {
         let profile =
             concat!(env!("CARGO_MANIFEST_DIR"), "/../../../profiles/cards/iot-safe-sakomoto.toml");
         let config = Config {
@@ -316,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn shuffling_keeps_every_mode() {
+    fn shuffle_keeps_every_mode() {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
         let mut first = [0; 3];
         for _ in 0..300 {

@@ -8,9 +8,10 @@ use serde::Deserialize;
 use warifu_os::{Clock, SystemClock};
 use warifu_pkcs11_client::Caller;
 
-use crate::config::{Config, Mode};
+use super::config::{Config, Mode};
+use super::nanos;
+use super::nanos;
 use crate::error::BenchError;
-use crate::run::nanos;
 
 /// Runs a command to its end, ns (papers/1, Table 2: "the whole openssl dgst command").
 ///
@@ -26,7 +27,7 @@ pub fn command(words: &[String], clock: &dyn Clock) -> Result<u64, BenchError> {
     let took = clock.now() - begin;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
-        return Err(failed(said.lines().next().unwrap_or("failed without a word").to_owned()));
+        return Err(failed(said.lines().next().unwrap_or("failed without a message").to_owned()));
     }
     Ok(nanos(took))
 }
@@ -56,7 +57,7 @@ pub fn fresh(config: &Config, found: &Caller) -> Result<Vec<(String, u64)>, Benc
     let request = serde_json::to_vec(&one).map_err(|error| failed(error.to_string()))?;
     let begin = SystemClock.now();
     let mut child = Command::new(program)
-        .arg("--one")
+        .args(["token", "--one"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -70,7 +71,7 @@ pub fn fresh(config: &Config, found: &Caller) -> Result<Vec<(String, u64)>, Benc
     let life = nanos(SystemClock.now() - begin);
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
-        let last = said.lines().last().unwrap_or("failed without a word");
+        let last = said.lines().last().unwrap_or("failed without a message");
         return Err(failed(last.trim_start_matches("warifu-calibrate-bench: ").to_owned()));
     }
     let line: Line =

@@ -11,13 +11,13 @@ use openssl::rsa::Padding;
 use openssl::sign::{RsaPssSaltlen, Signer, Verifier};
 use openssl::symm::{Cipher, decrypt_aead, encrypt_aead};
 use serde::Serialize;
+use warifu_model::{CertificateType, Keyword};
+use warifu_tls_client::Error;
+use warifu_tls_client::pki::new_key;
 
 use super::config::Config;
 use super::reading::Reading;
 use super::samples::{Temperature, mean, quantiles};
-use crate::error::Error;
-use crate::pki::new_key;
-use crate::variant::CertificateType;
 
 /// What a CertificateVerify signs: 64 spaces, a context string, a zero and a hash (RFC 8446
 /// section 4.4.3).
@@ -98,15 +98,10 @@ fn signatures() -> Result<Vec<Operation>, Error> {
         let key = new_key(kind)?;
         let signature = sign(&key, &data)?;
         let signer = key.clone();
-        operations.push((
-            "sign",
-            kind.as_str(),
-            0,
-            Box::new(move || sign(&signer, &data).map(drop)),
-        ));
+        operations.push(("sign", kind.name(), 0, Box::new(move || sign(&signer, &data).map(drop))));
         operations.push((
             "verify",
-            kind.as_str(),
+            kind.name(),
             0,
             Box::new(move || {
                 let mut verifier = Verifier::new(MessageDigest::sha256(), &key)?;

@@ -17,7 +17,7 @@ use warifu_pkcs11::library::provide;
 use warifu_pkcs11::slot::SlotConfig;
 use warifu_pkcs11_client::Module;
 
-use crate::config::VirtualCard;
+use super::config::VirtualCard;
 use crate::error::BenchError;
 
 /// The PIN of the card, which is nobody's.
@@ -35,9 +35,9 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Commands and their answers.
 pub type Sent = Vec<(Vec<u8>, Response)>;
 
-/// A card in this process, as the bench sees it from outside its module.
+/// A card in this process, as the bench observes it from outside its module.
 #[derive(Clone)]
-pub struct Bystander {
+pub struct CardObserver {
     /// The clock, which nothing but the card's work moves.
     pub clock: VirtualClock,
     profile: CardProfile,
@@ -45,7 +45,7 @@ pub struct Bystander {
     sent: Arc<Mutex<Sent>>,
 }
 
-impl Bystander {
+impl CardObserver {
     /// Takes what was sent since the last time.
     #[must_use]
     pub fn take_sent(&self) -> Sent {
@@ -71,7 +71,7 @@ impl Bystander {
 ///
 /// # Errors
 /// The profile cannot be read.
-pub fn module(wanted: &VirtualCard) -> Result<(Module, Bystander), BenchError> {
+pub fn module(wanted: &VirtualCard) -> Result<(Module, CardObserver), BenchError> {
     let path = wanted.profile.display();
     let text = std::fs::read_to_string(&wanted.profile).map_err(|error| {
         BenchError::Config(format!("{path}: {error}: name a profile of profiles/cards"))
@@ -81,7 +81,7 @@ pub fn module(wanted: &VirtualCard) -> Result<(Module, Bystander), BenchError> {
         .map_err(|error| BenchError::Config(error.to_string()))?;
     let timing = Timing::new(profile.clone(), wanted.seed);
     let clock = VirtualClock::default();
-    let seen = Bystander { clock, profile, seed: wanted.seed, sent: Arc::default() };
+    let seen = CardObserver { clock, profile, seed: wanted.seed, sent: Arc::default() };
     let card = shared(card(wanted.seed)?, timing, seen.clone());
     let provided = provide(Box::new(move || {
         let token: Box<dyn Token> = Box::new(CardToken::new(card(), Options::default()));
@@ -106,11 +106,11 @@ fn card(seed: u64) -> Result<(Card, ChaCha20Rng), BenchError> {
     Ok((card, rng))
 }
 
-/// Gives ways to one card, whose clock goes on with each answer.
+/// Makes transports to one card, whose clock advances with each answer.
 fn shared(
     card: (Card, ChaCha20Rng),
     timing: Timing,
-    seen: Bystander,
+    seen: CardObserver,
 ) -> impl Fn() -> Box<dyn Transport> + Send + Sync {
     let card = Arc::new(Mutex::new((card.0, card.1, timing)));
     move || {

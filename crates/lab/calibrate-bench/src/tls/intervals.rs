@@ -10,11 +10,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
+use warifu_tls_client::party::{Call, Observer};
+use warifu_tls_client::record::message_name;
+use warifu_tls_client::{Content, Watch};
 
 use super::reading::Reading;
-use crate::ffi::{Content, Watch};
-use crate::party::{Call, Observer};
-use crate::record::message_name;
 
 /// What records of application data are called.
 const APPLICATION_DATA: &str = "ApplicationData";
@@ -142,7 +142,7 @@ impl Watch for Intervals {
     }
 }
 
-impl Observer for Arc<Intervals> {
+impl Observer for &Intervals {
     fn begin(&mut self, _call: Call) {
         let mut state = self.state();
         state.closed_any = false;

@@ -13,21 +13,20 @@ mod primitives;
 mod reading;
 mod samples;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use openssl::ssl::SslSession;
 use serde::Serialize;
+use warifu_tls_client::party::{Exchange, Party};
+use warifu_tls_client::record::Pair;
+use warifu_tls_client::{Error, Pki, Variant, Watch};
 
 pub use config::Config;
 pub use primitives::Primitive;
 pub use samples::{Calls, Key, QUANTILES, Side, Summary, Temperature};
 
-use crate::error::Error;
-use crate::party::{Exchange, Party};
-use crate::pki::Pki;
-use crate::record::Pair;
-use crate::variant::Variant;
 use intervals::{Intervals, Times};
 use samples::Samples;
 
@@ -123,15 +122,14 @@ impl Bench {
     /// One connection; each side's times are told at its end.
     fn measure(&self, gap: Duration, tell: &mut dyn FnMut(Side, Times)) -> Result<(), Error> {
         let watched = [Intervals::new(), Intervals::new()];
-        let watches =
-            [0, 1].map(|end| watched[end].clone() as std::sync::Arc<dyn crate::ffi::Watch>);
+        let watches = [0, 1].map(|end| watched[end].clone() as Arc<dyn Watch>);
         let (mut client, mut server) =
             self.pair.parties(&self.exchange, self.session.as_ref(), Some(watches))?;
         let wake = |party: &mut Party, end: usize| -> Result<Vec<Vec<u8>>, Error> {
             if !gap.is_zero() {
                 std::thread::sleep(gap);
             }
-            party.wake(&mut watched[end].clone())?;
+            party.wake(&mut &*watched[end])?;
             Ok(party.take_writes())
         };
         loop {
@@ -147,7 +145,7 @@ impl Bench {
             flight.iter().for_each(|bytes| client.feed(bytes));
         }
         if !(client.is_done() && server.is_done()) {
-            return Err(Error::Tls("the exchange stopped half-way".into()));
+            return Err(Error::Tls("the exchange ended before both sides were done".into()));
         }
         for (side, intervals) in [Side::Client, Side::Server].into_iter().zip(&watched) {
             tell(side, intervals.take());
@@ -158,23 +156,24 @@ impl Bench {
 
 #[cfg(test)]
 mod tests {
+    use warifu_model::{
+        Aead, Authentication, CertificateType, CipherSuite, Group, KeyShare, Keyword, Session,
+        TlsVersion,
+    };
+
     use super::reading::Reading;
     use super::*;
-    use crate::variant::*;
 
-    fn config(tls: Tls, session: Session) -> Config {
-        let cipher_suite = match tls {
-            Tls::V1_2 => CipherSuite::EcdheEcdsaAes128Gcm,
-            Tls::V1_3 => CipherSuite::Aes128Gcm,
-        };
+    fn config(tls: TlsVersion, session: Session) -> Config {
+        let certificate = CertificateType::EcdsaSecp256r1;
         let variant = Variant {
             tls,
             session,
             authentication: Authentication::Mutual,
             group: Group::Secp256r1,
-            certificate: CertificateType::EcdsaSecp256r1,
+            certificate,
             chain_length: 1,
-            cipher_suite,
+            cipher_suite: CipherSuite::of(tls, certificate, Aead::Aes128Gcm),
             key_share: KeyShare::Fresh,
             nagle: false,
             server_name: None,
@@ -199,8 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn every_message_of_a_full_handshake_has_its_time() {
-        let config = config(Tls::V1_3, Session::Full);
+    fn full_handshake_times_every_message() {
+        let config = config(TlsVersion::Tls13, Session::Full);
         let report = run(&config, &mut |_, _| {}, &AtomicBool::new(false)).unwrap();
         let mut sent = names(&report, Side::Client, true);
         sent.sort_unstable();
@@ -234,25 +233,26 @@ mod tests {
         }
     }
 
+    fn every_kind() -> impl Iterator<Item = (TlsVersion, Session)> {
+        let versions = TlsVersion::ALL.iter().copied();
+        versions.flat_map(|tls| {
+            let fitting = Session::ALL.iter().filter(move |session| session.fits(tls));
+            fitting.map(move |&session| (tls, session))
+        })
+    }
+
     #[test]
-    fn parts_tile_the_calls() {
-        for (tls, session) in [
-            (Tls::V1_2, Session::Full),
-            (Tls::V1_2, Session::Ticket),
-            (Tls::V1_3, Session::Full),
-            (Tls::V1_3, Session::PskDheKe),
-            (Tls::V1_3, Session::PskKe),
-            (Tls::V1_3, Session::ZeroRtt),
-        ] {
+    fn message_times_sum_to_time_in_calls() {
+        for (tls, session) in every_kind() {
             let config = config(tls, session);
             let bench = Bench::new(&config.variants[0], &config).unwrap();
             let mut sides = Vec::new();
             let mut tell = |side, times: Times| {
                 let parts = times.parts.iter().map(|interval| interval.time);
                 let sum = parts.fold(times.idle, Reading::plus);
-                assert_eq!(sum, times.total, "{tls} {session} {side:?}");
+                assert_eq!(sum, times.total, "{tls:?} {session:?} {side:?}");
                 let least = times.parts.iter().map(|interval| interval.time.wall_ns).min();
-                assert!(least.is_some_and(|least| least > 0), "{tls} {session} {side:?}");
+                assert!(least.is_some_and(|least| least > 0), "{tls:?} {session:?} {side:?}");
                 sides.push(side);
             };
             bench.measure(Duration::ZERO, &mut tell).unwrap();
@@ -261,8 +261,8 @@ mod tests {
     }
 
     #[test]
-    fn the_report_accounts_for_all_calls() {
-        let config = config(Tls::V1_3, Session::Full);
+    fn report_means_sum_to_call_means() {
+        let config = config(TlsVersion::Tls13, Session::Full);
         let report = run(&config, &mut |_, _| {}, &AtomicBool::new(false)).unwrap();
         assert_eq!(report.calls.len(), 4, "two sides at two temperatures");
         for calls in &report.calls {
@@ -277,22 +277,17 @@ mod tests {
     }
 
     #[test]
-    fn every_variant_of_resumption_runs() {
-        for (tls, session) in [
-            (Tls::V1_2, Session::Ticket),
-            (Tls::V1_3, Session::PskDheKe),
-            (Tls::V1_3, Session::PskKe),
-            (Tls::V1_3, Session::ZeroRtt),
-        ] {
+    fn resumed_sessions_send_no_server_certificate() {
+        for (tls, session) in every_kind().filter(|(_, session)| session.is_resumed()) {
             let report =
                 run(&config(tls, session), &mut |_, _| {}, &AtomicBool::new(false)).unwrap();
-            assert!(!names(&report, Side::Server, true).contains(&"Certificate"), "{session}");
+            assert!(!names(&report, Side::Server, true).contains(&"Certificate"), "{session:?}");
         }
     }
 
     #[test]
-    fn a_run_can_be_stopped() {
-        let config = config(Tls::V1_3, Session::Full);
+    fn stop_before_the_first_round() {
+        let config = config(TlsVersion::Tls13, Session::Full);
         let report = run(&config, &mut |_, _| {}, &AtomicBool::new(true)).unwrap();
         assert!(report.stopped && report.messages.is_empty());
     }

@@ -2,12 +2,11 @@
 //! What the bench is asked to do.
 
 use serde::Deserialize;
+use warifu_tls_client::{Error, Variant};
 
 use super::samples::Temperature;
-use crate::error::Error;
-use crate::variant::Variant;
 
-/// A guard against a slip of the hand: an hour of cold rounds of one variant.
+/// A guard against a typing mistake: an hour of cold rounds of one variant.
 const MOST_ROUNDS: u32 = 100_000;
 /// Longer pauses find no colder processor.
 const MOST_GAP_MS: f64 = 1_000.0;
@@ -42,7 +41,7 @@ const fn response_bytes() -> usize {
 }
 
 impl Config {
-    /// Reads and checks it; an error names the key and the mend.
+    /// Reads and checks it; an error names the key and the fix.
     pub fn parse(text: &str) -> Result<Config, Error> {
         let mut from = serde_json::Deserializer::from_str(text);
         let config: Config = serde_path_to_error::deserialize(&mut from)
@@ -98,7 +97,7 @@ mod tests {
         }
 
         #[test]
-        fn as_many_rounds_are_cold_as_asked_for(warm in 0_u32..500, cold in 0_u32..500) {
+        fn cold_rounds_match_the_request(warm in 0_u32..500, cold in 0_u32..500) {
             prop_assume!(warm + cold > 0);
             let config = Config {
                 variants: Vec::new(), warm, cold, gap_ms: 1.0, response_bytes: 0, primitives: 0,

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_run_from_the_minimum_to_the_maximum() {
+    fn quantiles_span_minimum_to_maximum() {
         let values = quantiles((0..=100).rev().collect());
         assert_eq!(values.len(), QUANTILES);
         assert_eq!((values[0], values[10], values[20]), (0, 50, 100));
