@@ -10,7 +10,6 @@ use warifu_pkcs11_client::Caller;
 
 use super::config::{Config, Mode};
 use super::nanos;
-use super::nanos;
 use crate::error::BenchError;
 
 /// Runs a command to its end, ns (papers/1, Table 2: "the whole openssl dgst command").
