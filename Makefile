@@ -4,10 +4,11 @@ SHELL := /bin/bash
 WARIFU := .venv/bin/warifu
 
 .DEFAULT_GOAL := help
-.PHONY: help setup release wheel demo test kernel wolfssl conformance lint bench accuracy table3 m3-tls m3-qemu golden fuzz clean
+.PHONY: help setup release demo test test-system soak lint bench accuracy table3 kernel wolfssl \
+	conformance m3-tls m3-qemu golden fuzz wheel clean
 
 help: ## this list
-	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1	/' | expand -t 18
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1	/' | expand -t 20
 
 setup: ## packages, virtual environment, binaries (development build)
 	@scripts/setup
@@ -15,15 +16,33 @@ setup: ## packages, virtual environment, binaries (development build)
 release: ## the same with the release build, which is what may be timed
 	@scripts/setup --release
 
-wheel: setup ## the Python package as a wheel, release build, in target/wheels
-	@.venv/bin/maturin build --release --locked --quiet
-
 demo: release ## calibrate this host, predict and measure the first loop, compare, report
 	@scripts/demo
 
-test: ## every test, with a minute of fuzzing
+test: ## what every change must pass: Rust, seeds, Python, a few programs (15 minutes)
 	@scripts/setup --with tests
 	@scripts/test
+
+test-system: ## the lab, programs, card readers, tokens, table 3 (root; 30 minutes)
+	@scripts/setup --with tests
+	@scripts/test-system
+
+soak: ## fuzzing, millions of random instructions, floods, statistical coverage (an hour)
+	@scripts/setup --with tests
+	@scripts/soak
+
+lint: setup ## formatting, clippy, ruff, mypy
+	@scripts/lint
+
+bench: ## speeds beside SimPy's and SoftHSM2's, instruction counts, the link's precision
+	@scripts/setup --release --with bench
+	@bench/run
+
+accuracy: release ## the judged cells with the trials that the gates need; resumes where it stopped
+	@scripts/accuracy
+
+table3: release ## the paper's Table 3 with the virtual SIM and the agent (six quiet minutes)
+	@scripts/table3
 
 kernel: release ## the simulated TCP against captures of the running kernel (root, a quiet machine)
 	@.venv/bin/python -m pytest tests/system/kernel
@@ -34,32 +53,22 @@ wolfssl: setup ## wolfSSL's IoT SAFE client, built from Debian's source, at the 
 conformance: setup ## python-pkcs11's own tests on the module, in an environment of their own
 	@scripts/conformance
 
-lint: setup ## formatting, clippy, ruff, mypy
-	@scripts/lint
-
-bench: ## speeds beside SimPy's, instruction counts, signatures beside SoftHSM2's, the link's precision
-	@scripts/setup --release --with bench
-	@bench/run
-
-accuracy: release ## the judged cells with the trials that the gates need; resumes where it stopped
-	@scripts/accuracy
-
-table3: release ## the paper's Table 3 with the virtual SIM, without and with the agent (six quiet minutes)
-	@scripts/table3
-
 m3-tls: ## a TLS 1.3 handshake on the simulated Cortex-M3, message by message
 	@scripts/setup --with tests
 	@scripts/m3-tls
 
-m3-qemu: ## ten million random instructions on the simulated Cortex-M3 beside QEMU, programs and rules (ten minutes)
+m3-qemu: ## the Cortex-M3 beside QEMU: ten million random instructions, programs, rules
 	@scripts/setup --with tests
-	@M3_RANDOM_INSTRUCTIONS=10000000 cargo test --release --locked -p warifu-m3 --test qemu --test timing --test taint -- --nocapture
+	@M3_RANDOM_INSTRUCTIONS=10000000 cargo test --locked --workspace --test qemu --test timing --test taint -- --nocapture
 
 golden: setup ## write the golden files anew (give the reason in the commit)
 	@scripts/golden
 
 fuzz: setup ## fuzz every parser, FUZZ_SECONDS each (600)
 	@fuzz/run all $${FUZZ_SECONDS:-600}
+
+wheel: setup ## the Python package as a wheel, release build, in target/wheels
+	@.venv/bin/maturin build --release --locked --quiet
 
 clean: ## remove what was built; results stay
 	rm -rf target .venv fuzz/target

@@ -10,11 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from support.needs import SKIP_NOTHING
 from warifu import cli
 from warifu.calibrate import build
 
 # Calibration's own tests run on the build that all tests share; what they write says so.
 os.environ[build.VARIABLE] = "1"
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A test that was skipped fails the run where nothing may be missing."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    # Workers of pytest-xdist have no reporter; the process that started them counts.
+    skipped = reporter.stats.get("skipped", []) if reporter is not None else []
+    if os.environ.get(SKIP_NOTHING) == "1" and skipped and session.exitstatus == 0:
+        reporter.write_line(f"{len(skipped)} skipped, and {SKIP_NOTHING}=1 allows none", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture

@@ -41,6 +41,7 @@ def softhsm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "blank").write_text("\n")
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("softhsm")
 def test_a_tokens_profile_is_predicted_with(
     warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -160,6 +161,7 @@ def test_our_module_without_a_card_says_where_it_looked(
     assert "`warifu card serve`" in said
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("softhsm")
 def test_ctrl_c_keeps_the_profile_that_was_there(tmp_path: Path) -> None:
     mark, out = uuid.uuid4().hex, tmp_path / "token.toml"

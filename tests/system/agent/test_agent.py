@@ -58,6 +58,7 @@ def test_stop_ends_it_and_one_that_was_killed_is_replaced(card: Path, tmp_path: 
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.smoke
 def test_programs_at_once_share_one_session(card: Path, tmp_path: Path) -> None:
     with Agent(tmp_path, "--card", f"unix:{card}") as agent:
         program = tools.find("warifu-agent")

@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from support import needs
 from support.sim import ATR, RANDOM, SELECT, Client, Server
 from warifu.doctor import card, pcsc
+
+pytestmark = needs.root
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +46,7 @@ def pcscd_processes() -> set[str]:
     return found
 
 
+@pytest.mark.smoke
 def test_a_program_reaches_the_card_through_pcscd(pcscd: tuple[Server, Path]) -> None:
     server, path = pcscd
     with pcsc.Pcsc() as service:

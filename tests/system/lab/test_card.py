@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support import needs
 from support.laboratory import make_case
 from support.paths import ROOT
 from warifu.lab.card import Card, StandIn
@@ -15,6 +16,8 @@ from warifu.lab.case import Case, why_not_measurable
 from warifu.lab.cell import Bench, Settings, make_pki
 from warifu.lab.errors import LabError
 from warifu.lab.store import Part
+
+pytestmark = needs.root
 
 TIMING = ROOT / "profiles" / "cards" / "iot-safe-sakomoto.toml"
 SIM, AGENT = StandIn(TIMING), StandIn(TIMING, agent=True)

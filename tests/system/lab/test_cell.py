@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from support import needs
 from support.laboratory import make_case
 from warifu import tools
 from warifu.lab import cell, workplace
@@ -24,6 +25,8 @@ from warifu.lab.cell import Bench, Settings
 from warifu.lab.errors import LabError, RunRejected
 from warifu.lab.nginx import Nginx
 from warifu.lab.store import Part
+
+pytestmark = needs.root
 
 MS = 1_000_000
 TRIALS = 4
@@ -98,6 +101,7 @@ def test_no_connection_waits_in_another_ones_queue() -> None:
     assert sorted(connects)[-2] < 100 * MS
 
 
+@pytest.mark.smoke
 def test_lost_packets_are_sent_again() -> None:
     loss = {"kind": "independent", "probability": 0.2}
     with Bench(FAST) as bench:

@@ -20,6 +20,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from support import needs
 from support.laboratory import make_case, study_of
 from support.paths import ROOT
 from warifu.lab import LabError, LabUnavailable, Settings, cell, measure, workplace
@@ -28,6 +29,8 @@ from warifu.lab.errors import ResultsMixed, RunRejected
 from warifu.lab.measure import Progress
 from warifu.lab.store import Part
 from warifu.results import Results
+
+pytestmark = needs.root
 
 # The function of the same name hides the module.
 measure_module = sys.modules["warifu.lab.measure"]
@@ -322,7 +325,15 @@ measure(study_of(*cases, trials=400), Path(sys.argv[1]), settings=settings)
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.smoke),
+        signal.SIGTERM,
+        signal.SIGHUP,
+        signal.SIGKILL,
+    ],
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_is_left_after_any_end(tmp_path: Path, number: signal.Signals, seed: int) -> None:
     here = str(ROOT / "tests")

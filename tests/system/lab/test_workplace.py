@@ -10,9 +10,12 @@ import sys
 import time
 from pathlib import Path
 
+from support import needs
 from warifu.lab import kernel, processes, workplace
 from warifu.lab.processes import Process
 from warifu.lab.workplace import NAMESPACES, Workplace
+
+pytestmark = needs.root
 
 OWNER = """
 import sys, time

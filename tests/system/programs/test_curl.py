@@ -11,6 +11,7 @@ from support import programs, web
 from support.programs import DEVICE, KEY, Authority, Device, free_port
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("tls", ["1.2", "1.3"])
 def test_client(
     device: Device, authority: Authority, operator: tuple[Path, Path], tls: str

@@ -18,6 +18,7 @@ def on_record() -> None:
     programs.version("mosquitto_pub", ["mosquitto_pub", "--version"], r"version (\S+)")
 
 
+@pytest.mark.smoke
 def test_publisher(device: Device, authority: Authority, operator: tuple[Path, Path]) -> None:
     certificate, key = operator
     port = free_port()

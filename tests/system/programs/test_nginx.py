@@ -19,6 +19,7 @@ def on_record() -> None:
     programs.version("nginx", ["nginx", "-v"], r"nginx/(\S+)")
 
 
+@pytest.mark.smoke
 def test_every_worker_signs(
     device: Device, authority: Authority, operator: tuple[Path, Path]
 ) -> None:

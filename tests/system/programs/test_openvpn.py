@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support import programs
+from support import needs, programs
 from support.programs import (
     DEVICE,
     OPERATOR,
@@ -26,6 +26,8 @@ from support.programs import (
     module,
     run,
 )
+
+pytestmark = needs.root
 
 HERE, THERE = "10.77.0.1", "10.77.0.2"
 TUNNEL_HERE, TUNNEL_THERE = "10.78.0.1", "10.78.0.2"
