@@ -1,24 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Any bytes behind a frame's length are a request and a reply of the agent's, or neither. What is
-//! one is the same after it was sent again.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use warifu_agent_protocol::message::{Call, Reply, Request, decode, encode};
-
-fuzz_target!(|bytes: &[u8]| {
-    if let Some(request) = decode::<Request>(bytes) {
-        if let Call::Sign { input, .. } | Call::Verify { input, .. } = &request.call {
-            let _ = input.as_sign_input();
-        }
-        let frame = encode(&request).expect("a request that was not too long");
-        assert_eq!(decode::<Request>(&frame[4..]), Some(request));
-    }
-    if let Some(reply) = decode::<Reply>(bytes) {
-        if let Err(error) = &reply.answer {
-            let _ = error.to_string();
-        }
-        let frame = encode(&reply).expect("a reply that was not too long");
-        assert_eq!(decode::<Reply>(&frame[4..]), Some(reply));
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| warifu_fuzz_checks::agent::check(bytes));

@@ -1,15 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Any text is a configuration of the emulated link, or a control line to it, or one mistake.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use warifu_link::{Command, Config};
-
-fuzz_target!(|text: &str| {
-    if let Err(error) = Config::parse(text) {
-        assert!(!error.to_string().is_empty());
-    }
-    if let Err(error) = Command::parse(text) {
-        assert!(!error.to_string().is_empty());
-    }
-});
+libfuzzer_sys::fuzz_target!(|text: &str| warifu_fuzz_checks::link_config::check(text));

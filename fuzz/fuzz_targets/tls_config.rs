@@ -1,17 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Any text is a run of the TLS client or of the calibration, or one mistake.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use warifu_calibrate_bench::tls;
-use warifu_tls_client::client;
-
-fuzz_target!(|text: &str| {
-    match client::Config::parse(text) {
-        Ok(config) => assert!(config.request().starts_with(b"GET /")),
-        Err(error) => assert!(!error.to_string().is_empty()),
-    }
-    if let Err(error) = tls::Config::parse(text) {
-        assert!(!error.to_string().is_empty());
-    }
-});
+libfuzzer_sys::fuzz_target!(|text: &str| warifu_fuzz_checks::tls_config::check(text));

@@ -6,9 +6,10 @@
 
 mod common;
 
-use common::{Ends, numbered};
+use common::{Ends, numbered, run_tests, trial};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::ExitCode;
 use warifu_link::clock::now;
 use warifu_link::loss::LossState;
 use warifu_link::queue::serialisation_time;
@@ -43,9 +44,8 @@ fn tcp(ends: &Ends) -> (TcpStream, TcpStream) {
     (client, listener.accept().unwrap().0)
 }
 
-#[test]
 fn packets_arrive_after_their_delay() {
-    let Some(ends) = Ends::new() else { return };
+    let ends = Ends::new();
     let delays = LinkConfig { delay_a_to_b: DELAY, delay_b_to_a: HALF, ..LinkConfig::default() };
     let mut link = Link::start(&ends.config(delays)).unwrap();
     let (a, b) = ends.udp();
@@ -68,9 +68,8 @@ fn packets_arrive_after_their_delay() {
     assert_eq!(link.report().unwrap().a_to_b.counters.packets_in, 0, "a report opens a new window");
 }
 
-#[test]
 fn seed_replays_losses_in_both_directions() {
-    let Some(ends) = Ends::new() else { return };
+    let ends = Ends::new();
     let loss = Loss::GilbertElliott {
         good_to_bad: Probability(0.05),
         bad_to_good: Probability(0.3),
@@ -97,9 +96,8 @@ fn seed_replays_losses_in_both_directions() {
     }
 }
 
-#[test]
 fn jitter_with_and_without_keep_order() {
-    let Some(ends) = Ends::new() else { return };
+    let ends = Ends::new();
     let jittery = |keep_order| LinkConfig {
         jitter: vec![Nanos::ZERO, Nanos::from_millis(5)],
         keep_order,
@@ -116,9 +114,8 @@ fn jitter_with_and_without_keep_order() {
     assert_eq!(received, in_order);
 }
 
-#[test]
 fn full_queue_drops_newest_and_rate_is_a_ceiling() {
-    let Some(ends) = Ends::new() else { return };
+    let ends = Ends::new();
     let rate = BitsPerSecond(1_000_000);
     let slow =
         LinkConfig { rate_a_to_b: Some(rate), queue_packets: Some(10), ..LinkConfig::default() };
@@ -140,9 +137,8 @@ fn full_queue_drops_newest_and_rate_is_a_ceiling() {
     assert!(report.a_to_b.counters.dropped_by_queue >= 1);
 }
 
-#[test]
 fn drop_script_drops_its_segments() {
-    let Some(ends) = Ends::new() else { return };
+    let ends = Ends::new();
     // A's first is the SYN, B's first the SYN-ACK; then comes the ACK, then A's data, which is lost
     // once.
     let script = LinkConfig {
@@ -165,9 +161,8 @@ fn drop_script_drops_its_segments() {
     conserved(&report.b_to_a);
 }
 
-#[test]
 fn set_flushes_packets_under_way() {
-    let Some(ends) = Ends::new() else { return };
+    let ends = Ends::new();
     let far = LinkConfig { delay_a_to_b: Nanos::from_secs(3_600), ..LinkConfig::default() };
     let mut link = Link::start(&ends.config(far.clone())).unwrap();
     let (a, b) = ends.udp();
@@ -189,9 +184,8 @@ fn set_flushes_packets_under_way() {
     assert_eq!(link.stop().unwrap().a_to_b.counters.delivered, 1);
 }
 
-#[test]
 fn routes_are_configured_and_stop_removes_devices() {
-    let Some(ends) = Ends::new() else { return };
+    let ends = Ends::new();
     let config = Config {
         mtu: 1280,
         congestion_control: Some("reno".to_owned()),
@@ -221,9 +215,8 @@ fn routes_are_configured_and_stop_removes_devices() {
     assert_eq!(Ends::devices(&ends.b), ["lo"]);
 }
 
-#[test]
 fn start_errors_name_the_fix() {
-    let Some(ends) = Ends::new() else { return };
+    let ends = Ends::new();
     let config = ends.config(LinkConfig::default());
     let message = |config: &Config| Link::start(config).unwrap_err().to_string();
 
@@ -238,9 +231,8 @@ fn start_errors_name_the_fix() {
     assert!(taken.contains("\"tun0\" exists already") && taken.contains("device_a"), "{taken}");
 }
 
-#[test]
 fn deleted_device_is_reported() {
-    let Some(ends) = Ends::new() else { return };
+    let ends = Ends::new();
     let link = Link::start(&ends.config(LinkConfig::default())).unwrap();
     netns::ip_batch(ends.b.name(), "link del dev tun0\n").unwrap();
     // The forwarding thread has ended or is about to; asking it either way gives its reason.
@@ -251,4 +243,18 @@ fn deleted_device_is_reported() {
         }
     };
     assert!(error.contains("was it, or its namespace, deleted?"), "{error}");
+}
+
+fn main() -> ExitCode {
+    run_tests(vec![
+        trial!(packets_arrive_after_their_delay, needs_root: true),
+        trial!(seed_replays_losses_in_both_directions, needs_root: true),
+        trial!(jitter_with_and_without_keep_order, needs_root: true),
+        trial!(full_queue_drops_newest_and_rate_is_a_ceiling, needs_root: true),
+        trial!(drop_script_drops_its_segments, needs_root: true),
+        trial!(set_flushes_packets_under_way, needs_root: true),
+        trial!(routes_are_configured_and_stop_removes_devices, needs_root: true),
+        trial!(start_errors_name_the_fix, needs_root: true),
+        trial!(deleted_device_is_reported, needs_root: true),
+    ])
 }

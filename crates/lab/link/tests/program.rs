@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The program: JSON lines in and out, and nothing left behind however it ends.
 
-#![cfg(feature = "cli")]
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
-use common::{Ends, numbered};
+use common::{Ends, numbered, run_tests, trial};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Lines, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use warifu_link::{LinkConfig, Report};
 
 /// The program, killed when dropped.
@@ -69,9 +68,8 @@ fn command() -> Command {
     command
 }
 
-#[test]
 fn control_lines_valid_and_invalid() {
-    let Some(ends) = Ends::new() else { return };
+    let ends = Ends::new();
     let mut program = Program::start(&ends, LinkConfig::default());
     let (a, b) = ends.udp();
     assert_eq!(numbered(&a, &b, 3, 3), [0, 1, 2]);
@@ -96,10 +94,9 @@ fn control_lines_valid_and_invalid() {
     assert_eq!((report.a_to_b.counters.dropped_by_loss, report.seed, code), (3, 9, Some(0)));
 }
 
-#[test]
 fn end_of_stdin_and_signals_stop_the_link() {
     use rustix::process::Signal;
-    let Some(ends) = Ends::new() else { return };
+    let ends = Ends::new();
     for signal in [None, Some(Signal::TERM), Some(Signal::INT), Some(Signal::HUP)] {
         let mut program = Program::start(&ends, LinkConfig::default());
         match signal {
@@ -111,9 +108,8 @@ fn end_of_stdin_and_signals_stop_the_link() {
     }
 }
 
-#[test]
 fn kill_leaves_no_device() {
-    let Some(ends) = Ends::new() else { return };
+    let ends = Ends::new();
     let mut program = Program::start(&ends, LinkConfig::default());
     assert_eq!(Ends::devices(&ends.a), ["lo", "tun0"]);
     program.child.kill().unwrap();
@@ -122,9 +118,8 @@ fn kill_leaves_no_device() {
     assert_eq!(Ends::devices(&ends.b), ["lo"]);
 }
 
-#[test]
 fn death_of_parent_stops_the_link() {
-    let Some(ends) = Ends::new() else { return };
+    let ends = Ends::new();
     let config = serde_json::to_string(&ends.config(LinkConfig::default())).unwrap();
     // The shell starts the program, waits until it is ready, and dies by SIGKILL while the
     // program's stdin stays open.
@@ -147,7 +142,6 @@ fn death_of_parent_stops_the_link() {
     std::fs::remove_file(log).unwrap();
 }
 
-#[test]
 fn exit_code_2_for_configuration_and_1_for_failed_start() {
     let output =
         command().args(["--config", r#"{"name_a":"a","name_b":"b","mtu":1}"#]).output().unwrap();
@@ -160,4 +154,14 @@ fn exit_code_2_for_configuration_and_1_for_failed_start() {
         command().args(["--name-a", "warifu-no-a", "--name-b", "warifu-no-b"]).output().unwrap();
     assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(1), true));
     assert!(String::from_utf8(output.stderr).unwrap().contains("ip netns add warifu-no-a"));
+}
+
+fn main() -> ExitCode {
+    run_tests(vec![
+        trial!(control_lines_valid_and_invalid, needs_root: true),
+        trial!(end_of_stdin_and_signals_stop_the_link, needs_root: true),
+        trial!(kill_leaves_no_device, needs_root: true),
+        trial!(death_of_parent_stops_the_link, needs_root: true),
+        trial!(exit_code_2_for_configuration_and_1_for_failed_start, needs_root: false),
+    ])
 }

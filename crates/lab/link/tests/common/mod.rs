@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Two namespaces for one test, gone when it ends, and sockets in them.
 
+use libtest_mimic::{Arguments, Trial};
 use std::net::UdpSocket;
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use warifu_link::netns::{self, Namespace};
@@ -10,6 +12,32 @@ use warifu_link::{Config, LinkConfig, LinkError};
 /// How long a test waits for a packet that must come, or makes sure of one that must not.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
+/// One test for `run_tests`, by the name of its function.
+macro_rules! trial {
+    ($test:ident, needs_root: $needs_root:literal) => {
+        common::make_trial(stringify!($test), $test, $needs_root)
+    };
+}
+pub(crate) use trial;
+
+/// A test; one that makes namespaces and TUN devices is shown as ignored to another user than root,
+/// not as passed.
+pub fn make_trial(name: &str, test: fn(), needs_root: bool) -> Trial {
+    let trial = Trial::test(name, move || {
+        test();
+        Ok(())
+    });
+    if needs_root && !rustix::process::geteuid().is_root() {
+        return trial.with_kind("needs root").with_ignored_flag(true);
+    }
+    trial
+}
+
+/// Runs them as cargo's own harness does, with its arguments.
+pub fn run_tests(tests: Vec<Trial>) -> ExitCode {
+    libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
+}
+
 /// Two fresh namespaces.
 pub struct Ends {
     pub a: Namespace,
@@ -17,19 +45,15 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Makes them; `None`, with the reason on stderr, where the kernel forbids it.
-    pub fn new() -> Option<Ends> {
+    /// Makes them, which needs root.
+    pub fn new() -> Ends {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("not run: needs root (network namespaces and TUN devices)");
-            return None;
-        }
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let make = |end| {
             Namespace::create(&format!("warifu-test-{}-{number}-{end}", std::process::id()))
                 .unwrap()
         };
-        Some(Ends { a: make("a"), b: make("b") })
+        Ends { a: make("a"), b: make("b") }
     }
 
     pub fn config(&self, link: LinkConfig) -> Config {
