@@ -13,6 +13,7 @@ from typing import Any
 from warifu.lab.case import CERTIFICATE_BYTES, Case
 
 MUTUAL_13: dict[str, Any] = {
+    "version": 2,
     "device": {"profile": "this-host"},
     "server": {"profile": "this-host"},
     "key_store": {"profile": "software", "session_open": True},
@@ -29,21 +30,26 @@ MUTUAL_13: dict[str, Any] = {
     },
     "stack": {
         "protocol": "https",
-        "tls": "1.3",
-        "session": "full",
-        "authentication": "mutual",
-        "group": "secp256r1",
-        "certificate": "ecdsa_secp256r1",
-        "chain_length": 1,
-        "server_certificate_bytes": [486],
-        "client_certificate_bytes": [486],
-        "cipher_suite": "TLS_AES_128_GCM_SHA256",
-        "key_share": "fresh",
-        "server_name": None,
-        "kernel": "linux-" + ".".join(os.uname().release.split(".")[:2]),
-        "congestion_control": "cubic",
-        "initcwnd": 10,
-        "nagle": False,
+        "tls": {
+            "version": "1.3",
+            "session": "full",
+            "authentication": "mutual",
+            "group": "secp256r1",
+            "certificate": "ecdsa_secp256r1",
+            "chain_length": 1,
+            "server_certificate_bytes": [486],
+            "client_certificate_bytes": [486],
+            "cipher_suite": "TLS_AES_128_GCM_SHA256",
+            "key_share": "fresh",
+            "server_name": None,
+        },
+        "tcp": {
+            "device": "linux-" + ".".join(os.uname().release.split(".")[:2]),
+            "server": "linux-" + ".".join(os.uname().release.split(".")[:2]),
+            "congestion_control": "cubic",
+            "initcwnd": 10,
+            "nagle": False,
+        },
     },
     "pattern": {"kind": "request", "path": "/", "response_body": 846, "concurrent": 1},
 }
@@ -57,8 +63,11 @@ def make_case(**changes: object) -> Case:
     value = copy.deepcopy(MUTUAL_13)
     for path, new in changes.items():
         section, _, key = path.partition("__")
-        value[section][key] = new
-    stack = value["stack"]
+        if section == "stack":
+            _set_in_stack(value["stack"], key, new)
+        else:
+            value[section][key] = new
+    stack = value["stack"]["tls"]
     ours = list(CERTIFICATE_BYTES[stack["certificate"], stack["chain_length"]])
     mutual = stack["authentication"] == "mutual"
     for end, sizes in (("server", ours), ("client", ours if mutual else [])):
@@ -67,6 +76,17 @@ def make_case(**changes: object) -> Case:
     canonical = json.dumps(value, separators=(",", ":"))
     case_id = hashlib.sha256(canonical.encode()).hexdigest()[:16]
     return Case.parse(case_id, canonical, ", ".join(map(str, changes.values())))
+
+
+def _set_in_stack(stack: dict[str, Any], key: str, new: object) -> None:
+    """Puts a choice into the layer that has it; `kernel` stands for the TCP of both ends."""
+    if key == "kernel":
+        stack["tcp"] |= {"device": new, "server": new}
+    elif key == "protocol":
+        stack["protocol"] = new
+    else:
+        layer = "tcp" if key in stack["tcp"] else "tls"
+        stack[layer]["version" if key == "tls" else key] = new
 
 
 @dataclass

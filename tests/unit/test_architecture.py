@@ -23,7 +23,8 @@ MAY_KNOW = {
     "warifu-trace": {"warifu-model"},
     "warifu-os": {"warifu-model"},
     "warifu-results": {"warifu-model"},
-    "warifu-sim": {"warifu-model", "warifu-trace", "warifu-results"},
+    "warifu-sim": {"warifu-model", "warifu-trace"},
+    "warifu-runner": {"warifu-model", "warifu-results", "warifu-sim"},
     "warifu-card": {"warifu-model"},
     "warifu-iotsafe-client": {"warifu-os", "warifu-card"},
     "warifu-agent-protocol": {"warifu-os", "warifu-card", "warifu-iotsafe-client"},
@@ -57,7 +58,14 @@ MAY_KNOW = {
         "warifu-pkcs11",
         "warifu-pkcs11-client",
     },
-    "warifu-py": {"warifu-model", "warifu-trace", "warifu-results", "warifu-sim", "warifu-m3"},
+    "warifu-py": {
+        "warifu-model",
+        "warifu-trace",
+        "warifu-results",
+        "warifu-sim",
+        "warifu-runner",
+        "warifu-m3",
+    },
 }
 # Tests alone may hold a crate against real software.
 TESTS_MAY_KNOW = {
@@ -100,6 +108,7 @@ MUST_NOT_NAME = {
     "warifu-model": OUTSIDE_WORLD + FILES,
     "warifu-trace": OUTSIDE_WORLD + FILES,
     "warifu-sim": OUTSIDE_WORLD + FILES,
+    "warifu-runner": OUTSIDE_WORLD + FILES,
     "warifu-card": OUTSIDE_WORLD + FILES,
     "warifu-m3": OUTSIDE_WORLD + FILES,
     "warifu-results": OUTSIDE_WORLD,

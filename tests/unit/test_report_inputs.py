@@ -26,7 +26,7 @@ def figure(name: str, value: str, kind: str, source: str = "", unit: str = "ns")
 
 def manifest(jitter: list[int], *figures: dict[str, Any], **case: Any) -> dict[str, Any]:  # noqa: ANN401
     link = {"profile": "nb-iot", "rtt": 837 * MS, "jitter": [one * MS for one in jitter]}
-    stack = {"kernel": "linux-6.18"}
+    stack = {"tcp": {"device": "linux-6.18", "server": "linux-6.18"}}
     return {
         "cases": {CELL.case_id: {"link": link, "stack": stack, **case}},
         "inputs": {CELL.case_id: list(figures)},

@@ -24,8 +24,8 @@ pub(crate) fn write_observations(
     rows: &Bound<'_, PyDict>,
 ) -> PyResult<(u64, String)> {
     let file = path.display().to_string();
-    let case: Case = serde_json::from_str(case_json)
-        .map_err(|error| warifu_error(format!("{file}: malformed case: {error}")))?;
+    let case = Case::from_canonical(case_json)
+        .map_err(|message| warifu_error(format!("{file}: case {message}")))?;
     let table = Table { file: &file, rows };
     let case = CaseRows {
         case_id: case.id(),
@@ -96,7 +96,8 @@ impl Table<'_, '_> {
         }
         let mut rows = Rows::with_capacity(count);
         for index in 0..count {
-            let metric = self.word("metric", &metric[index], Metric::ALL, Metric::name)?;
+            let metric =
+                self.word("metric", &metric[index], Metric::ALL.iter().copied(), Metric::name)?;
             if unit[index] != metric.unit() {
                 let (name, is, should) = (metric.name(), &unit[index], metric.unit());
                 return Err(self.error(&format!("unit of {name} is {is:?}: expected {should:?}")));

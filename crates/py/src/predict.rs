@@ -12,7 +12,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use warifu_results::{FolderWriter, Manifest};
-use warifu_sim::{Keep, Options, PredictError, Progress};
+use warifu_runner::{Keep, Options, PredictError, Progress};
 
 use crate::error::warifu_error;
 use crate::study::Study;
@@ -36,7 +36,7 @@ pub(crate) fn predict<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let options = Options { threads: threads.unwrap_or(0), keep: keep_of(keep)? };
     let manifest = Manifest::parse(manifest_json, "manifest").map_err(warifu_error)?;
-    py.detach(|| warifu_sim::check(&study.study, &study.catalog)).map_err(warifu_error)?;
+    py.detach(|| warifu_runner::check(&study.study, &study.catalog)).map_err(warifu_error)?;
     let mut writer = FolderWriter::create(&out_dir, manifest).map_err(warifu_error)?;
 
     let run = Run { study, options, cancel: AtomicBool::new(false), at: Mutex::default() };
@@ -130,7 +130,7 @@ impl Run<'_> {
             }
         };
         let Study { study, catalog } = self.study;
-        warifu_sim::predict(study, catalog, self.options, writer, &mut tell, &self.cancel)
+        warifu_runner::predict(study, catalog, self.options, writer, &mut tell, &self.cancel)
     }
 
     fn progress(&self) -> Progress {

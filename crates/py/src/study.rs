@@ -206,11 +206,15 @@ pub(crate) fn trace_text(study: &Study, index: usize) -> PyResult<String> {
     Ok(warifu_trace::render(case, &scenario))
 }
 
-/// The request as the device sends it.
+/// The HTTP request as the device sends it.
 #[pyfunction]
-pub(crate) fn request_text(case: &CaseView) -> String {
+pub(crate) fn request_text(case: &CaseView) -> PyResult<String> {
     let case = case.case();
-    warifu_trace::request_text(&case.stack, &case.pattern)
+    let tls = case.stack.tls().ok_or_else(|| {
+        let protocol = case.stack.protocol().name();
+        warifu_error(format!("stack.protocol is {protocol}: it has no HTTP request"))
+    })?;
+    Ok(warifu_trace::https::request_text(tls, &case.pattern))
 }
 
 pub(crate) fn case(study: &model::Study, index: usize) -> PyResult<&model::Case> {

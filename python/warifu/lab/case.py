@@ -62,8 +62,12 @@ class Stack:
 
     @staticmethod
     def parse(value: dict[str, Any]) -> Stack:
-        """From a canonical case's `stack`; KeyError if it lacks a key that the lab knows."""
-        known = {name: value[name] for name in Stack.__dataclass_fields__}
+        """From a canonical case's `stack` of TLS over TCP; KeyError if it lacks a key that the lab
+        knows."""
+        tls, tcp = dict(value["tls"]), dict(value["tcp"])
+        flat = {**tls, **tcp, "protocol": value["protocol"], "tls": tls["version"]}
+        flat["kernel"] = tcp["device"] if tcp["device"] == tcp["server"] else tcp["server"]
+        known = {name: flat[name] for name in Stack.__dataclass_fields__}
         lists = {name: tuple(one) for name, one in known.items() if isinstance(one, list)}
         return Stack(**known | lists)
 

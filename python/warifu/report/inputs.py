@@ -110,11 +110,12 @@ def finest_ns(manifest: dict[str, Any], case_id: str) -> float:
     own spread or none: neither limits.
     """
     case = _case(manifest, case_id)
-    kernel = str((case.get("stack") or {}).get("kernel") or "linux-")
+    tcp = (case.get("stack") or {}).get("tcp") or {}
+    kernels = tuple(str(tcp[end]) for end in ("device", "server") if end in tcp) or ("linux-",)
     places = [
         place
         for figure in (manifest.get("inputs") or {}).get(case_id) or []
-        if figure.get("kind") in _WRITTEN and not str(figure.get("name")).startswith(kernel)
+        if figure.get("kind") in _WRITTEN and not str(figure.get("name")).startswith(kernels)
         for place in [_last_place_ns(str(figure.get("value")))]
     ]
     return min(max(places, default=0.0), _COARSEST_NS)

@@ -65,7 +65,8 @@ impl CaseColumn {
 
 /// All columns of a case in their order, layer by layer.
 pub fn case_columns() -> impl Iterator<Item = &'static CaseColumn> + Clone {
-    const LAYERS: [&[CaseColumn]; 7] = [PARTIES, LINK, LOSS, PROTOCOL, SECURITY, TCP, PATTERN];
+    const LAYERS: [&[CaseColumn]; 8] =
+        [PARTIES, LINK, LOSS, PROTOCOL, SECURITY, TCP, COAP, PATTERN];
     LAYERS.iter().copied().flatten()
 }
 
@@ -155,30 +156,47 @@ const LOSS: &[CaseColumn] = &[
     }),
 ];
 
-const PROTOCOL: &[CaseColumn] = &[text("protocol", |case| name(case.stack.protocol.name()))];
+const PROTOCOL: &[CaseColumn] = &[text("protocol", |case| name(case.stack.protocol().name()))];
 
 /// Of TLS; a protocol without it has null in all of them.
 const SECURITY: &[CaseColumn] = &[
-    text("tls", |case| name(case.stack.tls.name())),
-    text("session", |case| name(case.stack.session.name())),
-    text("authentication", |case| name(case.stack.authentication.name())),
-    text("group", |case| name(case.stack.group.name())),
-    text("certificate", |case| name(case.stack.certificate.name())),
+    text("tls", |case| name(case.stack.tls()?.version.name())),
+    text("session", |case| name(case.stack.tls()?.session.name())),
+    text("authentication", |case| name(case.stack.tls()?.authentication.name())),
+    text("group", |case| name(case.stack.tls()?.group.name())),
+    text("certificate", |case| name(case.stack.tls()?.certificate.name())),
     number("chain_length", ColumnType::U16, "1", |case| {
-        Some(Value::U16(case.stack.chain_length.into()))
+        Some(Value::U16(case.stack.tls()?.chain_length.into()))
     }),
-    text("cipher_suite", |case| name(case.stack.cipher_suite.name())),
-    text("key_share", |case| name(case.stack.key_share.name())),
-    text("server_name", |case| case.stack.server_name.clone().map(Value::Text)),
+    text("cipher_suite", |case| name(case.stack.tls()?.cipher_suite.name())),
+    text("key_share", |case| name(case.stack.tls()?.key_share.name())),
+    text("server_name", |case| case.stack.tls()?.server_name.clone().map(Value::Text)),
 ];
 
 /// Of TCP; a protocol over another transport has null in all of them.
 const TCP: &[CaseColumn] = &[
-    text("device_tcp", |case| name(&case.stack.kernel)),
-    text("server_tcp", |case| name(&case.stack.kernel)),
-    text("congestion_control", |case| name(case.stack.congestion_control.name())),
-    number("initcwnd", ColumnType::U16, "1", |case| Some(Value::U16(case.stack.initcwnd.into()))),
-    flag("nagle", |case| Some(Value::Bool(case.stack.nagle))),
+    text("device_tcp", |case| name(&case.stack.tcp()?.device)),
+    text("server_tcp", |case| name(&case.stack.tcp()?.server)),
+    text("congestion_control", |case| name(case.stack.tcp()?.congestion_control.name())),
+    number("initcwnd", ColumnType::U16, "1", |case| {
+        Some(Value::U16(case.stack.tcp()?.initcwnd.into()))
+    }),
+    flag("nagle", |case| Some(Value::Bool(case.stack.tcp()?.nagle))),
+];
+
+/// Of CoAP.
+const COAP: &[CaseColumn] = &[
+    text("coap_type", |case| name(case.stack.coap()?.message_type.name())),
+    number("ack_timeout_ns", ColumnType::U64, "ns", |case| {
+        Some(Value::U64(case.stack.coap()?.ack_timeout.0))
+    }),
+    number("ack_random_factor", ColumnType::F64, "1", |case| {
+        let percent = case.stack.coap()?.ack_random_factor_percent;
+        Some(Value::F64(f64::from(percent) / 100.0))
+    }),
+    number("max_retransmit", ColumnType::U16, "1", |case| {
+        Some(Value::U16(case.stack.coap()?.max_retransmit.into()))
+    }),
 ];
 
 const PATTERN: &[CaseColumn] = &[
@@ -226,7 +244,8 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::case::tests::any_case;
+    use crate::case::tests::{any_case, any_tls, https};
+    use crate::case::{Coap, CoapMessageType, Stack, Tls};
     use crate::units::Probability;
 
     fn value(case: &Case, name: &str) -> Option<Value> {
@@ -250,9 +269,16 @@ mod tests {
             loss_bad: some,
         };
         bursts.link.jitter = vec![Nanos(1), Nanos(2)];
-        bursts.stack.server_name = Some("example.org".into());
+        bursts.stack = https(Tls { server_name: Some("example.org".into()), ..any_tls() });
+        let mut other = any_case();
+        other.stack = Stack::Coap(Coap {
+            message_type: CoapMessageType::Confirmable,
+            ack_timeout: Nanos(1),
+            ack_random_factor_percent: 150,
+            max_retransmit: 4,
+        });
         let mut seen = HashSet::new();
-        for case in [any_case(), bursts] {
+        for case in [any_case(), bursts, other] {
             for (column, value) in case_columns().zip(case.columns()) {
                 let Some(value) = value else { continue };
                 assert_eq!(value.column_type(), column.column_type, "{}", column.name);
@@ -261,7 +287,7 @@ mod tests {
         }
         let missing: Vec<_> =
             case_columns().map(|column| column.name).filter(|name| !seen.contains(name)).collect();
-        assert_eq!(missing, ["rate_up_bps"], "these have a value in neither case");
+        assert_eq!(missing, ["rate_up_bps"], "these have a value in no case");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! The words that studies and profiles use for the closed choices of a stack.
 
 use crate::case::{
-    Aead, Authentication, CertificateType, CipherSuite, CongestionControl, Group, KeyShare,
-    PatternKind, Protocol, Session, TlsVersion,
+    Aead, Authentication, CertificateType, CipherSuite, CoapMessageType, CongestionControl, Group,
+    KeyShare, PatternKind, Protocol, Session, TlsVersion,
 };
 use crate::evidence::{Evidence, Method};
 use crate::kind::Kind;
@@ -59,7 +59,7 @@ macro_rules! keyword {
     };
 }
 
-keyword!(Protocol { Https = "https" });
+keyword!(Protocol { Https = "https", Coap = "coap" });
 keyword!(TlsVersion { Tls12 = "1.2", Tls13 = "1.3" } also { "tls1.2" = Tls12, "tls1.3" = Tls13 });
 keyword!(Session {
     Full = "full",
@@ -91,6 +91,8 @@ keyword!(CipherSuite {
 });
 keyword!(KeyShare { Fresh = "fresh", Prepared = "prepared" });
 keyword!(CongestionControl { Cubic = "cubic", Reno = "reno" });
+keyword!(CoapMessageType { Confirmable = "CON", NonConfirmable = "NON" }
+    also { "con" = Confirmable, "non" = NonConfirmable });
 keyword!(PatternKind { Request = "request" });
 keyword!(Method { Measured = "measured", Emulated = "emulated", Simulated = "simulated" });
 keyword!(Evidence { Measured = "measured", Published = "published", Assumed = "assumed" });
@@ -134,6 +136,7 @@ mod tests {
         same_as_serde::<CipherSuite>();
         same_as_serde::<KeyShare>();
         same_as_serde::<CongestionControl>();
+        same_as_serde::<CoapMessageType>();
         same_as_serde::<PatternKind>();
         same_as_serde::<Kind>();
         same_as_serde::<Method>();

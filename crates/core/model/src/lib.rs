@@ -13,6 +13,7 @@ mod error;
 mod evidence;
 mod keyword;
 mod kind;
+mod metric;
 mod nearest;
 mod operation;
 mod profile;
@@ -20,13 +21,12 @@ mod quantities;
 mod reader;
 mod stage;
 mod study;
-mod tls;
 mod units;
 
 pub use case::{
-    Aead, Authentication, Case, CaseId, CertificateType, CipherSuite, CongestionControl, Group,
-    Host, KeyShare, KeyStoreChoice, Link, Loss, Pattern, PatternKind, Protocol, Server, Session,
-    Stack, TlsVersion,
+    Aead, Authentication, Case, CaseId, CertificateType, CipherSuite, Coap, CoapMessageType,
+    CongestionControl, Group, Host, Https, KeyShare, KeyStoreChoice, Layer, Link, Loss, Pattern,
+    PatternKind, Protocol, Server, Session, Stack, Tcp, Tls, TlsVersion,
 };
 pub use certificates::lab_certificate_bytes;
 pub use columns::{CaseColumn, ColumnType, Value, case_columns};
@@ -35,12 +35,15 @@ pub use error::Error;
 pub use evidence::{Evidence, Method};
 pub use keyword::Keyword;
 pub use kind::Kind;
+pub use metric::{Counter, Definition, Mark, Metric, Quantity, Scope};
 pub use nearest::nearest;
-pub use operation::{Direction, HandshakeMessage, KeyStoreCall, Operation, Role, SystemCall};
+pub use operation::{
+    CoapMessage, Direction, HandshakeMessage, KeyStoreCall, Operation, Role, SystemCall,
+};
 pub use profile::{
     Catalog, Cost, DeviceProfile, Input, KernelProfile, KeyStoreProfile, LinkProfile, ProfileKind,
     Sleep, StandIn, Throttle, inputs, inputs_where,
 };
-pub use stage::{Metric, Stage};
+pub use stage::Stage;
 pub use study::{COMMAND_LINE, MOST_CASES, Operator, Requirement, Statistic, Study};
 pub use units::{BitsPerSecond, ByteCount, Nanos, Probability, UnitError};

@@ -47,6 +47,14 @@ pub enum HandshakeMessage {
     ApplicationData,
 }
 
+/// CoAP messages (RFC 7252 section 1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub enum CoapMessage {
+    Request,
+    Response,
+}
+
 /// What the operating system and the event loop do around the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SystemCall {
@@ -69,6 +77,8 @@ pub enum SystemCall {
 pub enum Operation {
     /// A TLS message made or processed; a signature made by the key store is *not* in it.
     Tls(Role, Direction, HandshakeMessage),
+    /// A CoAP message made or processed; the server's work for its response is in the response.
+    Coap(Role, Direction, CoapMessage),
     /// The signature of a CertificateVerify or ServerKeyExchange in software.
     Sign(Role),
     /// Operating system and event loop.
@@ -96,6 +106,16 @@ impl Role {
         match self {
             Role::Client => "client",
             Role::Server => "server",
+        }
+    }
+}
+
+impl Direction {
+    /// `send` or `receive`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Send => "send",
+            Direction::Receive => "receive",
         }
     }
 }
@@ -140,6 +160,19 @@ impl HandshakeMessage {
     }
 }
 
+impl CoapMessage {
+    /// Every message.
+    pub const ALL: [CoapMessage; 2] = [CoapMessage::Request, CoapMessage::Response];
+
+    /// The name in an operation's path.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CoapMessage::Request => "CoapRequest",
+            CoapMessage::Response => "CoapResponse",
+        }
+    }
+}
+
 impl SystemCall {
     /// Every one.
     pub const ALL: [SystemCall; 6] = [
@@ -168,12 +201,15 @@ impl Operation {
     /// Every operation there is a name for, in the order of errors and tables.
     pub fn all() -> impl Iterator<Item = Operation> {
         [Role::Client, Role::Server].into_iter().flat_map(|role| {
-            let tls =
-                [Direction::Send, Direction::Receive].into_iter().flat_map(move |direction| {
-                    HandshakeMessage::ALL.map(|message| Operation::Tls(role, direction, message))
-                });
+            let directions = [Direction::Send, Direction::Receive];
+            let tls = directions.into_iter().flat_map(move |direction| {
+                HandshakeMessage::ALL.map(|message| Operation::Tls(role, direction, message))
+            });
+            let coap = directions.into_iter().flat_map(move |direction| {
+                CoapMessage::ALL.map(|message| Operation::Coap(role, direction, message))
+            });
             let system = SystemCall::ALL.map(|call| Operation::System(role, call));
-            tls.chain([Operation::Sign(role)]).chain(system)
+            tls.chain([Operation::Sign(role)]).chain(system).chain(coap)
         })
     }
 
@@ -192,7 +228,10 @@ impl Operation {
     /// The party whose processor it takes.
     pub const fn role(self) -> Role {
         match self {
-            Operation::Tls(role, _, _) | Operation::Sign(role) | Operation::System(role, _) => role,
+            Operation::Tls(role, _, _)
+            | Operation::Coap(role, _, _)
+            | Operation::Sign(role)
+            | Operation::System(role, _) => role,
         }
     }
 }
@@ -221,12 +260,17 @@ impl std::str::FromStr for Operation {
 
 fn read(role: &str, verb: &str, rest: Option<&str>) -> Option<Operation> {
     let role = [Role::Client, Role::Server].into_iter().find(|known| known.name() == role)?;
-    let message = || HandshakeMessage::ALL.into_iter().find(|known| Some(known.name()) == rest);
     let call = || SystemCall::ALL.into_iter().find(|known| Some(known.name()) == rest);
+    let message = |direction| {
+        let tls = HandshakeMessage::ALL.into_iter().find(|known| Some(known.name()) == rest);
+        let coap = CoapMessage::ALL.into_iter().find(|known| Some(known.name()) == rest);
+        tls.map(|message| Operation::Tls(role, direction, message))
+            .or(coap.map(|message| Operation::Coap(role, direction, message)))
+    };
     match (verb, rest) {
         ("sign", None) => Some(Operation::Sign(role)),
-        ("send", _) => Some(Operation::Tls(role, Direction::Send, message()?)),
-        ("receive", _) => Some(Operation::Tls(role, Direction::Receive, message()?)),
+        ("send", _) => message(Direction::Send),
+        ("receive", _) => message(Direction::Receive),
         ("system", _) => Some(Operation::System(role, call()?)),
         _ => None,
     }
@@ -235,11 +279,11 @@ fn read(role: &str, verb: &str, rest: Option<&str>) -> Option<Operation> {
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Operation::Tls(role, Direction::Send, message) => {
-                write!(f, "{}.send.{}", role.name(), message.name())
+            Operation::Tls(role, direction, message) => {
+                write!(f, "{}.{}.{}", role.name(), direction.name(), message.name())
             }
-            Operation::Tls(role, Direction::Receive, message) => {
-                write!(f, "{}.receive.{}", role.name(), message.name())
+            Operation::Coap(role, direction, message) => {
+                write!(f, "{}.{}.{}", role.name(), direction.name(), message.name())
             }
             Operation::Sign(role) => write!(f, "{}.sign", role.name()),
             Operation::System(role, call) => write!(f, "{}.system.{}", role.name(), call.name()),
@@ -275,7 +319,7 @@ mod tests {
 
     #[test]
     fn every_operation_reads_its_own_name() {
-        assert_eq!(Operation::all().count(), 2 * (2 * 14 + 1 + 6));
+        assert_eq!(Operation::all().count(), 2 * (2 * 14 + 1 + 6 + 2 * 2));
         for operation in Operation::all() {
             assert_eq!(operation.to_string().parse(), Ok(operation));
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The closed lists of metrics and stages that observations use.
+//! The closed list of stages that observations use.
 
 use serde::{Deserialize, Serialize};
 
@@ -67,86 +67,6 @@ impl Stage {
             Stage::LossRecovery => "loss_recovery",
             Stage::SendWait => "send_wait",
             Stage::Idle => "idle",
-        }
-    }
-}
-
-/// What an observation measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[repr(u8)]
-pub enum Metric {
-    /// From connect() to the first byte of the HTTP response, ns. The only metric with stages.
-    #[serde(rename = "https.establishment")]
-    HttpsEstablishment,
-    /// From connect() to its completion, ns.
-    #[serde(rename = "tcp.connect")]
-    TcpConnect,
-    /// From the TCP connection to the client's handshake completion, ns.
-    #[serde(rename = "tls.handshake")]
-    TlsHandshake,
-    /// From the client's handshake completion to the first byte of the HTTP response, ns.
-    #[serde(rename = "https.first_response")]
-    HttpsFirstResponse,
-    /// Bytes the client wrote to TCP up to the first byte of the response, B.
-    #[serde(rename = "bytes.client_sent")]
-    BytesClientSent,
-    /// Bytes the client read from TCP up to the first byte of the response, B.
-    #[serde(rename = "bytes.server_sent")]
-    BytesServerSent,
-    /// IP packets put on the link, both directions, retransmissions and losses included, 1.
-    #[serde(rename = "packets.link")]
-    PacketsLink,
-    /// IP bytes put on the link, both directions, retransmissions and losses included, B.
-    #[serde(rename = "bytes.link")]
-    BytesLink,
-    /// TCP segments sent again, both directions, 1.
-    #[serde(rename = "segments.retransmitted")]
-    SegmentsRetransmitted,
-    /// 1 for a connection that did not get its response; it has no other metric.
-    #[serde(rename = "connection.failed")]
-    ConnectionFailed,
-}
-
-impl Metric {
-    /// All metrics.
-    pub const ALL: [Metric; 10] = [
-        Metric::HttpsEstablishment,
-        Metric::TcpConnect,
-        Metric::TlsHandshake,
-        Metric::HttpsFirstResponse,
-        Metric::BytesClientSent,
-        Metric::BytesServerSent,
-        Metric::PacketsLink,
-        Metric::BytesLink,
-        Metric::SegmentsRetransmitted,
-        Metric::ConnectionFailed,
-    ];
-
-    /// Its dotted name, as stored in observations and used in `[require]`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Metric::HttpsEstablishment => "https.establishment",
-            Metric::TcpConnect => "tcp.connect",
-            Metric::TlsHandshake => "tls.handshake",
-            Metric::HttpsFirstResponse => "https.first_response",
-            Metric::BytesClientSent => "bytes.client_sent",
-            Metric::BytesServerSent => "bytes.server_sent",
-            Metric::PacketsLink => "packets.link",
-            Metric::BytesLink => "bytes.link",
-            Metric::SegmentsRetransmitted => "segments.retransmitted",
-            Metric::ConnectionFailed => "connection.failed",
-        }
-    }
-
-    /// The unit of its values as stored: `ns`, `B` or `1`.
-    pub const fn unit(self) -> &'static str {
-        match self {
-            Metric::HttpsEstablishment
-            | Metric::TcpConnect
-            | Metric::TlsHandshake
-            | Metric::HttpsFirstResponse => "ns",
-            Metric::BytesClientSent | Metric::BytesServerSent | Metric::BytesLink => "B",
-            Metric::PacketsLink | Metric::SegmentsRetransmitted | Metric::ConnectionFailed => "1",
         }
     }
 }

@@ -5,9 +5,14 @@ mod common;
 
 use proptest::prelude::*;
 use warifu_model::{
-    Aead, Authentication, BitsPerSecond, CipherSuite, Group, KeyShare, Loss, Metric, Nanos,
-    Operator, Probability, Session, Statistic, Study, TlsVersion, Value, case_columns,
+    Aead, Authentication, BitsPerSecond, Case, CipherSuite, Group, KeyShare, Loss, Metric, Nanos,
+    Operator, Probability, Session, Statistic, Study, Tls, TlsVersion, Value, case_columns,
 };
+
+/// The TLS layer of a case that has one.
+fn tls(case: &Case) -> &Tls {
+    case.stack.tls().expect("a stack with TLS")
+}
 
 fn parse(text: &str) -> Result<Study, String> {
     Study::parse(text, "meter.toml", common::catalog()).map_err(|error| error.to_string())
@@ -45,12 +50,12 @@ fn little_needs_to_be_said() {
         ("this-host", "this-host")
     );
     assert_eq!(case.key_store.profile, "software");
-    assert_eq!(case.stack.tls, TlsVersion::Tls13);
-    assert_eq!(case.stack.session, Session::Full);
-    assert_eq!(case.stack.authentication, Authentication::Mutual);
-    assert_eq!(case.stack.cipher_suite, CipherSuite::TlsAes128GcmSha256);
-    assert_eq!(case.stack.server_certificate_bytes, [486]);
-    assert_eq!(case.stack.client_certificate_bytes, [486]);
+    assert_eq!(tls(&case).version, TlsVersion::Tls13);
+    assert_eq!(tls(&case).session, Session::Full);
+    assert_eq!(tls(&case).authentication, Authentication::Mutual);
+    assert_eq!(tls(&case).cipher_suite, CipherSuite::TlsAes128GcmSha256);
+    assert_eq!(tls(&case).server_certificate_bytes, [486]);
+    assert_eq!(tls(&case).client_certificate_bytes, [486]);
     assert_eq!((case.link.rtt, case.link.loss), (Nanos::ZERO, Loss::None));
 }
 
@@ -70,9 +75,9 @@ fn units_and_shorthands() {
     assert_eq!(case.link.jitter.len(), 3);
     assert_eq!(case.link.mtu, 1428);
     assert_eq!(case.link.loss, Loss::Independent { probability: Probability(0.02) });
-    assert_eq!(case.stack.session, Session::Ticket);
-    assert_eq!(case.stack.group, Group::X25519);
-    assert!(case.stack.client_certificate_bytes.is_empty());
+    assert_eq!(tls(&case).session, Session::Ticket);
+    assert_eq!(tls(&case).group, Group::X25519);
+    assert!(tls(&case).client_certificate_bytes.is_empty());
     assert_eq!(case.pattern.response_body, 4096);
     assert!(!case.key_store.session_open);
 }
@@ -83,7 +88,7 @@ fn resumed_and_aead_are_resolved_by_version() {
         "name = \"m\"\n[stack]\nsession = \"resumed\"\naead = \"CHACHA20_POLY1305\"\n\
          certificate = \"rsa-2048\"\nchain_length = 2\n[vary]\n\"stack.tls\" = [\"1.2\", \"1.3\"]\n",
     );
-    let [old, new] = [&study.cases[0].stack, &study.cases[1].stack];
+    let [old, new] = [tls(&study.cases[0]), tls(&study.cases[1])];
     assert_eq!((old.session, new.session), (Session::Ticket, Session::PskDheKe));
     assert_eq!(old.cipher_suite, CipherSuite::TlsEcdheRsaWithChacha20Poly1305Sha256);
     assert_eq!(new.cipher_suite, CipherSuite::TlsChacha20Poly1305Sha256);
@@ -100,7 +105,7 @@ fn vary_is_a_product_in_the_order_written() {
     assert_eq!(study.label(0), "tls 1.2, rtt 0 ms, loss 1 %".to_string());
     assert_eq!(study.cases[0].link.rtt, Nanos::ZERO);
     assert_eq!(study.cases[2].link.rtt, Nanos::from_millis(60));
-    assert_eq!(study.cases[11].stack.tls, TlsVersion::Tls13);
+    assert_eq!(tls(&study.cases[11]).version, TlsVersion::Tls13);
     assert!(matches!(study.cases[11].link.loss, Loss::GilbertElliott { .. }));
     assert_eq!(study.vary[0], ("stack.tls".into(), vec!["1.2".into(), "1.3".into()]));
     assert_eq!(study.label(12), "");
@@ -165,9 +170,9 @@ fn flags_replace_what_the_study_says_and_varies() {
     let case = &changed.cases[1];
     assert_eq!(case.link.rtt, Nanos::from_millis(7));
     assert_eq!(case.link.rate_up, Some(BitsPerSecond(2_000_000)));
-    assert_eq!(case.stack.cipher_suite.aead(), Aead::Aes256Gcm);
-    assert_eq!(case.stack.session, Session::Ticket);
-    assert_eq!((case.pattern.concurrent, case.stack.nagle), (3, true));
+    assert_eq!(tls(&case).cipher_suite.aead(), Aead::Aes256Gcm);
+    assert_eq!(tls(&case).session, Session::Ticket);
+    assert_eq!((case.pattern.concurrent, case.stack.tcp().unwrap().nagle), (3, true));
     assert_eq!(changed.require.len(), 1);
     assert_ne!(changed.text_hash, study(text).text_hash);
     let varied = flags(text, &[("vary.link.rtt", "[\"1 ms\", \"2 ms\", \"3 ms\"]")]).unwrap();
@@ -406,8 +411,11 @@ fn ids_of_a_study_are_golden() {
     let text = "name = \"m\"\n[stack]\nclient_certificate_bytes = [474]\nserver_certificate_bytes = [474]\n\
                 [vary]\n\"stack.tls\" = [\"1.2\", \"1.3\"]\n";
     let ids: Vec<String> = study(text).cases.iter().map(|case| case.id().0).collect();
-    assert_eq!(ids, ["1d702a55d5f4bea2", "64431b88cf22c566"]);
-    assert_eq!(study(text).cases[0].stack.key_share, KeyShare::Fresh);
+    assert_eq!(ids, ["aae11564bb61110a", "e3c6d8d7003c1c9d"]);
+    // The names that version 1 of the canonical form gave them, which seeds rest on.
+    let seeds: Vec<String> = study(text).cases.iter().map(|case| case.seed_id().0).collect();
+    assert_eq!(seeds, ["1d702a55d5f4bea2", "64431b88cf22c566"]);
+    assert_eq!(tls(&study(text).cases[0]).key_share, KeyShare::Fresh);
 }
 
 #[test]

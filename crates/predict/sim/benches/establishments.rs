@@ -29,7 +29,7 @@ fn bench(criterion: &mut Criterion) {
         let case = common::case(&settings, &catalog);
         let model = CaseModel::compile(&case, &catalog).expect("the case compiles");
         let (mut simulator, mut outcome) = (Simulator::new(), Outcome::default());
-        let id = case.id();
+        let id = case.seed_id();
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 for trial in 0..TRIALS {

@@ -30,7 +30,7 @@ fn main() {
     let mut simulator = Simulator::new();
     let mut outcome = Outcome::default();
     let mut values = Vec::with_capacity(trials as usize);
-    let (begin, id) = (Instant::now(), case.id());
+    let (begin, id) = (Instant::now(), case.seed_id());
     for trial in 0..trials {
         simulator.run(&model, trial_seed(1, &id, trial), &mut outcome);
         let connection = &outcome.connections[0];

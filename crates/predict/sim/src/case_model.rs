@@ -4,17 +4,16 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use warifu_model::{
-    Case, Catalog, Error, Evidence, Input, KeyStoreCall, KeyStoreProfile, Nanos, Operation,
-    ProfileKind, Role, SystemCall, inputs_where,
+    Case, Catalog, Definition, Error, Evidence, Input, KeyStoreCall, KeyStoreProfile, Mark, Metric,
+    Nanos, Operation, Role, SystemCall, inputs_where,
 };
-use warifu_trace::{Step, Trace, scenario};
+use warifu_trace::{Episode, Party, Scenario, Step, Trace, scenario};
 
+use crate::clock::Jiffy;
 use crate::cost::Sampler;
-use crate::kernel::Kernel;
 use crate::link::{Heading, PathModel};
-use crate::packet::segment_bytes;
+use crate::profiles;
 use crate::program::{self, Programs};
-use crate::tcp::Settings;
 
 /// Numbers models; 0 is none.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
@@ -25,12 +24,17 @@ const LEAST_MTU: u16 = 100;
 /// A case compiled for simulation.
 #[derive(Clone, Debug)]
 pub struct CaseModel {
-    pub(crate) settings: Settings,
+    /// The ticks of device and server, if they differ, else one for both.
+    pub(crate) jiffies: [Jiffy; 2],
+    pub(crate) one_clock: bool,
     pub(crate) paths: [PathModel; 2],
     pub(crate) programs: Programs,
     /// A processor idle for longer works at its cold costs, ns.
     pub(crate) idle_threshold: [u64; 2],
-    pub(crate) concurrent: u16,
+    /// When each instance of the scenario begins, ns.
+    pub(crate) begins: Vec<u64>,
+    /// The marks at which some metric of the case takes a counter.
+    pub(crate) counted_at: [bool; Mark::COUNT],
     /// How many connections `client.loop` and `server.worker` serve at once.
     pub(crate) capacity: [u32; 2],
     pub(crate) throttle: Option<(u32, u64)>,
@@ -53,7 +57,7 @@ impl CaseModel {
     pub fn compile(case: &Case, catalog: &Catalog) -> Result<CaseModel, Error> {
         let scenario =
             scenario(case).map_err(|error| Error::new("study", error.key, error.message))?;
-        CaseModel::with_trace(case, &scenario.measured, catalog)
+        CaseModel::with_episodes(case, &scenario.episodes, catalog)
     }
 
     /// Compiles a case with a trace of its own in the place of the case's protocol.
@@ -61,24 +65,33 @@ impl CaseModel {
     /// # Errors
     /// As [`CaseModel::compile`].
     pub fn with_trace(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<CaseModel, Error> {
+        let scenario = Scenario::of_one(Vec::new(), trace.clone());
+        CaseModel::with_episodes(case, &scenario.episodes, catalog)
+    }
+
+    /// Compiles a case with episodes of its own, one after the other, in the place of the case's
+    /// scenario.
+    ///
+    /// # Errors
+    /// As [`CaseModel::compile`].
+    pub fn with_episodes(
+        case: &Case,
+        episodes: &[Episode],
+        catalog: &Catalog,
+    ) -> Result<CaseModel, Error> {
         if case.link.mtu < LEAST_MTU {
             let message = format!("is {}: expected at least {LEAST_MTU} B", case.link.mtu);
             return Err(Error::new("study", "link.mtu", message));
         }
-        let stack = &case.stack;
-        let kernel = catalog.kernel(&stack.kernel).ok_or_else(|| {
-            program::missing(catalog, ProfileKind::Kernel, "stack.kernel", &stack.kernel)
-        })?;
-        let kernel = Kernel::new(kernel)?;
-        let client = program::device(catalog, "device.profile", &case.device.profile)?;
-        let server = program::device(catalog, "server.profile", &case.server.profile)?;
+        let client = profiles::device(catalog, "device.profile", &case.device.profile)?;
+        let server = profiles::device(catalog, "server.profile", &case.server.profile)?;
         let interface = |device, role| {
             let operation = Operation::System(role, SystemCall::Interface);
             program::pair(device, operation, case, 0).map(|pair| pair.warm)
         };
         let interfaces = [interface(client, Role::Client)?, interface(server, Role::Server)?];
-        let key_store = program::key_store(catalog, &case.key_store.profile)?;
-        let programs = Programs::compile(case, trace, catalog)?;
+        let key_store = profiles::key_store(catalog, &case.key_store.profile)?;
+        let programs = Programs::compile(case, episodes, catalog)?;
         let paths = [
             PathModel::new(&case.link, Heading::Up, interfaces.clone()),
             PathModel::new(&case.link, Heading::Down, interfaces),
@@ -90,27 +103,25 @@ impl CaseModel {
                 || key_store.sleep.is_some(),
             !programs.varying.is_empty(),
         ];
-        let concurrent = case.pattern.concurrent.max(1);
+        let begins = vec![0; usize::from(case.pattern.concurrent.max(1))];
+        let jiffies = jiffies(&programs);
         Ok(CaseModel {
-            repeats: concurrent == 1
+            repeats: begins.len() == 1
+                && programs.episodes == 1
                 && !draws[..3].contains(&true)
                 && paths.iter().all(PathModel::repeats),
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
-            settings: Settings {
-                kernel,
-                mss: segment_bytes(case.link.mtu),
-                initcwnd: u32::from(stack.initcwnd.max(1)),
-                nagle: stack.nagle,
-                congestion_control: stack.congestion_control,
-            },
+            one_clock: jiffies[0].ns == jiffies[1].ns,
+            jiffies,
+            counted_at: counted_at(case),
             paths,
             idle_threshold: [client.idle_threshold.0, server.idle_threshold.0],
-            concurrent,
+            begins,
             capacity: [1, u32::from(case.server.workers.max(1))],
             throttle: throttle(key_store),
             sleep: sleep(key_store),
             draws,
-            evidence: evidence(case, trace, catalog)?,
+            evidence: evidence(case, episodes, catalog)?,
             programs,
         })
     }
@@ -120,9 +131,17 @@ impl CaseModel {
         self.evidence
     }
 
-    /// How many connections it opens at once.
+    /// How many connections a trial has: every episode of every instance.
     pub fn connections(&self) -> usize {
-        usize::from(self.concurrent)
+        self.begins.len() * self.programs.episodes as usize
+    }
+
+    /// The same with as many instances of the scenario as there are times, each beginning at its
+    /// own.
+    pub fn with_begins(mut self, begins: &[Nanos]) -> CaseModel {
+        self.begins = begins.iter().map(|time| time.0).collect();
+        self.repeats = false;
+        self
     }
 
     /// The same with a script in the place of random loss: the packets of each direction that
@@ -144,9 +163,26 @@ fn sleep(key_store: &KeyStoreProfile) -> Option<(u64, Sampler)> {
     Some((sleep.after.0, Sampler::new(&sleep.wake, Nanos::ZERO)))
 }
 
-/// The weakest evidence among the figures that the trace really uses.
-fn evidence(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Evidence, Error> {
-    let inputs = inputs_of(case, trace, catalog)?;
+/// The ticks of both ends, as the first channel with ticks has them; without one nothing asks.
+fn jiffies(programs: &Programs) -> [Jiffy; 2] {
+    let found = programs.channels.iter().find_map(|channel| channel.carrier.jiffies());
+    found.unwrap_or([Jiffy::new(Nanos::from_millis(1)); 2])
+}
+
+/// The marks at which some metric of the case takes a counter.
+fn counted_at(case: &Case) -> [bool; Mark::COUNT] {
+    let mut at = [false; Mark::COUNT];
+    for metric in Metric::ALL.iter().filter(|metric| metric.applies_to(&case.stack)) {
+        if let Definition::Until(_, mark) = metric.definition() {
+            at[mark as usize] = true;
+        }
+    }
+    at
+}
+
+/// The weakest evidence among the figures that the scenario really uses.
+fn evidence(case: &Case, episodes: &[Episode], catalog: &Catalog) -> Result<Evidence, Error> {
+    let inputs = inputs_of(case, episodes, catalog)?;
     Ok(Evidence::weakest(inputs.iter().filter_map(|input| input.evidence)))
 }
 
@@ -156,11 +192,12 @@ fn evidence(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Evidence, E
 /// As [`CaseModel::compile`].
 pub fn inputs(case: &Case, catalog: &Catalog) -> Result<Vec<Input>, Error> {
     let scenario = scenario(case).map_err(|error| Error::new("study", error.key, error.message))?;
-    inputs_of(case, &scenario.measured, catalog)
+    inputs_of(case, &scenario.episodes, catalog)
 }
 
-fn inputs_of(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Vec<Input>, Error> {
-    let steps = || trace.programs.iter().flat_map(|program| &program.steps);
+fn inputs_of(case: &Case, episodes: &[Episode], catalog: &Catalog) -> Result<Vec<Input>, Error> {
+    let programs = || episodes.iter().flat_map(|episode| &episode.trace.programs);
+    let steps = || programs().flat_map(|program| &program.steps);
     let computes = |operation: Operation| {
         // Waking and the interface are charged by the simulator itself.
         matches!(operation, Operation::System(_, SystemCall::Wake | SystemCall::Interface))
@@ -172,7 +209,7 @@ fn inputs_of(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Vec<Input>
 }
 
 /// Every cost that device and server lack for a case, in one error.
-pub(crate) fn lacks(case: &Case, catalog: &Catalog) -> Option<Error> {
+pub fn lacks(case: &Case, catalog: &Catalog) -> Option<Error> {
     let mut errors = Vec::new();
     for (role, name) in [(Role::Client, &case.device.profile), (Role::Server, &case.server.profile)]
     {
@@ -201,10 +238,11 @@ pub fn missing_operations(case: &Case, catalog: &Catalog, role: Role) -> Vec<Ope
 
 /// The operations that one end of a case executes.
 fn operations(case: &Case, catalog: &Catalog, role: Role) -> Option<Vec<Operation>> {
-    let trace = scenario(case).ok()?.measured;
+    let episodes = scenario(case).ok()?.episodes;
     let software = catalog.key_store(&case.key_store.profile)?.software;
     let mut operations: Vec<Operation> = Vec::new();
-    for step in trace.steps(role) {
+    let party = Party::first(role);
+    for step in episodes.iter().flat_map(|episode| episode.trace.steps(party)) {
         match *step {
             Step::Compute { operation, .. } => operations.push(operation),
             Step::KeyStore { call: KeyStoreCall::Sign, .. } if software => {

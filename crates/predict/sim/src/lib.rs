@@ -2,33 +2,30 @@
 //! Time: event engine, carriers, resources.
 //!
 //! A [`CaseModel`] is a case with every profile looked up; a [`Simulator`] runs one trial of it
-//! at a time, deterministically for its seed; [`predict`] runs all trials of a study on all
-//! cores. Nothing here reads a clock or the system's randomness.
+//! at a time, deterministically for its seed. Nothing here reads a clock or the system's randomness.
 
-mod agenda;
+mod capture;
+mod carrier;
 mod case_model;
 mod clock;
-mod connection;
 mod cost;
-mod kernel;
+mod engine;
+mod event_queue;
+mod instance;
 mod link;
 mod memo;
 mod outcome;
 mod packet;
 mod party;
+mod profiles;
 mod program;
 mod random;
 mod resource;
-mod running;
-mod simulator;
-mod sweep;
-mod tcp;
-mod timeline;
+mod steps;
 
-pub use case_model::{CaseModel, inputs, missing_operations};
+pub use capture::PacketEvent;
+pub use case_model::{CaseModel, inputs, lacks, missing_operations};
+pub use engine::{Simulator, simulate_packets};
 pub use link::Heading;
 pub use outcome::{ConnectionOutcome, Outcome};
 pub use random::trial_seed;
-pub use simulator::Simulator;
-pub use sweep::{Keep, Options, PredictError, Progress, check, predict};
-pub use timeline::{PacketEvent, simulate_packets};

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use warifu_model::{BitsPerSecond, Link, Loss, Nanos};
 
 use crate::cost::Sampler;
-use crate::packet::{Packet, Way};
+use crate::packet::{Packet, Transit};
 use crate::random::{Purpose, Stream};
 
 /// One direction of the link as a case describes it.
@@ -200,8 +200,8 @@ impl Path {
 
     /// When the next packet arrives.
     #[inline]
-    pub(crate) fn next_arrival(&self) -> u64 {
-        self.in_flight.front().map_or(u64::MAX, |packet| packet.arrival)
+    pub(crate) fn next_arrival(&self) -> Option<u64> {
+        self.in_flight.front().map(|packet| packet.arrival)
     }
 
     /// Whether none of the first so many packets is lost.
@@ -210,7 +210,7 @@ impl Path {
         self.next_loss >= packets && self.dropped == 0
     }
 
-    /// Takes a packet that TCP sends now; whether it will arrive.
+    /// Takes a packet that is sent now; whether it will arrive.
     pub(crate) fn send(
         &mut self,
         model: &PathModel,
@@ -220,7 +220,7 @@ impl Path {
     ) -> bool {
         let number = self.packets;
         self.packets += 1;
-        let bytes = packet.wire_bytes();
+        let bytes = packet.bytes;
         self.bytes += u64::from(bytes);
         let lost = self.draw_loss(model, number);
 
@@ -260,7 +260,7 @@ impl Path {
             self.last_arrival = arrival;
         }
         packet.arrival = arrival;
-        packet.way = Way {
+        packet.transit = Transit {
             sent: now,
             queue,
             serialisation,

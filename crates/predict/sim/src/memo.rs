@@ -48,7 +48,7 @@ impl Memo {
             return None;
         }
         programs.varying.iter().try_fold(0, |key: u64, &index| {
-            let index = usize::from(index);
+            let index = index as usize;
             let change = i64::from(sizes[index]) - i64::from(programs.sizes[index]);
             i8::try_from(change).ok().map(|change| key << 8 | u64::from(change as u8))
         })

@@ -3,7 +3,7 @@
 
 use warifu_model::Stage;
 
-use crate::packet::{Packet, Way};
+use crate::packet::{Packet, Transit};
 
 /// Time by stage; the sum is the time since the start.
 pub(crate) type Spent = [u64; Stage::ALL.len()];
@@ -13,10 +13,12 @@ pub(crate) type Spent = [u64; Stage::ALL.len()];
 pub(crate) enum Waiting {
     /// For its own time to come: its next step acts on the world.
     Time,
-    /// For its connection.
-    Connection,
+    /// For the beginning of its instance.
+    Beginning,
+    /// For a channel to be open.
+    Channel(u32),
     /// For a message.
-    Message(u16),
+    Message(u32),
     /// For its resource, taken by others.
     Resource,
     /// For the key store, taken by others.
@@ -84,7 +86,8 @@ impl Written {
     pub(crate) fn arrived(&self, packet: &Packet, whole: bool) -> Spent {
         let mut spent = self.spent;
         let mut left = packet.arrival.saturating_sub(self.time);
-        let Way { sent, queue, serialisation, client_interface, server_interface } = packet.way;
+        let Transit { sent, queue, serialisation, client_interface, server_interface } =
+            packet.transit;
         let (client, server) = (u64::from(client_interface), u64::from(server_interface));
         let propagation =
             (packet.arrival - sent).saturating_sub(queue + serialisation + client + server);
@@ -113,27 +116,28 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::packet::{Body, Fragment};
 
     proptest! {
         /// Not a nanosecond is lost or counted twice, whatever the packet went through.
         #[test]
-        fn what_was_spent_adds_up(
+        fn stages_of_an_arrival_add_up(
             start in 0_u64..1_000_000,
             first in 0_u64..2_000_000,
             again in 0_u64..2_000_000,
-            way in prop::array::uniform5(0_u32..100_000),
+            parts in prop::array::uniform5(0_u32..100_000),
             whole: bool,
         ) {
             let mut spent = [0; Stage::ALL.len()];
             spent[0] = start;
             let written = Written { time: start, spent };
             let sent = first + again;
-            let [queue, serialisation, client, server, propagation] = way.map(u64::from);
+            let [queue, serialisation, client, server, propagation] = parts.map(u64::from);
             let arrival = sent + queue + serialisation + client + server + propagation;
             prop_assume!(arrival >= start);
             let packet = Packet {
                 arrival,
-                way: Way {
+                transit: Transit {
                     sent,
                     queue,
                     serialisation,
@@ -141,15 +145,12 @@ mod tests {
                     server_interface: server as u32,
                 },
                 first_sent: first,
-                seq: 1,
-                end: 2,
-                ack: 1,
-                stamp: 0,
-                echo: 0,
-                connection: 0,
-                flags: 0,
-                sacks: 0,
-                sack: Default::default(),
+                bytes: 40,
+                again: false,
+                instance: 0,
+                channel: 0,
+                to: 1,
+                body: Body::Udp(Fragment { message: 0, transmission: 0, of: 1 }),
             };
             let after = written.arrived(&packet, whole);
             prop_assert_eq!(after.iter().sum::<u64>(), arrival);

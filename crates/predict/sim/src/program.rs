@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A trace's programs, flattened for running many times.
+//! A scenario's programs, flattened for running many times.
 
 use std::collections::HashMap;
 
 use warifu_model::{
-    Case, Catalog, DeviceProfile, Error, KeyStoreCall, KeyStoreProfile, Operation, ProfileKind,
-    Role, Stage, SystemCall,
+    Case, Catalog, DeviceProfile, Error, KeyStoreCall, KeyStoreProfile, Mark, Operation, Role,
+    Stage, SystemCall,
 };
-use warifu_trace::{Bytes, Mark, Step, Trace};
+use warifu_trace::{Bytes, ChannelId, Episode, Message, Party, Step};
 
+use crate::carrier::CarrierModel;
 use crate::cost::Sampler;
+use crate::event_queue::Layout;
+use crate::link::Heading;
+use crate::profiles::{device, key_store};
 use crate::random::Stream;
 
 /// One step, ready to run.
@@ -30,23 +34,35 @@ pub(crate) enum Op {
         call: u32,
         signs: bool,
     },
-    Open,
-    Accept,
+    Open {
+        channel: u32,
+    },
+    Accept {
+        channel: u32,
+    },
     Send {
-        first: u16,
-        count: u16,
+        channel: u32,
+        first: u32,
+        count: u32,
     },
     Receive {
-        message: u16,
+        message: u32,
     },
-    Close,
+    Close {
+        channel: u32,
+    },
     Wait {
         ns: u64,
     },
     Deadline {
         ns: u64,
     },
-    Mark(Mark),
+    /// A mark of an episode; `last` where it ends the episode.
+    Mark {
+        mark: Mark,
+        episode: u32,
+        last: bool,
+    },
 }
 
 /// Two laws of one cost.
@@ -56,19 +72,40 @@ pub(crate) struct CostPair {
     pub cold: Sampler,
 }
 
-/// Both programs of a trace and what they refer to.
+/// A channel of a scenario, as a trial begins it.
+#[derive(Clone, Debug)]
+pub(crate) struct ChannelPlan {
+    pub carrier: CarrierModel,
+    /// The number of its first message, and how many there are.
+    pub first: u32,
+    pub messages: u32,
+    /// The party at each end, who opens first.
+    pub ends: [u32; 2],
+    /// Which way packets from each end go.
+    pub headings: [Heading; 2],
+}
+
+/// The programs of a scenario's parties, one episode after the other, and what they refer to.
 #[derive(Clone, Debug)]
 pub(crate) struct Programs {
-    /// The client's and the server's.
-    pub ops: [Vec<Op>; 2],
+    /// Of each party, the device's first.
+    pub ops: Vec<Vec<Op>>,
+    /// Of each party, its role as an index: 0 for a client, 1 for a server.
+    pub roles: Vec<u8>,
+    pub channels: Vec<ChannelPlan>,
+    pub episodes: u32,
     pub costs: Vec<CostPair>,
     pub calls: Vec<Sampler>,
     pub messages: Vec<Bytes>,
+    /// Of each message, its channel.
+    pub channel_of: Vec<u32>,
     /// Their shortest lengths, and those whose length depends on chance.
     pub sizes: Vec<u32>,
-    pub varying: Vec<u16>,
+    pub varying: Vec<u32>,
     /// Waking up, for client and server; the index is of `costs`.
     pub wake: [u32; 2],
+    /// Places of an instance's events.
+    pub layout: Layout,
 }
 
 /// Compiles with the profiles of a case.
@@ -83,11 +120,15 @@ struct Compiler<'a> {
 }
 
 impl Programs {
-    /// Flattens a trace with the costs of a case.
+    /// Flattens a scenario with the costs of a case.
     ///
     /// # Errors
-    /// A profile that the case names is missing, or has no cost for an operation of the trace.
-    pub(crate) fn compile(case: &Case, trace: &Trace, catalog: &Catalog) -> Result<Self, Error> {
+    /// A profile that the case names is missing, or has no cost for an operation.
+    pub(crate) fn compile(
+        case: &Case,
+        episodes: &[Episode],
+        catalog: &Catalog,
+    ) -> Result<Self, Error> {
         let mut compiler = Compiler {
             case,
             devices: [
@@ -100,26 +141,72 @@ impl Programs {
             calls: Vec::new(),
             known_calls: HashMap::new(),
         };
-        let ops = [
-            compiler.program(trace.steps(Role::Client))?,
-            compiler.program(trace.steps(Role::Server))?,
-        ];
+        let mut parties: Vec<Party> = Vec::new();
+        for program in episodes.iter().flat_map(|episode| &episode.trace.programs) {
+            if !parties.contains(&program.party) {
+                parties.push(program.party);
+            }
+        }
+        let place = |of: Party| parties.iter().position(|&party| party == of).unwrap_or(0) as u32;
+        let mut ops: Vec<Vec<Op>> = vec![Vec::new(); parties.len()];
+        let mut channels = Vec::new();
+        let mut messages: Vec<Bytes> = Vec::new();
+        let mut channel_of = Vec::new();
+        for (number, episode) in (0..).zip(episodes) {
+            let trace = &episode.trace;
+            let shift = Shift {
+                message: messages.len() as u32,
+                channel: channels.len() as u32,
+                episode: number,
+            };
+            for program in &trace.programs {
+                let to = &mut ops[place(program.party) as usize];
+                if program.party == Party::CLIENT {
+                    to.extend(beginning(episode));
+                }
+                compiler.program(&program.steps, shift, to)?;
+            }
+            for channel in &trace.channels {
+                let number = channels.len() as u32 - shift.channel;
+                let of = |message: &Message| message.channel.0 == number;
+                channels.push(ChannelPlan {
+                    carrier: CarrierModel::compile(&channel.carrier, case, catalog)?,
+                    // Those of other channels in between have places that stay empty.
+                    first: shift.message + trace.messages.iter().position(of).unwrap_or(0) as u32,
+                    messages: trace.messages.iter().rposition(of).map_or(0, |last| {
+                        (last - trace.messages.iter().position(of).unwrap_or(0)) as u32 + 1
+                    }),
+                    ends: channel.ends.map(place),
+                    headings: channel.ends.map(|party| match party.role {
+                        Role::Client => Heading::Up,
+                        Role::Server => Heading::Down,
+                    }),
+                });
+            }
+            messages.extend(trace.messages.iter().map(|message| message.bytes));
+            channel_of.extend(trace.messages.iter().map(|m| m.channel.0 + shift.channel));
+        }
         let wake = [
             compiler.cost(Operation::System(Role::Client, SystemCall::Wake), 0)?,
             compiler.cost(Operation::System(Role::Server, SystemCall::Wake), 0)?,
         ];
-        let messages: Vec<Bytes> = trace.messages.iter().map(|message| message.bytes).collect();
-        let varies = |&index: &u16| {
-            let bytes = messages[usize::from(index)];
+        let varies = |&index: &u32| {
+            let bytes = messages[index as usize];
             bytes.most() > bytes.fixed
         };
+        let ends: Vec<[u32; 2]> = channels.iter().map(|channel| channel.ends).collect();
         Ok(Programs {
             ops,
+            roles: parties.iter().map(|party| party.role as u8).collect(),
+            layout: Layout::new(&ends, parties.len() as u32),
+            channels,
+            episodes: episodes.len() as u32,
             costs: compiler.costs,
             calls: compiler.calls,
             sizes: messages.iter().map(|bytes| bytes.fixed).collect(),
-            varying: (0..messages.len() as u16).filter(varies).collect(),
+            varying: (0..messages.len() as u32).filter(varies).collect(),
             messages,
+            channel_of,
             wake,
         })
     }
@@ -127,7 +214,9 @@ impl Programs {
     /// Whether any cost of a role is drawn.
     pub(crate) fn draws(&self, role: usize) -> bool {
         let drawn = |op: &Op| matches!(op, Op::Draw { .. });
-        self.ops[role].iter().any(drawn) || !self.costs[self.wake[role] as usize].is_constant()
+        let of_role = self.ops.iter().zip(&self.roles).filter(|(_, of)| usize::from(**of) == role);
+        of_role.flat_map(|(ops, _)| ops).any(drawn)
+            || !self.costs[self.wake[role] as usize].is_constant()
     }
 }
 
@@ -137,8 +226,8 @@ impl Programs {
         let begin = sizes.len();
         sizes.extend_from_slice(&self.sizes);
         for &index in &self.varying {
-            let bytes = self.messages[usize::from(index)];
-            let mut size = i64::from(self.sizes[usize::from(index)]);
+            let bytes = self.messages[index as usize];
+            let mut size = i64::from(self.sizes[index as usize]);
             for _ in 0..bytes.ecdsa_signatures {
                 let bits = lengths.bits();
                 size += der_surplus(bits as u32) + der_surplus((bits >> 32) as u32);
@@ -147,7 +236,7 @@ impl Programs {
                 let tickets = u32::from(bytes.uncertain_tickets).min(63);
                 size += 16 * i64::from((lengths.bits() & ((1 << tickets) - 1)).count_ones());
             }
-            sizes[begin + usize::from(index)] = size as u32;
+            sizes[begin + index as usize] = size as u32;
         }
     }
 }
@@ -158,31 +247,57 @@ impl CostPair {
     }
 }
 
+/// What an episode's numbers are raised by, for those before it, and its own number.
+#[derive(Clone, Copy)]
+struct Shift {
+    message: u32,
+    channel: u32,
+    episode: u32,
+}
+
+/// What the device does before an episode's own steps.
+fn beginning(episode: &Episode) -> impl Iterator<Item = Op> {
+    let gap = (episode.gap.0 > 0).then_some(Op::Wait { ns: episode.gap.0 });
+    let deadline = episode.deadline.map(|deadline| Op::Deadline { ns: deadline.0 });
+    gap.into_iter().chain(deadline)
+}
+
 impl Compiler<'_> {
-    fn program(&mut self, steps: &[Step]) -> Result<Vec<Op>, Error> {
-        let mut ops = Vec::with_capacity(steps.len());
-        for step in steps {
+    fn program(&mut self, steps: &[Step], shift: Shift, ops: &mut Vec<Op>) -> Result<(), Error> {
+        let last_mark = steps.iter().rposition(|step| matches!(step, Step::Mark(_)));
+        let moved = |channel: ChannelId| channel.0 + shift.channel;
+        // Costs of neighbouring episodes stay apart.
+        let begin = ops.len();
+        for (at, step) in steps.iter().enumerate() {
             match *step {
-                Step::Open { .. } => ops.push(Op::Open),
-                Step::Accept { .. } => ops.push(Op::Accept),
+                Step::Open { channel } => ops.push(Op::Open { channel: moved(channel) }),
+                Step::Accept { channel } => ops.push(Op::Accept { channel: moved(channel) }),
                 Step::Compute { operation, bytes, .. } => {
                     let cost = self.cost(operation, bytes)?;
-                    self.push_cost(&mut ops, cost, stage_is_system(operation));
+                    self.push_cost(ops, begin, cost, stage_is_system(operation));
                 }
-                Step::KeyStore { call, .. } => self.push_call(&mut ops, call)?,
-                Step::Send { first, count, .. } => ops.push(Op::Send { first: first.0, count }),
-                Step::Receive { message } => ops.push(Op::Receive { message: message.0 }),
-                Step::Close { .. } => ops.push(Op::Close),
+                Step::KeyStore { call, .. } => self.push_call(ops, begin, call)?,
+                Step::Send { first, count, channel } => ops.push(Op::Send {
+                    channel: moved(channel),
+                    first: first.0 + shift.message,
+                    count,
+                }),
+                Step::Receive { message } => {
+                    ops.push(Op::Receive { message: message.0 + shift.message });
+                }
+                Step::Close { channel } => ops.push(Op::Close { channel: moved(channel) }),
                 Step::Wait { duration } => ops.push(Op::Wait { ns: duration.0 }),
                 Step::Deadline { duration } => ops.push(Op::Deadline { ns: duration.0 }),
-                Step::Mark(mark) => ops.push(Op::Mark(mark)),
+                Step::Mark(mark) => {
+                    ops.push(Op::Mark { mark, episode: shift.episode, last: Some(at) == last_mark })
+                }
             }
         }
-        Ok(ops)
+        Ok(())
     }
 
     /// Adds a cost; neighbours that never vary become one.
-    fn push_cost(&self, ops: &mut Vec<Op>, cost: u32, system: bool) {
+    fn push_cost(&self, ops: &mut Vec<Op>, begin: usize, cost: u32, system: bool) {
         let pair = &self.costs[cost as usize];
         let (Some(warm), Some(cold)) = (pair.warm.as_constant(), pair.cold.as_constant()) else {
             ops.push(Op::Draw { cost, system });
@@ -192,7 +307,7 @@ impl Compiler<'_> {
             return;
         }
         let at = usize::from(system);
-        if let Some(Op::Constant { warm: all_warm, cold: all_cold }) = ops.last_mut() {
+        if let Some(Op::Constant { warm: all_warm, cold: all_cold }) = ops[begin..].last_mut() {
             all_warm[at] += warm;
             all_cold[at] += cold;
             return;
@@ -204,11 +319,16 @@ impl Compiler<'_> {
     }
 
     /// A key in software has no calls: its signature is the device's own work.
-    fn push_call(&mut self, ops: &mut Vec<Op>, call: KeyStoreCall) -> Result<(), Error> {
+    fn push_call(
+        &mut self,
+        ops: &mut Vec<Op>,
+        begin: usize,
+        call: KeyStoreCall,
+    ) -> Result<(), Error> {
         if self.key_store.software {
             if call == KeyStoreCall::Sign {
                 let cost = self.cost(Operation::Sign(Role::Client), 0)?;
-                self.push_cost(ops, cost, false);
+                self.push_cost(ops, begin, cost, false);
             }
             return Ok(());
         }
@@ -254,30 +374,6 @@ pub(crate) fn pair(
         warm: Sampler::new(cost.warm, cost.bytes_cost),
         cold: Sampler::new(cost.cold, cost.bytes_cost),
     })
-}
-
-pub(crate) fn device<'a>(
-    catalog: &'a Catalog,
-    key: &str,
-    name: &str,
-) -> Result<&'a DeviceProfile, Error> {
-    catalog.device(name).ok_or_else(|| missing(catalog, ProfileKind::Device, key, name))
-}
-
-pub(crate) fn key_store<'a>(
-    catalog: &'a Catalog,
-    name: &str,
-) -> Result<&'a KeyStoreProfile, Error> {
-    let kind = ProfileKind::KeyStore;
-    catalog.key_store(name).ok_or_else(|| missing(catalog, kind, "key_store.profile", name))
-}
-
-/// What to say of a profile that is not there.
-pub(crate) fn missing(catalog: &Catalog, kind: ProfileKind, key: &str, name: &str) -> Error {
-    let known = catalog.names(kind).join(", ");
-    let message =
-        format!("is \"{name}\", which profiles/{} does not have: it has {known}", kind.folder());
-    Error::new("profiles", key, message)
 }
 
 fn stage_is_system(operation: Operation) -> bool {

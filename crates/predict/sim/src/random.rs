@@ -28,6 +28,8 @@ pub(crate) enum Purpose {
     Clock = 8,
     /// The key store's times.
     KeyStore = 9,
+    /// What a carrier draws itself, such as its first timeout.
+    Carrier = 10,
 }
 
 /// A stream of random numbers.
@@ -68,6 +70,11 @@ impl Stream {
     /// The stream of a purpose within a trial.
     pub(crate) fn new(trial_seed: u64, purpose: Purpose) -> Stream {
         Stream(Xoshiro256PlusPlus::seed_from_u64(trial_seed ^ mix(purpose as u64)))
+    }
+
+    /// One of many streams of a purpose within a trial, by its number.
+    pub(crate) fn numbered(trial_seed: u64, purpose: Purpose, number: u64) -> Stream {
+        Stream::new(trial_seed ^ mix(number.wrapping_add(GOLDEN)), purpose)
     }
 
     /// The next 64 bits.

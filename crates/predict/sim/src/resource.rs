@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-/// Who asks: which connection, and which end.
+/// Who asks: which instance, and which of its parties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claimant {
-    pub connection: u16,
-    pub role: u8,
+    pub instance: u32,
+    pub party: u32,
 }
 
 /// Something that so many can hold at once.
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn first_come_first_served() {
-        let claimant = |connection| Claimant { connection, role: 0 };
+        let claimant = |instance| Claimant { instance, party: 0 };
         let mut card = Resource::new();
         assert!(card.claim(claimant(0)));
         assert!(!card.claim(claimant(1)));

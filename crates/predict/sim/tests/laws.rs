@@ -76,7 +76,7 @@ proptest! {
                 prop_assert_eq!(connection.stages.iter().sum::<u64>(), total);
                 prop_assert!(connection.marks.is_sorted() || settings.contains("0-rtt"));
                 prop_assert!(total > 0);
-                prop_assert!(connection.packets >= 4);
+                prop_assert!(connection.value(Metric::PacketsLink) >= 4);
             }
         }
     }
@@ -108,7 +108,7 @@ fn losses_are_as_frequent_as_the_study_says() {
     let mut outcome = Outcome::default();
     let (mut late, trials) = (0, 20_000);
     for trial in 0..trials {
-        simulator.run(&model, trial_seed(1, &case.id(), trial), &mut outcome);
+        simulator.run(&model, trial_seed(1, &case.seed_id(), trial), &mut outcome);
         late += u64::from(outcome.connections[0].marks[1] > 60_000_000);
     }
     // connect() is late if the SYN or the SYN-ACK is lost: 1 - 0.98^2 = 3.96 %, within five
@@ -187,7 +187,7 @@ fn what_is_remembered_is_what_would_have_been() {
         let mut remembering = Simulator::new();
         let (mut with, mut without) = (Outcome::default(), Outcome::default());
         for trial in 0..3_000 {
-            let seed = trial_seed(3, &case.id(), trial);
+            let seed = trial_seed(3, &case.seed_id(), trial);
             remembering.run(&model, seed, &mut with);
             // A fresh one remembers nothing.
             Simulator::new().run(&model, seed, &mut without);

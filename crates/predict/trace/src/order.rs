@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The order of steps on a connection on which nothing takes time.
+//! The order of steps of a trace in which nothing takes time.
 
 use std::fmt;
 
-use warifu_model::Role;
-
-use crate::trace::{MessageId, Party, Step, Trace};
+use crate::trace::{Channel, ChannelId, MessageId, Party, Step, Trace};
 
 /// A trace whose programs do not come to their ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// Both programs wait.
+    /// Every program that has not ended waits.
     Deadlock {
-        /// Index of the client's step.
-        client_at: usize,
-        /// Index of the server's step.
-        server_at: usize,
+        /// Those programs, each with the index of its step.
+        waiting: Vec<(Party, usize)>,
     },
-    /// A program sends or receives a message that is not next in its direction's byte stream,
-    /// or is not there at all.
+    /// A program sends or receives a message that is not next in its channel and direction, or is
+    /// not there at all.
     OutOfOrder {
         /// Whose program.
         party: Party,
@@ -35,8 +31,12 @@ pub enum Stuck {
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stuck::Deadlock { client_at, server_at } => {
-                write!(f, "deadlock: client at step {client_at}, server at step {server_at}")
+            Stuck::Deadlock { waiting } => {
+                let list: Vec<String> = waiting
+                    .iter()
+                    .map(|(party, at)| format!("{} at step {at}", party.name()))
+                    .collect();
+                write!(f, "deadlock: {}", list.join(", "))
             }
             Stuck::OutOfOrder { party, message } => {
                 write!(f, "{}: message {} is out of order", party.name(), message.0)
@@ -50,90 +50,118 @@ impl fmt::Display for Stuck {
 
 impl std::error::Error for Stuck {}
 
-/// Runs both programs by turns, each until it waits, and gives their steps in that order. It
-/// fails if the programs do not fit together.
+/// Runs all programs by turns, each until it waits, and gives their steps in that order.
+///
+/// # Errors
+/// The programs do not fit together.
 pub fn in_order(trace: &Trace) -> Result<Vec<(Party, &Step)>, Stuck> {
-    let mut parties = [Runner::new(trace, Role::Client), Runner::new(trace, Role::Server)];
-    let mut order = Vec::new();
-    let mut opened = false;
+    let mut run = Run {
+        trace,
+        at: vec![0; trace.programs.len()],
+        open: vec![false; trace.channels.len()],
+        sent: vec![false; trace.messages.len()],
+        received: vec![false; trace.messages.len()],
+        order: Vec::new(),
+    };
     loop {
-        let before = order.len();
-        for index in [0, 1] {
-            let peer_sent = parties[1 - index].sent;
-            parties[index].run(trace, peer_sent, &mut opened, &mut order)?;
+        let before = run.order.len();
+        for index in 0..trace.programs.len() {
+            run.program(index)?;
         }
-        if order.len() == before {
+        if run.order.len() == before {
             break;
         }
     }
-    let [client, server] = &parties;
-    if client.at < client.steps.len() || server.at < server.steps.len() {
-        return Err(Stuck::Deadlock { client_at: client.at, server_at: server.at });
+    let ended = |(program, &at): (&crate::trace::Program, &usize)| {
+        (at < program.steps.len()).then_some((program.party, at))
+    };
+    let waiting: Vec<_> = trace.programs.iter().zip(&run.at).filter_map(ended).collect();
+    if !waiting.is_empty() {
+        return Err(Stuck::Deadlock { waiting });
     }
-    let handled = client.received + server.received;
-    if handled != trace.messages.len() {
-        return Err(Stuck::LeftOver { messages: trace.messages.len() - handled });
+    match run.received.iter().filter(|&&received| !received).count() {
+        0 => Ok(run.order),
+        messages => Err(Stuck::LeftOver { messages }),
     }
-    Ok(order)
 }
 
-struct Runner<'a> {
-    party: Party,
-    steps: &'a [Step],
-    at: usize,
-    /// How many of the party's messages it has sent, and of its peer's it has received.
-    sent: usize,
-    received: usize,
+struct Run<'a> {
+    trace: &'a Trace,
+    /// Of each program, the next step.
+    at: Vec<usize>,
+    /// Of each channel, whether it has been opened.
+    open: Vec<bool>,
+    /// Of each message.
+    sent: Vec<bool>,
+    received: Vec<bool>,
+    order: Vec<(Party, &'a Step)>,
 }
 
-impl<'a> Runner<'a> {
-    fn new(trace: &'a Trace, party: Party) -> Self {
-        Runner { party, steps: trace.steps(party), at: 0, sent: 0, received: 0 }
-    }
-
-    fn run(
-        &mut self,
-        trace: &Trace,
-        peer_sent: usize,
-        opened: &mut bool,
-        order: &mut Vec<(Party, &'a Step)>,
-    ) -> Result<(), Stuck> {
-        while let Some(step) = self.steps.get(self.at) {
+impl<'a> Run<'a> {
+    fn program(&mut self, index: usize) -> Result<(), Stuck> {
+        let trace: &'a Trace = self.trace;
+        let program = &trace.programs[index];
+        let party = program.party;
+        while let Some(step) = program.steps.get(self.at[index]) {
             match *step {
-                Step::Accept { .. } if !*opened => break,
-                Step::Open { .. } => *opened = true,
-                Step::Receive { message } => {
-                    if stream(trace, message, |from| from != self.party) != Some(self.received) {
-                        return Err(Stuck::OutOfOrder { party: self.party, message });
+                Step::Accept { channel } if !self.is_open(channel) => break,
+                Step::Open { channel } => {
+                    if let Some(open) = self.open.get_mut(channel.0 as usize) {
+                        *open = true;
                     }
-                    if self.received >= peer_sent {
+                }
+                Step::Receive { message } => {
+                    let from_peer = |from| from != party;
+                    if !next(trace, message, &self.received, from_peer, party) {
+                        return Err(Stuck::OutOfOrder { party, message });
+                    }
+                    if !self.sent[message.0 as usize] {
                         break;
                     }
-                    self.received += 1;
+                    self.received[message.0 as usize] = true;
                 }
                 Step::Send { first, count, .. } => {
                     for id in first.0..first.0.saturating_add(count) {
                         let message = MessageId(id);
-                        if stream(trace, message, |from| from == self.party) != Some(self.sent) {
-                            return Err(Stuck::OutOfOrder { party: self.party, message });
+                        if !next(trace, message, &self.sent, |from| from == party, party) {
+                            return Err(Stuck::OutOfOrder { party, message });
                         }
-                        self.sent += 1;
+                        self.sent[id as usize] = true;
                     }
                 }
                 _ => {}
             }
-            order.push((self.party, step));
-            self.at += 1;
+            self.order.push((party, step));
+            self.at[index] += 1;
         }
         Ok(())
     }
+
+    fn is_open(&self, channel: ChannelId) -> bool {
+        self.open.get(channel.0 as usize).copied().unwrap_or(false)
+    }
 }
 
-/// The place of a message in the byte stream of its direction, if `from` accepts its sender.
-fn stream(trace: &Trace, id: MessageId, from: impl Fn(Party) -> bool) -> Option<usize> {
-    let message = trace.message(id)?;
-    let earlier = &trace.messages[..usize::from(id.0)];
-    from(message.from).then(|| earlier.iter().filter(|other| other.from == message.from).count())
+/// Whether a message is the next, of those that are not `done`, of its sender on its channel, if
+/// `from` accepts that sender and `party` is an end of the channel.
+fn next(
+    trace: &Trace,
+    id: MessageId,
+    done: &[bool],
+    from: impl Fn(Party) -> bool,
+    party: Party,
+) -> bool {
+    let Some(message) = trace.message(id).filter(|message| from(message.from)) else {
+        return false;
+    };
+    let is_end = |channel: &Channel| channel.ends.contains(&party);
+    if !trace.channels.get(message.channel.0 as usize).is_some_and(is_end) {
+        return false;
+    }
+    let earlier = trace.messages[..id.0 as usize].iter().zip(done);
+    let mut same =
+        earlier.filter(|(other, _)| other.from == message.from && other.channel == message.channel);
+    !done[id.0 as usize] && same.all(|(_, &done)| done)
 }
 
 #[cfg(test)]
@@ -141,27 +169,32 @@ mod tests {
     use super::*;
     use crate::trace::{Bytes, Carrier, Message, Program};
 
+    const CHANNEL: ChannelId = ChannelId(0);
+
     fn trace(client: Vec<Step>, server: Vec<Step>) -> Trace {
         let message = |from| Message {
             from,
+            channel: CHANNEL,
             label: "message".into(),
             bytes: Bytes::exactly(10),
             overhead: 5,
         };
+        let ends = [Party::CLIENT, Party::SERVER];
         Trace {
-            messages: vec![message(Role::Client), message(Role::Server)],
+            channels: vec![Channel { carrier: Carrier::Udp, ends }],
+            messages: vec![message(Party::CLIENT), message(Party::SERVER)],
             programs: vec![
-                Program { party: Role::Client, steps: client },
-                Program { party: Role::Server, steps: server },
+                Program { party: Party::CLIENT, steps: client },
+                Program { party: Party::SERVER, steps: server },
             ],
         }
     }
 
-    fn send(id: u16) -> Step {
-        Step::Send { first: MessageId(id), count: 1, carrier: Carrier::Tcp }
+    fn send(id: u32) -> Step {
+        Step::Send { first: MessageId(id), count: 1, channel: CHANNEL }
     }
 
-    fn receive(id: u16) -> Step {
+    fn receive(id: u32) -> Step {
         Step::Receive { message: MessageId(id) }
     }
 
@@ -170,20 +203,23 @@ mod tests {
         let fits = trace(vec![send(0), receive(1)], vec![receive(0), send(1)]);
         let parties: Vec<Party> =
             in_order(&fits).unwrap().into_iter().map(|(party, _)| party).collect();
-        assert_eq!(parties, [Role::Client, Role::Server, Role::Server, Role::Client]);
+        assert_eq!(parties, [Party::CLIENT, Party::SERVER, Party::SERVER, Party::CLIENT]);
     }
 
     #[test]
     fn programs_that_do_not_fit_are_found_out() {
         let both_wait = trace(vec![receive(1), send(0)], vec![receive(0), send(1)]);
-        assert_eq!(in_order(&both_wait), Err(Stuck::Deadlock { client_at: 0, server_at: 0 }));
+        assert_eq!(
+            in_order(&both_wait),
+            Err(Stuck::Deadlock { waiting: vec![(Party::CLIENT, 0), (Party::SERVER, 0)] })
+        );
         let unread = trace(vec![send(0)], vec![receive(0), send(1)]);
         assert_eq!(in_order(&unread), Err(Stuck::LeftOver { messages: 1 }));
         let foreign = trace(vec![send(1)], vec![]);
         let message = MessageId(1);
-        assert_eq!(in_order(&foreign), Err(Stuck::OutOfOrder { party: Role::Client, message }));
+        assert_eq!(in_order(&foreign), Err(Stuck::OutOfOrder { party: Party::CLIENT, message }));
         let twice = trace(vec![send(0), receive(1)], vec![receive(0), send(1), receive(0)]);
         let message = MessageId(0);
-        assert_eq!(in_order(&twice), Err(Stuck::OutOfOrder { party: Role::Server, message }));
+        assert_eq!(in_order(&twice), Err(Stuck::OutOfOrder { party: Party::SERVER, message }));
     }
 }

@@ -4,11 +4,11 @@
 
 use std::fmt::Write;
 
-use warifu_model::{Case, Direction, Keyword, Operation, Role};
+use warifu_model::{Case, Direction, Keyword, Operation, Role, Tls};
 
-use crate::emulate::Scenario;
 use crate::order::in_order;
-use crate::trace::{Bytes, Mark, Message, Party, Step, Trace};
+use crate::scenario::Scenario;
+use crate::trace::{Bytes, Message, Party, Step, Trace};
 
 /// Columns of the whole.
 const WIDTH: usize = 100;
@@ -28,39 +28,53 @@ pub fn render(case: &Case, scenario: &Scenario) -> String {
         let _ = writeln!(text, "\nPreparation {} of {count}, not measured", index + 1);
         connection(&mut text, trace);
     }
-    let _ = writeln!(text, "\nThe measured connection");
-    connection(&mut text, &scenario.measured);
+    for (index, episode) in scenario.episodes.iter().enumerate() {
+        let _ = match scenario.episodes.len() {
+            1 => writeln!(text, "\nThe measured connection"),
+            count => writeln!(text, "\nMeasured connection {} of {count}", index + 1),
+        };
+        connection(&mut text, &episode.trace);
+    }
     text
 }
 
 fn describe(case: &Case) -> Vec<String> {
-    let stack = &case.stack;
+    let mut lines = match case.stack.tls() {
+        Some(tls) => describe_tls(case, tls),
+        None => vec![case.stack.protocol().name().to_uppercase()],
+    };
+    lines
+        .push(format!("GET {}, response body {} B", case.pattern.path, case.pattern.response_body));
+    lines
+}
+
+fn describe_tls(case: &Case, tls: &Tls) -> Vec<String> {
     vec![
         format!(
-            "HTTPS, TLS {}, session {}, authentication {}",
-            stack.tls.name(),
-            stack.session.name(),
-            stack.authentication.name()
+            "{}, TLS {}, session {}, authentication {}",
+            case.stack.protocol().name().to_uppercase(),
+            tls.version.name(),
+            tls.session.name(),
+            tls.authentication.name()
         ),
         format!(
             "{}, {}, key share {}",
-            stack.cipher_suite.name(),
-            stack.group.name(),
-            stack.key_share.name()
+            tls.cipher_suite.name(),
+            tls.group.name(),
+            tls.key_share.name()
         ),
         format!(
             "certificates {}: server {}, client {}",
-            stack.certificate.name(),
-            sizes(&stack.server_certificate_bytes),
-            sizes(&stack.client_certificate_bytes)
+            tls.certificate.name(),
+            sizes(&tls.server_certificate_bytes),
+            sizes(&tls.client_certificate_bytes)
         ),
         format!(
             "key store {}, its session {}",
             case.key_store.profile,
             if case.key_store.session_open { "open" } else { "to be opened" }
         ),
-        format!("server name {}", stack.server_name.as_deref().unwrap_or("none")),
-        format!("GET {}, response body {} B", case.pattern.path, case.pattern.response_body),
+        format!("server name {}", tls.server_name.as_deref().unwrap_or("none")),
     ]
 }
 
@@ -88,19 +102,19 @@ fn connection(text: &mut String, trace: &Trace) {
         match step {
             Step::Open { .. } => row(text, "  TCP opens", "<-- SYN, SYN-ACK, ACK -->", ""),
             Step::Send { first, count, .. } => {
-                let range = usize::from(first.0)..usize::from(first.0) + usize::from(*count);
+                let range = first.0 as usize..(first.0 + count) as usize;
                 for message in &trace.messages[range] {
                     row(text, "", &on_the_wire(message), "");
                 }
             }
-            Step::Close { .. } => match party {
+            Step::Close { .. } => match party.role {
                 Role::Client => row(text, "  TCP closes", "FIN -->", ""),
                 Role::Server => row(text, "", "<-- FIN", "  TCP closes"),
             },
             Step::Receive { .. } => {}
             other => {
                 let cell = cell(other);
-                match party {
+                match party.role {
                     Role::Client => row(text, &cell, "", ""),
                     Role::Server => row(text, "", "", &cell),
                 }
@@ -112,20 +126,10 @@ fn connection(text: &mut String, trace: &Trace) {
 
 fn cell(step: &Step) -> String {
     match step {
-        Step::Mark(mark) => format!(
-            "* {}",
-            match mark {
-                Mark::Start => "start",
-                Mark::Connected => "connected",
-                Mark::HandshakeDone => "handshake done",
-                Mark::FirstResponse => "first response",
-            }
-        ),
+        Step::Mark(mark) => format!("* {}", mark.name()),
         Step::Compute { operation, .. } => match operation {
-            Operation::Tls(_, direction, message) => match direction {
-                Direction::Send => format!("  make {}", message.name()),
-                Direction::Receive => format!("  process {}", message.name()),
-            },
+            Operation::Tls(_, direction, message) => made_or_processed(*direction, message.name()),
+            Operation::Coap(_, direction, message) => made_or_processed(*direction, message.name()),
             Operation::Sign(_) => "  sign".into(),
             Operation::System(_, call) => format!("  system {}", call.name()),
         },
@@ -139,6 +143,13 @@ fn cell(step: &Step) -> String {
     }
 }
 
+fn made_or_processed(direction: Direction, message: &str) -> String {
+    match direction {
+        Direction::Send => format!("  make {message}"),
+        Direction::Receive => format!("  process {message}"),
+    }
+}
+
 /// The direction, the label, and the bytes as content + record layer.
 fn on_the_wire(message: &Message) -> String {
     let least = message.bytes.fixed - message.overhead;
@@ -146,7 +157,7 @@ fn on_the_wire(message: &Message) -> String {
     let bytes = format!("{} + {}", span(least, most), message.overhead);
     let room = MIDDLE - 4 - bytes.len() - 1;
     let label = fit(&message.label, room);
-    match message.from {
+    match message.from.role {
         Role::Client => format!("{label:<room$} {bytes} -->"),
         Role::Server => format!("<-- {label:<room$} {bytes}"),
     }
@@ -164,7 +175,7 @@ fn totals(text: &mut String, trace: &Trace, order: &[(Party, &Step)]) {
     let mut flights: Vec<Flight> = Vec::new();
     for &(party, step) in order {
         let Step::Send { first, count, .. } = step else { continue };
-        let range = usize::from(first.0)..usize::from(first.0) + usize::from(*count);
+        let range = first.0 as usize..(first.0 + count) as usize;
         let messages = &trace.messages[range];
         if flights.last().is_none_or(|flight| flight.from != party) {
             let bytes = Bytes::default();
@@ -191,7 +202,7 @@ fn totals(text: &mut String, trace: &Trace, order: &[(Party, &Step)]) {
             flight.overhead
         );
     }
-    for party in [Role::Client, Role::Server] {
+    for party in [Party::CLIENT, Party::SERVER] {
         let of: Vec<&Flight> = flights.iter().filter(|flight| flight.from == party).collect();
         let bytes: Bytes = of.iter().map(|flight| flight.bytes).sum();
         let _ = writeln!(

@@ -4,32 +4,59 @@
 use std::iter::Sum;
 use std::ops::Add;
 
-use warifu_model::{KeyStoreCall, Nanos, Operation, Role};
+use warifu_model::{Coap, KeyStoreCall, Mark, Nanos, Operation, Role, Tcp};
 
-/// What happens on one connection, without time.
+/// What happens on one connection, without time: one program per party, which meet only at
+/// messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// Everything that is sent, in the order of the programs' `Send` steps: first all of the
-    /// client's messages, then all of the server's. Per sender, the order is the byte stream's.
+    /// What takes messages across, by [`ChannelId`].
+    pub channels: Vec<Channel>,
+    /// Everything that is sent. Per channel and sender, the order is that in which it is sent.
     pub messages: Vec<Message>,
-    /// One program per party, at most one for each role.
+    /// One program per party, the device's first.
     pub programs: Vec<Program>,
+}
+
+/// A party of a trace: its role, and which one of that role it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Party {
+    /// Whose costs it has.
+    pub role: Role,
+    /// Counts the parties of a role from 0.
+    pub index: u32,
+}
+
+/// The index of a channel in [`Trace::channels`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChannelId(pub u32);
+
+/// One connection of a carrier between two parties.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Channel {
+    /// How messages travel.
+    pub carrier: Carrier,
+    /// Who opens it, and who accepts.
+    pub ends: [Party; 2],
 }
 
 /// The index of a message in [`Trace::messages`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MessageId(pub u16);
+pub struct MessageId(pub u32);
 
-/// A unit that its receiver can process once its last byte is there: a TLS record.
+/// A unit that its receiver can process once its last byte is there: a TLS record, a CoAP message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     /// Who sends it.
     pub from: Party,
+    /// On which channel.
+    pub channel: ChannelId,
     /// What it is, for people: `ServerHello`, `{EncryptedExtensions}`, `[GET /]`.
     pub label: String,
     /// Bytes handed to the carrier.
     pub bytes: Bytes,
-    /// How many of them the record layer adds: header, explicit nonce, inner type and tag.
+    /// How many of them the layer below the content adds: of a TLS record its header, explicit
+    /// nonce, inner type and tag.
     pub overhead: u32,
 }
 
@@ -52,9 +79,6 @@ pub struct Bytes {
     pub uncertain_tickets: u8,
 }
 
-/// A party; as yet the two ends of one connection.
-pub type Party = Role;
-
 /// One party's program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
@@ -67,15 +91,15 @@ pub struct Program {
 /// One step of a program. A step that takes time names the resource it occupies.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Opens the carrier's connection; goes on when it is established.
+    /// Opens a channel; goes on when it is established.
     Open {
-        /// The carrier.
-        carrier: Carrier,
+        /// Which.
+        channel: ChannelId,
     },
-    /// Goes on when the carrier's connection is established at this end.
+    /// Goes on when a channel is open at this end.
     Accept {
-        /// The carrier.
-        carrier: Carrier,
+        /// Which.
+        channel: ChannelId,
     },
     /// Takes the party's processor.
     Compute {
@@ -94,31 +118,31 @@ pub enum Step {
         /// The caller's resource; the key store itself is `Resource::Card`.
         resource: Resource,
     },
-    /// Hands messages to the carrier in one write.
+    /// Hands messages to a channel in one write.
     Send {
         /// The first message.
         first: MessageId,
         /// How many follow one another.
-        count: u16,
-        /// The carrier.
-        carrier: Carrier,
+        count: u32,
+        /// Which.
+        channel: ChannelId,
     },
     /// Goes on when the whole of a message has arrived.
     Receive {
         /// The message.
         message: MessageId,
     },
-    /// Closes the carrier's sending direction: TCP's FIN follows what was written.
+    /// Closes a channel's sending direction: TCP's FIN follows what was written.
     Close {
-        /// The carrier.
-        carrier: Carrier,
+        /// Which.
+        channel: ChannelId,
     },
     /// Waits deliberately.
     Wait {
         /// How long.
         duration: Nanos,
     },
-    /// The connection counts as failed if it has not reached its last mark by then.
+    /// The connection counts as failed if the program has not reached its last mark by then.
     Deadline {
         /// Counted from this step.
         duration: Nanos,
@@ -127,25 +151,16 @@ pub enum Step {
     Mark(Mark),
 }
 
-/// Points on the client's way that metrics are taken between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Mark {
-    /// Just before connect().
-    Start,
-    /// connect() has completed and the program knows it.
-    Connected,
-    /// The TLS library reports the handshake as complete.
-    HandshakeDone,
-    /// The first byte of the HTTP response has been decrypted.
-    FirstResponse,
-}
-
-/// What takes a message across.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// What takes messages across, with its settings.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Carrier {
-    /// TCP (RFC 9293).
-    Tcp,
+    /// TCP (RFC 9293): a byte stream; messages arrive in order, each once.
+    Tcp(Tcp),
+    /// UDP (RFC 768): each message is a datagram, which may be lost.
+    Udp,
+    /// CoAP's confirmable messages over UDP (RFC 7252 section 4.2): a request is sent again until
+    /// its answer, which acknowledges it, is there.
+    CoapConfirmable(Coap),
 }
 
 /// Something with a capacity that steps occupy.
@@ -195,10 +210,30 @@ impl Sum for Bytes {
     }
 }
 
+impl Party {
+    /// The device.
+    pub const CLIENT: Party = Party { role: Role::Client, index: 0 };
+    /// The server that it speaks with.
+    pub const SERVER: Party = Party { role: Role::Server, index: 0 };
+
+    /// The first party of a role.
+    pub const fn first(role: Role) -> Party {
+        Party { role, index: 0 }
+    }
+
+    /// `client`, `server`; beyond the first of a role with its number: `server 1`.
+    pub fn name(self) -> String {
+        match self.index {
+            0 => self.role.name().into(),
+            index => format!("{} {index}", self.role.name()),
+        }
+    }
+}
+
 impl Trace {
     /// A message by its index; `None` for an index of another trace.
     pub fn message(&self, id: MessageId) -> Option<&Message> {
-        self.messages.get(usize::from(id.0))
+        self.messages.get(id.0 as usize)
     }
 
     /// The program of a party; empty for a party without one.
@@ -206,7 +241,7 @@ impl Trace {
         self.programs.iter().find(|program| program.party == party).map_or(&[], |p| &p.steps)
     }
 
-    /// All bytes that a party hands to the carrier.
+    /// All bytes that a party hands to its channels.
     pub fn bytes_from(&self, party: Party) -> Bytes {
         self.messages.iter().filter(|m| m.from == party).map(|m| m.bytes).sum()
     }

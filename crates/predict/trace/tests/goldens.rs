@@ -15,40 +15,40 @@ use warifu_model::{
 use warifu_trace::{render, scenario};
 
 fn golden_cases() -> Vec<(&'static str, Case)> {
-    let plain = |stack| common::case(stack, true);
-    let mut card = common::case(common::stack(Tls13, Session::Full, Mutual), false);
+    let plain = |tls| common::case(tls, true);
+    let mut card = common::case(common::tls(Tls13, Session::Full, Mutual), false);
     card.key_store.profile = "iot-safe-sakomoto".into();
-    let mut prepared = common::stack(Tls13, Session::Full, Mutual);
+    let mut prepared = common::tls(Tls13, Session::Full, Mutual);
     prepared.key_share = KeyShare::Prepared;
-    let mut x25519 = common::stack(Tls12, Session::Full, Mutual);
+    let mut x25519 = common::tls(Tls12, Session::Full, Mutual);
     x25519.group = Group::X25519;
-    let mut named = common::stack(Tls13, Session::Full, Server);
+    let mut named = common::tls(Tls13, Session::Full, Server);
     named.group = Group::X25519;
     named.server_name = Some("warifu.test".into());
-    let rsa = |tls| {
-        let stack = common::stack(tls, Session::Full, Mutual);
-        common::with(stack, CertificateType::Rsa2048, 3, Aead::ChaCha20Poly1305)
+    let rsa = |version| {
+        let tls = common::tls(version, Session::Full, Mutual);
+        common::with(tls, CertificateType::Rsa2048, 3, Aead::ChaCha20Poly1305)
     };
     // Certificates so large that the handshake leaves in several writes.
-    let mut large = common::stack(Tls13, Session::Full, Mutual);
+    let mut large = common::tls(Tls13, Session::Full, Mutual);
     large.server_certificate_bytes = vec![6_000];
     large.client_certificate_bytes = vec![20_000];
     vec![
-        ("tls13-full-mutual", plain(common::stack(Tls13, Session::Full, Mutual))),
-        ("tls13-full-server", plain(common::stack(Tls13, Session::Full, Server))),
+        ("tls13-full-mutual", plain(common::tls(Tls13, Session::Full, Mutual))),
+        ("tls13-full-server", plain(common::tls(Tls13, Session::Full, Server))),
         ("tls13-full-server-x25519-named", plain(named)),
         ("tls13-full-mutual-prepared", plain(prepared)),
         ("tls13-full-mutual-key-store-closed", card),
         ("tls13-full-mutual-rsa-chain3-chacha20", plain(rsa(Tls13))),
         ("tls13-full-mutual-large", plain(large)),
-        ("tls13-psk-dhe-ke-mutual", plain(common::stack(Tls13, Session::PskDheKe, Mutual))),
-        ("tls13-psk-ke-mutual", plain(common::stack(Tls13, Session::PskKe, Mutual))),
-        ("tls13-0-rtt-mutual", plain(common::stack(Tls13, Session::EarlyData, Mutual))),
-        ("tls12-full-mutual", plain(common::stack(Tls12, Session::Full, Mutual))),
-        ("tls12-full-server", plain(common::stack(Tls12, Session::Full, Server))),
+        ("tls13-psk-dhe-ke-mutual", plain(common::tls(Tls13, Session::PskDheKe, Mutual))),
+        ("tls13-psk-ke-mutual", plain(common::tls(Tls13, Session::PskKe, Mutual))),
+        ("tls13-0-rtt-mutual", plain(common::tls(Tls13, Session::EarlyData, Mutual))),
+        ("tls12-full-mutual", plain(common::tls(Tls12, Session::Full, Mutual))),
+        ("tls12-full-server", plain(common::tls(Tls12, Session::Full, Server))),
         ("tls12-full-mutual-x25519", plain(x25519)),
         ("tls12-full-mutual-rsa-chain3-chacha20", plain(rsa(Tls12))),
-        ("tls12-ticket-mutual", plain(common::stack(Tls12, Session::Ticket, Mutual))),
+        ("tls12-ticket-mutual", plain(common::tls(Tls12, Session::Ticket, Mutual))),
     ]
 }
 

@@ -5,27 +5,33 @@ mod common;
 
 use proptest::prelude::*;
 use warifu_model::{
-    Authentication, CertificateType, Direction, Group, HandshakeMessage, KeyShare, KeyStoreCall,
-    Operation, Role, Session, Stack, SystemCall, TlsVersion,
+    Authentication, CertificateType, Direction, Group, HandshakeMessage, Https, KeyShare,
+    KeyStoreCall, Mark, Operation, Role, Session, SystemCall, Tls, TlsVersion,
 };
 use warifu_trace::{
-    Bytes, Mark, SessionState, Step, Trace, emulate, emulate_first, in_order, render, scenario,
+    Bytes, Party, SessionState, Step, Trace,
+    https::{emulate, emulate_first},
+    in_order, render, scenario,
 };
 
-fn any_stack() -> impl Strategy<Value = Stack> {
+fn https(tls: &Tls) -> Https {
+    common::https(tls.clone())
+}
+
+fn any_tls() -> impl Strategy<Value = Tls> {
     let sizes = || prop::collection::vec(300_u16..=20_000, 3);
-    (prop::sample::select(common::every_stack()), sizes(), sizes(), any::<bool>(), "[a-z.]{0,60}")
-        .prop_map(|(mut stack, server, client, prepared, name)| {
-            let length = usize::from(stack.chain_length);
-            stack.server_certificate_bytes = server[..length].to_vec();
-            if stack.authentication == Authentication::Mutual {
-                stack.client_certificate_bytes = client[..length].to_vec();
+    (prop::sample::select(common::every_tls()), sizes(), sizes(), any::<bool>(), "[a-z.]{0,60}")
+        .prop_map(|(mut tls, server, client, prepared, name)| {
+            let length = usize::from(tls.chain_length);
+            tls.server_certificate_bytes = server[..length].to_vec();
+            if tls.authentication == Authentication::Mutual {
+                tls.client_certificate_bytes = client[..length].to_vec();
             }
-            if prepared && stack.tls == TlsVersion::Tls13 {
-                stack.key_share = KeyShare::Prepared;
+            if prepared && tls.version == TlsVersion::Tls13 {
+                tls.key_share = KeyShare::Prepared;
             }
-            stack.server_name = (!name.is_empty()).then_some(name);
-            stack
+            tls.server_name = (!name.is_empty()).then_some(name);
+            tls
         })
 }
 
@@ -34,13 +40,13 @@ fn marks(trace: &Trace) -> Vec<Mark> {
         Step::Mark(mark) => Some(*mark),
         _ => None,
     };
-    trace.steps(Role::Client).iter().filter_map(mark).collect()
+    trace.steps(Party::CLIENT).iter().filter_map(mark).collect()
 }
 
 fn computes(trace: &Trace, operation: Operation) -> usize {
     let found =
         |step: &&Step| matches!(step, Step::Compute { operation: o, .. } if *o == operation);
-    trace.steps(operation.role()).iter().filter(found).count()
+    trace.steps(Party::first(operation.role())).iter().filter(found).count()
 }
 
 fn key_store_calls(trace: &Trace) -> Vec<KeyStoreCall> {
@@ -48,14 +54,14 @@ fn key_store_calls(trace: &Trace) -> Vec<KeyStoreCall> {
         Step::KeyStore { call, .. } => Some(*call),
         _ => None,
     };
-    trace.steps(Role::Client).iter().filter_map(call).collect()
+    trace.steps(Party::CLIENT).iter().filter_map(call).collect()
 }
 
 /// What every trace obeys, full or resumed.
-fn obeys(trace: &Trace, stack: &Stack, full: bool, session_open: bool) {
+fn obeys(trace: &Trace, tls: &Tls, full: bool, session_open: bool) {
     // Comes to its end, in the order of the byte streams, each message sent and received once.
     let order = in_order(trace).unwrap();
-    assert_eq!(order.len(), trace.steps(Role::Client).len() + trace.steps(Role::Server).len());
+    assert_eq!(order.len(), trace.steps(Party::CLIENT).len() + trace.steps(Party::SERVER).len());
     assert_eq!(
         marks(trace),
         [Mark::Start, Mark::Connected, Mark::HandshakeDone, Mark::FirstResponse]
@@ -64,28 +70,29 @@ fn obeys(trace: &Trace, stack: &Stack, full: bool, session_open: bool) {
         assert!(message.bytes.fixed >= 1, "{message:?}");
         assert!(message.overhead <= message.bytes.fixed, "{message:?}");
     }
-    for role in [Role::Client, Role::Server] {
+    for party in [Party::CLIENT, Party::SERVER] {
+        let role = party.role;
         // The writes make up the messages, and their costs are asked for byte by byte.
-        let sends = trace.steps(role).iter().filter(|step| matches!(step, Step::Send { .. }));
+        let sends = trace.steps(party).iter().filter(|step| matches!(step, Step::Send { .. }));
         let write = Operation::System(role, SystemCall::Write);
         assert_eq!(sends.count(), computes(trace, write));
         let written: u32 = trace
-            .steps(role)
+            .steps(party)
             .iter()
             .map(|step| match step {
                 Step::Compute { operation, bytes, .. } if *operation == write => *bytes,
                 _ => 0,
             })
             .sum();
-        assert_eq!(written, trace.bytes_from(role).fixed);
+        assert_eq!(written, trace.bytes_from(party).fixed);
         // A party's work is on its own processor.
-        for step in trace.steps(role) {
+        for step in trace.steps(party) {
             if let Step::Compute { operation, .. } = step {
                 assert_eq!(operation.role(), role);
             }
         }
     }
-    let mutual = stack.authentication == Authentication::Mutual;
+    let mutual = tls.authentication == Authentication::Mutual;
     let expected: &[KeyStoreCall] = match (full && mutual, session_open) {
         (false, _) => &[],
         (true, true) => &[KeyStoreCall::SignInit, KeyStoreCall::Sign],
@@ -94,8 +101,8 @@ fn obeys(trace: &Trace, stack: &Stack, full: bool, session_open: bool) {
     assert_eq!(key_store_calls(trace), expected);
     assert_eq!(computes(trace, Operation::Sign(Role::Server)), usize::from(full));
     assert_eq!(computes(trace, Operation::Sign(Role::Client)), 0);
-    let signatures = |role| trace.bytes_from(role).ecdsa_signatures;
-    let ecdsa = u8::from(full && stack.certificate == CertificateType::EcdsaSecp256r1);
+    let signatures = |role| trace.bytes_from(Party::first(role)).ecdsa_signatures;
+    let ecdsa = u8::from(full && tls.certificate == CertificateType::EcdsaSecp256r1);
     assert_eq!(signatures(Role::Server), ecdsa);
     assert_eq!(signatures(Role::Client), ecdsa * u8::from(mutual));
 }
@@ -103,65 +110,65 @@ fn obeys(trace: &Trace, stack: &Stack, full: bool, session_open: bool) {
 proptest! {
     #[test]
     fn every_case_is_a_pair_of_programs_that_fit(
-        stack in any_stack(),
+        tls in any_tls(),
         session_open in any::<bool>(),
         body in prop_oneof![0_u32..2_000, 0_u32..100_000],
     ) {
-        let mut case = common::case(stack, session_open);
+        let mut case = common::case(tls.clone(), session_open);
         case.pattern.response_body = body;
-        let full = case.stack.session == Session::Full;
+        let full = tls.session == Session::Full;
         let scenario = scenario(&case).unwrap();
         prop_assert_eq!(scenario.preparation.len(), usize::from(!full));
         for trace in &scenario.preparation {
-            obeys(trace, &case.stack, true, session_open);
+            obeys(trace, &tls, true, session_open);
         }
-        obeys(&scenario.measured, &case.stack, full, session_open);
+        obeys(&scenario.episodes[0].trace, &tls, full, session_open);
         let text = render(&case, &scenario);
         prop_assert!(text.lines().all(|line| line.chars().count() <= 100), "{}", text);
         prop_assert!(text.contains("* first response"));
     }
 
     #[test]
-    fn resumption_is_possible_after_any_full_handshake_and_again(stack in any_stack()) {
+    fn resumption_is_possible_after_any_full_handshake_and_again(tls in any_tls()) {
         let pattern = common::pattern(100);
         let nothing = SessionState::default();
-        let (_, after) = emulate_first(&stack, &pattern, &nothing).unwrap();
-        let expected = if stack.tls == TlsVersion::Tls13 { 2 } else { 1 };
+        let (_, after) = emulate_first(&https(&tls), &pattern, &nothing).unwrap();
+        let expected = if tls.version == TlsVersion::Tls13 { 2 } else { 1 };
         prop_assert_eq!(after.tickets.len(), expected);
-        let (first, later) = emulate(&stack, &pattern, &after).unwrap();
-        let (second, _) = emulate(&stack, &pattern, &later).unwrap();
+        let (first, later) = emulate(&https(&tls), &pattern, &after).unwrap();
+        let (second, _) = emulate(&https(&tls), &pattern, &later).unwrap();
         prop_assert_eq!(first, second);
     }
 
     #[test]
     fn a_longer_chain_costs_its_bytes_and_no_more_round_trips(
-        stack in any_stack(),
+        tls in any_tls(),
         more in 1_u16..=500,
     ) {
-        let mut longer = stack.clone();
+        let mut longer = tls.clone();
         longer.server_certificate_bytes[0] += more;
         let pattern = common::pattern(100);
         let state = SessionState::default();
-        let (short, _) = emulate_first(&stack, &pattern, &state).unwrap();
-        let (long, _) = emulate_first(&longer, &pattern, &state).unwrap();
+        let (short, _) = emulate_first(&https(&tls), &pattern, &state).unwrap();
+        let (long, _) = emulate_first(&https(&longer), &pattern, &state).unwrap();
         let content = |trace: &Trace| -> u32 {
-            let of_server = trace.messages.iter().filter(|message| message.from == Role::Server);
+            let of_server = trace.messages.iter().filter(|message| message.from == Party::SERVER);
             of_server.map(|message| message.bytes.fixed - message.overhead).sum()
         };
         prop_assert_eq!(content(&long) - content(&short), u32::from(more));
-        prop_assert_eq!(short.bytes_from(Role::Client), long.bytes_from(Role::Client));
+        prop_assert_eq!(short.bytes_from(Party::CLIENT), long.bytes_from(Party::CLIENT));
     }
 }
 
 #[test]
 fn a_prepared_key_share_leaves_out_the_making_and_nothing_else() {
-    let fresh = common::stack(TlsVersion::Tls13, Session::Full, Authentication::Mutual);
+    let fresh = common::tls(TlsVersion::Tls13, Session::Full, Authentication::Mutual);
     let mut prepared = fresh.clone();
     prepared.key_share = KeyShare::Prepared;
     let pattern = common::pattern(846);
     let state = SessionState::default();
-    let (mut fresh, _) = emulate(&fresh, &pattern, &state).unwrap();
-    let (prepared, _) = emulate(&prepared, &pattern, &state).unwrap();
+    let (mut fresh, _) = emulate(&https(&fresh), &pattern, &state).unwrap();
+    let (prepared, _) = emulate(&https(&prepared), &pattern, &state).unwrap();
     let hello = Operation::Tls(Role::Client, Direction::Send, HandshakeMessage::ClientHello);
     assert_eq!(computes(&fresh, hello), 1);
     assert_eq!(computes(&prepared, hello), 0);
@@ -177,113 +184,114 @@ fn a_prepared_key_share_leaves_out_the_making_and_nothing_else() {
 fn flights_are_those_that_were_measured() {
     // Bytes of each write as a running nginx 1.22.1 was seen to send and receive them, with a
     // 335-byte P-256 certificate on each side (TLS_AES_128_GCM_SHA256, secp256r1, no name).
-    let mut stack = common::stack(TlsVersion::Tls13, Session::EarlyData, Authentication::Mutual);
-    stack.server_certificate_bytes = vec![335];
-    stack.client_certificate_bytes = vec![335];
+    let mut tls = common::tls(TlsVersion::Tls13, Session::EarlyData, Authentication::Mutual);
+    tls.server_certificate_bytes = vec![335];
+    tls.client_certificate_bytes = vec![335];
     let sent = |trace: &Trace, role| -> Vec<Bytes> {
         let write = |step: &Step| match step {
             Step::Send { first, count, .. } => {
-                let range = usize::from(first.0)..usize::from(first.0 + count);
+                let range = first.0 as usize..(first.0 + count) as usize;
                 Some(trace.messages[range].iter().map(|message| message.bytes).sum())
             }
             _ => None,
         };
-        trace.steps(role).iter().filter_map(write).collect()
+        trace.steps(Party::first(role)).iter().filter_map(write).collect()
     };
-    let case = common::case(stack, true);
+    let case = common::case(tls, true);
     let scenario = scenario(&case).unwrap();
     let fixed: Vec<u32> =
-        sent(&scenario.measured, Role::Server).iter().map(|bytes| bytes.fixed).collect();
+        sent(&scenario.episodes[0].trace, Role::Server).iter().map(|bytes| bytes.fixed).collect();
     assert_eq!(fixed, [262, 1092, 615]);
     let client: Vec<u32> =
-        sent(&scenario.measured, Role::Client).iter().map(|bytes| bytes.fixed).collect();
+        sent(&scenario.episodes[0].trace, Role::Client).iter().map(|bytes| bytes.fixed).collect();
     assert_eq!(client[1..], [84]);
 }
 
 #[test]
 fn x25519_costs_33_bytes_less_a_share() {
-    let p256 = common::stack(TlsVersion::Tls13, Session::Full, Authentication::Server);
+    let p256 = common::tls(TlsVersion::Tls13, Session::Full, Authentication::Server);
     let mut x25519 = p256.clone();
     x25519.group = Group::X25519;
     let pattern = common::pattern(0);
     let state = SessionState::default();
-    let (p256, _) = emulate(&p256, &pattern, &state).unwrap();
-    let (x25519, _) = emulate(&x25519, &pattern, &state).unwrap();
-    for role in [Role::Client, Role::Server] {
-        assert_eq!(p256.bytes_from(role).fixed - x25519.bytes_from(role).fixed, 33);
+    let (p256, _) = emulate(&https(&p256), &pattern, &state).unwrap();
+    let (x25519, _) = emulate(&https(&x25519), &pattern, &state).unwrap();
+    for party in [Party::CLIENT, Party::SERVER] {
+        assert_eq!(p256.bytes_from(party).fixed - x25519.bytes_from(party).fixed, 33);
     }
 }
 
 #[test]
 fn choices_that_do_not_go_together_are_refused() {
     use TlsVersion::{Tls12, Tls13};
-    let full = |tls| common::stack(tls, Session::Full, Authentication::Mutual);
-    let refused = |change: &dyn Fn(&mut Stack), tls, expected: &str| {
-        let mut stack = full(tls);
-        change(&mut stack);
-        let error = emulate(&stack, &common::pattern(1), &SessionState::default()).unwrap_err();
+    let full = |tls| common::tls(tls, Session::Full, Authentication::Mutual);
+    let refused = |change: &dyn Fn(&mut Tls), tls, expected: &str| {
+        let mut tls = full(tls);
+        change(&mut tls);
+        let error =
+            emulate(&https(&tls), &common::pattern(1), &SessionState::default()).unwrap_err();
         assert_eq!(error.to_string(), expected);
     };
     refused(
-        &|stack| stack.session = Session::PskKe,
+        &|tls| tls.session = Session::PskKe,
         Tls12,
         "stack.session is psk_ke: TLS 1.2 resumes by ticket",
     );
     refused(
-        &|stack| stack.session = Session::Ticket,
+        &|tls| tls.session = Session::Ticket,
         Tls13,
         "stack.session is ticket: TLS 1.3 resumes by psk_dhe_ke, psk_ke or 0-rtt",
     );
     refused(
-        &|stack| stack.session = Session::EarlyData,
+        &|tls| tls.session = Session::EarlyData,
         Tls13,
         "stack.session is 0-rtt, but there is no ticket for it: make a full connection of the \
          same stack before",
     );
     refused(
-        &|stack| stack.cipher_suite = full(Tls12).cipher_suite,
+        &|tls| tls.cipher_suite = full(Tls12).cipher_suite,
         Tls13,
         "stack.cipher_suite is TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, which TLS 1.3 with \
          certificate ecdsa_secp256r1 lacks: expected TLS_AES_128_GCM_SHA256",
     );
     refused(
-        &|stack| stack.key_share = KeyShare::Prepared,
+        &|tls| tls.key_share = KeyShare::Prepared,
         Tls12,
         "stack.key_share is prepared: a TLS 1.2 ClientHello has no key share; use fresh",
     );
-    refused(&|stack| stack.chain_length = 4, Tls13, "stack.chain_length is 4: expected 1, 2 or 3");
+    refused(&|tls| tls.chain_length = 4, Tls13, "stack.chain_length is 4: expected 1, 2 or 3");
     refused(
-        &|stack| stack.client_certificate_bytes.clear(),
+        &|tls| tls.client_certificate_bytes.clear(),
         Tls13,
-        "stack.client_certificate_bytes has 0 sizes: expected stack.chain_length of them, 1",
+        "stack.client_certificate_bytes has 0 sizes: expected tls.chain_length of them, 1",
     );
     refused(
-        &|stack| stack.server_name = Some(String::new()),
+        &|tls| tls.server_name = Some(String::new()),
         Tls13,
         "stack.server_name has 0 bytes: expected a host name of 1 to 255",
     );
     refused(
-        &|stack| {
-            stack.chain_length = 2;
-            stack.server_certificate_bytes = vec![60_000, 60_000];
-            stack.client_certificate_bytes = vec![500, 500];
+        &|tls| {
+            tls.chain_length = 2;
+            tls.server_certificate_bytes = vec![60_000, 60_000];
+            tls.client_certificate_bytes = vec![500, 500];
         },
         Tls13,
         "stack.server_certificate_bytes make 120010 B in all: OpenSSL takes 102400 B at most",
     );
-    let other = emulate_first(&full(Tls12), &common::pattern(1), &SessionState::default());
+    let other = emulate_first(&https(&full(Tls12)), &common::pattern(1), &SessionState::default());
     let (_, state) = other.unwrap();
-    let resumed = common::stack(Tls13, Session::PskDheKe, Authentication::Mutual);
-    assert!(emulate(&resumed, &common::pattern(1), &state).is_err());
+    let resumed = common::tls(Tls13, Session::PskDheKe, Authentication::Mutual);
+    assert!(emulate(&https(&resumed), &common::pattern(1), &state).is_err());
 }
 
 #[test]
 fn requests_that_nginx_refuses_are_refused() {
-    let stack = common::stack(TlsVersion::Tls13, Session::Full, Authentication::Server);
+    let tls = common::tls(TlsVersion::Tls13, Session::Full, Authentication::Server);
     let error = |path: &str, body| {
         let mut pattern = common::pattern(body);
         pattern.path = path.into();
-        emulate(&stack, &pattern, &SessionState::default()).unwrap_err().to_string()
+        emulate(&https(&tls), &pattern, &SessionState::default()).unwrap_err().to_string()
     };
     assert_eq!(
         error("index", 1),

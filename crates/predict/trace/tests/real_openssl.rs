@@ -10,38 +10,39 @@ use openssl::ssl::{Ssl, SslSession};
 use openssl::x509::X509;
 use openssl::x509::extension::SubjectAlternativeName;
 use warifu_model::{
-    Aead, Authentication, CertificateType, KeyShare, Role, Session, Stack, TlsVersion,
+    Aead, Authentication, CertificateType, KeyShare, Role, Session, Tls, TlsVersion,
 };
 use warifu_tls_client::context::{ClientContext, ClientCredentials, server_context};
 use warifu_tls_client::party::Party;
 use warifu_tls_client::pki::{CLIENT_NAME, SERVER_NAME};
 use warifu_tls_client::{Exchange, From, MessageRecord, Pki, Recording, Variant};
-use warifu_trace::{Bytes, SessionState, Step, Trace, emulate, emulate_first, response_head};
+use warifu_trace::https::{emulate, emulate_first, request_text, response_head};
+use warifu_trace::{Bytes, Party as TraceParty, SessionState, Step, Trace};
 
 const RESPONSE_BODY: u32 = 846;
 
 /// The same choices as the real half takes them.
-fn variant(stack: &Stack) -> Variant {
+fn variant(tls: &Tls) -> Variant {
     Variant {
-        tls: stack.tls,
-        session: stack.session,
-        authentication: stack.authentication,
-        group: stack.group,
-        certificate: stack.certificate,
-        chain_length: stack.chain_length,
-        cipher_suite: stack.cipher_suite,
+        tls: tls.version,
+        session: tls.session,
+        authentication: tls.authentication,
+        group: tls.group,
+        certificate: tls.certificate,
+        chain_length: tls.chain_length,
+        cipher_suite: tls.cipher_suite,
         key_share: KeyShare::Fresh,
         nagle: false,
-        server_name: stack.server_name.clone(),
+        server_name: tls.server_name.clone(),
     }
 }
 
 /// The exchange that the emulation writes: its request, and its response's length.
-fn exchange(stack: &Stack) -> Exchange {
+fn exchange(tls: &Tls) -> Exchange {
     let pattern = common::pattern(RESPONSE_BODY);
     Exchange {
-        request: warifu_trace::request_text(stack, &pattern).into_bytes(),
-        response_bytes: response_head(stack, &pattern).len() + RESPONSE_BODY as usize,
+        request: request_text(tls, &pattern).into_bytes(),
+        response_bytes: response_head(tls, &pattern).len() + RESPONSE_BODY as usize,
     }
 }
 
@@ -71,7 +72,8 @@ fn name(label: &str) -> String {
 /// Pieces of one message are gathered, so that each item is a message.
 fn messages(trace: &Trace, party: Role) -> Vec<(String, Bytes)> {
     let mut all: Vec<(String, Bytes)> = Vec::new();
-    for message in trace.messages.iter().filter(|message| message.from == party) {
+    for message in trace.messages.iter().filter(|message| message.from == TraceParty::first(party))
+    {
         let continued =
             ["(rest)", "(2 of", "(3 of", "(4 of"].iter().any(|mark| message.label.contains(mark));
         match all.last_mut() {
@@ -84,9 +86,9 @@ fn messages(trace: &Trace, party: Role) -> Vec<(String, Bytes)> {
 
 fn writes(trace: &Trace, party: Role) -> Vec<Bytes> {
     let mut all = Vec::new();
-    for step in trace.steps(party) {
+    for step in trace.steps(TraceParty::first(party)) {
         if let Step::Send { first, count, .. } = step {
-            let range = usize::from(first.0)..usize::from(first.0 + count);
+            let range = first.0 as usize..(first.0 + count) as usize;
             all.push(trace.messages[range].iter().map(|message| message.bytes).sum());
         }
     }
@@ -96,17 +98,17 @@ fn writes(trace: &Trace, party: Role) -> Vec<Bytes> {
 /// Runs the real exchange and compares all that both ends send, but for a close_notify at the end
 /// that is not emulated. It is given three tries: one ticket in about 8,000 is a block shorter than the
 /// usual two lengths, because its ticket_age_add begins with nine zeros.
-fn compare(trace: &Trace, stack: &Stack, pki: &Pki) {
+fn compare(trace: &Trace, tls: &Tls, pki: &Pki) {
     let mut difference = String::new();
     for _ in 0..3 {
         let recording =
-            warifu_tls_client::record_exchange(&variant(stack), pki, &exchange(stack)).unwrap();
+            warifu_tls_client::record_exchange(&variant(tls), pki, &exchange(tls)).unwrap();
         match differences(trace, &recording) {
             None => return,
             Some(found) => difference = found,
         }
     }
-    panic!("{difference}\n{stack:?}");
+    panic!("{difference}\n{tls:?}");
 }
 
 fn differences(trace: &Trace, recording: &Recording) -> Option<String> {
@@ -151,7 +153,8 @@ fn different_writes(
     let real: Vec<_> =
         recording.writes.iter().enumerate().filter(|(_, write)| write.from == from).collect();
     // close_notify is a write of its own.
-    let closes = trace.steps(party).iter().any(|step| matches!(step, Step::Close { .. }));
+    let closes =
+        trace.steps(TraceParty::first(party)).iter().any(|step| matches!(step, Step::Close { .. }));
     if ours.len() + usize::from(!closes) != real.len() {
         return Some(format!("{party:?} writes: {ours:?} emulated, {real:?} real"));
     }
@@ -187,17 +190,17 @@ fn every_message_and_write_is_as_long_as_openssl_makes_it() {
         let lab: Vec<u16> = sizes.server_chain_bytes.iter().map(|&size| size as u16).collect();
         assert_eq!(common::chain(key.0, key.1), lab, "{key:?}");
     }
-    let stacks = common::every_stack();
+    let stacks = common::every_tls();
     assert_eq!(stacks.len(), 864);
-    for stack in &stacks {
-        let pki = &pkis[&(stack.certificate, stack.chain_length)];
+    for tls in &stacks {
+        let pki = &pkis[&(tls.certificate, tls.chain_length)];
         let pattern = common::pattern(RESPONSE_BODY);
         let mut state = SessionState::default();
-        if stack.session != Session::Full {
-            (_, state) = emulate_first(stack, &pattern, &state).unwrap();
+        if tls.session != Session::Full {
+            (_, state) = emulate_first(&common::https(tls.clone()), &pattern, &state).unwrap();
         }
-        let (trace, _) = emulate(stack, &pattern, &state).unwrap();
-        compare(&trace, stack, pki);
+        let (trace, _) = emulate(&common::https(tls.clone()), &pattern, &state).unwrap();
+        compare(&trace, tls, pki);
     }
 }
 
@@ -206,22 +209,23 @@ fn every_message_and_write_is_as_long_as_openssl_makes_it() {
 #[test]
 fn every_preparation_is_as_long_as_openssl_makes_it() {
     let pki = Pki::generate(CertificateType::EcdsaSecp256r1, 1).unwrap();
-    let resumed = common::every_stack().into_iter().filter(|stack| {
-        stack.session != Session::Full
-            && stack.certificate == CertificateType::EcdsaSecp256r1
-            && stack.chain_length == 1
+    let resumed = common::every_tls().into_iter().filter(|tls| {
+        tls.session != Session::Full
+            && tls.certificate == CertificateType::EcdsaSecp256r1
+            && tls.chain_length == 1
     });
-    for stack in resumed {
-        let tries = (0..3).map(|_| different_preparation(&stack, &pki));
+    for tls in resumed {
+        let tries = (0..3).map(|_| different_preparation(&tls, &pki));
         let difference = tries.take_while(Option::is_some).nth(2).flatten();
-        assert_eq!(difference, None, "{stack:?}");
+        assert_eq!(difference, None, "{tls:?}");
     }
 }
 
-fn different_preparation(stack: &Stack, pki: &Pki) -> Option<String> {
+fn different_preparation(tls: &Tls, pki: &Pki) -> Option<String> {
     let pattern = common::pattern(RESPONSE_BODY);
-    let (trace, after) = emulate_first(stack, &pattern, &SessionState::default()).unwrap();
-    let (real, session) = first_connection(stack, pki);
+    let (trace, after) =
+        emulate_first(&common::https(tls.clone()), &pattern, &SessionState::default()).unwrap();
+    let (real, session) = first_connection(tls, pki);
     for (party, real) in [Role::Client, Role::Server].into_iter().zip(real) {
         let ours = writes(&trace, party);
         let possible = |(bytes, &real): (&Bytes, &usize)| match bytes.ecdsa_signatures {
@@ -229,7 +233,10 @@ fn different_preparation(stack: &Stack, pki: &Pki) -> Option<String> {
             _ => (60..=72).any(|length| agrees(*bytes, &[length], real)),
         };
         // close_notify is a write of its own.
-        let closes = trace.steps(party).iter().any(|step| matches!(step, Step::Close { .. }));
+        let closes = trace
+            .steps(TraceParty::first(party))
+            .iter()
+            .any(|step| matches!(step, Step::Close { .. }));
         if ours.len() + usize::from(!closes) != real.len() || !ours.iter().zip(&real).all(possible)
         {
             return Some(format!("{party:?} {ours:?} emulated, {real:?} real"));
@@ -240,13 +247,13 @@ fn different_preparation(stack: &Stack, pki: &Pki) -> Option<String> {
 }
 
 /// What was written, and the session that came of it.
-fn first_connection(stack: &Stack, pki: &Pki) -> ([Vec<usize>; 2], SslSession) {
-    let variant = variant(stack);
+fn first_connection(tls: &Tls, pki: &Pki) -> ([Vec<usize>; 2], SslSession) {
+    let variant = variant(tls);
     let credentials = ClientCredentials::from_pki(pki);
     let client = ClientContext::new(&variant, &credentials).unwrap();
     let server = server_context(&variant, pki).unwrap();
-    let mut client = Party::client(client.first().unwrap(), exchange(stack), false).unwrap();
-    let mut server = Party::server(Ssl::new(&server).unwrap(), exchange(stack), false).unwrap();
+    let mut client = Party::client(client.first().unwrap(), exchange(tls), false).unwrap();
+    let mut server = Party::server(Ssl::new(&server).unwrap(), exchange(tls), false).unwrap();
     let mut written = [Vec::new(), Vec::new()];
     for _ in 0..8 {
         client.wake(&mut ()).unwrap();
@@ -307,13 +314,15 @@ fn tickets_are_padded_as_openssl_pads_them() {
         [(TlsVersion::Tls12, Session::Ticket), (TlsVersion::Tls13, Session::PskDheKe)]
     {
         for length in 1..=16 {
-            let mut stack = common::stack(tls, session, Authentication::Server);
-            stack.server_name = Some("n".repeat(length));
+            let mut tls = common::tls(tls, session, Authentication::Server);
+            tls.server_name = Some("n".repeat(length));
             let pattern = common::pattern(RESPONSE_BODY);
-            let (_, state) = emulate_first(&stack, &pattern, &SessionState::default()).unwrap();
+            let (_, state) =
+                emulate_first(&common::https(tls.clone()), &pattern, &SessionState::default())
+                    .unwrap();
             uncertain += state.tickets[0].bytes.uncertain_tickets;
-            let (trace, _) = emulate(&stack, &pattern, &state).unwrap();
-            compare(&trace, &stack, &pki);
+            let (trace, _) = emulate(&common::https(tls.clone()), &pattern, &state).unwrap();
+            compare(&trace, &tls, &pki);
         }
     }
     // TLS 1.3 alone has a ticket_age_add.
@@ -330,14 +339,16 @@ fn long_flights_leave_in_the_writes_that_openssl_makes() {
             let client = lengthen(&pki, false, padding);
             (pki.server.certificate, pki.client.certificate) = (server, client);
             for tls in [TlsVersion::Tls12, TlsVersion::Tls13] {
-                let stack = common::stack(tls, Session::Full, Authentication::Mutual);
-                let mut stack = common::with(stack, kind, 1, Aead::Aes128Gcm);
+                let tls = common::tls(tls, Session::Full, Authentication::Mutual);
+                let mut tls = common::with(tls, kind, 1, Aead::Aes128Gcm);
                 let sizes = pki.sizes().unwrap();
-                stack.server_certificate_bytes = vec![sizes.server_chain_bytes[0] as u16];
-                stack.client_certificate_bytes = vec![sizes.client_chain_bytes[0] as u16];
+                tls.server_certificate_bytes = vec![sizes.server_chain_bytes[0] as u16];
+                tls.client_certificate_bytes = vec![sizes.client_chain_bytes[0] as u16];
                 let pattern = common::pattern(RESPONSE_BODY);
-                let (trace, _) = emulate(&stack, &pattern, &SessionState::default()).unwrap();
-                compare(&trace, &stack, &pki);
+                let (trace, _) =
+                    emulate(&common::https(tls.clone()), &pattern, &SessionState::default())
+                        .unwrap();
+                compare(&trace, &tls, &pki);
             }
         }
     }

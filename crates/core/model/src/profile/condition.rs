@@ -6,7 +6,7 @@ use std::fmt;
 use toml::Value;
 
 use crate::case::{
-    Aead, Authentication, CertificateType, Group, KeyShare, Session, Stack, TlsVersion,
+    Aead, Authentication, CertificateType, Group, KeyShare, Session, Stack, Tls, TlsVersion,
 };
 use crate::keyword::{Keyword, one_of};
 use crate::reader::{Section, show};
@@ -26,37 +26,43 @@ pub(crate) struct Mismatch {
 
 /// The choices that a cost may depend on: the key, its words, and where the stack has it.
 const CHOICES: [Choice; 8] = [
-    Choice { key: "tls", words: words::<TlsVersion>, of: |s| position(s.tls) },
-    Choice { key: "session", words: words::<Session>, of: |s| position(s.session) },
+    Choice { key: "tls", words: words::<TlsVersion>, of: |tls| position(tls.version) },
+    Choice { key: "session", words: words::<Session>, of: |tls| position(tls.session) },
     Choice {
         key: "authentication",
         words: words::<Authentication>,
-        of: |s| position(s.authentication),
+        of: |tls| position(tls.authentication),
     },
-    Choice { key: "group", words: words::<Group>, of: |s| position(s.group) },
-    Choice { key: "certificate", words: words::<CertificateType>, of: |s| position(s.certificate) },
-    Choice { key: "aead", words: words::<Aead>, of: |s| position(s.cipher_suite.aead()) },
-    Choice { key: "key_share", words: words::<KeyShare>, of: |s| position(s.key_share) },
+    Choice { key: "group", words: words::<Group>, of: |tls| position(tls.group) },
+    Choice {
+        key: "certificate",
+        words: words::<CertificateType>,
+        of: |tls| position(tls.certificate),
+    },
+    Choice { key: "aead", words: words::<Aead>, of: |tls| position(tls.cipher_suite.aead()) },
+    Choice { key: "key_share", words: words::<KeyShare>, of: |tls| position(tls.key_share) },
     Choice {
         key: "chain_length",
         words: || vec!["1", "2", "3"],
-        of: |s| usize::from(s.chain_length) - 1,
+        of: |tls| usize::from(tls.chain_length) - 1,
     },
 ];
 
 struct Choice {
     key: &'static str,
     words: fn() -> Vec<&'static str>,
-    of: fn(&Stack) -> usize,
+    of: fn(&Tls) -> usize,
 }
 
 impl Condition {
     /// Holds for every stack.
     pub(crate) const ALWAYS: Condition = Condition { allowed: [u8::MAX; CHOICES.len()] };
 
-    /// The condition that holds for stacks with this one's choices alone.
+    /// The condition that holds for stacks with this one's choices alone. A stack without TLS has
+    /// none of these choices, and meets no condition on one.
     pub(crate) fn point(stack: &Stack) -> Condition {
-        Condition { allowed: std::array::from_fn(|index| 1 << ((CHOICES[index].of)(stack) & 7)) }
+        let bit = |index: usize| stack.tls().map_or(0, |tls| 1 << ((CHOICES[index].of)(tls) & 7));
+        Condition { allowed: std::array::from_fn(bit) }
     }
 
     /// Reads `when = { tls = "1.3", session = ["full", "psk_dhe_ke"] }`.
@@ -72,7 +78,8 @@ impl Condition {
     }
 
     pub(crate) fn holds(&self, point: &Condition) -> bool {
-        self.allowed.iter().zip(&point.allowed).all(|(allowed, bit)| allowed & bit != 0)
+        let mut both = self.allowed.iter().zip(&point.allowed);
+        both.all(|(&allowed, bit)| allowed == u8::MAX || allowed & bit != 0)
     }
 
     /// How many choices it says something about.
@@ -83,7 +90,7 @@ impl Condition {
     /// The choices in which a stack lies outside.
     pub(crate) fn mismatches(&self, point: &Condition) -> Vec<Mismatch> {
         let both = self.allowed.iter().zip(&point.allowed).enumerate();
-        both.filter(|(_, (allowed, bit))| *allowed & *bit == 0)
+        both.filter(|(_, (allowed, bit))| **allowed != u8::MAX && **allowed & **bit == 0)
             .map(|(choice, (&allowed, _))| Mismatch { choice, allowed })
             .collect()
     }
@@ -104,7 +111,7 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;
         for (&bits, choice) in
-            self.allowed.iter().zip(&CHOICES).filter(|(bits, _)| **bits != u8::MAX)
+            self.allowed.iter().zip(&CHOICES).filter(|(bits, _)| !matches!(**bits, 0 | u8::MAX))
         {
             let words = (choice.words)();
             let allowed = words.iter().enumerate().filter(|(index, _)| bits & (1 << index) != 0);

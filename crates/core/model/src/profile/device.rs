@@ -290,8 +290,8 @@ fn per_byte(value: &Value) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::tests::any_stack;
-    use crate::case::{Authentication, Group, Session, TlsVersion};
+    use crate::case::tests::{any_tls, https};
+    use crate::case::{Authentication, Group, Session, Tls, TlsVersion};
     use crate::operation::{Direction, HandshakeMessage, Role};
 
     /// One line says all that is to change, so that nobody mends a study a run at a time.
@@ -302,7 +302,7 @@ mod tests {
         let text = "[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"1 us\"\n\
                     when = { certificate = \"rsa-2048\" }\n";
         let profile = parse(text).unwrap();
-        let stack = any_stack();
+        let stack = https(any_tls());
         let error = profile.lacks(&[HELLO, verify, HELLO], &stack).unwrap().to_string();
         let names = "d.toml: client.send.ClientHello, client.send.CertificateVerify have no cost";
         assert!(error.starts_with(names), "{error}");
@@ -320,8 +320,12 @@ mod tests {
         DeviceProfile::parse("d", &text, "d.toml").map_err(|error| error.to_string())
     }
 
+    fn tls() -> Tls {
+        Tls { group: Group::X25519, ..any_tls() }
+    }
+
     fn stack() -> Stack {
-        Stack { group: Group::X25519, ..any_stack() }
+        https(tls())
     }
 
     #[test]
@@ -337,10 +341,13 @@ mod tests {
             let warm = |stack: &Stack| profile.cost(HELLO, stack, 100).unwrap().warm.mean();
             assert_eq!(warm(&stack()), Nanos::from_millis(3));
             assert_eq!(
-                warm(&Stack { session: Session::EarlyData, ..stack() }),
+                warm(&https(Tls { session: Session::EarlyData, ..tls() })),
                 Nanos::from_millis(2)
             );
-            assert_eq!(warm(&Stack { tls: TlsVersion::Tls12, ..stack() }), Nanos::from_millis(1));
+            assert_eq!(
+                warm(&https(Tls { version: TlsVersion::Tls12, ..tls() })),
+                Nanos::from_millis(1)
+            );
             assert_eq!(profile.cost(HELLO, &stack(), 101).unwrap().bytes_cost, Nanos(51));
             assert_eq!(profile.cost(HELLO, &stack(), 0).unwrap().kind, Kind::Assumed);
         }
@@ -361,7 +368,7 @@ mod tests {
         assert!(message.ends_with("use stack.tls = \"1.2\", or calibrate the device"), "{message}");
         let verify =
             Operation::Tls(Role::Client, Direction::Send, HandshakeMessage::CertificateVerify);
-        let mutual = Stack { authentication: Authentication::Mutual, ..stack() };
+        let mutual = https(Tls { authentication: Authentication::Mutual, ..tls() });
         let message = profile.cost(verify, &mutual, 0).unwrap_err().to_string();
         assert!(message.contains("(server-only authentication)"), "{message}");
         assert!(message.contains("use stack.authentication = \"server\""), "{message}");
@@ -376,7 +383,7 @@ mod tests {
         )
         .unwrap();
         assert!(profile.cost(HELLO, &stack(), 0).unwrap_err().to_string().contains("two costs"));
-        assert!(profile.cost(HELLO, &Stack { group: Group::Secp256r1, ..stack() }, 0).is_ok());
+        assert!(profile.cost(HELLO, &https(Tls { group: Group::Secp256r1, ..tls() }), 0).is_ok());
     }
 
     #[test]

@@ -55,11 +55,14 @@ pub fn inputs_where(
         catalog.key_store(name).ok_or_else(|| missing(ProfileKind::KeyStore, "key_store", name))?;
     list.extend(key_store.inputs(calls));
     list.extend(link_inputs(case, catalog));
-    let name = &case.stack.kernel;
-    let kernel =
-        catalog.kernel(name).ok_or_else(|| missing(ProfileKind::Kernel, "stack.kernel", name))?;
-    list.extend_from_slice(kernel.figures());
-    // Device and server may be one machine, whose threshold would come twice.
+    if let Some(tcp) = case.stack.tcp() {
+        for (key, name) in [("device.tcp", &tcp.device), ("server.tcp", &tcp.server)] {
+            let profile =
+                catalog.kernel(name).ok_or_else(|| missing(ProfileKind::Kernel, key, name))?;
+            list.extend_from_slice(profile.figures());
+        }
+    }
+    // Device and server may be one machine, whose figures would come twice.
     let mut names = HashSet::with_capacity(list.len());
     list.retain(|input| names.insert(input.name.clone()));
     Ok(list)

@@ -4,7 +4,7 @@
 use toml::Value;
 
 use super::draft::Draft;
-use super::settings::{self, SECTIONS, Setting};
+use super::settings::{self, Edit, SECTIONS, Setting};
 use super::words;
 use crate::reader::{Mistakes, show, shown_key, unknown};
 
@@ -15,7 +15,8 @@ pub(crate) const HEAD: [&str; 4] = ["name", "seed", "trials", "predict_trials"];
 #[derive(Clone)]
 pub(crate) struct Assignment {
     pub(crate) setting: &'static Setting,
-    pub(crate) value: Value,
+    /// Its value, read once.
+    pub(crate) edit: Edit,
     /// The key as written, which may stand for several settings.
     pub(crate) key: String,
     pub(crate) by_flag: bool,
@@ -215,16 +216,16 @@ fn expand(path: &str, value: &Value, place: Place, mistakes: &Mistakes<'_>) -> V
             Err(expected) => return refuse(expected),
         },
         ("pattern", Value::String(_)) => vec![("pattern.kind".into(), value.clone())],
-        ("link.rate", _) => {
-            ["link.rate_up", "link.rate_down"].map(|path| (path.into(), value.clone())).to_vec()
-        }
         (section, Value::String(_)) if SECTIONS.contains(&section) => {
             vec![(format!("{section}.profile"), value.clone())]
         }
         (section, _) if SECTIONS.contains(&section) => {
             return refuse("expected a text or a table".into());
         }
-        _ => vec![(path.into(), value.clone())],
+        _ => match settings::both(path) {
+            Some(paths) => paths.map(|path| (path.into(), value.clone())).to_vec(),
+            None => vec![(path.into(), value.clone())],
+        },
     };
     let mut assignments = Vec::new();
     for (path, value) in list {
@@ -232,10 +233,10 @@ fn expand(path: &str, value: &Value, place: Place, mistakes: &Mistakes<'_>) -> V
             mistakes.add(&key, settings::unknown_path(&path));
             return Vec::new();
         };
-        if let Err(expected) = (setting.apply)(&mut Draft::default(), &value) {
-            return refuse(expected);
+        match (setting.read)(&value) {
+            Ok(edit) => assignments.push(Assignment { setting, edit, key: key.clone(), by_flag }),
+            Err(expected) => return refuse(expected),
         }
-        assignments.push(Assignment { setting, value, key: key.clone(), by_flag });
     }
     assignments
 }
@@ -261,8 +262,7 @@ fn axis(path: &str, value: &Value, by_flag: bool, mistakes: &Mistakes<'_>) -> Op
         }
         let mut draft = Draft::default();
         for assignment in &assignments {
-            // Every value was checked when it was expanded.
-            let _ = (assignment.setting.apply)(&mut draft, &assignment.value);
+            assignment.edit.apply(&mut draft);
         }
         if drafts.contains(&draft) {
             mistakes.add(key, format!("holds {} twice: keep one", show(value)));

@@ -2,8 +2,8 @@
 //! The settings of a case as far as a study states them.
 
 use crate::case::{
-    Aead, Authentication, CertificateType, CipherSuite, CongestionControl, Group, KeyShare, Loss,
-    PatternKind, Protocol, Session, TlsVersion,
+    Aead, Authentication, CertificateType, CipherSuite, CoapMessageType, CongestionControl, Group,
+    KeyShare, Loss, PatternKind, Protocol, Session, TlsVersion,
 };
 use crate::units::{BitsPerSecond, Nanos};
 
@@ -38,10 +38,15 @@ pub(crate) struct Draft {
     pub(crate) aead: Option<Aead>,
     pub(crate) key_share: Option<KeyShare>,
     pub(crate) server_name: Option<String>,
-    pub(crate) kernel: Option<String>,
+    pub(crate) device_tcp: Option<String>,
+    pub(crate) server_tcp: Option<String>,
     pub(crate) congestion_control: Option<CongestionControl>,
     pub(crate) initcwnd: Option<u8>,
     pub(crate) nagle: Option<bool>,
+    pub(crate) message_type: Option<CoapMessageType>,
+    pub(crate) ack_timeout: Option<Nanos>,
+    pub(crate) ack_random_factor_percent: Option<u16>,
+    pub(crate) max_retransmit: Option<u8>,
     pub(crate) pattern: Option<PatternKind>,
     pub(crate) path: Option<String>,
     pub(crate) response_body: Option<u32>,

@@ -5,9 +5,9 @@ use std::fmt;
 
 use super::assignment::Item;
 use crate::keyword::{Keyword, one_of};
+use crate::metric::Metric;
 use crate::nearest::nearest;
 use crate::reader::{Mistakes, show, shown_key};
-use crate::stage::Metric;
 use crate::units::{ByteCount, Nanos, Probability};
 
 /// A bound on a statistic of a metric, for every case of the study.
@@ -146,7 +146,7 @@ fn subject(key: &str) -> Result<(Metric, Statistic), String> {
         Some((name, statistic)) => (name, statistic),
         None => (key, ""),
     };
-    let Some(metric) = Metric::ALL.into_iter().find(|metric| metric.name() == name) else {
+    let Some(metric) = Metric::ALL.iter().copied().find(|metric| metric.name() == name) else {
         let hint = match nearest(name, names.iter().copied()) {
             Some(name) => format!("did you mean {name}?"),
             None => format!("expected {}", one_of(&names)),

@@ -3,21 +3,57 @@
 
 use toml::Value;
 
+use std::sync::Arc;
+
 use super::draft::{Draft, SessionWord};
-use crate::case::{CertificateType, CipherSuite};
+use crate::case::{CertificateType, CipherSuite, Layer, Protocol};
 use crate::keyword::Keyword;
 use crate::nearest::nearest;
 use crate::quantities as quantity;
 use crate::reader::{self, show, unknown};
+use crate::units::Nanos;
 
 /// One setting of a study.
 pub(crate) struct Setting {
     /// Its dotted path.
     pub(crate) path: &'static str,
-    /// Reads a value into a draft; the error says what was expected.
-    pub(crate) apply: fn(&mut Draft, &Value) -> Result<(), String>,
+    /// The layer that it belongs to; it has no effect on a stack without that layer.
+    pub(crate) layer: Layer,
+    /// Reads a value; the error says what was expected.
+    pub(crate) read: fn(&Value) -> Result<Edit, String>,
     /// Whether a flag's text is a word or a quantity, not a number, a truth or a list.
     pub(crate) text: bool,
+}
+
+/// A value that was read for its setting, ready to be put into drafts.
+#[derive(Clone)]
+pub(crate) struct Edit(Arc<dyn Fn(&mut Draft) + Send + Sync>);
+
+impl Edit {
+    fn read<T: Clone + Send + Sync + 'static>(
+        value: &Value,
+        read: impl Fn(&Value) -> Result<T, String>,
+        put: fn(&mut Draft, T),
+    ) -> Result<Edit, String> {
+        let value = read(value)?;
+        Ok(Edit(Arc::new(move |draft| put(draft, value.clone()))))
+    }
+
+    /// Puts the value into a draft.
+    pub(crate) fn apply(&self, draft: &mut Draft) {
+        (self.0)(draft);
+    }
+}
+
+/// Keys that set the same value for several settings.
+const BOTH: [(&str, [&str; 2]); 2] = [
+    ("link.rate", ["link.rate_up", "link.rate_down"]),
+    ("stack.kernel", ["device.tcp", "server.tcp"]),
+];
+
+/// The settings that a key stands for, if it stands for several.
+pub(crate) fn both(path: &str) -> Option<[&'static str; 2]> {
+    BOTH.into_iter().find(|(key, _)| *key == path).map(|(_, paths)| paths)
 }
 
 /// The tables of a study that hold settings.
@@ -31,15 +67,14 @@ pub(crate) fn find(path: &str) -> Option<&'static Setting> {
 
 /// The keys of a section, those that stand for several settings among them.
 pub(crate) fn keys(section: &str) -> impl Iterator<Item = &'static str> + Clone {
-    let own = SETTINGS.iter().filter_map(move |setting| {
-        setting.path.strip_prefix(section).and_then(|rest| rest.strip_prefix('.'))
-    });
-    own.chain((section == "link").then_some("rate"))
+    let paths = SETTINGS.iter().map(|setting| setting.path);
+    let all = paths.chain(BOTH.into_iter().map(|(key, _)| key));
+    all.filter_map(move |path| path.strip_prefix(section).and_then(|rest| rest.strip_prefix('.')))
 }
 
 /// Whether a path names a setting or stands for several.
 pub(crate) fn is_path(path: &str) -> bool {
-    find(path).is_some() || SECTIONS.contains(&path) || path == "link.rate"
+    find(path).is_some() || SECTIONS.contains(&path) || both(path).is_some()
 }
 
 /// What to say of a path that is no setting.
@@ -57,57 +92,68 @@ pub(crate) fn unknown_path(path: &str) -> String {
 }
 
 macro_rules! settings {
-    ($($path:literal $kind:ident $($field:ident).+ = $read:expr;)+) => {
+    ($($layer:expr => { $($path:literal $kind:ident $field:ident = $read:expr;)+ })+) => {
         /// Every setting, in the order of a case.
-        pub(crate) static SETTINGS: &[Setting] = &[$(Setting {
+        pub(crate) static SETTINGS: &[Setting] = &[$($(Setting {
             path: $path,
-            apply: |draft, value| {
-                draft.$($field).+ = Some($read(value)?);
-                Ok(())
-            },
+            layer: $layer,
+            read: |value| Edit::read(value, $read, |draft, value| draft.$field = Some(value)),
             text: settings!(@text $kind),
-        }),+];
+        }),+),+];
     };
     (@text text) => { true };
     (@text bare) => { false };
 }
 
 settings! {
-    "device.profile" text device = profile_name;
-    "server.profile" text server = profile_name;
-    "server.workers" bare workers = workers;
-    "key_store.profile" text key_store = profile_name;
-    "key_store.session_open" bare session_open = reader::boolean;
-    "link.profile" text link = profile_name;
-    "link.rtt" text rtt = quantity::link_delay;
-    "link.jitter" bare jitter = quantity::jitter;
-    "link.keep_order" bare keep_order = reader::boolean;
-    "link.rate_up" text rate_up = quantity::rate;
-    "link.rate_down" text rate_down = quantity::rate;
-    "link.queue_packets" bare queue_packets = quantity::queue_packets;
-    "link.mtu" bare mtu = quantity::mtu;
-    "link.loss" text loss = quantity::loss;
-    "stack.protocol" text protocol = reader::keyword;
-    "stack.tls" text tls = reader::keyword;
-    "stack.session" text session = session;
-    "stack.authentication" text authentication = reader::keyword;
-    "stack.group" text group = reader::keyword;
-    "stack.certificate" text certificate = reader::keyword::<CertificateType>;
-    "stack.chain_length" bare chain_length = chain_length;
-    "stack.server_certificate_bytes" bare server_certificate_bytes = certificate_bytes;
-    "stack.client_certificate_bytes" bare client_certificate_bytes = certificate_bytes;
-    "stack.cipher_suite" text cipher_suite = cipher_suite;
-    "stack.aead" text aead = reader::keyword;
-    "stack.key_share" text key_share = reader::keyword;
-    "stack.server_name" text server_name = server_name;
-    "stack.kernel" text kernel = profile_name;
-    "stack.congestion_control" text congestion_control = reader::keyword;
-    "stack.initcwnd" bare initcwnd = initcwnd;
-    "stack.nagle" bare nagle = reader::boolean;
-    "pattern.kind" text pattern = reader::keyword;
-    "pattern.path" text path = request_path;
-    "pattern.response_body" text response_body = response_body;
-    "pattern.concurrent" bare concurrent = concurrent;
+    Layer::Any => {
+        "device.profile" text device = profile_name;
+        "server.profile" text server = profile_name;
+        "server.workers" bare workers = workers;
+        "key_store.profile" text key_store = profile_name;
+        "key_store.session_open" bare session_open = reader::boolean;
+        "link.profile" text link = profile_name;
+        "link.rtt" text rtt = quantity::link_delay;
+        "link.jitter" bare jitter = quantity::jitter;
+        "link.keep_order" bare keep_order = reader::boolean;
+        "link.rate_up" text rate_up = quantity::rate;
+        "link.rate_down" text rate_down = quantity::rate;
+        "link.queue_packets" bare queue_packets = quantity::queue_packets;
+        "link.mtu" bare mtu = quantity::mtu;
+        "link.loss" text loss = quantity::loss;
+        "stack.protocol" text protocol = reader::keyword;
+        "pattern.kind" text pattern = reader::keyword;
+        "pattern.path" text path = request_path;
+        "pattern.response_body" text response_body = response_body;
+        "pattern.concurrent" bare concurrent = concurrent;
+    }
+    Layer::Tls => {
+        "stack.tls" text tls = reader::keyword;
+        "stack.session" text session = session;
+        "stack.authentication" text authentication = reader::keyword;
+        "stack.group" text group = reader::keyword;
+        "stack.certificate" text certificate = reader::keyword::<CertificateType>;
+        "stack.chain_length" bare chain_length = chain_length;
+        "stack.server_certificate_bytes" bare server_certificate_bytes = certificate_bytes;
+        "stack.client_certificate_bytes" bare client_certificate_bytes = certificate_bytes;
+        "stack.cipher_suite" text cipher_suite = cipher_suite;
+        "stack.aead" text aead = reader::keyword;
+        "stack.key_share" text key_share = reader::keyword;
+        "stack.server_name" text server_name = server_name;
+    }
+    Layer::Tcp => {
+        "device.tcp" text device_tcp = profile_name;
+        "server.tcp" text server_tcp = profile_name;
+        "stack.congestion_control" text congestion_control = reader::keyword;
+        "stack.initcwnd" bare initcwnd = initcwnd;
+        "stack.nagle" bare nagle = reader::boolean;
+    }
+    Layer::Application(Protocol::Coap) => {
+        "stack.message_type" text message_type = reader::keyword;
+        "stack.ack_timeout" text ack_timeout = ack_timeout;
+        "stack.ack_random_factor" bare ack_random_factor_percent = ack_random_factor;
+        "stack.max_retransmit" bare max_retransmit = max_retransmit;
+    }
 }
 
 fn profile_name(value: &Value) -> Result<String, String> {
@@ -169,6 +215,28 @@ fn server_name(value: &Value) -> Result<String, String> {
 
 fn initcwnd(value: &Value) -> Result<u8, String> {
     reader::integer(value, 1..=255).map(|number| number as u8)
+}
+
+/// RFC 7252 section 4.8 has 2 s; below 1 s it asks for congestion control of another kind (4.8.1).
+fn ack_timeout(value: &Value) -> Result<Nanos, String> {
+    let timeout = reader::duration(value)?;
+    match timeout.0 {
+        1_000_000..=60_000_000_000 => Ok(timeout),
+        _ => Err("expected a time from 1 ms to 60 s".into()),
+    }
+}
+
+/// As percent; RFC 7252 section 4.8.1: not below 1.
+fn ack_random_factor(value: &Value) -> Result<u16, String> {
+    let factor = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
+    match factor {
+        Some(factor) if (1.0..=10.0).contains(&factor) => Ok((factor * 100.0).round() as u16),
+        _ => Err("expected a factor from 1 to 10, such as 1.5".into()),
+    }
+}
+
+fn max_retransmit(value: &Value) -> Result<u8, String> {
+    reader::integer(value, 0..=20).map(|number| number as u8)
 }
 
 fn request_path(value: &Value) -> Result<String, String> {

@@ -9,6 +9,7 @@ use super::draft::Draft;
 use super::resolve::{self, Clash};
 use super::{MOST_CASES, settings};
 use crate::case::Case;
+use crate::keyword::Keyword;
 use crate::profile::Catalog;
 use crate::reader::Mistakes;
 
@@ -63,7 +64,32 @@ pub(crate) fn cases(
         twins.push(index);
         cases.push(case);
     }
-    Some(cases)
+    if refuse_without_effect(parts, &cases, in_file, in_flags) { None } else { Some(cases) }
+}
+
+/// Names settings of layers that no case has; whether there were any.
+fn refuse_without_effect(
+    parts: &Parts,
+    cases: &[Case],
+    in_file: &Mistakes<'_>,
+    in_flags: &Mistakes<'_>,
+) -> bool {
+    let varied = parts.vary.iter().flat_map(|axis| &axis.choices).flat_map(|(list, _)| list);
+    let mut named: Vec<&str> = Vec::new();
+    for assignment in parts.base.iter().chain(varied) {
+        let layer = assignment.setting.layer;
+        if cases.iter().any(|case| case.stack.has(layer)) || named.contains(&&*assignment.key) {
+            continue;
+        }
+        named.push(&assignment.key);
+        let protocol = cases.first().map_or("", |case| case.stack.protocol().name());
+        let message = format!(
+            "has no effect: {protocol} has no {}; remove it, or choose another stack.protocol",
+            layer.name()
+        );
+        (if assignment.by_flag { in_flags } else { in_file }).add(&assignment.key, message);
+    }
+    !named.is_empty()
 }
 
 /// Which choice of each axis a case takes: its index in mixed radix.
@@ -80,8 +106,7 @@ fn digits(index: usize, axes: &[Axis]) -> Vec<usize> {
 
 fn apply(draft: &mut Draft, assignments: &[Assignment]) {
     for assignment in assignments {
-        // Every value was checked when the study was taken apart.
-        let _ = (assignment.setting.apply)(draft, &assignment.value);
+        assignment.edit.apply(draft);
     }
 }
 
@@ -102,15 +127,26 @@ fn name_clashes(
     in_flags: &Mistakes<'_>,
 ) {
     let place = label(parts, choices);
+    let mut named: Vec<(String, String)> = Vec::new();
     for (path, message) in clashes {
         let full = if path.contains('.') { path.to_string() } else { format!("{path}.profile") };
-        let axis = parts.vary.iter().find(|axis| {
-            axis.choices.iter().flat_map(|(list, _)| list).any(|a| a.setting.path == full)
-        });
-        let by_flag = axis.map_or_else(
-            || parts.base.iter().any(|a| a.setting.path == full && a.by_flag),
-            |axis| axis.by_flag,
-        );
+        let at = |assignment: &&Assignment| assignment.setting.path == full;
+        let axis = parts
+            .vary
+            .iter()
+            .find(|axis| axis.choices.iter().flat_map(|(list, _)| list).any(|a| at(&a)));
+        let base = parts.base.iter().find(at);
+        let by_flag = axis.map_or_else(|| base.is_some_and(|a| a.by_flag), |axis| axis.by_flag);
+        // A key that stands for several settings is named as it was written, and once.
+        let written = match (axis, base) {
+            (Some(axis), _) => Some(axis.path.as_str()),
+            (None, base) => base.map(|assignment| assignment.key.as_str()),
+        };
+        let path = written.filter(|key| settings::both(key).is_some()).unwrap_or(path);
+        if named.iter().any(|(key, other)| key == path && *other == message) {
+            continue;
+        }
+        named.push((path.into(), message.clone()));
         let mistakes = if by_flag { in_flags } else { in_file };
         if place.is_empty() {
             mistakes.add(path, message);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A stack in one text: `https/tls1.3/resumed/mutual`.
 
-use crate::case::{Authentication, CertificateType, Group, Session, TlsVersion};
+use super::settings;
+use crate::case::{
+    Authentication, CertificateType, CoapMessageType, Group, Protocol, Session, TlsVersion,
+};
 use crate::keyword::Keyword;
 use crate::nearest::nearest;
 
@@ -11,7 +14,7 @@ pub(crate) fn stack(text: &str) -> Result<Vec<(&'static str, String)>, String> {
     let mut words = text.split('/');
     let protocol = words.next().unwrap_or_default();
     let mut list = vec![("stack.protocol", protocol.to_string())];
-    crate::case::Protocol::from_word(protocol)
+    let known = Protocol::from_word(protocol)
         .map_err(|expected| format!("\"{protocol}\" comes first: {expected}"))?;
     for word in words {
         let Some(setting) = setting(word) else {
@@ -22,6 +25,13 @@ pub(crate) fn stack(text: &str) -> Result<Vec<(&'static str, String)>, String> {
             };
             return Err(format!("\"{word}\" is not known in it; {hint}"));
         };
+        let layer = settings::find(setting.0).map(|setting| setting.layer);
+        if let Some(layer) = layer.filter(|&layer| !known.has(layer)) {
+            return Err(format!(
+                "\"{word}\" does not go with {protocol}, which has no {}",
+                layer.name()
+            ));
+        }
         if list.iter().any(|(path, _)| *path == setting.0) {
             return Err(format!("\"{word}\" says {} a second time", setting.0));
         }
@@ -50,6 +60,8 @@ fn all() -> Vec<(&'static str, &'static str)> {
         .chain(names::<Group>("stack.group"))
         .chain([("P-256", "stack.group")])
         .chain(names::<CertificateType>("stack.certificate"))
+        .chain(names::<CoapMessageType>("stack.message_type"))
+        .chain(CoapMessageType::ALIASES.iter().map(|(word, _)| (*word, "stack.message_type")))
         .collect()
 }
 

@@ -4,8 +4,8 @@
 
 use warifu_model::{
     Aead, Authentication, Case, CertificateType, CipherSuite, CongestionControl, Group, Host,
-    KeyShare, KeyStoreChoice, Keyword, Link, Loss, Nanos, Pattern, PatternKind, Protocol, Server,
-    Session, Stack, TlsVersion,
+    Https, KeyShare, KeyStoreChoice, Keyword, Link, Loss, Nanos, Pattern, PatternKind, Server,
+    Session, Stack, Tcp, Tls, TlsVersion,
 };
 
 /// Sizes of the lab's certificates, leaf first, as `real_openssl.rs` checks them.
@@ -21,11 +21,10 @@ pub fn chain(certificate: CertificateType, length: u8) -> Vec<u16> {
     [vec![leaf], intermediates].concat()
 }
 
-/// A stack of the lab's sizes.
-pub fn stack(tls: TlsVersion, session: Session, authentication: Authentication) -> Stack {
-    Stack {
-        protocol: Protocol::Https,
-        tls,
+/// TLS of the lab's sizes.
+pub fn tls(version: TlsVersion, session: Session, authentication: Authentication) -> Tls {
+    Tls {
+        version,
         session,
         authentication,
         group: Group::Secp256r1,
@@ -36,26 +35,34 @@ pub fn stack(tls: TlsVersion, session: Session, authentication: Authentication) 
             Authentication::Mutual => chain(CertificateType::EcdsaSecp256r1, 1),
             Authentication::Server => Vec::new(),
         },
-        cipher_suite: CipherSuite::of(tls, CertificateType::EcdsaSecp256r1, Aead::Aes128Gcm),
+        cipher_suite: CipherSuite::of(version, CertificateType::EcdsaSecp256r1, Aead::Aes128Gcm),
         key_share: KeyShare::Fresh,
         server_name: None,
-        kernel: "linux-6.18".into(),
-        congestion_control: CongestionControl::Cubic,
-        initcwnd: 10,
-        nagle: false,
     }
 }
 
+/// HTTPS over Linux's TCP.
+pub fn https(tls: Tls) -> Https {
+    let tcp = Tcp {
+        device: "linux-6.18".into(),
+        server: "linux-6.18".into(),
+        congestion_control: CongestionControl::Cubic,
+        initcwnd: 10,
+        nagle: false,
+    };
+    Https { tls, tcp }
+}
+
 /// The same with other certificates and AEAD.
-pub fn with(mut stack: Stack, certificate: CertificateType, length: u8, aead: Aead) -> Stack {
-    stack.certificate = certificate;
-    stack.chain_length = length;
-    stack.server_certificate_bytes = chain(certificate, length);
-    if stack.authentication == Authentication::Mutual {
-        stack.client_certificate_bytes = chain(certificate, length);
+pub fn with(mut tls: Tls, certificate: CertificateType, length: u8, aead: Aead) -> Tls {
+    tls.certificate = certificate;
+    tls.chain_length = length;
+    tls.server_certificate_bytes = chain(certificate, length);
+    if tls.authentication == Authentication::Mutual {
+        tls.client_certificate_bytes = chain(certificate, length);
     }
-    stack.cipher_suite = CipherSuite::of(stack.tls, certificate, aead);
-    stack
+    tls.cipher_suite = CipherSuite::of(tls.version, certificate, aead);
+    tls
 }
 
 /// One GET.
@@ -63,8 +70,8 @@ pub fn pattern(response_body: u32) -> Pattern {
     Pattern { kind: PatternKind::Request, path: "/".into(), response_body, concurrent: 1 }
 }
 
-/// A case of a stack.
-pub fn case(stack: Stack, session_open: bool) -> Case {
+/// A case of HTTPS.
+pub fn case(tls: Tls, session_open: bool) -> Case {
     Case {
         device: Host { profile: "this-host".into() },
         server: Server { profile: "this-host".into(), workers: 1 },
@@ -80,27 +87,27 @@ pub fn case(stack: Stack, session_open: bool) -> Case {
             mtu: 1500,
             loss: Loss::None,
         },
-        stack,
+        stack: Stack::Https(https(tls)),
         pattern: pattern(846),
     }
 }
 
-/// Every stack that there can be, but for lengths of names and chains: `key_share` fresh.
-pub fn every_stack() -> Vec<Stack> {
+/// Every TLS layer that there can be, but for lengths of names and chains: `key_share` fresh.
+pub fn every_tls() -> Vec<Tls> {
     let mut all = Vec::new();
-    for &tls in TlsVersion::ALL {
-        for &session in Session::ALL.iter().filter(|session| session.fits(tls)) {
+    for &version in TlsVersion::ALL {
+        for &session in Session::ALL.iter().filter(|session| session.fits(version)) {
             for authentication in [Authentication::Server, Authentication::Mutual] {
                 for certificate in [CertificateType::EcdsaSecp256r1, CertificateType::Rsa2048] {
                     for length in 1..=3 {
                         for aead in [Aead::Aes128Gcm, Aead::Aes256Gcm, Aead::ChaCha20Poly1305] {
                             for group in [Group::Secp256r1, Group::X25519] {
                                 for name in [None, Some("warifu.test".to_owned())] {
-                                    let stack = stack(tls, session, authentication);
-                                    let mut stack = with(stack, certificate, length, aead);
-                                    stack.group = group;
-                                    stack.server_name = name;
-                                    all.push(stack);
+                                    let tls = tls(version, session, authentication);
+                                    let mut tls = with(tls, certificate, length, aead);
+                                    tls.group = group;
+                                    tls.server_name = name;
+                                    all.push(tls);
                                 }
                             }
                         }

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The registry of metrics: what an observation can measure, in which unit, from where to where.
+
+use serde::{Deserialize, Serialize};
+
+use crate::case::{Layer, Protocol, Stack};
+
+/// A point in the device's program that metrics are taken between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Mark {
+    /// Just before the program's first call for the connection: connect(), or the first send.
+    Start,
+    /// connect() has completed and the program knows it.
+    Connected,
+    /// The TLS library reports the handshake as complete.
+    HandshakeDone,
+    /// The first byte of the response has been read, and decrypted.
+    FirstResponse,
+}
+
+/// What a value counts, and so its unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Time, ns.
+    Duration,
+    /// Bytes, B.
+    Bytes,
+    /// A number of things, 1.
+    Count,
+    /// A part of all, from 0 to 1.
+    Share,
+    /// Energy, mJ.
+    Energy,
+    /// Charge, mAh.
+    Charge,
+}
+
+/// Something that is counted as a connection goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Counter {
+    /// Bytes that the device's program handed to its channels.
+    ClientSent,
+    /// Bytes that it read from them.
+    ServerSent,
+    /// IP packets put on the link in both directions, lost ones included.
+    Packets,
+    /// Their bytes.
+    PacketBytes,
+    /// Of the packets, those whose content had been sent before.
+    Retransmitted,
+}
+
+/// How a metric is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Definition {
+    /// The time from one mark to another; 0 where the first comes later.
+    Between(Mark, Mark),
+    /// A counter from the beginning until a mark, which need not be the last.
+    Until(Counter, Mark),
+    /// 1 for a connection that did not reach its last mark in time, else nothing.
+    Failed,
+}
+
+/// What there is one value for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Each connection of a trial.
+    Connection,
+    /// Each scenario: all that a device does in a trial.
+    Scenario,
+}
+
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $layer:expr, $quantity:ident,
+        $definition:expr, $scope:ident;)+) => {
+        /// What an observation measures.
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[repr(u8)]
+        pub enum Metric {
+            $($(#[$doc])* #[serde(rename = $text)] $name,)+
+        }
+
+        impl Metric {
+            /// All metrics, in the order of tables.
+            pub const ALL: &'static [Metric] = &[$(Metric::$name),+];
+
+            /// Its dotted name, as stored in observations and used in `[require]`.
+            pub const fn name(self) -> &'static str {
+                match self { $(Metric::$name => $text),+ }
+            }
+
+            /// The layer that a stack must have for it.
+            pub const fn layer(self) -> Layer {
+                match self { $(Metric::$name => $layer),+ }
+            }
+
+            /// What its values count.
+            pub const fn quantity(self) -> Quantity {
+                match self { $(Metric::$name => Quantity::$quantity),+ }
+            }
+
+            /// How it is taken.
+            pub const fn definition(self) -> Definition {
+                match self { $(Metric::$name => $definition),+ }
+            }
+
+            /// What there is one value for.
+            pub const fn scope(self) -> Scope {
+                match self { $(Metric::$name => Scope::$scope),+ }
+            }
+        }
+    };
+}
+
+use Counter::{ClientSent, PacketBytes, Packets, Retransmitted, ServerSent};
+use Definition::{Between, Failed, Until};
+use Mark::{Connected, FirstResponse, HandshakeDone, Start};
+
+const HTTPS: Layer = Layer::Application(Protocol::Https);
+const COAP: Layer = Layer::Application(Protocol::Coap);
+
+metrics! {
+    /// From connect() to the first byte of the HTTP response.
+    HttpsEstablishment = "https.establishment", HTTPS, Duration,
+        Between(Start, FirstResponse), Connection;
+    /// From connect() to its completion.
+    TcpConnect = "tcp.connect", Layer::Tcp, Duration, Between(Start, Connected), Connection;
+    /// From the TCP connection to the client's handshake completion.
+    TlsHandshake = "tls.handshake", Layer::Tls, Duration,
+        Between(Connected, HandshakeDone), Connection;
+    /// From the client's handshake completion to the first byte of the HTTP response. Early data
+    /// may be answered before the handshake is complete.
+    HttpsFirstResponse = "https.first_response", HTTPS, Duration,
+        Between(HandshakeDone, FirstResponse), Connection;
+    /// From the first send of a CoAP request to its response.
+    CoapExchange = "coap.exchange", COAP, Duration, Between(Start, FirstResponse), Connection;
+    /// Bytes that the client wrote up to the first byte of the response, retransmissions excluded.
+    BytesClientSent = "bytes.client_sent", Layer::Any, Bytes,
+        Until(ClientSent, FirstResponse), Connection;
+    /// Bytes that the client read up to the first byte of the response.
+    BytesServerSent = "bytes.server_sent", Layer::Any, Bytes,
+        Until(ServerSent, FirstResponse), Connection;
+    /// IP packets put on the link up to the first byte of the response, both directions,
+    /// retransmissions and losses included.
+    PacketsLink = "packets.link", Layer::Any, Count, Until(Packets, FirstResponse), Connection;
+    /// IP bytes put on the link up to the first byte of the response, both directions,
+    /// retransmissions and losses included.
+    BytesLink = "bytes.link", Layer::Any, Bytes, Until(PacketBytes, FirstResponse), Connection;
+    /// TCP segments sent again up to the first byte of the response, both directions.
+    SegmentsRetransmitted = "segments.retransmitted", Layer::Tcp, Count,
+        Until(Retransmitted, FirstResponse), Connection;
+    /// CoAP messages sent again up to the response, both directions.
+    CoapRetransmitted = "coap.retransmitted", COAP, Count,
+        Until(Retransmitted, FirstResponse), Connection;
+    /// 1 for a connection that did not get its response in time; it has no other metric.
+    ConnectionFailed = "connection.failed", Layer::Any, Share, Failed, Connection;
+}
+
+impl Mark {
+    /// How many marks there are.
+    pub const COUNT: usize = 4;
+
+    /// All marks, in the order of a connection.
+    pub const ALL: [Mark; Mark::COUNT] = [Start, Connected, HandshakeDone, FirstResponse];
+
+    /// Its name, for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Start => "start",
+            Connected => "connected",
+            HandshakeDone => "handshake done",
+            FirstResponse => "first response",
+        }
+    }
+}
+
+impl Counter {
+    /// How many counters there are.
+    pub const COUNT: usize = 5;
+}
+
+impl Quantity {
+    /// The unit of values as stored.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Quantity::Duration => "ns",
+            Quantity::Bytes => "B",
+            Quantity::Count | Quantity::Share => "1",
+            Quantity::Energy => "mJ",
+            Quantity::Charge => "mAh",
+        }
+    }
+}
+
+impl Metric {
+    /// The unit of its values as stored: `ns`, `B`, `1`, `mJ` or `mAh`.
+    pub const fn unit(self) -> &'static str {
+        self.quantity().unit()
+    }
+
+    /// Whether connections of a stack have it.
+    pub fn applies_to(self, stack: &Stack) -> bool {
+        stack.has(self.layer())
+    }
+
+    /// The metric of a stack that is divided into stages: the time from the program's first call
+    /// to the response of the application protocol.
+    pub fn with_stages(stack: &Stack) -> Option<Metric> {
+        let application = Layer::Application(stack.protocol());
+        Metric::ALL.iter().copied().find(|metric| {
+            metric.layer() == application && metric.definition() == Between(Start, FirstResponse)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::tests::any_case;
+
+    #[test]
+    fn every_name_and_mark_stands_once() {
+        for (index, metric) in Metric::ALL.iter().enumerate() {
+            assert!(!Metric::ALL[..index].iter().any(|other| other.name() == metric.name()));
+        }
+        for (index, mark) in Mark::ALL.into_iter().enumerate() {
+            assert_eq!(mark as usize, index);
+        }
+    }
+
+    #[test]
+    fn metrics_of_https() {
+        let stack = any_case().stack;
+        let names: Vec<&str> = Metric::ALL
+            .iter()
+            .filter(|metric| metric.applies_to(&stack))
+            .map(|metric| metric.name())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "https.establishment",
+                "tcp.connect",
+                "tls.handshake",
+                "https.first_response",
+                "bytes.client_sent",
+                "bytes.server_sent",
+                "packets.link",
+                "bytes.link",
+                "segments.retransmitted",
+                "connection.failed",
+            ]
+        );
+        assert_eq!(Metric::with_stages(&stack), Some(Metric::HttpsEstablishment));
+    }
+}

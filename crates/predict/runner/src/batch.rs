@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! All trials of all cases of a study, on all cores.
+//!
+//! Work is cut into chunks of trials, handed out in the order of the cases. A finished case goes
+//! to the sink at once, and no thread runs far ahead of what is stored, so that memory is bounded; a
+//! case of one chunk is put into rows by the thread that ran it. What comes out does not depend on the number of threads: a
+//! trial's seed is its own, and the sink gets the cases in their order.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use thiserror::Error;
+use warifu_model::{Case, Catalog, Evidence, Method, Study};
+use warifu_results::{CaseRows, ResultsError, Rows, Sink};
+use warifu_sim::{CaseModel, Outcome, Simulator, lacks, trial_seed};
+
+use crate::rows::{Columns, Trial};
+
+/// Connections that a thread runs before it reports: some milliseconds of work.
+const CHUNK_CONNECTIONS: u64 = 4_096;
+/// Connections that may be finished ahead of the case that is to be stored next, 200 B each.
+const CONNECTIONS_AHEAD: u64 = 2_000_000;
+/// How long a thread that is so far ahead waits before it looks again.
+const WAIT: Duration = Duration::from_millis(2);
+/// Reports that may wait for each thread before it waits itself.
+const WAITING_REPORTS: usize = 4;
+/// Groups of a stored distribution; rows are twice as many at most.
+const GROUPS: usize = 128;
+/// Beyond so many cases a distribution is stored with fewer groups, so that the results of a
+/// sweep of a hundred thousand cases stay below a gigabyte.
+const MANY_CASES: usize = 1_000;
+const GROUPS_OF_MANY: usize = 16;
+
+/// What is stored of each case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// A weighted distribution of each metric, and the stages by bands of trials.
+    #[default]
+    Distribution,
+    /// Every trial with every metric, and the stages that took time.
+    Trials,
+}
+
+/// How a study is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Threads; 0 takes one for each processor.
+    pub threads: usize,
+    /// What is stored.
+    pub keep: Keep,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Cases that are finished and stored.
+    pub cases: u64,
+    /// Trials that are finished.
+    pub trials: u64,
+    /// Connections that came to nothing.
+    pub failed: u64,
+    /// Whether every case is stored.
+    pub complete: bool,
+}
+
+/// Why a study could not be run.
+#[derive(Debug, Error)]
+pub enum PredictError {
+    /// A case asks for something that a profile lacks, or that cannot be.
+    #[error(transparent)]
+    Case(#[from] warifu_model::Error),
+    /// The results cannot be stored.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+}
+
+/// Whether every case of the study can be compiled, so that a mistake in the last one is found before
+/// the first is run. Cases that differ in the link's conditions alone are tried once.
+///
+/// # Errors
+/// Of the first that cannot: all costs that the profiles lack for it, else what
+/// [`CaseModel::compile`] says.
+pub fn check(study: &Study, catalog: &Catalog) -> Result<(), warifu_model::Error> {
+    let mut tried = HashSet::new();
+    for case in &study.cases {
+        if tried.insert(case.needs()) {
+            CaseModel::compile(case, catalog)
+                .map_err(|error| lacks(case, catalog).unwrap_or(error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs `study.predict_trials` trials of every case and gives each case to `sink`.
+///
+/// `tell` is called now and then from the calling thread. Setting `cancel` ends the run early;
+/// cases stored until then are whole.
+///
+/// # Errors
+/// A case that cannot be compiled (see [`check`]), and whatever the sink says.
+pub fn predict(
+    study: &Study,
+    catalog: &Catalog,
+    options: Options,
+    sink: &mut dyn Sink,
+    tell: &mut dyn FnMut(Progress),
+    cancel: &AtomicBool,
+) -> Result<Progress, PredictError> {
+    let threads = match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let job = Job::new(study, catalog, options.keep, cancel);
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(threads * WAITING_REPORTS);
+        for _ in 0..threads {
+            let (sender, job) = (sender.clone(), &job);
+            scope.spawn(move || job.work(&sender));
+        }
+        drop(sender);
+        let result = Gathering::new(&job, sink).gather(&receiver, tell);
+        // Threads that still work find nobody to report to, and end.
+        job.stop.store(true, Ordering::Relaxed);
+        drop(receiver);
+        result
+    })
+}
+
+/// What all threads share.
+struct Job<'a> {
+    study: &'a Study,
+    catalog: &'a Catalog,
+    keep: Keep,
+    /// Trials in a chunk, and chunks in a case.
+    chunk_trials: u64,
+    chunks: u64,
+    /// Cases that may be begun beyond the one that is to be stored next.
+    cases_ahead: u64,
+    /// The next chunk.
+    next: AtomicU64,
+    /// Cases that are stored.
+    stored: AtomicU64,
+    stop: AtomicBool,
+    cancel: &'a AtomicBool,
+}
+
+/// One chunk of one case.
+struct Report {
+    case: u64,
+    chunk: u64,
+    evidence: Evidence,
+    trials: u64,
+    failed: u64,
+    content: Content,
+}
+
+/// What a chunk gave.
+enum Content {
+    /// A part of a case.
+    Trials(Vec<Trial>),
+    /// All of a case.
+    Rows(Rows),
+}
+
+impl<'a> Job<'a> {
+    fn new(study: &'a Study, catalog: &'a Catalog, keep: Keep, cancel: &'a AtomicBool) -> Job<'a> {
+        let trials = u64::from(study.predict_trials);
+        let concurrent = study.cases.iter().map(|case| case.pattern.concurrent).max();
+        let concurrent = u64::from(concurrent.unwrap_or(1).max(1));
+        let chunk_trials = (CHUNK_CONNECTIONS / concurrent).max(1);
+        let (next, stored) = (AtomicU64::new(0), AtomicU64::new(0));
+        Job {
+            study,
+            catalog,
+            keep,
+            chunk_trials,
+            chunks: trials.div_ceil(chunk_trials).max(1),
+            cases_ahead: CONNECTIONS_AHEAD / (trials * concurrent).max(1) + 1,
+            next,
+            stored,
+            stop: AtomicBool::new(false),
+            cancel,
+        }
+    }
+
+    fn trials(&self) -> u64 {
+        u64::from(self.study.predict_trials)
+    }
+
+    fn ends(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.cancel.load(Ordering::Relaxed)
+    }
+
+    fn work(&self, reports: &SyncSender<Result<Report, warifu_model::Error>>) {
+        let mut simulator = Simulator::new();
+        let mut outcome = Outcome::default();
+        let mut compiled: Option<(u64, CaseModel)> = None;
+        while !self.ends() {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let (case, chunk) = (index / self.chunks, index % self.chunks);
+            let Some(choices) = self.study.cases.get(case as usize) else {
+                return;
+            };
+            while case > self.stored.load(Ordering::Relaxed) + self.cases_ahead {
+                if self.ends() {
+                    return;
+                }
+                std::thread::sleep(WAIT);
+            }
+            let model = match compiled.take() {
+                Some((of, model)) if of == case => Ok(model),
+                _ => CaseModel::compile(choices, self.catalog),
+            };
+            let sent = match model {
+                Err(error) => reports.send(Err(error)),
+                Ok(model) => {
+                    let report = self.run(&mut simulator, &mut outcome, &model, (case, chunk));
+                    compiled = Some((case, model));
+                    match report {
+                        Some(report) => reports.send(Ok(report)),
+                        None => return,
+                    }
+                }
+            };
+            if sent.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// One chunk; `None` if the run ended meanwhile.
+    fn run(
+        &self,
+        simulator: &mut Simulator,
+        outcome: &mut Outcome,
+        model: &CaseModel,
+        (case, chunk): (u64, u64),
+    ) -> Option<Report> {
+        let choices = self.study.cases.get(case as usize)?;
+        let (id, columns) = (choices.seed_id(), Columns::of(choices));
+        let range = chunk * self.chunk_trials..((chunk + 1) * self.chunk_trials).min(self.trials());
+        let count = range.end.saturating_sub(range.start);
+        let room = count as usize * model.connections();
+        let mut trials = Vec::with_capacity(room);
+        let mut failed = 0;
+        for trial in range {
+            if trial % 256 == 0 && self.ends() {
+                return None;
+            }
+            let seed = trial_seed(self.study.seed, &id, trial);
+            simulator.run(model, seed, outcome);
+            for (connection, of) in (0..).zip(&outcome.connections) {
+                failed += u64::from(of.failed);
+                trials.push(columns.trial(trial, connection, seed, of));
+            }
+        }
+        let content = match self.chunks {
+            1 => Content::Rows(self.rows(choices, &[&trials])),
+            _ => Content::Trials(trials),
+        };
+        let evidence = model.evidence();
+        Some(Report { case, chunk, evidence, trials: count, failed, content })
+    }
+
+    /// A case's rows from its chunks in their order.
+    fn rows(&self, case: &Case, chunks: &[&[Trial]]) -> Rows {
+        let columns = Columns::of(case);
+        let trials = || chunks.iter().copied().flatten();
+        match self.keep {
+            Keep::Trials => columns.every_trial(trials()),
+            Keep::Distribution => {
+                let many = self.study.cases.len() > MANY_CASES;
+                let groups = if many { GROUPS_OF_MANY } else { GROUPS };
+                columns.distributions(trials(), groups, self.study.seed)
+            }
+        }
+    }
+}
+
+/// Puts chunks together to cases, and cases into their order.
+struct Gathering<'a> {
+    job: &'a Job<'a>,
+    sink: &'a mut dyn Sink,
+    progress: Progress,
+    /// By case: its chunks so far.
+    under_way: BTreeMap<u64, Vec<Report>>,
+}
+
+impl<'a> Gathering<'a> {
+    fn new(job: &'a Job<'a>, sink: &'a mut dyn Sink) -> Gathering<'a> {
+        Gathering { job, sink, progress: Progress::default(), under_way: BTreeMap::new() }
+    }
+
+    fn gather(
+        mut self,
+        reports: &Receiver<Result<Report, warifu_model::Error>>,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<Progress, PredictError> {
+        while let Ok(report) = reports.recv() {
+            let report = report?;
+            self.progress.trials += report.trials;
+            self.progress.failed += report.failed;
+            self.under_way.entry(report.case).or_default().push(report);
+            self.store_finished()?;
+            tell(self.progress);
+            if self.job.cancel.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        self.progress.complete = self.progress.cases == self.job.study.cases.len() as u64;
+        Ok(self.progress)
+    }
+
+    fn store_finished(&mut self) -> Result<(), PredictError> {
+        while let Some(entry) = self.under_way.first_entry() {
+            let whole = entry.get().len() as u64 == self.job.chunks;
+            if *entry.key() != self.progress.cases || !whole {
+                break;
+            }
+            let mut chunks = entry.remove();
+            chunks.sort_unstable_by_key(|report| report.chunk);
+            let rows = self.case_rows(chunks);
+            self.sink.case(&rows)?;
+            self.progress.cases += 1;
+            self.job.stored.store(self.progress.cases, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn case_rows(&self, chunks: Vec<Report>) -> CaseRows {
+        let case = &self.job.study.cases[self.progress.cases as usize];
+        let evidence = Evidence::weakest(chunks.iter().map(|report| report.evidence));
+        let mut whole = None;
+        let mut parts = Vec::with_capacity(chunks.len());
+        for report in chunks {
+            match report.content {
+                Content::Rows(rows) => whole = Some(rows),
+                Content::Trials(trials) => parts.push(trials),
+            }
+        }
+        let rows = whole.unwrap_or_else(|| {
+            let parts: Vec<&[Trial]> = parts.iter().map(Vec::as_slice).collect();
+            self.job.rows(case, &parts)
+        });
+        let (case_id, columns, method) = (case.id(), case.columns(), Method::Simulated);
+        CaseRows { case_id, columns, method, evidence, rows }
+    }
+}

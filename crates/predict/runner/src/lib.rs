@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! All trials of all cases of a study, on all cores.
+
+mod batch;
+mod rows;
+
+pub use batch::{Keep, Options, PredictError, Progress, check, predict};

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Carriers: what takes messages across the link.
+//!
+//! A carrier gets messages at one end of a channel and gives them out at the other. Between the
+//! two it owns packetising, acknowledgements, timers, loss recovery and fragments; nobody else
+//! knows of them. One that needs another below it, as CoAP's confirmable layer needs UDP, or TCP
+//! in a tunnel the tunnel's carrier, holds it and is its driver.
+
+pub(crate) mod coap;
+pub(crate) mod tcp;
+pub(crate) mod udp;
+
+use warifu_model::{Case, Catalog, Counter, Error};
+use warifu_trace::Carrier as Kind;
+
+use crate::capture::PacketEvent;
+use crate::clock::{Clock, Jiffy};
+use crate::link::{Heading, Path, PathModel};
+use crate::packet::{Body, Packet, Transit};
+use crate::random::{Purpose, Stream};
+use coap::{Coap, CoapModel};
+use tcp::{Tcp, TcpModel};
+use udp::{Udp, UdpModel};
+
+/// The end of a channel that opened it.
+pub(crate) const OPENER: usize = 0;
+/// The end that accepted.
+pub(crate) const ACCEPTOR: usize = 1;
+/// How many timers each end of a channel has at most.
+pub(crate) const TIMERS: usize = 2;
+
+/// What an instance has counted so far, by [`Counter`].
+pub(crate) type Counters = [u64; Counter::COUNT];
+
+/// What a packet did at the end that got it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Nothing that a program could see.
+    Nothing,
+    /// The peer asked to open the channel; this end has answered.
+    Request,
+    /// The channel is open at this end.
+    Open {
+        /// Whether content came with it.
+        with_content: bool,
+    },
+    /// Content is there that was not: some message may be complete now.
+    Content,
+}
+
+/// One channel of a carrier: both ends of one connection.
+///
+/// # How it is driven
+///
+/// 1. [`Carrier::reset`] begins a trial; before it, nothing else may be called.
+/// 2. A program at the opener's end calls [`open`](Carrier::open) once; both ends may write when
+///    [`is_open`](Carrier::is_open) says so. Messages are written in the order of their numbers.
+/// 3. [`receive`](Carrier::receive) gets each packet when it arrives, at the end it is for. After an
+///    [`Arrival::Content`], [`has`](Carrier::has) tells which messages are complete.
+/// 4. Whenever a program reads, whether or not a message is complete, [`read`](Carrier::read) is
+///    called, for carriers to which reading matters (TCP acknowledges then).
+/// 5. After every call that takes a [`Net`], the driver asks [`timers`](Carrier::timers) of that
+///    end, and calls [`on_timer`](Carrier::on_timer) when, and only when, one of them expires. A
+///    timer that is given as `None` has been stopped.
+/// 6. After a timer, [`has_failed`](Carrier::has_failed) tells whether the carrier gave up; nothing
+///    more comes from it then.
+///
+/// A carrier has no clock: the time is in the [`Net`]. What it draws comes from its own stream, so
+/// that a carrier that draws more does not shift the luck of anything else.
+pub(crate) trait Carrier {
+    /// Begins a trial; memory is kept.
+    fn reset(&mut self, stream: CarrierStream);
+
+    /// Opens the channel from this end.
+    fn open(&mut self, end: usize, net: Net<'_>);
+
+    /// Whether messages may be written at this end.
+    fn is_open(&self, end: usize) -> bool;
+
+    /// Takes messages in one write: the number of the first, and the length of each, B.
+    fn write(&mut self, end: usize, net: Net<'_>, first: u32, sizes: &[u32]);
+
+    /// Ends this end's sending direction.
+    fn close(&mut self, end: usize, net: Net<'_>);
+
+    /// Takes a packet for this end.
+    fn receive(&mut self, end: usize, net: Net<'_>, packet: &Packet) -> Arrival;
+
+    /// Whether a message of the peer's is complete at this end.
+    fn has(&self, end: usize, message: u32) -> bool;
+
+    /// Whether a packet carries the last byte of a message, which is complete at this end; if not,
+    /// it filled a hole before it.
+    fn carries_last_byte(&self, end: usize, message: u32, packet: &Packet) -> bool;
+
+    /// The program at this end reads what is there.
+    fn read(&mut self, end: usize, net: Net<'_>);
+
+    /// One of this end's timers has expired.
+    fn on_timer(&mut self, end: usize, net: Net<'_>, timer: usize);
+
+    /// When this end's timers expire.
+    fn timers(&mut self, end: usize, clock: &Clock) -> [Option<u64>; TIMERS];
+
+    /// Whether this end has given up.
+    fn has_failed(&self, end: usize) -> bool;
+
+    /// Tells the clock of timers that are set and might have expired at another phase of its ticks.
+    fn doubt_timers(&self, clock: &Clock);
+}
+
+/// What a carrier's random stream comes from; one that never draws makes no stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CarrierStream {
+    trial_seed: u64,
+    instance: u32,
+    channel: u32,
+}
+
+/// A carrier's access to the world: the time, and the link in the direction away from its end.
+#[derive(Debug)]
+pub(crate) struct Net<'a> {
+    pub clock: &'a Clock,
+    pub path: &'a mut Path,
+    pub model: &'a PathModel,
+    pub heading: Heading,
+    pub instance: u32,
+    pub channel: u32,
+    /// The other end, which gets what is sent.
+    pub to: u8,
+    pub counters: &'a mut Counters,
+    pub log: Option<&'a mut Vec<PacketEvent>>,
+}
+
+/// What is to be sent; the rest of a packet is the link's.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub bytes: u32,
+    pub first_sent: u64,
+    pub again: bool,
+    pub body: Body,
+}
+
+/// A carrier compiled for a case.
+#[derive(Clone, Debug)]
+pub(crate) enum CarrierModel {
+    Tcp(TcpModel),
+    Udp(UdpModel),
+    Coap(CoapModel),
+}
+
+/// A channel in motion, of any carrier.
+#[derive(Debug)]
+pub(crate) enum AnyCarrier {
+    Tcp(Box<Tcp>),
+    Udp(Udp),
+    Coap(Coap),
+}
+
+impl CarrierModel {
+    /// The model of a carrier with the profiles of a case.
+    pub(crate) fn compile(carrier: &Kind, case: &Case, catalog: &Catalog) -> Result<Self, Error> {
+        Ok(match carrier {
+            Kind::Tcp(tcp) => CarrierModel::Tcp(TcpModel::compile(tcp, case, catalog)?),
+            Kind::Udp => CarrierModel::Udp(UdpModel::new(&case.link)),
+            Kind::CoapConfirmable(coap) => CarrierModel::Coap(CoapModel::new(coap, &case.link)),
+        })
+    }
+
+    /// The ticks of the opener's and the acceptor's kernel, where they matter.
+    pub(crate) fn jiffies(&self) -> Option<[Jiffy; 2]> {
+        match self {
+            CarrierModel::Tcp(model) => Some(model.jiffies()),
+            CarrierModel::Udp(_) | CarrierModel::Coap(_) => None,
+        }
+    }
+
+    /// A channel of this model, which takes `messages` messages from the number `first` on.
+    pub(crate) fn channel(&self, first: u32, messages: u32) -> AnyCarrier {
+        match self {
+            CarrierModel::Tcp(model) => AnyCarrier::Tcp(Box::new(Tcp::new(model, first, messages))),
+            CarrierModel::Udp(model) => AnyCarrier::Udp(Udp::new(model, first, messages)),
+            CarrierModel::Coap(model) => AnyCarrier::Coap(Coap::new(model, first, messages)),
+        }
+    }
+}
+
+macro_rules! delegate {
+    ($($(#[$inline:meta])* fn $name:ident(&self $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)+ ;
+     $($(#[$inline_mut:meta])* fn $name_mut:ident(&mut self $(, $argument_mut:ident: $type_mut:ty)*)
+        $(-> $result_mut:ty)?;)+) => {
+        impl Carrier for AnyCarrier {
+            $($(#[$inline])* fn $name(&self $(, $argument: $type)*) $(-> $result)? {
+                match self {
+                    AnyCarrier::Tcp(carrier) => carrier.$name($($argument),*),
+                    AnyCarrier::Udp(carrier) => carrier.$name($($argument),*),
+                    AnyCarrier::Coap(carrier) => carrier.$name($($argument),*),
+                }
+            })+
+            $($(#[$inline_mut])* fn $name_mut(&mut self $(, $argument_mut: $type_mut)*)
+                $(-> $result_mut)? {
+                match self {
+                    AnyCarrier::Tcp(carrier) => carrier.$name_mut($($argument_mut),*),
+                    AnyCarrier::Udp(carrier) => carrier.$name_mut($($argument_mut),*),
+                    AnyCarrier::Coap(carrier) => carrier.$name_mut($($argument_mut),*),
+                }
+            })+
+        }
+    };
+}
+
+delegate! {
+    #[inline] fn is_open(&self, end: usize) -> bool;
+    #[inline] fn has(&self, end: usize, message: u32) -> bool;
+    #[inline] fn carries_last_byte(&self, end: usize, message: u32, packet: &Packet) -> bool;
+    #[inline] fn has_failed(&self, end: usize) -> bool;
+    fn doubt_timers(&self, clock: &Clock);
+    ;
+    fn reset(&mut self, stream: CarrierStream);
+    fn open(&mut self, end: usize, net: Net<'_>);
+    #[inline] fn write(&mut self, end: usize, net: Net<'_>, first: u32, sizes: &[u32]);
+    fn close(&mut self, end: usize, net: Net<'_>);
+    #[inline] fn receive(&mut self, end: usize, net: Net<'_>, packet: &Packet) -> Arrival;
+    #[inline] fn read(&mut self, end: usize, net: Net<'_>);
+    #[inline] fn on_timer(&mut self, end: usize, net: Net<'_>, timer: usize);
+    #[inline] fn timers(&mut self, end: usize, clock: &Clock) -> [Option<u64>; TIMERS];
+}
+
+impl CarrierStream {
+    /// The stream of a channel of an instance.
+    pub(crate) fn new(trial_seed: u64, instance: u32, channel: u32) -> CarrierStream {
+        CarrierStream { trial_seed, instance, channel }
+    }
+
+    /// The stream itself.
+    pub(crate) fn begin(self) -> Stream {
+        let place = u64::from(self.instance) << 32 | u64::from(self.channel);
+        Stream::numbered(self.trial_seed, Purpose::Carrier, place)
+    }
+}
+
+impl Net<'_> {
+    /// Puts a packet on the link.
+    pub(crate) fn send(&mut self, outgoing: Outgoing) {
+        let now = self.clock.now;
+        let mut packet = Packet {
+            arrival: 0,
+            transit: Transit::default(),
+            first_sent: outgoing.first_sent,
+            bytes: outgoing.bytes,
+            again: outgoing.again,
+            instance: self.instance,
+            channel: self.channel,
+            to: self.to,
+            body: outgoing.body,
+        };
+        self.counters[Counter::Packets as usize] += 1;
+        self.counters[Counter::PacketBytes as usize] += u64::from(packet.bytes);
+        self.counters[Counter::Retransmitted as usize] += u64::from(packet.again);
+        let arrives = self.path.send(self.model, self.heading, now, &mut packet);
+        if let Some(log) = &mut self.log {
+            log.push(PacketEvent::new(now, self.heading, &packet, !arrives));
+        }
+    }
+}

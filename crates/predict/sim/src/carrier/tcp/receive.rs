@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Receiving data, and when it is acknowledged (net/ipv4/tcp_input.c).
+
+use super::kernel::Kernel;
+use super::timers::WheelTimer;
+use super::wire::{PSH, Range, SACK_BLOCKS, TcpSegment};
+use super::{Context, Socket};
+use crate::clock::Clock;
+
+/// `ICSK_ACK_SCHED`: something is to be acknowledged.
+const SCHEDULED: u8 = 1;
+/// `ICSK_ACK_TIMER`: the timer is running.
+const TIMER: u8 = 2;
+/// `ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`: one, two segments that were not full came.
+const PUSHED: u8 = 4;
+const PUSHED2: u8 = 8;
+/// `ICSK_ACK_NOW`.
+const NOW: u8 = 16;
+
+/// `TCP_MSS_DEFAULT`, the first guess of the peer's segment size.
+const FIRST_RCV_MSS: u32 = 536;
+/// `TCP_MIN_MSS`: below, a segment says nothing of the size.
+const MIN_MSS: u32 = 88;
+/// The receive window that Linux begins with (`tcp_select_initial_window` with the default
+/// buffer), of which `tcp_incr_quickack` takes its count.
+const INITIAL_WINDOW: u32 = 64_240;
+
+/// The receiving half of a socket.
+#[derive(Debug, Default)]
+pub(crate) struct Receiver {
+    /// What comes next.
+    pub rcv_nxt: u32,
+    /// What was acknowledged last.
+    pub rcv_wup: u32,
+    /// The peer's time stamp to echo.
+    pub ts_recent: u32,
+    /// The time stamp that the segment at hand echoes.
+    pub rcv_tsecr: u32,
+    /// Up to where the program has read.
+    copied_seq: u32,
+    pending: u8,
+    /// Jiffies (`icsk_ack.ato`); 0 before the first data.
+    ato: u32,
+    quick: u32,
+    pingpong: u8,
+    lrcvtime: u32,
+    rcv_mss: u32,
+    last_seg_size: u32,
+    delack_timeout: u32,
+    /// Data beyond a hole, ascending and apart; and the same by recency, for SACK.
+    out_of_order: Vec<Range>,
+    recent: Vec<Range>,
+    duplicate: Option<Range>,
+}
+
+/// What a segment did to the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrived {
+    Nothing,
+    /// New bytes are there for the program.
+    InOrder,
+}
+
+impl Receiver {
+    pub(crate) fn reset(&mut self) {
+        let mut out_of_order = std::mem::take(&mut self.out_of_order);
+        let mut recent = std::mem::take(&mut self.recent);
+        out_of_order.clear();
+        recent.clear();
+        *self = Receiver { out_of_order, recent, rcv_mss: FIRST_RCV_MSS, ..Receiver::default() };
+    }
+
+    /// The peer's SYN has come; `now` in jiffies.
+    pub(super) fn begin(&mut self, stamp: u32, now: u32) {
+        self.rcv_nxt = 1;
+        self.rcv_wup = 1;
+        self.copied_seq = 1;
+        self.ts_recent = stamp;
+        self.lrcvtime = now;
+    }
+
+    /// Remembers the peer's time stamp if the segment begins where the last acknowledgement
+    /// ended or before (`tcp_replace_ts_recent`; RFC 7323 section 4.3).
+    pub(super) fn note_stamp(&mut self, packet: &TcpSegment) {
+        self.rcv_tsecr = packet.echo;
+        if packet.seq <= self.rcv_wup && packet.stamp >= self.ts_recent {
+            self.ts_recent = packet.stamp;
+        }
+    }
+
+    /// Puts what is to be selectively acknowledged into a segment (RFC 2018, RFC 2883).
+    pub(super) fn write_sacks(&mut self, packet: &mut TcpSegment) {
+        let blocks = self.duplicate.take().into_iter().chain(self.recent.iter().copied());
+        for block in blocks.take(SACK_BLOCKS) {
+            packet.sack[usize::from(packet.sacks)] = block;
+            packet.sacks += 1;
+        }
+    }
+
+    /// Everything has been acknowledged (`tcp_event_ack_sent`).
+    pub(super) fn ack_sent(&mut self, ato_min: u32) {
+        if self.quick > 0 && self.pending & SCHEDULED != 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = ato_min;
+            }
+        }
+        self.pending = 0;
+        self.rcv_wup = self.rcv_nxt;
+    }
+
+    /// Data has been sent; soon after received data, that makes the connection interactive
+    /// (`tcp_event_data_sent`).
+    pub(super) fn data_sent(&mut self, clock: &Clock) {
+        let gap = clock.jiffies.wrapping_sub(self.lrcvtime);
+        clock.doubt(self.ato > 0 && gap + 1 >= self.ato && gap <= self.ato);
+        if gap < self.ato {
+            self.pingpong = self.pingpong.saturating_add(1);
+        }
+    }
+
+    fn interactive(&self, kernel: &Kernel) -> bool {
+        self.pingpong >= kernel.pingpong_thresh
+    }
+
+    fn quick_mode(&self, kernel: &Kernel) -> bool {
+        self.quick > 0 && !self.interactive(kernel)
+    }
+
+    fn increase_quick(&mut self, kernel: &Kernel) {
+        let count = (INITIAL_WINDOW / (2 * self.rcv_mss)).max(2);
+        self.quick = self.quick.max(count.min(kernel.max_quickacks));
+    }
+
+    /// `tcp_enter_quickack_mode`.
+    fn enter_quick_mode(&mut self, kernel: &Kernel) {
+        self.increase_quick(kernel);
+        self.pingpong = 0;
+        self.ato = kernel.ato_min;
+    }
+
+    /// Learns the peer's segment size (`tcp_measure_rcv_mss`).
+    fn measure_size(&mut self, bytes: u32, pushed: bool, mss: u32) {
+        let last = std::mem::take(&mut self.last_seg_size);
+        if bytes >= self.rcv_mss {
+            self.rcv_mss = bytes.min(mss);
+            if pushed {
+                self.pending |= PUSHED;
+            }
+            return;
+        }
+        // The kernel counts the time stamps' 12 bytes as well.
+        if bytes + 12 >= FIRST_RCV_MSS || (bytes + 12 >= MIN_MSS && !pushed) {
+            self.last_seg_size = bytes;
+            if last == bytes {
+                self.rcv_mss = bytes;
+                return;
+            }
+        }
+        if self.pending & PUSHED != 0 {
+            self.pending |= PUSHED2;
+        }
+        self.pending |= PUSHED;
+    }
+
+    /// Data came: adapts the delay of acknowledgements (`tcp_event_data_recv`).
+    fn data_received(&mut self, context: &Context<'_>, packet: &TcpSegment, rto: u32) {
+        let kernel = &context.settings.kernel;
+        self.pending |= SCHEDULED;
+        let pushed = packet.flags & PSH != 0;
+        self.measure_size(packet.end - packet.seq, pushed, context.settings.mss);
+        let now = context.clock.jiffies;
+        if self.ato == 0 {
+            self.increase_quick(kernel);
+            self.ato = kernel.ato_min;
+        } else {
+            let gap = now.wrapping_sub(self.lrcvtime);
+            let short = gap < kernel.ato_min / 2;
+            let middling = gap > self.ato.max(kernel.ato_min / 2) + 1 && gap < rto;
+            let long = gap > self.ato + 1 && gap > rto + 1;
+            context.clock.doubt(!(short || middling || long));
+            if gap <= kernel.ato_min / 2 {
+                self.ato = (self.ato >> 1) + kernel.ato_min / 2;
+            } else if gap < self.ato {
+                self.ato = ((self.ato >> 1) + gap).min(rto);
+            } else if gap > rto {
+                self.increase_quick(kernel);
+            }
+        }
+        self.lrcvtime = now;
+    }
+
+    /// Adds a range beyond a hole, joining what touches.
+    fn put_aside(&mut self, range: Range) {
+        let mut joined = range;
+        self.out_of_order.retain(|held| {
+            let apart = held.end < joined.start || joined.end < held.start;
+            if !apart {
+                joined.start = joined.start.min(held.start);
+                joined.end = joined.end.max(held.end);
+            }
+            apart
+        });
+        let at = self.out_of_order.partition_point(|held| held.start < joined.start);
+        self.out_of_order.insert(at, joined);
+        self.recent.retain(|held| held.end < joined.start || joined.end < held.start);
+        self.recent.insert(0, joined);
+        // tcp_sack_new_ofo_skb: only so many are remembered.
+        self.recent.truncate(4);
+    }
+
+    /// Takes over what a filled hole connects.
+    fn drain_order(&mut self) {
+        let nxt = &mut self.rcv_nxt;
+        self.out_of_order.retain(|held| {
+            let connected = held.start <= *nxt;
+            if connected {
+                *nxt = (*nxt).max(held.end);
+            }
+            !connected
+        });
+        let nxt = self.rcv_nxt;
+        self.recent.retain(|held| held.start > nxt);
+    }
+}
+
+impl Socket {
+    /// The segment is wholly before what was acknowledged: its content is a duplicate, and so
+    /// is what it acknowledges (`tcp_sequence`, `tcp_send_dupack`).
+    pub(super) fn answer_stale(&mut self, context: &mut Context<'_>, packet: &TcpSegment) {
+        if packet.end > packet.seq {
+            self.note_duplicate(context, packet);
+        } else if !self.request.may_answer_stale(context.clock) {
+            return;
+        }
+        self.send_ack(context);
+    }
+
+    fn note_duplicate(&mut self, context: &Context<'_>, packet: &TcpSegment) {
+        let kernel = &context.settings.kernel;
+        let receiver = &mut self.receiver;
+        receiver.enter_quick_mode(kernel);
+        if kernel.dsack {
+            let end = packet.end.min(receiver.rcv_nxt);
+            receiver.duplicate = Some(Range { start: packet.seq, end });
+        }
+    }
+
+    /// Takes a segment's data (`tcp_data_queue`).
+    pub(super) fn take_data(&mut self, context: &Context<'_>, packet: &TcpSegment) -> Arrived {
+        if packet.end == packet.seq {
+            return Arrived::Nothing;
+        }
+        let rto = self.round_trip.rto;
+        if packet.end <= self.receiver.rcv_nxt {
+            self.note_duplicate(context, packet);
+            self.receiver.pending |= SCHEDULED;
+            return Arrived::Nothing;
+        }
+        let receiver = &mut self.receiver;
+        if packet.seq > receiver.rcv_nxt {
+            // tcp_data_queue_ofo: the number of segments is not counted for the delay.
+            receiver.pending |= SCHEDULED;
+            let held = receiver
+                .out_of_order
+                .iter()
+                .any(|held| held.start <= packet.seq && packet.end <= held.end);
+            let range = Range { start: packet.seq, end: packet.end };
+            if held && context.settings.kernel.dsack {
+                receiver.duplicate = Some(range);
+            }
+            receiver.put_aside(range);
+            return Arrived::Nothing;
+        }
+        if packet.seq < receiver.rcv_nxt && context.settings.kernel.dsack {
+            // Its first part is a duplicate, as of segments that were joined to be sent again.
+            receiver.duplicate = Some(Range { start: packet.seq, end: receiver.rcv_nxt });
+        }
+        receiver.rcv_nxt = packet.end;
+        receiver.data_received(context, packet, rto);
+        if !receiver.out_of_order.is_empty() {
+            receiver.drain_order();
+            if receiver.out_of_order.is_empty() {
+                // RFC 5681 section 4.2: at once when the last hole is filled.
+                receiver.pending |= NOW;
+            }
+        }
+        Arrived::InOrder
+    }
+
+    /// Acknowledges now or later, if there is something (`tcp_ack_snd_check`).
+    pub(super) fn check_ack(&mut self, context: &mut Context<'_>) {
+        let kernel = &context.settings.kernel;
+        let receiver = &self.receiver;
+        if receiver.pending & SCHEDULED == 0 {
+            return;
+        }
+        let more_than_one = receiver.rcv_nxt - receiver.rcv_wup > receiver.rcv_mss;
+        if more_than_one
+            || receiver.quick_mode(kernel)
+            || receiver.pending & NOW != 0
+            || !receiver.out_of_order.is_empty()
+        {
+            self.send_ack(context);
+        } else {
+            self.delay_ack(context);
+        }
+    }
+
+    /// `tcp_send_delayed_ack`.
+    fn delay_ack(&mut self, context: &mut Context<'_>) {
+        let kernel = &context.settings.kernel;
+        let now = context.clock.jiffies;
+        let srtt = u64::from(self.round_trip.srtt >> 3);
+        let receiver = &mut self.receiver;
+        let mut ato = receiver.ato;
+        if ato > kernel.delack_min {
+            let interactive =
+                receiver.pingpong >= kernel.pingpong_thresh || receiver.pending & PUSHED != 0;
+            // HZ / 2 where the connection is neither interactive nor pushed.
+            let half_second = kernel.jiffy.ceil_us(500_000);
+            let mut most = if interactive { kernel.delack_max } else { half_second };
+            if srtt > 0 {
+                most = most.min(kernel.jiffy.ceil_us(srtt).max(kernel.delack_min));
+            }
+            ato = ato.min(most);
+        }
+        let mut timeout = now + ato.min(kernel.delack_max);
+        if receiver.pending & TIMER != 0 {
+            context.clock.doubt(true);
+            if receiver.delack_timeout <= now + (ato >> 2) {
+                self.send_ack(context);
+                return;
+            }
+            timeout = timeout.min(receiver.delack_timeout);
+        }
+        receiver.pending |= SCHEDULED | TIMER;
+        receiver.delack_timeout = timeout;
+        self.delack_timer.set(context.clock, timeout - now);
+    }
+
+    /// The timer of a delayed acknowledgement ran (`tcp_delack_timer_handler`).
+    pub(crate) fn on_delack_timer(&mut self, context: &mut Context<'_>) {
+        self.delack_timer = WheelTimer::Stopped;
+        context.clock.doubt(true);
+        let kernel = &context.settings.kernel;
+        let receiver = &mut self.receiver;
+        if receiver.pending & TIMER == 0 {
+            return;
+        }
+        receiver.pending &= !TIMER;
+        if receiver.pending & SCHEDULED == 0 {
+            return;
+        }
+        if receiver.interactive(kernel) {
+            receiver.pingpong = 0;
+            receiver.ato = kernel.ato_min;
+        } else {
+            receiver.ato = (receiver.ato << 1).min(self.round_trip.rto);
+        }
+        self.send_ack(context);
+    }
+
+    /// The program has read all there was: that may be the moment to acknowledge
+    /// (`tcp_cleanup_rbuf`).
+    pub(crate) fn after_read(&mut self, context: &mut Context<'_>) {
+        let kernel = &context.settings.kernel;
+        let receiver = &mut self.receiver;
+        let copied = receiver.rcv_nxt > receiver.copied_seq;
+        receiver.copied_seq = receiver.rcv_nxt;
+        if receiver.pending & SCHEDULED == 0 {
+            return;
+        }
+        let pushed = receiver.pending & PUSHED2 != 0
+            || (receiver.pending & PUSHED != 0 && !receiver.interactive(kernel));
+        if receiver.rcv_nxt - receiver.rcv_wup > receiver.rcv_mss || (copied && pushed) {
+            self.send_ack(context);
+        }
+    }
+}

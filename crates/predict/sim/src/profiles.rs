@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Looking profiles up, and what to say of one that is not there.
+
+use warifu_model::{Catalog, DeviceProfile, Error, KeyStoreProfile, ProfileKind};
+
+pub(crate) fn device<'a>(
+    catalog: &'a Catalog,
+    key: &str,
+    name: &str,
+) -> Result<&'a DeviceProfile, Error> {
+    catalog.device(name).ok_or_else(|| missing(catalog, ProfileKind::Device, key, name))
+}
+
+pub(crate) fn key_store<'a>(
+    catalog: &'a Catalog,
+    name: &str,
+) -> Result<&'a KeyStoreProfile, Error> {
+    let kind = ProfileKind::KeyStore;
+    catalog.key_store(name).ok_or_else(|| missing(catalog, kind, "key_store.profile", name))
+}
+
+/// What to say of a profile that is not there.
+pub(crate) fn missing(catalog: &Catalog, kind: ProfileKind, key: &str, name: &str) -> Error {
+    let known = catalog.names(kind).join(", ");
+    let message =
+        format!("is \"{name}\", which profiles/{} does not have: it has {known}", kind.folder());
+    Error::new("profiles", key, message)
+}
