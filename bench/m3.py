@@ -69,7 +69,7 @@ def main() -> int:
         if shutil.which(tool) is None:
             print(f"{tool} is missing: run scripts/setup --with bench", file=sys.stderr)
             return 1
-    build = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "m3", "--examples"]
+    build = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "warifu-m3", "--examples"]
     subprocess.run(build, cwd=ROOT, check=True)
     speeds: dict[str, list[float]] = {"plain": [], "taint": [], "qemu": []}
     with tempfile.TemporaryDirectory() as name:

@@ -93,6 +93,11 @@ impl Session {
         {
             line += &format!(", called from {}", self.program.describe(registers.r[14] & !1));
         }
+        if let Stop::Fault { fault: Fault::Data { address, write: true }, .. } = stop
+            && let Some(region) = self.machine.core.memory.region_of(*address)
+        {
+            line += &format!("; {} is read-only: link variables to RAM", region.name);
+        }
         // Symbol names may contain any character.
         let line = line.replace(char::is_control, "?");
         line + "; " + &register_dump(registers)

@@ -33,18 +33,26 @@ __attribute__((section(\".vectors\"), used))
 static const void *const vectors[] = {top, (void *)start};
 ";
 
-/// A program linked with a linker script.
+/// A program that stores to a variable.
+const STORE: &str = "
+int data[4] = {1};
+static void start(void) { *(volatile int *)data = 2; }
+extern char top[];
+__attribute__((section(\".vectors\"), used))
+static const void *const vectors[] = {top, (void *)start};
+";
+
+/// The test program, linked with a linker script.
 fn linked(depth: u32, script: &str) -> Vec<u8> {
+    linked_source(&format!("{SOURCE}{BARE}"), depth, script)
+}
+
+fn linked_source(source: &str, depth: u32, script: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let script_path = folder.path().join("script.ld");
     std::fs::write(&script_path, script).expect("the script is written");
     let flags = ["-ffreestanding", "-nostdlib", "-T"].map(Path::new);
-    compile(
-        folder.path(),
-        &format!("{SOURCE}{BARE}"),
-        depth,
-        &[&flags[..], &[&script_path]].concat(),
-    )
+    compile(folder.path(), source, depth, &[&flags[..], &[&script_path]].concat())
 }
 
 fn compile(folder: &Path, source: &str, depth: u32, options: &[&Path]) -> Vec<u8> {
@@ -166,6 +174,26 @@ fn overlapping_segments_are_rejected() {
     // All 4 GiB, without overlap.
     let all = error((0..4096).map(|index| index << 20).collect());
     assert!(all.starts_with("a segment of 1048576 bytes at 0x00400000 lies outside"), "{all}");
+}
+
+#[test]
+fn store_to_variable_in_flash_is_explained() {
+    let file = linked_source(STORE, 0, &script("0x00060000", "0x10008000", ""));
+    let mut session = session(&file, "lpc1768").expect("it is loaded");
+    let stop = session.machine.run(Limits { instructions: 1000 });
+    let said = session.describe(&stop);
+    assert!(said.contains("; flash is read-only: link variables to RAM; r0="), "{said}");
+}
+
+#[test]
+fn segment_larger_in_file_than_in_memory_is_rejected() {
+    let mut file = overlaid([0].into_iter(), 0x100);
+    // The only program header follows the ELF header; p_memsz is its sixth word.
+    let size = 52 + 20;
+    assert_eq!(file[size..size + 4], 0x100u32.to_le_bytes());
+    file[size..size + 4].copy_from_slice(&0xffu32.to_le_bytes());
+    let said = session(&file, "mps2-an385").map(drop).expect_err("too large").to_string();
+    assert_eq!(said, "not a valid 32-bit ELF file: a segment is larger in the file than in memory");
 }
 
 #[test]

@@ -72,7 +72,7 @@ Chip = Annotated[
 ]
 Most = Annotated[
     int,
-    typer.Option("--max-instructions", min=1, help="Stop the run after so many instructions."),
+    typer.Option("--max-instructions", min=1, help="Stop the run at this limit."),
 ]
 Waits = Annotated[
     list[str] | None,
@@ -225,7 +225,7 @@ def taint(
     top: Annotated[
         int | None,
         typer.Option(
-            "--top", min=1, help="The most frequent leaks, so many; default: all, by address."
+            "--top", min=1, help="Show the N most frequent leaks; default: all, by address."
         ),
     ] = None,
     max_instructions: Most = 10_000_000_000,

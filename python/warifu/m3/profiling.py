@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from warifu import _core
-from warifu.m3.running import Cycles, Options, Output, Run, naming
+from warifu.m3.running import Cycles, Options, Output, Run, naming, read_program
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def profile(
     """
     path, options = Path(program), options or Options()
     with naming(path):
-        found = _core.m3_profile(path.read_bytes(), options.request(), output)
+        found = _core.m3_profile(read_program(path), options.request(), output)
     seen = json.loads(found["profile"])
     run = Run.of(path, options, found)
     return Profile(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ MAX_WAIT_STATES = 1000
 MAX_ARGUMENTS = 254
 """Bytes of a command line: newlib's start-up keeps 255, the last of them zero
 (libgloss/arm/crt0.S), and gives `main` no argument at all if there are more."""
+MAX_FILE_BYTES = 256 << 20
+"""Bytes of an ELF file, with debugging information."""
 _MAX_U64 = 2**64 - 1
 
 KIND = "emulated"
@@ -207,8 +210,20 @@ def run(program: Path | str, options: Options | None = None, output: Output | No
     """
     path, options = Path(program), options or Options()
     with naming(path):
-        found = _core.m3_run(path.read_bytes(), options.request(), output)
+        found = _core.m3_run(read_program(path), options.request(), output)
     return Run.of(path, options, found)
+
+
+def read_program(path: Path) -> bytes:
+    """Reads an ELF file. Raises WarifuError for a device, a pipe or a huge file, and OSError."""
+    status = path.stat()
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise _core.WarifuError("not a regular file: expected an ELF file")
+    if status.st_size > MAX_FILE_BYTES:
+        raise _core.WarifuError(
+            f"has {status.st_size} bytes: expected an ELF file of at most {MAX_FILE_BYTES}"
+        )
+    return path.read_bytes()
 
 
 @contextmanager

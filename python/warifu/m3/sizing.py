@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warifu import _core
-from warifu.m3.running import DEFAULT_CHIP, naming
+from warifu.m3.running import DEFAULT_CHIP, naming, read_program
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def size(program: Path | str, chip: str = DEFAULT_CHIP) -> Sizes:
     """Measures an ELF file. Raises WarifuError if it is not a program, and OSError."""
     path = Path(program)
     with naming(path):
-        found = json.loads(_core.m3_size(path.read_bytes(), chip))
+        found = json.loads(_core.m3_size(read_program(path), chip))
     return Sizes(
         tuple(Section(**one) for one in found["sections"]),
         tuple(Symbol(**one) for one in found["symbols"]),

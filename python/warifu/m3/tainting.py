@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from warifu import _core
-from warifu.m3.running import Options, Output, Run, naming, whole_number
+from warifu.m3.running import Options, Output, Run, naming, read_program, whole_number
 from warifu.m3.sizing import size
 
 _MAX_BYTES = 2**32 - 1
@@ -90,7 +90,7 @@ def taint(
         _refuse_no_pair(one)
     _refuse_ambiguous(path, {name for name, _ in secrets}, options.chip)
     with naming(path):
-        found = _core.m3_taint(path.read_bytes(), options.request(), list(secrets), since, output)
+        found = _core.m3_taint(read_program(path), options.request(), list(secrets), since, output)
     leaks = json.loads(found["taint"])["leaks"]
     return Taint(Run.of(path, options, found), tuple(map(_leak, leaks)), found["poisoned"])
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,6 +87,21 @@ def test_invalid_flags(
         code, out, err = warifu(*command, *flags)
         assert (code, out, words in err, len(err.splitlines())) == (2, "", True, 1), err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("verb", ["run", "profile", "taint", "size"])
+def test_device_pipe_and_huge_file(warifu: Run, tmp_path: Path, verb: str) -> None:
+    pipe, huge = tmp_path / "pipe.elf", tmp_path / "huge.elf"
+    os.mkfifo(pipe)
+    with huge.open("wb") as file:
+        file.truncate(8 << 30)
+    for path, words in (
+        (Path("/dev/zero"), "not a regular file"),
+        (pipe, "not a regular file"),
+        (huge, "has 8589934592 bytes: expected an ELF file of at most 268435456"),
+    ):
+        code, out, err = warifu("m3", verb, path)
+        assert (code, out, len(err.splitlines()), words in err) == (2, "", 1, True), err
 
 
 @pytest.mark.parametrize("group", [["m3"], ["calibrate"], ["card"]])

@@ -87,7 +87,7 @@ def damaged(good: bytes) -> dict[str, tuple[bytes, str]]:
     start = int.from_bytes(far[28:32], "little")  # e_phoff
     far[start + 12 : start + 16] = (0x9000_0000).to_bytes(4, "little")  # p_paddr
     long = bytearray(good)
-    long[start + 16 : start + 20] = (0x0FFF_FFFF).to_bytes(4, "little")  # p_filesz
+    long[start + 16 : start + 24] = 2 * (0x0FFF_FFFF).to_bytes(4, "little")  # p_filesz, p_memsz
     none = bytearray(good)
     none[44:46] = (0).to_bytes(2, "little")  # e_phnum
     thumb = bytearray(good)
@@ -95,10 +95,13 @@ def damaged(good: bytes) -> dict[str, tuple[bytes, str]]:
     thumb[at + 4] &= 0xFE
     thumb[24] &= 0xFE  # e_entry
     return {
-        "empty": (b"", "not a 32-bit ELF file"),
-        "text": (b"#!/bin/sh\necho hello\n" * 9, "not a 32-bit ELF file"),
-        "64 bits": (Path(sys.executable).resolve().read_bytes()[:100_000], "not a 32-bit ELF file"),
-        "head only": (good[:40], "not a 32-bit ELF file"),
+        "empty": (b"", "not a valid 32-bit ELF file"),
+        "text": (b"#!/bin/sh\necho hello\n" * 9, "not a valid 32-bit ELF file"),
+        "64 bits": (
+            Path(sys.executable).resolve().read_bytes()[:100_000],
+            "not a valid 32-bit ELF file",
+        ),
+        "head only": (good[:40], "not a valid 32-bit ELF file"),
         "cut": (good[: len(good) // 3], "ELF file"),
         "machine": (bytes(other), "for machine 8, not for Arm"),
         "big-endian": (bytes(big), "ELF file"),
@@ -305,7 +308,7 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
     bad = tmp_path / "bad.elf"
     bad.write_bytes(b"no")
     for ask in (m3.run, m3.profile, m3.taint, m3.size):
-        with pytest.raises(WarifuError, match=r"bad\.elf: not a 32-bit ELF file"):
+        with pytest.raises(WarifuError, match=r"bad\.elf: not a valid 32-bit ELF file"):
             ask(bad)
 
 

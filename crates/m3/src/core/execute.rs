@@ -175,7 +175,7 @@ impl Core {
         if matches!(operation.instruction, Instruction::Breakpoint { .. }) {
             return self.execute_always(operation);
         }
-        // One cycle if the condition fails (DDI 0337I table 3-1), beside the wait for its fetch.
+        // One cycle if the condition fails (DDI 0337I table 3-1), plus the wait for its fetch.
         self.clock += Cycles::both(1 + u64::from(operation.fetch_wait)) - operation.cycles;
         Flow::Next
     }

@@ -16,7 +16,7 @@ use crate::core::Fault;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
     /// Not a 32-bit ELF file, or a damaged one.
-    #[error("not a 32-bit ELF file: {0}")]
+    #[error("not a valid 32-bit ELF file: {0}")]
     NotElf(String),
     /// For another processor.
     #[error(
@@ -172,7 +172,7 @@ impl Program {
     /// A variable or function with a size, by its name.
     ///
     /// # Errors
-    /// [`ProgramError::NoObject`] if there is none.
+    /// [`ProgramError::NoObject`] if there is no such symbol.
     pub fn object(&self, name: &str) -> Result<&Symbol, ProgramError> {
         let mut sized = self.symbols.iter().filter(|symbol| symbol.bytes > 0);
         sized.find(|symbol| symbol.name == name).ok_or_else(|| {
@@ -234,6 +234,11 @@ fn segments(
     for segment in elf.elf_program_headers() {
         if segment.p_type(endian) != PT_LOAD || segment.p_filesz(endian) == 0 {
             continue;
+        }
+        if segment.p_filesz(endian) > segment.p_memsz(endian) {
+            return Err(ProgramError::NotElf(
+                "a segment is larger in the file than in memory".into(),
+            ));
         }
         let truncated =
             || ProgramError::NotElf("a segment extends beyond the end of the file".into());

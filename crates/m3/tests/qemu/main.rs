@@ -54,7 +54,7 @@ fn compare(items: &[Item], directory: &Path) -> Result<u64, String> {
     lockstep(machine(&image), &mut Oracle::start(&elf, directory), limit)
 }
 
-/// Steps a machine beside QEMU until the program ends.
+/// Steps a machine and QEMU in parallel until the program exits.
 fn lockstep(mut machine: Machine, oracle: &mut Oracle, limit: u64) -> Result<u64, String> {
     let mut count = 0u64;
     let mut before = state(&machine);
