@@ -42,7 +42,7 @@ MAY_KNOW = {
         "warifu-agent-protocol",
     },
     "warifu-card-server": {"warifu-model", "warifu-os", "warifu-card"},
-    "warifu-link": {"warifu-model"},
+    "warifu-link": {"warifu-model", "warifu-os"},
     "warifu-m3": set(),
     "warifu-pkcs11-client": {"warifu-os"},
     # The lab meets iotsafe in two places: its client signs with the key in a PKCS#11 token, and the

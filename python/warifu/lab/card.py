@@ -106,7 +106,7 @@ class Card:
         return {"WARIFU_CARD": self._address}
 
     def key_store(self, session_open: bool) -> dict[str, Any]:
-        """The key store of `warifu-tls-client` (crates/lab/tls-client/src/client/config.rs)."""
+        """The key store of `warifu-tls-client` (crates/lab/tls-client/src/key_store.rs)."""
         return {
             "module": str(tools.find("libwarifu_pkcs11.so")),
             "key": KEY_LABEL,

@@ -6,7 +6,6 @@
 //! measurement. A packet's time counts from the kernel's stamp (see `stamps`); without one, from a
 //! clock reading made after it was read, since one from before would shorten its delay.
 
-use crate::clock::{now, timespec};
 use crate::config::{Config, LinkConfig};
 use crate::delay_line::DelayLine;
 use crate::error::LinkError;
@@ -24,6 +23,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use warifu_model::Nanos;
+use warifu_os::clock::{now, timespec};
 
 /// Packets for which memory is set aside at the start: 75 ms at 1 Gbit/s and 1500 bytes.
 const POOL_PACKETS: usize = 8_192;

@@ -10,13 +10,13 @@ use common::{Ends, numbered, run_tests, trial};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::ExitCode;
-use warifu_link::clock::now;
 use warifu_link::loss::LossState;
 use warifu_link::queue::serialisation_time;
 use warifu_link::random::{Direction, Streams};
 use warifu_link::report::DirectionReport;
 use warifu_link::{Config, Link, LinkConfig, LinkError, netns};
 use warifu_model::{BitsPerSecond, Loss, Nanos, Probability};
+use warifu_os::clock::now;
 
 const DELAY: Nanos = Nanos::from_millis(20);
 const HALF: Nanos = Nanos::from_millis(10);

@@ -7,16 +7,38 @@
 //! certificates when it loads a key, before there is a connection. A case of a study says how a
 //! connection uses its key store, not how one engine does; so the calls are made here.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use openssl::pkey::{PKey, Private};
 use openssl::x509::X509;
+use serde::Deserialize;
 use warifu_os::SystemClock;
 use warifu_pkcs11_client::{Caller, CallerError, Module, Wanted};
+use zeroize::Zeroizing;
 
-use crate::client::KeyStoreConfig;
 use crate::error::Error;
 use crate::ffi::{self, Signer};
+
+/// A token that holds the client's private key.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyStoreConfig {
+    /// Its PKCS#11 module.
+    pub module: PathBuf,
+    /// Its label; any, if there is one alone.
+    #[serde(default)]
+    pub token: Option<String>,
+    /// The key's label; any on P-256, if there is one alone.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// The user's PIN.
+    #[serde(default)]
+    pub pin: Option<Zeroizing<String>>,
+    /// The program's session outlives the connection; else every signature opens one, logs in and
+    /// finds the key.
+    pub session_open: bool,
+}
 
 /// A token with the client's key.
 pub struct KeyStore {

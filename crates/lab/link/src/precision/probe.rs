@@ -8,10 +8,11 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use warifu_link::LinkError;
-use warifu_link::clock::{now, received_at, sleep_until};
+use warifu_link::clock::received_at;
 use warifu_link::netns;
 use warifu_link::random::Direction;
 use warifu_model::{BitsPerSecond, Nanos};
+use warifu_os::clock::{now, sleep_until};
 
 /// IPv4 header without options (RFC 791 section 3.1) and UDP header (RFC 768).
 pub const UDP_OVERHEAD_BYTES: usize = 20 + 8;

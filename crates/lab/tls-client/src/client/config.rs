@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use warifu_model::{CertificateType, Session};
-use zeroize::Zeroizing;
 
 use crate::error::Error;
+use crate::key_store::KeyStoreConfig;
 use crate::variant::Variant;
 
 /// More connections than a run can need; a guard against typing mistakes.
@@ -54,26 +54,6 @@ pub struct Config {
     /// Where the client's private key is, if not in the PKI's folder.
     #[serde(default)]
     pub key_store: Option<KeyStoreConfig>,
-}
-
-/// A token that holds the client's private key.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KeyStoreConfig {
-    /// Its PKCS#11 module.
-    pub module: PathBuf,
-    /// Its label; any, if there is one alone.
-    #[serde(default)]
-    pub token: Option<String>,
-    /// The key's label; any on P-256, if there is one alone.
-    #[serde(default)]
-    pub key: Option<String>,
-    /// The user's PIN.
-    #[serde(default)]
-    pub pin: Option<Zeroizing<String>>,
-    /// The program's session outlives the connection; else every signature opens one, logs in and
-    /// finds the key.
-    pub session_open: bool,
 }
 
 fn root() -> String {

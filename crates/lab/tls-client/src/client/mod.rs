@@ -14,6 +14,6 @@ mod pauses;
 mod sessions;
 mod wire;
 
-pub use config::{Config, KeyStoreConfig};
+pub use config::Config;
 pub use engine::{Ended, Totals, run};
 pub use outcome::Outcome;
