@@ -130,7 +130,7 @@ pub enum Command {
     /// impairments in a new window.
     Set {
         /// The new impairments; keys left out are those of a perfect link, not those that were.
-        link: LinkConfig,
+        link: Box<LinkConfig>,
         /// The new seed; absent: the one that was in force.
         #[serde(default)]
         seed: Option<u64>,
@@ -488,7 +488,7 @@ mod tests {
         assert_eq!(Command::parse(r#"{"command":"stop"}"#), Ok(Command::Stop {}));
         let set =
             Command::parse(r#"{"command":"set","link":{"delay_a_to_b_ns":5},"seed":7}"#).unwrap();
-        let link = LinkConfig { delay_a_to_b: Nanos(5), ..LinkConfig::default() };
+        let link = Box::new(LinkConfig { delay_a_to_b: Nanos(5), ..LinkConfig::default() });
         assert_eq!(set, Command::Set { link, seed: Some(7) });
         for line in [
             "",

@@ -43,9 +43,19 @@ const WAKE: u64 = 3;
 
 /// What the owner of the link asks of the loop. Each answer is the window that was closed.
 pub(crate) enum Request {
-    Report { fresh: Box<Window>, reply: SyncSender<Box<Window>> },
-    Set { link: LinkConfig, seed: Option<u64>, fresh: Box<Window>, reply: SyncSender<Box<Window>> },
-    Stop { reply: SyncSender<Box<Window>> },
+    Report {
+        fresh: Box<Window>,
+        reply: SyncSender<Box<Window>>,
+    },
+    Set {
+        link: Box<LinkConfig>,
+        seed: Option<u64>,
+        fresh: Box<Window>,
+        reply: SyncSender<Box<Window>>,
+    },
+    Stop {
+        reply: SyncSender<Box<Window>>,
+    },
 }
 
 /// The state of the forwarding thread.

@@ -123,7 +123,7 @@ impl Link {
     /// Impairments that cannot be; or the link has stopped.
     pub fn set(&mut self, link: LinkConfig, seed: Option<u64>) -> Result<Report, LinkError> {
         link.check()?;
-        self.ask(|reply| Request::Set { link, seed, fresh: Box::default(), reply })
+        self.ask(|reply| Request::Set { link: Box::new(link), seed, fresh: Box::default(), reply })
     }
 
     /// Takes the link down and returns the report of its last window. The devices are gone when
@@ -200,7 +200,7 @@ pub fn run(
         match commands.recv() {
             Ok(Command::Report {}) => tell(Event::Report(link.report()?)),
             Ok(Command::Set { link: impairments, seed }) => {
-                tell(Event::Set(link.set(impairments, seed)?))
+                tell(Event::Set(link.set(*impairments, seed)?))
             }
             Ok(Command::Stop {}) | Err(_) => {
                 let report = link.stop()?;
