@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
+from support.distributions import sizes
 from support.synthetic import Cell, Half, study
 from warifu.compare.exact import compare_bytes
 from warifu.compare.gates import (
@@ -26,7 +26,7 @@ from warifu.compare.join import CompareError, compare, compare_folder
 from warifu.compare.require import Judged, judge_all, requirements
 from warifu.compare.stats import Interval, share_interval
 from warifu.compare.store import load, save
-from warifu.results import Distribution, Results, ResultsError
+from warifu.results import Results, ResultsError
 
 FREE, LOSSY = Cell(), Cell(loss=0.02)
 
@@ -160,10 +160,6 @@ def test_a_wrong_byte_count_fails(tmp_path: Path) -> None:
     assert case.verdict is Verdict.FAIL
 
 
-def sizes(counts: dict[int, int]) -> Distribution:
-    return Distribution.of(list(counts), list(counts.values()))
-
-
 def test_exact_means_the_same_values_as_often() -> None:
     predicted = sizes({70: 5_000, 71: 10_000, 72: 5_000})
 
@@ -177,19 +173,6 @@ def test_exact_means_the_same_values_as_often() -> None:
     assert verdict({70: 48, 71: 98, 72: 50, 69: 4}) is Verdict.FAIL
     # One value in 200 that 20,000 predictions did not meet may be chance (p = 1 %).
     assert verdict({70: 50, 71: 99, 72: 50, 69: 1}) is Verdict.UNDECIDED
-
-
-def test_the_test_of_frequencies_seldom_cries_wolf() -> None:
-    rng = np.random.default_rng(21)
-    predicted = sizes({70: 5_000, 71: 9_990, 72: 5_000, 69: 10})
-    share = predicted.weights / predicted.n
-    verdicts = []
-    for _ in range(1_000):
-        drawn = rng.multinomial(200, share)
-        found = compare_bytes("b", predicted, Distribution.of(predicted.values, drawn))
-        assert found is not None
-        verdicts.append(found.verdict)
-    assert verdicts.count(Verdict.FAIL) <= 6
 
 
 def test_a_prediction_calibrated_on_the_judging_run_is_refused(tmp_path: Path) -> None:
