@@ -10,8 +10,8 @@ use warifu_m3::taint::{PoisonedBy, Report, Secret, Taint};
 use super::{Request, outcome, run};
 use crate::error::warifu_error;
 
-/// Runs a program with taint tracking; adds the leaks as JSON. `secrets` are names of variables, which
-/// are secret from each start of `from_function` on, in addition to what the program poisons.
+/// Runs a program with taint tracking; adds the leaks as JSON. `secrets` are names of variables,
+/// which are secret from each start of `from_function` on, in addition to what the program poisons.
 #[pyfunction]
 #[pyo3(signature = (program, request, secrets, from_function, output=None))]
 pub(crate) fn m3_taint<'py>(
