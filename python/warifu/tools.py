@@ -25,8 +25,8 @@ class ToolMissing(Exception):  # noqa: N818 - what happened, not what it is
     """A program is not there; its text is one line that says how to get it."""
 
     def __init__(self, tool: Tool) -> None:
-        """Names the tool and the mend."""
-        super().__init__(f"{tool.name} is missing: {tool.mend}")
+        """Names the tool and the fix."""
+        super().__init__(f"{tool.name} is missing: {tool.hint}")
         self.tool = tool
 
 
@@ -36,7 +36,7 @@ class Tool:
 
     name: str
     purpose: str
-    mend: str
+    hint: str
     version_arguments: tuple[str, ...] = ("--version",)
     needed: bool = True
     own: bool = False
@@ -48,7 +48,7 @@ def _apt(package: str) -> str:
     return f"`apt-get install {package}`"
 
 
-_OWN_MEND = f"`make setup` builds it, or set {BINARIES_VARIABLE} to the folder that holds it"
+_OWN_HINT = f"`make setup` builds it, or set {BINARIES_VARIABLE} to the folder that holds it"
 
 TOOLS: tuple[Tool, ...] = (
     Tool("nginx", "the server under measurement", _apt("nginx-light"), ("-v",)),
@@ -61,20 +61,20 @@ TOOLS: tuple[Tool, ...] = (
     Tool("setpriv", "ties helpers' lives to the lab's", _apt("util-linux")),
     Tool("taskset", "gives each end a processor of its own", _apt("util-linux")),
     Tool("tcpdump", "packet captures", _apt("tcpdump"), needed=False),
-    Tool("warifu-agent", "holds SIMs for other programs", _OWN_MEND, own=True),
-    Tool("warifu-card-server", "the virtual SIM", _OWN_MEND, own=True),
+    Tool("warifu-agent", "holds SIMs for other programs", _OWN_HINT, own=True),
+    Tool("warifu-card-server", "the virtual SIM", _OWN_HINT, own=True),
     Tool(
         "libwarifu_pkcs11.so",
         "lets programs use an IoT SAFE SIM",
-        _OWN_MEND,
+        _OWN_HINT,
         own=True,
         library=True,
     ),
-    Tool("warifu-link", "the emulated link", _OWN_MEND, own=True),
-    Tool("warifu-tls", "certificates for the lab", _OWN_MEND, own=True),
-    Tool("warifu-tls-client", "the lab's client", _OWN_MEND, own=True),
-    Tool("warifu-coap-client", "the lab's CoAP client", _OWN_MEND, own=True),
-    Tool("warifu-calibrate-bench", "times TLS messages and tokens", _OWN_MEND, own=True),
+    Tool("warifu-link", "the emulated link", _OWN_HINT, own=True),
+    Tool("warifu-tls", "certificates for the lab", _OWN_HINT, own=True),
+    Tool("warifu-tls-client", "the lab's client", _OWN_HINT, own=True),
+    Tool("warifu-coap-client", "the lab's CoAP client", _OWN_HINT, own=True),
+    Tool("warifu-calibrate-bench", "times TLS messages and tokens", _OWN_HINT, own=True),
 )
 """Every program that the lab, calibration and the virtual SIM run, and the PKCS#11 module."""
 
@@ -94,7 +94,7 @@ def find(name: str) -> Path:
     the checkout's target/release; libraries also in the environment's lib, and not on PATH; all
     others on PATH and in the system's folders.
 
-    Raises ToolMissing, which names the mend.
+    Raises ToolMissing, which names the fix.
     """
     entry = tool(name)
     for folder in _folders(entry):

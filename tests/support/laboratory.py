@@ -10,10 +10,13 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from warifu.lab.case import CERTIFICATE_BYTES, Case
+from warifu.case import VERSION
+from warifu.lab.case import CERTIFICATE_BYTES, Cell
+
+_KERNEL = "linux-" + ".".join(os.uname().release.split(".")[:2])
 
 MUTUAL_13: dict[str, Any] = {
-    "version": 2,
+    "version": VERSION,
     "device": {"profile": "this-host"},
     "server": {"profile": "this-host"},
     "key_store": {"profile": "software", "session_open": True},
@@ -44,8 +47,8 @@ MUTUAL_13: dict[str, Any] = {
             "server_name": None,
         },
         "tcp": {
-            "device": "linux-" + ".".join(os.uname().release.split(".")[:2]),
-            "server": "linux-" + ".".join(os.uname().release.split(".")[:2]),
+            "device": _KERNEL,
+            "server": _KERNEL,
             "congestion_control": "cubic",
             "initcwnd": 10,
             "nagle": False,
@@ -55,38 +58,26 @@ MUTUAL_13: dict[str, Any] = {
 }
 
 
-def make_case(**changes: object) -> Case:
-    """A mutual TLS 1.3 case at no delay with changes such as `link__rtt=1000`.
+def make_case(**changes: object) -> Cell:
+    """A mutual TLS 1.3 case at no delay with changes such as `link__rtt=1000` or
+    `tls__session="psk_ke"`.
 
     Certificates have the lab's sizes if nothing else is said.
     """
     value = copy.deepcopy(MUTUAL_13)
     for path, new in changes.items():
         section, _, key = path.partition("__")
-        if section == "stack":
-            _set_in_stack(value["stack"], key, new)
-        else:
-            value[section][key] = new
-    stack = value["stack"]["tls"]
-    ours = list(CERTIFICATE_BYTES[stack["certificate"], stack["chain_length"]])
-    mutual = stack["authentication"] == "mutual"
+        layers = value["stack"] if section in ("tls", "tcp") else value
+        layers[section][key] = new
+    tls = value["stack"]["tls"]
+    ours = list(CERTIFICATE_BYTES[tls["certificate"], tls["chain_length"]])
+    mutual = tls["authentication"] == "mutual"
     for end, sizes in (("server", ours), ("client", ours if mutual else [])):
-        if f"stack__{end}_certificate_bytes" not in changes:
-            stack[f"{end}_certificate_bytes"] = sizes
+        if f"tls__{end}_certificate_bytes" not in changes:
+            tls[f"{end}_certificate_bytes"] = sizes
     canonical = json.dumps(value, separators=(",", ":"))
     case_id = hashlib.sha256(canonical.encode()).hexdigest()[:16]
-    return Case.parse(case_id, canonical, ", ".join(map(str, changes.values())))
-
-
-def _set_in_stack(stack: dict[str, Any], key: str, new: object) -> None:
-    """Puts a choice into the layer that has it; `kernel` stands for the TCP of both ends."""
-    if key == "kernel":
-        stack["tcp"] |= {"device": new, "server": new}
-    elif key == "protocol":
-        stack["protocol"] = new
-    else:
-        layer = "tcp" if key in stack["tcp"] else "tls"
-        stack[layer]["version" if key == "tls" else key] = new
+    return Cell.parse(case_id, canonical, ", ".join(map(str, changes.values())))
 
 
 @dataclass
@@ -108,7 +99,7 @@ class SmallStudy:
     trials: int = 6
 
 
-def study_of(*cases: Case, trials: int = 6) -> SmallStudy:
+def study_of(*cases: Cell, trials: int = 6) -> SmallStudy:
     """A study of cases."""
     views = [View(case.case_id, case.canonical, case.label) for case in cases]
     return SmallStudy(views, trials=trials)

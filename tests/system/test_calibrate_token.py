@@ -42,7 +42,7 @@ def tpm(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def test_softhsm_is_timed_and_its_profile_predicts(
+def test_softhsm_profile_predicts(
     softhsm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = softhsm / "profiles" / "key-stores" / "soft.toml"
@@ -62,7 +62,7 @@ def test_softhsm_is_timed_and_its_profile_predicts(
 
 
 @pytest.mark.usefixtures("tpm")
-def test_a_tpm_is_timed_and_called_what_it_is(tmp_path: Path) -> None:
+def test_software_tpm_is_emulated(tmp_path: Path) -> None:
     plan = Plan(tokens.TPM, pin=PIN, trials=3, fresh=True)
     outcome = token.calibrate_token(plan, out=tmp_path / "tpm.toml", name="tpm")
     assert outcome.token["verified"] is True
@@ -85,7 +85,7 @@ def test_a_tpm_is_timed_and_called_what_it_is(tmp_path: Path) -> None:
         ({"module": Path("/nowhere/x.so")}, "name the token's PKCS#11 module with --module"),
     ],
 )
-def test_mistakes_are_one_line_with_the_mend(
+def test_mistakes_are_one_line_with_the_fix(
     softhsm: Path, changes: dict[str, object], says: str
 ) -> None:
     arguments: dict[str, object] = {"module": SOFTHSM, "trials": 2, **changes}
@@ -96,7 +96,7 @@ def test_mistakes_are_one_line_with_the_mend(
     assert not out.exists()
 
 
-def test_a_card_that_goes_in_the_middle_is_named(
+def test_card_removed_during_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "sim.toml"
@@ -116,7 +116,7 @@ def test_a_card_that_goes_in_the_middle_is_named(
     assert not out.exists()
 
 
-def test_a_module_that_crashes_is_no_riddle(tmp_path: Path) -> None:
+def test_crashing_module(tmp_path: Path) -> None:
     source, module = tmp_path / "bad.c", tmp_path / "bad.so"
     source.write_text("#include <stdlib.h>\nint C_GetFunctionList(void *l) { abort(); }\n")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", module, source], check=True)
@@ -124,7 +124,7 @@ def test_a_module_that_crashes_is_no_riddle(tmp_path: Path) -> None:
         token.calibrate_token(Plan(module, trials=2), name="x", out=tmp_path / "x.toml")
 
 
-def test_a_wrong_pin_costs_one_try(softhsm: Path) -> None:
+def test_wrong_pin_costs_one_try(softhsm: Path) -> None:
     def flags() -> str:
         shown = subprocess.run(
             ["pkcs11-tool", "--module", str(SOFTHSM), "--list-slots"],
@@ -152,7 +152,7 @@ def calibrated(tmp_path_factory: pytest.TempPathFactory) -> token.Outcome:
 
 
 @pytest.mark.parametrize("mode", ["sign_only", "total"])
-def test_the_virtual_clock_gives_back_the_papers_table(
+def test_virtual_clock_reproduces_table_3(
     calibrated: token.Outcome, mode: str
 ) -> None:
     """The card's profile was fitted to Table 3; nothing here is."""
@@ -163,7 +163,7 @@ def test_the_virtual_clock_gives_back_the_papers_table(
 
 
 @pytest.mark.parametrize("mode", ["sign_only", "total"])
-def test_the_virtual_clock_gives_back_the_cards_own_law(
+def test_virtual_clock_reproduces_the_cards_law(
     calibrated: token.Outcome, mode: str
 ) -> None:
     """What the timing model gives by itself, of another seed, for the commands that were sent."""
@@ -173,7 +173,7 @@ def test_the_virtual_clock_gives_back_the_cards_own_law(
 
 
 @pytest.mark.parametrize("mode", ["sign_only", "total"])
-def test_the_written_profile_gives_back_what_was_timed(
+def test_written_profile_reproduces_the_timings(
     calibrated: token.Outcome, mode: str
 ) -> None:
     calls = tomllib.loads(calibrated.path.read_text())["call"]

@@ -28,7 +28,7 @@ from warifu.calibrate import (
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.profile import Entry, Law, Profile, Record
 from warifu.calibrate.system import PARAMETERS, SCALES, SHARES, Costs
-from warifu.lab.case import Case
+from warifu.case import Case, HttpsStack, Tls
 from warifu.lab.errors import LabUnavailable
 from warifu.lab.quiet import Shares
 
@@ -107,7 +107,7 @@ SESSIONS = {"1.2": ["full", "ticket"], "1.3": ["full", "psk_dhe_ke", "psk_ke", "
 
 
 @pytest.mark.parametrize("tls", ["1.2", "1.3"])
-def test_the_whole_profile_serves_any_stack(tls: str) -> None:
+def test_full_profile_serves_every_stack(tls: str) -> None:
     made = profile_of(variants.everything())
     whole = parse(ANY_STUDY.format(tls=tls, sessions=json.dumps(SESSIONS[tls])), made)
     assert len(whole.cases) == len(SESSIONS[tls]) * 2 * 2 * 2 * 3 * 3
@@ -116,36 +116,43 @@ def test_the_whole_profile_serves_any_stack(tls: str) -> None:
         assert "this-host client.send.ClientHello" in names
 
 
-def test_every_variant_can_be_asked_for_alone() -> None:
+def tls_of(canonical: str) -> Tls:
+    """The TLS of a case of HTTPS."""
+    stack = Case.from_json(canonical).stack
+    assert isinstance(stack, HttpsStack)
+    return stack.tls
+
+
+def test_profile_of_one_variant_serves_its_stack() -> None:
     made = profile_of(variants.everything())
     text = ANY_STUDY.format(tls="1.3", sessions=json.dumps(SESSIONS["1.3"]))
     for view in parse(text, made).cases:
-        stack = Case.parse(view.id, view.json, view.label).stack
-        narrow = profile_of(variants.needed([stack]))
+        tls = tls_of(view.json)
+        narrow = profile_of(variants.needed([tls]))
         overrides = text.partition("[vary]")[0] + "\n".join(
             f"{key} = {json.dumps(value)}"
             for key, value in {
-                "session": stack.session,
-                "authentication": stack.authentication,
-                "group": stack.group,
-                "certificate": stack.certificate,
-                "chain_length": stack.chain_length,
-                "cipher_suite": stack.cipher_suite,
+                "session": tls.session,
+                "authentication": tls.authentication,
+                "group": tls.group,
+                "certificate": tls.certificate,
+                "chain_length": tls.chain_length,
+                "cipher_suite": tls.cipher_suite,
             }.items()
         )
         assert len(parse(overrides, narrow).inputs(0)) > 20
 
 
-def test_a_profile_covers_what_its_variants_give() -> None:
+def test_missing_variants_of_a_profile() -> None:
     every = variants.everything()
     assert [variants.Variant.of_json(one.json()) for one in every] == every
     text = ANY_STUDY.format(tls="1.3", sessions=json.dumps(SESSIONS["1.3"]))
     whole = parse(text, profile_of(every))
-    stacks = [Case.parse(view.id, view.json, view.label).stack for view in whole.cases]
+    layers = [tls_of(view.json) for view in whole.cases]
     # A chain of three with X25519 was never timed as such, and yet nothing of it is missing.
-    assert variants.missing(every, variants.needed(stacks)) == []
-    narrow = variants.needed([stack for stack in stacks if stack.group == "secp256r1"])
-    other = variants.needed([stack for stack in stacks if stack.group == "x25519"])
+    assert variants.missing(every, variants.needed(layers)) == []
+    narrow = variants.needed([tls for tls in layers if tls.group == "secp256r1"])
+    other = variants.needed([tls for tls in layers if tls.group == "x25519"])
     lacking = variants.missing(narrow, other)
     assert lacking
     assert {one.group for one in lacking} == {"x25519"}
@@ -153,7 +160,7 @@ def test_a_profile_covers_what_its_variants_give() -> None:
     assert variants.missing([], narrow) == narrow
 
 
-def test_a_signature_is_taken_out_of_its_message_once() -> None:
+def test_signature_is_subtracted_from_its_message_once() -> None:
     made = profile_of([variants.Variant(), variants.Variant(tls="1.2")])
     by_name = {(entry.operation, entry.when.get("tls")): entry for entry in made.entries}
     for role, tls in (("client", "1.3"), ("server", "1.3"), ("client", "1.2")):
@@ -169,7 +176,7 @@ def test_a_signature_is_taken_out_of_its_message_once() -> None:
 
 
 @given(st.lists(st.floats(1, 1e9), min_size=2, max_size=200))
-def test_a_law_of_samples_does_not_fall_and_keeps_the_mean(samples: list[float]) -> None:
+def test_law_of_samples_is_ascending_with_their_mean(samples: list[float]) -> None:
     law = Law.of_samples(samples)
     assert list(law.quantiles_ns) == sorted(law.quantiles_ns)
     mean = float(np.mean(samples))
@@ -179,7 +186,7 @@ def test_a_law_of_samples_does_not_fall_and_keeps_the_mean(samples: list[float])
         assert law.mean_ns == pytest.approx(mean)
 
 
-def test_the_search_finds_the_costs_behind_the_medians() -> None:
+def test_fit_recovers_costs_from_medians() -> None:
     chance = np.random.default_rng(3)
     start = Costs.start().values
     count = len(start)
@@ -199,7 +206,7 @@ def test_the_search_finds_the_costs_behind_the_medians() -> None:
     assert set(found.costs.named()) >= {"client.system.wake cold", "server computing warm"}
 
 
-def test_a_warm_law_goes_a_share_of_the_way_to_the_cold_one() -> None:
+def test_law_between_warm_and_cold() -> None:
     warm, cold = Law((1.0, 2.0, 30.0)), Law((5.0, 6.0, 7.0))
     assert warm.towards(cold, 0.0) == warm
     assert warm.towards(cold, 1.0) == cold
@@ -208,7 +215,7 @@ def test_a_warm_law_goes_a_share_of_the_way_to_the_cold_one() -> None:
     assert Law.constant(8.0).towards(Law.constant(4.0), 2.0) == Law.constant(0.0)
 
 
-def test_costs_that_runs_cannot_tell_stay_where_they_began() -> None:
+def test_unidentifiable_costs_keep_their_start() -> None:
     goal = {("case", "tcp.connect"): 80_000.0}
 
     def predict(costs: Costs) -> dict[tuple[str, str], float]:
@@ -220,15 +227,13 @@ def test_costs_that_runs_cannot_tell_stay_where_they_began() -> None:
     assert found.costs.values[1:] == pytest.approx(start[1:])
 
 
-def test_errors_of_medians_have_a_floor() -> None:
+def test_median_errors_have_a_floor() -> None:
     still = loopback.Loopback({("case", "tcp.connect"): np.full(100, 5.0)}, 0)
     assert still.medians_ns() == {("case", "tcp.connect"): 5.0}
     assert still.errors_ns(7.0) == {("case", "tcp.connect"): 7.0}
 
 
-def test_without_the_right_to_a_lab_nothing_is_timed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_rights_stop_before_timing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> str:
         raise LabUnavailable("a network namespace cannot be made: run as root")
 
@@ -242,7 +247,7 @@ def test_without_the_right_to_a_lab_nothing_is_timed(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_busy_machine_is_warned_of() -> None:
+def test_busy_machine_warning() -> None:
     calm, busy = Shares(0.02, 0.01), Shares(0.6, 0.3)
     assert host._noise([calm, calm]) == []
     (warning,) = host._noise([calm, busy, calm])
@@ -250,7 +255,7 @@ def test_a_busy_machine_is_warned_of() -> None:
     assert "calibrate again" in warning
 
 
-def test_both_files_are_written_and_a_failure_overwrites_neither(
+def test_profile_and_record_are_written_atomically(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "devices" / "this-host.toml"
@@ -267,7 +272,7 @@ def test_both_files_are_written_and_a_failure_overwrites_neither(
     assert [file.name for file in path.parent.iterdir() if file.name.startswith(".")] == []
 
 
-def test_a_change_of_the_machine_is_told() -> None:
+def test_machine_differences() -> None:
     now = environment.machine()
     assert environment.differences(now) == []
     assert environment.differences(now | {"kernel": "2.4.0"}) == [
@@ -275,7 +280,7 @@ def test_a_change_of_the_machine_is_told() -> None:
     ]
 
 
-def test_toml_holds_whole_nanoseconds() -> None:
+def test_toml_whole_nanoseconds() -> None:
     entry = Entry("client.sign", {"tls": "1.3", "session": ("a", "b")}, Law((1.4, 2.6)))
     assert "quantiles = [1, 3]" in entry.toml()
     assert 'session = ["a", "b"]' in entry.toml()

@@ -115,7 +115,7 @@ def test_setup_installs_the_package_of_every_tool() -> None:
     named = {
         found[1]
         for tool in tools.TOOLS
-        if (found := re.match(r"`apt-get install (\S+)`", tool.mend)) is not None
+        if (found := re.match(r"`apt-get install (\S+)`", tool.hint)) is not None
     }
     # No Debian is without util-linux.
     assert named - {"util-linux"} <= set(packages[1].split())

@@ -39,7 +39,7 @@ def stalling_laws(draw: st.DrawFn) -> TailedLaw:
 
 @settings(max_examples=60, deadline=None)
 @given(stalling_laws(), st.integers(0, 2**32 - 1))
-def test_a_fit_gives_back_what_it_was_given(law: TailedLaw, seed: int) -> None:
+def test_fit_recovers_a_tailed_law(law: TailedLaw, seed: int) -> None:
     rng = np.random.default_rng(seed)
     given_values = law.draw(10_000, rng)
     fitted = tailed.fit(given_values)
@@ -53,7 +53,7 @@ def test_a_fit_gives_back_what_it_was_given(law: TailedLaw, seed: int) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 10**10), min_size=1, max_size=120))
-def test_any_samples_make_a_law_that_a_profile_takes(samples: list[int]) -> None:
+def test_law_of_any_samples_is_a_valid_profile(samples: list[int]) -> None:
     law = tailed.fit(np.asarray(samples, dtype=np.float64))
     text = tomllib.loads(f"law = {law.toml()}")["law"]
     if isinstance(text, dict):
@@ -62,7 +62,7 @@ def test_any_samples_make_a_law_that_a_profile_takes(samples: list[int]) -> None
     assert min(law.body.quantiles_ns) >= 0
 
 
-def test_a_constant_call_has_a_constant_law() -> None:
+def test_constant_samples() -> None:
     law = tailed.fit(np.full(100, 5.0))
     assert law.mean_ns == 5.0
     assert law.tail is None
@@ -77,7 +77,7 @@ def test_statistics_of_known_samples() -> None:
     assert found.mean.low < found.mean.value < found.mean.high
 
 
-def test_the_paper_is_as_it_was_published() -> None:
+def test_table_3_values() -> None:
     total = paper.TABLE_3["total"]
     assert (total.mean, total.p50, total.p99, total.over_1_s) == (677.7, 642.2, 1739.4, 4)
     assert paper.TABLE_3["sign_only"].mean == 476.5
@@ -102,7 +102,7 @@ def trials_of(kept: float, first: float) -> str:
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
-def test_what_a_first_signature_takes_longer_is_paid_with_the_opening() -> None:
+def test_first_signature_surplus_goes_to_find_objects() -> None:
     laws, warnings = token.laws_of(read(trials_of(kept=100.0, first=104.0)))
     assert laws["C_Sign"].mean_ns == 100e6
     assert laws["C_FindObjects"].mean_ns == pytest.approx(7e6)
@@ -111,7 +111,7 @@ def test_what_a_first_signature_takes_longer_is_paid_with_the_opening() -> None:
     assert sum(law.mean_ns for law in laws.values()) == pytest.approx(110e6)
 
 
-def test_the_tables_show_the_paper_beside_the_token() -> None:
+def test_tables_show_paper_and_token() -> None:
     """`WARIFU_UPDATE_GOLDENS=1` writes the golden file anew."""
     trials = read(spread_trials())
     modes = {mode: statistics.of(trials.sums(mode)) for mode in trials.calls}
@@ -158,17 +158,17 @@ def spread_trials() -> str:
         ("Warifu", "csim:/dev/ttyUSB2", "warifu", "emulated"),
     ],
 )
-def test_the_token_says_what_its_times_are(module: str, slot: str, label: str, kind: str) -> None:
+def test_kind_of_token_times(module: str, slot: str, label: str, kind: str) -> None:
     said = {"module": [module, "", ""], "slot": slot, "label": label}
     assert token.kind_of(said)[0] == kind
 
 
-def test_a_profile_stays_in_its_folder() -> None:
+def test_profile_names_with_path_separators() -> None:
     with pytest.raises(CalibrateError, match="expected lower-case letters"):
         token.calibrate_token(Plan(SOFTHSM), name="../../x")
 
 
-def test_a_profile_written_by_hand_is_left_alone(tmp_path: Path) -> None:
+def test_handwritten_profile_is_not_overwritten(tmp_path: Path) -> None:
     mine = tmp_path / "sim.toml"
     mine.write_text('name = "sim"\n')
     with pytest.raises(CalibrateError, match="was not written by `warifu calibrate token`"):

@@ -23,8 +23,8 @@ from warifu.calibrate.bench import Effort, Times
 from warifu.calibrate.loopback import Loopback
 from warifu.calibrate.profile import DEFAULT_PROFILE, DEVICE, Law, Profile, Record
 from warifu.calibrate.system import Costs, Fit, Target
+from warifu.case import Case, HttpsStack
 from warifu.lab import interruption, quiet, workplace
-from warifu.lab.case import Stack
 from warifu.lab.client import TIMES
 from warifu.lab.measure import NOISE
 
@@ -234,8 +234,10 @@ def needed_for(cases: Sequence[str] | None) -> list[variants.Variant]:
     ]
     if cases is None:
         return variants.everything()
-    stacks = [Stack.parse(json.loads(text)["stack"]) for text in cases]
-    return sorted({*own, *variants.needed(stacks)})
+    stacks = [Case.from_json(text).stack for text in cases]
+    # Calibration times TLS; a stack without it needs nothing of it.
+    layers = [stack.tls for stack in stacks if isinstance(stack, HttpsStack)]
+    return sorted({*own, *variants.needed(layers)})
 
 
 def _new_run_id() -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from warifu.calibrate.errors import CalibrateError
 from warifu.lab import interruption
-from warifu.lab.case import Case
+from warifu.lab.case import Cell
 from warifu.lab.cell import CALM_RATE, Bench, Settings
 from warifu.lab.client import TIMES
 from warifu.lab.errors import RunRejected
@@ -82,7 +82,7 @@ class Loopback:
 def run(study: Study, trials: int, progress: Callable[[str], None]) -> Loopback:
     """Runs the calibration study's cases. Raises LabUnavailable or LabError as the lab does."""
     times: dict[tuple[str, str], NDArray[np.float64]] = {}
-    cases = [Case.parse(view.id, view.json, view.label) for view in study.cases]
+    cases = [Cell.parse(view.id, view.json, view.label) for view in study.cases]
     # Round robin, so that drift hits all alike; what is rejected comes again at the end.
     to_do = deque(itertools.product(range(ROUNDS), cases))
     runs, rejections = len(to_do), 0
@@ -112,7 +112,7 @@ def run(study: Study, trials: int, progress: Callable[[str], None]) -> Loopback:
     return Loopback(times, rejections, shares)
 
 
-def _run(bench: Bench, case: Case, trials: int) -> tuple[dict[str, list[Any]], Shares]:
+def _run(bench: Bench, case: Cell, trials: int) -> tuple[dict[str, list[Any]], Shares]:
     part = Part(case.case_id, 0, trials, secrets.randbits(63))
     result = bench.run(case, part, lambda: False)
     if result is None or any(result.trials.columns["failed"]):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from warifu.calibrate.profile import Condition
-from warifu.lab.case import Stack
+from warifu.case import Tls
 
 AEADS = ("AES_128_GCM", "AES_256_GCM", "CHACHA20_POLY1305")
 _HASHES = {"AES_128_GCM": "SHA256", "AES_256_GCM": "SHA384", "CHACHA20_POLY1305": "SHA256"}
@@ -38,17 +38,16 @@ class Variant:
     aead: str = "AES_128_GCM"
 
     @staticmethod
-    def of(stack: Stack) -> Variant:
-        """The variant of a case's stack."""
-        aead = next(name for name in AEADS if name in stack.cipher_suite)
+    def of(tls: Tls) -> Variant:
+        """The variant of a case's TLS."""
         return Variant(
-            stack.tls,
-            stack.session,
-            stack.authentication,
-            stack.group,
-            stack.certificate,
-            stack.chain_length,
-            aead,
+            tls.version,
+            tls.session,
+            tls.authentication,
+            tls.group,
+            tls.certificate,
+            tls.chain_length,
+            next(name for name in AEADS if name in tls.cipher_suite),
         )
 
     @staticmethod
@@ -102,11 +101,11 @@ def everything() -> list[Variant]:
     return found
 
 
-def needed(stacks: list[Stack]) -> list[Variant]:
-    """What the stacks of a study need, and no more."""
+def needed(layers: list[Tls]) -> list[Variant]:
+    """What the cases of a study need, and no more."""
     everything_needed: set[Variant] = set()
-    for stack in stacks:
-        variant = Variant.of(stack)
+    for tls in layers:
+        variant = Variant.of(tls)
         if variant.session != "full":
             # Entries of resumed sessions do not name what has no part in them.
             mutual = variant.authentication == "mutual"

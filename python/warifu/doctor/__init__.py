@@ -49,7 +49,7 @@ def _tools() -> Iterator[Finding]:
             yield Finding("tools", tool.name, "ok", tools.version(tool.name))
         except tools.ToolMissing:
             status: Status = "missing" if tool.needed else "warning"
-            yield Finding("tools", tool.name, status, f"not found; {tool.purpose}", tool.mend)
+            yield Finding("tools", tool.name, status, f"not found; {tool.purpose}", tool.hint)
 
 
 def _rights() -> Iterator[Finding]:

@@ -13,9 +13,10 @@ from types import TracebackType
 from typing import Any
 
 from warifu import tools
+from warifu.case import Tls
 from warifu.lab import interruption, kernel, processes, quiet, workplace
 from warifu.lab.card import Card, StandIn
-from warifu.lab.case import SOFTWARE, Case, Stack
+from warifu.lab.case import SOFTWARE, Cell
 from warifu.lab.client import SPREAD, Client, Trials
 from warifu.lab.errors import LabError, RunRejected
 from warifu.lab.link import SERVER_ADDRESS, Link, configuration
@@ -88,7 +89,7 @@ class Bench:
         """Removes all of it."""
         self._place.close()
 
-    def run(self, case: Case, part: Part, stop: Callable[[], bool]) -> PartResult | None:
+    def run(self, cell: Cell, part: Part, stop: Callable[[], bool]) -> PartResult | None:
         """Measures a part; None if `stop` said so.
 
         Raises RunRejected if the link was beyond its bound, before anything of the result was
@@ -103,14 +104,14 @@ class Bench:
             for end in ("c", "s"):
                 namespaces.append(self._place.namespace(f"{end}{self._runs}", kernel.PINNED))
             client_end, server_end = namespaces
-            config = configuration(case, client_end, server_end, part.seed)
+            config = configuration(cell, client_end, server_end, part.seed)
             config["late_fraction_max"] = self._settings.late_fraction_max
             link = up.enter_context(Link(config, folder))
-            nginx = up.enter_context(self._nginx(case, folder, server_end))
-            card = self._card(case, part, folder)
+            nginx = up.enter_context(self._nginx(cell, folder, server_end))
+            card = self._card(cell, part, folder)
             if card is not None:
                 up.enter_context(card)
-            client = up.enter_context(self._client(case, part, folder, client_end, card))
+            client = up.enter_context(self._client(cell, part, folder, client_end, card))
             worker = nginx.worker_pid
             before = processes.cpu_ns(worker)
             watch = quiet.Watch([link.pid, worker])
@@ -127,16 +128,16 @@ class Bench:
                 "first_trial": part.first_trial,
                 "trials": part.trials,
                 "seed": part.seed,
-                "rate_per_second": self._rate(case),
-                "alone": case.has_memory,
+                "rate_per_second": self._rate(cell),
+                "alone": cell.has_memory,
                 "server_cpu_ns": used,
                 "segments_retransmitted": {
                     "client": workplace.retransmitted(client_end),
                     "server": workplace.retransmitted(server_end),
                 },
                 "route": {
-                    "congestion_control": case.stack.congestion_control,
-                    "initcwnd": case.stack.initcwnd,
+                    "congestion_control": cell.https.tcp.congestion_control,
+                    "initcwnd": cell.https.tcp.initcwnd,
                 },
                 "processors": processors(),
                 "processor_shares": shares.record(),
@@ -182,57 +183,59 @@ class Bench:
             reason = f"others took {taken:.1%} of the processors, {bound:.1%} are allowed"
             raise RunRejected([reason], report)
 
-    def _nginx(self, case: Case, folder: Path, namespace: str) -> Nginx:
+    def _nginx(self, cell: Cell, folder: Path, namespace: str) -> Nginx:
         return Nginx(
             folder / "nginx",
             address=SERVER_ADDRESS,
             port=self._settings.port,
-            stack=case.stack,
-            pki=self.pki(case.stack),
-            response_body_bytes=case.response_body_bytes,
+            stack=cell.https,
+            pki=self.pki(cell.https.tls),
+            response_body_bytes=cell.case.pattern.response_body,
             namespace=namespace,
             processor=processors()[1],
         )
 
-    def _card(self, case: Case, part: Part, folder: Path) -> Card | None:
+    def _card(self, cell: Cell, part: Part, folder: Path) -> Card | None:
         """The virtual SIM of a part whose key is not in memory."""
-        if case.key_store == SOFTWARE:
+        key_store = cell.case.key_store.profile
+        if key_store == SOFTWARE:
             return None
-        key = self.pki(case.stack) / "client.key"
-        return Card(folder / "card", self._stand_ins[case.key_store], key, part.seed)
+        key = self.pki(cell.https.tls) / "client.key"
+        return Card(folder / "card", self._stand_ins[key_store], key, part.seed)
 
     def _client(
-        self, case: Case, part: Part, folder: Path, namespace: str, card: Card | None
+        self, cell: Cell, part: Part, folder: Path, namespace: str, card: Card | None
     ) -> Client:
         return Client(
             folder,
-            case=case,
-            pki=self.pki(case.stack),
+            stack=cell.https,
+            path=cell.case.pattern.path,
+            pki=self.pki(cell.https.tls),
             address=SERVER_ADDRESS,
             port=self._settings.port,
             trials=part.trials,
-            rate_per_second=self._rate(case),
-            alone=case.has_memory,
+            rate_per_second=self._rate(cell),
+            alone=cell.has_memory,
             timeout_seconds=self._settings.timeout_seconds,
             seed=part.seed,
             namespace=namespace,
             processor=processors()[0],
-            key_store=None if card is None else card.key_store(case.session_open),
+            key_store=None if card is None else card.key_store(cell.case.key_store.session_open),
             environment=None if card is None else card.environment,
         )
 
-    def _rate(self, case: Case) -> float:
+    def _rate(self, cell: Cell) -> float:
         """Connections a second; where they come one after the other, one over the pause between."""
-        rate = self._settings.rate_per_second or (LOSSY_RATE if case.is_lossy else CALM_RATE)
+        rate = self._settings.rate_per_second or (LOSSY_RATE if cell.is_lossy else CALM_RATE)
         # A pause varies by half of its mean, and its least must let the link settle.
-        settled = (1.0 - SPREAD) * 1e9 / max(1, case.settling_ns)
-        return min(rate, settled) if case.has_memory else rate
+        settled = (1.0 - SPREAD) * 1e9 / max(1, cell.settling_ns)
+        return min(rate, settled) if cell.has_memory else rate
 
-    def pki(self, stack: Stack) -> Path:
-        """Certificates of the stack's type and chain length, made once a run."""
-        key = (stack.certificate, stack.chain_length)
+    def pki(self, tls: Tls) -> Path:
+        """Certificates of the case's type and chain length, made once a run."""
+        key = (tls.certificate, tls.chain_length)
         if key not in self._pkis:
-            folder = self._place.folder / f"pki-{stack.certificate}-{stack.chain_length}"
+            folder = self._place.folder / f"pki-{tls.certificate}-{tls.chain_length}"
             make_pki(folder, *key)
             self._pkis[key] = folder
         return self._pkis[key]

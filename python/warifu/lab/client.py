@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from warifu import tools
-from warifu.lab.case import Case
+from warifu.case import HttpsStack
 from warifu.lab.errors import LabError
 from warifu.lab.processes import Process
 
@@ -44,7 +44,8 @@ class Client:
         self,
         folder: Path,
         *,
-        case: Case,
+        stack: HttpsStack,
+        path: str,
         pki: Path | None,
         address: str,
         port: int,
@@ -65,14 +66,14 @@ class Client:
         """
         self._output = folder / "trials.ndjson"
         config = {
-            "variant": variant(case) if pki is not None else None,
+            "variant": variant(stack) if pki is not None else None,
             "pki": str(pki) if pki is not None else "",
             "address": f"{address}:{port}",
             "trials": trials,
             "rate_per_second": rate_per_second,
             "timeout_s": timeout_seconds,
             "seed": seed,
-            "path": case.path,
+            "path": path,
             "spread": SPREAD,
             "alone": alone,
             "key_store": key_store,
@@ -128,22 +129,22 @@ class Client:
         self.stop()
 
 
-def variant(case: Case) -> dict[str, Any]:
-    """A case's stack as `warifu-tls` takes it (crates/lab/tls-client/src/variant.rs, `Variant`)."""
-    stack = case.stack
-    value = {
-        "tls": stack.tls,
-        "session": stack.session,
-        "authentication": stack.authentication,
-        "group": stack.group,
-        "certificate": stack.certificate,
-        "chain_length": stack.chain_length,
-        "cipher_suite": stack.cipher_suite,
-        "key_share": stack.key_share,
-        "nagle": stack.nagle,
+def variant(stack: HttpsStack) -> dict[str, Any]:
+    """A stack as `warifu-tls` takes it (crates/lab/tls-client/src/variant.rs, `Variant`)."""
+    tls = stack.tls
+    value: dict[str, Any] = {
+        "tls": tls.version,
+        "session": tls.session,
+        "authentication": tls.authentication,
+        "group": tls.group,
+        "certificate": tls.certificate,
+        "chain_length": tls.chain_length,
+        "cipher_suite": tls.cipher_suite,
+        "key_share": tls.key_share,
+        "nagle": stack.tcp.nagle,
     }
-    if stack.server_name is not None:
-        value["server_name"] = stack.server_name
+    if tls.server_name is not None:
+        value["server_name"] = tls.server_name
     return value
 
 

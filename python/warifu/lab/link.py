@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import select
 import subprocess
@@ -11,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from warifu import tools
+from warifu import case, tools
 from warifu.lab import interruption
-from warifu.lab.case import Case
+from warifu.lab.case import Cell
 from warifu.lab.errors import LabError, LabUnavailable, RunRejected
 from warifu.lab.processes import Process
 
@@ -24,36 +25,37 @@ START_SECONDS = 10.0
 """How long the link has to be ready, or to answer a command."""
 
 
-def impairments(link: dict[str, Any]) -> dict[str, Any]:
+def impairments(link: case.Link) -> dict[str, Any]:
     """A case's link as `warifu-link` takes it (crates/lab/link/src/config.rs, `LinkConfig`).
 
     End A is the client's: up is from A to B. An odd round-trip time gives the way up the
     nanosecond more, as in the simulator.
     """
     return {
-        "delay_a_to_b_ns": link["rtt"] - link["rtt"] // 2,
-        "delay_b_to_a_ns": link["rtt"] // 2,
-        "jitter_ns": link["jitter"],
-        "keep_order": link["keep_order"],
-        "rate_a_to_b_bps": link["rate_up"],
-        "rate_b_to_a_bps": link["rate_down"],
-        "queue_packets": link["queue_packets"],
-        "loss": link["loss"],
+        "delay_a_to_b_ns": link.rtt - link.rtt // 2,
+        "delay_b_to_a_ns": link.rtt // 2,
+        "jitter_ns": link.jitter,
+        "keep_order": link.keep_order,
+        "rate_a_to_b_bps": link.rate_up,
+        "rate_b_to_a_bps": link.rate_down,
+        "queue_packets": link.queue_packets,
+        "loss": dataclasses.asdict(link.loss),
     }
 
 
-def configuration(case: Case, client: str, server: str, seed: int) -> dict[str, Any]:
+def configuration(cell: Cell, client: str, server: str, seed: int) -> dict[str, Any]:
     """The whole configuration between the two namespaces."""
+    tcp = cell.https.tcp
     return {
         "name_a": client,
         "name_b": server,
         "address_a": CLIENT_ADDRESS,
         "address_b": SERVER_ADDRESS,
-        "mtu": case.link["mtu"],
+        "mtu": cell.link.mtu,
         "seed": seed,
-        "congestion_control": case.stack.congestion_control,
-        "initcwnd": case.stack.initcwnd,
-        "link": impairments(case.link),
+        "congestion_control": tcp.congestion_control,
+        "initcwnd": tcp.initcwnd,
+        "link": impairments(cell.link),
     }
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from warifu import _core, tools
 from warifu.lab import interruption, kernel, seeds, workplace
 from warifu.lab.card import StandIn
-from warifu.lab.case import MAX_TRIALS_A_PART, Case, kernel_remark, why_not_measurable
+from warifu.lab.case import MAX_TRIALS_A_PART, Cell, kernel_remark, why_not_measurable
 from warifu.lab.cell import Bench, Settings
 from warifu.lab.errors import LabError, ResultsMixed, RunRejected
 from warifu.lab.store import Part, Store
@@ -100,7 +100,7 @@ def measure(
     Where nothing was begun no folder is left. Everything started is gone when this returns or
     raises.
     """
-    cases = [Case.parse(view.id, view.json, view.label) for view in study.cases]
+    cases = [Cell.parse(view.id, view.json, view.label) for view in study.cases]
     trials = study.trials if trials is None else trials
     if trials < 1:
         raise LabError(f"trials is {trials}: expected 1 or more")
@@ -139,7 +139,7 @@ class _Run:
         self,
         study: Study,
         store: Store,
-        cases: list[Case],
+        cases: list[Cell],
         trials: int,
         part_trials: int,
         progress: Callable[[Progress], None],
@@ -163,7 +163,7 @@ class _Run:
         """Whether the manifest says more than that a measurement was begun."""
         return bool(self._manifest.get("cells") or self._manifest.get("rejections"))
 
-    def begin(self, given: dict[str, Any], cases: list[Case]) -> None:
+    def begin(self, given: dict[str, Any], cases: list[Cell]) -> None:
         """Takes up an earlier run in the folder, or begins a new manifest."""
         earlier = self._store.manifest()
         versions = {name: tools.version(name) for name in _TOOLS}

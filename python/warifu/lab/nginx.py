@@ -9,8 +9,9 @@ from pathlib import Path
 from types import TracebackType
 
 from warifu import tools
+from warifu.case import HttpsStack, Tls
 from warifu.lab import interruption
-from warifu.lab.case import Stack
+from warifu.lab.case import is_mutual
 from warifu.lab.errors import LabError
 from warifu.lab.processes import Process
 
@@ -42,7 +43,7 @@ class Nginx:
         *,
         address: str,
         port: int,
-        stack: Stack | None,
+        stack: HttpsStack | None,
         pki: Path | None,
         response_body_bytes: int,
         namespace: str | None = None,
@@ -135,11 +136,11 @@ class Nginx:
 
 
 def _configuration(
-    folder: Path, address: str, port: int, stack: Stack | None, pki: Path | None
+    folder: Path, address: str, port: int, stack: HttpsStack | None, pki: Path | None
 ) -> str:
     """nginx.conf. All that is not set is nginx's default, as a server in the field has it."""
-    security = _security(stack, pki) if stack is not None and pki is not None else []
-    nagle = stack is not None and stack.nagle
+    security = _security(stack.tls, pki) if stack is not None and pki is not None else []
+    nagle = stack is not None and stack.tcp.nagle
     lines = [
         # Keys and folders belong to the one who runs the lab.
         "user root;",
@@ -176,24 +177,24 @@ def _configuration(
     return "\n".join(lines) + "\n"
 
 
-def _security(stack: Stack, pki: Path) -> list[str]:
+def _security(tls: Tls, pki: Path) -> list[str]:
     lines = [
         f"ssl_certificate {pki}/server-chain.pem;",
         f"ssl_certificate_key {pki}/server.key;",
-        f"ssl_protocols TLSv{stack.tls};",
-        f"ssl_ecdh_curve {_groups(stack)};",
+        f"ssl_protocols TLSv{tls.version};",
+        f"ssl_ecdh_curve {_groups(tls)};",
         # Tickets made ahead live as long as a run.
         "ssl_session_timeout 1d;",
     ]
-    if stack.tls == "1.2":
-        lines.append(f"ssl_ciphers {_OPENSSL_CIPHERS[stack.cipher_suite]};")
+    if tls.version == "1.2":
+        lines.append(f"ssl_ciphers {_OPENSSL_CIPHERS[tls.cipher_suite]};")
     else:
-        lines.append(f"ssl_conf_command Ciphersuites {stack.cipher_suite};")
-    if stack.session == "psk_ke":
+        lines.append(f"ssl_conf_command Ciphersuites {tls.cipher_suite};")
+    if tls.session == "psk_ke":
         lines.append("ssl_conf_command Options AllowNoDHEKEX;")
-    if stack.session == "0-rtt":
+    if tls.session == "0-rtt":
         lines.append("ssl_early_data on;")
-    if stack.is_mutual:
+    if is_mutual(tls):
         lines += [
             f"ssl_client_certificate {pki}/root.pem;",
             "ssl_verify_client on;",
@@ -202,14 +203,14 @@ def _security(stack: Stack, pki: Path) -> list[str]:
     return lines
 
 
-def _groups(stack: Stack) -> str:
+def _groups(tls: Tls) -> str:
     """The groups nginx offers, the wanted one first.
 
     TLS 1.2 holds the curve of an ECDSA certificate to the same list (RFC 8422 section 5.1), so
     P-256 stands in it as well.
     """
-    own = _OPENSSL_GROUPS[stack.group]
-    needs_curve = stack.tls == "1.2" and stack.certificate == "ecdsa_secp256r1"
+    own = _OPENSSL_GROUPS[tls.group]
+    needs_curve = tls.version == "1.2" and tls.certificate == "ecdsa_secp256r1"
     return f"{own}:prime256v1" if needs_curve and own != "prime256v1" else own
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import random
 
-from warifu.lab.case import Case, parts_of, trials_a_part
+from warifu.lab.case import Cell, parts_of, trials_a_part
 from warifu.lab.store import Part
 
 
@@ -19,13 +19,13 @@ def part_seed(study_seed: int, case_id: str, first_trial: int) -> int:
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "little") >> 1
 
 
-def cut(study_seed: int, case: Case, trials: int, most: int) -> list[Part]:
+def cut(study_seed: int, cell: Cell, trials: int, most: int) -> list[Part]:
     """A cell's parts in their order."""
     parts = []
     first = 0
-    for count in parts_of(trials, trials_a_part(case, most)):
-        seed = part_seed(study_seed, case.case_id, first)
-        parts.append(Part(case.case_id, first, count, seed))
+    for count in parts_of(trials, trials_a_part(cell, most)):
+        seed = part_seed(study_seed, cell.case_id, first)
+        parts.append(Part(cell.case_id, first, count, seed))
         first += count
     return parts
 

@@ -162,13 +162,13 @@ class Store:
         try:
             return work()
         except OSError as error:
-            mend = (
+            hint = (
                 "make room and run the same command again, which goes on from here"
                 if error.errno in (errno.ENOSPC, errno.EDQUOT)
                 else "choose a folder that can be written"
             )
             where = error.filename or self.folder
-            raise LabError(f"{where}: {error.strerror or error}: {mend}") from error
+            raise LabError(f"{where}: {error.strerror or error}: {hint}") from error
         except _core.WarifuError as error:
             raise LabError(str(error)) from error
 

@@ -12,7 +12,7 @@ from support import needs
 from support.laboratory import make_case
 from support.paths import ROOT
 from warifu.lab.card import Card, StandIn
-from warifu.lab.case import Case, why_not_measurable
+from warifu.lab.case import Cell, why_not_measurable
 from warifu.lab.cell import Bench, Settings, make_pki
 from warifu.lab.errors import LabError
 from warifu.lab.store import Part
@@ -28,7 +28,7 @@ LEAST_SIGNATURE_MS = 454.2
 LEAST_OPENING_MS = 35.4 + 22.0 + 9.1
 
 
-def part(case: Case, trials: int) -> Part:
+def part(case: Cell, trials: int) -> Part:
     return Part(case.case_id, 0, trials, 5)
 
 
@@ -42,21 +42,21 @@ def establishments_ms(stand_in: StandIn, *, session_open: bool, trials: int = 2)
     return [ns / 1e6 for ns in result.trials.columns["establishment_ns"]]
 
 
-def test_every_connection_without_a_session_opens_one() -> None:
+def test_card_session_per_connection() -> None:
     times = establishments_ms(SIM, session_open=False)
     assert min(times) > LEAST_SIGNATURE_MS + LEAST_OPENING_MS
 
 
-def test_with_a_session_or_an_agent_a_connection_waits_for_its_signature_alone() -> None:
+def test_open_session_or_agent_leaves_the_signature_only() -> None:
     # The SIM's stalls lie in opening a session; a signature never took 600 ms.
     for stand_in, session_open in ((SIM, True), (AGENT, False)):
         times = establishments_ms(stand_in, session_open=session_open)
         assert min(times) > LEAST_SIGNATURE_MS
 
 
-def test_a_resumed_connection_never_asks_the_card() -> None:
+def test_resumed_connections_do_not_use_the_card() -> None:
     """The card is gone after the first connections; those that resume do not miss it."""
-    case = make_case(key_store__profile="sim", stack__session="psk_dhe_ke")
+    case = make_case(key_store__profile="sim", tls__session="psk_dhe_ke")
     with Bench(Settings(late_fraction_max=1.0), {"sim": SIM}) as bench:
         result = bench.run(case, part(case, 3), lambda: False)
     assert result is not None
@@ -64,7 +64,7 @@ def test_a_resumed_connection_never_asks_the_card() -> None:
     assert max(times) < LEAST_SIGNATURE_MS
 
 
-def test_the_card_and_its_agent_are_gone_afterwards(tmp_path: Path) -> None:
+def test_card_and_agent_are_stopped(tmp_path: Path) -> None:
     make_pki(tmp_path / "pki", "ecdsa_secp256r1", 1)
     card = Card(tmp_path / "card", AGENT, tmp_path / "pki" / "client.key", 1)
     with card:
@@ -74,7 +74,7 @@ def test_the_card_and_its_agent_are_gone_afterwards(tmp_path: Path) -> None:
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
-def test_a_card_that_ends_in_the_middle_is_named(tmp_path: Path) -> None:
+def test_card_that_ends_during_a_run(tmp_path: Path) -> None:
     make_pki(tmp_path / "pki", "ecdsa_secp256r1", 1)
     with Card(tmp_path / "card", SIM, tmp_path / "pki" / "client.key", 1) as card:
         (process,) = card.processes
@@ -84,9 +84,9 @@ def test_a_card_that_ends_in_the_middle_is_named(tmp_path: Path) -> None:
             card.check()
 
 
-def test_a_key_store_needs_a_stand_in_and_its_curve() -> None:
+def test_key_store_without_stand_in_or_with_rsa() -> None:
     sim = make_case(key_store__profile="sim")
     assert "names no virtual card" in (why_not_measurable(sim) or "")
     assert why_not_measurable(sim, {"sim"}) is None
-    rsa = make_case(key_store__profile="sim", stack__certificate="rsa-2048")
+    rsa = make_case(key_store__profile="sim", tls__certificate="rsa-2048")
     assert "is on P-256" in (why_not_measurable(rsa, {"sim"}) or "")

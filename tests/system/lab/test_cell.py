@@ -19,8 +19,8 @@ import pytest
 from support import needs
 from support.laboratory import make_case
 from warifu import tools
+from warifu.case import HttpsStack
 from warifu.lab import cell, workplace
-from warifu.lab.case import Stack
 from warifu.lab.cell import Bench, Settings
 from warifu.lab.errors import LabError, RunRejected
 from warifu.lab.nginx import Nginx
@@ -48,14 +48,12 @@ def never() -> bool:
         ("1.3", "0-rtt", 2),
     ],
 )
-def test_establishment_takes_the_round_trips_of_its_handshake(
-    tls: str, session: str, round_trips: int
-) -> None:
+def test_round_trips_of_each_handshake(tls: str, session: str, round_trips: int) -> None:
     suite = {"1.2": "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "1.3": "TLS_AES_128_GCM_SHA256"}
     case = make_case(
-        stack__tls=tls,
-        stack__session=session,
-        stack__cipher_suite=suite[tls],
+        tls__version=tls,
+        tls__session=session,
+        tls__cipher_suite=suite[tls],
         link__rtt=40 * MS,
     )
     columns = run(case_part(TRIALS), case).columns
@@ -74,26 +72,26 @@ def test_establishment_takes_the_round_trips_of_its_handshake(
 @pytest.mark.parametrize(
     "change",
     [
-        {"stack__certificate": "rsa-2048", "stack__chain_length": 3},
-        {"stack__group": "x25519", "stack__authentication": "server"},
-        {"stack__cipher_suite": "TLS_CHACHA20_POLY1305_SHA256"},
-        {"stack__server_name": "warifu.test", "stack__key_share": "prepared"},
+        {"tls__certificate": "rsa-2048", "tls__chain_length": 3},
+        {"tls__group": "x25519", "tls__authentication": "server"},
+        {"tls__cipher_suite": "TLS_CHACHA20_POLY1305_SHA256"},
+        {"tls__server_name": "warifu.test", "tls__key_share": "prepared"},
         {"link__rate_up": 1_000_000, "link__rate_down": 1_000_000, "link__jitter": [0, MS]},
         {"pattern__path": "/some/where?x=1", "pattern__response_body": 40_000},
     ],
 )
-def test_every_choice_runs(change: dict[str, object]) -> None:
+def test_choices_of_stack_link_and_pattern(change: dict[str, object]) -> None:
     columns = run(case_part(2), make_case(**change)).columns
     assert columns["failed"] == [False, False]
 
 
-def test_nagle_costs_a_round_trip_with_client_certificates() -> None:
-    case = make_case(stack__nagle=True, link__rtt=40 * MS)
+def test_nagle_adds_a_round_trip_with_client_certificates() -> None:
+    case = make_case(tcp__nagle=True, link__rtt=40 * MS)
     fastest = min(run(case_part(TRIALS), case).columns["establishment_ns"])
     assert fastest // (40 * MS) == 4
 
 
-def test_no_connection_waits_in_another_ones_queue() -> None:
+def test_connections_do_not_share_a_queue() -> None:
     # 4 kB there and back take a third of a second, and 20 connections would begin in a second.
     slow = make_case(link__rate_up=100_000, link__rate_down=100_000)
     connects = run(case_part(6), slow).columns["tcp_connect_ns"]
@@ -102,7 +100,7 @@ def test_no_connection_waits_in_another_ones_queue() -> None:
 
 
 @pytest.mark.smoke
-def test_lost_packets_are_sent_again() -> None:
+def test_retransmissions_over_a_lossy_link() -> None:
     loss = {"kind": "independent", "probability": 0.2}
     with Bench(FAST) as bench:
         result = bench.run(make_case(link__loss=loss), case_part(20), never)
@@ -113,7 +111,7 @@ def test_lost_packets_are_sent_again() -> None:
     assert result.record["pinned_differently"] == {}
 
 
-def test_a_killed_nginx_fails_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_nginx_fails_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     for kill_worker in (False, True):
         started = started_nginx(monkeypatch)
 
@@ -132,7 +130,7 @@ def test_a_killed_nginx_fails_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     assert workplace.leftovers() == []
 
 
-def test_a_late_link_is_rejected_before_the_result_is_opened(
+def test_late_link_rejects_the_run_unseen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     configure = cell.configuration
@@ -152,7 +150,7 @@ def test_a_late_link_is_rejected_before_the_result_is_opened(
     assert rejection.value.report["accepted"] is False
 
 
-def test_a_part_beside_other_work_can_be_rejected() -> None:
+def test_other_work_beyond_the_bound_rejects_the_run() -> None:
     with (
         Bench(Settings(rate_per_second=20.0, late_fraction_max=1.0, others_bound=0.0)) as bench,
         other_work(),
@@ -179,7 +177,7 @@ def other_work() -> Iterator[None]:
         spin.wait()
 
 
-def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+def test_port_in_use(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -189,14 +187,14 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_a_missing_tool_is_named_with_its_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tool_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "SYSTEM_FOLDERS", ())
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(tools.ToolMissing, match="nginx is missing: `apt-get install nginx"):
         tools.find("nginx")
 
 
-def plain_nginx(folder: Path, port: int, stack: Stack | None = None) -> Nginx:
+def plain_nginx(folder: Path, port: int, stack: HttpsStack | None = None) -> Nginx:
     return Nginx(
         folder, address="127.0.0.1", port=port, stack=stack, pki=None, response_body_bytes=10
     )

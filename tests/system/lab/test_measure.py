@@ -24,7 +24,7 @@ from support import needs
 from support.laboratory import make_case, study_of
 from support.paths import ROOT
 from warifu.lab import LabError, LabUnavailable, Settings, cell, measure, workplace
-from warifu.lab.case import Case
+from warifu.lab.case import Cell
 from warifu.lab.errors import ResultsMixed, RunRejected
 from warifu.lab.measure import Progress
 from warifu.lab.store import Part
@@ -51,7 +51,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Part]:
     parts: list[Part] = []
     run = cell.Bench.run
 
-    def counted(self: cell.Bench, case: Case, part: Part, stop: Any) -> Any:  # noqa: ANN401
+    def counted(self: cell.Bench, case: Cell, part: Part, stop: Any) -> Any:  # noqa: ANN401
         result = run(self, case, part, stop)
         parts.append(part)
         return result
@@ -60,7 +60,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Part]:
     return parts
 
 
-def test_a_study_becomes_observations(tmp_path: Path) -> None:
+def test_study_is_measured_to_observations(tmp_path: Path) -> None:
     seen: list[Progress] = []
     summary = measure(
         study_of(*CASES), tmp_path, progress=seen.append, part_trials=4, settings=FAST
@@ -98,7 +98,7 @@ def test_a_study_becomes_observations(tmp_path: Path) -> None:
     assert not (tmp_path / "parts").exists()
 
 
-def test_an_interrupted_measurement_goes_on(tmp_path: Path, ran: list[Part]) -> None:
+def test_interrupted_measurement_resumes(tmp_path: Path, ran: list[Part]) -> None:
     study = study_of(*CASES)
     count = itertools.count()
 
@@ -123,9 +123,7 @@ def test_an_interrupted_measurement_goes_on(tmp_path: Path, ran: list[Part]) -> 
     assert finished == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
 
 
-def test_finished_cells_are_kept_where_fewer_trials_are_asked_for(
-    tmp_path: Path, ran: list[Part]
-) -> None:
+def test_fewer_trials_keep_finished_cells(tmp_path: Path, ran: list[Part]) -> None:
     study, seen = study_of(CASES[0]), list[Progress]()
     path = tmp_path / "observations" / f"{CASES[0].case_id}.parquet"
     measure(study, tmp_path, trials=6, settings=FAST)
@@ -145,7 +143,7 @@ def test_finished_cells_are_kept_where_fewer_trials_are_asked_for(
     assert Results.open(tmp_path).failures(CASES[0].case_id) == 0
 
 
-def test_stopping_between_parts_leaves_a_folder_that_can_be_read(tmp_path: Path) -> None:
+def test_stop_between_parts_leaves_a_readable_folder(tmp_path: Path) -> None:
     count = itertools.count()
     summary = measure(
         study_of(*CASES),
@@ -163,7 +161,7 @@ def test_rejected_parts_are_repeated_and_recorded(
     run = cell.Bench.run
     attempts = itertools.count()
 
-    def late_twice(self: cell.Bench, case: Case, part: Part, stop: Any) -> Any:  # noqa: ANN401
+    def late_twice(self: cell.Bench, case: Cell, part: Part, stop: Any) -> Any:  # noqa: ANN401
         if next(attempts) < 2:
             raise RunRejected(["0.5 % of packets were late"], {"accepted": False})
         return run(self, case, part, stop)
@@ -181,9 +179,7 @@ def late(*_: object) -> None:
     raise RunRejected(["late"], {"accepted": False})
 
 
-def test_a_machine_that_stays_late_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_link_in_every_cell_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [make_case(link__rtt=rtt * MS) for rtt in range(1, 9)]
     monkeypatch.setattr(cell.Bench, "run", late)
     monkeypatch.setattr(measure_module, "MAX_ATTEMPTS", 3)
@@ -196,12 +192,12 @@ def test_a_machine_that_stays_late_is_given_up(
     assert len(manifest["rejections"]) == begun, "all once, and again until patience ends"
 
 
-def test_a_cell_that_stays_late_leaves_the_others(
+def test_late_link_in_one_cell_keeps_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: list[Part]
 ) -> None:
     run = cell.Bench.run
 
-    def one_is_late(self: cell.Bench, case: Case, part: Part, stop: Any) -> Any:  # noqa: ANN401
+    def one_is_late(self: cell.Bench, case: Cell, part: Part, stop: Any) -> Any:  # noqa: ANN401
         return late() if case.case_id == CASES[0].case_id else run(self, case, part, stop)
 
     with monkeypatch.context() as patch:
@@ -218,7 +214,7 @@ def test_a_cell_that_stays_late_leaves_the_others(
     assert [part.case_id for part in ran] == [CASES[1].case_id, CASES[0].case_id]
 
 
-def test_cases_that_cannot_be_measured_are_listed(tmp_path: Path) -> None:
+def test_unmeasurable_cases_are_listed(tmp_path: Path) -> None:
     elsewhere = make_case(device__profile="gr-peach")
     summary = measure(study_of(CASES[0], elsewhere), tmp_path, settings=FAST)
     assert summary.measured == [CASES[0].case_id]
@@ -226,7 +222,7 @@ def test_cases_that_cannot_be_measured_are_listed(tmp_path: Path) -> None:
     assert not summary.complete
 
 
-def test_results_of_another_machine_are_not_mixed_in(tmp_path: Path) -> None:
+def test_results_of_another_machine_are_refused(tmp_path: Path) -> None:
     measure(study_of(CASES[0]), tmp_path, settings=FAST)
     path = tmp_path / "manifest.json"
     manifest = json.loads(path.read_text())
@@ -239,12 +235,10 @@ def test_results_of_another_machine_are_not_mixed_in(tmp_path: Path) -> None:
     assert path.read_text() == before
 
 
-def test_a_cell_that_fails_keeps_those_that_are_finished(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_cell_keeps_finished_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = cell.Bench.run
 
-    def second_fails(self: cell.Bench, case: Case, part: Part, stop: Any) -> Any:  # noqa: ANN401
+    def second_fails(self: cell.Bench, case: Cell, part: Part, stop: Any) -> Any:  # noqa: ANN401
         if case.case_id == CASES[1].case_id:
             raise LabError("nginx has ended in the middle of the run")
         return run(self, case, part, stop)
@@ -257,9 +251,7 @@ def test_a_cell_that_fails_keeps_those_that_are_finished(
     assert not (tmp_path / "observations" / f"{CASES[1].case_id}.parquet").exists()
 
 
-def test_without_namespaces_the_mend_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_rights_name_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refused = subprocess.CompletedProcess(
         [], 1, "", "mkdir /run/netns failed: Operation not permitted"
     )
@@ -269,7 +261,7 @@ def test_without_namespaces_the_mend_is_named(
     assert list(tmp_path.iterdir()) == [], "nothing was begun"
 
 
-def test_where_no_case_can_be_measured_no_folder_is_made(tmp_path: Path) -> None:
+def test_no_folder_without_measurable_cases(tmp_path: Path) -> None:
     card = make_case(key_store__profile="iot-safe-sakomoto")
     summary = measure(study_of(card), tmp_path / "measured", settings=FAST)
     assert summary.measured == []
@@ -277,9 +269,7 @@ def test_where_no_case_can_be_measured_no_folder_is_made(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_there_before_a_failure_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failure_keeps_existing_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     measure(study_of(CASES[0]), tmp_path, settings=FAST)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
     monkeypatch.setattr(workplace.Workplace, "namespace", unavailable)
@@ -294,7 +284,7 @@ def unavailable(*_: object) -> None:
     raise LabUnavailable("a network namespace cannot be made: run as root")
 
 
-def test_a_full_disk_is_a_clear_error_and_keeps_what_is_there(tmp_path: Path) -> None:
+def test_full_disk_keeps_existing_results(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", "256k") as disk:
         study = study_of(*CASES)
         measure(study_of(CASES[0]), disk, settings=FAST)
@@ -335,7 +325,7 @@ measure(study_of(*cases, trials=400), Path(sys.argv[1]), settings=settings)
     ],
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_nothing_is_left_after_any_end(tmp_path: Path, number: signal.Signals, seed: int) -> None:
+def test_no_leftovers_after_any_signal(tmp_path: Path, number: signal.Signals, seed: int) -> None:
     here = str(ROOT / "tests")
     child = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(tmp_path / "out"), here],

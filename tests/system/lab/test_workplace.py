@@ -30,7 +30,7 @@ time.sleep(1000)
 """
 
 
-def test_a_workplace_leaves_nothing() -> None:
+def test_workplace_removes_folder_and_namespaces() -> None:
     with Workplace() as place:
         name = place.namespace("c", kernel.PINNED)
         child = Process("sleeper", ["sleep", "1000"], log=place.folder / "log", namespace=name)
@@ -43,7 +43,7 @@ def test_a_workplace_leaves_nothing() -> None:
     child.stop()
 
 
-def test_tcp_settings_are_pinned_in_the_namespace_alone() -> None:
+def test_tcp_settings_are_pinned_in_the_namespace_only() -> None:
     outside = Path("/proc/sys/net/ipv4/tcp_no_metrics_save").read_text().strip()
     with Workplace() as place:
         name = place.namespace("c", {"tcp_no_metrics_save": "1", "tcp_syn_retries": "3"})
@@ -55,7 +55,7 @@ def test_tcp_settings_are_pinned_in_the_namespace_alone() -> None:
     assert kernel.pinned_differently(dict(kernel.PINNED)) == {}
 
 
-def test_the_next_lab_sweeps_what_a_killed_one_left() -> None:
+def test_sweep_removes_leftovers_of_a_killed_lab() -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
     name, folder, child = owner.stdout.readline().split()
@@ -73,7 +73,7 @@ def test_the_next_lab_sweeps_what_a_killed_one_left() -> None:
     assert not Path(folder).exists()
 
 
-def test_a_new_process_with_an_old_number_is_no_owner() -> None:
+def test_reused_process_id_does_not_own_leftovers() -> None:
     started = processes.start_time(os.getpid())
     assert started is not None
     stale = f"warifu-{os.getpid()}-{started - 1}-c"
@@ -88,7 +88,7 @@ def test_a_new_process_with_an_old_number_is_no_owner() -> None:
         subprocess.run(["ip", "netns", "del", living], check=True)
 
 
-def test_a_group_is_killed_when_its_leader_is_dead(tmp_path: Path) -> None:
+def test_process_group_is_killed_after_its_leader(tmp_path: Path) -> None:
     script = "sleep 1000 & echo $! > child; exec sleep 1000"
     leader = Process("leader", ["sh", "-c", f"cd {tmp_path}; {script}"], log=tmp_path / "log")
     deadline = time.monotonic() + 10

@@ -16,7 +16,7 @@ from warifu.lab import seeds
 from warifu.lab.case import (
     CERTIFICATE_BYTES,
     MAX_TRIALS_A_PART,
-    Case,
+    Cell,
     kernel_remark,
     parts_of,
     trials_a_part,
@@ -35,13 +35,13 @@ from warifu.lab.store import Part
         ({"pattern__concurrent": 4}, "pattern.concurrent is 4"),
         ({"server__workers": 2}, "server.workers is 2"),
         ({"link__mtu": 80}, "link.mtu is 80"),
-        ({"stack__server_certificate_bytes": [474]}, "stack.server_certificate_bytes is [474]"),
-        ({"stack__client_certificate_bytes": [474]}, "stack.client_certificate_bytes is [474]"),
-        ({"stack__chain_length": 2, "stack__server_certificate_bytes": [496, 465]}, "[496, 455] B"),
-        ({"stack__kernel": "linux-2.4"}, "stack.kernel is linux-2.4"),
+        ({"tls__server_certificate_bytes": [474]}, "stack.server_certificate_bytes is [474]"),
+        ({"tls__client_certificate_bytes": [474]}, "stack.client_certificate_bytes is [474]"),
+        ({"tls__chain_length": 2, "tls__server_certificate_bytes": [496, 465]}, "[496, 455] B"),
+        ({"tcp__server": "linux-2.4"}, "server.tcp is linux-2.4"),
     ],
 )
-def test_what_the_lab_cannot_run_is_named(change: dict[str, Any], words: str) -> None:
+def test_unmeasurable_cases_name_setting_and_reason(change: dict[str, Any], words: str) -> None:
     assert why_not_measurable(make_case()) is None
     reason = why_not_measurable(make_case(**change))
     assert reason is not None
@@ -52,24 +52,24 @@ def test_what_the_lab_cannot_run_is_named(change: dict[str, Any], words: str) ->
 RUNNING = ".".join(os.uname().release.split(".")[:2])
 
 
-def test_another_patch_level_is_remarked_on_and_another_version_refused() -> None:
+def test_kernel_of_another_patch_level_or_version() -> None:
     same = make_case()
     assert (why_not_measurable(same), kernel_remark(same)) == (None, None)
-    patched = make_case(stack__kernel=f"linux-{RUNNING}.99999")
+    patched = make_case(tcp__server=f"linux-{RUNNING}.99999")
     assert why_not_measurable(patched) is None
     assert f"linux-{RUNNING}.99999" in (kernel_remark(patched) or "")
-    other = make_case(stack__kernel=f"linux-{RUNNING}0")
-    assert f'only `stack.kernel = "linux-{RUNNING}"`' in (why_not_measurable(other) or "")
+    other = make_case(tcp__server=f"linux-{RUNNING}0")
+    assert f'only `server.tcp = "linux-{RUNNING}"`' in (why_not_measurable(other) or "")
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"stack__authentication": "server"},
-        {"stack__server_certificate_bytes": [486], "stack__client_certificate_bytes": [486]},
+        {"tls__authentication": "server"},
+        {"tls__server_certificate_bytes": [486], "tls__client_certificate_bytes": [486]},
     ],
 )
-def test_certificates_that_the_lab_makes_may_be_stated(change: dict[str, Any]) -> None:
+def test_stated_certificate_sizes_equal_to_the_labs(change: dict[str, Any]) -> None:
     assert why_not_measurable(make_case(**change)) is None
 
 
@@ -82,19 +82,28 @@ server = "gr-peach"
 """
 
 
-def test_the_lab_knows_the_sizes_that_a_study_begins_with() -> None:
+def test_default_certificate_sizes_match_the_model() -> None:
     profiles = list(study.profile_texts(study.profile_folders()))
     seen = set()
     for view in _core.Study.parse(STATED, "chains.toml", profiles).cases:
-        stack = Case.parse(view.id, view.json, view.label).stack
-        key = (stack.certificate, stack.chain_length)
-        assert stack.server_certificate_bytes == CERTIFICATE_BYTES[key]
+        tls = Cell.parse(view.id, view.json, view.label).https.tls
+        key = (tls.certificate, tls.chain_length)
+        assert tls.server_certificate_bytes == CERTIFICATE_BYTES[key]
         seen.add(key)
     assert seen == set(CERTIFICATE_BYTES)
 
 
+BURSTS = {
+    "kind": "gilbert_elliott",
+    "good_to_bad": 0.01,
+    "bad_to_good": 0.3,
+    "loss_good": 0.0,
+    "loss_bad": 0.5,
+}
+
+
 @given(st.integers(0, 30_000), st.integers(1, 2_000))
-def test_parts_add_up_and_are_even(trials: int, most: int) -> None:
+def test_parts_sum_to_trials_and_differ_by_one(trials: int, most: int) -> None:
     parts = parts_of(trials, most)
     assert sum(parts) == trials
     assert all(0 < part <= most for part in parts)
@@ -102,7 +111,7 @@ def test_parts_add_up_and_are_even(trials: int, most: int) -> None:
 
 
 @given(st.lists(st.integers(1, 5), max_size=8), st.integers(0, 2**64 - 1))
-def test_rounds_hold_one_part_of_each_cell(lengths: list[int], seed: int) -> None:
+def test_interleaving_takes_one_part_of_each_cell_a_round(lengths: list[int], seed: int) -> None:
     cells = [
         [Part(str(cell), index, 1, 0) for index in range(length)]
         for cell, length in enumerate(lengths)
@@ -113,7 +122,7 @@ def test_rounds_hold_one_part_of_each_cell(lengths: list[int], seed: int) -> Non
     assert order == seeds.interleave(seed, cells)
 
 
-def test_seeds_depend_on_case_and_part_alone() -> None:
+def test_part_seeds_depend_on_case_and_part() -> None:
     case = make_case()
     parts = seeds.cut(1, case, 3000, 1000)
     assert len({part.seed for part in parts}) == 3
@@ -124,25 +133,19 @@ def test_seeds_depend_on_case_and_part_alone() -> None:
     assert all(0 <= part.seed < 2**63 for part in parts)
 
 
-def test_the_link_is_told_what_the_case_says() -> None:
+def test_link_configuration_of_a_case() -> None:
     case = make_case(
         link__rtt=60_000_001,
         link__rate_up=250_000,
         link__jitter=[0, 5],
         link__keep_order=False,
-        link__loss={
-            "kind": "gilbert_elliott",
-            "good_to_bad": 0.01,
-            "bad_to_good": 0.3,
-            "loss_good": 0.0,
-            "loss_bad": 0.5,
-        },
+        link__loss=BURSTS,
     )
     link = impairments(case.link)
     assert link["delay_a_to_b_ns"] + link["delay_b_to_a_ns"] == 60_000_001
     assert (link["rate_a_to_b_bps"], link["rate_b_to_a_bps"]) == (250_000, None)
-    assert (link["jitter_ns"], link["keep_order"], link["queue_packets"]) == ([0, 5], False, 1000)
-    assert link["loss"]["good_to_bad"] == 0.01
+    assert (link["jitter_ns"], link["keep_order"], link["queue_packets"]) == ((0, 5), False, 1000)
+    assert link["loss"] == BURSTS
     config = configuration(case, "c", "s", 5)
     assert (config["congestion_control"], config["initcwnd"], config["seed"]) == ("cubic", 10, 5)
 
@@ -155,21 +158,19 @@ def test_the_link_is_told_what_the_case_says() -> None:
         ({"link__jitter": [0, 1_000_000], "link__keep_order": False}, False),
         ({"link__jitter": [0, 1_000_000]}, True),
         ({"link__rate_down": 1_000_000}, True),
-        ({"link__loss": {"kind": "gilbert_elliott"}}, True),
+        ({"link__loss": BURSTS}, True),
     ],
 )
-def test_connections_come_one_after_the_other_where_packets_meet_those_before(
-    change: dict[str, Any], memory: bool
-) -> None:
+def test_links_whose_packets_depend_on_earlier_ones(change: dict[str, Any], memory: bool) -> None:
     assert make_case(**change).has_memory is memory
 
 
-def test_a_link_settles_when_queue_and_jitter_are_behind() -> None:
+def test_settling_time_of_queue_and_jitter() -> None:
     change = {"link__rate_up": 1_000, "link__jitter": [0, 5], "link__rtt": 7}
     assert make_case(**change).settling_ns == 2 * (7 + 10) + 8_000_000_000
 
 
-def test_a_slow_cell_is_kept_in_small_parts() -> None:
+def test_parts_of_a_slow_cell() -> None:
     slow = make_case(link__rate_up=100_000, link__rtt=800_000_000)
     fast = make_case(link__rtt=800_000_000)
     assert trials_a_part(fast) == MAX_TRIALS_A_PART

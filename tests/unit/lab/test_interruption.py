@@ -16,7 +16,7 @@ def send(number: signal.Signals) -> None:
     os.kill(os.getpid(), number)
 
 
-def test_a_signal_waits_for_the_check() -> None:
+def test_signal_is_raised_at_the_next_check() -> None:
     done = []
     with pytest.raises(KeyboardInterrupt), interruption.deferred():
         send(signal.SIGINT)
@@ -27,20 +27,20 @@ def test_a_signal_waits_for_the_check() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_the_others_end_with_their_number(number: signal.Signals) -> None:
+def test_exit_code_of_other_signals(number: signal.Signals) -> None:
     with pytest.raises(SystemExit) as ended, interruption.deferred():
         send(number)
         send(signal.SIGINT)
     assert ended.value.code == 128 + number
 
 
-def test_a_failure_after_a_signal_is_the_interruption() -> None:
+def test_failure_after_a_signal_reports_the_interruption() -> None:
     with pytest.raises(KeyboardInterrupt), interruption.deferred():
         send(signal.SIGINT)
         raise LabError("the client failed: Interrupted")
 
 
-def test_handlers_are_put_back_and_nothing_is_remembered() -> None:
+def test_handlers_are_restored() -> None:
     before = {number: signal.getsignal(number) for number in interruption.SIGNALS}
     with pytest.raises(KeyboardInterrupt), interruption.deferred():
         send(signal.SIGINT)
@@ -49,7 +49,7 @@ def test_handlers_are_put_back_and_nothing_is_remembered() -> None:
         interruption.check()
 
 
-def test_nested_it_is_the_outer_that_counts() -> None:
+def test_nested_deferral() -> None:
     seen = []
     with pytest.raises(KeyboardInterrupt), interruption.deferred():
         with interruption.deferred():
@@ -58,7 +58,7 @@ def test_nested_it_is_the_outer_that_counts() -> None:
     assert seen == ["the inner one raises nothing"]
 
 
-def test_another_thread_changes_no_handler() -> None:
+def test_deferral_outside_the_main_thread() -> None:
     before = signal.getsignal(signal.SIGINT)
     seen = []
 

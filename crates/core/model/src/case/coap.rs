@@ -7,6 +7,7 @@ use crate::units::Nanos;
 
 /// CoAP over UDP (RFC 7252), without security.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Coap {
     /// Whether requests are confirmable.
@@ -22,6 +23,7 @@ pub struct Coap {
 
 /// The type of a request (RFC 7252 section 4.2, 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum CoapMessageType {
     /// Confirmable: sent again until acknowledged.
     #[serde(rename = "CON")]

@@ -7,6 +7,7 @@ use crate::units::{BitsPerSecond, Nanos, Probability};
 
 /// The network between device and server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// Name of the file in `profiles/links/` that gave the values not set by the study.
@@ -32,6 +33,7 @@ pub struct Link {
 
 /// A law of packet loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Loss {
     /// No packet is lost.

@@ -4,6 +4,8 @@
 mod canonical;
 mod coap;
 mod link;
+#[cfg(test)]
+mod schema;
 mod stack;
 mod tls;
 mod transport;
@@ -21,6 +23,7 @@ pub use transport::{CongestionControl, Tcp};
 /// One point of a study, every choice resolved. It says *what* is asked; the figures come from
 /// the profiles that it names, so that both halves of the tally can take the same case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     /// The device that connects.
@@ -44,6 +47,7 @@ pub struct CaseId(pub String);
 
 /// A machine, by the name of its device profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// Name of a file in `profiles/devices/`, without its ending.
@@ -52,6 +56,7 @@ pub struct Host {
 
 /// A server, by the name of its device profile, and how many connections it computes for at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Server {
     /// Name of a file in `profiles/devices/`, without its ending.
@@ -59,6 +64,7 @@ pub struct Server {
     /// Workers, each with a processor of its own; connections wait for a free one, first come,
     /// first served. Not part of the canonical form where it is 1.
     #[serde(default = "one_worker", skip_serializing_if = "is_one_worker")]
+    #[cfg_attr(test, schemars(extend("default" = 1)))]
     pub workers: u16,
 }
 
@@ -72,6 +78,7 @@ fn is_one_worker(workers: &u16) -> bool {
 
 /// A key store, by the name of its profile, and how its session is used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KeyStoreChoice {
     /// Name of a file in `profiles/key-stores/`, without its ending.
@@ -83,6 +90,7 @@ pub struct KeyStoreChoice {
 
 /// What the device does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pattern {
     /// The shape of the exchange.
@@ -98,6 +106,7 @@ pub struct Pattern {
 
 /// The shape of the exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PatternKind {
     /// Connect, one GET, first byte of the response.

@@ -12,6 +12,7 @@ use crate::keyword::Keyword;
 /// transport. A new protocol is a variant here, a file for its settings, and nothing that another
 /// protocol's code has to know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "protocol", rename_all = "lowercase")]
 pub enum Stack {
     /// HTTP/1.1 over TLS over TCP.
@@ -22,6 +23,7 @@ pub enum Stack {
 
 /// HTTP/1.1 over TLS over TCP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Https {
     /// Its security.

@@ -7,6 +7,7 @@ use crate::keyword::Keyword;
 
 /// TLS over a byte stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
     /// The version.
@@ -35,6 +36,7 @@ pub struct Tls {
 
 /// The TLS version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum TlsVersion {
     /// RFC 5246.
     #[serde(rename = "1.2")]
@@ -47,6 +49,7 @@ pub enum TlsVersion {
 /// Full handshake or the way of resumption. A study may also say `resumed`, which stands for
 /// `ticket` with TLS 1.2 and `psk_dhe_ke` with TLS 1.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Session {
     /// A full handshake.
     #[serde(rename = "full")]
@@ -67,6 +70,7 @@ pub enum Session {
 
 /// Who shows a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Authentication {
     /// The server alone.
@@ -77,6 +81,7 @@ pub enum Authentication {
 
 /// An (EC)DHE group, by its IANA name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
     /// NIST P-256.
@@ -87,6 +92,7 @@ pub enum Group {
 
 /// The key type of the certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum CertificateType {
     /// ECDSA on P-256 with SHA-256.
     #[serde(rename = "ecdsa_secp256r1")]
@@ -112,6 +118,7 @@ pub enum Aead {
 
 /// Cipher suites by their IANA names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[allow(missing_docs)]
 pub enum CipherSuite {
     #[serde(rename = "TLS_AES_128_GCM_SHA256")]
@@ -136,6 +143,7 @@ pub enum CipherSuite {
 
 /// When the client's key share is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum KeyShare {
     /// During the handshake.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// TCP, each end with the implementation that it runs: a board may run lwIP where its server runs
 /// Linux.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tcp {
     /// Name of the transport profile of the device's TCP, for example `linux-6.18`.
@@ -22,6 +23,7 @@ pub struct Tcp {
 
 /// Congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CongestionControl {
     /// RFC 9438, as Linux has it.
