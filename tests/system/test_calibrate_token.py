@@ -42,9 +42,7 @@ def tpm(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def test_softhsm_profile_predicts(
-    softhsm: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_softhsm_profile_predicts(softhsm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = softhsm / "profiles" / "key-stores" / "soft.toml"
     plan = Plan(SOFTHSM, token="test", pin=PIN, trials=12, fresh=True)
     outcome = token.calibrate_token(plan, name="soft", out=out)
@@ -96,9 +94,7 @@ def test_mistakes_are_one_line_with_the_fix(
     assert not out.exists()
 
 
-def test_card_removed_during_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_card_removed_during_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "sim.toml"
     with Card(tmp_path / "card", StandIn(CARD), None, 1) as sim:
         (server,) = sim.processes
@@ -152,9 +148,7 @@ def calibrated(tmp_path_factory: pytest.TempPathFactory) -> token.Outcome:
 
 
 @pytest.mark.parametrize("mode", ["sign_only", "total"])
-def test_virtual_clock_reproduces_table_3(
-    calibrated: token.Outcome, mode: str
-) -> None:
+def test_virtual_clock_reproduces_table_3(calibrated: token.Outcome, mode: str) -> None:
     """The card's profile was fitted to Table 3; nothing here is."""
     found, row = calibrated.statistics[mode], paper.TABLE_3[mode]
     assert found.n == 10_000
@@ -163,9 +157,7 @@ def test_virtual_clock_reproduces_table_3(
 
 
 @pytest.mark.parametrize("mode", ["sign_only", "total"])
-def test_virtual_clock_reproduces_the_cards_law(
-    calibrated: token.Outcome, mode: str
-) -> None:
+def test_virtual_clock_reproduces_the_cards_law(calibrated: token.Outcome, mode: str) -> None:
     """What the timing model gives by itself, of another seed, for the commands that were sent."""
     found, own = calibrated.statistics[mode], calibrated.card[mode]
     assert found.mean.value == pytest.approx(own["mean_ns"], rel=0.01)
@@ -173,9 +165,7 @@ def test_virtual_clock_reproduces_the_cards_law(
 
 
 @pytest.mark.parametrize("mode", ["sign_only", "total"])
-def test_written_profile_reproduces_the_timings(
-    calibrated: token.Outcome, mode: str
-) -> None:
+def test_written_profile_reproduces_the_timings(calibrated: token.Outcome, mode: str) -> None:
     calls = tomllib.loads(calibrated.path.read_text())["call"]
     names = ("C_SignInit", "C_Sign") if mode == "sign_only" else tuple(calls)
     rng = np.random.default_rng(5)
