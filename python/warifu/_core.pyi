@@ -168,6 +168,32 @@ def write_observations(
     value, unit, weight and seed, all of the same length. Raises WarifuError.
     """
 
+def begin_manifest(study: Study, facts_json: str) -> str:
+    """The manifest of a run of a study that is about to begin, JSON.
+
+    `facts_json` is what the caller knows: half, run_id, started, text and file of the study,
+    overrides, profiles (kind, name, text), calibration_run_ids, commit, dirty, machine, tools.
+    Raises WarifuError.
+    """
+
+def read_manifest(text: str, file: str) -> str:
+    """A manifest as the current version has it, JSON, whichever version wrote it.
+
+    `file` is the name for errors. Raises WarifuError where it cannot be read.
+    """
+
+def replace_results(whole: str | PathLike[str], folder: str | PathLike[str]) -> None:
+    """Puts a results folder that is whole in the place of another, which stays until then.
+
+    Raises WarifuError, also where `folder` holds something else than results.
+    """
+
+def settings(case_json: str) -> dict[str, str | bool | int | float | None]:
+    """A case's settings by column name, from its canonical form; None where nothing applies.
+
+    Raises WarifuError.
+    """
+
 def write_manifest(folder: str | PathLike[str], manifest_json: str) -> None:
     """Writes `manifest.json` into a results folder, atomically, after checking it.
 

@@ -9,6 +9,7 @@ for case in loaded.study.cases: ...
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 PROFILES_VARIABLE = "WARIFU_PROFILES"
 #: Folder below `profiles/` and the kind of what is in it.
 FOLDERS = {"devices": "device", "key-stores": "key_store", "links": "link", "kernels": "kernel"}
-#: Above this many cases a manifest lists neither cases nor inputs one by one: both follow from
-#: the study's text and profiles, which are in it, and a manifest is read whole.
-MOST_LISTED_CASES = 2_000
 
 ProfileText = tuple[str, str, str, str]
 
@@ -138,33 +136,27 @@ def card_profile(name: str, wanted_by: str) -> Path:
     raise StudyError(f"{wanted_by} is {name}: expected one of {names}")
 
 
-def manifest(loaded: Loaded) -> dict[str, Any]:
-    """What a manifest says of the study itself; see crates/core/results/src/manifest.rs."""
-    study = loaded.study
+def manifest(
+    loaded: Loaded, half: str, run_id: str, started: str, **known: object
+) -> dict[str, Any]:
+    """The manifest of a run of the study that is about to begin (crates/core/results/src/run.rs).
+
+    ``half`` is `predicted` or `measured`, ``started`` RFC 3339 text; ``known`` may hold commit,
+    dirty, machine and tools.
+    """
     used = list(_used_profiles(loaded))
-    cases = study.cases
-    listed = len(cases) <= MOST_LISTED_CASES
-    return {
-        "schema_version": _core.SCHEMA_VERSION,
-        "study": {"name": study.name, "sha256": sha256(loaded.text), "text": loaded.text},
-        "study_file": loaded.file,
-        "overrides": [list(pair) for pair in loaded.overrides],
-        "seed": study.seed,
-        "trials": study.trials,
-        "predict_trials": study.predict_trials,
-        "vary": [[path, list(values)] for path, values in study.vary],
-        "require": [list(bound) for bound in study.require],
+    facts = {
+        "half": half,
+        "run_id": run_id,
+        "started": started,
+        "text": loaded.text,
+        "file": loaded.file,
+        "overrides": loaded.overrides,
+        "profiles": [(kind, name, text) for kind, name, text, _ in used],
         "calibration_run_ids": _calibration_run_ids(used),
-        "profiles": [
-            {"kind": kind, "name": name, "sha256": sha256(text), "text": text}
-            for kind, name, text, _ in used
-        ],
-        "cases": {case.id: case.json for case in cases} if listed else {},
-        "labels": {case.id: case.label for case in cases if case.label} if listed else {},
-        "inputs": (
-            {case.id: study.inputs(index) for index, case in enumerate(cases)} if listed else {}
-        ),
+        **known,
     }
+    return dict(json.loads(_core.begin_manifest(loaded.study, json.dumps(facts))))
 
 
 def sha256(text: str) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -75,6 +76,35 @@ class Cell:
         }
 
 
+def case_used(
+    case_id: str,
+    case: dict[str, Any],
+    label: str = "",
+    choices: Sequence[tuple[str, str]] = (),
+) -> dict[str, Any]:
+    """A case as a manifest has it."""
+    about = {"label": label, "choices": [list(one) for one in choices], "evidence": "published"}
+    return {"case_id": case_id, **about, "case": case}
+
+
+def figure_used(
+    name: str,
+    value: str,
+    kind: str,
+    source: str = "",
+    unit: str = "ns",
+    cases: Sequence[str] | None = None,
+    *,
+    chosen: bool = False,
+) -> dict[str, Any]:
+    """A figure as a manifest has it: of all cases, or of some; `chosen` by the study itself."""
+    evidence = kind if kind in {"measured", "assumed"} else "published"
+    figure = {"name": name, "value": value, "unit": unit, "source": source, "kind": kind}
+    about = {"id": sha256(json.dumps(figure).encode()).hexdigest()[:16]}
+    about |= {} if cases is None else {"cases": list(cases)}
+    return figure | about | {"evidence": None if chosen else evidence}
+
+
 def hash_of(text: str) -> int:
     """A small stable hash (FNV-1a)."""
     value = 0xCBF29CE484222325
@@ -111,11 +141,11 @@ class Half:
             frame = self._rows(cell, run_id, rng)
             frame.write_parquet(path / "observations" / f"{cell.case_id}.parquet")
         text = 'name = "made-up"\n'
+        study = {"name": "made-up", "sha256": sha256(text.encode()).hexdigest(), "text": text}
         manifest = {
             "schema_version": _core.SCHEMA_VERSION,
             "half": self.half,
             "run_id": run_id,
-            "study": {"name": "made-up", "sha256": sha256(text.encode()).hexdigest(), "text": text},
             "seed": 7,
             "started": "2026-11-21T05:00:00Z",
             "finished": "2026-11-21T05:04:00Z",
@@ -126,9 +156,10 @@ class Half:
             "tools": {"openssl": "3.0.19", "nginx": "1.22.1"},
             "methods": [self.method],
             "evidence": ["published"],
-            "cases": {cell.case_id: cell.canonical for cell in self.cells},
+            "cases": [case_used(cell.case_id, cell.canonical) for cell in self.cells],
             "require": [["https.establishment", "p99", "<", 5e9, "https.establishment.p99 < 5 s"]],
             **self.manifest,
+            "study": study | self.manifest.get("study", {}),
         }
         (path / "manifest.json").write_text(json.dumps(manifest))
         return path

@@ -56,7 +56,7 @@ def test_softhsm_profile_predicts(softhsm: Path, monkeypatch: pytest.MonkeyPatch
     loaded = study.load(overrides=[("device", "xeon-2-5-ghz-vm"), ("server", "xeon-2-5-ghz-vm"),
                                    ("key_store", "soft"),
                                    ("stack.authentication", "mutual")])  # fmt: skip
-    assert outcome.run_id in study.manifest(loaded)["calibration_run_ids"]
+    assert outcome.run_id in study.manifest(loaded, "predicted", "run-1", "")["calibration_run_ids"]
 
 
 @pytest.mark.usefixtures("tpm")

@@ -20,11 +20,12 @@ from warifu import _core
 
 folder = Path(sys.argv[1])
 first, second = study().cases[:2]
-_core.write_observations(folder / "first.parquet", "meter", first.json, "run-1", rows(10))
+about = ("run-1", "emulated", "assumed")
+_core.write_observations(folder / "first.parquet", "meter", first.json, *about, rows(10))
 values = [float(trial * 7919 % 100_003) ** 0.5 for trial in range(100_000)]
 many = rows(len(values), value=values)
 try:
-    _core.write_observations(folder / "second.parquet", "meter", second.json, "run-1", many)
+    _core.write_observations(folder / "second.parquet", "meter", second.json, *about, many)
 except _core.WarifuError as error:
     print(error)
 else:

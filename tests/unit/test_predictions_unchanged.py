@@ -27,7 +27,7 @@ NAMES = sorted(path.stem for path in STUDIES.glob("*.toml"))
 def observations(name: str, folder: Path) -> pl.DataFrame:
     """Every trial of a study, in an order of its own."""
     loaded = study.load(STUDIES / f"{name}.toml", profiles=[ROOT / "profiles"])
-    manifest = {**study.manifest(loaded), "half": "predicted", "run_id": "run-1", "started": ""}
+    manifest = study.manifest(loaded, "predicted", "run-1", "")
     _core.predict(loaded.study, folder, json.dumps(manifest), keep="trials")
     place = {case.id: index for index, case in enumerate(loaded.study.cases)}
     rows = pl.read_parquet(folder / "observations" / "*.parquet")

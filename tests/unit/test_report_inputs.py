@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.synthetic import Cell, Half
+from support.synthetic import Cell, Half, case_used, figure_used
 from warifu.compare.require import judge_all, requirements
 from warifu.report import inputs, summaries
 from warifu.report.figures import ms, ms_with
@@ -20,21 +20,17 @@ CELL = Cell(rtt_ms=837)
 MS = 1_000_000
 
 
-def figure(name: str, value: str, kind: str, source: str = "", unit: str = "ns") -> dict[str, Any]:
-    return {"name": name, "value": value, "unit": unit, "source": source, "kind": kind}
-
-
 def manifest(jitter: list[int], *figures: dict[str, Any], **case: Any) -> dict[str, Any]:  # noqa: ANN401
     link = {"profile": "nb-iot", "rtt": 837 * MS, "jitter": [one * MS for one in jitter]}
     stack = {"tcp": {"device": "linux-6.18", "server": "linux-6.18"}}
     return {
-        "cases": {CELL.case_id: {"link": link, "stack": stack, **case}},
-        "inputs": {CELL.case_id: list(figures)},
+        "cases": [case_used(CELL.case_id, {"link": link, "stack": stack, **case})],
+        "figures": list(figures),
     }
 
 
-RTT = figure("nb-iot rtt", "837 ms", "published", "a survey: measured latency")
-JITTER = figure("nb-iot jitter", "[0 ms, 20 ms, 50 ms, 150 ms, 1 s]", "assumed")
+RTT = figure_used("nb-iot rtt", "837 ms", "published", "a survey: measured latency")
+JITTER = figure_used("nb-iot jitter", "[0 ms, 20 ms, 50 ms, 150 ms, 1 s]", "assumed")
 NB_IOT = manifest([0, 20, 50, 150, 1000], RTT, JITTER)
 
 
@@ -44,7 +40,7 @@ def test_jitter_that_no_label_shows_is_said_with_its_kind() -> None:
     # 360 of 1197 ms.
     assert "about 30 % of a round trip" in line
     assert inputs.delays(manifest([], RTT)) == []
-    chosen = figure("link jitter", "[5 ms, 5 ms]", "emulated", "chosen by the study")
+    chosen = figure_used("link jitter", "[5 ms, 5 ms]", "emulated", chosen=True)
     (line,) = inputs.delays(manifest([5, 5], RTT, chosen))
     assert "jitter of 5.0 ms on average each way (chosen by the study;" in line
 
@@ -67,13 +63,19 @@ def test_table_verdict_and_page_say_what_they_rest_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("figures", "finest"),
     [
-        ([figure("a", "172.69 ms", "published"), figure("b", "2.5 ms", "assumed")], 1e5),
-        ([figure("a", "mean 1.75 ms, 1.2 ms to 3 ms", "published")], 1e4),
+        ([figure_used("a", "172.69 ms", "published"), figure_used("b", "2.5 ms", "assumed")], 1e5),
+        ([figure_used("a", "mean 1.75 ms, 1.2 ms to 3 ms", "published")], 1e4),
         # What is neglected, exact, calibrated or no time sets no limit.
-        ([figure("a", "0 ms", "assumed"), figure("linux-6.18 rto", "1 s", "published")], 0.0),
-        ([figure("a", "5 ms", "simulated"), figure("mtu", "1358 B", "assumed")], 0.0),
+        (
+            [
+                figure_used("a", "0 ms", "assumed"),
+                figure_used("linux-6.18 rto", "1 s", "published"),
+            ],
+            0.0,
+        ),
+        ([figure_used("a", "5 ms", "simulated"), figure_used("mtu", "1358 B", "assumed")], 0.0),
         # A round second may be known to the millisecond.
-        ([figure("a", "1 s", "assumed")], 1e6),
+        ([figure_used("a", "1 s", "assumed")], 1e6),
     ],
 )
 def test_the_coarsest_written_input_ends_the_decimals(
@@ -90,7 +92,7 @@ def test_figures_from_written_inputs_have_no_finer_decimals(tmp_path: Path) -> N
     assert ms_with(37.2044e6, narrow, 1e5) == "37.2 (37.2 to 37.2)"
     assert ms(37.2044e6, narrow, 1e6) == "37"
     assert ms(7_112e6, Interval(7_060e6, 7_160e6), 1e5) == "7110"
-    worth = manifest([], figure("a", "2 ms", "published"))
+    worth = manifest([], figure_used("a", "2 ms", "published"))
     half = Results.open(Half("predicted", [CELL], 20_000, 1, manifest=worth).write(tmp_path))
     (row,) = summaries.half_table(half).cells
     assert not any("." in cell for cell in (row[2], row[3], row[4], row[5]))
@@ -98,7 +100,7 @@ def test_figures_from_written_inputs_have_no_finer_decimals(tmp_path: Path) -> N
 
 def test_a_key_store_that_no_case_calls_is_named() -> None:
     store = {"profile": "iot-safe-sakomoto"}
-    call = figure("iot-safe-sakomoto C_Sign", "1 s", "published", "papers/1")
+    call = figure_used("iot-safe-sakomoto C_Sign", "1 s", "published", "papers/1")
     idle = manifest([], RTT, key_store=store)
     (line,) = (one for one in inputs.remarks(idle) if one.startswith("Key store"))
     assert "iot-safe-sakomoto is never called in this case" in line
@@ -108,20 +110,26 @@ def test_a_key_store_that_no_case_calls_is_named() -> None:
 
 
 def test_values_carry_one_unit() -> None:
-    assert inputs.value_with_unit(figure("rtt", "837 ms", "published")) == "837 ms"
-    assert inputs.value_with_unit(figure("loss", "2 %", "assumed", unit="1")) == "2 %"
-    assert inputs.value_with_unit(figure("hz", "250", "published", unit="1/s")) == "250/s"
-    assert inputs.value_with_unit(figure("x", "3", "published", unit="us")) == "3 us"
+    assert inputs.value_with_unit(figure_used("rtt", "837 ms", "published")) == "837 ms"
+    assert inputs.value_with_unit(figure_used("loss", "2 %", "assumed", unit="1")) == "2 %"
+    assert inputs.value_with_unit(figure_used("hz", "250", "published", unit="1/s")) == "250/s"
+    assert inputs.value_with_unit(figure_used("x", "3", "published", unit="us")) == "3 us"
 
 
 def test_a_figure_with_two_values_says_where_each_holds() -> None:
-    hello, other = (figure("d ClientHello", value, "simulated") for value in ("1 us", "2 us"))
-    held = {
-        "inputs": {"a": [hello], "b": [hello], "c": [other]},
-        "labels": {"a": "session full, loss 0 %", "b": "session full, loss 2 %"},
+    hello = figure_used("d ClientHello", "1 us", "simulated", cases=["a", "b"])
+    other = figure_used("d ClientHello", "2 us", "simulated", cases=["c"])
+    session, loss = "stack.session", "link.loss"
+    chosen = {
+        "a": [(session, "full"), (loss, "0 %")],
+        "b": [(session, "full"), (loss, "2 %")],
+        "c": [(session, "resumed"), (loss, "0 %")],
     }
-    held["labels"]["c"] = "session resumed, loss 0 %"
-    names = [row[0] for row in inputs.inputs_table(held).cells]
-    assert names == ["d ClientHello (session full)", "d ClientHello (session resumed, loss 0 %)"]
-    held["labels"] = {}
+    cases = [case_used(name, {}, choices=choices) for name, choices in chosen.items()]
+    held = {"figures": [hello, other], "cases": cases}
+    assert [row[0] for row in inputs.inputs_table(held).cells] == [
+        "d ClientHello (stack.session full)",
+        "d ClientHello (stack.session resumed, link.loss 0 %)",
+    ]
+    held["cases"] = [case_used(name, {}) for name in chosen]
     assert "in 2 of 3 cases" in inputs.inputs_table(held).cells[0][0]

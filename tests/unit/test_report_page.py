@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.synthetic import Cell, Half, study
+from support.synthetic import Cell, Half, case_used, figure_used, study
 from warifu.compare.join import compare_folder
 from warifu.report import charts
 from warifu.report.page import ReportError, render, write_page
@@ -18,8 +18,8 @@ from warifu.results import Distribution
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 INPUTS = [
-    {"name": "link.rtt", "value": "60", "unit": "ms", "source": "the study", "kind": "published"},
-    {"name": "a <cost>", "value": "1", "unit": "us", "source": "", "kind": "assumed"},
+    figure_used("link.rtt", "60", "published", "a survey", "ms"),
+    figure_used("a <cost>", "1", "assumed", "", "us"),
 ]
 
 
@@ -65,8 +65,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> str:
     cells = [Cell(loss=loss, rtt_ms=rtt) for loss in (0.0, 0.02) for rtt in (0, 60)]
     manifest = {
         "evidence": ["assumed"],
-        "inputs": {cells[0].case_id: INPUTS},
-        "overrides": [["link.rtt", "60 ms"]],
+        "figures": INPUTS,
+        "study": {"overrides": [["link.rtt", "60 ms"]]},
     }
     Half("predicted", cells, 5_000, seed=1, manifest=manifest).write(folder)
     Half("measured", cells, 200, seed=2, failed=2).write(folder)
@@ -142,7 +142,7 @@ def test_names_cannot_become_markup(tmp_path: Path) -> None:
     cell = Cell()
     manifest = {
         "study": {"name": "<script>alert(1)</script>", "sha256": "", "text": "# </pre><b>"},
-        "labels": {cell.case_id: '"><i>'},
+        "cases": [case_used(cell.case_id, cell.canonical, '"><i>')],
     }
     Half("predicted", [cell], 100, seed=1, manifest=manifest).write(tmp_path)
     page = Page(render(tmp_path, None))
@@ -216,7 +216,7 @@ def test_a_page_without_a_list_of_inputs_points_to_none(tmp_path: Path) -> None:
     text = Page(render(tmp_path, None)).text
     assert "Some inputs are assumed, without a source: a study of so many cases lists no" in text
     assert "see the table of inputs" not in text
-    inputs = {"evidence": ["assumed"], "inputs": {Cell().case_id: INPUTS}}
+    inputs = {"evidence": ["assumed"], "figures": INPUTS}
     Half("predicted", [Cell()], 50, seed=1, manifest=inputs).write(tmp_path / "few")
     assert "see the table of inputs first" in Page(render(tmp_path / "few", None)).text
 
@@ -246,7 +246,7 @@ def test_the_lead_counts_failing_cases_and_names_the_table_s_worst(tmp_path: Pat
 
 
 def test_commands_are_code_and_name_the_study(tmp_path: Path) -> None:
-    manifest = {"study_file": "my/meter.toml", "overrides": [["seed", "3"]]}
+    manifest = {"study": {"file": "my/meter.toml", "overrides": [["seed", "3"]]}}
     Half("predicted", [Cell()], 100, seed=1, manifest=manifest).write(tmp_path)
     page = render(tmp_path, None)
     assert "<code>sudo warifu run my/meter.toml --set seed=&quot;3&quot;</code>" in page

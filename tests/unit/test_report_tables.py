@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.synthetic import Cell, Half, study
+from support.synthetic import Cell, Half, figure_used, study
 from warifu.compare.join import compare_folder
 from warifu.compare.require import judge_all, requirements
 from warifu.compare.stats import Interval
@@ -148,9 +148,9 @@ def test_requirements_show_the_case_nearest_to_failing(tmp_path: Path) -> None:
 
 
 def test_inputs_come_once_and_the_weakest_kind_first() -> None:
-    one = {"name": "a", "value": "1", "unit": "ms", "source": "s", "kind": "measured"}
-    two = {"name": "b", "value": "2", "unit": "ms", "source": "", "kind": "assumed"}
-    table = inputs_table({"inputs": {"x": [one, two], "y": [one]}})
+    one = figure_used("a", "1", "measured", "s", "ms")
+    two = figure_used("b", "2", "assumed", "", "ms", ["x"])
+    table = inputs_table({"figures": [one, two], "cases": []})
     assert [row[0] for row in table.cells] == ["b", "a"]
     assert table.cells[0][3] == "-"
 

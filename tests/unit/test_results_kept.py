@@ -203,7 +203,7 @@ def test_a_cut_file_without_a_seal_is_one_line_too(
     ("old", "new", "sealed", "words"),
     [
         ('"seed": 1,', '"seed": 2,', True, "was changed after it was written"),
-        ('"seed": 1,', '"seed": "abc",', False, "seed is 'abc'"),
+        ('"seed": 1,', '"seed": "abc",', False, "seed cannot be read"),
         ("device = host", "device = gadget", False, "study.text is not the text"),
     ],
 )

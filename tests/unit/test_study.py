@@ -41,17 +41,45 @@ def test_flags_override_a_file(tmp_path: Path) -> None:
 def test_a_manifest_tells_where_everything_comes_from(tmp_path: Path) -> None:
     (tmp_path / "three.toml").write_text(STUDY)
     loaded = studies.load("three.toml")
-    manifest = studies.manifest(loaded)
+    manifest = studies.manifest(loaded, "predicted", "run-1", "2026-11-22T05:00:00Z")
     assert manifest["study"] == {
         "name": "three",
         "sha256": studies.sha256(STUDY),
         "text": STUDY,
+        "file": "three.toml",
+        "overrides": [],
     }
-    assert len(manifest["cases"]) == len(manifest["labels"]) == len(manifest["inputs"]) == 3
+    assert [case["label"] for case in manifest["cases"]] == [
+        case.label for case in loaded.study.cases
+    ]
     assert ("device", "gr-peach") in {(one["kind"], one["name"]) for one in manifest["profiles"]}
     assert all(one["kind"] != "device" or one["name"] == "gr-peach" for one in manifest["profiles"])
     assert manifest["require"][0][:3] == ["https.establishment", "p99", "<"]
     json.dumps(manifest)
+
+
+def test_manifest_with_several_server_workers(tmp_path: Path) -> None:
+    """The number of workers is no part of the profile's name, by which its calibration is found."""
+    (tmp_path / "three.toml").write_text(STUDY)
+    loaded = studies.load("three.toml", [("server.workers", "8")])
+    manifest = studies.manifest(loaded, "predicted", "run-1", "")
+    (server,) = {str(case.columns["server"]) for case in loaded.study.cases}
+    assert ("device", server) in {(one["kind"], one["name"]) for one in manifest["profiles"]}
+
+
+def test_manifest_has_each_figure_once(tmp_path: Path) -> None:
+    (tmp_path / "three.toml").write_text(STUDY)
+    loaded = studies.load("three.toml")
+    figures = studies.manifest(loaded, "predicted", "run-1", "")["figures"]
+    assert len({figure["id"] for figure in figures}) == len(figures)
+    first = loaded.study.inputs(0)
+    of_first = [one for one in figures if loaded.study.cases[0].id in one.get("cases", [])]
+    of_all = [one for one in figures if "cases" not in one]
+    assert of_first and of_all
+    assert {one["name"] for one in (*of_first, *of_all)} == {one["name"] for one in first}
+    # A measurement takes its link from the profile, and all else is real.
+    half = studies.manifest(loaded, "measured", "run-1", "")
+    assert not any("ClientHello" in figure["name"] for figure in half["figures"])
 
 
 def test_run_ids_of_profiles_are_calibration_runs() -> None:

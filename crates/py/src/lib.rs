@@ -28,7 +28,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(missing::missing_operations, module)?)?;
     module.add_function(wrap_pyfunction!(predict::predict, module)?)?;
     module.add_function(wrap_pyfunction!(observations::write_observations, module)?)?;
+    module.add_function(wrap_pyfunction!(observations::begin_manifest, module)?)?;
+    module.add_function(wrap_pyfunction!(observations::read_manifest, module)?)?;
     module.add_function(wrap_pyfunction!(observations::write_manifest, module)?)?;
+    module.add_function(wrap_pyfunction!(observations::replace_results, module)?)?;
+    module.add_function(wrap_pyfunction!(observations::settings, module)?)?;
     module.add_function(wrap_pyfunction!(observations::columns, module)?)?;
     module.add_function(wrap_pyfunction!(observations::weakest_evidence, module)?)?;
     module.add("M3_MAX_OUTPUT", warifu_m3::semihosting::MAX_OUTPUT)?;

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use warifu_model::{Case, ColumnType, Evidence, Keyword, Metric, Stage};
-use warifu_results::{CaseRows, Manifest, Row, Rows, write_part};
+use warifu_model::{
+    Case, ColumnType, Evidence, Keyword, Metric, Stage, Value, case_columns, emulation_inputs,
+};
+use warifu_results::{CaseRows, Half, Manifest, Row, Rows, RunFacts, replace_folder, write_part};
 
 use crate::error::warifu_error;
+use crate::study::Study;
 
 /// Writes the observations of one case as a file of its own, atomically; its length and SHA-256.
 #[pyfunction]
@@ -45,6 +48,58 @@ pub(crate) fn write_manifest(py: Python<'_>, folder: PathBuf, manifest_json: &st
     let name = folder.join("manifest.json").display().to_string();
     let manifest = Manifest::parse(manifest_json, &name).map_err(warifu_error)?;
     py.detach(|| manifest.write(&folder)).map_err(warifu_error)
+}
+
+/// The manifest of a run of a study that is about to begin, JSON; `facts_json` is what the caller
+/// knows of it (`warifu_results::RunFacts`).
+#[pyfunction]
+pub(crate) fn begin_manifest(study: &Study, facts_json: &str) -> PyResult<String> {
+    let facts: RunFacts = serde_json::from_str(facts_json)
+        .map_err(|error| warifu_error(format!("manifest: facts of the run: {error}")))?;
+    let half = facts.half;
+    let manifest = Manifest::begin(facts, &study.study, |case| match half {
+        Half::Predicted => warifu_sim::inputs(case, &study.catalog),
+        _ => emulation_inputs(case, &study.catalog),
+    });
+    Ok(manifest.map_err(warifu_error)?.to_text())
+}
+
+/// A manifest as the current version has it, JSON, whichever version wrote it; `file` is the name
+/// for errors.
+#[pyfunction]
+pub(crate) fn read_manifest(text: &str, file: &str) -> PyResult<String> {
+    Ok(Manifest::parse(text, file).map_err(warifu_error)?.to_text())
+}
+
+/// Puts a results folder that is whole in the place of another.
+#[pyfunction]
+pub(crate) fn replace_results(py: Python<'_>, whole: PathBuf, folder: PathBuf) -> PyResult<()> {
+    py.detach(|| replace_folder(&whole, &folder)).map_err(warifu_error)
+}
+
+/// A case's settings by column name, from its canonical form.
+#[pyfunction]
+pub(crate) fn settings<'py>(py: Python<'py>, case_json: &str) -> PyResult<Bound<'py, PyDict>> {
+    let case = Case::from_canonical(case_json)
+        .map_err(|error| warifu_error(format!("malformed case: {error}")))?;
+    settings_of(py, &case)
+}
+
+/// A case's settings by column name; `None` where nothing applies.
+pub(crate) fn settings_of<'py>(py: Python<'py>, case: &Case) -> PyResult<Bound<'py, PyDict>> {
+    let settings = PyDict::new(py);
+    for column in case_columns() {
+        match column.value(case) {
+            None => settings.set_item(column.name, py.None())?,
+            Some(Value::Text(text)) => settings.set_item(column.name, text)?,
+            Some(Value::Bool(flag)) => settings.set_item(column.name, flag)?,
+            Some(Value::U16(number)) => settings.set_item(column.name, number)?,
+            Some(Value::U32(number)) => settings.set_item(column.name, number)?,
+            Some(Value::U64(number)) => settings.set_item(column.name, number)?,
+            Some(Value::F64(number)) => settings.set_item(column.name, number)?,
+        }
+    }
+    Ok(settings)
 }
 
 /// An observation's columns in their order: name, type, unit, and whether it may be null.

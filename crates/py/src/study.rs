@@ -7,10 +7,11 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 use warifu_model as model;
-use warifu_model::{Catalog, Keyword, ProfileKind, Value};
+use warifu_model::{Catalog, Keyword, ProfileKind};
 use warifu_trace::scenario;
 
 use crate::error::warifu_error;
+use crate::observations::settings_of;
 
 /// A profile as Python hands it over: kind, name, text, file.
 type ProfileText = (String, String, String, String);
@@ -149,19 +150,7 @@ impl CaseView {
 
     #[getter]
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let columns = PyDict::new(py);
-        for column in model::case_columns() {
-            match column.value(self.case()) {
-                None => columns.set_item(column.name, py.None())?,
-                Some(Value::Text(text)) => columns.set_item(column.name, text)?,
-                Some(Value::Bool(flag)) => columns.set_item(column.name, flag)?,
-                Some(Value::U16(number)) => columns.set_item(column.name, number)?,
-                Some(Value::U32(number)) => columns.set_item(column.name, number)?,
-                Some(Value::U64(number)) => columns.set_item(column.name, number)?,
-                Some(Value::F64(number)) => columns.set_item(column.name, number)?,
-            }
-        }
-        Ok(columns)
+        settings_of(py, self.case())
     }
 
     #[getter]

@@ -30,16 +30,16 @@ def manifest(loaded: Loaded, half: str) -> dict[str, Any]:
     from warifu.lab import kernel
 
     commit, dirty = version()
-    return {
-        **study.manifest(loaded),
-        "half": half,
-        "run_id": new_run_id(half),
-        "started": now(),
-        "commit": commit,
-        "dirty": dirty,
-        "machine": kernel.machine({}),
-        "tools": {"warifu": _core.__version__},
-    }
+    return study.manifest(
+        loaded,
+        half,
+        new_run_id(half),
+        now(),
+        commit=commit,
+        dirty=dirty,
+        machine=kernel.machine({}),
+        tools={"warifu": _core.__version__},
+    )
 
 
 def version() -> tuple[str | None, bool | None]:

@@ -181,8 +181,7 @@ class _Run:
             "machine": kernel.machine({}),
             "tools": {**given.get("tools", {}), **versions},
             "methods": ["emulated"],
-            "cases": {case.case_id: json.loads(case.canonical) for case in cases},
-            "labels": {case.case_id: case.label for case in cases},
+            "cases": given.get("cases") or list(map(_case_used, cases)),
             "link_reports": {},
             "files": {},
             "cells": {},
@@ -193,6 +192,8 @@ class _Run:
             for key in ("run_id", "started", "link_reports", "files", "cells", "rejections"):
                 base[key] = earlier.get(key, base[key])
             base["machine"]["tcp"] = earlier.get("machine", {}).get("tcp", {})
+        self._evidence = {case["case_id"]: case["evidence"] for case in base["cases"]}
+        base["evidence"] = sorted({self._evidence.get(key, "assumed") for key in self._cases})
         base["skipped"] = self.summary.skipped
         base["warnings"] = self.summary.warnings
         self._manifest = base
@@ -371,12 +372,23 @@ _TOOLS = ("nginx", "openssl", "ip", "warifu-link", "warifu-tls", "warifu-tls-cli
 _NGINX_OPENSSL = "openssl of nginx"
 
 
+def _case_used(case: Case) -> dict[str, Any]:
+    """A case of a study whose profiles the caller did not hand over: nothing known is assumed."""
+    return {
+        "case_id": case.case_id,
+        "label": case.label,
+        "evidence": "assumed",
+        "case": json.loads(case.canonical),
+    }
+
+
 def _refuse_mixture(folder: Path, earlier: dict[str, Any], now: dict[str, Any]) -> None:
     """A folder holds results of one machine with one set of tools, or they are not one result."""
     said = {
         "study": (earlier.get("study", {}).get("name"), now["study"]["name"]),
         "seed": (earlier.get("seed"), now["seed"]),
         "half": (earlier.get("half"), now["half"]),
+        "schema_version": (earlier.get("schema_version"), now["schema_version"]),
     }
     for key in ("kernel", "processor"):
         said[key] = (earlier.get("machine", {}).get(key), now["machine"][key])

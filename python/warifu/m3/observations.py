@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -45,30 +45,37 @@ def write(folder: Path, run: Run, profile: Profile | None, run_id: str, started:
     text = json.dumps(choices, sort_keys=True, separators=(",", ":"))
     case_id = _sha256(text.encode())[:16]
     frame = _frame(run, choices, case_id, run_id, _rows(run, profile))
-    part = folder / "observations" / f"{case_id}.parquet"
-    part.parent.mkdir(parents=True, exist_ok=True)
-    for older in part.parent.glob("*.parquet"):
-        older.unlink()
-    frame.write_parquet(part)
-    content = part.read_bytes()
-    sealed = {"bytes": len(content), "sha256": _sha256(content)}
-    manifest = {
-        "manifest_sha256": "0" * 64,
-        "schema_version": _core.SCHEMA_VERSION,
-        "half": HALF,
-        "run_id": run_id,
-        "study": {"name": run.program.stem, "sha256": _sha256(text.encode()), "text": text},
-        "seed": 0,
-        "started": started,
-        "cases": {case_id: choices},
-        "files": {f"observations/{part.name}": sealed},
-        "tools": {"warifu": _core.__version__},
-        "complete": True,
-    }
-    blank = json.dumps(manifest, indent=2) + "\n"
-    partial = folder / f".manifest.{os.getpid()}.partial"
-    partial.write_text(blank.replace("0" * 64, _sha256(blank.encode()), 1), encoding="utf-8")
-    partial.rename(folder / "manifest.json")
+    whole = folder.with_name(f"{folder.name}.partial")
+    # What an earlier run could not finish is worth nothing.
+    shutil.rmtree(whole, ignore_errors=True)
+    part = whole / "observations" / f"{case_id}.parquet"
+    part.parent.mkdir(parents=True)
+    try:
+        frame.write_parquet(part)
+        content = part.read_bytes()
+        evidence = _evidence(run)
+        manifest = {
+            "schema_version": _core.SCHEMA_VERSION,
+            "half": HALF,
+            "run_id": run_id,
+            "study": {"name": run.program.stem, "sha256": _sha256(text.encode()), "text": text},
+            "seed": 0,
+            "started": started,
+            "complete": True,
+            "methods": ["emulated"],
+            "evidence": [evidence],
+            "cases": [{"case_id": case_id, "evidence": evidence, "case": choices}],
+            "files": {
+                f"observations/{part.name}": {"bytes": len(content), "sha256": _sha256(content)}
+            },
+            "tools": {"warifu": _core.__version__},
+        }
+        _core.write_manifest(whole, json.dumps(manifest))
+        _core.replace_results(whole, folder)
+    except _core.WarifuError as error:
+        raise ResultsError(str(error)) from None
+    finally:
+        shutil.rmtree(whole, ignore_errors=True)
 
 
 def _refuse_others(folder: Path) -> None:

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from warifu.report.figures import number
 from warifu.report.table import Column, Table
-from warifu.results import KINDS, duration
+from warifu.results import KINDS, case_of, duration, figures_of
 
 _UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _TIME = re.compile(r"(?:mean )?(\d+(?:\.(\d+))?) (ns|us|ms|s)\b")
@@ -39,15 +38,12 @@ def inputs_table(manifest: dict[str, Any]) -> Table:
             Column("source", number=False),
         ],
     )
-    users = _users(manifest)
-    labels = {case: str(label) for case, label in (manifest.get("labels") or {}).items()}
-    every = list(manifest.get("inputs") or {})
     figures = distinct_inputs(manifest)
     names = [str(figure.get("name")) for figure in figures]
     for figure, name in zip(figures, names, strict=True):
         where = ""
         if names.count(name) > 1:
-            where = _where(users[_key(figure)], every, labels)
+            where = _where(figure, manifest)
         value = value_with_unit(figure)
         kind, source = figure.get("kind"), figure.get("source")
         table.add(
@@ -67,12 +63,7 @@ def value_with_unit(figure: dict[str, Any]) -> str:
 
 def distinct_inputs(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     """Inputs of all cases without repetition, the weakest kinds first."""
-    seen: dict[tuple[str, ...], dict[str, Any]] = {}
-    for figures in (manifest.get("inputs") or {}).values():
-        for figure in figures:
-            seen.setdefault(_key(figure), figure)
-    rank = {kind: index for index, kind in enumerate(KINDS)}
-    return sorted(seen.values(), key=lambda figure: -rank.get(str(figure.get("kind")), len(rank)))
+    return sorted(manifest["figures"], key=lambda figure: -KINDS.index(figure["kind"]))
 
 
 def remarks(manifest: dict[str, Any]) -> list[str]:
@@ -83,8 +74,8 @@ def remarks(manifest: dict[str, Any]) -> list[str]:
 def delays(manifest: dict[str, Any]) -> list[str]:
     """For each link with jitter what is added to its round trips, with the kinds of both."""
     lines = []
-    for case_id in manifest.get("cases") or {}:
-        link = _case(manifest, case_id).get("link") or {}
+    for case in manifest["cases"]:
+        case_id, link = case["case_id"], case["case"].get("link") or {}
         jitter = [float(one) for one in link.get("jitter") or []]
         mean = _mean(jitter)
         if not mean:
@@ -109,12 +100,12 @@ def finest_ns(manifest: dict[str, Any], case_id: str) -> float:
     them. Constants of the kernel are exact, and what was calibrated or chosen by the study has its
     own spread or none: neither limits.
     """
-    case = _case(manifest, case_id)
-    tcp = (case.get("stack") or {}).get("tcp") or {}
-    kernels = tuple(str(tcp[end]) for end in ("device", "server") if end in tcp) or ("linux-",)
+    stack = case_of(manifest, case_id).get("stack") or {}
+    tcp = stack.get("tcp") or {"device": stack.get("kernel", "linux-")}
+    kernels = tuple(str(tcp[end]) for end in ("device", "server") if end in tcp)
     places = [
         place
-        for figure in (manifest.get("inputs") or {}).get(case_id) or []
+        for figure in figures_of(manifest, case_id)
         if figure.get("kind") in _WRITTEN and not str(figure.get("name")).startswith(kernels)
         for place in [_last_place_ns(str(figure.get("value")))]
     ]
@@ -140,10 +131,10 @@ def _mean(quantiles: Sequence[float]) -> float:
 
 def _kind(manifest: dict[str, Any], case_id: str, key: str) -> str:
     """The kind of a link's figure in a case; what the study chose is said to be its choice."""
-    for figure in (manifest.get("inputs") or {}).get(case_id) or []:
-        if str(figure.get("name")).endswith(f" {key}"):
-            chosen = str(figure.get("source")) == "chosen by the study"
-            return "chosen by the study" if chosen else str(figure.get("kind"))
+    link = case_of(manifest, case_id)["link"]["profile"]
+    for figure in figures_of(manifest, case_id):
+        if figure["name"] in {f"{link} {key}", f"link {key}"}:
+            return "chosen by the study" if figure["evidence"] is None else str(figure["kind"])
     return "not stated"
 
 
@@ -163,46 +154,29 @@ def _without_source(manifest: dict[str, Any]) -> Iterable[str]:
 def _unused_key_stores(manifest: dict[str, Any]) -> Iterable[str]:
     """A key store that is named and never called changes nothing; the label does not say so."""
     idle: dict[str, int] = {}
-    inputs = manifest.get("inputs") or {}
-    for case_id, figures in inputs.items():
-        name = str((_case(manifest, case_id).get("key_store") or {}).get("profile") or "software")
-        used = {str(figure.get("name")) for figure in figures}
+    # Figures are listed for all cases or for none, so without any nothing is known of the calls.
+    cases = manifest["cases"] if manifest["figures"] else []
+    for case in cases:
+        name = str((case["case"].get("key_store") or {}).get("profile") or "software")
+        used = {figure["name"] for figure in figures_of(manifest, case["case_id"])}
         if name != "software" and not used & {f"{name} {call}" for call in _CALLS}:
             idle[name] = idle.get(name, 0) + 1
     for name, count in idle.items():
-        where = "this case" if len(inputs) == 1 else f"{count} of {len(inputs)} cases"
+        where = "this case" if len(cases) == 1 else f"{count} of {len(cases)} cases"
         yield (
             f"Key store {name} is never called in {where}, since the client signs nothing there "
             "(server authentication, or a resumed session)."
         )
 
 
-def _case(manifest: dict[str, Any], case_id: str) -> dict[str, Any]:
-    case = (manifest.get("cases") or {}).get(case_id) or {}
-    return dict(json.loads(case) if isinstance(case, str) else case)
-
-
-def _key(figure: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(str(figure.get(one)) for one in ("name", "value", "unit", "source"))
-
-
-def _users(manifest: dict[str, Any]) -> dict[tuple[str, ...], list[str]]:
-    users: dict[tuple[str, ...], list[str]] = {}
-    for case_id, figures in (manifest.get("inputs") or {}).items():
-        for figure in figures:
-            users.setdefault(_key(figure), []).append(case_id)
-    return users
-
-
-def _where(mine: Sequence[str], every: Sequence[str], labels: dict[str, str]) -> str:
-    """What the labels of these cases have that not all have: `session full`."""
-    split = {case: labels.get(case, "").split(", ") for case in every}
-    if len({len(parts) for parts in split.values()}) != 1:
-        return f"in {len(mine)} of {len(every)} cases"
+def _where(figure: dict[str, Any], manifest: dict[str, Any]) -> str:
+    """What the cases that use a figure chose and not all did: `stack.session full`."""
+    cases = manifest["cases"]
+    mine = [case for case in cases if case["case_id"] in figure.get("cases", ())]
     words = []
-    for axis in range(len(split[every[0]])):
-        all_values = {parts[axis] for parts in split.values()}
-        own = list(dict.fromkeys(split[case][axis] for case in mine))
-        if len(own) < len(all_values):
-            words.append(" or ".join(own))
-    return ", ".join(words) or f"in {len(mine)} of {len(every)} cases"
+    for axis, (path, _) in enumerate(cases[0].get("choices") or []):
+        every = {case["choices"][axis][1] for case in cases}
+        own = list(dict.fromkeys(case["choices"][axis][1] for case in mine))
+        if len(own) < len(every):
+            words.append(f"{path} {' or '.join(own)}")
+    return ", ".join(words) or f"in {len(mine)} of {len(cases)} cases"

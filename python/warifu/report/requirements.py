@@ -52,11 +52,11 @@ def requirement_table(judged: Sequence[Judged], predicted: dict[str, Any] | None
                 _HOLDS[least.verdict] + (f" ({why})" if why else ""),
                 least.label,
                 count(least.n),
-                _requirement_value(least, predicted or {}),
+                _requirement_value(least, predicted),
                 weakest([one.evidence for one in group]),
             ]
         )
-    table.notes += _notes(judged, predicted or {})
+    table.notes += _notes(judged, predicted)
     return table
 
 
@@ -65,7 +65,7 @@ def nearest_to_failing(group: Sequence[Judged]) -> Judged:
     return min(group, key=lambda one: (list(Verdict).index(one.verdict), one.margin))
 
 
-def _notes(judged: Sequence[Judged], predicted: dict[str, Any]) -> Sequence[str]:
+def _notes(judged: Sequence[Judged], predicted: dict[str, Any] | None) -> Sequence[str]:
     """What the verdicts rest on."""
     ours = [one for one in judged if one.half == PREDICTED]
     if not ours:
@@ -75,17 +75,17 @@ def _notes(judged: Sequence[Judged], predicted: dict[str, Any]) -> Sequence[str]
         f"The predicted verdicts rest on inputs that are {evidence} at the weakest. The interval "
         "is the noise of the simulation alone: another value of such an input may turn a verdict."
     )
-    return [note, *delays(predicted)]
+    return [note, *(delays(predicted) if predicted else [])]
 
 
 _HOLDS = {Verdict.PASS: "holds", Verdict.FAIL: "fails", Verdict.UNDECIDED: "undecided"}
 
 
-def _requirement_value(one: Judged, predicted: dict[str, Any]) -> str:
+def _requirement_value(one: Judged, predicted: dict[str, Any] | None) -> str:
     if math.isnan(one.value):
         return "-"
     if one.requirement.metric.partition(".")[0] in {"https", "tcp", "tls"}:
-        finest = finest_ns(predicted, one.case_id) if one.half == PREDICTED else 0.0
+        finest = finest_ns(predicted, one.case_id) if predicted and one.half == PREDICTED else 0.0
         return f"{ms_with(one.value, one.interval, finest)} ms"
     if one.requirement.metric == FAILED:
         places = max(0, decimals(one.interval.half_width * 100.0))

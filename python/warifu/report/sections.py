@@ -359,8 +359,8 @@ def _command(content: Content, verb: str) -> str:
     """The command line that runs this study with a verb; what measures needs root."""
     manifest = content.predicted.manifest
     before = "sudo " if verb == "run" else ""
-    sets = "".join(f' --set {path}="{value}"' for path, value in manifest.get("overrides") or [])
-    file = manifest.get("study_file") or "study.toml"
+    sets = "".join(f' --set {path}="{value}"' for path, value in manifest["study"]["overrides"])
+    file = manifest["study"]["file"] or "study.toml"
     name = "" if file == "command line" else f" {file}"
     return f"{before}{content.program} {verb}{name}{sets}"
 
@@ -421,7 +421,7 @@ def limits(content: Content) -> str:
     )
     if content.evidence == "assumed":
         where = "see the table of inputs first."
-        if not inputs_room.distinct_inputs(content.predicted.manifest):
+        if not content.predicted.manifest["figures"]:
             where = (
                 "a study of so many cases lists no inputs; predict one of its cases alone, and its "
                 "report says which."

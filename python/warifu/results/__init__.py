@@ -17,7 +17,13 @@ from warifu.results.folder import (
     labels,
     weakest,
 )
-from warifu.results.manifest import ResultsDamaged, ResultsError, read_manifest
+from warifu.results.manifest import (
+    ResultsDamaged,
+    ResultsError,
+    case_of,
+    figures_of,
+    read_manifest,
+)
 
 __all__ = [
     "ESTABLISHMENT",
@@ -31,8 +37,10 @@ __all__ = [
     "ResultsDamaged",
     "ResultsError",
     "Setting",
+    "case_of",
     "duration",
     "each_part",
+    "figures_of",
     "halves",
     "labels",
     "read_manifest",

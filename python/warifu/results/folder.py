@@ -17,12 +17,14 @@ import polars as pl
 from warifu import _core
 from warifu.results.distribution import Distribution
 from warifu.results.manifest import (
+    WRITTEN_AS,
     ResultsError,
     check_file,
     check_files,
     damaged,
     read_manifest,
 )
+from warifu.results.version_1 import upgraded
 
 #: Names of the halves, which are also the names of their folders below a study's.
 PREDICTED, MEASURED = "predicted", "measured"
@@ -184,12 +186,11 @@ class Results:
 
     def label(self, case_id: str) -> str:
         """A short name for people: what tells this case from the study's others."""
-        given = self.manifest.get("labels", {})
-        if isinstance(given, dict) and given.get(case_id):
-            return str(given[case_id])
         if not self._labels:
             # All at once: in a sweep of many cases each alone would look at all the others.
-            self._labels = labels(self.cases)
+            given = {case["case_id"]: case["label"] for case in self.manifest["cases"]}
+            own = labels(self.cases)
+            self._labels = {one: given.get(one) or own[one] for one in self.cases}
         return self._labels.get(case_id, case_id)
 
 
@@ -314,7 +315,10 @@ def _read(
     for part in parts:
         check_file(path, manifest, part)
     try:
-        return query(pl.scan_parquet(parts)).collect()
+        rows = pl.scan_parquet(parts)
+        if manifest[WRITTEN_AS] == 1:
+            rows = upgraded(rows, manifest)
+        return query(rows).collect()
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise damaged(_culprit(parts), f"cannot be read ({first})") from None
@@ -343,5 +347,5 @@ def _cases(path: Path, manifest: dict[str, Any]) -> dict[str, dict[str, Setting]
         rows = _read(path, manifest, [part], lambda rows: rows.select(settings).unique())
         for row in rows.to_dicts():
             found[str(row.pop("case_id"))] = row
-    order = {case_id: index for index, case_id in enumerate(manifest.get("cases", {}))}
+    order = {case["case_id"]: index for index, case in enumerate(manifest["cases"])}
     return dict(sorted(found.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))

@@ -15,10 +15,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-#: The schema that this version reads.
-SCHEMA_VERSION = 2
+from warifu import _core
 
 FILE_NAME = "manifest.json"
+
+#: The key under which a manifest that was read holds the schema version it was written in.
+WRITTEN_AS = "written_as"
 
 _SEAL = re.compile(r'^\{\s*"manifest_sha256": "([0-9a-f]{64})"')
 #: Files that were found as they were written: path, length, time of change and inode; SHA-256.
@@ -38,7 +40,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     file = path / FILE_NAME
     try:
         text = file.read_text(encoding="utf-8")
-        manifest = json.loads(text)
+        written = json.loads(text)
     except (FileNotFoundError, NotADirectoryError):
         raise ResultsError(
             f"{path}: is not a results folder (it has no manifest.json): "
@@ -46,14 +48,26 @@ def read_manifest(path: Path) -> dict[str, Any]:
         ) from None
     except (OSError, ValueError) as error:
         raise ResultsError(f"{file}: cannot be read: {error}: run the study again") from None
-    version = manifest.get("schema_version") if isinstance(manifest, dict) else None
-    if version != SCHEMA_VERSION:
-        raise ResultsError(
-            f"{file}: schema_version is {version}: this version of Warifu reads {SCHEMA_VERSION}: "
-            "run the study again, or use the version that wrote it"
-        )
-    _check_manifest(file, text, manifest)
-    return dict(manifest)
+    if isinstance(written, dict):
+        _check_manifest(file, text, written)
+    try:
+        manifest = dict(json.loads(_core.read_manifest(text, str(file))))
+    except _core.WarifuError as error:
+        raise ResultsError(str(error)) from None
+    manifest[WRITTEN_AS] = written["schema_version"]
+    return manifest
+
+
+def case_of(manifest: dict[str, Any], case_id: str) -> dict[str, Any]:
+    """The canonical form of a case; empty where the manifest does not list it."""
+    cases = (case for case in manifest["cases"] if case["case_id"] == case_id)
+    return dict(next(cases, {"case": {}})["case"])
+
+
+def figures_of(manifest: dict[str, Any], case_id: str) -> list[dict[str, Any]]:
+    """The figures that a case uses."""
+    every = manifest["figures"]
+    return [one for one in every if "cases" not in one or case_id in one["cases"]]
 
 
 def check_files(path: Path, manifest: dict[str, Any], parts: list[Path]) -> None:
@@ -119,9 +133,3 @@ def _check_manifest(file: Path, text: str, manifest: dict[str, Any]) -> None:
             f"{file}: study.text is not the text that study.sha256 was made of: move {file.parent} "
             f"away and {_again(file.parent)}"
         )
-    for key, kind in (("seed", int), ("run_id", str), ("study", dict), ("cases", dict)):
-        if not isinstance(manifest.get(key, kind()), kind):
-            raise ResultsDamaged(
-                f"{file}: {key} is {manifest[key]!r}, which no run writes: move {file.parent} away "
-                f"and {_again(file.parent)}"
-            )

@@ -42,7 +42,7 @@ pub use operation::{
 };
 pub use profile::{
     Catalog, Cost, DeviceProfile, Input, KernelProfile, KeyStoreProfile, LinkProfile, ProfileKind,
-    Sleep, StandIn, Throttle, inputs, inputs_where,
+    Sleep, StandIn, Throttle, emulation_inputs, inputs, inputs_where,
 };
 pub use stage::Stage;
 pub use study::{COMMAND_LINE, MOST_CASES, Operator, Requirement, Statistic, Study};

@@ -96,7 +96,7 @@ impl FolderWriter {
             self.manifest.complete = complete;
             self.manifest.finished = finished;
             self.manifest.write(&self.staging)?;
-            if complete { self.replace() } else { Ok(()) }
+            if complete { replace_folder(&self.staging, &self.folder) } else { Ok(()) }
         });
         match result {
             Ok(()) => {
@@ -147,21 +147,6 @@ impl FolderWriter {
         Ok(())
     }
 
-    /// Puts the staging folder in the place of the folder.
-    fn replace(&self) -> Result<(), ResultsError> {
-        let rename = |from: &Path, to: &Path| {
-            fs::rename(from, to).map_err(|error| ResultsError::io(to, "rename", error))
-        };
-        if !self.folder.exists() {
-            return rename(&self.staging, &self.folder);
-        }
-        let old = beside(&self.folder, ".old");
-        remove(&old)?;
-        rename(&self.folder, &old)?;
-        rename(&self.staging, &self.folder)?;
-        remove(&old)
-    }
-
     /// Leaves what is readable where it can be found, and says so in the error.
     fn fail(&mut self, error: ResultsError) -> ResultsError {
         match self.leave() {
@@ -203,6 +188,25 @@ impl Drop for FolderWriter {
             let _ = self.leave();
         }
     }
+}
+
+/// Puts a results folder that is whole in the place of another, which stays as it is until then.
+///
+/// # Errors
+/// When `folder` exists and holds something else than results, or cannot be renamed.
+pub fn replace_folder(whole: &Path, folder: &Path) -> Result<(), ResultsError> {
+    let rename = |from: &Path, to: &Path| {
+        fs::rename(from, to).map_err(|error| ResultsError::io(to, "rename", error))
+    };
+    refuse_other(folder)?;
+    if !folder.exists() {
+        return rename(whole, folder);
+    }
+    let old = beside(folder, ".old");
+    remove(&old)?;
+    rename(folder, &old)?;
+    rename(whole, folder)?;
+    remove(&old)
 }
 
 fn part_name(number: usize) -> String {

@@ -8,20 +8,24 @@
 
 mod distribution;
 mod error;
+mod figures;
 mod folder;
 mod manifest;
 mod part;
 mod rows;
+mod run;
 mod runs;
 mod schema;
 mod seal;
 mod sink;
+mod version_1;
 
 pub use error::ResultsError;
-pub use folder::{FolderWriter, Written};
-pub use manifest::{Half, Manifest, ProfileUsed, SCHEMA_VERSION, StudyUsed};
+pub use folder::{FolderWriter, Written, replace_folder};
+pub use manifest::{CaseUsed, FigureUsed, Half, Manifest, ProfileUsed, SCHEMA_VERSION, StudyUsed};
 pub use part::write_part;
 pub use rows::{CaseRows, Row, Rows, Span};
+pub use run::RunFacts;
 pub use schema::{Column, columns};
 pub use seal::Sealed;
 pub use sink::{Memory, Sink};

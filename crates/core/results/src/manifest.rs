@@ -8,11 +8,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use warifu_model::{Evidence, Method};
+use warifu_model::{Evidence, Kind, Method};
 
 use crate::error::ResultsError;
 use crate::part::partial_name;
 use crate::seal::{Sealed, sha256};
+use crate::version_1;
 
 /// The schema that this version writes and reads.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -24,9 +25,13 @@ const SEAL_KEY: &str = "manifest_sha256";
 pub(crate) const FILE_NAME: &str = "manifest.json";
 
 /// What a results folder holds and how it came to be. Instants are RFC 3339 text, given by
-/// whoever may read a clock. Keys that this version does not know are kept.
+/// whoever may read a clock. A key that is not known is refused: it is a slip of the writer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Manifest {
+    /// SHA-256 of its own text in which this value is 64 zeros; made anew each time it is written.
+    #[serde(default, skip_serializing)]
+    pub manifest_sha256: String,
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
     /// Which half of the tally.
@@ -37,6 +42,18 @@ pub struct Manifest {
     pub study: StudyUsed,
     /// The study's seed.
     pub seed: u64,
+    /// Measured trials a case.
+    #[serde(default)]
+    pub trials: Option<u32>,
+    /// Simulated trials a case.
+    #[serde(default)]
+    pub predict_trials: Option<u32>,
+    /// What varies: dotted path and values as written.
+    #[serde(default)]
+    pub vary: Vec<(String, Vec<String>)>,
+    /// Bounds that results are judged by: metric, statistic, operator, bound (ns, B or 1), text.
+    #[serde(default)]
+    pub require: Vec<(String, String, String, f64, String)>,
     /// When it began.
     pub started: String,
     /// When it ended; `None` while it runs, and after an interruption without notice.
@@ -60,7 +77,7 @@ pub struct Manifest {
     /// The runs that calibrated the profiles used.
     #[serde(default)]
     pub calibration_run_ids: Vec<String>,
-    /// Every profile used, whole.
+    /// Every profile used, whole and once.
     #[serde(default)]
     pub profiles: Vec<ProfileUsed>,
     /// How its values were obtained.
@@ -69,21 +86,30 @@ pub struct Manifest {
     /// What its values rest on; each row says the weakest evidence of its own.
     #[serde(default)]
     pub evidence: BTreeSet<Evidence>,
-    /// Every figure that a case uses with its source and kind, by case id.
+    /// Every figure that a case uses, once; empty for a study of very many cases.
     #[serde(default)]
-    pub inputs: Map<String, Value>,
-    /// Each case's canonical form, by case id, in the order of the study.
+    pub figures: Vec<FigureUsed>,
+    /// The cases in the order of the study; empty for a study of very many.
     #[serde(default)]
-    pub cases: Map<String, Value>,
+    pub cases: Vec<CaseUsed>,
     /// The emulated link's report on itself, by case id; measured half only.
     #[serde(default)]
     pub link_reports: Map<String, Value>,
+    /// The parts that each case was measured in, by case id; measured half only.
+    #[serde(default)]
+    pub cells: Map<String, Value>,
+    /// Parts that were rejected before their results were seen; measured half only.
+    #[serde(default)]
+    pub rejections: Vec<Value>,
+    /// Why a case was not measured, by its label.
+    #[serde(default)]
+    pub skipped: BTreeMap<String, String>,
+    /// What a reader of the results must know.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// Length and hash of every file of observations, by its path in the folder.
     #[serde(default)]
     pub files: BTreeMap<String, Sealed>,
-    /// What else the writer had to say.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
 }
 
 /// Which half of the tally a folder holds.
@@ -94,10 +120,13 @@ pub enum Half {
     Predicted,
     /// Observed on real programs.
     Measured,
+    /// Neither: one program on an emulated processor.
+    Emulated,
 }
 
 /// The study as it was run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StudyUsed {
     /// Its name.
     pub name: String,
@@ -105,10 +134,17 @@ pub struct StudyUsed {
     pub sha256: String,
     /// Its text.
     pub text: String,
+    /// The file that it was read from; `command line` for a question without one.
+    #[serde(default)]
+    pub file: String,
+    /// What flags changed: dotted path and value.
+    #[serde(default)]
+    pub overrides: Vec<(String, String)>,
 }
 
 /// A profile as it was used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ProfileUsed {
     /// `device`, `key_store`, `link` or `kernel`.
     pub kind: String,
@@ -120,28 +156,81 @@ pub struct ProfileUsed {
     pub text: String,
 }
 
+/// A figure that cases use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigureUsed {
+    /// The first 16 hexadecimal digits of the SHA-256 of what follows, without the cases.
+    pub id: String,
+    /// What it is: `gr-peach client.send.ClientHello`, `lte-m rtt`.
+    pub name: String,
+    /// Its value as people write it.
+    pub value: String,
+    /// The unit alone, `1` for pure numbers, empty for words.
+    pub unit: String,
+    /// Where it comes from; empty if nowhere.
+    pub source: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// What it rests on; `None` for a condition that the study sets.
+    pub evidence: Option<Evidence>,
+    /// The cases that use it, by their ids; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cases: Option<Vec<String>>,
+}
+
+/// A case as it was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaseUsed {
+    /// Its id.
+    pub case_id: String,
+    /// What sets it apart from the study's other cases: `rtt 60 ms, tls 1.3`.
+    #[serde(default)]
+    pub label: String,
+    /// The same taken apart: dotted path and value, as written.
+    #[serde(default)]
+    pub choices: Vec<(String, String)>,
+    /// The weakest evidence that this half of it rests on.
+    pub evidence: Evidence,
+    /// Its canonical form.
+    pub case: Value,
+}
+
 impl Manifest {
     /// Reads one; `file` is the name for errors.
     ///
     /// # Errors
-    /// When it is not JSON, lacks a key, or was written by a newer version.
+    /// When it is not JSON, lacks a key, was written by a newer version, or by an older one whose
+    /// results cannot be read any more.
     pub fn parse(text: &str, file: &str) -> Result<Manifest, ResultsError> {
         let error = |key: &str, message: String| ResultsError::Manifest {
             file: file.to_owned(),
             key: key.to_owned(),
             message,
         };
-        let manifest: Manifest = serde_json::from_str(text).map_err(|cause| {
+        let unreadable = |cause: serde_json::Error| {
             error("manifest", format!("cannot be read: {cause}: run the study again"))
-        })?;
-        if manifest.schema_version != SCHEMA_VERSION {
-            let message = format!(
-                "is {}: this version of Warifu reads {SCHEMA_VERSION}: run the study again, or use the version that wrote it",
-                manifest.schema_version
-            );
-            return Err(error("schema_version", message));
+        };
+        let mut value: Map<String, Value> = serde_json::from_str(text).map_err(unreadable)?;
+        match value.get("schema_version").and_then(Value::as_u64) {
+            Some(version) if version == u64::from(SCHEMA_VERSION) => {}
+            Some(1) => {
+                value = version_1::upgrade(value).map_err(|(key, message)| error(key, message))?;
+            }
+            version => {
+                let version = version.map_or("missing".to_owned(), |version| version.to_string());
+                let message = format!(
+                    "is {version}: this version of Warifu reads 1 and {SCHEMA_VERSION}: \
+                     run the study again, or use the version that wrote it"
+                );
+                return Err(error("schema_version", message));
+            }
         }
-        Ok(manifest)
+        serde_path_to_error::deserialize(Value::Object(value)).map_err(|cause| {
+            let (key, cause) = (cause.path().to_string(), cause.into_inner());
+            error(&key, format!("cannot be read: {cause}: run the study again"))
+        })
     }
 
     /// Its text, for people as well: indented, one line at the end.
@@ -155,9 +244,7 @@ impl Manifest {
     /// Its text with its own SHA-256 as the first key, taken over the text in which that key's
     /// value is 64 zeros: whoever reads the text can tell that it is as it was written.
     pub fn to_sealed_text(&self) -> String {
-        let mut manifest = self.clone();
-        manifest.more.shift_remove(SEAL_KEY);
-        let text = manifest.to_text();
+        let text = self.to_text();
         let seal = |value: &str| format!("{{\n  \"{SEAL_KEY}\": \"{value}\",");
         let blank = text.replacen('{', &seal(&"0".repeat(64)), 1);
         text.replacen('{', &seal(&sha256(blank.as_bytes())), 1)
@@ -191,21 +278,30 @@ pub(crate) mod tests {
         "schema_version": 2, "half": "predicted", "run_id": "run-1", "seed": 20261121,
         "study": {"name": "meter", "sha256": "00", "text": "name = \"meter\"\n"},
         "started": "2026-11-21T04:00:00Z", "methods": ["simulated"], "evidence": ["assumed"],
-        "cases": {"b": {"device": 1}, "a": {}}, "note": "kept"
+        "cases": [
+            {"case_id": "b", "evidence": "assumed", "case": {"device": 1}},
+            {"case_id": "a", "evidence": "published", "case": {}}
+        ]
     }"#;
 
     #[test]
-    fn unknown_keys_and_the_order_of_cases_survive() {
+    fn text_reads_back() {
         let manifest = Manifest::parse(TEXT, "manifest.json").unwrap();
-        assert_eq!(manifest.cases.keys().collect::<Vec<_>>(), ["b", "a"]);
-        let again = Manifest::parse(&manifest.to_text(), "manifest.json").unwrap();
-        assert_eq!(again, manifest);
-        assert_eq!(again.more["note"], "kept");
-        assert!(!again.complete);
+        let ids = manifest.cases.iter().map(|case| case.case_id.as_str());
+        assert_eq!(ids.collect::<Vec<_>>(), ["b", "a"]);
+        assert_eq!(Manifest::parse(&manifest.to_text(), "manifest.json").unwrap(), manifest);
+        assert!(!manifest.complete);
     }
 
     #[test]
-    fn a_written_manifest_is_sealed_anew_each_time() {
+    fn unknown_key() {
+        let text = TEXT.replace("\"seed\"", "\"sead\": 1, \"seed\"");
+        let message = Manifest::parse(&text, "manifest.json").unwrap_err().to_string();
+        assert!(message.contains("unknown field `sead`"), "{message}");
+    }
+
+    #[test]
+    fn seal_is_made_anew_at_each_writing() {
         let mut manifest = Manifest::parse(TEXT, "manifest.json").unwrap();
         let text = manifest.to_sealed_text();
         let seal = text.split('"').nth(3).unwrap().to_owned();
@@ -217,11 +313,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn another_schema_or_no_manifest_at_all_is_one_clear_line() {
+    fn newer_schema_or_no_manifest_at_all() {
         let newer = TEXT.replace("\"schema_version\": 2", "\"schema_version\": 3");
         assert_eq!(
             Manifest::parse(&newer, "results/manifest.json").unwrap_err().to_string(),
-            "results/manifest.json: schema_version is 3: this version of Warifu reads 2: \
+            "results/manifest.json: schema_version is 3: this version of Warifu reads 1 and 2: \
              run the study again, or use the version that wrote it"
         );
         let cut = Manifest::parse(&TEXT[..40], "manifest.json").unwrap_err().to_string();

@@ -2,6 +2,7 @@
 //! The canonical form of a case, which names it, and the form of version 1, which seeds it.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -58,20 +59,23 @@ impl Case {
         json(&Versioned { version: CANONICAL_VERSION, case: self })
     }
 
-    /// Reads a case back from its canonical form.
+    /// Reads a case back from its canonical form, or from that of version 1.
     ///
     /// # Errors
-    /// The text is of another version of the form, or is none; the message says which.
+    /// The text is of an unknown version of the form, or is none; the message says which.
     pub fn from_canonical(text: &str) -> Result<Case, String> {
-        let mut value: serde_json::Value =
+        let mut value: Value =
             serde_json::from_str(text).map_err(|error| format!("is no case: {error}"))?;
         let version = match value.as_object_mut() {
             Some(object) => object.remove("version").map_or(1, |v| v.as_u64().unwrap_or(0)),
             None => return Err("is no case: expected a JSON object".into()),
         };
-        if version != u64::from(CANONICAL_VERSION) {
+        if version == 1 {
+            // What is no case of version 1 is none of version 2 either, and is refused below.
+            let _ = stack_of_version_1(&mut value);
+        } else if version != u64::from(CANONICAL_VERSION) {
             return Err(format!(
-                "is a case of version {version}: this program reads version {CANONICAL_VERSION}; \
+                "is a case of version {version}: this program reads 1 and {CANONICAL_VERSION}; \
                  predict and measure the study again"
             ));
         }
@@ -124,6 +128,26 @@ impl Case {
         };
         Some(json(&CaseV1 { device, server, key_store, link, stack, pattern }))
     }
+}
+
+/// Makes the flat stack of version 1 a layered one; `None` where it is not of that form.
+fn stack_of_version_1(case: &mut Value) -> Option<()> {
+    let stack = case.get_mut("stack")?.as_object_mut()?;
+    let mut tcp = Map::new();
+    let kernel = stack.remove("kernel")?;
+    tcp.insert("device".into(), kernel.clone());
+    tcp.insert("server".into(), kernel);
+    for key in ["congestion_control", "initcwnd", "nagle"] {
+        tcp.insert(key.into(), stack.remove(key)?);
+    }
+    let protocol = stack.remove("protocol")?;
+    let mut tls = std::mem::take(stack);
+    let version = tls.remove("tls")?;
+    tls.insert("version".into(), version);
+    stack.insert("protocol".into(), protocol);
+    stack.insert("tls".into(), Value::Object(tls));
+    stack.insert("tcp".into(), Value::Object(tcp));
+    Some(())
 }
 
 /// A case holds only strings, numbers, lists and enums, so serialisation cannot fail.
@@ -191,10 +215,15 @@ mod tests {
     }
 
     #[test]
+    fn canonical_form_of_version_1_reads_back() {
+        let case = any_case();
+        assert_eq!(Case::from_canonical(&case.canonical_v1().unwrap()), Ok(case));
+        let error = Case::from_canonical("{\"stack\":{\"kernel\":1}}").unwrap_err();
+        assert!(error.starts_with("is no case: "), "{error}");
+    }
+
+    #[test]
     fn canonical_form_of_another_version_is_refused() {
-        let old = any_case().canonical_v1().unwrap();
-        let error = Case::from_canonical(&old).unwrap_err();
-        assert!(error.contains("version 1"), "{error}");
         let newer = any_case().canonical().replace("\"version\":2", "\"version\":3");
         assert!(Case::from_canonical(&newer).unwrap_err().contains("version 3"));
     }

@@ -68,6 +68,24 @@ pub fn inputs_where(
     Ok(list)
 }
 
+/// What a run over the emulated link takes from profiles: the link's figures, and the times of a
+/// virtual card that stands in for the key store. All else is real there.
+///
+/// # Errors
+/// A profile that the case names is not in the catalog.
+pub fn emulation_inputs(case: &Case, catalog: &Catalog) -> Result<Vec<Input>, Error> {
+    let name = &case.key_store.profile;
+    let key_store = catalog.key_store(name).ok_or_else(|| {
+        let hint = catalog.mend(ProfileKind::KeyStore, name);
+        Error::new("profiles", "key_store", format!("is \"{name}\": {hint}"))
+    })?;
+    let mut list = link_inputs(case, catalog);
+    if key_store.stand_in.is_some() {
+        list.extend(key_store.inputs(|_| true));
+    }
+    Ok(list)
+}
+
 /// The link profile that is an ideal: what it does not state is not there, by definition.
 const NOTHING_IN_THE_WAY: &str = "loopback";
 

@@ -14,7 +14,7 @@ mod link;
 pub use catalog::{Catalog, ProfileKind};
 pub use device::{Cost, DeviceProfile};
 pub use figure::Input;
-pub use inputs::{inputs, inputs_where};
+pub use inputs::{emulation_inputs, inputs, inputs_where};
 pub use kernel::KernelProfile;
 pub use key_store::{KeyStoreProfile, Sleep, StandIn, Throttle};
 pub use link::LinkProfile;

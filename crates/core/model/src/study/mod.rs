@@ -104,18 +104,26 @@ impl Study {
     /// What sets a case apart from the others of its study: `rtt 60 ms, tls 1.3`; empty when
     /// nothing varies or there is no such case.
     pub fn label(&self, index: usize) -> String {
+        let choices = self.choices(index);
+        let parts = choices.iter().map(|(path, value)| format!("{} {value}", short_name(path)));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What a case has on each axis of `vary`: dotted path and value, as written; empty when
+    /// nothing varies or there is no such case.
+    pub fn choices(&self, index: usize) -> Vec<(&str, &str)> {
         if index >= self.cases.len() {
-            return String::new();
+            return Vec::new();
         }
         let mut rest = index;
-        let mut parts = Vec::new();
+        let mut choices = Vec::with_capacity(self.vary.len());
         for (path, values) in self.vary.iter().rev() {
             let value = values.get(rest % values.len().max(1)).map_or("", String::as_str);
-            parts.push(format!("{} {value}", short_name(path)));
+            choices.push((path.as_str(), value));
             rest /= values.len().max(1);
         }
-        parts.reverse();
-        parts.join(", ")
+        choices.reverse();
+        choices
     }
 }
 
