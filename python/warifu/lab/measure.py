@@ -372,7 +372,7 @@ _TOOLS = ("nginx", "openssl", "ip", "warifu-link", "warifu-tls", "warifu-tls-cli
 _NGINX_OPENSSL = "openssl of nginx"
 
 
-def _case_used(case: Case) -> dict[str, Any]:
+def _case_used(case: Cell) -> dict[str, Any]:
     """A case of a study whose profiles the caller did not hand over: nothing known is assumed."""
     return {
         "case_id": case.case_id,
