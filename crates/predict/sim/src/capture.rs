@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::carrier::tcp::wire::{ACK, FIN, PSH, SYN, TcpSegment};
 use crate::link::Heading;
-use crate::packet::{Body, Packet};
+use crate::packet::Body;
 
 /// A packet that was put on the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +31,13 @@ pub struct PacketEvent {
 }
 
 impl PacketEvent {
-    pub(crate) fn new(time_ns: u64, heading: Heading, packet: &Packet, dropped: bool) -> Self {
-        let again = packet.again;
-        match &packet.body {
+    pub(crate) fn new(
+        time_ns: u64,
+        heading: Heading,
+        (bytes, again, body): (u32, bool, &Body),
+        dropped: bool,
+    ) -> Self {
+        match body {
             Body::Tcp(segment) => PacketEvent {
                 time_ns,
                 heading,
@@ -53,7 +57,7 @@ impl PacketEvent {
                 heading,
                 flags: "UDP".into(),
                 seq: fragment.message,
-                len: packet.bytes,
+                len: bytes,
                 ack: 0,
                 sack: Vec::new(),
                 again,

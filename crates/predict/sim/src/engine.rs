@@ -8,7 +8,7 @@ use crate::carrier::{ACCEPTOR, AnyCarrier, Arrival, Carrier, CarrierStream, Net,
 use crate::case_model::CaseModel;
 use crate::clock::Clock;
 use crate::event_queue::{Event, EventQueue};
-use crate::instance::Instance;
+use crate::instance::{Channel, Instance};
 use crate::link::{Heading, Path};
 use crate::memo::{Lossless, Memo};
 use crate::outcome::Outcome;
@@ -31,6 +31,8 @@ pub struct Simulator {
     /// The clock of both ends, or of each.
     clocks: [Clock; 2],
     pub(crate) queue: EventQueue,
+    /// The end of a channel at which the event at hand let a carrier act, until it is settled.
+    touched: Option<Place>,
     paths: [Path; 2],
     pub(crate) instances: Vec<Instance>,
     /// The model that the instances were built for.
@@ -45,6 +47,14 @@ pub struct Simulator {
     log: Option<Vec<PacketEvent>>,
     memo: Memo,
     sizes: Vec<u32>,
+}
+
+/// An end of a channel of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub instance: usize,
+    pub channel: usize,
+    pub end: usize,
 }
 
 /// The key store in motion.
@@ -82,6 +92,7 @@ impl Simulator {
             now: 0,
             clocks: [Clock::default(), Clock::default()],
             queue: EventQueue::default(),
+            touched: None,
             paths: [Path::new(), Path::new()],
             instances: Vec::new(),
             built_for: 0,
@@ -118,6 +129,7 @@ impl Simulator {
         for instance in 0..self.used {
             self.begin(model, instance);
         }
+        self.settle(model);
         while self.unfinished > 0 {
             let Some((time, event)) = self.queue.next(&model.programs.layout) else { break };
             if time > HORIZON_NS {
@@ -133,13 +145,15 @@ impl Simulator {
                 Event::Arrival(heading) => self.deliver(model, heading),
                 Event::KeyStoreFree => self.release_card(model),
                 Event::Timer { instance, channel, end, timer } => {
-                    let place = (instance as usize, channel as usize, usize::from(end));
+                    let (instance, channel) = (instance as usize, channel as usize);
+                    let place = Place { instance, channel, end: usize::from(end) };
                     self.expire(model, place, usize::from(timer));
                 }
                 Event::Program { instance, party } => {
                     self.go_on(model, instance as usize, party as usize);
                 }
             }
+            self.settle(model);
         }
         if let Some(key) = key
             && self.paths.iter().all(|path| path.keeps(path.packets))
@@ -254,10 +268,14 @@ impl Simulator {
         let path = &mut self.paths[heading as usize];
         let Some(packet) = path.in_flight.pop_front() else { return };
         self.queue.set_arrival(heading, path.next_arrival());
-        let place = (packet.instance as usize, packet.channel as usize, usize::from(packet.to));
+        let place = Place {
+            instance: packet.instance as usize,
+            channel: packet.channel as usize,
+            end: usize::from(packet.to),
+        };
         let arrival =
             self.carrier(model, place, |carrier, end, net| carrier.receive(end, net, &packet));
-        let (instance, channel, _) = place;
+        let Place { instance, channel, .. } = place;
         match arrival {
             Arrival::Nothing => {}
             Arrival::Request => self.instances[instance].channels[channel].note_request(&packet),
@@ -267,13 +285,13 @@ impl Simulator {
     }
 
     /// A timer of a carrier has expired.
-    fn expire(&mut self, model: &CaseModel, place: (usize, usize, usize), timer: usize) {
+    fn expire(&mut self, model: &CaseModel, place: Place, timer: usize) {
         let failed = self.carrier(model, place, |carrier, end, net| {
             carrier.on_timer(end, net, timer);
             carrier.has_failed(end)
         });
         if failed {
-            let instance = &mut self.instances[place.0];
+            let instance = &mut self.instances[place.instance];
             if !instance.finished {
                 instance.fail();
                 self.unfinished -= 1;
@@ -297,21 +315,36 @@ impl Simulator {
         }
     }
 
-    /// Lets a carrier act at one end of a channel, and notes its timers and what it sent.
+    /// Puts the timers of a carrier that acted, and what it sent, into the queue.
+    #[inline]
+    fn settle(&mut self, model: &CaseModel) {
+        let Some(Place { instance, channel, end }) = self.touched.take() else { return };
+        let state = &mut self.instances[instance].channels[channel];
+        let heading = state.headings[end];
+        let clock = &self.clocks[if model.one_clock { 0 } else { heading as usize }];
+        let timers = state.carrier.timers(end, clock);
+        self.queue.set_timers(instance, state.places[end] as usize, timers);
+        self.queue.set_arrival(heading, self.paths[heading as usize].next_arrival());
+    }
+
+    /// Lets a carrier act at one end of a channel.
     #[inline]
     pub(crate) fn carrier<R>(
         &mut self,
         model: &CaseModel,
-        place: (usize, usize, usize),
-        act: impl FnOnce(&mut AnyCarrier, usize, Net<'_>) -> R,
+        place: Place,
+        act: impl FnOnce(&mut AnyCarrier, usize, &mut Net<'_>) -> R,
     ) -> R {
-        let (instance, channel, end) = place;
-        let plan = &model.programs.channels[channel];
-        let heading = plan.headings[end];
-        let clock = &self.clocks[if model.one_clock { 0 } else { heading as usize }];
+        let Place { instance, channel, end } = place;
+        if self.touched != Some(place) {
+            self.settle(model);
+            self.touched = Some(place);
+        }
         let state = &mut self.instances[instance];
-        let carrier = &mut state.channels[channel].carrier;
-        let net = Net {
+        let Channel { carrier, headings, .. } = &mut state.channels[channel];
+        let heading = headings[end];
+        let clock = &self.clocks[if model.one_clock { 0 } else { heading as usize }];
+        let mut net = Net {
             clock,
             path: &mut self.paths[heading as usize],
             model: &model.paths[heading as usize],
@@ -322,25 +355,14 @@ impl Simulator {
             counters: &mut state.counters,
             log: self.log.as_mut(),
         };
-        let result = act(carrier, end, net);
-        let timers = carrier.timers(end, clock);
-        let layout = &model.programs.layout;
-        self.queue.set_timers(layout, instance, (channel, end), timers);
-        self.queue.set_arrival(heading, self.paths[heading as usize].next_arrival());
-        result
+        act(carrier, end, &mut net)
     }
 
     // ---- waking ----
 
     /// A channel is open at one end.
-    fn opened(
-        &mut self,
-        model: &CaseModel,
-        place: (usize, usize, usize),
-        packet: &Packet,
-        with_content: bool,
-    ) {
-        let (instance, number, end) = place;
+    fn opened(&mut self, model: &CaseModel, place: Place, packet: &Packet, with_content: bool) {
+        let Place { instance, channel: number, end } = place;
         let party = model.programs.channels[number].ends[end] as usize;
         let state = &mut self.instances[instance];
         let channel = &mut state.channels[number];
@@ -359,8 +381,8 @@ impl Simulator {
     }
 
     /// New content is there; its program may be waiting for it.
-    fn content(&mut self, model: &CaseModel, place: (usize, usize, usize), packet: &Packet) {
-        let (instance, number, end) = place;
+    fn content(&mut self, model: &CaseModel, place: Place, packet: &Packet) {
+        let Place { instance, channel: number, end } = place;
         let party = model.programs.channels[number].ends[end] as usize;
         let state = &self.instances[instance];
         let waiting = &state.parties[party];

@@ -44,13 +44,15 @@ enum Place {
 pub(crate) struct EventQueue {
     arrivals: [Time; 2],
     key_store: Time,
-    /// Of each instance, the times of its places.
-    times: Vec<Time>,
-    /// How many places an instance has.
-    places: usize,
+    /// Of each instance, the times of its places, in so many rows.
+    times: Vec<[Time; ROW]>,
+    rows: usize,
     /// The least time of each instance, kept only for more than one.
     least: Vec<Time>,
 }
+
+/// Places are looked over a row at a time; most instances have one.
+const ROW: usize = 8;
 
 /// When an event happens, ns. One that is not waiting is later than all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,9 +103,9 @@ impl EventQueue {
     pub(crate) fn reset(&mut self, layout: &Layout, instances: usize) {
         self.arrivals = [Time::NONE; 2];
         self.key_store = Time::NONE;
-        self.places = layout.places.len();
+        self.rows = layout.places.len().div_ceil(ROW);
         self.times.clear();
-        self.times.resize(instances * self.places, Time::NONE);
+        self.times.resize(instances * self.rows, [Time::NONE; ROW]);
         self.least.clear();
         self.least.resize(instances, Time::NONE);
     }
@@ -117,20 +119,23 @@ impl EventQueue {
         self.key_store = Time::of(time);
     }
 
-    /// Sets the timers of a channel's end.
+    /// Sets the timers of a channel's end, by the first of their places.
     #[inline]
     pub(crate) fn set_timers(
         &mut self,
-        layout: &Layout,
         instance: usize,
-        (channel, end): (usize, usize),
+        place: usize,
         times: [Option<u64>; TIMERS],
     ) {
-        let place = instance * self.places + layout.timers[channel][end] as usize;
-        for (slot, time) in self.times[place..place + TIMERS].iter_mut().zip(times) {
-            *slot = Time::of(time);
+        for (index, time) in times.into_iter().enumerate() {
+            self.set(instance, place + index, time);
         }
         self.note_least(instance);
+    }
+
+    #[inline]
+    fn set(&mut self, instance: usize, place: usize, time: Option<u64>) {
+        self.times[instance * self.rows + place / ROW][place % ROW] = Time::of(time);
     }
 
     /// Sets when a program goes on.
@@ -142,15 +147,15 @@ impl EventQueue {
         party: usize,
         time: Option<u64>,
     ) {
-        self.times[instance * self.places + layout.programs[party] as usize] = Time::of(time);
+        self.set(instance, layout.programs[party] as usize, time);
         self.note_least(instance);
     }
 
     #[inline]
     fn note_least(&mut self, instance: usize) {
         if self.least.len() > 1 {
-            let places = &self.times[instance * self.places..(instance + 1) * self.places];
-            self.least[instance] = places.iter().copied().fold(Time::NONE, Time::min);
+            let rows = &self.times[instance * self.rows..(instance + 1) * self.rows];
+            self.least[instance] = rows.iter().flatten().copied().fold(Time::NONE, Time::min);
         }
     }
 
@@ -183,11 +188,13 @@ impl EventQueue {
                 index
             }
         };
-        let begin = instance * self.places;
+        let begin = instance * self.rows;
         let mut found = None;
-        for (place, &at) in self.times[begin..begin + self.places].iter().enumerate() {
-            if at < time {
-                (time, found) = (at, Some(place));
+        for (row, places) in self.times[begin..begin + self.rows].iter().enumerate() {
+            for (place, &at) in places.iter().enumerate() {
+                if at < time {
+                    (time, found) = (at, Some(row * ROW + place));
+                }
             }
         }
         match found {
@@ -198,6 +205,11 @@ impl EventQueue {
 }
 
 impl Layout {
+    /// Of each channel and end, the first place of its timers.
+    pub(crate) fn timers(&self) -> &[[u32; 2]] {
+        &self.timers
+    }
+
     #[inline]
     fn event(&self, instance: u32, place: usize) -> Event {
         match self.places[place] {
@@ -223,9 +235,10 @@ mod tests {
             let mut queue = EventQueue::default();
             queue.reset(&layout, times.len());
             for (instance, at) in times.iter().enumerate() {
-                queue.set_timers(&layout, instance, (0, 0), [Some(at[0]), Some(at[1])]);
+                let [opener, acceptor] = layout.timers()[0].map(|place| place as usize);
+                queue.set_timers(instance, opener, [Some(at[0]), Some(at[1])]);
                 queue.set_program(&layout, instance, 0, Some(at[2]));
-                queue.set_timers(&layout, instance, (0, 1), [Some(at[3]), Some(at[4])]);
+                queue.set_timers(instance, acceptor, [Some(at[3]), Some(at[4])]);
                 queue.set_program(&layout, instance, 1, Some(at[5]));
             }
             queue.set_arrival(Heading::Up, Some(shared[0]));

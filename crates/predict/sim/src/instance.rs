@@ -4,10 +4,11 @@
 use warifu_model::{Counter, Stage};
 
 use crate::carrier::{AnyCarrier, Carrier, CarrierStream, Counters};
+use crate::link::Heading;
 use crate::outcome::ConnectionOutcome;
 use crate::packet::Packet;
 use crate::party::{Party, Spent, Written};
-use crate::program::Programs;
+use crate::program::{ChannelPlan, Programs};
 
 /// One instance of a scenario in motion.
 #[derive(Debug, Default)]
@@ -29,6 +30,9 @@ pub(crate) struct Instance {
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub carrier: AnyCarrier,
+    /// Of each end, which way its packets go, and the first place of its timers in the queue.
+    pub headings: [Heading; 2],
+    pub places: [u32; 2],
     /// The opener's call, its arrival at the acceptor, and the opening at the opener, as the other
     /// end must know them.
     pub opening: Option<Written>,
@@ -58,10 +62,8 @@ impl Instance {
         rebuild: bool,
     ) {
         if rebuild {
-            let plans = programs.channels.iter();
-            self.channels = plans
-                .map(|plan| Channel::new(plan.carrier.channel(plan.first, plan.messages)))
-                .collect();
+            let plans = programs.channels.iter().zip(programs.layout.timers());
+            self.channels = plans.map(|(plan, places)| Channel::new(plan, *places)).collect();
         }
         for (number, channel) in (0..).zip(&mut self.channels) {
             channel.reset(stream(number));
@@ -98,8 +100,15 @@ impl Instance {
 }
 
 impl Channel {
-    fn new(carrier: AnyCarrier) -> Channel {
-        Channel { carrier, opening: None, request: None, opened: None }
+    fn new(plan: &ChannelPlan, places: [u32; 2]) -> Channel {
+        Channel {
+            carrier: plan.carrier.channel(plan.first, plan.messages),
+            headings: plan.headings,
+            places,
+            opening: None,
+            request: None,
+            opened: None,
+        }
     }
 
     fn reset(&mut self, stream: CarrierStream) {

@@ -210,17 +210,17 @@ impl Path {
         self.next_loss >= packets && self.dropped == 0
     }
 
-    /// Takes a packet that is sent now; whether it will arrive.
-    pub(crate) fn send(
+    /// Takes a packet of so many bytes that is sent now: when it arrives, and what it goes through;
+    /// `None` if it is lost. One that arrives is then put on its way by [`Path::insert`].
+    pub(crate) fn carry(
         &mut self,
         model: &PathModel,
         heading: Heading,
         now: u64,
-        packet: &mut Packet,
-    ) -> bool {
+        bytes: u32,
+    ) -> Option<(u64, Transit)> {
         let number = self.packets;
         self.packets += 1;
-        let bytes = packet.bytes;
         self.bytes += u64::from(bytes);
         let lost = self.draw_loss(model, number);
 
@@ -241,7 +241,7 @@ impl Path {
             }
             if self.departures.len() >= model.queue_packets {
                 self.dropped += 1;
-                return false;
+                return None;
             }
             serialisation = (f64::from(bytes) * ns_per_byte).ceil() as u64;
             leaves = self.wire_free_at.max(on_link) + serialisation;
@@ -252,39 +252,38 @@ impl Path {
         let jitter = model.jitter.as_ref().map_or(0, |law| law.draw(&mut self.jitter));
         if lost {
             self.dropped += 1;
-            return false;
+            return None;
         }
         let mut arrival = leaves + model.delay_ns + jitter + after;
         if model.keep_order {
             arrival = arrival.max(self.last_arrival);
             self.last_arrival = arrival;
         }
-        packet.arrival = arrival;
-        packet.transit = Transit {
+        let transit = Transit {
             sent: now,
             queue,
             serialisation,
             client_interface: client_interface as u32,
             server_interface: server_interface as u32,
         };
-        self.insert(packet);
-        true
+        Some((arrival, transit))
     }
 
     fn interface(&mut self, model: &PathModel, index: usize) -> u64 {
         model.interfaces[index].draw(&mut self.costs[index])
     }
 
+    /// Puts a packet that will arrive on its way.
     #[inline]
-    fn insert(&mut self, packet: &Packet) {
+    pub(crate) fn insert(&mut self, packet: Packet) {
         let mut at = self.in_flight.len();
         while at > 0 && self.in_flight[at - 1].arrival > packet.arrival {
             at -= 1;
         }
         if at == self.in_flight.len() {
-            self.in_flight.push_back(*packet);
+            self.in_flight.push_back(packet);
         } else {
-            self.in_flight.insert(at, *packet);
+            self.in_flight.insert(at, packet);
         }
     }
 

@@ -12,10 +12,6 @@ pub(crate) struct Packet {
     pub transit: Transit,
     /// When its content was first sent, ns.
     pub first_sent: u64,
-    /// Its length, B.
-    pub bytes: u32,
-    /// Whether its content had been sent before.
-    pub again: bool,
     /// Which instance, which of its channels, and which end is to get it.
     pub instance: u32,
     pub channel: u32,

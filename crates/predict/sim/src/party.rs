@@ -145,8 +145,6 @@ mod tests {
                     server_interface: server as u32,
                 },
                 first_sent: first,
-                bytes: 40,
-                again: false,
                 instance: 0,
                 channel: 0,
                 to: 1,

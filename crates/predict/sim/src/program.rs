@@ -7,9 +7,9 @@ use warifu_model::{
     Case, Catalog, DeviceProfile, Error, KeyStoreCall, KeyStoreProfile, Mark, Operation, Role,
     Stage, SystemCall,
 };
-use warifu_trace::{Bytes, ChannelId, Episode, Message, Party, Step};
+use warifu_trace::{Bytes, ChannelId, Episode, Message, Party, Program, Step, Trace};
 
-use crate::carrier::CarrierModel;
+use crate::carrier::{CarrierModel, OPENER};
 use crate::cost::Sampler;
 use crate::event_queue::Layout;
 use crate::link::Heading;
@@ -42,14 +42,18 @@ pub(crate) enum Op {
     },
     Send {
         channel: u32,
+        end: u8,
         first: u32,
         count: u32,
     },
     Receive {
         message: u32,
+        channel: u32,
+        end: u8,
     },
     Close {
         channel: u32,
+        end: u8,
     },
     Wait {
         ns: u64,
@@ -164,7 +168,7 @@ impl Programs {
                 if program.party == Party::CLIENT {
                     to.extend(beginning(episode));
                 }
-                compiler.program(&program.steps, shift, to)?;
+                compiler.program(program, trace, shift, to)?;
             }
             for channel in &trace.channels {
                 let number = channels.len() as u32 - shift.channel;
@@ -263,7 +267,18 @@ fn beginning(episode: &Episode) -> impl Iterator<Item = Op> {
 }
 
 impl Compiler<'_> {
-    fn program(&mut self, steps: &[Step], shift: Shift, ops: &mut Vec<Op>) -> Result<(), Error> {
+    fn program(
+        &mut self,
+        program: &Program,
+        trace: &Trace,
+        shift: Shift,
+        ops: &mut Vec<Op>,
+    ) -> Result<(), Error> {
+        let steps = &program.steps;
+        let end = |channel: ChannelId| {
+            let ends = trace.channels.get(channel.0 as usize).map(|channel| channel.ends);
+            u8::from(ends.is_some_and(|ends| ends[OPENER] != program.party))
+        };
         let last_mark = steps.iter().rposition(|step| matches!(step, Step::Mark(_)));
         let moved = |channel: ChannelId| channel.0 + shift.channel;
         // Costs of neighbouring episodes stay apart.
@@ -279,13 +294,21 @@ impl Compiler<'_> {
                 Step::KeyStore { call, .. } => self.push_call(ops, begin, call)?,
                 Step::Send { first, count, channel } => ops.push(Op::Send {
                     channel: moved(channel),
+                    end: end(channel),
                     first: first.0 + shift.message,
                     count,
                 }),
                 Step::Receive { message } => {
-                    ops.push(Op::Receive { message: message.0 + shift.message });
+                    let channel = trace.message(message).map_or(ChannelId(0), |of| of.channel);
+                    ops.push(Op::Receive {
+                        message: message.0 + shift.message,
+                        channel: moved(channel),
+                        end: end(channel),
+                    });
                 }
-                Step::Close { channel } => ops.push(Op::Close { channel: moved(channel) }),
+                Step::Close { channel } => {
+                    ops.push(Op::Close { channel: moved(channel), end: end(channel) });
+                }
                 Step::Wait { duration } => ops.push(Op::Wait { ns: duration.0 }),
                 Step::Deadline { duration } => ops.push(Op::Deadline { ns: duration.0 }),
                 Step::Mark(mark) => {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Running programs: what each step does.
 
+use std::ops::Range;
+
 use warifu_model::{Counter, Mark, Stage};
 
 use crate::carrier::{ACCEPTOR, Carrier, OPENER};
 use crate::case_model::CaseModel;
-use crate::engine::{CLIENT, Simulator};
+use crate::engine::{CLIENT, Place, Simulator};
+use crate::instance::Instance;
 use crate::party::{Waiting, Written};
 use crate::program::{Op, PROCESSING};
 use crate::resource::Claimant;
@@ -16,49 +19,49 @@ impl Simulator {
         let ops = &model.programs.ops[party];
         let role = usize::from(model.programs.roles[party]);
         loop {
-            let all = &mut self.instances[instance];
-            let state = &mut all.parties[party];
-            let Some(op) = ops.get(state.at as usize) else {
+            let Instance { channels, parties, counters, sizes, .. } = &mut self.instances[instance];
+            let state = &mut parties[party];
+            // The commonest steps touch nothing but the instance.
+            let op = loop {
+                let Some(op) = ops.get(state.at as usize) else { break None };
+                match *op {
+                    Op::Constant { warm, cold } => {
+                        let times = if state.cold { cold } else { warm };
+                        for (stage, ns) in PROCESSING[role].into_iter().zip(times) {
+                            state.spend(stage, ns);
+                        }
+                    }
+                    Op::Draw { cost, system } => {
+                        let pair = &model.programs.costs[cost as usize];
+                        let law = if state.cold { &pair.cold } else { &pair.warm };
+                        let ns = law.draw(&mut self.streams[role]);
+                        state.spend(PROCESSING[role][usize::from(system)], ns);
+                    }
+                    Op::Receive { message, channel, end } => {
+                        let carrier = &mut channels[channel as usize].carrier;
+                        if !carrier.has(usize::from(end), message) {
+                            break Some(op);
+                        }
+                        if role == CLIENT {
+                            let size = u64::from(sizes[message as usize]);
+                            counters[Counter::ServerSent as usize] += size;
+                        }
+                        if carrier.is_read(usize::from(end)) {
+                            break Some(op);
+                        }
+                    }
+                    _ => break Some(op),
+                }
+                state.at += 1;
+            };
+            let Some(op) = op else {
                 self.block(model, instance, party, Waiting::Done);
                 return;
             };
-            match *op {
-                Op::Constant { warm, cold } => {
-                    let times = if state.cold { cold } else { warm };
-                    for (stage, ns) in PROCESSING[role].into_iter().zip(times) {
-                        state.spend(stage, ns);
-                    }
-                    state.at += 1;
-                }
-                Op::Draw { cost, system } => {
-                    let pair = &model.programs.costs[cost as usize];
-                    let law = if state.cold { &pair.cold } else { &pair.warm };
-                    let ns = law.draw(&mut self.streams[role]);
-                    state.spend(PROCESSING[role][usize::from(system)], ns);
-                    state.at += 1;
-                }
-                Op::Receive { message } => {
-                    let channel = model.programs.channel_of[message as usize] as usize;
-                    let end = end_of(model, channel, party);
-                    if !all.channels[channel].carrier.has(end, message) {
-                        self.block(model, instance, party, Waiting::Message(message));
-                        return;
-                    }
-                    state.at += 1;
-                    if role == CLIENT {
-                        let size = u64::from(all.sizes[message as usize]);
-                        all.counters[Counter::ServerSent as usize] += size;
-                    }
-                    let place = (instance, channel, end);
-                    self.carrier(model, place, |carrier, end, net| carrier.read(end, net));
-                }
-                _ => {
-                    if !self.act(model, instance, party, op) {
-                        return;
-                    }
-                    self.instances[instance].parties[party].at += 1;
-                }
+            if !self.act(model, instance, party, op) {
+                return;
             }
+            self.instances[instance].parties[party].at += 1;
         }
     }
 
@@ -66,7 +69,17 @@ impl Simulator {
     fn act(&mut self, model: &CaseModel, instance: usize, party: usize, op: &Op) -> bool {
         match *op {
             // `proceed` has done these.
-            Op::Constant { .. } | Op::Draw { .. } | Op::Receive { .. } => true,
+            Op::Constant { .. } | Op::Draw { .. } => true,
+            Op::Receive { message, channel, end } => {
+                let place = Place { instance, channel: channel as usize, end: usize::from(end) };
+                let carrier = &self.instances[instance].channels[place.channel].carrier;
+                if !carrier.has(place.end, message) {
+                    self.block(model, instance, party, Waiting::Message(message));
+                    return false;
+                }
+                self.carrier(model, place, |carrier, end, net| carrier.read(end, net));
+                true
+            }
             Op::KeyStore { call, signs } => self.call(model, instance, party, call, signs),
             Op::Open { channel } => self.open(model, instance, party, channel),
             Op::Accept { channel } => {
@@ -77,16 +90,18 @@ impl Simulator {
                 }
                 there
             }
-            Op::Send { channel, first, count } => {
+            Op::Send { channel, end, first, count } => {
                 self.now_is_its_time(model, instance, party) && {
-                    self.send(model, instance, party, (channel, first, count));
+                    let (channel, end) = (channel as usize, usize::from(end));
+                    let place = Place { instance, channel, end };
+                    self.send(model, place, party, first as usize..(first + count) as usize);
                     true
                 }
             }
-            Op::Close { channel } => {
+            Op::Close { channel, end } => {
                 self.now_is_its_time(model, instance, party) && {
-                    let end = end_of(model, channel as usize, party);
-                    let place = (instance, channel as usize, end);
+                    let (channel, end) = (channel as usize, usize::from(end));
+                    let place = Place { instance, channel, end };
                     self.carrier(model, place, |carrier, end, net| carrier.close(end, net));
                     true
                 }
@@ -152,25 +167,18 @@ impl Simulator {
         let opener = &state.parties[party];
         let opening = Written { time: opener.time, spent: opener.spent };
         state.channels[number as usize].opening = Some(opening);
-        let place = (instance, number as usize, OPENER);
+        let place = Place { instance, channel: number as usize, end: OPENER };
         self.carrier(model, place, |carrier, end, net| carrier.open(end, net));
         self.block(model, instance, party, Waiting::Channel(number));
         false
     }
 
     /// write().
-    fn send(
-        &mut self,
-        model: &CaseModel,
-        instance: usize,
-        party: usize,
-        (channel, first, count): (u32, u32, u32),
-    ) {
-        let state = &mut self.instances[instance];
+    fn send(&mut self, model: &CaseModel, place: Place, party: usize, messages: Range<usize>) {
+        let state = &mut self.instances[place.instance];
         let sender = &state.parties[party];
         let write = state.writes.len() as u32;
         state.writes.push(Written { time: sender.time, spent: sender.spent });
-        let messages = first as usize..(first + count) as usize;
         state.write_of[messages.clone()].fill(write);
         if usize::from(model.programs.roles[party]) == CLIENT {
             let bytes: u64 =
@@ -179,11 +187,10 @@ impl Simulator {
         }
         // The carrier acts on the rest of the simulator.
         let sizes = std::mem::take(&mut state.sizes);
-        let place = (instance, channel as usize, end_of(model, channel as usize, party));
         self.carrier(model, place, |carrier, end, net| {
-            carrier.write(end, net, first, &sizes[messages]);
+            carrier.write(end, net, messages.start as u32, &sizes[messages]);
         });
-        self.instances[instance].sizes = sizes;
+        self.instances[place.instance].sizes = sizes;
     }
 
     fn mark(
@@ -293,10 +300,4 @@ impl Simulator {
         state.waiting = Waiting::Time;
         self.proceed(model, instance, party);
     }
-}
-
-/// Which end of a channel a party has.
-#[inline]
-fn end_of(model: &CaseModel, channel: usize, party: usize) -> usize {
-    if model.programs.channels[channel].ends[OPENER] as usize == party { OPENER } else { ACCEPTOR }
 }

@@ -137,16 +137,16 @@ impl Carrier for Coap {
     }
 
     /// UDP needs nobody's consent.
-    fn open(&mut self, _: usize, _: Net<'_>) {}
+    fn open(&mut self, _: usize, _: &mut Net<'_>) {}
 
     fn is_open(&self, _: usize) -> bool {
         true
     }
 
-    fn write(&mut self, end: usize, mut net: Net<'_>, first: u32, sizes: &[u32]) {
+    fn write(&mut self, end: usize, net: &mut Net<'_>, first: u32, sizes: &[u32]) {
         let now = net.clock.now;
         for (message, &size) in (first..).zip(sizes) {
-            self.udp.send(&mut net, message, size, 0, now);
+            self.udp.send(net, message, size, 0, now);
             if end == OPENER {
                 let timeout = self.first_timeout();
                 let retransmit = Retransmit { expires_at: now + timeout, timeout, count: 0 };
@@ -165,9 +165,9 @@ impl Carrier for Coap {
         }
     }
 
-    fn close(&mut self, _: usize, _: Net<'_>) {}
+    fn close(&mut self, _: usize, _: &mut Net<'_>) {}
 
-    fn receive(&mut self, end: usize, net: Net<'_>, packet: &Packet) -> Arrival {
+    fn receive(&mut self, end: usize, net: &mut Net<'_>, packet: &Packet) -> Arrival {
         let Body::Udp(fragment) = &packet.body else { return Arrival::Nothing };
         if self.udp.take(fragment).is_none() {
             return Arrival::Nothing;
@@ -190,9 +190,13 @@ impl Carrier for Coap {
         self.udp.carries_last_byte(end, message, packet)
     }
 
-    fn read(&mut self, _: usize, _: Net<'_>) {}
+    fn is_read(&mut self, _: usize) -> bool {
+        false
+    }
 
-    fn on_timer(&mut self, end: usize, mut net: Net<'_>, _: usize) {
+    fn read(&mut self, _: usize, _: &mut Net<'_>) {}
+
+    fn on_timer(&mut self, end: usize, net: &mut Net<'_>, _: usize) {
         if end == OPENER {
             let Request::Outstanding { message, size, sent, retransmit } = &mut self.request else {
                 return;
@@ -205,12 +209,12 @@ impl Carrier for Coap {
             retransmit.count += 1;
             retransmit.timeout *= 2;
             retransmit.expires_at = net.clock.now + retransmit.timeout;
-            self.udp.send(&mut net, *message, *size, retransmit.count, *sent);
+            self.udp.send(net, *message, *size, retransmit.count, *sent);
         } else if let Response::Given { message, size, sent, copies, again_at, .. } =
             &mut self.response
         {
             *again_at = None;
-            self.udp.send(&mut net, *message, *size, *copies, *sent);
+            self.udp.send(net, *message, *size, *copies, *sent);
             *copies += 1;
         }
     }

@@ -16,7 +16,7 @@ use warifu_trace::Carrier as Kind;
 use crate::capture::PacketEvent;
 use crate::clock::{Clock, Jiffy};
 use crate::link::{Heading, Path, PathModel};
-use crate::packet::{Body, Packet, Transit};
+use crate::packet::{Body, Packet};
 use crate::random::{Purpose, Stream};
 use coap::{Coap, CoapModel};
 use tcp::{Tcp, TcpModel};
@@ -58,9 +58,10 @@ pub(crate) enum Arrival {
 /// 3. [`receive`](Carrier::receive) gets each packet when it arrives, at the end it is for. After an
 ///    [`Arrival::Content`], [`has`](Carrier::has) tells which messages are complete.
 /// 4. Whenever a program reads, whether or not a message is complete, [`read`](Carrier::read) is
-///    called, for carriers to which reading matters (TCP acknowledges then).
-/// 5. After every call that takes a [`Net`], the driver asks [`timers`](Carrier::timers) of that
-///    end, and calls [`on_timer`](Carrier::on_timer) when, and only when, one of them expires. A
+///    called, for carriers to which reading matters (TCP acknowledges then), or
+///    [`is_read`](Carrier::is_read) first, which may tell that it is not needed.
+/// 5. At the end of every event in which a call took a [`Net`], the driver asks
+///    [`timers`](Carrier::timers) of that end, and calls [`on_timer`](Carrier::on_timer) when, and only when, one of them expires. A
 ///    timer that is given as `None` has been stopped.
 /// 6. After a timer, [`has_failed`](Carrier::has_failed) tells whether the carrier gave up; nothing
 ///    more comes from it then.
@@ -72,19 +73,19 @@ pub(crate) trait Carrier {
     fn reset(&mut self, stream: CarrierStream);
 
     /// Opens the channel from this end.
-    fn open(&mut self, end: usize, net: Net<'_>);
+    fn open(&mut self, end: usize, net: &mut Net<'_>);
 
     /// Whether messages may be written at this end.
     fn is_open(&self, end: usize) -> bool;
 
     /// Takes messages in one write: the number of the first, and the length of each, B.
-    fn write(&mut self, end: usize, net: Net<'_>, first: u32, sizes: &[u32]);
+    fn write(&mut self, end: usize, net: &mut Net<'_>, first: u32, sizes: &[u32]);
 
     /// Ends this end's sending direction.
-    fn close(&mut self, end: usize, net: Net<'_>);
+    fn close(&mut self, end: usize, net: &mut Net<'_>);
 
     /// Takes a packet for this end.
-    fn receive(&mut self, end: usize, net: Net<'_>, packet: &Packet) -> Arrival;
+    fn receive(&mut self, end: usize, net: &mut Net<'_>, packet: &Packet) -> Arrival;
 
     /// Whether a message of the peer's is complete at this end.
     fn has(&self, end: usize, message: u32) -> bool;
@@ -93,11 +94,15 @@ pub(crate) trait Carrier {
     /// it filled a hole before it.
     fn carries_last_byte(&self, end: usize, message: u32, packet: &Packet) -> bool;
 
+    /// The program at this end reads what is there; whether that moves the carrier to something,
+    /// for which [`read`](Carrier::read) must be called.
+    fn is_read(&mut self, end: usize) -> bool;
+
     /// The program at this end reads what is there.
-    fn read(&mut self, end: usize, net: Net<'_>);
+    fn read(&mut self, end: usize, net: &mut Net<'_>);
 
     /// One of this end's timers has expired.
-    fn on_timer(&mut self, end: usize, net: Net<'_>, timer: usize);
+    fn on_timer(&mut self, end: usize, net: &mut Net<'_>, timer: usize);
 
     /// When this end's timers expire.
     fn timers(&mut self, end: usize, clock: &Clock) -> [Option<u64>; TIMERS];
@@ -130,15 +135,6 @@ pub(crate) struct Net<'a> {
     pub to: u8,
     pub counters: &'a mut Counters,
     pub log: Option<&'a mut Vec<PacketEvent>>,
-}
-
-/// What is to be sent; the rest of a packet is the link's.
-#[derive(Debug)]
-pub(crate) struct Outgoing {
-    pub bytes: u32,
-    pub first_sent: u64,
-    pub again: bool,
-    pub body: Body,
 }
 
 /// A carrier compiled for a case.
@@ -217,12 +213,13 @@ delegate! {
     fn doubt_timers(&self, clock: &Clock);
     ;
     fn reset(&mut self, stream: CarrierStream);
-    fn open(&mut self, end: usize, net: Net<'_>);
-    #[inline] fn write(&mut self, end: usize, net: Net<'_>, first: u32, sizes: &[u32]);
-    fn close(&mut self, end: usize, net: Net<'_>);
-    #[inline] fn receive(&mut self, end: usize, net: Net<'_>, packet: &Packet) -> Arrival;
-    #[inline] fn read(&mut self, end: usize, net: Net<'_>);
-    #[inline] fn on_timer(&mut self, end: usize, net: Net<'_>, timer: usize);
+    fn open(&mut self, end: usize, net: &mut Net<'_>);
+    #[inline] fn write(&mut self, end: usize, net: &mut Net<'_>, first: u32, sizes: &[u32]);
+    fn close(&mut self, end: usize, net: &mut Net<'_>);
+    #[inline] fn receive(&mut self, end: usize, net: &mut Net<'_>, packet: &Packet) -> Arrival;
+    #[inline] fn is_read(&mut self, end: usize) -> bool;
+    #[inline] fn read(&mut self, end: usize, net: &mut Net<'_>);
+    #[inline] fn on_timer(&mut self, end: usize, net: &mut Net<'_>, timer: usize);
     #[inline] fn timers(&mut self, end: usize, clock: &Clock) -> [Option<u64>; TIMERS];
 }
 
@@ -240,26 +237,28 @@ impl CarrierStream {
 }
 
 impl Net<'_> {
-    /// Puts a packet on the link.
-    pub(crate) fn send(&mut self, outgoing: Outgoing) {
+    /// Puts a packet of so many bytes on the link; `first_sent` is when its content was sent first,
+    /// and `again` whether that was before.
+    pub(crate) fn send(&mut self, bytes: u32, first_sent: u64, again: bool, body: Body) {
         let now = self.clock.now;
-        let mut packet = Packet {
-            arrival: 0,
-            transit: Transit::default(),
-            first_sent: outgoing.first_sent,
-            bytes: outgoing.bytes,
-            again: outgoing.again,
-            instance: self.instance,
-            channel: self.channel,
-            to: self.to,
-            body: outgoing.body,
-        };
         self.counters[Counter::Packets as usize] += 1;
-        self.counters[Counter::PacketBytes as usize] += u64::from(packet.bytes);
-        self.counters[Counter::Retransmitted as usize] += u64::from(packet.again);
-        let arrives = self.path.send(self.model, self.heading, now, &mut packet);
+        self.counters[Counter::PacketBytes as usize] += u64::from(bytes);
+        self.counters[Counter::Retransmitted as usize] += u64::from(again);
+        let arrives = self.path.carry(self.model, self.heading, now, bytes);
         if let Some(log) = &mut self.log {
-            log.push(PacketEvent::new(now, self.heading, &packet, !arrives));
+            let lost = arrives.is_none();
+            log.push(PacketEvent::new(now, self.heading, (bytes, again, &body), lost));
+        }
+        if let Some((arrival, transit)) = arrives {
+            self.path.insert(Packet {
+                arrival,
+                transit,
+                first_sent,
+                instance: self.instance,
+                channel: self.channel,
+                to: self.to,
+                body,
+            });
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use warifu_model::Link;
 
-use super::{Arrival, Carrier, CarrierStream, Net, Outgoing, TIMERS};
+use super::{Arrival, Carrier, CarrierStream, Net, TIMERS};
 use crate::clock::Clock;
 use crate::packet::{Body, Fragment, Packet};
 
@@ -73,12 +73,8 @@ impl Udp {
         for index in 0..of {
             let bytes = if index + 1 == of { left } else { room };
             left -= bytes;
-            net.send(Outgoing {
-                bytes: IP_HEADER + bytes,
-                first_sent,
-                again: transmission > 0,
-                body: Body::Udp(Fragment { message, transmission, of }),
-            });
+            let fragment = Body::Udp(Fragment { message, transmission, of });
+            net.send(IP_HEADER + bytes, first_sent, transmission > 0, fragment);
         }
     }
 
@@ -110,22 +106,22 @@ impl Carrier for Udp {
     }
 
     /// A socket needs nobody's consent.
-    fn open(&mut self, _: usize, _: Net<'_>) {}
+    fn open(&mut self, _: usize, _: &mut Net<'_>) {}
 
     fn is_open(&self, _: usize) -> bool {
         true
     }
 
-    fn write(&mut self, _: usize, mut net: Net<'_>, first: u32, sizes: &[u32]) {
+    fn write(&mut self, _: usize, net: &mut Net<'_>, first: u32, sizes: &[u32]) {
         let now = net.clock.now;
         for (message, &size) in (first..).zip(sizes) {
-            self.send(&mut net, message, size, 0, now);
+            self.send(net, message, size, 0, now);
         }
     }
 
-    fn close(&mut self, _: usize, _: Net<'_>) {}
+    fn close(&mut self, _: usize, _: &mut Net<'_>) {}
 
-    fn receive(&mut self, _: usize, _: Net<'_>, packet: &Packet) -> Arrival {
+    fn receive(&mut self, _: usize, _: &mut Net<'_>, packet: &Packet) -> Arrival {
         match &packet.body {
             Body::Udp(fragment) if self.take(fragment).is_some() => Arrival::Content,
             _ => Arrival::Nothing,
@@ -140,9 +136,13 @@ impl Carrier for Udp {
         matches!(&packet.body, Body::Udp(fragment) if fragment.message == message)
     }
 
-    fn read(&mut self, _: usize, _: Net<'_>) {}
+    fn is_read(&mut self, _: usize) -> bool {
+        false
+    }
 
-    fn on_timer(&mut self, _: usize, _: Net<'_>, _: usize) {}
+    fn read(&mut self, _: usize, _: &mut Net<'_>) {}
+
+    fn on_timer(&mut self, _: usize, _: &mut Net<'_>, _: usize) {}
 
     fn timers(&mut self, _: usize, _: &Clock) -> [Option<u64>; TIMERS] {
         [None; TIMERS]

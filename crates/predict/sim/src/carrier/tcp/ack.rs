@@ -23,7 +23,7 @@ struct Cleaned {
 
 impl Socket {
     /// Processes the acknowledgement in a segment.
-    pub(super) fn process_ack(&mut self, context: &mut Context<'_>, packet: &TcpSegment) {
+    pub(super) fn process_ack(&mut self, context: &mut Context<'_, '_>, packet: &TcpSegment) {
         let prior_una = self.snd_una;
         if packet.ack < prior_una || packet.ack > self.snd_nxt {
             self.process_old_ack(context, packet, prior_una);
@@ -74,7 +74,12 @@ impl Socket {
     }
 
     /// An acknowledgement that a later one has overtaken: only its blocks count.
-    fn process_old_ack(&mut self, context: &mut Context<'_>, packet: &TcpSegment, prior_una: u32) {
+    fn process_old_ack(
+        &mut self,
+        context: &mut Context<'_, '_>,
+        packet: &TcpSegment,
+        prior_una: u32,
+    ) {
         if packet.ack > self.snd_nxt || packet.sacks == 0 {
             return;
         }
@@ -90,7 +95,7 @@ impl Socket {
     /// (`tcp_clean_rtx_queue`); how many segments were newly delivered.
     fn clean(
         &mut self,
-        context: &Context<'_>,
+        context: &Context<'_, '_>,
         tagged: &Tagged,
         prior_highest: u32,
         flags: &mut Flags,
@@ -125,7 +130,7 @@ impl Socket {
         cleaned.delivered
     }
 
-    fn drop_acknowledged(&mut self, context: &Context<'_>, flags: &mut Flags) -> Cleaned {
+    fn drop_acknowledged(&mut self, context: &Context<'_, '_>, flags: &mut Flags) -> Cleaned {
         let mut cleaned = Cleaned::default();
         let mut count = 0;
         while let Some(&segment) = self.queue.all().get(count) {
@@ -172,7 +177,7 @@ impl Socket {
     /// `tcp_ack_update_rtt`: the kernel's own stamps, or else the echoed one.
     fn measure(
         &mut self,
-        context: &Context<'_>,
+        context: &Context<'_, '_>,
         rtt_us: Option<u32>,
         last_rtt_us: Option<u32>,
         flags: &Flags,
@@ -194,13 +199,13 @@ impl Socket {
 
     /// After progress: a tail loss probe if one may be due, else the retransmission timer
     /// (`tcp_set_xmit_timer`).
-    fn set_transmit_timer(&mut self, context: &Context<'_>) {
+    fn set_transmit_timer(&mut self, context: &Context<'_, '_>) {
         if !self.schedule_loss_probe(context, true) {
             self.rearm_rto(context);
         }
     }
 
-    pub(super) fn clear_timer(&mut self, context: &Context<'_>) {
+    pub(super) fn clear_timer(&mut self, context: &Context<'_, '_>) {
         self.pending = Pending::None;
         self.disarm(context.clock);
     }

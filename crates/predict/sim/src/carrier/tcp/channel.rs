@@ -78,7 +78,11 @@ impl Tcp {
 
     /// Lets a socket act.
     #[inline]
-    fn socket<'a>(&'a mut self, end: usize, net: Net<'a>) -> (&'a mut Socket, Context<'a>) {
+    fn socket<'a, 'n>(
+        &'a mut self,
+        end: usize,
+        net: &'a mut Net<'n>,
+    ) -> (&'a mut Socket, Context<'a, 'n>) {
         let context = Context { clock: net.clock, settings: &self.settings[end], net };
         (&mut self.sockets[end], context)
     }
@@ -99,7 +103,7 @@ impl Carrier for Tcp {
         self.written = [0; 2];
     }
 
-    fn open(&mut self, end: usize, net: Net<'_>) {
+    fn open(&mut self, end: usize, net: &mut Net<'_>) {
         let (socket, mut context) = self.socket(end, net);
         socket.connect(&mut context);
     }
@@ -109,7 +113,7 @@ impl Carrier for Tcp {
         self.sockets[end].state == State::Established
     }
 
-    fn write(&mut self, end: usize, net: Net<'_>, first: u32, sizes: &[u32]) {
+    fn write(&mut self, end: usize, net: &mut Net<'_>, first: u32, sizes: &[u32]) {
         let before = self.written[end];
         let begin = (first - self.first) as usize;
         for (message, size) in self.ends[begin..begin + sizes.len()].iter_mut().zip(sizes) {
@@ -122,12 +126,12 @@ impl Carrier for Tcp {
         socket.write(&mut context, bytes);
     }
 
-    fn close(&mut self, end: usize, net: Net<'_>) {
+    fn close(&mut self, end: usize, net: &mut Net<'_>) {
         let (socket, mut context) = self.socket(end, net);
         socket.close(&mut context);
     }
 
-    fn receive(&mut self, end: usize, net: Net<'_>, packet: &Packet) -> Arrival {
+    fn receive(&mut self, end: usize, net: &mut Net<'_>, packet: &Packet) -> Arrival {
         let Body::Tcp(segment) = &packet.body else { return Arrival::Nothing };
         let (socket, mut context) = self.socket(end, net);
         socket.receive(&mut context, segment)
@@ -145,12 +149,17 @@ impl Carrier for Tcp {
     }
 
     #[inline]
-    fn read(&mut self, end: usize, net: Net<'_>) {
+    fn is_read(&mut self, end: usize) -> bool {
+        self.sockets[end].owes_ack()
+    }
+
+    #[inline]
+    fn read(&mut self, end: usize, net: &mut Net<'_>) {
         let (socket, mut context) = self.socket(end, net);
         socket.after_read(&mut context);
     }
 
-    fn on_timer(&mut self, end: usize, net: Net<'_>, timer: usize) {
+    fn on_timer(&mut self, end: usize, net: &mut Net<'_>, timer: usize) {
         let (socket, mut context) = self.socket(end, net);
         match timer {
             WRITE_TIMER => socket.on_write_timer(&mut context),

@@ -155,7 +155,7 @@ impl Socket {
     /// Lets the window follow what an acknowledgement delivered (`tcp_cong_control`).
     pub(super) fn control_congestion(
         &mut self,
-        context: &Context<'_>,
+        context: &Context<'_, '_>,
         delivered: u32,
         newly_lost: u32,
         advanced: bool,
@@ -184,7 +184,7 @@ impl Socket {
 
     /// After a time longer than the timeout without sending, the window shrinks
     /// (`tcp_slow_start_after_idle_check`, `tcp_cwnd_restart`).
-    pub(super) fn restart_after_idle(&mut self, context: &Context<'_>) {
+    pub(super) fn restart_after_idle(&mut self, context: &Context<'_, '_>) {
         if !context.settings.kernel.slow_start_after_idle || self.packets_out > 0 {
             return;
         }

@@ -29,7 +29,7 @@ pub(crate) mod wire;
 
 use warifu_model::CongestionControl;
 
-use crate::carrier::{Net, Outgoing};
+use crate::carrier::Net;
 use crate::clock::Clock;
 use crate::packet::Body;
 pub(crate) use channel::{Tcp, TcpModel};
@@ -54,10 +54,10 @@ pub(crate) struct Settings {
 }
 
 /// What a socket needs to act: the time, its settings, and the link in its direction.
-pub(crate) struct Context<'a> {
+pub(crate) struct Context<'a, 'n> {
     pub clock: &'a Clock,
     pub settings: &'a Settings,
-    net: Net<'a>,
+    net: &'a mut Net<'n>,
 }
 
 /// The state of a connection (RFC 9293 section 3.3.2), as far as a handshake needs it.
@@ -207,7 +207,7 @@ impl Socket {
     }
 
     /// A segment of this end as it is now, as yet without selective acknowledgements.
-    fn segment(&self, context: &Context<'_>, seq: u32, end: u32, flags: u8) -> TcpSegment {
+    fn segment(&self, context: &Context<'_, '_>, seq: u32, end: u32, flags: u8) -> TcpSegment {
         TcpSegment {
             first_sent: context.clock.now,
             seq,
@@ -222,14 +222,14 @@ impl Socket {
     }
 
     /// Sends an acknowledgement at once (`tcp_send_ack`).
-    pub(crate) fn send_ack(&mut self, context: &mut Context<'_>) {
+    pub(crate) fn send_ack(&mut self, context: &mut Context<'_, '_>) {
         let mut packet = self.segment(context, self.snd_nxt, self.snd_nxt, ACK);
         self.transmit(context, &mut packet);
     }
 
     /// Gives a segment to the link; what acknowledges also clears what was to be
     /// acknowledged (`tcp_event_ack_sent`).
-    fn transmit(&mut self, context: &mut Context<'_>, packet: &mut TcpSegment) {
+    fn transmit(&mut self, context: &mut Context<'_, '_>, packet: &mut TcpSegment) {
         if packet.flags & ACK != 0 {
             self.receiver.write_sacks(packet);
             self.receiver.ack_sent(context.settings.kernel.ato_min);
@@ -239,14 +239,10 @@ impl Socket {
     }
 }
 
-impl Context<'_> {
+impl Context<'_, '_> {
     /// Puts a segment on the link.
     fn send(&mut self, segment: &TcpSegment) {
-        self.net.send(Outgoing {
-            bytes: segment.wire_bytes(),
-            first_sent: segment.first_sent,
-            again: segment.flags & AGAIN != 0,
-            body: Body::Tcp(*segment),
-        });
+        let again = segment.flags & AGAIN != 0;
+        self.net.send(segment.wire_bytes(), segment.first_sent, again, Body::Tcp(*segment));
     }
 }

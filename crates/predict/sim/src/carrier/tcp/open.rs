@@ -42,7 +42,7 @@ impl Request {
 
 impl Socket {
     /// connect(): sends the SYN.
-    pub(crate) fn connect(&mut self, context: &mut Context<'_>) {
+    pub(crate) fn connect(&mut self, context: &mut Context<'_, '_>) {
         let kernel = &context.settings.kernel;
         self.state = State::SynSent;
         self.request.stale_every = kernel.jiffy.ceil_us(STALE_EVERY_US);
@@ -65,7 +65,11 @@ impl Socket {
     }
 
     /// A segment has come; the one entry for all states.
-    pub(crate) fn receive(&mut self, context: &mut Context<'_>, packet: &TcpSegment) -> Arrival {
+    pub(crate) fn receive(
+        &mut self,
+        context: &mut Context<'_, '_>,
+        packet: &TcpSegment,
+    ) -> Arrival {
         match self.state {
             State::Established => self.receive_established(context, packet),
             State::SynSent if packet.flags & SYN != 0 => self.receive_syn_ack(context, packet),
@@ -75,7 +79,11 @@ impl Socket {
         }
     }
 
-    fn receive_established(&mut self, context: &mut Context<'_>, packet: &TcpSegment) -> Arrival {
+    fn receive_established(
+        &mut self,
+        context: &mut Context<'_, '_>,
+        packet: &TcpSegment,
+    ) -> Arrival {
         self.receiver.rcv_tsecr = packet.echo;
         if packet.flags & SYN != 0 {
             // A SYN-ACK again: a challenge acknowledgement (RFC 5961 section 4).
@@ -97,7 +105,7 @@ impl Socket {
     }
 
     /// `tcp_rcv_synsent_state_process`.
-    fn receive_syn_ack(&mut self, context: &mut Context<'_>, packet: &TcpSegment) -> Arrival {
+    fn receive_syn_ack(&mut self, context: &mut Context<'_, '_>, packet: &TcpSegment) -> Arrival {
         self.receiver.rcv_tsecr = packet.echo;
         self.undo_spurious_syn();
         self.process_ack(context, packet);
@@ -110,7 +118,7 @@ impl Socket {
     }
 
     /// A SYN at a listening server: a request and a SYN-ACK (`tcp_conn_request`).
-    fn receive_syn(&mut self, context: &mut Context<'_>, packet: &TcpSegment) -> Arrival {
+    fn receive_syn(&mut self, context: &mut Context<'_, '_>, packet: &TcpSegment) -> Arrival {
         let kernel = &context.settings.kernel;
         self.state = State::SynReceived;
         self.receiver.begin(packet.stamp, context.clock.jiffies);
@@ -125,7 +133,7 @@ impl Socket {
         Arrival::Request
     }
 
-    fn send_syn_ack(&mut self, context: &mut Context<'_>, again: bool) {
+    fn send_syn_ack(&mut self, context: &mut Context<'_, '_>, again: bool) {
         let flags = SYN | ACK | if again { AGAIN } else { 0 };
         let mut packet = self.segment(context, 0, 1, flags);
         packet.first_sent = self.request.sent;
@@ -134,7 +142,7 @@ impl Socket {
     }
 
     /// The request's timer: the SYN-ACK again (`reqsk_timer_handler`).
-    pub(super) fn on_request_timer(&mut self, context: &mut Context<'_>) {
+    pub(super) fn on_request_timer(&mut self, context: &mut Context<'_, '_>) {
         let kernel = &context.settings.kernel;
         if self.request.num_timeout >= u32::from(kernel.synack_retries) {
             // The request is dropped; a later SYN begins anew.
@@ -147,14 +155,18 @@ impl Socket {
         self.arm_request_timer(context);
     }
 
-    fn arm_request_timer(&mut self, context: &Context<'_>) {
+    fn arm_request_timer(&mut self, context: &Context<'_, '_>) {
         let kernel = &context.settings.kernel;
         let delay = u64::from(kernel.timeout_init) << self.request.num_timeout.min(31);
         self.arm(context.clock, delay.min(u64::from(kernel.rto_max)) as u32);
     }
 
     /// A segment for a request (`tcp_check_req`).
-    fn receive_for_request(&mut self, context: &mut Context<'_>, packet: &TcpSegment) -> Arrival {
+    fn receive_for_request(
+        &mut self,
+        context: &mut Context<'_, '_>,
+        packet: &TcpSegment,
+    ) -> Arrival {
         if packet.flags & SYN != 0 {
             if self.request.may_answer_stale(context.clock) {
                 // It echoes the first SYN's time stamp: `ts_recent` of a request changes with
@@ -172,7 +184,7 @@ impl Socket {
     }
 
     /// The child socket of a request (`tcp_create_openreq_child`, `tcp_synack_rtt_meas`).
-    fn become_established(&mut self, context: &mut Context<'_>, packet: &TcpSegment) {
+    fn become_established(&mut self, context: &mut Context<'_, '_>, packet: &TcpSegment) {
         let kernel = &context.settings.kernel;
         self.state = State::Established;
         self.disarm(context.clock);
@@ -211,7 +223,7 @@ impl Socket {
 
     /// The windows that the transfer begins with (`tcp_init_transfer`): one segment if more
     /// than one SYN or SYN-ACK was sent again (RFC 5681 section 3.1), else the initial window.
-    fn begin_transfer(&mut self, context: &Context<'_>) {
+    fn begin_transfer(&mut self, context: &Context<'_, '_>) {
         let punished = self.total_retrans > 1 && self.recovery.undo_marker.is_some();
         self.congestion.cwnd = if punished { 1 } else { context.settings.initcwnd };
         // tcp_init_metrics: whatever the handshake did to it.
@@ -221,7 +233,7 @@ impl Socket {
     }
 
     /// A round-trip time from the echoed time stamp, us (`tcp_rtt_tsopt_us`).
-    pub(super) fn stamp_rtt_us(&self, context: &Context<'_>) -> u32 {
+    pub(super) fn stamp_rtt_us(&self, context: &Context<'_, '_>) -> u32 {
         let now = context.clock.stamp;
         now.saturating_sub(self.receiver.rcv_tsecr).max(1) * 1_000
     }

@@ -7,7 +7,7 @@ use super::{CaState, Context, Pending, Socket, State};
 
 impl Socket {
     /// write(): hands bytes to TCP and sends what may leave (`tcp_sendmsg`).
-    pub(crate) fn write(&mut self, context: &mut Context<'_>, bytes: u32) {
+    pub(crate) fn write(&mut self, context: &mut Context<'_, '_>, bytes: u32) {
         if bytes == 0 || self.state != State::Established {
             return;
         }
@@ -18,7 +18,7 @@ impl Socket {
 
     /// shutdown() of the sending direction (`tcp_send_fin`): the FIN takes the next sequence number
     /// and is sent with what is still to be sent, whatever Nagle says.
-    pub(crate) fn close(&mut self, context: &mut Context<'_>) {
+    pub(crate) fn close(&mut self, context: &mut Context<'_, '_>) {
         if self.fin || self.state != State::Established {
             return;
         }
@@ -28,23 +28,23 @@ impl Socket {
     }
 
     /// Sends what an acknowledgement has made room for (`tcp_data_snd_check`).
-    pub(super) fn push_pending(&mut self, context: &mut Context<'_>) {
+    pub(super) fn push_pending(&mut self, context: &mut Context<'_, '_>) {
         if self.write_seq > self.snd_nxt {
             self.write_out(context, !context.settings.nagle, false);
         }
     }
 
     /// Sends new data although neither Nagle nor, for a probe, the window allows it.
-    pub(super) fn push_without_nagle(&mut self, context: &mut Context<'_>) {
+    pub(super) fn push_without_nagle(&mut self, context: &mut Context<'_, '_>) {
         self.write_out(context, true, false);
     }
 
-    pub(super) fn write_probe(&mut self, context: &mut Context<'_>) {
+    pub(super) fn write_probe(&mut self, context: &mut Context<'_, '_>) {
         self.write_out(context, true, true);
     }
 
     /// `tcp_write_xmit`.
-    fn write_out(&mut self, context: &mut Context<'_>, nagle_off: bool, probe: bool) {
+    fn write_out(&mut self, context: &mut Context<'_, '_>, nagle_off: bool, probe: bool) {
         let mss = context.settings.mss;
         let mut sent = 0;
         while self.write_seq > self.snd_nxt {
@@ -86,7 +86,7 @@ impl Socket {
     }
 
     /// Sends one new segment (`tcp_event_new_data_sent`).
-    fn send_new(&mut self, context: &mut Context<'_>, bytes: u32) {
+    fn send_new(&mut self, context: &mut Context<'_, '_>, bytes: u32) {
         let (seq, end) = (self.snd_nxt, self.snd_nxt + bytes);
         let mut packet = self.segment(context, seq, end, self.data_flags(end));
         self.transmissions += 1;
@@ -122,7 +122,7 @@ impl Socket {
 
     /// Joins short segments that follow one that is sent again, as far as they fit into one
     /// (`tcp_retrans_try_collapse`).
-    pub(super) fn collapse(&mut self, context: &Context<'_>, index: usize) {
+    pub(super) fn collapse(&mut self, context: &Context<'_, '_>, index: usize) {
         let mss = context.settings.mss;
         loop {
             let (Some(&this), Some(&next)) =

@@ -30,7 +30,7 @@ impl Rack {
 
 impl Socket {
     /// Notes a delivered segment (`tcp_rack_advance`).
-    pub(super) fn advance_rack(&mut self, context: &Context<'_>, segment: &Segment) {
+    pub(super) fn advance_rack(&mut self, context: &Context<'_, '_>, segment: &Segment) {
         let rtt_us = (context.clock.now_us - segment.sent / 1_000) as u32;
         if rtt_us < self.round_trip.min_rtt && segment.flags & (EVER_RETRANS | RETRANS) != 0 {
             // Too quick for the copy: the first one was delivered, late.
@@ -59,7 +59,7 @@ impl Socket {
     /// Time left until a segment counts as lost, us (`tcp_rack_skb_timeout`).
     pub(super) fn rack_left_us(
         &self,
-        context: &Context<'_>,
+        context: &Context<'_, '_>,
         segment: &Segment,
         window_us: u32,
     ) -> i64 {
@@ -68,7 +68,7 @@ impl Socket {
     }
 
     /// Marks what is lost; the time until more may be, us (`tcp_rack_detect_loss`).
-    fn detect_loss(&mut self, context: &Context<'_>) -> u32 {
+    fn detect_loss(&mut self, context: &Context<'_, '_>) -> u32 {
         let window_us = self.reordering_window_us(&context.settings.kernel);
         let latest = self.recovery.rack.order;
         let mut left_us = 0;
@@ -108,7 +108,7 @@ impl Socket {
     }
 
     /// `tcp_identify_packet_loss` with `tcp_rack_mark_lost`.
-    pub(super) fn identify_loss(&mut self, context: &Context<'_>, flags: &mut Flags) {
+    pub(super) fn identify_loss(&mut self, context: &Context<'_, '_>, flags: &mut Flags) {
         if self.queue.first().is_none() || !self.recovery.rack.advanced {
             return;
         }
@@ -128,7 +128,7 @@ impl Socket {
     }
 
     /// The time for reordering is over (`tcp_rack_reo_timeout`).
-    pub(super) fn on_reorder_timer(&mut self, context: &mut Context<'_>) {
+    pub(super) fn on_reorder_timer(&mut self, context: &mut Context<'_, '_>) {
         let prior = self.packets_in_flight();
         self.detect_loss(context);
         if prior != self.packets_in_flight() {
@@ -145,7 +145,7 @@ impl Socket {
 
     /// Widens RACK's window when duplicates say that it was too narrow
     /// (`tcp_rack_update_reo_wnd`).
-    pub(super) fn update_reordering_window(&mut self, context: &Context<'_>) {
+    pub(super) fn update_reordering_window(&mut self, context: &Context<'_, '_>) {
         let recovery = &mut self.recovery;
         if context.settings.kernel.rack_static_window {
             return;

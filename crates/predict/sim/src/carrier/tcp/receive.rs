@@ -164,7 +164,7 @@ impl Receiver {
     }
 
     /// Data came: adapts the delay of acknowledgements (`tcp_event_data_recv`).
-    fn data_received(&mut self, context: &Context<'_>, packet: &TcpSegment, rto: u32) {
+    fn data_received(&mut self, context: &Context<'_, '_>, packet: &TcpSegment, rto: u32) {
         let kernel = &context.settings.kernel;
         self.pending |= SCHEDULED;
         let pushed = packet.flags & PSH != 0;
@@ -227,7 +227,7 @@ impl Receiver {
 impl Socket {
     /// The segment is wholly before what was acknowledged: its content is a duplicate, and so
     /// is what it acknowledges (`tcp_sequence`, `tcp_send_dupack`).
-    pub(super) fn answer_stale(&mut self, context: &mut Context<'_>, packet: &TcpSegment) {
+    pub(super) fn answer_stale(&mut self, context: &mut Context<'_, '_>, packet: &TcpSegment) {
         if packet.end > packet.seq {
             self.note_duplicate(context, packet);
         } else if !self.request.may_answer_stale(context.clock) {
@@ -236,7 +236,7 @@ impl Socket {
         self.send_ack(context);
     }
 
-    fn note_duplicate(&mut self, context: &Context<'_>, packet: &TcpSegment) {
+    fn note_duplicate(&mut self, context: &Context<'_, '_>, packet: &TcpSegment) {
         let kernel = &context.settings.kernel;
         let receiver = &mut self.receiver;
         receiver.enter_quick_mode(kernel);
@@ -247,7 +247,7 @@ impl Socket {
     }
 
     /// Takes a segment's data (`tcp_data_queue`).
-    pub(super) fn take_data(&mut self, context: &Context<'_>, packet: &TcpSegment) -> Arrived {
+    pub(super) fn take_data(&mut self, context: &Context<'_, '_>, packet: &TcpSegment) -> Arrived {
         if packet.end == packet.seq {
             return Arrived::Nothing;
         }
@@ -289,7 +289,7 @@ impl Socket {
     }
 
     /// Acknowledges now or later, if there is something (`tcp_ack_snd_check`).
-    pub(super) fn check_ack(&mut self, context: &mut Context<'_>) {
+    pub(super) fn check_ack(&mut self, context: &mut Context<'_, '_>) {
         let kernel = &context.settings.kernel;
         let receiver = &self.receiver;
         if receiver.pending & SCHEDULED == 0 {
@@ -308,7 +308,7 @@ impl Socket {
     }
 
     /// `tcp_send_delayed_ack`.
-    fn delay_ack(&mut self, context: &mut Context<'_>) {
+    fn delay_ack(&mut self, context: &mut Context<'_, '_>) {
         let kernel = &context.settings.kernel;
         let now = context.clock.jiffies;
         let srtt = u64::from(self.round_trip.srtt >> 3);
@@ -340,7 +340,7 @@ impl Socket {
     }
 
     /// The timer of a delayed acknowledgement ran (`tcp_delack_timer_handler`).
-    pub(crate) fn on_delack_timer(&mut self, context: &mut Context<'_>) {
+    pub(crate) fn on_delack_timer(&mut self, context: &mut Context<'_, '_>) {
         self.delack_timer = WheelTimer::Stopped;
         context.clock.doubt(true);
         let kernel = &context.settings.kernel;
@@ -361,9 +361,19 @@ impl Socket {
         self.send_ack(context);
     }
 
+    /// Whether something is to be acknowledged, for which reading may be the moment.
+    #[inline]
+    pub(super) fn owes_ack(&mut self) -> bool {
+        let owes = self.receiver.pending & SCHEDULED != 0;
+        if !owes {
+            self.receiver.copied_seq = self.receiver.rcv_nxt;
+        }
+        owes
+    }
+
     /// The program has read all there was: that may be the moment to acknowledge
     /// (`tcp_cleanup_rbuf`).
-    pub(crate) fn after_read(&mut self, context: &mut Context<'_>) {
+    pub(crate) fn after_read(&mut self, context: &mut Context<'_, '_>) {
         let kernel = &context.settings.kernel;
         let receiver = &mut self.receiver;
         let copied = receiver.rcv_nxt > receiver.copied_seq;

@@ -86,7 +86,7 @@ impl Socket {
     /// The state machine of congestion (`tcp_fastretrans_alert`).
     pub(super) fn alert(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, '_>,
         prior_una: u32,
         flags: &mut Flags,
         retransmit: &mut Retransmit,
@@ -144,7 +144,7 @@ impl Socket {
 
     fn alert_by_default(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, '_>,
         flags: &mut Flags,
         retransmit: &mut Retransmit,
     ) {
@@ -205,7 +205,7 @@ impl Socket {
     }
 
     /// `tcp_enter_recovery`.
-    pub(super) fn enter_recovery(&mut self, context: &Context<'_>) {
+    pub(super) fn enter_recovery(&mut self, context: &Context<'_, '_>) {
         if !self.any_retransmission() {
             self.recovery.retrans_stamp = 0;
         }
@@ -219,7 +219,7 @@ impl Socket {
     }
 
     /// `tcp_enter_loss`.
-    pub(super) fn enter_loss(&mut self, context: &Context<'_>) {
+    pub(super) fn enter_loss(&mut self, context: &Context<'_, '_>) {
         let new_recovery = self.ca_state < CaState::Recovery;
         self.mark_timed_out(context);
         if self.ca_state <= CaState::Disorder
@@ -244,7 +244,7 @@ impl Socket {
     }
 
     /// All but what was sent a short while ago (`tcp_timeout_mark_lost`).
-    fn mark_timed_out(&mut self, context: &Context<'_>) {
+    fn mark_timed_out(&mut self, context: &Context<'_, '_>) {
         for index in 0..self.queue.all().len() {
             let segment = self.queue.all()[index];
             if index > 0 && self.rack_left_us(context, &segment, 0) > 0 {
@@ -254,7 +254,7 @@ impl Socket {
         }
     }
 
-    fn init_reduction(&mut self, context: &Context<'_>) {
+    fn init_reduction(&mut self, context: &Context<'_, '_>) {
         let recovery = &mut self.recovery;
         recovery.high_seq = self.snd_nxt;
         recovery.tlp_high_seq = 0;
@@ -302,7 +302,12 @@ impl Socket {
     // ---- timeouts and probes ----
 
     /// An acknowledgement after a timeout (`tcp_process_loss`; F-RTO, RFC 5682 section 3.1).
-    fn process_loss(&mut self, _context: &Context<'_>, flags: &Flags, retransmit: &mut Retransmit) {
+    fn process_loss(
+        &mut self,
+        _context: &Context<'_, '_>,
+        flags: &Flags,
+        retransmit: &mut Retransmit,
+    ) {
         let recovered = self.snd_una >= self.recovery.high_seq;
         if flags.advanced && self.try_undo_loss(false) {
             return;
@@ -332,7 +337,7 @@ impl Socket {
     }
 
     /// `tcp_process_tlp_ack`.
-    pub(super) fn process_probe_ack(&mut self, context: &Context<'_>, ack: u32, flags: &Flags) {
+    pub(super) fn process_probe_ack(&mut self, context: &Context<'_, '_>, ack: u32, flags: &Flags) {
         let high = self.recovery.tlp_high_seq;
         if ack < high {
             return;
@@ -353,7 +358,7 @@ impl Socket {
     // ---- sending again ----
 
     /// `tcp_xmit_recovery`.
-    pub(super) fn transmit_recovery(&mut self, context: &mut Context<'_>, what: Retransmit) {
+    pub(super) fn transmit_recovery(&mut self, context: &mut Context<'_, '_>, what: Retransmit) {
         if what == Retransmit::No || self.state == State::SynSent {
             return;
         }
@@ -368,7 +373,7 @@ impl Socket {
     }
 
     /// Sends again what is lost, as the window allows (`tcp_xmit_retransmit_queue`).
-    pub(super) fn retransmit_lost(&mut self, context: &mut Context<'_>) {
+    pub(super) fn retransmit_lost(&mut self, context: &mut Context<'_, '_>) {
         let mut rearm = false;
         let mut index = 0;
         while index < self.queue.all().len() {
@@ -392,7 +397,7 @@ impl Socket {
     }
 
     /// `tcp_retransmit_skb`.
-    pub(super) fn retransmit(&mut self, context: &mut Context<'_>, index: usize) {
+    pub(super) fn retransmit(&mut self, context: &mut Context<'_, '_>, index: usize) {
         if index >= self.queue.all().len() {
             return;
         }

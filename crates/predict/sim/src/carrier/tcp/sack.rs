@@ -23,7 +23,7 @@ impl Socket {
     /// Marks what the blocks of an acknowledgement cover.
     pub(super) fn tag_sacked(
         &mut self,
-        context: &Context<'_>,
+        context: &Context<'_, '_>,
         packet: &TcpSegment,
         prior_una: u32,
         flags: &mut Flags,
@@ -51,7 +51,7 @@ impl Socket {
     /// Whether the first block reports a duplicate (`tcp_check_dsack`, `tcp_dsack_seen`).
     fn check_duplicate(
         &mut self,
-        context: &Context<'_>,
+        context: &Context<'_, '_>,
         packet: &TcpSegment,
         prior_una: u32,
         flags: &mut Flags,
@@ -98,7 +98,7 @@ impl Socket {
     /// `tcp_sacktag_walk` and `tcp_sacktag_one` for each segment that a block covers.
     fn tag_block(
         &mut self,
-        context: &Context<'_>,
+        context: &Context<'_, '_>,
         block: Range,
         duplicate: bool,
         flags: &mut Flags,
@@ -178,7 +178,7 @@ impl Socket {
     }
 
     /// A hole was filled by its first copy: the network reorders (`tcp_check_sack_reordering`).
-    pub(super) fn note_reordering(&mut self, context: &Context<'_>, low: u32) {
+    pub(super) fn note_reordering(&mut self, context: &Context<'_, '_>, low: u32) {
         let highest = self.highest_sacked();
         if low >= highest {
             return;

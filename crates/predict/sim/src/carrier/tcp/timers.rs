@@ -70,14 +70,14 @@ impl WheelTimer {
 
 impl Socket {
     /// Sets the timer for sending to a number of jiffies from now.
-    pub(super) fn set_timer(&mut self, context: &Context<'_>, pending: Pending, jiffies: u32) {
+    pub(super) fn set_timer(&mut self, context: &Context<'_, '_>, pending: Pending, jiffies: u32) {
         self.pending = pending;
         let delay = jiffies.min(context.settings.kernel.rto_max);
         self.arm(context.clock, delay);
     }
 
     /// The timer for sending ran (`tcp_write_timer_handler`).
-    pub(crate) fn on_write_timer(&mut self, context: &mut Context<'_>) {
+    pub(crate) fn on_write_timer(&mut self, context: &mut Context<'_, '_>) {
         self.write_timer = WheelTimer::Stopped;
         context.clock.doubt(true);
         if self.state == State::SynReceived {
@@ -99,7 +99,7 @@ impl Socket {
     }
 
     /// `tcp_retransmit_timer`.
-    fn on_retransmit_timer(&mut self, context: &mut Context<'_>) {
+    fn on_retransmit_timer(&mut self, context: &mut Context<'_, '_>) {
         let kernel = &context.settings.kernel;
         if self.packets_out == 0 {
             return;
@@ -123,7 +123,7 @@ impl Socket {
 
     /// Whether the timeouts have been enough (`tcp_write_timeout`): counted for a SYN, of which the
     /// linear ones come on top; for data a time since the first copy (`retransmits_timed_out`).
-    fn gives_up(&self, context: &Context<'_>) -> bool {
+    fn gives_up(&self, context: &Context<'_, '_>) -> bool {
         let kernel = &context.settings.kernel;
         if self.state == State::SynSent {
             let most = u32::from(kernel.syn_retries) + u32::from(kernel.syn_linear_timeouts);
@@ -135,14 +135,14 @@ impl Socket {
 
     /// How long until the first segment's timeout, us; not positive when it is over
     /// (`tcp_rto_delta_us`).
-    fn rto_delta_us(&self, context: &Context<'_>) -> i64 {
+    fn rto_delta_us(&self, context: &Context<'_, '_>) -> i64 {
         let sent = self.queue.first().map_or(context.clock.now, |segment| segment.sent);
         let rto_us = u64::from(self.round_trip.rto) * context.settings.kernel.jiffy.us;
         (sent / 1_000 + rto_us) as i64 - context.clock.now_us as i64
     }
 
     /// `tcp_rearm_rto`.
-    pub(super) fn rearm_rto(&mut self, context: &Context<'_>) {
+    pub(super) fn rearm_rto(&mut self, context: &Context<'_, '_>) {
         if self.packets_out == 0 {
             self.clear_timer(context);
             return;
@@ -157,7 +157,11 @@ impl Socket {
 
     /// Sets the timer for a tail loss probe, if one may be sent (`tcp_schedule_loss_probe`;
     /// RFC 8985 section 7.2).
-    pub(super) fn schedule_loss_probe(&mut self, context: &Context<'_>, advancing: bool) -> bool {
+    pub(super) fn schedule_loss_probe(
+        &mut self,
+        context: &Context<'_, '_>,
+        advancing: bool,
+    ) -> bool {
         let kernel = &context.settings.kernel;
         if !kernel.tail_loss_probe
             || self.packets_out == 0
@@ -187,7 +191,7 @@ impl Socket {
     }
 
     /// `tcp_send_loss_probe`.
-    fn send_loss_probe(&mut self, context: &mut Context<'_>) {
+    fn send_loss_probe(&mut self, context: &mut Context<'_, '_>) {
         if self.recovery.tlp_high_seq != 0 {
             self.rearm_rto(context);
             return;
@@ -213,7 +217,7 @@ impl Socket {
     }
 
     /// Puts a copy of a sent segment on the link (`__tcp_retransmit_skb`).
-    pub(super) fn send_again(&mut self, context: &mut Context<'_>, index: usize) {
+    pub(super) fn send_again(&mut self, context: &mut Context<'_, '_>, index: usize) {
         self.collapse(context, index);
         let stamp = context.clock.stamp;
         let now = context.clock.now;

@@ -78,7 +78,7 @@ impl Socket {
     }
 
     /// `tcp_try_undo_partial`.
-    pub(super) fn try_undo_partial(&mut self, context: &Context<'_>, prior_una: u32) -> bool {
+    pub(super) fn try_undo_partial(&mut self, context: &Context<'_, '_>, prior_una: u32) -> bool {
         if self.recovery.undo_marker.is_none() || !self.packet_delayed() {
             return false;
         }
