@@ -50,12 +50,12 @@ fn little_needs_to_be_said() {
         ("this-host", "this-host")
     );
     assert_eq!(case.key_store.profile, "software");
-    assert_eq!(tls(&case).version, TlsVersion::Tls13);
-    assert_eq!(tls(&case).session, Session::Full);
-    assert_eq!(tls(&case).authentication, Authentication::Mutual);
-    assert_eq!(tls(&case).cipher_suite, CipherSuite::TlsAes128GcmSha256);
-    assert_eq!(tls(&case).server_certificate_bytes, [486]);
-    assert_eq!(tls(&case).client_certificate_bytes, [486]);
+    assert_eq!(tls(case).version, TlsVersion::Tls13);
+    assert_eq!(tls(case).session, Session::Full);
+    assert_eq!(tls(case).authentication, Authentication::Mutual);
+    assert_eq!(tls(case).cipher_suite, CipherSuite::TlsAes128GcmSha256);
+    assert_eq!(tls(case).server_certificate_bytes, [486]);
+    assert_eq!(tls(case).client_certificate_bytes, [486]);
     assert_eq!((case.link.rtt, case.link.loss), (Nanos::ZERO, Loss::None));
 }
 
@@ -75,9 +75,9 @@ fn units_and_shorthands() {
     assert_eq!(case.link.jitter.len(), 3);
     assert_eq!(case.link.mtu, 1428);
     assert_eq!(case.link.loss, Loss::Independent { probability: Probability(0.02) });
-    assert_eq!(tls(&case).session, Session::Ticket);
-    assert_eq!(tls(&case).group, Group::X25519);
-    assert!(tls(&case).client_certificate_bytes.is_empty());
+    assert_eq!(tls(case).session, Session::Ticket);
+    assert_eq!(tls(case).group, Group::X25519);
+    assert!(tls(case).client_certificate_bytes.is_empty());
     assert_eq!(case.pattern.response_body, 4096);
     assert!(!case.key_store.session_open);
 }
@@ -170,8 +170,8 @@ fn flags_replace_what_the_study_says_and_varies() {
     let case = &changed.cases[1];
     assert_eq!(case.link.rtt, Nanos::from_millis(7));
     assert_eq!(case.link.rate_up, Some(BitsPerSecond(2_000_000)));
-    assert_eq!(tls(&case).cipher_suite.aead(), Aead::Aes256Gcm);
-    assert_eq!(tls(&case).session, Session::Ticket);
+    assert_eq!(tls(case).cipher_suite.aead(), Aead::Aes256Gcm);
+    assert_eq!(tls(case).session, Session::Ticket);
     assert_eq!((case.pattern.concurrent, case.stack.tcp().unwrap().nagle), (3, true));
     assert_eq!(changed.require.len(), 1);
     assert_ne!(changed.text_hash, study(text).text_hash);
