@@ -9,8 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use warifu_model::{
-    Aead, Authentication::Mutual, Authentication::Server, Case, CertificateType, Group, KeyShare,
-    Session, TlsVersion::Tls12, TlsVersion::Tls13,
+    Aead, Authentication::Mutual, Authentication::Server, Case, CertificateType, CoapMessageType,
+    Group, KeyShare, Session, TlsVersion::Tls12, TlsVersion::Tls13,
 };
 use warifu_trace::{render, scenario};
 
@@ -48,6 +48,8 @@ fn golden_cases() -> Vec<(&'static str, Case)> {
         ("tls12-full-server", plain(common::tls(Tls12, Session::Full, Server))),
         ("tls12-full-mutual-x25519", plain(x25519)),
         ("tls12-full-mutual-rsa-chain3-chacha20", plain(rsa(Tls12))),
+        ("coap-con", common::coap(CoapMessageType::Confirmable)),
+        ("coap-non", common::coap(CoapMessageType::NonConfirmable)),
         ("tls12-ticket-mutual", plain(common::tls(Tls12, Session::Ticket, Mutual))),
     ]
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! CoAP's confirmable messages over UDP (RFC 7252 section 4.2).
+//! CoAP's confirmable messages over UDP (RFC 7252 section 4.2), as libcoap 4.3.1 has them.
 //!
 //! A request of the opener's is sent again, each time after twice the time, until the response is
-//! there, which is piggybacked on the acknowledgement (section 5.2.1). A server that gets a request
-//! again answers again (section 4.5 lets a server of an idempotent request do so); its work is done
-//! again, too, and takes as long as it did.
+//! there, which is piggybacked on the acknowledgement (section 5.2.1). libcoap's server keeps no
+//! record of message IDs: each copy of a request is processed and answered afresh, one after the
+//! other (section 4.5 allows it for idempotent requests).
 
 use warifu_model::Link;
 
@@ -17,7 +17,7 @@ use crate::random::Stream;
 /// Confirmable messages compiled for a case.
 #[derive(Clone, Debug)]
 pub(crate) struct CoapModel {
-    coap: warifu_model::Coap,
+    timeouts: Timeouts,
     udp: UdpModel,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct CoapModel {
 /// 1 (section 4.7).
 #[derive(Debug)]
 pub(crate) struct Coap {
-    coap: warifu_model::Coap,
+    timeouts: Timeouts,
     udp: Udp,
     luck: Luck,
     request: Request,
@@ -62,32 +62,79 @@ struct Retransmit {
 enum Response {
     /// No request has come.
     Idle,
-    /// The request has come, at that time, and is worked on.
-    Due { since: u64 },
+    /// The request has come, at that time, and is worked on; so many copies wait.
+    Due { since: u64, waiting: u32 },
     /// Answered.
-    Given {
-        message: u32,
-        size: u32,
-        sent: u64,
-        /// How long the work took.
-        turnaround: u64,
-        /// How often it was sent.
-        copies: u32,
-        /// Until when the same work is done for a request that came again.
-        again_at: Option<u64>,
-    },
+    Given(Given),
+}
+
+/// A response that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Given {
+    message: u32,
+    size: u32,
+    sent: u64,
+    /// How long the work took.
+    turnaround: u64,
+    /// How often it was sent.
+    copies: u32,
+    /// Copies of the request that are not answered yet.
+    waiting: u32,
+    /// When the first of them will be.
+    again_at: Option<u64>,
+}
+
+/// The timeouts of a case, in the fixed point that libcoap has them in: 64ths
+/// (`coap_calc_timeout`, src/net.c of libcoap 4.3.1).
+#[derive(Clone, Copy, Debug)]
+struct Timeouts {
+    ack_timeout: u64,
+    ack_random_factor: u64,
+    max_retransmit: u8,
+}
+
+/// FRAC_BITS of src/net.c of libcoap 4.3.1.
+const FRACTION_BITS: u32 = 6;
+/// MAX_BITS of the same: a timeout is drawn by one random byte.
+const RANDOM_BITS: u32 = 8;
+/// COAP_TICKS_PER_SECOND (include/coap3/coap_time.h of libcoap 4.3.1).
+const TICKS_PER_SECOND: u64 = 1_000;
+const TICK: u64 = 1_000_000;
+/// How much later than at its tick a timeout is acted on: 20 to 70 us were measured with libcoap
+/// 4.3.1 on Linux 6.18 on 22 November 2026.
+const LATENESS: u64 = 45_000;
+
+impl Timeouts {
+    fn new(coap: &warifu_model::Coap) -> Timeouts {
+        // libcoap has both as an integer and thousandths (coap_fixed_point_t).
+        let fixed = |thousandths: u64| (thousandths << FRACTION_BITS) / 1_000;
+        Timeouts {
+            ack_timeout: fixed(coap.ack_timeout.0 / TICK),
+            ack_random_factor: fixed(u64::from(coap.ack_random_factor_percent) * 10),
+            max_retransmit: coap.max_retransmit,
+        }
+    }
+
+    /// The first timeout, ns: from ACK_TIMEOUT to ACK_TIMEOUT times ACK_RANDOM_FACTOR.
+    fn first(self, random: u8) -> u64 {
+        let rounded = |value: u64, bits: u32| (value + (1 << (bits - 1))) >> bits;
+        let one = 1 << FRACTION_BITS;
+        let spread = rounded((self.ack_random_factor - one) * u64::from(random), RANDOM_BITS);
+        let timeout = rounded((spread + one) * self.ack_timeout, FRACTION_BITS);
+        rounded(TICKS_PER_SECOND * timeout, FRACTION_BITS) * TICK
+    }
 }
 
 impl CoapModel {
     pub(crate) fn new(coap: &warifu_model::Coap, link: &Link) -> CoapModel {
-        CoapModel { coap: coap.clone(), udp: UdpModel::new(link) }
+        CoapModel { timeouts: Timeouts::new(coap), udp: UdpModel::new(link) }
     }
 }
 
 impl Coap {
     pub(crate) fn new(model: &CoapModel, first: u32, messages: u32) -> Coap {
         Coap {
-            coap: model.coap.clone(),
+            timeouts: model.timeouts,
             udp: Udp::new(&model.udp, first, messages),
             luck: Luck::Unused(CarrierStream::default()),
             request: Request::Idle,
@@ -96,34 +143,29 @@ impl Coap {
         }
     }
 
-    /// The first timeout: uniform from ACK_TIMEOUT to ACK_TIMEOUT times ACK_RANDOM_FACTOR
-    /// (section 4.2). Drawn when a request is sent.
-    fn first_timeout(&mut self) -> u64 {
+    fn random_byte(&mut self) -> u8 {
         if let Luck::Unused(stream) = self.luck {
             self.luck = Luck::Drawn(stream.begin());
         }
-        let uniform = match &mut self.luck {
-            Luck::Drawn(stream) => stream.uniform(),
-            Luck::Unused(_) => 0.0,
-        };
-        let least = self.coap.ack_timeout.0 as f64;
-        let spread = f64::from(self.coap.ack_random_factor_percent) / 100.0 - 1.0;
-        (least * (1.0 + spread * uniform)) as u64
+        match &mut self.luck {
+            Luck::Drawn(stream) => (stream.bits() >> 56) as u8,
+            Luck::Unused(_) => 0,
+        }
     }
 
     fn receive_request(&mut self, now: u64) -> Arrival {
         match &mut self.response {
             Response::Idle => {
-                self.response = Response::Due { since: now };
-                Arrival::Content
+                self.response = Response::Due { since: now, waiting: 0 };
+                return Arrival::Content;
             }
-            // The answer to the first copy will do for this one.
-            Response::Due { .. } => Arrival::Nothing,
-            Response::Given { turnaround, again_at, .. } => {
-                *again_at = Some(now + *turnaround);
-                Arrival::Nothing
+            Response::Due { waiting, .. } => *waiting += 1,
+            Response::Given(given) => {
+                given.waiting += 1;
+                given.again_at = given.again_at.or(Some(now + given.turnaround));
             }
         }
+        Arrival::Nothing
     }
 }
 
@@ -146,21 +188,25 @@ impl Carrier for Coap {
     fn write(&mut self, end: usize, net: &mut Net<'_>, first: u32, sizes: &[u32]) {
         let now = net.clock.now;
         for (message, &size) in (first..).zip(sizes) {
-            self.udp.send(net, message, size, 0, now);
+            self.udp.send(net, message, size, 0, now, false);
             if end == OPENER {
-                let timeout = self.first_timeout();
-                let retransmit = Retransmit { expires_at: now + timeout, timeout, count: 0 };
+                let timeout = self.timeouts.first(self.random_byte());
+                let expires_at = now + timeout + LATENESS;
+                let retransmit = Retransmit { expires_at, timeout, count: 0 };
                 self.request = Request::Outstanding { message, size, sent: now, retransmit };
                 self.response = Response::Idle;
-            } else if let Response::Due { since } = self.response {
-                self.response = Response::Given {
+            } else if let Response::Due { since, waiting } = self.response {
+                let turnaround = now - since;
+                let again_at = (waiting > 0).then(|| now + turnaround);
+                self.response = Response::Given(Given {
                     message,
                     size,
                     sent: now,
-                    turnaround: now - since,
+                    turnaround,
                     copies: 1,
-                    again_at: None,
-                };
+                    waiting,
+                    again_at,
+                });
             }
         }
     }
@@ -201,28 +247,27 @@ impl Carrier for Coap {
             let Request::Outstanding { message, size, sent, retransmit } = &mut self.request else {
                 return;
             };
-            if retransmit.count >= u32::from(self.coap.max_retransmit) {
+            if retransmit.count >= u32::from(self.timeouts.max_retransmit) {
                 self.failed = true;
                 self.request = Request::Idle;
                 return;
             }
             retransmit.count += 1;
             retransmit.timeout *= 2;
-            retransmit.expires_at = net.clock.now + retransmit.timeout;
-            self.udp.send(net, *message, *size, retransmit.count, *sent);
-        } else if let Response::Given { message, size, sent, copies, again_at, .. } =
-            &mut self.response
-        {
-            *again_at = None;
-            self.udp.send(net, *message, *size, *copies, *sent);
-            *copies += 1;
+            retransmit.expires_at = net.clock.now + retransmit.timeout + LATENESS;
+            self.udp.send(net, *message, *size, retransmit.count, *sent, true);
+        } else if let Response::Given(given) = &mut self.response {
+            given.waiting -= 1;
+            given.again_at = (given.waiting > 0).then(|| net.clock.now + given.turnaround);
+            self.udp.send(net, given.message, given.size, given.copies, given.sent, false);
+            given.copies += 1;
         }
     }
 
     fn timers(&mut self, end: usize, _: &Clock) -> [Option<u64>; TIMERS] {
         let expires_at = match (end, &self.request, &self.response) {
             (OPENER, Request::Outstanding { retransmit, .. }, _) => Some(retransmit.expires_at),
-            (ACCEPTOR, _, Response::Given { again_at, .. }) => *again_at,
+            (ACCEPTOR, _, Response::Given(given)) => given.again_at,
             _ => None,
         };
         [expires_at, None]
@@ -233,4 +278,51 @@ impl Carrier for Coap {
     }
 
     fn doubt_timers(&self, _: &Clock) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use warifu_model::{CoapMessageType, Nanos};
+
+    fn timeouts(ack_timeout_ms: u64, ack_random_factor_percent: u16) -> Timeouts {
+        Timeouts::new(&warifu_model::Coap {
+            message_type: CoapMessageType::Confirmable,
+            ack_timeout: Nanos::from_millis(ack_timeout_ms),
+            ack_random_factor_percent,
+            max_retransmit: 4,
+        })
+    }
+
+    /// What libcoap's formula gives for RFC 7252's parameters.
+    #[test]
+    fn first_timeouts_of_the_defaults() {
+        let defaults = timeouts(2_000, 150);
+        let mut weights: BTreeMap<u64, u32> = BTreeMap::new();
+        for random in 0..=255 {
+            let timeout = defaults.first(random);
+            let step = (32 * u64::from(random) + 128) >> 8;
+            assert_eq!(timeout, ((2_000 * (64 + step) + 32) >> 6) * TICK);
+            *weights.entry(timeout).or_default() += 1;
+        }
+        assert_eq!(weights.len(), 33);
+        let weights: Vec<(u64, u32)> = weights.into_iter().collect();
+        assert_eq!((weights[0], weights[32]), ((2_000 * TICK, 4), (3_000 * TICK, 4)));
+        assert!(weights[1..32].iter().all(|&(_, weight)| weight == 8));
+        // 31.25 ms apart, to the tick.
+        assert_eq!((weights[1].0, weights[2].0), (2_031 * TICK, 2_063 * TICK));
+    }
+
+    #[test]
+    fn first_timeout_without_spread() {
+        assert!((0..=255).all(|random| timeouts(1_500, 100).first(random) == 1_500 * TICK));
+    }
+
+    /// 2.3 s are 147.2 64ths: libcoap cuts them to 147.
+    #[test]
+    fn first_timeout_in_64ths() {
+        assert_eq!(timeouts(2_300, 100).first(0), 2_297 * TICK);
+    }
 }

@@ -56,7 +56,8 @@ impl Udp {
         self.datagrams.fill(Datagram::default());
     }
 
-    /// Sends a message for the so many-th time; `first_sent` is when its first copy left, ns.
+    /// Sends a message that left `transmission` times before, the first at `first_sent`, ns; `again`
+    /// if this copy is its sender's own retransmission.
     pub(super) fn send(
         &mut self,
         net: &mut Net<'_>,
@@ -64,6 +65,7 @@ impl Udp {
         size: u32,
         transmission: u32,
         first_sent: u64,
+        again: bool,
     ) {
         let payload = UDP_HEADER + size;
         let room = (self.mtu - IP_HEADER) / FRAGMENT_UNIT * FRAGMENT_UNIT;
@@ -74,7 +76,7 @@ impl Udp {
             let bytes = if index + 1 == of { left } else { room };
             left -= bytes;
             let fragment = Body::Udp(Fragment { message, transmission, of });
-            net.send(IP_HEADER + bytes, first_sent, transmission > 0, fragment);
+            net.send(IP_HEADER + bytes, first_sent, again, fragment);
         }
     }
 
@@ -115,7 +117,7 @@ impl Carrier for Udp {
     fn write(&mut self, _: usize, net: &mut Net<'_>, first: u32, sizes: &[u32]) {
         let now = net.clock.now;
         for (message, &size) in (first..).zip(sizes) {
-            self.send(net, message, size, 0, now);
+            self.send(net, message, size, 0, now, false);
         }
     }
 

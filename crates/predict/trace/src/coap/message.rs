@@ -7,10 +7,8 @@ const HEADER: u32 = 4;
 const PAYLOAD_MARKER: u32 = 1;
 
 /// Numbers of options (RFC 7252 section 12.2).
-pub(super) const CONTENT_FORMAT: u16 = 12;
-/// See [`CONTENT_FORMAT`].
 pub(super) const URI_PATH: u16 = 11;
-/// See [`CONTENT_FORMAT`].
+/// See [`URI_PATH`].
 pub(super) const URI_QUERY: u16 = 15;
 
 /// Length of a message with these options, by rising number, each with its value's length.
@@ -68,7 +66,8 @@ mod tests {
     fn long_values_extend_the_length() {
         assert_eq!(bytes(0, &[(URI_PATH, 13)], 0), 4 + 1 + 1 + 13);
         assert_eq!(bytes(0, &[(URI_PATH, 300)], 0), 4 + 1 + 2 + 300);
-        assert_eq!(bytes(0, &[(CONTENT_FORMAT, 0), (60, 2)], 0), 4 + 1 + 1 + 1 + 2);
+        // Content-Format (12) and Size1 (60): the difference of their numbers is extended.
+        assert_eq!(bytes(0, &[(12, 0), (60, 2)], 0), 4 + 1 + 1 + 1 + 2);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! CoAP over UDP (RFC 7252): one GET and its response, as a client on libcoap 4.3 and libcoap's
-//! coap-server go through it. The response is piggybacked on the acknowledgement.
+//! CoAP over UDP (RFC 7252): one GET and its response, as a client on libcoap and libcoap's
+//! coap-server go through it (4.3.1). The response to a CON is piggybacked on the acknowledgement,
+//! that to a NON is a NON; it has no option: coap-server leaves out the Content-Format of a body
+//! that was PUT without one, and a client that uses the default port sends no Uri-Port, and for an
+//! address no Uri-Host.
 
 mod message;
 
@@ -15,11 +18,16 @@ use crate::trace::{
     Bytes, Carrier, Channel, ChannelId, Message, MessageId, Party, Program, Resource, Step, Trace,
 };
 
-/// The token that libcoap gives its requests: eight bytes of a counter that begins at random
-/// (`coap_session_new_token`, libcoap 4.3).
-const TOKEN: u32 = 8;
-/// A larger body is transferred block-wise (RFC 7959), which is not emulated.
-const LARGEST_BODY: u32 = 1_024;
+/// The token of the lab's client, and of libcoap's coap-client for its first request.
+const TOKEN: u32 = 1;
+/// The largest message that libcoap sends (COAP_DEFAULT_MTU, include/coap3/pdu.h of libcoap 4.3.1).
+const LARGEST_MESSAGE: u32 = 1_152;
+/// What libcoap's server leaves free beside a response's header when it decides on block-wise
+/// transfer (RFC 7959): an Echo option of 40 B with its header, and the longest token
+/// (`coap_add_data_large_internal`, src/block.c of libcoap 4.3.1). Block-wise transfer is not
+/// emulated.
+const RESERVED: u32 = 43 + 8;
+const LARGEST_BODY: u32 = LARGEST_MESSAGE - 4 - RESERVED;
 /// NON_LIFETIME (RFC 7252 section 4.8.2): after it nothing of an exchange is on its way any more.
 const NON_LIFETIME: Nanos = Nanos::from_millis(145_000);
 
@@ -41,17 +49,17 @@ pub fn exchange(coap: &Coap, pattern: &Pattern) -> Result<Trace, TraceError> {
         return Err(TraceError::new(
             "pattern.response_body",
             format!(
-                "is {} B: expected at most {LARGEST_BODY} B, what a CoAP message carries without \
-                 block-wise transfer",
+                "is {} B: expected at most {LARGEST_BODY} B, what libcoap sends in one message; \
+                 block-wise transfer is not emulated",
                 pattern.response_body
             ),
         ));
     }
     let request = message::bytes(TOKEN, &message::uri_options(&pattern.path), 0);
-    let response = message::bytes(TOKEN, RESPONSE_OPTIONS, pattern.response_body);
-    let carrier = match coap.message_type {
-        CoapMessageType::Confirmable => Carrier::CoapConfirmable(coap.clone()),
-        CoapMessageType::NonConfirmable => Carrier::Udp,
+    let response = message::bytes(TOKEN, &[], pattern.response_body);
+    let (carrier, sent, back) = match coap.message_type {
+        CoapMessageType::Confirmable => (Carrier::CoapConfirmable(coap.clone()), "CON", "ACK"),
+        CoapMessageType::NonConfirmable => (Carrier::Udp, "NON", "NON"),
     };
     let message = |from, label: String, bytes, content| Message {
         from,
@@ -63,8 +71,8 @@ pub fn exchange(coap: &Coap, pattern: &Pattern) -> Result<Trace, TraceError> {
     Ok(Trace {
         channels: vec![Channel { carrier, ends: [Party::CLIENT, Party::SERVER] }],
         messages: vec![
-            message(Party::CLIENT, format!("GET {}", pattern.path), request, 0),
-            message(Party::SERVER, "2.05 Content".into(), response, pattern.response_body),
+            message(Party::CLIENT, format!("{sent} GET {}", pattern.path), request, 0),
+            message(Party::SERVER, format!("{back} 2.05 Content"), response, pattern.response_body),
         ],
         programs: vec![
             Program { party: Party::CLIENT, steps: client(coap, request, response) },
@@ -72,9 +80,6 @@ pub fn exchange(coap: &Coap, pattern: &Pattern) -> Result<Trace, TraceError> {
         ],
     })
 }
-
-/// Content-Format of text/plain, whose value 0 has no bytes (RFC 7252 section 12.3, 3.2).
-const RESPONSE_OPTIONS: &[(u16, u32)] = &[(message::CONTENT_FORMAT, 0)];
 
 fn client(coap: &Coap, request: u32, response: u32) -> Vec<Step> {
     let compute =
@@ -107,4 +112,40 @@ fn server(request: u32, response: u32) -> Vec<Step> {
         compute(Operation::System(Role::Server, SystemCall::Write), response),
         Step::Send { first: RESPONSE, count: 1, channel: CHANNEL },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use warifu_model::PatternKind;
+
+    use super::*;
+
+    fn lengths(path: &str, response_body: u32) -> Result<Vec<u32>, TraceError> {
+        let coap = Coap {
+            message_type: CoapMessageType::Confirmable,
+            ack_timeout: Nanos::from_millis(2_000),
+            ack_random_factor_percent: 150,
+            max_retransmit: 4,
+        };
+        let kind = PatternKind::Request;
+        let pattern = Pattern { kind, path: path.into(), response_body, concurrent: 1 };
+        let trace = exchange(&coap, &pattern)?;
+        Ok(trace.messages.iter().map(|message| message.bytes.fixed).collect())
+    }
+
+    /// As the client counted them with libcoap's coap-server 4.3.1.
+    #[test]
+    fn lengths_of_libcoap() {
+        assert_eq!(lengths("/data", 64).unwrap(), [5 + 5, 5 + 65]);
+        assert_eq!(lengths("/data", 0).unwrap(), [5 + 5, 5]);
+        assert_eq!(lengths("/a/thirteen-long", 1).unwrap(), [5 + 2 + 2 + 13, 5 + 2]);
+    }
+
+    #[test]
+    fn block_wise_body_is_refused() {
+        assert!(lengths("/data", 1_097).is_ok());
+        let error = lengths("/data", 1_098).unwrap_err().to_string();
+        assert!(error.contains("pattern.response_body is 1098 B"), "{error}");
+        assert!(error.contains("at most 1097 B"), "{error}");
+    }
 }

@@ -3,9 +3,9 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use warifu_model::{
-    Aead, Authentication, Case, CertificateType, CipherSuite, CongestionControl, Group, Host,
-    Https, KeyShare, KeyStoreChoice, Keyword, Link, Loss, Nanos, Pattern, PatternKind, Server,
-    Session, Stack, Tcp, Tls, TlsVersion,
+    Aead, Authentication, Case, CertificateType, CipherSuite, Coap, CoapMessageType,
+    CongestionControl, Group, Host, Https, KeyShare, KeyStoreChoice, Keyword, Link, Loss, Nanos,
+    Pattern, PatternKind, Server, Session, Stack, Tcp, Tls, TlsVersion,
 };
 
 /// Sizes of the lab's certificates, leaf first, as `real_openssl.rs` checks them.
@@ -89,6 +89,21 @@ pub fn case(tls: Tls, session_open: bool) -> Case {
         },
         stack: Stack::Https(https(tls)),
         pattern: pattern(846),
+    }
+}
+
+/// A case of CoAP: 64 B from `/sensors/temperature`, with the parameters of RFC 7252 section 4.8.
+pub fn coap(message_type: CoapMessageType) -> Case {
+    let tls = tls(TlsVersion::Tls13, Session::Full, Authentication::Server);
+    Case {
+        stack: Stack::Coap(Coap {
+            message_type,
+            ack_timeout: Nanos::from_millis(2_000),
+            ack_random_factor_percent: 150,
+            max_retransmit: 4,
+        }),
+        pattern: Pattern { path: "/sensors/temperature".into(), ..pattern(64) },
+        ..case(tls, true)
     }
 }
 
