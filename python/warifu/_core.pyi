@@ -111,6 +111,14 @@ def mistakes(
 ) -> list[str]:
     """Every mistake of a study, one line each; none for a good one."""
 
+def metrics(protocol: str | None = None) -> list[dict[str, Any]]:
+    """The registry of metrics, of one protocol or of all, in the order of tables.
+
+    `name`; `unit` (ns, B, 1, mJ, mAh); `is_whole`: the time that stages divide; `from` and `to`:
+    the marks that a time is taken between, None for what is no time. Raises WarifuError for an
+    unknown protocol.
+    """
+
 def trace_text(study: Study, index: int) -> str:
     """A case's trace as text that a person can read.
 

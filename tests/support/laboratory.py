@@ -75,9 +75,30 @@ def make_case(**changes: object) -> Cell:
     for end, sizes in (("server", ours), ("client", ours if mutual else [])):
         if f"tls__{end}_certificate_bytes" not in changes:
             tls[f"{end}_certificate_bytes"] = sizes
+    return _cell(value, changes)
+
+
+def _cell(value: dict[str, Any], changes: dict[str, object]) -> Cell:
     canonical = json.dumps(value, separators=(",", ":"))
     case_id = hashlib.sha256(canonical.encode()).hexdigest()[:16]
     return Cell.parse(case_id, canonical, ", ".join(map(str, changes.values())))
+
+
+def make_coap_case(**changes: object) -> Cell:
+    """64 B by a confirmable request at no delay, with changes such as `stack__message_type`."""
+    value = copy.deepcopy(MUTUAL_13)
+    value["stack"] = {
+        "protocol": "coap",
+        "message_type": "CON",
+        "ack_timeout": 2_000_000_000,
+        "ack_random_factor_percent": 150,
+        "max_retransmit": 4,
+    }
+    value["pattern"] |= {"path": "/data", "response_body": 64}
+    for path, new in changes.items():
+        section, _, key = path.partition("__")
+        value[section][key] = new
+    return _cell(value, changes)
 
 
 @dataclass

@@ -4,6 +4,7 @@
 
 mod error;
 mod m3;
+mod metrics;
 mod missing;
 mod observations;
 mod predict;
@@ -25,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(study::mistakes, module)?)?;
     module.add_function(wrap_pyfunction!(study::trace_text, module)?)?;
     module.add_function(wrap_pyfunction!(study::request_text, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(missing::missing_operations, module)?)?;
     module.add_function(wrap_pyfunction!(predict::predict, module)?)?;
     module.add_function(wrap_pyfunction!(observations::write_observations, module)?)?;

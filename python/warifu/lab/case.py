@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from warifu.case import Case, HttpsStack, Link, Tls
@@ -110,99 +107,6 @@ def is_resumed(tls: Tls) -> bool:
 def is_mutual(tls: Tls) -> bool:
     """Whether the client shows a certificate."""
     return tls.authentication == "mutual"
-
-
-def why_not_measurable(cell: Cell, stand_ins: Collection[str] = ()) -> str | None:
-    """Why the lab cannot run a case, with the fix; None if it can.
-
-    The lab's two machines are both this one, with its kernel; its key store is OpenSSL's own or one
-    that a virtual card stands in for, and its certificates are those that `warifu-tls pki` makes.
-    """
-    case, key_store = cell.case, cell.case.key_store.profile
-    for key, name in (("device", case.device.profile), ("server", case.server.profile)):
-        if name != THIS_HOST:
-            return (
-                f"{key} is {name}: the lab's {key} is this machine; "
-                f'only `{key} = "{THIS_HOST}"` can be measured here'
-            )
-    if key_store != SOFTWARE and key_store not in stand_ins:
-        return (
-            f"key_store is {key_store}: its profile names no virtual card that stands in for "
-            f'it; add [stand_in] card = "NAME" to the profile, or choose key_store = "{SOFTWARE}"'
-        )
-    if not isinstance(case.stack, HttpsStack):
-        return f"stack.protocol is {case.stack.protocol}: the lab runs https alone"
-    tls = case.stack.tls
-    if key_store != SOFTWARE and tls.certificate != "ecdsa_secp256r1":
-        return (
-            f"stack.certificate is {tls.certificate}: the key of {key_store} is on "
-            'P-256; only `certificate = "ecdsa_secp256r1"` can be measured with it'
-        )
-    if case.pattern.concurrent != 1:
-        return (
-            f"pattern.concurrent is {case.pattern.concurrent}: the lab's connections do not wait "
-            "for one another; only `concurrent = 1` can be measured"
-        )
-    if case.server.workers != 1:
-        return (
-            f"server.workers is {case.server.workers}: the lab's nginx has one worker on a "
-            "processor of its own; only `server.workers = 1` can be measured"
-        )
-    if not 576 <= case.link.mtu <= 65_535:
-        return f"link.mtu is {case.link.mtu}: the lab's link takes 576 to 65535"
-    return _other_certificates(tls) or _other_kernels(case.stack)
-
-
-def _other_certificates(tls: Tls) -> str | None:
-    """Why the lab's own certificates are not the case's; None if they are."""
-    ours = CERTIFICATE_BYTES.get((tls.certificate, tls.chain_length), ())
-    chains = {"server_certificate_bytes": tls.server_certificate_bytes}
-    if is_mutual(tls):
-        chains["client_certificate_bytes"] = tls.client_certificate_bytes
-    for key, sizes in chains.items():
-        if sizes != ours:
-            return (
-                f"stack.{key} is {list(sizes)}: the lab makes its own certificates, of "
-                f"{list(ours)} B; leave the key out to measure"
-            )
-    return None
-
-
-def _kernels(stack: HttpsStack) -> dict[str, str]:
-    """The TCP profile of each end, by its setting."""
-    return {"device.tcp": stack.tcp.device, "server.tcp": stack.tcp.server}
-
-
-def _other_kernels(stack: HttpsStack) -> str | None:
-    """Why the running kernel is not the case's; None if its major and minor version are."""
-    release = os.uname().release
-    running = _VERSION.match(release)
-    for key, profile in _kernels(stack).items():
-        wanted = _VERSION.match(profile.removeprefix("linux-"))
-        if running is not None and wanted is not None and running.groups() == wanted.groups():
-            continue
-        here = running[0] if running is not None else release
-        return (
-            f"{key} is {profile}, this machine runs Linux {release}, which is another TCP; "
-            f'only `{key} = "linux-{here}"` can be measured here'
-        )
-    return None
-
-
-_VERSION = re.compile(r"(\d+)\.(\d+)(?![\d])")
-
-
-def kernel_remark(cell: Cell) -> str | None:
-    """What to know if a TCP profile of the case is of another patch level; None if none is."""
-    release = os.uname().release
-    for key, profile in _kernels(cell.https).items():
-        wanted = profile.removeprefix("linux-")
-        if release != wanted and not release.startswith((wanted + ".", wanted + "-")):
-            return (
-                f"{key} is {profile}, this machine runs Linux {release}: the prediction is for a "
-                "TCP that may differ from the one that was measured"
-            )
-    return None
 
 
 def trials_a_part(cell: Cell, most: int = MAX_TRIALS_A_PART) -> int:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,6 +14,7 @@ from warifu import tools
 from warifu.case import HttpsStack
 from warifu.lab.errors import LabError
 from warifu.lab.processes import Process
+from warifu.lab.trials import SPREAD, Trials
 
 TIMES = {
     "https.establishment": "establishment_ns",
@@ -23,18 +23,6 @@ TIMES = {
     "https.first_response": "first_response_ns",
 }
 """Metric to the column of `Trials` that holds it, ns."""
-
-SPREAD = 0.5
-"""Pauses between connections vary by this share of their mean, evenly: connections over a link
-with delay would otherwise meet in the same phase again and again."""
-
-
-@dataclass(frozen=True)
-class Trials:
-    """Columns of equal length, one entry a trial: the times of `TIMES` (ns), `bytes_client_sent`,
-    `bytes_server_sent` (B), `failed` (bool). A failed trial's other entries are 0."""
-
-    columns: dict[str, list[Any]]
 
 
 class Client:

@@ -44,8 +44,7 @@ def impairments(link: case.Link) -> dict[str, Any]:
 
 
 def configuration(cell: Cell, client: str, server: str, seed: int) -> dict[str, Any]:
-    """The whole configuration between the two namespaces."""
-    tcp = cell.https.tcp
+    """The configuration between the two namespaces, but for what a protocol's driver adds."""
     return {
         "name_a": client,
         "name_b": server,
@@ -53,8 +52,6 @@ def configuration(cell: Cell, client: str, server: str, seed: int) -> dict[str, 
         "address_b": SERVER_ADDRESS,
         "mtu": cell.link.mtu,
         "seed": seed,
-        "congestion_control": tcp.congestion_control,
-        "initcwnd": tcp.initcwnd,
         "link": impairments(cell.link),
     }
 

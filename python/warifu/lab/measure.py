@@ -14,8 +14,9 @@ from typing import Any, Protocol
 from warifu import _core, tools
 from warifu.lab import interruption, kernel, seeds, workplace
 from warifu.lab.card import StandIn
-from warifu.lab.case import MAX_TRIALS_A_PART, Cell, kernel_remark, why_not_measurable
+from warifu.lab.case import MAX_TRIALS_A_PART, Cell
 from warifu.lab.cell import Bench, Settings
+from warifu.lab.drivers import driver_of, why_not_measurable
 from warifu.lab.errors import LabError, ResultsMixed, RunRejected
 from warifu.lab.store import Part, Store
 
@@ -115,7 +116,7 @@ def measure(
     store = Store(out_dir)
     run = _Run(study, store, able, trials, part_trials, progress or (lambda _: None))
     run.summary.skipped = skipped
-    remarks = {remark for case in able if (remark := kernel_remark(case)) is not None}
+    remarks = {remark for case in able if (remark := driver_of(case).remark(case)) is not None}
     run.summary.warnings = sorted(remarks)
     try:
         run.begin(manifest or {}, cases)
@@ -148,7 +149,10 @@ class _Run:
         self._store = store
         self._cases = {case.case_id: case for case in cases}
         self._parts = {
-            case.case_id: seeds.cut(study.seed, case, trials, part_trials) for case in cases
+            case.case_id: seeds.cut(
+                study.seed, case, trials, min(part_trials, driver_of(case).trials_a_part)
+            )
+            for case in cases
         }
         self._trials = trials
         self._progress = progress
@@ -167,7 +171,8 @@ class _Run:
         """Takes up an earlier run in the folder, or begins a new manifest."""
         earlier = self._store.manifest()
         versions = {name: tools.version(name) for name in _TOOLS}
-        versions[_NGINX_OPENSSL] = tools.openssl_of_nginx()
+        for driver in {id(one): one for one in map(driver_of, self._cases.values())}.values():
+            versions |= driver.versions()
         base: dict[str, Any] = {
             "schema_version": _core.SCHEMA_VERSION,
             "study": {"name": self._study.name, "sha256": "", "text": ""},
@@ -188,7 +193,7 @@ class _Run:
             "rejections": [],
         }
         if earlier is not None:
-            _refuse_mixture(self._store.folder, earlier, base)
+            _refuse_mixture(self._store.folder, earlier, base, versions)
             for key in ("run_id", "started", "link_reports", "files", "cells", "rejections"):
                 base[key] = earlier.get(key, base[key])
             base["machine"]["tcp"] = earlier.get("machine", {}).get("tcp", {})
@@ -325,6 +330,7 @@ class _Run:
             self._manifest["run_id"],
             self._evidence.get(case_id, "assumed"),
             parts,
+            driver_of(self._cases[case_id]).columns,
         )
         self._manifest["files"] |= file
         self._manifest["link_reports"][case_id] = [record.pop("link") for record in records]
@@ -368,8 +374,8 @@ class _Run:
         )
 
 
-_TOOLS = ("nginx", "openssl", "ip", "warifu-link", "warifu-tls", "warifu-tls-client")
-_NGINX_OPENSSL = "openssl of nginx"
+_TOOLS = ("ip", "warifu-link")
+"""What runs whatever the protocol is."""
 
 
 def _case_used(case: Cell) -> dict[str, Any]:
@@ -382,7 +388,9 @@ def _case_used(case: Cell) -> dict[str, Any]:
     }
 
 
-def _refuse_mixture(folder: Path, earlier: dict[str, Any], now: dict[str, Any]) -> None:
+def _refuse_mixture(
+    folder: Path, earlier: dict[str, Any], now: dict[str, Any], versions: dict[str, str]
+) -> None:
     """A folder holds results of one machine with one set of tools, or they are not one result."""
     said = {
         "study": (earlier.get("study", {}).get("name"), now["study"]["name"]),
@@ -392,8 +400,8 @@ def _refuse_mixture(folder: Path, earlier: dict[str, Any], now: dict[str, Any]) 
     }
     for key in ("kernel", "processor"):
         said[key] = (earlier.get("machine", {}).get(key), now["machine"][key])
-    for key in (*_TOOLS, _NGINX_OPENSSL):
-        said[key] = (earlier.get("tools", {}).get(key), now["tools"].get(key))
+    for key, version in versions.items():
+        said[key] = (earlier.get("tools", {}).get(key), version)
     for key, (before, after) in said.items():
         if before != after:
             difference = f"{key} {before!r}, now it is {after!r}"

@@ -13,18 +13,16 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from warifu import _core
-from warifu.lab.client import TIMES, Trials
 from warifu.lab.errors import LabError
+from warifu.lab.trials import Trials
 
 T = TypeVar("T")
-
-_COUNTS = {"bytes.client_sent": "bytes_client_sent", "bytes.server_sent": "bytes_server_sent"}
 
 
 @dataclass(frozen=True)
@@ -96,9 +94,16 @@ class Store:
         return self._case_path(case_id).exists()
 
     def finish_case(
-        self, study: str, canonical: str, run_id: str, evidence: str, parts: list[Part]
+        self,
+        study: str,
+        canonical: str,
+        run_id: str,
+        evidence: str,
+        parts: list[Part],
+        columns: Mapping[str, str],
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Puts a cell's parts together as observations.
+        """Puts a cell's parts together as observations; `columns` has the trials' column of each
+        metric.
 
         The parts' records, and length and SHA-256 of the file by its name in the folder.
         """
@@ -108,7 +113,7 @@ class Store:
             value = self._part(part)
             if value is None:
                 raise LabError(f"{self._part_path(part)}: is gone: measure again")
-            _append_rows(rows, part, Trials(value["trials"]))
+            _append_rows(rows, part, Trials(value["trials"]), columns)
             records.append(value["record"])
         path = self._case_path(parts[0].case_id)
         length, sha256 = self._guarded(
@@ -178,22 +183,21 @@ def _empty_rows() -> dict[str, list[Any]]:
     return {name: [] for name in names}
 
 
-def _append_rows(rows: dict[str, list[Any]], part: Part, trials: Trials) -> None:
+def _append_rows(
+    rows: dict[str, list[Any]], part: Part, trials: Trials, columns: Mapping[str, str]
+) -> None:
     """One row a metric and trial; a failed connection has `connection.failed` alone."""
+    units = {metric["name"]: metric["unit"] for metric in _core.metrics()}
     for index, failed in enumerate(trials.columns["failed"]):
         if failed:
-            values = {"connection.failed": (1.0, "1")}
+            values = {"connection.failed": 1.0}
         else:
             values = {
-                metric: (float(trials.columns[name][index]), "ns") for metric, name in TIMES.items()
+                metric: float(trials.columns[name][index]) for metric, name in columns.items()
             }
-            values |= {
-                metric: (float(trials.columns[name][index]), "B")
-                for metric, name in _COUNTS.items()
-            }
-        for metric, (value, unit) in values.items():
+        for metric, value in values.items():
             row = (
-                0, part.first_trial + index, metric, None, value, unit, 1.0, part.seed,
+                0, part.first_trial + index, metric, None, value, units[metric], 1.0, part.seed,
             )  # fmt: skip
             for column, item in zip(rows.values(), row, strict=True):
                 column.append(item)

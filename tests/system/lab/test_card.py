@@ -12,9 +12,11 @@ from support import needs
 from support.laboratory import make_case
 from support.paths import ROOT
 from warifu.lab.card import Card, StandIn
-from warifu.lab.case import Cell, why_not_measurable
-from warifu.lab.cell import Bench, Settings, make_pki
+from warifu.lab.case import Cell
+from warifu.lab.cell import Bench, Settings
+from warifu.lab.drivers import why_not_measurable
 from warifu.lab.errors import LabError
+from warifu.lab.https import make_pki
 from warifu.lab.store import Part
 
 pytestmark = needs.root

@@ -20,7 +20,7 @@ from support import needs
 from support.laboratory import make_case
 from warifu import tools
 from warifu.case import HttpsStack
-from warifu.lab import cell, workplace
+from warifu.lab import cell, https, workplace
 from warifu.lab.cell import Bench, Settings
 from warifu.lab.errors import LabError, RunRejected
 from warifu.lab.nginx import Nginx
@@ -143,7 +143,7 @@ def test_late_link_rejects_the_run_unseen(
         raise AssertionError("the result was looked at")
 
     monkeypatch.setattr(cell, "configuration", strict)
-    monkeypatch.setattr(cell.Client, "trials", opened)
+    monkeypatch.setattr(https.Client, "trials", opened)
     bench = Bench(Settings(rate_per_second=20.0))
     with bench, pytest.raises(RunRejected, match="late") as rejection:
         bench.run(make_case(link__rtt=MS), case_part(2), never)
@@ -220,5 +220,5 @@ def started_nginx(monkeypatch: pytest.MonkeyPatch) -> list[Nginx]:
             super().__init__(*arguments, **options)  # type: ignore[arg-type]
             started.append(self)
 
-    monkeypatch.setattr(cell, "Nginx", Watched)
+    monkeypatch.setattr(https, "Nginx", Watched)
     return started

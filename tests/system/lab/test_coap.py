@@ -3,68 +3,65 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 import socket
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from support.laboratory import MUTUAL_13
-from warifu.lab.cell import PartResult
-from warifu.lab.coap import cell
-from warifu.lab.coap.cell import CoapBench, CoapSettings, Setup
-from warifu.lab.coap.exchange import Exchange, why_not_measurable
+from support import needs
+from support.laboratory import make_coap_case, study_of
+from warifu.lab import Settings, measure
+from warifu.lab.case import Cell
+from warifu.lab.cell import Bench, PartResult
+from warifu.lab.coap import driver
 from warifu.lab.coap.server import CoapServer
 from warifu.lab.errors import LabError
 from warifu.lab.store import Part
+from warifu.results import Results
+
+pytestmark = needs.root
 
 MS = 1_000_000
 TRIALS = 4
-FAST = CoapSettings(rate_per_second=20.0, late_fraction_max=1.0, non_deadline_seconds=1.0)
+FAST = Settings(rate_per_second=20.0, late_fraction_max=1.0, timeout_seconds=1.0)
 HEADERS = 20 + 8
 """IPv4 and UDP."""
+EARLY = {"stack__ack_timeout": 1_000 * MS, "stack__ack_random_factor_percent": 100}
+"""The first retransmission after 1 s, the least that libcoap takes."""
 
 
 def never() -> bool:
     return False
 
 
-def link(**changes: object) -> dict[str, Any]:
-    return dict(MUTUAL_13["link"]) | changes
-
-
-def exchange(confirmable: bool = True, **changes: object) -> Exchange:
-    known = Exchange(confirmable, path="/data", response_body_bytes=64)
-    return dataclasses.replace(known, **changes)  # type: ignore[arg-type]
-
-
-def run(setup: Setup, trials: int = TRIALS) -> PartResult:
-    with CoapBench(FAST) as bench:
-        result = bench.run(setup, Part("0" * 16, 0, trials, 7), never)
+def run(cell: Cell, trials: int = TRIALS) -> PartResult:
+    with Bench(FAST) as bench:
+        result = bench.run(cell, Part(cell.case_id, 0, trials, 7), never)
     assert result is not None
     return result
 
 
-@pytest.mark.parametrize("confirmable", [True, False])
+@pytest.mark.parametrize("message_type", ["CON", "NON"])
 @pytest.mark.parametrize(("body_bytes", "round_trips"), [(64, 1), (1_097, 1), (1_098, 2)])
 def test_response_takes_a_round_trip_a_block(
-    confirmable: bool, body_bytes: int, round_trips: int
+    message_type: str, body_bytes: int, round_trips: int
 ) -> None:
-    one = exchange(confirmable, response_body_bytes=body_bytes)
-    columns = run(Setup(one, link(rtt=40 * MS))).trials.columns
+    cell = make_coap_case(
+        stack__message_type=message_type, pattern__response_body=body_bytes, link__rtt=40 * MS
+    )
+    columns = run(cell).trials.columns
     assert columns["failed"] == [False] * TRIALS
     assert columns["datagrams_client_sent"] == [round_trips] * TRIALS
-    assert all(took >= round_trips * 40 * MS for took in columns["response_ns"])
-    assert min(columns["response_ns"]) // (40 * MS) == round_trips
+    assert all(took >= round_trips * 40 * MS for took in columns["exchange_ns"])
+    assert min(columns["exchange_ns"]) // (40 * MS) == round_trips
 
 
 def test_link_carries_what_the_client_counts() -> None:
-    result = run(Setup(exchange(), link()))
+    result = run(make_coap_case())
     columns, report = result.trials.columns, result.record["link"]
     for direction, end in (("a_to_b", "client"), ("b_to_a", "server")):
         packets = sum(columns[f"datagrams_{end}_sent"])
@@ -78,40 +75,32 @@ def test_link_carries_what_the_client_counts() -> None:
 
 def test_lost_con_is_sent_again() -> None:
     loss = {"kind": "independent", "probability": 0.3}
-    fast = exchange(ack_timeout_ms=1_000, ack_random_factor=1.0)
-    result = run(Setup(fast, link(loss=loss)), trials=20)
+    result = run(make_coap_case(link__loss=loss, **EARLY), trials=20)
     columns, report = result.trials.columns, result.record["link"]
     lost = report["a_to_b"]["dropped_by_loss"] + report["b_to_a"]["dropped_by_loss"]
-    again = sum(columns["retransmissions"])
+    again = sum(columns["retransmitted"])
     assert lost > 0
     # Of a trial that failed nothing else is known.
     assert again + 5 * sum(columns["failed"]) >= lost
-    for times, response_ns in zip(columns["retransmissions"], columns["response_ns"], strict=True):
+    for times, response_ns in zip(columns["retransmitted"], columns["exchange_ns"], strict=True):
         # The first after 1 s, the second 2 s later: 2^n - 1, less a tick of 1 ms each.
         assert response_ns >= ((1 << times) - 1) * 1_000 * MS - times * MS
 
 
 def test_late_response_is_no_icmp_on_the_link() -> None:
     # Longer than the first timeout, so that each request is sent twice and answered twice.
-    early = exchange(ack_timeout_ms=1_000, ack_random_factor=1.0)
-    result = run(Setup(early, link(rtt=1_300 * MS)))
+    result = run(make_coap_case(link__rtt=1_300 * MS, **EARLY))
     columns, report = result.trials.columns, result.record["link"]
-    assert columns["retransmissions"] == [1] * TRIALS
+    assert columns["retransmitted"] == [1] * TRIALS
     assert columns["datagrams_server_sent"] == [1] * TRIALS
     assert (report["a_to_b"]["packets_in"], report["b_to_a"]["packets_in"]) == (8, 8)
 
 
 def test_lost_non_fails_at_its_deadline() -> None:
-    result = run(Setup(exchange(False), link(loss={"kind": "independent", "probability": 1.0})))
+    loss = {"kind": "independent", "probability": 1.0}
+    result = run(make_coap_case(stack__message_type="NON", link__loss=loss))
     assert result.trials.columns["failed"] == [True] * TRIALS
     assert result.record["link"]["a_to_b"]["packets_in"] == TRIALS
-
-
-def test_concurrent_requests_share_a_slow_link() -> None:
-    # 64 B and headers take 8 ms downwards; the fourth waits for three.
-    one = exchange(concurrent=4)
-    columns = run(Setup(one, link(rate_up=100_000, rate_down=100_000), alone=True)).trials.columns
-    assert max(columns["response_ns"]) >= 4 * 8 * MS - 4 * MS
 
 
 def test_killed_server_fails_the_part(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +111,7 @@ def test_killed_server_fails_the_part(monkeypatch: pytest.MonkeyPatch) -> None:
             super().__init__(*arguments, **options)  # type: ignore[arg-type]
             started.append(self)
 
-    monkeypatch.setattr(cell, "CoapServer", Watched)
+    monkeypatch.setattr(driver, "CoapServer", Watched)
 
     def kill() -> None:
         while not started:
@@ -134,7 +123,7 @@ def test_killed_server_fails_the_part(monkeypatch: pytest.MonkeyPatch) -> None:
     killer.start()
     try:
         with pytest.raises(LabError, match="coap-server has ended in the middle of the run"):
-            run(Setup(exchange(), link()), trials=200)
+            run(make_coap_case(), trials=200)
     finally:
         killer.join()
 
@@ -150,7 +139,13 @@ def test_port_in_use_is_named(tmp_path: Path) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_occupied_path_is_not_measurable() -> None:
-    assert why_not_measurable(exchange()) is None
-    assert "pattern.path is /time" in str(why_not_measurable(exchange(path="/time")))
-    assert "pattern.response_body" in str(why_not_measurable(exchange(response_body_bytes=-1)))
+def test_study_becomes_observations(tmp_path: Path) -> None:
+    cells = [make_coap_case(), make_coap_case(stack__message_type="NON")]
+    assert measure(study_of(*cells), tmp_path, settings=FAST).complete
+    results = Results.open(tmp_path)
+    assert {"coap-server-notls", "warifu-coap-client"} <= set(results.manifest["tools"])
+    assert "nginx" not in results.manifest["tools"]
+    for cell in cells:
+        assert results.distribution(cell.case_id, "coap.exchange").n == 6
+        for metric, bytes_ in (("bytes.client_sent", 5 + 5), ("bytes.server_sent", 5 + 65)):
+            assert set(results.distribution(cell.case_id, metric).values) == {bytes_}

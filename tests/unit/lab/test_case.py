@@ -17,11 +17,11 @@ from warifu.lab.case import (
     CERTIFICATE_BYTES,
     MAX_TRIALS_A_PART,
     Cell,
-    kernel_remark,
     parts_of,
     trials_a_part,
-    why_not_measurable,
 )
+from warifu.lab.drivers import why_not_measurable
+from warifu.lab.https import kernel_remark
 from warifu.lab.link import configuration, impairments
 from warifu.lab.store import Part
 

@@ -136,7 +136,7 @@ metrics! {
     /// may be answered before the handshake is complete.
     HttpsFirstResponse = "https.first_response", HTTPS, Duration,
         Between(HandshakeDone, FirstResponse), Connection;
-    /// From the first send of a CoAP request to its response.
+    /// From the program's first call for a CoAP request to its response, decoded.
     CoapExchange = "coap.exchange", COAP, Duration, Between(Start, FirstResponse), Connection;
     /// Bytes that the client wrote up to the first byte of the response, retransmissions excluded.
     BytesClientSent = "bytes.client_sent", Layer::Any, Bytes,
@@ -153,7 +153,7 @@ metrics! {
     /// TCP segments sent again up to the first byte of the response, both directions.
     SegmentsRetransmitted = "segments.retransmitted", Layer::Tcp, Count,
         Until(Retransmitted, FirstResponse), Connection;
-    /// CoAP messages sent again up to the response, both directions.
+    /// Confirmable requests sent again up to the response.
     CoapRetransmitted = "coap.retransmitted", COAP, Count,
         Until(Retransmitted, FirstResponse), Connection;
     /// 1 for a connection that did not get its response in time; it has no other metric.
@@ -211,9 +211,15 @@ impl Metric {
     /// to the response of the application protocol.
     pub fn with_stages(stack: &Stack) -> Option<Metric> {
         let application = Layer::Application(stack.protocol());
-        Metric::ALL.iter().copied().find(|metric| {
-            metric.layer() == application && metric.definition() == Between(Start, FirstResponse)
-        })
+        Metric::ALL
+            .iter()
+            .copied()
+            .find(|metric| metric.layer() == application && metric.is_whole())
+    }
+
+    /// Whether it is the whole time of a connection of an application protocol.
+    pub fn is_whole(self) -> bool {
+        self.definition() == Between(Start, FirstResponse)
     }
 }
 

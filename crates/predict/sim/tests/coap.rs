@@ -92,8 +92,8 @@ fn duplicate_is_answered_again() {
 #[test]
 fn exchange_is_given_up_after_31_first_timeouts() {
     let catalog = common::catalog("100 us");
-    let dead = model("CON", "rtt = \"60 ms\"\nloss = \"100 %\"", &catalog);
-    let events = simulate_packets(&dead, &[], &[], 3);
+    let dead = model("CON", "rtt = \"60 ms\"\nloss = \"99.999 %\"", &catalog);
+    let events = simulate_packets(&dead, &[0, 1, 2, 3, 4], &[], 3);
     let up = times(&events, Heading::Up);
     assert_eq!(up.len(), 5);
     for (index, pair) in up.windows(2).enumerate() {
@@ -107,8 +107,8 @@ fn exchange_is_given_up_after_31_first_timeouts() {
 #[test]
 fn lost_non_is_not_sent_again() {
     let catalog = common::catalog("100 us");
-    let dead = model("NON", "rtt = \"60 ms\"\nloss = \"100 %\"", &catalog);
-    assert_eq!(simulate_packets(&dead, &[], &[], 3).len(), 1);
+    let dead = model("NON", "rtt = \"60 ms\"\nloss = \"99.999 %\"", &catalog);
+    assert_eq!(simulate_packets(&dead, &[0], &[], 3).len(), 1);
     let mut outcome = Outcome::default();
     Simulator::new().run(&dead, 3, &mut outcome);
     assert!(outcome.connections[0].failed);

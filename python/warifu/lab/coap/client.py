@@ -10,24 +10,23 @@ from types import TracebackType
 from typing import Any
 
 from warifu import tools
-from warifu.lab.client import SPREAD, Trials
 from warifu.lab.coap.exchange import Exchange
 from warifu.lab.errors import LabError
 from warifu.lab.processes import Process
+from warifu.lab.trials import SPREAD, Trials
 
-TIMES = {"coap.response": "response_ns", "coap.first_datagram": "first_datagram_ns"}
-"""Metric to the column of `Trials` that holds it, ns: from just before the session was made to the
-whole response decoded, and to its first datagram read."""
-
-COUNTS = {
-    "bytes.client_sent": ("bytes_client_sent", "sent", "B"),
-    "bytes.server_sent": ("bytes_server_sent", "received", "B"),
-    "datagrams.client_sent": ("datagrams_client_sent", "datagrams_sent", "1"),
-    "datagrams.server_sent": ("datagrams_server_sent", "datagrams_received", "1"),
-    "coap.retransmissions": ("retransmissions", "retransmitted", "1"),
+COLUMNS = {
+    "coap.exchange": "exchange_ns",
+    "bytes.client_sent": "bytes_client_sent",
+    "bytes.server_sent": "bytes_server_sent",
+    "coap.retransmitted": "retransmitted",
 }
-"""Metric to the column, to what the client calls it, and its unit: up to the response decoded, of
-UDP payloads, and of the server's datagrams those that arrived."""
+"""Metric to the column of `Trials` that holds it, in the metric's unit: up to the response decoded,
+bytes of UDP payloads, retransmissions of requests left out."""
+
+STEPS = ("request_ns", "first_datagram_ns", "datagrams_client_sent", "datagrams_server_sent")
+"""Other columns: when the request was about to be given to the kernel, when the response's first
+datagram had been read, and the datagrams sent and received."""
 
 
 class CoapClient:
@@ -60,7 +59,6 @@ class CoapClient:
             "trials": trials,
             "rate_per_second": rate_per_second,
             "spread": SPREAD,
-            "concurrent": exchange.concurrent,
             "alone": alone,
             "timeout_s": timeout_seconds,
             "linger_s": linger_seconds,
@@ -124,18 +122,22 @@ class CoapClient:
 
 def _columns(rows: list[dict[str, Any]]) -> Trials:
     """A failed trial's entries are 0, but for `failed`."""
-    counts = {column: key for column, key, _ in COUNTS.values()}
-    columns: dict[str, list[Any]] = {name: [] for name in (*TIMES.values(), *counts, "failed")}
+    columns: dict[str, list[Any]] = {name: [] for name in (*COLUMNS.values(), *STEPS, "failed")}
     for row in rows:
         if row.get("error"):
             values: dict[str, Any] = dict.fromkeys(columns, 0) | {"failed": True}
         else:
             values = {
-                "response_ns": row["done_ns"],
+                "exchange_ns": row["done_ns"],
+                "bytes_client_sent": row["sent"] - row["retransmitted_bytes"],
+                "bytes_server_sent": row["received"],
+                "retransmitted": row["retransmitted"],
+                "request_ns": row["request_ns"],
                 "first_datagram_ns": row["first_ns"],
+                "datagrams_client_sent": row["datagrams_sent"],
+                "datagrams_server_sent": row["datagrams_received"],
                 "failed": False,
             }
-            values |= {column: row[key] for column, key in counts.items()}
         for name, value in values.items():
             columns[name].append(value)
     return Trials(columns)

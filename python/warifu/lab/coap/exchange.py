@@ -5,11 +5,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from warifu.case import Case, CoapStack
+from warifu.lab.errors import LabError
+
 OCCUPIED = ("/", "/time", "/async", "/.well-known/core")
 """Paths where coap-server has resources of its own, which take no body."""
 
 BODY_BYTES_MAX = 1_000_000
 """More than any device asks for in one exchange; coap-client reads no longer file."""
+
+LEAST_ACK_TIMEOUT_MS, MOST_ACK_TIMEOUT_MS = 1_000, 60_000
+LEAST_RETRANSMIT, MOST_RETRANSMIT = 1, 10
+MOST_ACK_RANDOM_FACTOR = 4.0
+"""What `warifu-coap-client` takes (crates/lab/coap-client/src/config.rs)."""
 
 
 @dataclass(frozen=True)
@@ -22,13 +30,27 @@ class Exchange:
     response_body_bytes: int
     """Up to 1097 B come in one datagram with libcoap's MTU of 1152 B; longer ones come in blocks
     of 1024 B, a round trip each."""
+    ack_timeout_ms: int
+    ack_random_factor: float
+    max_retransmit: int
+    """RFC 7252 section 4.8."""
     token_bytes: int = 1
-    ack_timeout_ms: int = 2_000
-    ack_random_factor: float = 1.5
-    max_retransmit: int = 4
-    """RFC 7252 section 4.8, as libcoap has them."""
-    concurrent: int = 1
-    """Requests that begin at the same moment, each on a session of its own."""
+    """As coap-client's first request has it, and the emulation's."""
+
+    @staticmethod
+    def of(case: Case) -> Exchange:
+        """The exchange of a case. Raises LabError for a case of another protocol."""
+        stack = case.stack
+        if not isinstance(stack, CoapStack):
+            raise LabError(f"stack.protocol is {stack.protocol}: expected coap")
+        return Exchange(
+            confirmable=stack.message_type == "CON",
+            path=case.pattern.path,
+            response_body_bytes=case.pattern.response_body,
+            ack_timeout_ms=stack.ack_timeout // 1_000_000,
+            ack_random_factor=stack.ack_random_factor_percent / 100,
+            max_retransmit=stack.max_retransmit,
+        )
 
     @property
     def give_up_seconds(self) -> float:
@@ -37,8 +59,8 @@ class Exchange:
         return self.ack_timeout_ms / 1_000 * doublings * self.ack_random_factor
 
 
-def why_not_measurable(exchange: Exchange) -> str | None:
-    """Why the lab cannot run an exchange, with what to change; None if it can."""
+def why_no_exchange(exchange: Exchange) -> str | None:
+    """Why libcoap's programs cannot run an exchange, with what to change; None if they can."""
     if exchange.path.partition("?")[0] in OCCUPIED:
         return (
             f"pattern.path is {exchange.path}: coap-server has a resource of its own there; choose "
@@ -48,5 +70,20 @@ def why_not_measurable(exchange: Exchange) -> str | None:
         return (
             f"pattern.response_body is {exchange.response_body_bytes}: expected 0 to "
             f"{BODY_BYTES_MAX} B"
+        )
+    if not LEAST_ACK_TIMEOUT_MS <= exchange.ack_timeout_ms <= MOST_ACK_TIMEOUT_MS:
+        return (
+            f"stack.ack_timeout is {exchange.ack_timeout_ms} ms: libcoap takes no less than "
+            f"{LEAST_ACK_TIMEOUT_MS} ms, the lab no more than {MOST_ACK_TIMEOUT_MS} ms"
+        )
+    if not LEAST_RETRANSMIT <= exchange.max_retransmit <= MOST_RETRANSMIT:
+        return (
+            f"stack.max_retransmit is {exchange.max_retransmit}: libcoap takes "
+            f"{LEAST_RETRANSMIT} or more, the lab at most {MOST_RETRANSMIT}"
+        )
+    if exchange.ack_random_factor > MOST_ACK_RANDOM_FACTOR:
+        return (
+            f"stack.ack_random_factor is {exchange.ack_random_factor}: the lab takes at most "
+            f"{MOST_ACK_RANDOM_FACTOR}"
         )
     return None
