@@ -10,7 +10,7 @@ import pytest
 from support.studies import MANIFEST, study
 from support.synthetic import Cell, Half
 from warifu import _core
-from warifu.results import ESTABLISHMENT, Results, halves, labels
+from warifu.results import Results, halves, labels
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_mean_stages_add_up_to_the_mean(both: tuple[Results, Results]) -> None:
     for results in both:
         for case_id in results.cases:
             stages = results.stages(case_id)
-            mean = results.distribution(case_id, ESTABLISHMENT).mean()
+            mean = results.distribution(case_id, results.whole(case_id)).mean()
             assert sum(stages.values()) == pytest.approx(mean, rel=1e-9)
             recovered = max(recovered, stages.get("loss_recovery", 0.0))
     assert recovered > 0.0

@@ -17,11 +17,11 @@ import numpy as np
 import polars as pl
 
 from warifu import _core
-from warifu.calibrate import bench, environment, loopback, system, variants
+from warifu.calibrate import bench, coap, environment, loopback, system, variants
 from warifu.calibrate import profile as profiles_module
 from warifu.calibrate.bench import Effort, Times
 from warifu.calibrate.loopback import Loopback
-from warifu.calibrate.profile import DEFAULT_PROFILE, DEVICE, Law, Profile, Record
+from warifu.calibrate.profile import DEFAULT_PROFILE, DEVICE, Entry, Law, Profile, Record
 from warifu.calibrate.system import Costs, Fit, Target
 from warifu.case import Case, HttpsStack
 from warifu.lab import interruption, quiet, workplace
@@ -96,19 +96,28 @@ def calibrate_host(
         shares = [watch.shares()]
         draft = Draft(times, others, effort.loopback_trials)
         measured = loopback.run(draft.study(Costs.start()), effort.loopback_trials, say)
-    shares += measured.shares
+        shares += measured.shares
+        exchanges = None
+        if coap.is_needed(stacks):
+            own = draft.study(
+                Costs.start(), coap.STUDY, coap.server_entries(0.0, Law.constant(1.0))
+            )
+            exchanges = loopback.run(own, effort.loopback_trials, say, coap.COLUMNS)
+            shares += exchanges.shares
     warnings = _noise(shares)
     draft.take(measured)
     say("fitting the system's costs")
     found = system.fit(measured.medians_ns(), measured.errors_ns(), draft.predict)
-    written = draft.profile(found.costs, run_id)
     rows = draft.rows(found, measured)
+    if exchanges is not None:
+        rows += draft.take_coap(found.costs, exchanges)
+    written = draft.profile(found.costs, run_id)
     details = {
         "plan": plan,
         "variants": [variant.json() for variant in needed],
         "system": found.costs.named(),
         "evaluations": found.evaluations,
-        "rejected_runs": measured.rejections,
+        "rejected_runs": measured.rejections + (exchanges.rejections if exchanges else 0),
         "processor_shares": [one.record() for one in shares],
         "warnings": warnings,
         "pace_ns": environment.pace_ns(),
@@ -142,7 +151,8 @@ class Draft:
         """Begins with what the bench found."""
         self._times = times
         self._others = list(others)
-        self._text = loopback.STUDY.format(trials=trials)
+        self._trials = trials
+        self._coap: Sequence[Entry] = ()
         self._shape = Law.constant(1.0)
 
     def take(self, measured: Loopback) -> None:
@@ -159,7 +169,26 @@ class Draft:
         law = Law.of_samples(quick.tolist())
         self._shape = law.scaled(1.0 / law.median_ns)
 
-    def profile(self, costs: Costs, run_id: str) -> Profile:
+    def take_coap(self, costs: Costs, measured: Loopback) -> list[dict[str, Any]]:
+        """Takes CoAP's costs from its runs; measured and predicted medians side by side."""
+        cases = [(view.id, view.label) for view in self.study(costs, coap.STUDY).cases]
+
+        def predict(entries: Sequence[Entry]) -> Mapping[Target, float]:
+            return self.predict(costs, coap.STUDY, entries)
+
+        self._coap = coap.entries(measured, [one for one, _ in cases], self._shape, predict)
+        predicted, medians = predict(self._coap), measured.medians_ns()
+        return [
+            {
+                "label": label,
+                "metric": coap.METRIC,
+                "measured_ns": round(medians[case_id, coap.METRIC]),
+                "predicted_ns": round(predicted[case_id, coap.METRIC]),
+            }
+            for case_id, label in cases
+        ]
+
+    def profile(self, costs: Costs, run_id: str, more: Sequence[Entry] = ()) -> Profile:
         """The profile with these costs."""
         source = "loopback runs that are not judged, less the bench's computing"
         entries = [costs.scaled(entry) for entry in self._times.entries]
@@ -168,23 +197,28 @@ class Draft:
             f"this machine: {environment.machine().get('processor', 'unknown')}",
             "warifu calibrate host",
             IDLE_THRESHOLD_NS,
-            (*entries, *costs.entries(self._shape, source)),
+            (*entries, *costs.entries(self._shape, source), *(more or self._coap)),
         )
 
-    def study(self, costs: Costs) -> _core.Study:
-        """The calibration study on a machine with these costs."""
-        text = self.profile(costs, "calibration").toml()
+    def study(
+        self, costs: Costs, study: str = loopback.STUDY, more: Sequence[Entry] = ()
+    ) -> _core.Study:
+        """A calibration study on a machine with these costs."""
+        text = self.profile(costs, "calibration", more).toml()
         mine = ("device", DEVICE, text, f"{DEVICE}.toml")
-        return _core.Study.parse(self._text, "calibration study", [*self._others, mine])
+        settings = study.format(trials=self._trials)
+        return _core.Study.parse(settings, "calibration study", [*self._others, mine])
 
-    def predict(self, costs: Costs) -> Mapping[Target, float]:
+    def predict(
+        self, costs: Costs, text: str = loopback.STUDY, more: Sequence[Entry] = ()
+    ) -> Mapping[Target, float]:
         """Predicted medians, ns."""
-        study = self.study(costs)
+        study = self.study(costs, text, more)
         manifest = {
             "schema_version": _core.SCHEMA_VERSION,
             "half": "predicted",
             "run_id": "calibration",
-            "study": {"name": study.name, "sha256": "", "text": self._text},
+            "study": {"name": study.name, "sha256": "", "text": text},
             "seed": study.seed,
             "started": _now(),
         }
@@ -213,8 +247,9 @@ def _medians_ns(folder: Path) -> dict[Target, float]:
     columns = ["case_id", "metric", "stage", "value", "weight"]
     rows = pl.read_parquet(folder / "observations" / "*.parquet", columns=columns)
     words = pl.col("case_id", "metric", "stage").cast(pl.String)
+    times = [one["name"] for one in _core.metrics() if one["unit"] == "ns"]
     whole = rows.with_columns(words).filter(
-        pl.col("stage").is_null() & pl.col("metric").is_in(list(TIMES))
+        pl.col("stage").is_null() & pl.col("metric").is_in(times)
     )
     found: dict[Target, float] = {}
     for key, group in whole.sort("value").group_by("case_id", "metric", maintain_order=True):

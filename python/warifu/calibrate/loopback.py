@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import secrets
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -79,8 +79,16 @@ class Loopback:
         return found
 
 
-def run(study: Study, trials: int, progress: Callable[[str], None]) -> Loopback:
-    """Runs the calibration study's cases. Raises LabUnavailable or LabError as the lab does."""
+def run(
+    study: Study,
+    trials: int,
+    progress: Callable[[str], None],
+    columns: Mapping[str, str] = TIMES,
+) -> Loopback:
+    """Runs a calibration study's cases; `columns` names the clients' columns that are read.
+
+    Raises LabUnavailable or LabError as the lab does.
+    """
     times: dict[tuple[str, str], NDArray[np.float64]] = {}
     cases = [Cell.parse(view.id, view.json, view.label) for view in study.cases]
     # Round robin, so that drift hits all alike; what is rejected comes again at the end.
@@ -94,7 +102,7 @@ def run(study: Study, trials: int, progress: Callable[[str], None]) -> Loopback:
             progress(f"loopback run {number} of {runs}: {case.label}")
             interruption.check()
             try:
-                columns, share = _run(bench, case, trials // ROUNDS + (half < trials % ROUNDS))
+                found, share = _run(bench, case, trials // ROUNDS + (half < trials % ROUNDS))
             except RunRejected as rejection:
                 rejections += 1
                 if rejections == MAX_REJECTIONS:
@@ -105,10 +113,10 @@ def run(study: Study, trials: int, progress: Callable[[str], None]) -> Loopback:
                 to_do.append((half, case))
                 continue
             shares.append(share)
-            for metric, name in TIMES.items():
-                found = np.array(columns[name], dtype=np.float64)
+            for metric, name in columns.items():
+                new = np.array(found[name], dtype=np.float64)
                 earlier = times.get((case.case_id, metric), np.empty(0))
-                times[case.case_id, metric] = np.concatenate((earlier, found))
+                times[case.case_id, metric] = np.concatenate((earlier, new))
     return Loopback(times, rejections, shares)
 
 

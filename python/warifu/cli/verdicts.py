@@ -48,10 +48,10 @@ def compare(given: Path) -> Comparison:
 
 def nothing_succeeded(half: Path) -> bool:
     """Says so if no connection of a half got its response."""
-    from warifu.results import ESTABLISHMENT, each_part
+    from warifu.results import each_part, metrics
 
     # Ends at the first that did: a sweep's other files are not read.
-    if any(not part.is_empty() for part in each_part(half, (ESTABLISHMENT,))):
+    if any(not part.is_empty() for part in each_part(half, metrics.all_wholes())):
         return False
     screen.warn(
         f"{half}: no connection succeeded in any case, so there is no time to tell: look at the "

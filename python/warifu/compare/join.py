@@ -24,9 +24,7 @@ from warifu.compare.gates import (
 )
 from warifu.compare.stats import Interval
 from warifu.results import (
-    ESTABLISHMENT,
     MEASURED,
-    PHASES,
     PREDICTED,
     Distribution,
     Results,
@@ -76,6 +74,10 @@ class CaseComparison:
 
     case_id: str
     label: str
+    #: What is judged: the whole time of a connection.
+    metric: str
+    #: Its parts, each a metric of its own.
+    phases: Sequence[str]
     loss: float
     n_predicted: float
     n_measured: float
@@ -92,9 +94,10 @@ class CaseComparison:
     kolmogorov: tuple[float, float]
     verdict: Verdict | None
 
-    def row(self, statistic: str, metric: str = ESTABLISHMENT) -> Row | None:
-        """The row of a statistic, if it was compared."""
-        found = (row for row in self.rows if (row.metric, row.statistic) == (metric, statistic))
+    def row(self, statistic: str, metric: str | None = None) -> Row | None:
+        """The row of a statistic of a metric, or of the one that is judged, if it was compared."""
+        wanted = (metric or self.metric, statistic)
+        found = (row for row in self.rows if (row.metric, row.statistic) == wanted)
         return next(found, None)
 
 
@@ -192,18 +195,19 @@ def refuse(predicted: Results, measured: Results) -> None:
 def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseComparison:
     """Compares one case; seeded by the study and the case, so a repetition gives the same."""
     rng = np.random.default_rng(_seed(predicted.manifest.get("seed", 0), case_id))
+    whole, phases = predicted.whole(case_id), predicted.phases(case_id)
     halves_of = {
         metric: (predicted.distribution(case_id, metric), measured.distribution(case_id, metric))
-        for metric in (ESTABLISHMENT, *PHASES, *BYTES)
+        for metric in (whole, *phases, *BYTES)
     }
-    ours, theirs = halves_of[ESTABLISHMENT]
+    ours, theirs = halves_of[whole]
     loss = mean_loss(predicted, case_id)
     gates = {gate.statistic: gate for gate in gates_for(loss)}
     limit = common_limit(ours, theirs)
     rows = [
         row
-        for metric in (ESTABLISHMENT, *PHASES)
-        for row in _rows(metric, *halves_of[metric], gates, limit, rng)
+        for metric in (whole, *phases)
+        for row in _rows(metric, *halves_of[metric], gates if metric == whole else {}, limit, rng)
     ]
     sizes = [found for one in BYTES if (found := compare_bytes(one, *halves_of[one]))]
     bytes_gated = loss <= 0.0
@@ -213,6 +217,8 @@ def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseCom
     return CaseComparison(
         case_id=case_id,
         label=predicted.label(case_id),
+        metric=whole,
+        phases=phases,
         loss=loss,
         n_predicted=ours.n,
         n_measured=theirs.n,
@@ -261,8 +267,8 @@ def _rows(
 ) -> Sequence[Row]:
     if not ours.values.size or not theirs.values.size:
         return []
-    if metric != ESTABLISHMENT:
-        gates, limit = {}, common_limit(ours, theirs)
+    if not gates:
+        limit = common_limit(ours, theirs)
     rows = []
     for statistic, p in STATISTICS.items():
         if p is None:

@@ -12,7 +12,7 @@ from warifu.compare.require import Judged
 from warifu.report.figures import count, decimals, ms_with, number, span
 from warifu.report.inputs import delays, finest_ns
 from warifu.report.table import Column, Table, Value
-from warifu.results import FAILED, PREDICTED, weakest
+from warifu.results import FAILED, PREDICTED, metrics, weakest
 
 
 def requirement_table(judged: Sequence[Judged], predicted: dict[str, Any] | None = None) -> Table:
@@ -84,7 +84,7 @@ _HOLDS = {Verdict.PASS: "holds", Verdict.FAIL: "fails", Verdict.UNDECIDED: "unde
 def _requirement_value(one: Judged, predicted: dict[str, Any] | None) -> str:
     if math.isnan(one.value):
         return "-"
-    if one.requirement.metric.partition(".")[0] in {"https", "tcp", "tls"}:
+    if metrics.is_time(one.requirement.metric):
         finest = finest_ns(predicted, one.case_id) if predicted and one.half == PREDICTED else 0.0
         return f"{ms_with(one.value, one.interval, finest)} ms"
     if one.requirement.metric == FAILED:

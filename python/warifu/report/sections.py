@@ -15,7 +15,7 @@ from warifu.report import markup, stages, summaries, tables
 from warifu.report.charts import cdf
 from warifu.report.figures import count
 from warifu.report.requirements import nearest_to_failing, requirement_table
-from warifu.results import ESTABLISHMENT, KINDS, Results, weakest
+from warifu.results import KINDS, Results, weakest
 
 #: A page shows this many cases as pictures; more cannot be told apart by eye.
 PICTURES = 24
@@ -173,10 +173,10 @@ def distributions(content: Content) -> str:
     for index, case_id in enumerate(shown):
         label = content.predicted.label(case_id)
         measured = content.measured
-        theirs = None
+        theirs, whole = None, content.predicted.whole(case_id)
         if measured is not None and case_id in measured.cases:
-            theirs = measured.distribution(case_id, ESTABLISHMENT)
-        ours = content.predicted.distribution(case_id, ESTABLISHMENT)
+            theirs = measured.distribution(case_id, whole)
+        ours = content.predicted.distribution(case_id, whole)
         picture = cdf(label, ours, theirs, f"c{index}")
         found = verdicts.get(case_id)
         mark = markup.badge(str(found.verdict)) if found is not None and found.verdict else ""
@@ -262,14 +262,9 @@ def errors(content: Content) -> str:
         + (markup.paragraph(f"Cases with failed connections: {len(failed)}.") if failed else "")
         + markup.folded(
             "Every figure, judged or not, by case",
-            markup.table(every, "All statistics of the establishment time.", tables.PAGE_ROWS),
+            markup.table(every, "All statistics of the whole time.", tables.PAGE_ROWS),
         )
-        + markup.folded(
-            "By phase: where the difference comes from",
-            markup.table(
-                summaries.phase_table(comparison), "Mean difference in ms (95 % interval)."
-            ),
-        )
+        + _by_phase(comparison)
         + markup.folded(
             "Distance of whole distributions",
             markup.table(
@@ -277,6 +272,17 @@ def errors(content: Content) -> str:
                 "A perfect prediction stays below `by chance below` in 95 % of such runs.",
             ),
         )
+    )
+
+
+def _by_phase(comparison: Comparison) -> str:
+    """Empty where no case has phases."""
+    if not any(case.phases for case in comparison.cases):
+        return ""
+    table = summaries.phase_table(comparison)
+    return markup.folded(
+        "By phase: where the difference comes from",
+        markup.table(table, "Mean difference in ms (95 % interval)."),
     )
 
 

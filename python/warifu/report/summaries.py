@@ -22,7 +22,7 @@ from warifu.report.figures import (
 )
 from warifu.report.inputs import finest_ns, remarks
 from warifu.report.table import Column, Table, Value
-from warifu.results import ESTABLISHMENT, PHASES, PREDICTED, Distribution, Results
+from warifu.results import PREDICTED, Distribution, Results
 
 #: Rows that a terminal gets at most; every row is in the other formats and in the results.
 TERMINAL_ROWS = 60
@@ -36,7 +36,7 @@ def half_table(results: Results, limit: int | None = None) -> Table:
     """One half: n, median, mean with interval, P95, P99, bytes, method and evidence by case."""
     shown = list(results.cases)[:limit]
     table = Table(
-        f"{results.study}: {results.half}, https.establishment in ms",
+        f"{results.study}: {results.half}, {_names(map(results.whole, results.cases))} in ms",
         [
             Column("case", number=False),
             Column("n"),
@@ -62,8 +62,8 @@ def half_table(results: Results, limit: int | None = None) -> Table:
             if predicted
             else "The interval is the noise of these trials alone. Decimals end where it does; "
         )
-        + "B are bytes of TLS over TCP up to the first "
-        "byte of the response."
+        + "B are the bytes that the programs wrote up to "
+        "the first byte of the response."
     )
     if predicted:
         table.notes += remarks(results.manifest)
@@ -80,7 +80,7 @@ def half_table(results: Results, limit: int | None = None) -> Table:
 
 
 def _half_row(table: Table, results: Results, case_id: str) -> None:
-    times = results.distribution(case_id, ESTABLISHMENT)
+    times = results.distribution(case_id, results.whole(case_id))
     method, evidence = results.method(case_id), results.evidence(case_id)
     mean, mean_interval = times.mean(), normal_mean(times)
     # Measured times rest on no input: the link imposes what the study asks for.
@@ -129,7 +129,7 @@ def normal_mean(times: Distribution) -> Interval:
 def overview_table(comparison: Comparison) -> Table:
     """One row a case: how far off each figure is, in percent of the measured one."""
     table = Table(
-        f"{comparison.study}: predicted against measured, https.establishment",
+        f"{comparison.study}: predicted against measured, {_judged(comparison)}",
         [
             Column("case", number=False),
             Column("verdict", number=False),
@@ -141,7 +141,7 @@ def overview_table(comparison: Comparison) -> Table:
         ],
     )
     for case in comparison.cases:
-        rows = {row.statistic: row for row in case.rows if row.metric == ESTABLISHMENT}
+        rows = {row.statistic: row for row in case.rows if row.metric == case.metric}
         bytes_verdict = worst([one.verdict for one in case.bytes])
         exact = {Verdict.PASS: "exact", Verdict.FAIL: "differ", None: "-"}
         table.cells.append(
@@ -166,6 +166,15 @@ def overview_table(comparison: Comparison) -> Table:
     return table
 
 
+def _judged(comparison: Comparison) -> str:
+    return _names(case.metric for case in comparison.cases)
+
+
+def _names(metrics: Iterable[str]) -> str:
+    """Each once."""
+    return ", ".join(dict.fromkeys(metrics))
+
+
 def _relative(row: Row) -> str:
     if not row.measured or not math.isfinite(row.measured):
         return "-"
@@ -186,7 +195,7 @@ def comparison_table(
 ) -> Table:
     """Every figure of every case, with the difference, its interval and the verdict."""
     table = Table(
-        f"{comparison.study}: predicted - measured, https.establishment in ms",
+        f"{comparison.study}: predicted - measured, {_judged(comparison)} in ms",
         [
             Column("case", number=False),
             Column("figure", number=False),
@@ -202,7 +211,7 @@ def comparison_table(
     )
     items: list[tuple[CaseComparison, Row | Bytes]] = []
     for case in comparison.cases:
-        rows = (row for row in case.rows if row.metric == ESTABLISHMENT)
+        rows = (row for row in case.rows if row.metric == case.metric)
         items += [(case, row) for row in rows if row.verdict is not None or not judged_only]
         items += [(case, one) for one in case.bytes if case.bytes_gated or not judged_only]
     if worst_first:
@@ -357,13 +366,14 @@ def distance_table(comparison: Comparison) -> Table:
 
 
 def phase_table(comparison: Comparison) -> Table:
-    """In which part of the establishment the halves differ: the mean of each, per case."""
+    """In which part of a connection the halves differ: the mean of each, per case."""
+    phases = list(dict.fromkeys(phase for case in comparison.cases for phase in case.phases))
     table = Table(
         f"{comparison.study}: mean difference by phase, predicted - measured in ms (95 % interval)",
-        [Column("case", number=False), *(Column(phase) for phase in PHASES)],
+        [Column("case", number=False), *(Column(phase) for phase in phases)],
     )
     for case in comparison.cases:
-        rows = [case.row("mean", phase) for phase in PHASES]
+        rows = [case.row("mean", phase) for phase in phases]
         record: dict[str, Value] = {"case_id": case.case_id, "label": case.label}
         for row in rows:
             if row is not None:

@@ -42,8 +42,9 @@ def report_tables(folder: Path, comparison: Comparison | None) -> list[Table]:
             overview_table(comparison),
             comparison_table(comparison, worst_first=True),
             distance_table(comparison),
-            phase_table(comparison),
         ]
+        if any(case.phases for case in comparison.cases):
+            tables.append(phase_table(comparison))
     if predicted is not None:
         tables.append(inputs_table(predicted.manifest))
     if measured is not None:

@@ -3,11 +3,9 @@
 
 from warifu.results.distribution import Distribution
 from warifu.results.folder import (
-    ESTABLISHMENT,
     FAILED,
     KINDS,
     MEASURED,
-    PHASES,
     PREDICTED,
     Results,
     Setting,
@@ -26,11 +24,9 @@ from warifu.results.manifest import (
 )
 
 __all__ = [
-    "ESTABLISHMENT",
     "FAILED",
     "KINDS",
     "MEASURED",
-    "PHASES",
     "PREDICTED",
     "Distribution",
     "Results",

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from warifu import _core
+from warifu.results import metrics
 from warifu.results.distribution import Distribution
 from warifu.results.manifest import (
     WRITTEN_AS,
@@ -28,10 +29,6 @@ from warifu.results.version_1 import upgraded
 
 #: Names of the halves, which are also the names of their folders below a study's.
 PREDICTED, MEASURED = "predicted", "measured"
-#: The metric that the gates judge.
-ESTABLISHMENT = "https.establishment"
-#: The parts of an establishment, in their order; each is a metric of its own.
-PHASES = ("tcp.connect", "tls.handshake", "https.first_response")
 FAILED = "connection.failed"
 #: Kinds of a profile's figures, from the strongest to the weakest (warifu_model::Kind).
 KINDS = ("measured", "emulated", "simulated", "published", "assumed")
@@ -42,9 +39,6 @@ Setting = str | bool | int | float | None
 #: Columns that are no setting of a case.
 _OBSERVATION = {"study", "case_id", "run_id", "connection", "trial", "metric", "stage", "step"}
 _OBSERVATION |= {"from_ns", "until_ns", "value", "unit", "weight", "method", "evidence", "seed"}
-
-#: What a failed connection has none of, rather than one that is late.
-_UNCENSORED = ("bytes.", "packets.", "segments.", "connection.")
 
 
 @dataclass
@@ -95,6 +89,17 @@ class Results:
         """Whether every case has all of its trials."""
         return bool(self.manifest.get("complete", False))
 
+    def whole(self, case_id: str) -> str:
+        """The metric of a case that is judged: its whole time, which stages divide."""
+        return metrics.whole(self._protocol(case_id))
+
+    def phases(self, case_id: str) -> tuple[str, ...]:
+        """The metrics of a case that are parts of its whole time, in their order."""
+        return metrics.phases(self._protocol(case_id))
+
+    def _protocol(self, case_id: str) -> str:
+        return str(self.cases.get(case_id, {}).get("protocol") or "https")
+
     def rows(self, case_id: str) -> pl.DataFrame:
         """The observations of one case, without its settings: metric, stage, value, weight, ...
 
@@ -132,14 +137,14 @@ class Results:
         frame = self.rows(case_id).filter(pl.col("stage").is_null())
         concurrent = self.concurrent(case_id)
         if metric == FAILED:
-            completed = frame.filter(pl.col("metric") == ESTABLISHMENT)["weight"].sum()
+            completed = frame.filter(pl.col("metric") == self.whole(case_id))["weight"].sum()
             counts = [float(completed), _failures(frame)]
             return Distribution.of([0.0, 1.0], counts, concurrent=concurrent)
         rows = frame.filter(pl.col("metric") == metric)
         return Distribution.of(
             rows["value"].to_numpy(),
             rows["weight"].to_numpy(),
-            failed=0.0 if metric.startswith(_UNCENSORED) else _failures(frame),
+            failed=_failures(frame) if metrics.is_time(metric) else 0.0,
             concurrent=concurrent,
         )
 
@@ -157,13 +162,13 @@ class Results:
         return weakest(self.rows(case_id)["evidence"].unique().to_list())
 
     def stages(self, case_id: str, slowest: bool = False) -> dict[str, float]:
-        """Mean time in each stage of the establishment, ns; empty where none was recorded.
+        """Mean time in each stage of a connection, ns; empty where none was recorded.
 
         With ``slowest`` only the band of the slowest trials (crates/core/results,
         Rows::push_stages); of a measurement's single trials, the slowest hundredth.
         """
         rows = self.rows(case_id).filter(
-            (pl.col("metric") == ESTABLISHMENT) & pl.col("stage").is_not_null()
+            (pl.col("metric") == self.whole(case_id)) & pl.col("stage").is_not_null()
         )
         if rows.is_empty():
             return {}
@@ -204,7 +209,7 @@ def halves(path: Path) -> tuple[Path | None, Path | None]:
     return _if_results(path / PREDICTED), _if_results(path / MEASURED)
 
 
-def each_part(path: Path, metrics: tuple[str, ...]) -> Iterator[pl.DataFrame]:
+def each_part(path: Path, names: tuple[str, ...]) -> Iterator[pl.DataFrame]:
     """Whole-metric rows of a folder, one file at a time: case_id, metric, value, weight,
     method, evidence.
 
@@ -217,7 +222,7 @@ def each_part(path: Path, metrics: tuple[str, ...]) -> Iterator[pl.DataFrame]:
             manifest,
             [part],
             lambda rows: (
-                rows.filter(pl.col("metric").cast(pl.String).is_in(metrics))
+                rows.filter(pl.col("metric").cast(pl.String).is_in(names))
                 .filter(pl.col("stage").is_null(), pl.col("from_ns").is_null())
                 .select(
                     pl.col("case_id", "metric", "method", "evidence").cast(pl.String),
