@@ -16,7 +16,7 @@ import pytest
 from support.paths import ROOT
 from warifu.compare.join import mean_loss
 from warifu.report.page import render
-from warifu.results import ESTABLISHMENT, Results, ResultsError, case_of, each_part
+from warifu.results import Results, ResultsError, case_of, each_part
 
 OLD = ROOT / "tests" / "goldens" / "version-1"
 
@@ -38,12 +38,12 @@ def test_settings_have_their_types() -> None:
 def test_rows_keep_their_values() -> None:
     results = Results.open(OLD / "predicted")
     for case_id in results.cases:
-        times = results.distribution(case_id, ESTABLISHMENT)
+        times = results.distribution(case_id, results.whole(case_id))
         assert times.n == 10.0
         assert sum(results.stages(case_id).values()) == pytest.approx(times.mean(), rel=1e-9)
         assert results.method(case_id) == "simulated"
         assert results.evidence(case_id) == "assumed"
-    (part,) = each_part(results.path, (ESTABLISHMENT,))
+    (part,) = each_part(results.path, ("https.establishment",))
     assert part["weight"].sum() == 20.0
 
 

@@ -42,7 +42,8 @@ FLAGS: dict[str, tuple[str, Any]] = {
     "stack": _flag(
         "stack",
         "--stack",
-        help="https/tls1.2 or https/tls1.3 (default); /mutual or /server may follow.",
+        help="https/tls1.2 or https/tls1.3 (default), /mutual or /server may follow; coap/con, "
+        "coap/non.",
     ),
     "rtt": _flag(
         "link.rtt", "--rtt", help='Round-trip time, such as "60 ms"; the link\'s by default.'

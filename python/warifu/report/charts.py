@@ -195,4 +195,4 @@ def _alt(label: str, halves: dict[str, Distribution]) -> str:
         f"P99 {ms(one.quantile(0.99))} ms (n {number(one.n, 0)})"
         for half, one in halves.items()
     ]
-    return f"Distribution of the establishment time, {label}: {'; '.join(parts)}"
+    return f"Distribution of the whole time, {label}: {'; '.join(parts)}"
