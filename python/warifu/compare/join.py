@@ -77,7 +77,7 @@ class CaseComparison:
     #: What is judged: the whole time of a connection.
     metric: str
     #: Its parts, each a metric of its own.
-    phases: Sequence[str]
+    phases: list[str]
     loss: float
     n_predicted: float
     n_measured: float
@@ -218,7 +218,7 @@ def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseCom
         case_id=case_id,
         label=predicted.label(case_id),
         metric=whole,
-        phases=phases,
+        phases=list(phases),
         loss=loss,
         n_predicted=ours.n,
         n_measured=theirs.n,
