@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from wire import REPOSITORY, Lab, Packet, binary
+
+from support.wire import REPOSITORY, Lab, Packet, binary
 
 Program = list[tuple[str, int]]
 # An MTU of 1500 B less 20 of IP, 20 of TCP and 12 of time stamps.
