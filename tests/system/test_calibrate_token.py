@@ -77,9 +77,9 @@ def test_software_tpm_is_emulated(tmp_path: Path) -> None:
     ("changes", "says"),
     [
         ({"pin": "9999"}, "refused the PIN .CKR_PIN_INCORRECT.: it was tried once"),
-        ({}, "wants a PIN: give it with --pin-file"),
+        ({}, "needs a PIN: use --pin-file"),
         ({"pin": PIN, "key": "other"}, "has no private key on P-256 with label other: it has k1"),
-        ({"pin": PIN, "token": "other"}, "no token is called other: choose one of these"),
+        ({"pin": PIN, "token": "other"}, "no token has the label other: choose one of these"),
         ({"module": Path("/nowhere/x.so")}, "name the token's PKCS#11 module with --module"),
     ],
 )

@@ -89,20 +89,20 @@ def test_a_profile_goes_where_it_is_looked_for(
     [
         ((), "expected either --module or --virtual-card"),
         (("--module", "x.so", "--virtual-card", "y"), "expected either --module or --virtual-card"),
-        (("--module", "nowhere.so"), "nowhere.so: is not there: name the token's module"),
-        (("--module", "/usr/lib"), "/usr/lib: is a folder: name the module in it"),
+        (("--module", "nowhere.so"), "nowhere.so: not found: name the module of the token"),
+        (("--module", "/usr/lib"), "/usr/lib: is a folder: name a module in it"),
         (("--module", str(SOFTHSM), "-n", "1"), "greater than or equal to 2"),
         (("--module", str(SOFTHSM), "--name", "My Token"), "such as my-token"),
         (("--module", str(SOFTHSM), "--out", "x.json"), "expected a name that ends with .toml"),
-        (("--module", str(SOFTHSM), "--out", "x.toml", "--name", "x"), "leave --name out"),
-        (("--module", str(SOFTHSM), "--pin"), "no PIN can be asked for here"),
+        (("--module", str(SOFTHSM), "--out", "x.toml", "--name", "x"), "omit --name"),
+        (("--module", str(SOFTHSM), "--pin"), "no terminal to ask for the PIN at"),
         (
             ("--module", str(SOFTHSM), "--pin-file", "blank"),
-            "--pin-file blank: its first line holds no PIN",
+            "--pin-file blank: its first line is empty",
         ),
         (("--virtual-card", "nope"), "--virtual-card nope: expected a file, or one of: iot-safe"),
-        (("--virtual-card", "iot-safe-sakomoto", "--fresh"), "--fresh is for a --module"),
-        (("--virtual-card", "iot-safe-sakomoto", "--kind", "measured"), "--kind is for a --module"),
+        (("--virtual-card", "iot-safe-sakomoto", "--fresh"), "--fresh needs --module"),
+        (("--virtual-card", "iot-safe-sakomoto", "--kind", "measured"), "--kind needs --module"),
     ],
 )
 def test_a_mistake_in_the_command_is_code_2(
@@ -119,8 +119,8 @@ def test_what_a_token_does_not_have_is_named(warifu: Run, tmp_path: Path) -> Non
     with_pin = ("--pin-file", "pin")
     for arguments, says in (
         (with_pin, "there are several tokens: choose one of these with --token"),
-        (("--token", "none", *with_pin), "no token is called none"),
-        (("--token", "one"), "token one wants a PIN: give it with --pin-file or --pin"),
+        (("--token", "none", *with_pin), "no token has the label none"),
+        (("--token", "one"), "token one needs a PIN: use --pin-file or --pin"),
         (("--token", "one", "--pin-file", "wrong"), "(CKR_PIN_INCORRECT): it was tried once"),
         (("--token", "one", "--pin-file", "gone"), "gone: No such file"),
         (("--token", "several", *with_pin), "has several keys on P-256: choose one with --key"),
@@ -140,7 +140,7 @@ def test_what_is_no_module_is_named(warifu: Run, tmp_path: Path) -> None:
     c_library = Path(f"/lib/{os.uname().machine}-linux-gnu/libm.so.6")
     for module, says in (
         (Path("text.so"), "text.so: file too short; name the token's PKCS#11 module"),
-        (c_library, "libm.so.6: is no PKCS#11 module (it has no C_GetFunctionList)"),
+        (c_library, "libm.so.6: not a PKCS#11 module (it has no C_GetFunctionList)"),
     ):
         code, _, said = warifu("calibrate", "token", "--module", str(module), "-n", "2")
         assert code == ENVIRONMENT

@@ -29,8 +29,8 @@ def test_every_area_is_looked_at_and_every_fault_has_a_mend() -> None:
         "tools", "rights", "kernel", "processors", "leftovers", "calibration",
     }  # fmt: skip
     for item in findings:
-        assert item.status == "ok" or item.mend, item
-        assert "\n" not in item.found + item.mend
+        assert item.status == "ok" or item.hint, item
+        assert "\n" not in item.found + item.hint
     assert {tool.name for tool in tools.TOOLS} <= {item.name for item in findings}
 
 
@@ -46,7 +46,7 @@ def test_a_missing_tool_is_missing_and_an_optional_one_a_warning(
 
     monkeypatch.setattr(tools, "find", without)
     assert finding("nginx").status == "missing"
-    assert "apt-get install nginx" in finding("nginx").mend
+    assert "apt-get install nginx" in finding("nginx").hint
     assert finding("tcpdump").status == "warning"
 
 
@@ -68,7 +68,7 @@ def test_calibration_is_missing_fresh_or_stale(tmp_path: Path) -> None:
     stale = finding("this-host", path)
     assert stale.status == "warning"
     assert "openssl was 0.9.8" in stale.found
-    assert stale.mend == f"`{tools.as_root('calibrate host')}`"
+    assert stale.hint == f"`{tools.as_root('calibrate host')}`"
     profile.record_path(path).unlink()
     assert "unknown age" in finding("this-host", path).found
 
@@ -84,7 +84,7 @@ def test_a_refused_device_says_how_to_get_it(
     monkeypatch.setattr(doctor, "TUN", tmp_path / "tun")
     refused = finding(str(tmp_path / "tun"))
     assert refused.status == "missing"
-    assert "modprobe tun" in refused.mend
+    assert "modprobe tun" in refused.hint
 
 
 def test_a_machine_without_chrt_is_looked_at_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_a_machine_without_chrt_is_looked_at_all_the_same(monkeypatch: pytest.Mo
     monkeypatch.setattr(subprocess, "run", without)
     found = finding("SCHED_FIFO")
     assert found.status == "warning"
-    assert "apt-get install util-linux" in found.mend
+    assert "apt-get install util-linux" in found.hint
 
 
 def test_only_others_than_root_are_told_to_use_sudo(monkeypatch: pytest.MonkeyPatch) -> None:

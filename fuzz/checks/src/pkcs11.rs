@@ -21,7 +21,7 @@ use warifu_card::{ATR, Card, KeySource, Pin, PinScope, Reset, Settings};
 use warifu_iotsafe_client::transport::Local;
 use warifu_iotsafe_client::{CardToken, Options, Token};
 use warifu_pkcs11::ffi::*;
-use warifu_pkcs11::library::provide;
+use warifu_pkcs11::functions::general_purpose::provide;
 use warifu_pkcs11::rv;
 use warifu_pkcs11::slot::SlotConfig;
 
@@ -105,7 +105,7 @@ fn slots() -> Vec<(SlotConfig, Box<dyn Token>)> {
     };
     let transport = Box::new(Local::new(exchange, reset));
     let config = SlotConfig {
-        place: "fuzz".to_owned(),
+        location: "fuzz".to_owned(),
         label: None,
         card_hashes: false,
         replace_keys: true,

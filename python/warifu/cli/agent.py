@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`warifu agent` and `warifu token`: warifu-agent does the work, in this process's place."""
+"""`warifu agent` and `warifu token`, which run warifu-agent."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def start(
         list[str] | None,
         typer.Option(
             "--card",
-            help="Where the SIM is: unix:/path, pcsc, pcsc:READER, csim:/dev/ttyX; the virtual "
-            "SIM's usual socket by default. May be given again.",
+            help="Address of a SIM: unix:/path, pcsc, pcsc:READER, csim:/dev/ttyX; the virtual SIM "
+            "by default. May be repeated.",
         ),
     ] = None,
     socket: Socket = None,
     pin: Annotated[
         str | None,
         typer.Option(
-            "--pin", help="Where the first SIM's PIN comes from: ask, file:/path, credential:NAME."
+            "--pin", help="Source of the first SIM's PIN: ask, file:/path, credential:NAME."
         ),
     ] = None,
     config: Annotated[
@@ -64,13 +64,13 @@ def start(
     ] = None,
     metrics: Annotated[
         str | None,
-        typer.Option("--metrics", help="Give metrics over HTTP there: 127.0.0.1:9464."),
+        typer.Option("--metrics", help="Serve metrics over HTTP at this address: 127.0.0.1:9464."),
     ] = None,
 ) -> int:
-    """Hold SIMs until Ctrl-C. Prints which WARIFU_CARD programs need.
+    """Hold SIMs until Ctrl-C. Prints the WARIFU_CARD for programs.
 
-    While the agent is logged in, its callers need no PIN. A wrong one that a caller gives is
-    passed to the SIM, which counts it.
+    While the agent is logged in, its callers need no PIN. A wrong PIN of a caller is sent to
+    the SIM, which counts it.
 
     Examples:
 
@@ -98,7 +98,7 @@ def status(socket: Socket = None) -> int:
 
 @agent_app.command(epilog=_EPILOG)
 def metrics(socket: Socket = None) -> int:
-    """Show a running agent's metrics, as Prometheus reads them: signatures, session reuse, errors.
+    """Show the metrics of a running agent: signatures, session reuse, errors.
 
     Example:
 
@@ -109,7 +109,7 @@ def metrics(socket: Socket = None) -> int:
 
 @agent_app.command(epilog=_EPILOG)
 def stop(socket: Socket = None) -> int:
-    """End a running agent; it gives the SIMs' channels back.
+    """Stop a running agent, which closes the channels of its SIMs.
 
     Example:
 
@@ -120,7 +120,7 @@ def stop(socket: Socket = None) -> int:
 
 def token(
     audience: Annotated[
-        list[str] | None, typer.Option("--audience", help="Its `aud`. May be given again.")
+        list[str] | None, typer.Option("--audience", help="The `aud` claim. May be repeated.")
     ] = None,
     lifetime: Annotated[
         int,
@@ -131,29 +131,33 @@ def token(
             help="Seconds from `iat` to `exp`.",
         ),
     ] = 3600,
-    issuer: Annotated[str | None, typer.Option("--issuer", help="Its `iss`.")] = None,
-    subject: Annotated[str | None, typer.Option("--subject", help="Its `sub`.")] = None,
-    key_id: Annotated[str | None, typer.Option("--key-id", help="`kid` of its header.")] = None,
+    issuer: Annotated[str | None, typer.Option("--issuer", help="The `iss` claim.")] = None,
+    subject: Annotated[str | None, typer.Option("--subject", help="The `sub` claim.")] = None,
+    key_id: Annotated[str | None, typer.Option("--key-id", help="The `kid` of the header.")] = None,
     claim: Annotated[
         list[str] | None,
-        typer.Option("--claim", help="NAME=VALUE; VALUE is JSON, or else a text. Again for more."),
+        typer.Option("--claim", help="NAME=VALUE; VALUE is JSON or a string. May be repeated."),
     ] = None,
     key: Annotated[
-        str | None, typer.Option("--key", help="The key's label, or its id in hexadecimal.")
+        str | None, typer.Option("--key", help="Label of the key, or its id in hexadecimal.")
     ] = None,
     card: Annotated[
         str | None,
-        typer.Option("--card", help="Where the SIM is; $WARIFU_CARD, else the agent, by default."),
+        typer.Option(
+            "--card", help="Address of the SIM; $WARIFU_CARD, or else the agent, by default."
+        ),
     ] = None,
     pin: Annotated[
         str | None,
-        typer.Option("--pin", help="Without an agent: ask, file:/path or credential:NAME."),
+        typer.Option(
+            "--pin", help="Source of the PIN without an agent: ask, file:/path or credential:NAME."
+        ),
     ] = None,
 ) -> int:
-    """Print a JSON Web Token that a SIM has signed with ES256.
+    """Print a JSON Web Token signed by a SIM with ES256.
 
-    An agent keeps it and renews it before it expires: no caller waits for the SIM. Without an
-    agent a session is opened for this one token.
+    An agent caches it and renews it before it expires, so that callers need not wait for the
+    SIM. Without an agent, a session is opened for this one token.
 
     Examples:
 
@@ -178,7 +182,7 @@ def _at(socket: Path | None) -> Sequence[str]:
 
 
 def _become(*arguments: str) -> int:
-    """Runs the program in the place of this one: signals and the terminal are its own then."""
+    """Replaces this process by the program, which then gets signals and the terminal."""
     from warifu import tools
 
     program = tools.find(_PROGRAM)

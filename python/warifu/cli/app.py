@@ -360,10 +360,10 @@ def doctor(
         findings += card.of_modem(modem, baud) if modem is not None else []
     else:
         findings = room.examine()
-    heads = ("", "area", "what", "found", "mend")
+    heads = ("", "area", "what", "found", "hint")
     table = Table("this machine", [Column(head, number=False) for head in heads])
     for one in findings:
-        table.add([one.status, one.area, one.name, one.found, one.mend], one.row())
+        table.add([one.status, one.area, one.name, one.found, one.hint], one.row())
     missing = sum(one.status == "missing" for one in findings)
     table.notes.append(
         "Nothing is missing."

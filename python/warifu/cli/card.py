@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`warifu card`: the virtual IoT SAFE SIM. The work is warifu-card-server's."""
+"""`warifu card`: the virtual IoT SAFE SIM, which warifu-card-server implements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ card_app = typer.Typer(
 
 
 class Quirks(StrEnum):
-    """Whose client the card can talk to (crates/iotsafe/card/src/quirks.rs)."""
+    """The client that the card works with (crates/iotsafe/card/src/quirks.rs)."""
 
     STRICT = "strict"
     WOLFSSL = "wolfssl"
@@ -38,7 +38,7 @@ class Quirks(StrEnum):
 
 
 class Curve(StrEnum):
-    """The client key's curve."""
+    """The curve of the client key."""
 
     SECP256R1 = "secp256r1"
     BRAINPOOLP256R1 = "brainpoolP256r1"
@@ -55,7 +55,7 @@ class Scope(StrEnum):
 State = Annotated[
     Path | None,
     typer.Option(
-        "--state", help="The SIM's file; $XDG_DATA_HOME/warifu/card.state by default.",
+        "--state", help="State file of the SIM; $XDG_DATA_HOME/warifu/card.state by default.",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -68,12 +68,14 @@ PinFile = Annotated[
 ]
 PinScope = Annotated[
     Scope | None,
-    typer.Option("--pin-scope", help="What needs the PIN; signing by default.", show_default=False),
+    typer.Option(
+        "--pin-scope", help="What the PIN protects; signing by default.", show_default=False
+    ),
 ]
 PinTries = Annotated[
     int | None,
     typer.Option(
-        "--pin-tries", min=1, max=15, help="Wrong tries in a row that lock it; 3 by default.",
+        "--pin-tries", min=1, max=15, help="Wrong tries in a row that lock the PIN; 3 by default.",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -83,23 +85,26 @@ PinTries = Annotated[
 def create(
     state: State = None,
     quirks: Annotated[
-        Quirks, typer.Option("--quirks", help="The client that it is for; strict: GSMA IoT.05.")
+        Quirks, typer.Option("--quirks", help="The client to work with; strict: GSMA IoT.05.")
     ] = Quirks.STRICT,
     label: Annotated[
         str | None,
-        typer.Option("--label", help="Its name as a token; warifu by default.", show_default=False),
+        typer.Option("--label", help="Label of the token; warifu by default.", show_default=False),
     ] = None,
-    curve: Annotated[Curve, typer.Option("--curve", help="Of the client key.")] = Curve.SECP256R1,
+    curve: Annotated[
+        Curve, typer.Option("--curve", help="Curve of the client key.")
+    ] = Curve.SECP256R1,
     pin: AskPin = False,
     pin_file: PinFile = None,
     pin_scope: PinScope = None,
     pin_tries: PinTries = None,
     spare_pairs: Annotated[
-        int, typer.Option("--spare-pairs", min=0, max=16, help="Empty places for more key pairs.")
+        int,
+        typer.Option("--spare-pairs", min=0, max=16, help="Empty containers for more key pairs."),
     ] = 0,
     form: FormatOption = Format.TABLE,
 ) -> int:
-    """Make a SIM, with a client key that is generated on it. Nothing is overwritten.
+    """Create a SIM with a client key that is generated on it. Overwrites nothing.
 
     Examples:
 
@@ -123,18 +128,21 @@ def import_(
     state: State = None,
     certificate: Annotated[
         Path | None,
-        typer.Option("--certificate", help="The client's, for slot 02; of the SIM's own key."),
+        typer.Option(
+            "--certificate", help="Client certificate of the SIM's key, for container 02."
+        ),
     ] = None,
     ca: Annotated[
-        Path | None, typer.Option("--ca", help="The server's or its authority's, for slot 03.")
+        Path | None,
+        typer.Option("--ca", help="Certificate of the server or its CA, for container 03."),
     ] = None,
     key: Annotated[
         Path | None,
-        typer.Option("--key", help="A private key for slot 01, for development: it has been out."),
+        typer.Option("--key", help="Private key for container 01, for development only."),
     ] = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
-    """Store certificates or a key on a SIM that is not being served. PEM or DER.
+    """Store certificates or a key, PEM or DER, on a SIM that is not being served.
 
     Examples:
 
@@ -151,7 +159,7 @@ def import_(
 
 @card_app.command("list", epilog=_EPILOG)
 def list_(state: State = None, form: FormatOption = Format.TABLE) -> int:
-    """Show what a SIM holds; no secret is shown. It may be being served.
+    """Show the content of a SIM without secrets, also while it is served.
 
     Example:
 
@@ -165,20 +173,18 @@ def list_(state: State = None, form: FormatOption = Format.TABLE) -> int:
 @card_app.command(epilog=_EPILOG)
 def reset(
     state: State = None,
-    unblock_pin: Annotated[
-        bool, typer.Option("--unblock-pin", help="Give the PIN all its tries again.")
-    ] = False,
+    unblock_pin: Annotated[bool, typer.Option("--unblock-pin", help="Unlock the PIN.")] = False,
     pin: AskPin = False,
     pin_file: PinFile = None,
     pin_scope: PinScope = None,
     pin_tries: PinTries = None,
-    remove_pin: Annotated[bool, typer.Option("--remove-pin", help="Take the PIN away.")] = False,
+    remove_pin: Annotated[bool, typer.Option("--remove-pin", help="Remove the PIN.")] = False,
     erase: Annotated[
-        bool, typer.Option("--erase", help="Make it as new: another client key, no certificates.")
+        bool, typer.Option("--erase", help="Erase the SIM: a new client key, no certificates.")
     ] = False,
     form: FormatOption = Format.TABLE,
 ) -> int:
-    """Set the PIN back, or the whole SIM. It must not be being served.
+    """Reset the PIN or the whole SIM, which must not be served.
 
     Examples:
 
@@ -197,15 +203,15 @@ def reset(
 
 @card_app.command(epilog=_EPILOG)
 def csr(
-    subject: Annotated[str, typer.Argument(help="For whom, such as CN=device-1,O=Example.")],
+    subject: Annotated[str, typer.Argument(help="The subject, such as CN=device-1,O=Example.")],
     state: State = None,
     socket: Annotated[
-        Path | None, typer.Option("--socket", help="Of a SIM that is being served, instead.")
+        Path | None, typer.Option("--socket", help="Socket of a served SIM, instead of --state.")
     ] = None,
     pin: AskPin = False,
     pin_file: PinFile = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The file; stdout by default.")
+        Path | None, typer.Option("--out", "-o", help="Output file; stdout by default.")
     ] = None,
 ) -> int:
     """Have the SIM sign a certificate request for its client key (PKCS #10, PEM).
@@ -223,7 +229,7 @@ def csr(
     where = {"socket": str(socket)} if socket else {"state": str(program.state_path(state))}
     if out is not None and not out.parent.is_dir():
         raise typer.BadParameter(
-            f"--out {out}: {out.parent} is no folder: make it, or choose another"
+            f"--out {out}: {out.parent} is not a folder: create it, or choose another"
         )
     if out is not None:
         _refuse_another_file(out)
@@ -238,7 +244,7 @@ def csr(
 
 
 def _refuse_another_file(out: Path) -> None:
-    """A request replaces a request; a SIM's state, a key or a certificate is not written over."""
+    """Refuses to overwrite a file that is not a certificate request."""
     try:
         with out.open("rb") as file:
             begin = file.read(64)
@@ -248,7 +254,7 @@ def _refuse_another_file(out: Path) -> None:
         raise typer.BadParameter(f"--out {out}: {error.strerror}") from None
     if begin and not begin.startswith(b"-----BEGIN CERTIFICATE REQUEST"):
         raise typer.BadParameter(
-            f"--out {out}: something else than a certificate request is there: choose another name"
+            f"--out {out}: the file exists and is not a certificate request: choose another name"
         )
 
 
@@ -259,31 +265,36 @@ def serve(
         Path | None,
         typer.Option(
             "--socket",
-            help="A Unix socket; without any way in, $XDG_RUNTIME_DIR/warifu/card.sock.",
+            help="A Unix socket; $XDG_RUNTIME_DIR/warifu/card.sock without other options.",
         ),
     ] = None,
-    at: Annotated[bool, typer.Option("--at", help="A modem with AT+CSIM on a new line.")] = False,
+    at: Annotated[
+        bool, typer.Option("--at", help="A virtual modem with AT+CSIM on a pseudo-terminal.")
+    ] = False,
     link: Annotated[
-        Path | None, typer.Option("--link", help="Point this at the modem's line; with --at.")
+        Path | None,
+        typer.Option("--link", help="Symbolic link to the line of the modem; with --at."),
     ] = None,
     pcsc: Annotated[
         bool, typer.Option("--pcsc", help="A card reader; starts pcscd, needs root.")
     ] = False,
     pcscd_dir: Annotated[
         Path | None,
-        typer.Option("--pcscd-dir", help="For pcscd's socket, beside a pcscd that runs already."),
+        typer.Option(
+            "--pcscd-dir", help="Folder for the socket of pcscd, if another pcscd is running."
+        ),
     ] = None,
     vpcd: Annotated[
-        str | None, typer.Option("--vpcd", help="The reader of a vpcd of yours, ADDRESS:PORT.")
+        str | None, typer.Option("--vpcd", help="An existing virtual reader (vpcd), ADDRESS:PORT.")
     ] = None,
     timing: Annotated[
         str | None,
-        typer.Option("--timing", help="Be as slow as this: a profile's name, or its file."),
+        typer.Option("--timing", help="Timing profile, by name or file."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the timing.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the timing.")] = 0,
     faults: Annotated[
         str | None,
-        typer.Option("--faults", help="What goes wrong: rates such as lost=1%, or a file."),
+        typer.Option("--faults", help="Faults: rates such as lost=1%, or a file."),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Events as JSON lines on stdout, for programs.")

@@ -26,16 +26,16 @@ _PROGRAM = "warifu-card-server"
 
 
 class CardError(Exception):
-    """The card's program refused; its text is one line, `exit_code` its own."""
+    """An error of warifu-card-server: its one line and its exit code."""
 
     def __init__(self, text: str, exit_code: int) -> None:
-        """As the program said it."""
+        """The line and the exit code of the program."""
         super().__init__(text)
         self.exit_code = exit_code
 
 
 def state_path(given: Path | None) -> Path:
-    """The SIM's file: as given, or the default of the user who calls (also through sudo)."""
+    """The state file of the SIM: as given, or the default of the calling user, also with sudo."""
     if given is not None:
         return given
     data = os.environ.get("XDG_DATA_HOME", "")
@@ -47,7 +47,7 @@ def state_path(given: Path | None) -> Path:
 
 
 def default_socket() -> Path:
-    """Where programs look for a SIM that is served (crates/iotsafe/pkcs11); its folder is made."""
+    """The default socket of the PKCS#11 module; its folder is created."""
     folder = Path(os.environ.get("XDG_RUNTIME_DIR") or "/run") / "warifu"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -64,13 +64,13 @@ def pin(asked: bool, file: Path | None, *, new: bool) -> str | None:
         text = sys.stdin.readline() if str(file) == "-" else file.read_text(encoding="utf-8")
         first = text.partition("\n")[0].strip()
         if not first:
-            # Given to a card it would count as a wrong one.
-            raise typer.BadParameter(f"--pin-file {file}: its first line holds no PIN")
+            # The card would count it as a wrong one.
+            raise typer.BadParameter(f"--pin-file {file}: its first line is empty")
         return first
     if not asked:
         return None
     if not sys.stdin.isatty():
-        raise typer.BadParameter("no PIN can be asked for here, without a terminal: use --pin-file")
+        raise typer.BadParameter("no terminal to ask for the PIN at: use --pin-file")
     first = getpass.getpass("PIN: ")
     if new and getpass.getpass("PIN again: ") != first:
         raise typer.BadParameter("the two PINs differ")
@@ -80,7 +80,7 @@ def pin(asked: bool, file: Path | None, *, new: bool) -> str | None:
 def new_pin(
     asked: bool, file: Path | None, scope: str | None, tries: int | None
 ) -> dict[str, object] | None:
-    """A PIN that a SIM is to have, with its policy; None where none is wanted."""
+    """The PIN of a new SIM with its policy; None for none."""
     digits = pin(asked, file, new=True)
     policy = {"scope": scope, "tries": tries}
     given = {name: value for name, value in policy.items() if value is not None}
@@ -108,14 +108,14 @@ def timing_profile(wanted: str, flag: str = "--timing") -> Path:
 
 
 def faults(given: str | None) -> str | None:
-    """The text of faults: as given, or what is in the file of that name."""
+    """The faults: as given, or the content of a file."""
     if given is None or "=" in given:
         return given
     return Path(given).read_text(encoding="utf-8")
 
 
 def ask(verb: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Has the program do one thing; its answer. CardError with its own words."""
+    """Runs a command of the program; its answer, or CardError."""
     done = subprocess.run(
         [tools.find(_PROGRAM), verb],
         input=json.dumps(request),
@@ -130,10 +130,10 @@ def ask(verb: str, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def change(verb: str, state: Path | None, request: dict[str, Any], form: Format) -> int:
-    """Has a card made, changed or read, and shows what it holds then."""
+    """Creates, changes or reads a card, and shows its content."""
     path = state_path(state)
     if verb == "create" and state is None:
-        # The usual place may be made; a folder that someone names must be there.
+        # The default folder is created; a given one must exist.
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     listing = ask(verb, {"state": str(path), **request})
     if verb == "create":
@@ -152,7 +152,7 @@ def serve(request: dict[str, Any], *, events: bool) -> int:
     )
 
     def pass_on(number: int, _: FrameType | None) -> None:
-        # Ctrl-C reaches the whole group, but `kill` only us; a second one does no harm.
+        # Ctrl-C reaches the whole group, `kill` only this process; a second signal is harmless.
         child.send_signal(number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -163,7 +163,7 @@ def serve(request: dict[str, Any], *, events: bool) -> int:
         child.stdin.write(json.dumps({**request, "with_parent": True}))
         child.stdin.close()
     except BrokenPipeError:
-        pass  # it has said why on stderr
+        pass  # the reason is on stderr
     for line in child.stdout:
         if events:
             sys.stdout.write(line)
@@ -195,16 +195,16 @@ def _tell(event: dict[str, Any]) -> None:
 
 
 def _tell_of_module(event: dict[str, Any]) -> None:
-    """How programs come to the card that speak PKCS#11."""
-    ways = (("unix:", event["socket"]), ("csim:", event["at"]), ("pcsc:", event["reader"]))
-    way, place = next((way for way in ways if way[1]), ("", None))
+    """Shows how programs use the card with PKCS#11."""
+    addresses = (("unix:", event["socket"]), ("csim:", event["at"]), ("pcsc:", event["reader"]))
+    scheme, path = next((one for one in addresses if one[1]), ("", None))
     try:
-        path = tools.find("libwarifu_pkcs11.so")
+        module = tools.find("libwarifu_pkcs11.so")
     except tools.ToolMissing:
-        return  # the card is served all the same
-    if place is not None:
-        place = shlex.quote(f"{way}{Path(place).absolute() if way == 'unix:' else place}")
-        screen.say(f"PKCS#11  {path}, with WARIFU_CARD={place}")
+        return  # the card is served without it
+    if path is not None:
+        address = shlex.quote(f"{scheme}{Path(path).absolute() if scheme == 'unix:' else path}")
+        screen.say(f"PKCS#11  {module}, with WARIFU_CARD={address}")
 
 
 def _show(listing: dict[str, Any], form: Format) -> None:

@@ -25,7 +25,7 @@ _FIGURES = ("mean", "sd", "p50", "p90", "p99")
 
 
 class Kind(StrEnum):
-    """What the times are."""
+    """The method of the times."""
 
     MEASURED = "measured"
     EMULATED = "emulated"
@@ -33,38 +33,44 @@ class Kind(StrEnum):
 
 def token(
     module: Annotated[
-        Path | None, typer.Option("--module", help="The token's PKCS#11 module.")
+        Path | None, typer.Option("--module", help="PKCS#11 module of the token.")
     ] = None,
     virtual_card: Annotated[
         str | None,
         typer.Option(
             "--virtual-card",
-            help="Instead: our module over a card of this timing profile, on the virtual clock.",
+            help="Instead: Warifu's module over a virtual card with this timing profile.",
         ),
     ] = None,
     label: Annotated[
-        str | None, typer.Option("--token", help="Its label, where there are several.")
+        str | None, typer.Option("--token", help="Label of the token, if there are several.")
     ] = None,
     key: Annotated[
-        str | None, typer.Option("--key", help="The key's label, where there are several.")
+        str | None, typer.Option("--key", help="Label of the key, if there are several.")
     ] = None,
     pin: Annotated[bool, typer.Option("--pin", help="Ask for the PIN.")] = False,
     pin_file: Annotated[
         Path | None, typer.Option("--pin-file", help="A file with the PIN; - for stdin.")
     ] = None,
-    trials: Annotated[int, typer.Option("-n", "--trials", min=2, help="Of each mode.")] = 100,
+    trials: Annotated[
+        int, typer.Option("-n", "--trials", min=2, help="Trials of each mode.")
+    ] = 100,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Time a new process for each signature as well.")
+        bool, typer.Option("--fresh", help="Also time a new process for each signature.")
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of order and virtual card.")] = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Seed of the order and of the virtual card.")
+    ] = 1,
     kind: Annotated[
-        Kind | None, typer.Option("--kind", help="What the times are, if the token misleads.")
+        Kind | None,
+        typer.Option("--kind", help="Method of the times, instead of the detected one."),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="The profile's; the token's label by default.")
+        str | None,
+        typer.Option("--name", help="Name of the profile; the token's label by default."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The profile's file, instead of a name.")
+        Path | None, typer.Option("--out", "-o", help="File of the profile, instead of a name.")
     ] = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
@@ -129,16 +135,16 @@ def _refuse_module(module: Path | None, virtual: bool) -> None:
     if (module is None) != virtual:
         raise typer.BadParameter("expected either --module or --virtual-card")
     if module is not None and module.is_dir():
-        raise typer.BadParameter(f"--module {module}: is a folder: name the module in it")
+        raise typer.BadParameter(f"--module {module}: is a folder: name a module in it")
     if module is not None and not module.exists():
-        raise typer.BadParameter(f"--module {module}: is not there: name the token's module")
+        raise typer.BadParameter(f"--module {module}: not found: name the module of the token")
 
 
 def _refuse_name(name: str | None, out: Path | None) -> None:
     from warifu.calibrate.token import slug
 
     if name is not None and out is not None:
-        raise typer.BadParameter("--out names the profile by its file: leave --name out")
+        raise typer.BadParameter("--out names the profile already: omit --name")
     if name is not None and slug(name) != name:
         raise typer.BadParameter(
             f"--name {name}: expected lower-case letters, digits and hyphens, such as {slug(name)}"
@@ -151,7 +157,7 @@ def _refuse_beside_virtual_card(given: Mapping[str, object]) -> None:
     """The card on the virtual clock has its own key and PIN, no processes, and one kind."""
     for flag, value in given.items():
         if value:
-            raise typer.BadParameter(f"{flag} is for a --module: leave it out, or --virtual-card")
+            raise typer.BadParameter(f"{flag} needs --module: omit it, or --virtual-card")
 
 
 def modes_table(outcome: Outcome) -> Table:

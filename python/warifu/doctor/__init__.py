@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What is missing or wrong on this machine, each with the mend."""
+"""What is missing or wrong on this machine, each with a hint how to fix it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _rights() -> Iterator[Finding]:
 
 
 def _namespaces() -> Finding:
-    mend = "run as root; in a container add --cap-add NET_ADMIN --cap-add SYS_ADMIN"
+    hint = "run as root; in a container add --cap-add NET_ADMIN --cap-add SYS_ADMIN"
     try:
         done = subprocess.run(
             ["unshare", "--net", "true"], capture_output=True, text=True, check=False
@@ -75,11 +75,11 @@ def _namespaces() -> Finding:
                        "`apt-get install util-linux`")  # fmt: skip
     if done.returncode == 0:
         return Finding("rights", "network namespaces", "ok", "can be made")
-    return Finding("rights", "network namespaces", "missing", done.stderr.strip(), mend)
+    return Finding("rights", "network namespaces", "missing", done.stderr.strip(), hint)
 
 
 def _tun() -> Finding:
-    mend = (
+    hint = (
         "`modprobe tun`; in a container add --device /dev/net/tun"
         if not TUN.exists()
         else "run as root, or `chmod 0666 /dev/net/tun`"
@@ -87,7 +87,7 @@ def _tun() -> Finding:
     try:
         os.close(os.open(TUN, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
-        return Finding("rights", str(TUN), "missing", error.strerror or str(error), mend)
+        return Finding("rights", str(TUN), "missing", error.strerror or str(error), hint)
     return Finding("rights", str(TUN), "ok", "can be opened")
 
 
@@ -163,18 +163,18 @@ def _leftovers() -> Iterator[Finding]:
 
 
 def _calibration(path: Path) -> Iterator[Finding]:
-    mend = f"`{tools.as_root('calibrate host')}`"
+    hint = f"`{tools.as_root('calibrate host')}`"
     if not path.exists():
-        yield Finding("calibration", profile.DEVICE, "missing", f"{path} is not there", mend)
+        yield Finding("calibration", profile.DEVICE, "missing", f"{path} is not there", hint)
         return
     try:
         record = profile.read_record(path)
     except (OSError, ValueError) as error:
         said = f"{profile.record_path(path)}: {error}"
-        yield Finding("calibration", profile.DEVICE, "warning", f"of unknown age: {said}", mend)
+        yield Finding("calibration", profile.DEVICE, "warning", f"of unknown age: {said}", hint)
         return
     stale = environment.differences(record.machine) or environment.drift(record.pace_ns)
     if stale:
-        yield Finding("calibration", profile.DEVICE, "warning", f"stale: {'; '.join(stale)}", mend)
+        yield Finding("calibration", profile.DEVICE, "warning", f"stale: {'; '.join(stale)}", hint)
     else:
         yield Finding("calibration", profile.DEVICE, "ok", record.run_id)

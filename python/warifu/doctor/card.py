@@ -36,21 +36,21 @@ def of_reader(wanted: str | None = None) -> Iterator[Finding]:
         yield Finding(area, "libpcsclite", "missing", "not found", "`apt-get install libpcsclite1`")
         return
     except pcsc.PcscError as error:
-        mend = "`apt-get install pcscd`, then start it: `systemctl start pcscd.socket`"
-        yield Finding(area, "pcscd", "missing", str(error), mend)
+        hint = "`apt-get install pcscd`, then start it: `systemctl start pcscd.socket`"
+        yield Finding(area, "pcscd", "missing", str(error), hint)
         return
     with service:
         yield Finding(area, "pcscd", "ok", "answers")
         try:
             readers = service.readers()
         except pcsc.PcscError as error:
-            mend = f"plug a reader in, and look whether `pcsc_scan` sees it; or {_VIRTUAL}"
-            yield Finding(area, "reader", "missing", str(error), mend)
+            hint = f"plug in a reader, and check that `pcsc_scan` shows it; or {_VIRTUAL}"
+            yield Finding(area, "reader", "missing", str(error), hint)
             return
         found = [name for name in readers if wanted is None or wanted in name]
         if not found:
-            mend = f"name part of one of: {'; '.join(readers)}"
-            yield Finding(area, "reader", "missing", f"none is called {wanted}", mend)
+            hint = f"use part of one of these names: {'; '.join(readers)}"
+            yield Finding(area, "reader", "missing", f"no reader with {wanted!r} in its name", hint)
             return
         yield Finding(area, "reader", "ok", "; ".join(found))
         yield from _in_readers(service, area, found)
@@ -68,12 +68,12 @@ def _in_readers(service: pcsc.Pcsc, area: str, readers: list[str]) -> Iterator[F
         try:
             yield from _applet(area, card.transmit)
         except pcsc.PcscError as error:
-            yield Finding(area, "card", "missing", str(error), "put it in again, contacts first")
+            yield Finding(area, "card", "missing", str(error), "insert it again, contacts first")
         finally:
             card.disconnect()
         return
-    mend = f"put a card in, contacts first and the right side up; or {_VIRTUAL}"
-    yield Finding(area, "card", "missing", said, mend)
+    hint = f"insert a card, contacts first and the right side up; or {_VIRTUAL}"
+    yield Finding(area, "card", "missing", said, hint)
 
 
 def of_modem(device: Path, baud: int = 115200) -> Iterator[Finding]:
@@ -84,18 +84,18 @@ def of_modem(device: Path, baud: int = 115200) -> Iterator[Finding]:
         modem = Modem(device, baud)
     except OSError as error:
         said = error.strerror or str(error)
-        yield Finding(area, str(device), "missing", said, _mend_of_line(error))
+        yield Finding(area, str(device), "missing", said, _hint_for_line(error))
         return
     with modem:
         yield Finding(area, str(device), "ok", "can be opened")
         try:
             yield from _behind(area, modem)
         except (ModemError, ModemSilent, OSError) as error:
-            yield Finding(area, "line", "missing", _one_line(error), "is it still plugged in?")
+            yield Finding(area, "line", "missing", _one_line(error), "check that it is plugged in")
 
 
 def _address(device: Path, baud: int) -> tuple[Path, int]:
-    """A line as WARIFU_CARD names it too: `csim:DEVICE` or `csim:DEVICE,BAUD`."""
+    """The line and its rate; `csim:DEVICE[,BAUD]` of WARIFU_CARD is accepted too."""
     text = str(device)
     if not text.startswith("csim:"):
         return device, baud
@@ -103,44 +103,44 @@ def _address(device: Path, baud: int) -> tuple[Path, int]:
     return Path(name), int(rate) if rate.isdecimal() else baud
 
 
-def _mend_of_line(error: OSError) -> str:
+def _hint_for_line(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "check the name: `ls /dev/ttyUSB* /dev/ttyACM*`"
     if isinstance(error, PermissionError):
         return "join its group: `sudo usermod -aG dialout $USER`, and log in again"
     if error.errno is None:
-        return "give the line's own rate: --baud 115200"
-    return "give a modem's line: `ls /dev/ttyUSB* /dev/ttyACM*`"
+        return "use the rate of the line: --baud 115200"
+    return "use the line of a modem: `ls /dev/ttyUSB* /dev/ttyACM*`"
 
 
 def _behind(area: str, modem: Modem) -> Iterator[Finding]:
     try:
         answer = modem.command("AT", timeout_s=2.0)
     except (ModemSilent, ModemError) as error:
-        mend = "another port of the same modem may be the one (ttyUSB2, ttyUSB3); check the baud "
-        mend += "rate (--baud), and that no other program holds it (ModemManager)"
-        yield Finding(area, "AT", "missing", _one_line(error), mend)
+        hint = "try another port of the modem (ttyUSB2, ttyUSB3); check the baud "
+        hint += "rate (--baud), and that no other program uses it (ModemManager)"
+        yield Finding(area, "AT", "missing", _one_line(error), hint)
         return
     yield Finding(area, "AT", "ok", "OK")
     if answer.echoed:
-        mend = "clients that take the echo for an answer fail: send ATE0 first (this did)"
-        yield Finding(area, "echo", "warning", "on", mend)
+        hint = "clients that take the echo as an answer fail: send ATE0 first (done now)"
+        yield Finding(area, "echo", "warning", "on", hint)
         modem.command("ATE0")
     else:
         yield Finding(area, "echo", "ok", "off")
     try:
         modem.command("AT+CSIM=?")
     except ModemError as error:
-        mend = "this modem passes no APDUs on: its vendor may have it in another firmware"
-        yield Finding(area, "AT+CSIM", "missing", str(error), mend)
+        hint = "this modem does not support AT+CSIM: ask its vendor for another firmware"
+        yield Finding(area, "AT+CSIM", "missing", str(error), hint)
         return
     yield Finding(area, "AT+CSIM", "ok", "known")
     try:
         yield from _applet(area, modem.csim)
     except ModemError as error:
-        mend = "the modem refuses the SELECT: it may pass on few commands only; ask its vendor "
-        mend += "for AT+CSIM without a filter, or use a card reader"
-        yield Finding(area, "SELECT", "missing", str(error), mend)
+        hint = "the modem refuses SELECT: it may forward only some commands; ask its vendor "
+        hint += "for AT+CSIM without a filter, or use a card reader"
+        yield Finding(area, "SELECT", "missing", str(error), hint)
 
 
 def _applet(area: str, transmit: Callable[[bytes], bytes]) -> Iterator[Finding]:
@@ -161,11 +161,11 @@ def _applet(area: str, transmit: Callable[[bytes], bytes]) -> Iterator[Finding]:
         if channel:
             transmit(bytes([0x00, 0x70, 0x80, channel]))
     if status == _NOT_FOUND:
-        mend = "this SIM has no IoT SAFE applet (or one with another AID): ask its operator for one"
-        yield Finding(area, "applet", "missing", "not found (6A82)", mend)
+        hint = "this SIM has no IoT SAFE applet, or one with another AID: ask its operator"
+        yield Finding(area, "applet", "missing", "not found (6A82)", hint)
     else:
-        mend = "the SIM refuses the SELECT: see ISO 7816-4 for the status word"
-        yield Finding(area, "applet", "missing", f"SELECT answered {status:04X}", mend)
+        hint = "the SIM refuses SELECT: see ISO 7816-4 for the status word"
+        yield Finding(area, "applet", "missing", f"SELECT returned {status:04X}", hint)
 
 
 def _status(answer: bytes) -> int:

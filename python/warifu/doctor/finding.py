@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What was looked at, what was found, and the mend."""
+"""What was checked, what was found, and a hint how to fix it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Finding:
     name: str
     status: Status
     found: str
-    mend: str = ""
+    hint: str = ""
 
     def row(self) -> dict[str, str]:
         """For tables and JSON."""

@@ -30,9 +30,7 @@ def claims(token: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_it_and_nothing_is_left(
-    card: Path, tmp_path: Path, number: signal.Signals
-) -> None:
+def test_signals_end_the_agent_cleanly(card: Path, tmp_path: Path, number: signal.Signals) -> None:
     with Agent(tmp_path, "--card", f"unix:{card}") as agent:
         assert agent.socket.stat().st_mode & 0o777 == 0o600
         assert agent.said[-1] == f"warifu-agent: export WARIFU_CARD=agent:{agent.socket}\n"
@@ -42,13 +40,13 @@ def test_a_signal_ends_it_and_nothing_is_left(
     assert not agent.socket.exists()
 
 
-def test_stop_ends_it_and_one_that_was_killed_is_replaced(card: Path, tmp_path: Path) -> None:
+def test_stop_and_socket_of_a_killed_agent(card: Path, tmp_path: Path) -> None:
     with Agent(tmp_path, "--card", f"unix:{card}") as killed:
         killed.process.kill()
         killed.process.wait()
     assert killed.socket.exists()
     with Agent(tmp_path, "--card", f"unix:{card}") as agent:
-        with pytest.raises(RuntimeError, match="an agent answers there"):
+        with pytest.raises(RuntimeError, match="another agent is using it"):
             Agent(tmp_path, "--card", f"unix:{card}")
         agent.ask("stop")
         assert agent.process.wait(timeout=20) == 0
@@ -59,7 +57,7 @@ def test_stop_ends_it_and_one_that_was_killed_is_replaced(card: Path, tmp_path: 
 
 
 @pytest.mark.smoke
-def test_programs_at_once_share_one_session(card: Path, tmp_path: Path) -> None:
+def test_concurrent_programs_share_one_session(card: Path, tmp_path: Path) -> None:
     with Agent(tmp_path, "--card", f"unix:{card}") as agent:
         program = tools.find("warifu-agent")
         children = [
@@ -77,7 +75,7 @@ def test_programs_at_once_share_one_session(card: Path, tmp_path: Path) -> None:
         assert agent.metric('warifu_agent_signatures_total{card="card",kind="ok"}') == 8
 
 
-def test_a_card_that_was_served_anew_is_found_again(tmp_path: Path) -> None:
+def test_card_served_after_the_agent_started(tmp_path: Path) -> None:
     with holding.served(tmp_path) as card, Agent(tmp_path, "--card", f"unix:{card}") as agent:
         assert agent.token("--audience", "a").returncode == 0
     assert not agent.socket.exists()
@@ -92,7 +90,7 @@ def without_card(folder: Path) -> Agent:
     return Agent(folder, "--card", f"unix:{folder / 'card.sock'}")
 
 
-def test_tokens_are_renewed_while_nobody_asks(card: Path, tmp_path: Path) -> None:
+def test_idle_token_renewal(card: Path, tmp_path: Path) -> None:
     with Agent(tmp_path, "--card", f"unix:{card}") as agent:
         first = agent.token("--audience", "a", "--lifetime", "2").stdout
         assert agent.token("--audience", "a", "--lifetime", "2").stdout == first
@@ -104,10 +102,10 @@ def test_tokens_are_renewed_while_nobody_asks(card: Path, tmp_path: Path) -> Non
         assert agent.metric('warifu_agent_tokens_total{card="card",kind="miss"}') == 1
 
 
-def test_a_card_behind_a_modem(tmp_path: Path) -> None:
+def test_card_behind_a_modem(tmp_path: Path) -> None:
     link = tmp_path / "modem"
     with holding.served(tmp_path, at=True, link=str(link)):
-        # More often than the card has channels: each agent gives its own back.
+        # More often than the card has channels: each agent closes its own.
         for number in range(5):
             with Agent(tmp_path, "--card", f"csim:{link}") as agent:
                 done = agent.token("--audience", f"a{number}")
@@ -128,7 +126,7 @@ def token_of(card: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_token_without_an_agent(card: Path, tmp_path: Path) -> None:
+def test_token_without_an_agent(card: Path, tmp_path: Path) -> None:
     (tmp_path / "pin").touch(mode=0o600)
     (tmp_path / "pin").write_text(PIN)
     program = tools.find("warifu-agent")
@@ -143,10 +141,10 @@ def test_a_token_without_an_agent(card: Path, tmp_path: Path) -> None:
     assert (found["site"], found["name"], found["sub"]) == (3, "a b", "m")
     done = token_of(card)
     assert done.returncode == 2
-    assert "wants its PIN first (3 tries left): use --pin ask" in done.stderr
+    assert "needs its PIN (3 tries left): use --pin ask" in done.stderr
 
 
-def test_a_lifetime_that_no_token_has_is_one_line(card: Path) -> None:
+def test_invalid_token_lifetimes(card: Path) -> None:
     warifu = Path(sys.executable).with_name("warifu")
     for lifetime in ("0", "31622401", "99999999999", "9" * 30, "-1", "x"):
         done = token_of(card, "--lifetime", lifetime)
@@ -164,9 +162,7 @@ def test_a_lifetime_that_no_token_has_is_one_line(card: Path) -> None:
             assert "--lifetime" in result.stderr or "-1" in result.stderr
 
 
-def test_programs_elsewhere_find_a_socket_that_was_named_from_here(
-    card: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_socket_path(card: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     with Agent(Path(), "--card", f"unix:{card}", pin=None) as agent:
@@ -176,22 +172,22 @@ def test_programs_elsewhere_find_a_socket_that_was_named_from_here(
     assert not socket.exists()
 
 
-def test_a_place_where_no_agent_can_listen_is_one_line(card: Path, tmp_path: Path) -> None:
+def test_invalid_sockets_and_addresses(card: Path, tmp_path: Path) -> None:
     arguments = ("--card", f"unix:{card}")
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     (tmp_path / "file").mkdir()
     (tmp_path / "file" / "agent.sock").touch()
     refused = {
-        tmp_path / "none": f"there is no folder {tmp_path / 'none'}: make it, or choose another",
-        tmp_path / "a,b": "a comma ends the path",
-        tmp_path / "file": "something is there that is no socket: choose another --socket",
+        tmp_path / "none": f"the folder {tmp_path / 'none'} does not exist: create it, or choose",
+        tmp_path / "a,b": "the path contains a comma",
+        tmp_path / "file": "the file exists and is not a socket: choose another --socket",
     }
     (tmp_path / "a,b").mkdir()
     if os.getuid() != 0:
-        refused[closed] = "you may not write in the folder"
+        refused[closed] = "no permission to write to the folder"
     for folder, says in refused.items():
-        # A person is not asked for a PIN first: there is no terminal here.
+        # The error comes before the PIN prompt: there is no terminal here.
         with pytest.raises(RuntimeError) as error:
             Agent(folder, *arguments, "--pin", "ask", pin=None)
         text = str(error.value)
@@ -203,7 +199,7 @@ def test_a_place_where_no_agent_can_listen_is_one_line(card: Path, tmp_path: Pat
             Agent(tmp_path, "--card", address, pin=None)
 
 
-def test_a_card_that_is_not_there_is_named_once(tmp_path: Path) -> None:
+def test_missing_card_is_reported_once(tmp_path: Path) -> None:
     with without_card(tmp_path) as agent:
         for _ in range(2):
             assert agent.token("--audience", "a").returncode == 3
@@ -211,8 +207,8 @@ def test_a_card_that_is_not_there_is_named_once(tmp_path: Path) -> None:
     assert said.count(str(tmp_path / "card.sock")) == 1, said
 
 
-def test_the_status_tells_of_a_refused_and_of_a_locked_pin(card: Path, tmp_path: Path) -> None:
-    def told(agent: Agent, pin: str) -> int | None:
+def test_status_of_refused_and_locked_pin(card: Path, tmp_path: Path) -> None:
+    def tries_left(agent: Agent, pin: str) -> int | None:
         end = time.monotonic() + 20
         while agent.status()["pin"] != pin:
             assert time.monotonic() < end, agent.status()
@@ -221,30 +217,31 @@ def test_the_status_tells_of_a_refused_and_of_a_locked_pin(card: Path, tmp_path:
         return tries
 
     with Agent(tmp_path, "--card", f"unix:{card}", pin="9753") as agent:
-        assert told(agent, "refused") == 2
+        assert tries_left(agent, "refused") == 2
         done = agent.token("--audience", "a")
         assert done.returncode == 2
-        assert "(2 tries left): end the agent, start it with --pin ask" in done.stderr
+        assert "(2 tries left): restart the agent with --pin ask" in done.stderr
     assert "the PIN is wrong (2 tries left)" in "".join(agent.said)
-    # The card's last try is not the agent's to spend; a person spends it here.
+    # The agent never uses the last try; a person uses it here.
     with Agent(tmp_path, "--card", f"unix:{card}", pin="9753") as agent:
-        assert told(agent, "refused") == 1
+        assert tries_left(agent, "refused") == 1
     with Agent(tmp_path, "--card", f"unix:{card}", pin="9753") as agent:
-        assert told(agent, "held, not given: its last try is yours") == 1
+        assert tries_left(agent, "held, not sent: only one try is left") == 1
         with_pin(agent, "9753")
-        assert told(agent, "locked") == 0
+        assert tries_left(agent, "locked") == 0
         done = agent.token("--audience", "a")
         assert done.returncode == 2
         assert (
-            "`warifu card reset --unblock-pin`, a real one's with its operator's PUK" in done.stderr
+            "`warifu card reset --unblock-pin` on a virtual SIM, with the operator's PUK"
+            in done.stderr
         )
         assert len(done.stderr.splitlines()) == 1
     done = token_of(card)
-    assert "the PIN is locked: unlock a virtual SIM's with" in done.stderr
+    assert "the PIN is locked: unlock it with" in done.stderr
 
 
 def with_pin(agent: Agent, pin: str) -> None:
-    """A program gives a PIN."""
+    """Logs in from a program."""
     module = tools.find("libwarifu_pkcs11.so")
     subprocess.run(
         ["pkcs11-tool", "--module", module, "--list-objects", "--login", "--pin", pin],
@@ -254,7 +251,7 @@ def with_pin(agent: Agent, pin: str) -> None:
     )
 
 
-def test_a_pin_from_systemds_credentials(card: Path, tmp_path: Path) -> None:
+def test_pin_from_a_systemd_credential(card: Path, tmp_path: Path) -> None:
     (tmp_path / "sim").write_text(PIN)
     os.environ["CREDENTIALS_DIRECTORY"] = str(tmp_path)
     try:
@@ -265,7 +262,7 @@ def test_a_pin_from_systemds_credentials(card: Path, tmp_path: Path) -> None:
         del os.environ["CREDENTIALS_DIRECTORY"]
 
 
-def test_a_pin_from_the_terminal_is_not_echoed(card: Path, tmp_path: Path) -> None:
+def test_pin_prompt_without_echo(card: Path, tmp_path: Path) -> None:
     program = tools.find("warifu-agent")
     socket = tmp_path / "agent.sock"
     pid, terminal = pty.fork()
@@ -275,7 +272,7 @@ def test_a_pin_from_the_terminal_is_not_echoed(card: Path, tmp_path: Path) -> No
     seen = b""
     while b"PIN of the card card: " not in seen:
         seen += os.read(terminal, 1000)
-    # It asks first and stops the echo then; nobody types between the two.
+    # The prompt comes before the echo is switched off.
     while termios.tcgetattr(terminal)[3] & termios.ECHO:
         time.sleep(0.01)
     os.write(terminal, PIN.encode() + b"\n")
@@ -288,7 +285,7 @@ def test_a_pin_from_the_terminal_is_not_echoed(card: Path, tmp_path: Path) -> No
     assert not socket.exists()
 
 
-def test_no_secret_is_in_arguments_logs_or_metrics(card: Path, tmp_path: Path) -> None:
+def test_pin_is_not_in_arguments_logs_or_metrics(card: Path, tmp_path: Path) -> None:
     with Agent(tmp_path, "--card", f"unix:{card}", pin="9753") as agent:
         assert agent.token("--audience", "a").returncode == 2, "a wrong PIN"
         about = Path(f"/proc/{agent.process.pid}")
@@ -299,7 +296,7 @@ def test_no_secret_is_in_arguments_logs_or_metrics(card: Path, tmp_path: Path) -
     assert "9753" not in shown
 
 
-def test_a_configuration_with_two_cards_and_rights(tmp_path: Path) -> None:
+def test_configuration_with_two_cards_and_rights(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     config = tmp_path / "agent.toml"
     with holding.served(tmp_path) as one, holding.served(tmp_path / "b") as two:
@@ -333,11 +330,11 @@ def test_a_configuration_with_two_cards_and_rights(tmp_path: Path) -> None:
                 text = answer.read().decode()
             assert 'signatures_total{card="two",kind="ok"} 1' in text
     config.write_text("[[caller]]\nuid = 1\nrights = []\n")
-    with pytest.raises(RuntimeError, match=r"agent.toml: caller\[0\].rights: no such key"):
+    with pytest.raises(RuntimeError, match=r"agent.toml: caller\[0\].rights: unknown key"):
         Agent(tmp_path, "--config", str(config), pin=None)
 
 
-def test_a_process_that_forked_signs_as_well(card: Path, tmp_path: Path) -> None:
+def test_forked_process(card: Path, tmp_path: Path) -> None:
     module = tools.find("libwarifu_pkcs11.so")
     folder = os.environ.get("WARIFU_BIN_DIR")
     if folder:

@@ -14,7 +14,7 @@ from warifu.doctor import card
 from warifu.doctor.modem import Modem, ModemError, ModemSilent
 
 
-def test_an_apdu_goes_through_the_modem(state: Path, tmp_path: Path) -> None:
+def test_apdu_through_csim(state: Path, tmp_path: Path) -> None:
     link = tmp_path / "modem"
     with Server(state, at=True, link=link) as server:
         device = Path(server.ready["at"])
@@ -39,9 +39,7 @@ def test_an_apdu_goes_through_the_modem(state: Path, tmp_path: Path) -> None:
             assert len(modem.csim(RANDOM)) == 10
 
 
-def test_the_modem_and_the_socket_share_the_card_and_no_channel(
-    state: Path, tmp_path: Path
-) -> None:
+def test_modem_and_socket_have_separate_channels(state: Path, tmp_path: Path) -> None:
     path = tmp_path / "card.sock"
     with Server(state, at=True, socket=path) as server, Modem(Path(server.ready["at"])) as modem:
         assert modem.csim(SELECT) == b"\x90\x00"
@@ -51,7 +49,7 @@ def test_the_modem_and_the_socket_share_the_card_and_no_channel(
         assert len(modem.csim(RANDOM)) == 10
 
 
-def test_the_echo_does_not_wait_for_the_card(state: Path, tmp_path: Path) -> None:
+def test_echo_is_immediate(state: Path, tmp_path: Path) -> None:
     faults = "script\nlate 700 ms\n"
     with Server(state, at=True, faults=faults) as server:
         line = os.open(server.ready["at"], os.O_RDWR | os.O_NOCTTY)
@@ -68,7 +66,7 @@ def test_the_echo_does_not_wait_for_the_card(state: Path, tmp_path: Path) -> Non
         os.close(line)
 
 
-def test_a_card_that_does_not_answer(state: Path) -> None:
+def test_lost_answer_is_a_modem_error(state: Path) -> None:
     with (
         Server(state, at=True, faults="script\nlost\nremoved 1\n") as server,
         Modem(Path(server.ready["at"])) as modem,
@@ -81,21 +79,21 @@ def test_a_card_that_does_not_answer(state: Path) -> None:
         assert modem.csim(SELECT) == b"\x90\x00"
 
 
-def test_what_is_no_link_is_left(state: Path, tmp_path: Path) -> None:
+def test_file_at_the_link_is_not_replaced(state: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(RuntimeError, match="no link"):
+    with pytest.raises(RuntimeError, match="not a symbolic link"):
         Server(state, at=True, link=tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_the_doctor_goes_the_way_to_the_applet(state: Path) -> None:
+def test_doctor_with_a_working_card(state: Path) -> None:
     with Server(state, at=True) as server:
         first = list(card.of_modem(Path(server.ready["at"])))
         again = list(card.of_modem(Path(server.ready["at"])))
     assert [(one.name, one.status) for one in first][1:] == [
         ("AT", "ok"), ("echo", "warning"), ("AT+CSIM", "ok"), ("applet", "ok"),
     ]  # fmt: skip
-    assert all(one.status == "ok" for one in again), "it switched the echo off, and its channel"
+    assert all(one.status == "ok" for one in again), "echo was switched off and the channel closed"
 
 
 def modem_that_says(tmp_path: Path, answers: dict[bytes, bytes]) -> list[tuple[str, str, str]]:
@@ -133,7 +131,7 @@ def modem_that_says(tmp_path: Path, answers: dict[bytes, bytes]) -> list[tuple[s
 OK = b"\r\nOK\r\n"
 
 
-def test_the_doctor_names_the_step_that_fails(tmp_path: Path) -> None:
+def test_doctor_names_the_failing_step(tmp_path: Path) -> None:
     assert modem_that_says(tmp_path, {})[-1][:2] == ("AT", "missing")
     refused = {b"AT": OK, b"AT+CSIM=?": b"\r\nERROR\r\n"}
     assert modem_that_says(tmp_path, refused)[-1][:2] == ("AT+CSIM", "missing")
@@ -146,11 +144,11 @@ def test_the_doctor_names_the_step_that_fails(tmp_path: Path) -> None:
     assert "6A82" in found
 
 
-def test_what_is_no_line_is_told_apart(tmp_path: Path) -> None:
+def test_doctor_with_invalid_lines(tmp_path: Path) -> None:
     def refusal(device: str, baud: int = 115200) -> tuple[str, str]:
         (only,) = card.of_modem(Path(device), baud)
         assert only.status == "missing"
-        return only.name, only.mend
+        return only.name, only.hint
 
     ours, theirs = os.openpty()
     line = os.ttyname(theirs)
@@ -161,7 +159,7 @@ def test_what_is_no_line_is_told_apart(tmp_path: Path) -> None:
         assert "--baud" in refusal(line, 12345)[1]
         # As WARIFU_CARD names it.
         assert refusal(f"csim:{line},12345")[0] == line
-        assert "give a modem's line" in refusal("/dev/null")[1]
+        assert "use the line of a modem" in refusal("/dev/null")[1]
     finally:
         os.close(ours)
         os.close(theirs)

@@ -37,13 +37,13 @@ def refused(done: subprocess.CompletedProcess[str], code: int = USAGE) -> str:
 
 @pytest.mark.parametrize("option", [("--pin-tries", "5"), ("--pin-scope", "every-key")])
 @pytest.mark.parametrize("verb", ["create", "reset"])
-def test_a_pins_policy_without_a_pin(tmp_path: Path, verb: str, option: tuple[str, str]) -> None:
+def test_pin_options_without_a_pin(tmp_path: Path, verb: str, option: tuple[str, str]) -> None:
     line = refused(warifu(tmp_path, "card", verb, "--state", "card.state", *option))
     assert f"{option[0]} without a PIN: add --pin or --pin-file" in line
     assert not (tmp_path / "card.state").exists()
 
 
-def test_a_pin_file_is_its_first_line_wherever_it_is_read(tmp_path: Path) -> None:
+def test_pin_file(tmp_path: Path) -> None:
     (tmp_path / "pin").write_text("1234\nthe PIN of meter 7\n")
     pin = ("--state", "card.state", "--pin-file", "pin")
     assert warifu(tmp_path, "card", "create", *pin, "--pin-tries", "5").returncode == 0
@@ -53,18 +53,18 @@ def test_a_pin_file_is_its_first_line_wherever_it_is_read(tmp_path: Path) -> Non
     assert listing["pin"] == {"scope": "signing", "tries_max": 5, "tries_left": 5}
 
 
-def test_a_request_is_written_over_nothing_else(tmp_path: Path) -> None:
+def test_csr_overwrites_no_other_file(tmp_path: Path) -> None:
     state = tmp_path / "card.state"
     assert warifu(tmp_path, "card", "create", "--state", state).returncode == 0
     kept = state.read_bytes()
     csr = ("card", "csr", "CN=device-1", "--state", state, "-o")
-    assert "something else than a certificate request" in refused(warifu(tmp_path, *csr, state))
+    assert "not a certificate request" in refused(warifu(tmp_path, *csr, state))
     assert state.read_bytes() == kept
     for _ in range(2):
         assert warifu(tmp_path, *csr, "device-1.csr").returncode == 0
 
 
-def test_two_cards_are_two_tokens(tmp_path: Path) -> None:
+def test_labels_and_serials_of_two_cards(tmp_path: Path) -> None:
     module = tools.find("libwarifu_pkcs11.so")
     seen = []
     for name, label in (("one", ()), ("two", ("--label", "meter-7"))):
@@ -87,20 +87,20 @@ def test_two_cards_are_two_tokens(tmp_path: Path) -> None:
     assert "expected 1 to 22 visible ASCII characters" in line
 
 
-def test_an_empty_file_is_in_the_way(tmp_path: Path) -> None:
+def test_create_over_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "card.state").touch(mode=0o600)
     line = refused(warifu(tmp_path, "card", "create", "--state", "card.state"))
-    assert line.endswith("card.state: an empty file is there: remove it")
+    assert line.endswith("card.state: the file exists and is empty: remove it")
 
 
-def test_no_folder_is_made_where_somebody_names_one(tmp_path: Path) -> None:
+def test_named_folder_must_exist(tmp_path: Path) -> None:
     line = refused(warifu(tmp_path, "card", "create", "--state", "typo/card.state"), ENVIRONMENT)
     assert line.startswith("warifu: typo: No such file or directory")
-    assert line.endswith("check the name, or make the folder")
+    assert line.endswith("check the name, or create the folder")
     assert warifu(tmp_path, "card", "create").returncode == 0
     assert (tmp_path / "data" / "warifu").stat().st_mode & 0o777 == 0o700
     line = refused(warifu(tmp_path, "card", "csr", "CN=device-1", "-o", "typo/device-1.csr"))
-    assert "typo is no folder: make it, or choose another" in line
+    assert "typo is not a folder: create it, or choose another" in line
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
@@ -108,30 +108,28 @@ def test_no_folder_is_made_where_somebody_names_one(tmp_path: Path) -> None:
     ("subject", "expected"),
     [("CN=", "CN has 0 characters"), (f"CN={'d' * 65}", "CN has 65 characters: expected 1 to 64")],
 )
-def test_a_subject_that_no_authority_could_certify(
-    tmp_path: Path, subject: str, expected: str
-) -> None:
+def test_invalid_csr_subject(tmp_path: Path, subject: str, expected: str) -> None:
     assert warifu(tmp_path, "card", "create").returncode == 0
     line = refused(warifu(tmp_path, "card", "csr", subject, "-o", "device-1.csr"))
     assert expected in line
     assert not (tmp_path / "device-1.csr").exists()
 
 
-def test_a_place_that_is_taken_and_one_that_a_killed_server_left(tmp_path: Path) -> None:
+def test_socket_in_use_and_socket_of_a_killed_server(tmp_path: Path) -> None:
     state, other, path = tmp_path / "1.state", tmp_path / "2.state", tmp_path / "card.sock"
     sim.ask("create", state=state)
     sim.ask("create", state=other)
     csr = ("card", "csr", "CN=device-1", "--socket", path)
-    assert "no card is served there" in refused(warifu(tmp_path, *csr), ENVIRONMENT)
+    assert "no card is served at this socket" in refused(warifu(tmp_path, *csr), ENVIRONMENT)
     with Server(state, socket=path) as server:
         line = refused(warifu(tmp_path, "card", "serve", "--state", other, "--socket", path))
-        assert "card.sock: another server answers there: choose another --socket" in line
+        assert "card.sock: another server is using it: choose another --socket" in line
         line = refused(
             warifu(tmp_path, "card", "serve", "--state", state, "--socket", "x.sock"), ENVIRONMENT
         )
-        assert f"is in use by process {server.process.pid}: stop the server that holds it" in line
+        assert f"is in use by process {server.process.pid}: stop its server" in line
         server.stop(signal.SIGKILL)
     assert path.exists()
-    assert "no card is served there" in refused(warifu(tmp_path, *csr), ENVIRONMENT)
+    assert "no card is served at this socket" in refused(warifu(tmp_path, *csr), ENVIRONMENT)
     with Server(other, socket=path), Client(path) as client:
         assert client.status(sim.SELECT) == 0x9000

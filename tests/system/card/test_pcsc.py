@@ -47,7 +47,7 @@ def pcscd_processes() -> set[str]:
 
 
 @pytest.mark.smoke
-def test_a_program_reaches_the_card_through_pcscd(pcscd: tuple[Server, Path]) -> None:
+def test_pkcs11_tool_through_pcscd(pcscd: tuple[Server, Path]) -> None:
     server, path = pcscd
     with pcsc.Pcsc() as service:
         assert server.ready["reader"] in service.readers()
@@ -66,22 +66,22 @@ def test_a_program_reaches_the_card_through_pcscd(pcscd: tuple[Server, Path]) ->
         reader.disconnect()
 
 
-def test_the_readers_port_is_nobody_elses(pcscd: tuple[Server, Path]) -> None:
+def test_reader_port_is_in_a_network_namespace(pcscd: tuple[Server, Path]) -> None:
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", 35963), timeout=1)
 
 
-def test_the_doctor_goes_the_way_to_the_applet(pcscd: tuple[Server, Path]) -> None:
+def test_doctor_with_a_working_card(pcscd: tuple[Server, Path]) -> None:
     found = list(card.of_reader())
     assert [(one.name, one.status) for one in found] == [
         ("pcscd", "ok"), ("reader", "ok"), ("card", "ok"), ("applet", "ok"),
     ]  # fmt: skip
     other = list(card.of_reader("Acme"))
     assert (other[-1].name, other[-1].status) == ("reader", "missing")
-    assert "Virtual PCD" in other[-1].mend
+    assert "Virtual PCD" in other[-1].hint
 
 
-def test_nothing_is_left(state: Path, folder: Path) -> None:
+def test_cleanup(state: Path, folder: Path) -> None:
     before = pcscd_processes()
     with Server(state, pcsc=True, pcscd_dir=folder) as server:
         assert pcscd_processes() - before
@@ -97,7 +97,7 @@ def test_nothing_is_left(state: Path, folder: Path) -> None:
         time.sleep(0.05)
 
 
-def test_a_removed_card_comes_back(state: Path, folder: Path) -> None:
+def test_card_removed_and_inserted(state: Path, folder: Path) -> None:
     with (
         Server(state, pcsc=True, pcscd_dir=folder, faults="script\nok\nremoved 1\n") as server,
         pcsc.Pcsc() as service,
@@ -125,8 +125,8 @@ def until_selected(service: pcsc.Pcsc, reader: str) -> bool:
     return False
 
 
-def test_without_pcscd_the_doctor_says_so(folder: Path) -> None:
+def test_doctor_without_pcscd(folder: Path) -> None:
     assert not (folder / "pcscd.comm").exists()
     found = list(card.of_reader())
     assert [(one.name, one.status) for one in found] == [("pcscd", "missing")]
-    assert "pcscd" in found[0].mend
+    assert "pcscd" in found[0].hint

@@ -17,7 +17,7 @@ from support.sim import ATR, GENERATE_EPHEMERAL, RANDOM, SELECT, Client, Server
 from warifu import tools
 
 
-def test_a_command_is_answered(state: Path, tmp_path: Path) -> None:
+def test_command_and_answer(state: Path, tmp_path: Path) -> None:
     path = tmp_path / "card.sock"
     with Server(state, socket=path) as server:
         assert server.ready["socket"] == str(path)
@@ -32,7 +32,7 @@ def test_a_command_is_answered(state: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_it_and_nothing_is_left(
+def test_signals_end_the_server_cleanly(
     state: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     path, link = tmp_path / "card.sock", tmp_path / "modem"
@@ -43,7 +43,7 @@ def test_a_signal_ends_it_and_nothing_is_left(
     assert not link.is_symlink()
 
 
-def test_clients_do_not_see_one_anothers_channels(state: Path, tmp_path: Path) -> None:
+def test_clients_have_separate_channels(state: Path, tmp_path: Path) -> None:
     path = tmp_path / "card.sock"
     with Server(state, socket=path), Client(path) as agent:
         opened = agent.transmit(bytes.fromhex("0070000001"))
@@ -63,7 +63,7 @@ def test_clients_do_not_see_one_anothers_channels(state: Path, tmp_path: Path) -
         assert agent.status(read) == 0x9000
 
 
-def test_many_clients_at_once_get_their_own_answers(state: Path, tmp_path: Path) -> None:
+def test_concurrent_clients_get_their_own_answers(state: Path, tmp_path: Path) -> None:
     path = tmp_path / "card.sock"
     wrong: list[str] = []
 
@@ -86,9 +86,7 @@ def test_many_clients_at_once_get_their_own_answers(state: Path, tmp_path: Path)
     assert not wrong
 
 
-def test_a_killed_servers_socket_is_replaced_and_a_living_ones_is_not(
-    state: Path, tmp_path: Path
-) -> None:
+def test_socket_of_killed_and_running_servers(state: Path, tmp_path: Path) -> None:
     path = tmp_path / "card.sock"
     with Server(state, socket=path) as server:
         server.process.kill()
@@ -99,15 +97,15 @@ def test_a_killed_servers_socket_is_replaced_and_a_living_ones_is_not(
             Server(state, socket=tmp_path / "other.sock")
         other = tmp_path / "other.state"
         sim.ask("create", state=other)
-        with pytest.raises(RuntimeError, match="another server answers there"):
+        with pytest.raises(RuntimeError, match="another server is using it"):
             Server(other, socket=path)
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(RuntimeError, match="no socket"):
+    with pytest.raises(RuntimeError, match="not a socket"):
         Server(state, socket=tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_the_timing_models_deadlines_are_kept(state: Path, tmp_path: Path) -> None:
+def test_timing_model(state: Path, tmp_path: Path) -> None:
     profile = tmp_path / "slow.toml"
     shipped = (ROOT / "profiles" / "cards" / "iot-safe-sakomoto.toml").read_text()
     names = [
@@ -131,7 +129,7 @@ def test_the_timing_models_deadlines_are_kept(state: Path, tmp_path: Path) -> No
     assert took_s >= 8 * 0.025
 
 
-def test_faults_reach_the_client(state: Path, tmp_path: Path) -> None:
+def test_faults(state: Path, tmp_path: Path) -> None:
     path = tmp_path / "card.sock"
     script = "script\nok\nwrong_status\nremoved 1\nok\nok\nreset\nok\nlost\n"
     with Server(state, socket=path, faults=script) as server:
@@ -154,9 +152,9 @@ def test_faults_reach_the_client(state: Path, tmp_path: Path) -> None:
     assert '"reset":1' in stopped
 
 
-def test_what_is_asked_wrongly_is_one_line(state: Path, tmp_path: Path) -> None:
+def test_invalid_options_are_one_line(state: Path, tmp_path: Path) -> None:
     for request, expected in (
-        ({}, "no way in"),
+        ({}, "no interface to serve"),
         ({"sokket": "x"}, "sokket"),
         ({"socket": "/" + "x" * 200}, "at most 107 bytes"),
         ({"socket": tmp_path / "card.sock", "faults": "lost=2"}, "--faults: lost is 2"),
@@ -168,7 +166,7 @@ def test_what_is_asked_wrongly_is_one_line(state: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "card.sock").exists()
 
 
-def test_help_says_what_it_takes() -> None:
+def test_help() -> None:
     done = subprocess.run(
         [tools.find("warifu-card-server"), "--help"], capture_output=True, text=True, check=True
     )

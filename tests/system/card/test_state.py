@@ -29,7 +29,7 @@ def tries_left(state: Path) -> int:
     return int(sim.ask("list", state=state)["pin"]["tries_left"])
 
 
-def test_a_kill_at_any_point_of_a_save_leaves_the_old_state_or_the_new(tmp_path: Path) -> None:
+def test_kill_during_save_leaves_old_or_new_state(tmp_path: Path) -> None:
     """A wrong PIN is what a command writes: its count must be down, or nothing was answered."""
     state, path = tmp_path / "card.state", tmp_path / "card.sock"
     sim.ask("create", state=state, pin={"digits": "1234", "scope": "signing", "tries": 15})
@@ -51,7 +51,7 @@ def test_a_kill_at_any_point_of_a_save_leaves_the_old_state_or_the_new(tmp_path:
     assert (lost, kept) == (4, 2), "new from the rename on, which is the fifth of six points"
 
 
-def test_what_was_answered_is_on_the_disk(tmp_path: Path) -> None:
+def test_answered_commands_are_on_disk(tmp_path: Path) -> None:
     state, path = tmp_path / "card.state", tmp_path / "card.sock"
     sim.ask("create", state=state, pin={"digits": "1234", "scope": "signing", "tries": 15})
     for left in range(14, 8, -1):
@@ -64,7 +64,7 @@ def test_what_was_answered_is_on_the_disk(tmp_path: Path) -> None:
         assert tries_left(state) == left
 
 
-def test_making_a_card_is_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_create_is_atomic(tmp_path: Path) -> None:
     for step in range(1, STEPS_PER_SAVE + 1):
         state = tmp_path / f"{step}.state"
         with pytest.raises(RuntimeError, match="-9"):
@@ -75,7 +75,7 @@ def test_making_a_card_is_whole_or_not_at_all(tmp_path: Path) -> None:
             sim.ask("create", state=state)
 
 
-def test_a_corrupt_state_is_refused_and_left(state: Path, tmp_path: Path) -> None:
+def test_corrupt_state_is_refused_and_kept(state: Path, tmp_path: Path) -> None:
     whole = state.read_bytes()
     middle = len(whole) // 2
     flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
@@ -87,14 +87,14 @@ def test_a_corrupt_state_is_refused_and_left(state: Path, tmp_path: Path) -> Non
             lambda: sim.ask("list", state=state),
             lambda: sim.ask("reset", state=state, erase=True),
         ):
-            with pytest.raises(RuntimeError, match="left as it is") as caught:
+            with pytest.raises(RuntimeError, match="was not changed") as caught:
                 use()
             assert str(state) in str(caught.value)
             assert str(caught.value).startswith("3: ")
         assert digest(state) == before
 
 
-def test_a_full_disk_is_said_and_nothing_is_answered_as_done(tmp_path: Path) -> None:
+def test_full_disk(tmp_path: Path) -> None:
     """A folder of 64 KiB that is full: the command fails, and works when there is room."""
     folder = tmp_path / "small"
     folder.mkdir()
@@ -119,13 +119,13 @@ def test_a_full_disk_is_said_and_nothing_is_answered_as_done(tmp_path: Path) -> 
         subprocess.run(["umount", folder], check=True)
 
 
-def test_others_must_not_read_the_keys(state: Path) -> None:
+def test_state_readable_by_others_is_refused(state: Path) -> None:
     state.chmod(0o644)
     with pytest.raises(RuntimeError, match="chmod 600"):
         sim.ask("list", state=state)
 
 
-def test_a_card_with_two_names_is_one_card(tmp_path: Path) -> None:
+def test_card_with_two_paths_is_locked_once(tmp_path: Path) -> None:
     state, link = tmp_path / "card.state", tmp_path / "link.state"
     sim.ask("create", state=state, pin={"digits": "1234", "scope": "signing", "tries": 3})
     link.symlink_to(state.name)
@@ -139,7 +139,7 @@ def test_a_card_with_two_names_is_one_card(tmp_path: Path) -> None:
     assert tries_left(state) == 2
 
 
-def test_a_served_card_can_be_listed_and_not_changed(state: Path, tmp_path: Path) -> None:
+def test_served_card_is_read_only(state: Path, tmp_path: Path) -> None:
     with Server(state, socket=tmp_path / "card.sock") as server:
         assert sim.ask("list", state=state)["quirks"] == "strict"
         with pytest.raises(RuntimeError, match=f"in use by process {server.process.pid}"):

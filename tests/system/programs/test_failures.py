@@ -20,8 +20,8 @@ from support.programs import KEY, PIN, Authority, Device, Running, free_port, mo
 NO_HANG_S = 25.0
 
 
-def said_of(environment: dict[str, str]) -> list[str]:
-    """What the module tells people when pkcs11-tool looks for tokens."""
+def errors_of(environment: dict[str, str]) -> list[str]:
+    """The lines of the module on stderr when pkcs11-tool lists objects."""
     command = ("pkcs11-tool", "--module", module(), "--list-objects")
     done = run(*command, environment=environment, check=False, patience_s=NO_HANG_S)
     assert done.returncode != 0
@@ -29,7 +29,7 @@ def said_of(environment: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("card", "names", "mend"),
+    ("card", "names", "hint"),
     [
         ("unix:{}/none.sock", "{}/none.sock", "start one with: warifu card serve"),
         ("pcsc", "PC/SC service is not running", "systemctl start pcscd"),
@@ -37,8 +37,8 @@ def said_of(environment: dict[str, str]) -> list[str]:
         ("socket:{}/x", "card is", "expected unix:/path"),
     ],
 )
-def test_what_is_missing_is_said_in_one_line(
-    tmp_path: Path, card: str, names: str, mend: str
+def test_missing_card_is_reported_in_one_line(
+    tmp_path: Path, card: str, names: str, hint: str
 ) -> None:
     environment = {
         "PATH": "/usr/bin:/bin",
@@ -46,14 +46,16 @@ def test_what_is_missing_is_said_in_one_line(
         "WARIFU_CARD": card.format(tmp_path),
         "PCSCLITE_CSOCK_NAME": str(tmp_path / "pcscd.comm"),
     }
-    (line,) = said_of(environment)
+    (line,) = errors_of(environment)
     assert line.startswith("warifu-pkcs11: ")
     assert names.format(tmp_path) in line
-    assert mend in line
+    assert hint in line
 
 
-def test_nobody_is_told_of_a_reader_that_is_not_needed(device: Device, tmp_path: Path) -> None:
-    """Without a word of where the card is, the usual places are tried."""
+def test_missing_reader_is_not_reported_if_another_card_works(
+    device: Device, tmp_path: Path
+) -> None:
+    """Without an address the default ones are tried."""
     (tmp_path / "warifu").mkdir()
     (tmp_path / "warifu" / "card.sock").symlink_to(device.socket)
     environment = device.environment | {
@@ -66,17 +68,17 @@ def test_nobody_is_told_of_a_reader_that_is_not_needed(device: Device, tmp_path:
     assert "Public Key Object" in done.stdout
     assert "warifu" not in done.stderr
     (tmp_path / "warifu" / "card.sock").unlink()
-    (line,) = said_of(environment)
+    (line,) = errors_of(environment)
     assert "warifu card serve" in line
     assert "systemctl start pcscd" in line
 
 
-def test_a_card_without_a_free_channel_says_so(device: Device) -> None:
+def test_all_channels_in_use(device: Device) -> None:
     with contextlib.ExitStack() as open_clients:
         for _ in range(4):
             client = open_clients.enter_context(sim.Client(device.socket))
             assert client.status(sim.SELECT) == 0x9000
-        (line,) = said_of(device.environment)
+        (line,) = errors_of(device.environment)
     assert "all logical channels of the card are in use" in line
 
 
@@ -84,7 +86,7 @@ def test_a_card_without_a_free_channel_says_so(device: Device) -> None:
 def handshake(
     device: Device, authority: Authority, operator: tuple[Path, Path]
 ) -> Iterator[Running]:
-    """A client whose handshake is at the card, as slow as the paper's."""
+    """A client in the middle of a signature by a slow card."""
     certificate, key = operator
     port = free_port()
     server = Running(
@@ -109,14 +111,14 @@ def handshake(
 
 @pytest.fixture
 def slow(tmp_path: Path, authority: Authority) -> Iterator[Device]:
-    """A card with the paper's times."""
+    """A card with the times of the paper."""
     profile = ROOT / "profiles/cards/iot-safe-sakomoto.toml"
     made = Device(tmp_path, authority, timing={"profile": profile, "seed": 1})
     with made.server:
         yield made
 
 
-def test_a_card_that_goes_away_in_a_handshake(
+def test_card_removed_during_a_handshake(
     slow: Device, authority: Authority, operator: tuple[Path, Path]
 ) -> None:
     with handshake(slow, authority, operator) as client:
@@ -129,7 +131,7 @@ def test_a_card_that_goes_away_in_a_handshake(
     assert "C_Sign CKR_DEVICE_REMOVED" in slow.trace_text()
 
 
-def test_a_card_that_hangs_in_a_handshake(
+def test_card_without_answer_during_a_handshake(
     slow: Device, authority: Authority, operator: tuple[Path, Path]
 ) -> None:
     config = slow.folder / ".config" / "warifu"
@@ -146,10 +148,10 @@ def test_a_card_that_hangs_in_a_handshake(
 
 
 @pytest.mark.parametrize("pin", [None, PIN])
-def test_a_card_that_comes_back(
+def test_card_removed_and_inserted(
     tmp_path: Path, authority: Authority, operator: tuple[Path, Path], pin: str | None
 ) -> None:
-    """A server serves on, unless the card wants its PIN: the module has not kept that."""
+    """A server continues, unless the card needs its PIN, which the module does not keep."""
     device = Device(tmp_path, authority, pin=pin)
     certificate, key = operator
     port = free_port()
@@ -179,7 +181,7 @@ def test_a_card_that_comes_back(
         assert "User not logged in" in server.said()
 
 
-def test_children_use_the_module_for_themselves(device: Device) -> None:
+def test_forked_children_use_the_module(device: Device) -> None:
     script = Path(__file__).with_name("forked.py")
     done = run(sys.executable, script, module(), PIN, 12, environment=device.environment)
     assert done.stderr == ""

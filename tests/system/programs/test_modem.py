@@ -44,7 +44,7 @@ def device(tmp_path: Path, authority: Authority) -> Iterator[Device]:
         yield made
 
 
-def test_who_only_looks_costs_no_channel(device: Device) -> None:
+def test_listing_leaks_no_channel(device: Device) -> None:
     command = ("pkcs11-tool", "--module", module(), "--list-token-slots")
     for _ in range(CHANNELS + 1):
         assert "token label" in run(*command, environment=device.environment).stdout

@@ -20,7 +20,7 @@ def on_record() -> None:
 
 
 @pytest.mark.smoke
-def test_every_worker_signs(
+def test_all_workers_sign(
     device: Device, authority: Authority, operator: tuple[Path, Path]
 ) -> None:
     certificate, key = operator
@@ -42,7 +42,7 @@ def test_every_worker_signs(
     assert {signature.pid for signature in signatures} == answered
 
 
-def test_upstream_sees_the_card(
+def test_upstream_client_certificate_of_the_card(
     device: Device, authority: Authority, operator: tuple[Path, Path]
 ) -> None:
     certificate, key = operator

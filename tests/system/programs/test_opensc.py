@@ -15,20 +15,20 @@ def on_record() -> None:
     programs.version("OpenSC", ["opensc-tool", "--info"], r"(?i)opensc (\d[\w.]*)")
 
 
-def test_a_label_that_the_card_cannot_keep_is_said(device: Device) -> None:
+def test_label_that_is_not_stored(device: Device) -> None:
     options = ("--keypairgen", "--key-type", "EC:secp256r1", "--id", PLACE)
     command = ("pkcs11-tool", "--module", module(), "--login", "--pin", PIN, *options)
     assert "label" not in run(*command, environment=device.environment).stderr
     command = (*command[:-1], "11", "--label", "éa")
     (line,) = run(*command, environment=device.environment).stderr.splitlines()[-1:]
     assert line.startswith("warifu-pkcs11: ")
-    assert 'the label "éa" is not kept' in line
+    assert 'the label "éa" is not stored' in line
 
 
-def test_its_tests_are_clean(device: Device) -> None:
+def test_opensc_self_test(device: Device) -> None:
     check_test(device)
 
 
-def test_its_tests_of_curves_are_clean(device: Device) -> None:
+def test_opensc_curve_test(device: Device) -> None:
     check_test_ec(device)
     assert len(device.signatures()) == 2

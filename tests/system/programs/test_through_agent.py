@@ -77,7 +77,7 @@ def mosquitto_with_card(device: Device, authority: Authority) -> Iterator[int]:
         yield port
 
 
-def test_nginx_has_more_workers_than_the_card_channels(
+def test_more_nginx_workers_than_channels(
     device: Device, agent: Agent, authority: Authority, operator: tuple[Path, Path]
 ) -> None:
     certificate, key = operator
@@ -94,7 +94,7 @@ def test_nginx_has_more_workers_than_the_card_channels(
     assert agent.metric(OPENED) == 1
 
 
-def test_programs_that_live_shortly_share_a_session(
+def test_short_lived_programs_share_a_session(
     device: Device, agent: Agent, authority: Authority, operator: tuple[Path, Path]
 ) -> None:
     port = free_port()
@@ -112,7 +112,7 @@ def test_programs_that_live_shortly_share_a_session(
     assert "COMPUTE SIGNATURE" not in device.trace_text()
 
 
-def test_a_wrong_pin_is_the_cards_to_count(device: Device, agent: Agent) -> None:
+def test_wrong_pin_is_counted_by_the_card(device: Device, agent: Agent) -> None:
     """Programs that log in although the token asks for no PIN."""
     tool = ("pkcs11-tool", "--module", module(), "--list-objects", "--login", "--pin")
     done = run(*tool, PIN, environment=device.environment)
@@ -123,14 +123,14 @@ def test_a_wrong_pin_is_the_cards_to_count(device: Device, agent: Agent) -> None
     assert agent.metric(WRONG_PINS) == 1
 
 
-def test_opensc_has_nothing_to_complain_of(device: Device, agent: Agent) -> None:
+def test_opensc_self_tests(device: Device, agent: Agent) -> None:
     check_test(device)
     before = agent.metric(SIGNED)
     check_test_ec(device)
     assert agent.metric(SIGNED) == before + 2
 
 
-def test_a_handshake_behind_a_modem(
+def test_handshake_behind_a_modem(
     tmp_path: Path, authority: Authority, operator: tuple[Path, Path]
 ) -> None:
     """The module with the modem's line to itself, and an agent that has it."""
@@ -147,7 +147,7 @@ def test_a_handshake_behind_a_modem(
         assert device.trace_text().count("COMPUTE SIGNATURE - UPDATE") == 1
 
 
-def test_servers_outlive_resets_of_the_card(
+def test_servers_after_card_resets(
     tmp_path: Path, authority: Authority, operator: tuple[Path, Path]
 ) -> None:
     """The module alone must be logged in to again then (`test_a_card_that_comes_back`)."""

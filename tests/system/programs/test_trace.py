@@ -26,7 +26,7 @@ def events(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_line_for_each_call_and_each_command(device: Device) -> None:
+def test_trace_lines_of_calls_and_commands(device: Device) -> None:
     run(*LIST, "--login", "--pin", PIN, environment=device.environment)
     lines = device.trace.read_text().splitlines()
     assert all(LINE.fullmatch(line) for line in lines)
@@ -38,7 +38,7 @@ def test_a_line_for_each_call_and_each_command(device: Device) -> None:
     assert "C_Finalize CKR_OK" in lines[-1]
 
 
-def test_a_call_holds_its_commands(device: Device, tmp_path: Path) -> None:
+def test_commands_lie_within_their_call(device: Device, tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     environment = device.environment | {"WARIFU_PKCS11_TRACE": str(trace)}
     run(*LIST, "--login", "--pin", PIN, environment=environment)
@@ -53,7 +53,7 @@ def test_a_call_holds_its_commands(device: Device, tmp_path: Path) -> None:
     assert verify["tid"] == login["tid"]
 
 
-def test_many_processes_and_a_killed_one_leave_it_valid(
+def test_trace_of_many_processes_and_a_killed_one(
     device: Device, authority: Authority, operator: tuple[Path, Path], tmp_path: Path
 ) -> None:
     certificate, key = operator

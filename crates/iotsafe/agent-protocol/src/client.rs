@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The caller's end of the agent's socket.
+//! The client's end of the agent's socket.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::message::{Answer, Call, FRAME_MAX_BYTES, Reply, Request, decode, encode};
 
-/// A connection to the agent that is made when it is first used, and again after an error.
+/// A connection to the agent, made when it is first used, and again after an error.
 pub struct AgentClient {
     path: PathBuf,
     card: String,
@@ -22,32 +22,33 @@ pub struct AgentClient {
 }
 
 impl AgentClient {
-    /// The agent at `path`, and its card of a name; its first for none.
+    /// The agent at `path`, and its card of this name, or its first card.
     #[must_use]
     pub fn new(path: &Path, card: Option<&str>) -> AgentClient {
         let card = card.unwrap_or_default().to_owned();
         AgentClient { path: path.to_owned(), card, stream: None, number: 0, watch: None }
     }
 
-    /// Has a [`Watch`] told of every request.
+    /// Adds a [`Watch`], which sees every request.
     #[must_use]
     pub fn watched(mut self, watch: Option<Watch>) -> AgentClient {
         self.watch = watch;
         self
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     ///
     /// # Errors
-    /// The agent's; [`TransportError::Gone`] with how to start one; [`TransportError::Timeout`].
-    pub fn ask(&mut self, call: Call, deadline: Instant) -> Result<Answer, TokenError> {
+    /// The agent's errors; [`TransportError::Gone`], which says how to start an agent;
+    /// [`TransportError::Timeout`].
+    pub fn call(&mut self, call: Call, deadline: Instant) -> Result<Answer, TokenError> {
         let name = call.name();
         self.number = self.number.wrapping_add(1);
         let start = Instant::now();
-        let within = deadline.saturating_duration_since(start);
-        let request = Request { number: self.number, card: self.card.clone(), within, call };
+        let timeout = deadline.saturating_duration_since(start);
+        let request = Request { number: self.number, card: self.card.clone(), timeout, call };
         let Some(frame) = encode(&request) else {
-            let text = "the text is too long for the agent: hash it, then have the hash signed";
+            let text = "the message is too long for the agent: sign its hash instead";
             return Err(TokenError::Denied(text.to_owned()));
         };
         let received = self.round_trip(&frame, deadline).inspect_err(|_| self.stream = None);
@@ -70,15 +71,15 @@ impl AgentClient {
         reply.answer
     }
 
-    /// Ends the connection, and with it what the agent has lent.
-    pub fn hang_up(&mut self) {
+    /// Closes the connection, which frees the volatile keys that the agent has lent to it.
+    pub fn disconnect(&mut self) {
         self.stream = None;
     }
 
     /// The error for an answer that is none to the request.
     pub(crate) fn unexpected_answer(&self) -> TokenError {
         TransportError::Garbled(format!(
-            "{} does not speak as this agent's client does: restart the agent after an update",
+            "unexpected answer from the agent at {}: restart it after an update",
             self.path.display()
         ))
         .into()
@@ -104,7 +105,7 @@ impl AgentClient {
     }
 
     fn stream(&mut self, deadline: Instant) -> Result<&DeadlineStream, TransportError> {
-        // An agent that was restarted since: nothing has been sent, so nothing is sent twice.
+        // The agent may have been restarted. Nothing has been sent, so nothing is sent twice.
         let kept = self.stream.take().filter(|stream| !stream.has_input_or_end());
         let stream = match kept {
             Some(stream) => stream,
@@ -138,7 +139,7 @@ fn send_and_receive(
     stream.read_exact(&mut length, deadline)?;
     let length = u32::from_be_bytes(length) as usize;
     if length > FRAME_MAX_BYTES {
-        let text = format!("the agent announced an answer of {length} B: not its protocol");
+        let text = format!("invalid answer length from the agent: {length} B");
         return Err(io::Error::new(io::ErrorKind::InvalidData, text));
     }
     let mut body = Zeroizing::new(vec![0; length]);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What goes between the agent and its callers. This is the one place that says it.
+//! The messages between the agent and its callers, and their framing.
 //!
-//! A frame is a length of 4 bytes, the most significant first, and as many bytes: one of
+//! A frame is a length of 4 bytes, most significant first, and that many bytes: one byte
 //! [`VERSION`], then a [`Request`] or a [`Reply`] in postcard's encoding. A caller sends a request
-//! and waits for the reply that carries its number. One that gives up closes the connection, so
-//! that a late reply reaches nobody; what a connection has lent from the card ends with it.
+//! and waits for the reply with the same number. A caller that gives up closes the connection,
+//! which discards a late reply; volatile keys that were lent to a connection are freed with it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,27 +14,27 @@ use warifu_card::crypto::Hash;
 use warifu_iotsafe_client::{File, Inventory, PinState, SignInput, TokenError, TokenInfo};
 use zeroize::Zeroizing;
 
-/// Of the messages; another one is refused.
+/// The version of the messages; others are refused.
 pub const VERSION: u8 = 1;
-/// The longest frame without its length, bytes: a text for the card to hash, and what is around it.
+/// The longest frame without its length, bytes: a message for the card to hash, and some more.
 pub const FRAME_MAX_BYTES: usize = (1 << 20) + 4096;
 /// The most random bytes of one request.
 pub const RANDOM_MAX_BYTES: usize = 1 << 16;
 
-/// A caller asks.
+/// A request of a caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// Of the caller's choice; the reply carries it.
+    /// Chosen by the caller; the reply has the same.
     pub number: u32,
     /// The card's name in the agent's configuration; empty for its first.
     pub card: String,
     /// How long the caller waits.
-    pub within: Duration,
-    /// For what.
+    pub timeout: Duration,
+    /// The operation.
     pub call: Call,
 }
 
-/// What the agent can be asked for.
+/// The operations of the agent.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Call {
     /// [`Token::info`](warifu_iotsafe_client::Token::info).
@@ -53,14 +53,14 @@ pub enum Call {
     Sign {
         /// The key's id.
         key: Vec<u8>,
-        /// What of.
+        /// What to sign or verify.
         input: Input,
     },
     /// [`Token::verify`](warifu_iotsafe_client::Token::verify).
     Verify {
         /// The public key's id.
         key: Vec<u8>,
-        /// What of.
+        /// What to sign or verify.
         input: Input,
         /// r and s, 64 bytes.
         signature: Vec<u8>,
@@ -78,31 +78,31 @@ pub enum Call {
     Random(u32),
     /// A JSON Web Token (RFC 7519) signed with ES256.
     Jwt(JwtRequest),
-    /// The metrics, as Prometheus reads them.
+    /// The metrics in Prometheus' format.
     Metrics,
     /// The agent's state, JSON.
     Status,
-    /// The agent ends.
+    /// Stops the agent.
     Stop,
 }
 
-/// What is signed.
+/// The input of a signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
-    /// Whether `bytes` are a text for the card to hash; else they are the hash.
-    pub is_text: bool,
+    /// Whether `bytes` are a message for the card to hash, or a digest.
+    pub is_message: bool,
     /// [`Hash::bit`].
     pub hash: u8,
-    /// The hash, or the text.
+    /// The digest or the message.
     pub bytes: Vec<u8>,
 }
 
-/// Which JSON Web Token is wanted. Equal requests share one until it is due for renewal.
+/// A request for a JSON Web Token. Equal requests share one until its renewal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct JwtRequest {
-    /// The key's id or label; empty for the first that signs on secp256r1.
+    /// The key's id or label; empty for the first key that signs on secp256r1.
     pub key: String,
-    /// `aud`; left out if there is none.
+    /// `aud`; omitted if empty.
     pub audience: Vec<String>,
     /// `iss`.
     pub issuer: Option<String>,
@@ -116,19 +116,19 @@ pub struct JwtRequest {
     pub claims: BTreeMap<String, String>,
 }
 
-/// The agent answers.
+/// The reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
-    /// That of the request.
+    /// The number of the request.
     pub number: u32,
-    /// What came of it.
+    /// The result.
     pub answer: Result<Answer, TokenError>,
 }
 
-/// What a call gives.
+/// The answer to a call.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// Nothing but that it is done.
+    /// Done, without a value.
     Done,
     /// To [`Call::Info`].
     Info(TokenInfo),
@@ -142,7 +142,7 @@ pub enum Answer {
     Matches(bool),
     /// To [`Call::Generate`].
     Pair {
-        /// The public half's id.
+        /// The id of the public key.
         public_id: Option<Vec<u8>>,
         /// 04, X, Y.
         point: Vec<u8>,
@@ -151,7 +151,7 @@ pub enum Answer {
     Jwt {
         /// The token in its compact form.
         token: String,
-        /// `exp`, s since 1970.
+        /// `exp`, s since the Unix epoch.
         expires_s: u64,
     },
     /// To [`Call::Metrics`] and [`Call::Status`].
@@ -159,7 +159,7 @@ pub enum Answer {
 }
 
 impl Call {
-    /// Its name, for traces and metrics.
+    /// Its name in traces and metrics.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -182,7 +182,7 @@ impl Call {
     }
 }
 
-/// Names alone: PINs and texts are nobody's to read.
+/// The name alone: no PINs, messages or secrets.
 impl std::fmt::Debug for Call {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Call({})", self.name())
@@ -208,31 +208,31 @@ impl std::fmt::Debug for Answer {
 
 impl From<SignInput<'_>> for Input {
     fn from(input: SignInput<'_>) -> Input {
-        let (is_text, hash, bytes) = match input {
+        let (is_message, hash, bytes) = match input {
             SignInput::Digest(hash, digest) => (false, hash, digest),
-            SignInput::Text(hash, text) => (true, hash, text),
+            SignInput::Message(hash, message) => (true, hash, message),
         };
-        Input { is_text, hash: hash.bit(), bytes: bytes.to_vec() }
+        Input { is_message, hash: hash.bit(), bytes: bytes.to_vec() }
     }
 }
 
 impl Input {
-    /// None for a hash that there is not, or of another length than its own.
+    /// None for an unknown hash, or a digest of the wrong length.
     #[must_use]
     pub fn as_sign_input(&self) -> Option<SignInput<'_>> {
         let hash = Hash::ALL.into_iter().find(|hash| hash.bit() == self.hash)?;
-        if self.is_text {
-            return Some(SignInput::Text(hash, &self.bytes));
+        if self.is_message {
+            return Some(SignInput::Message(hash, &self.bytes));
         }
         (self.bytes.len() == hash.length_bytes()).then_some(SignInput::Digest(hash, &self.bytes))
     }
 }
 
-/// A frame with its length. None for what is longer than a frame may be.
+/// Encodes a message as a frame with its length. None if it is too long.
 #[must_use]
 pub fn encode(message: &impl Serialize) -> Option<Zeroizing<Vec<u8>>> {
-    // Allocated once for all but long texts: what a vector leaves behind as it grows, a PIN
-    // perhaps, is not overwritten.
+    // One allocation for all but long messages: a growing vector would leave copies behind, of a
+    // PIN perhaps, that are not overwritten.
     let mut frame = Zeroizing::new(Vec::with_capacity(4096));
     frame.extend_from_slice(&[0, 0, 0, 0, VERSION]);
     *frame = postcard::to_extend(message, std::mem::take(&mut *frame)).ok()?;
@@ -244,8 +244,8 @@ pub fn encode(message: &impl Serialize) -> Option<Zeroizing<Vec<u8>>> {
     Some(frame)
 }
 
-/// The message of a frame's bytes behind the length. None for another version and for what is no
-/// message or more than one.
+/// Decodes the bytes of a frame after its length. None for another version, and for bytes that are
+/// not exactly one message.
 #[must_use]
 pub fn decode<T: for<'a> Deserialize<'a>>(frame: &[u8]) -> Option<T> {
     let (&VERSION, body) = frame.split_first()? else { return None };
@@ -259,14 +259,14 @@ mod tests {
     use proptest::prelude::*;
     use warifu_card::StatusWord;
 
-    fn through<T: Serialize + for<'a> Deserialize<'a>>(message: &T) -> T {
+    fn round_trip<T: Serialize + for<'a> Deserialize<'a>>(message: &T) -> T {
         let frame = encode(message).unwrap();
         assert_eq!(u32::from_be_bytes(*frame.first_chunk().unwrap()) as usize, frame.len() - 4);
         decode(&frame[4..]).unwrap()
     }
 
     #[test]
-    fn messages_arrive_as_they_were_sent() {
+    fn message_round_trip() {
         let pin = Zeroizing::new(b"1234".to_vec());
         let input = Input::from(SignInput::Digest(Hash::Sha256, &[7; 32]));
         for call in [
@@ -274,9 +274,9 @@ mod tests {
             Call::Sign { key: vec![1], input },
             Call::Jwt(JwtRequest { audience: vec!["a".to_owned()], ..JwtRequest::default() }),
         ] {
-            let within = Duration::from_millis(1500);
-            let request = Request { number: 7, card: "meter".to_owned(), within, call };
-            assert_eq!(through(&request), request);
+            let timeout = Duration::from_millis(1500);
+            let request = Request { number: 7, card: "meter".to_owned(), timeout, call };
+            assert_eq!(round_trip(&request), request);
         }
         for error in [
             TokenError::Status { command: "VERIFY".into(), sw: StatusWord::UNKNOWN },
@@ -284,12 +284,12 @@ mod tests {
             TokenError::PinWrong { tries_left: Some(2) },
         ] {
             let reply = Reply { number: 7, answer: Err(error) };
-            assert_eq!(through(&reply), reply);
+            assert_eq!(round_trip(&reply), reply);
         }
     }
 
     #[test]
-    fn another_version_and_what_is_behind_a_message_are_refused() {
+    fn other_versions_and_trailing_bytes_are_refused() {
         let frame = encode(&Reply { number: 1, answer: Ok(Answer::Done) }).unwrap();
         let mut body = frame[4..].to_vec();
         body[0] += 1;
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn no_pin_and_no_key_is_shown() {
+    fn debug_output_has_no_secrets() {
         let call = Call::VerifyPin(Zeroizing::new(b"1234".to_vec()));
         assert_eq!(format!("{call:?}"), "Call(verify_pin)");
         let answer = Answer::Bytes(Zeroizing::new(vec![0xab; 32]));
@@ -309,7 +309,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_none(bytes: Vec<u8>) {
+        fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
             let _ = decode::<Request>(&bytes);
             let _ = decode::<Reply>(&bytes);
         }

@@ -15,14 +15,14 @@ use crate::message::{Answer, Call, Input, RANDOM_MAX_BYTES};
 pub struct AgentToken(AgentClient);
 
 impl AgentToken {
-    /// A token behind a client; nothing is sent before it is asked for something.
+    /// The token at the end of a client; nothing is sent before the first operation.
     #[must_use]
     pub fn new(client: AgentClient) -> AgentToken {
         AgentToken(client)
     }
 
     fn bytes(&mut self, call: Call, deadline: Instant) -> Result<SecretBytes, TokenError> {
-        match self.0.ask(call, deadline)? {
+        match self.0.call(call, deadline)? {
             Answer::Bytes(mut bytes) => Ok(SecretBytes::new(std::mem::take(&mut *bytes))),
             _ => Err(self.0.unexpected_answer()),
         }
@@ -40,14 +40,14 @@ impl AgentToken {
 
 impl Token for AgentToken {
     fn info(&mut self, deadline: Instant) -> Result<TokenInfo, TokenError> {
-        match self.0.ask(Call::Info, deadline)? {
+        match self.0.call(Call::Info, deadline)? {
             Answer::Info(info) => Ok(info),
             _ => Err(self.0.unexpected_answer()),
         }
     }
 
     fn pin_state(&mut self, deadline: Instant) -> Result<PinState, TokenError> {
-        match self.0.ask(Call::PinState, deadline)? {
+        match self.0.call(Call::PinState, deadline)? {
             Answer::PinState(state) => Ok(state),
             _ => Err(self.0.unexpected_answer()),
         }
@@ -55,14 +55,14 @@ impl Token for AgentToken {
 
     fn verify_pin(&mut self, pin: &[u8], deadline: Instant) -> Result<(), TokenError> {
         let call = Call::VerifyPin(pin.to_vec().into());
-        match self.0.ask(call, deadline)? {
+        match self.0.call(call, deadline)? {
             Answer::Done => Ok(()),
             _ => Err(self.0.unexpected_answer()),
         }
     }
 
     fn objects(&mut self, deadline: Instant) -> Result<Inventory, TokenError> {
-        match self.0.ask(Call::Objects, deadline)? {
+        match self.0.call(Call::Objects, deadline)? {
             Answer::Objects(inventory) => Ok(inventory),
             _ => Err(self.0.unexpected_answer()),
         }
@@ -94,7 +94,7 @@ impl Token for AgentToken {
         deadline: Instant,
     ) -> Result<bool, TokenError> {
         let (key, signature) = (public_key.to_vec(), signature.to_vec());
-        match self.0.ask(Call::Verify { key, input: Input::from(input), signature }, deadline)? {
+        match self.0.call(Call::Verify { key, input: Input::from(input), signature }, deadline)? {
             Answer::Matches(matches) => Ok(matches),
             _ => Err(self.0.unexpected_answer()),
         }
@@ -110,7 +110,7 @@ impl Token for AgentToken {
     }
 
     fn generate(&mut self, key: &[u8], deadline: Instant) -> Result<GeneratedPair, TokenError> {
-        match self.0.ask(Call::Generate(key.to_vec()), deadline)? {
+        match self.0.call(Call::Generate(key.to_vec()), deadline)? {
             Answer::Pair { public_id, point } => {
                 let point = point.try_into().map_err(|_| self.0.unexpected_answer())?;
                 Ok(GeneratedPair { public_id, point })
@@ -130,13 +130,13 @@ impl Token for AgentToken {
         Ok(())
     }
 
-    /// Starts anew as far as this caller goes: the card's session is the agent's.
+    /// Closes the connection only: the card's session belongs to the agent.
     fn reset(&mut self, _deadline: Instant) -> Result<(), TokenError> {
-        self.0.hang_up();
+        self.0.disconnect();
         Ok(())
     }
 
     fn release(&mut self, _deadline: Instant) {
-        self.0.hang_up();
+        self.0.disconnect();
     }
 }

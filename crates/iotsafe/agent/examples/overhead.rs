@@ -12,12 +12,11 @@ use rand_core::SeedableRng;
 use warifu_card::{ATR, Card, Reset, Settings};
 use warifu_iotsafe_client::transport::Local;
 use warifu_iotsafe_client::{CardToken, Options, Token};
-use warifu_pkcs11::library;
+use warifu_pkcs11::functions::{general_purpose, object_management, session_management, signing};
 use warifu_pkcs11::mechanism::{Mechanism, Parameter};
-use warifu_pkcs11::output::Room;
+use warifu_pkcs11::output::BufferSize;
 use warifu_pkcs11::slot::SlotConfig;
 use warifu_pkcs11::template::{self, Template};
-use warifu_pkcs11::{finding, session, signing};
 
 type Own = Arc<Mutex<Duration>>;
 
@@ -44,9 +43,9 @@ fn main() -> io::Result<()> {
     let count = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(1000_u32);
     let own = Own::default();
     let in_token = Arc::clone(&own);
-    library::provide(Box::new(move || {
+    general_purpose::provide(Box::new(move || {
         let config = SlotConfig {
-            place: "local".to_owned(),
+            location: "local".to_owned(),
             label: None,
             card_hashes: false,
             replace_keys: false,
@@ -55,13 +54,15 @@ fn main() -> io::Result<()> {
         vec![(config, Box::new(token(&in_token)) as Box<dyn Token>)]
     }));
     let failed = |rv: warifu_pkcs11::rv::Rv| io::Error::other(warifu_pkcs11::rv::name(rv.0));
-    library::initialise(Default::default()).map_err(failed)?;
-    let library = library::current().map_err(failed)?;
-    let handle = session::open(&library, 0, CKF_SERIAL_SESSION).map_err(failed)?;
+    general_purpose::initialise(Default::default()).map_err(failed)?;
+    let library = general_purpose::current().map_err(failed)?;
+    let handle =
+        session_management::open_session(&library, 0, CKF_SERIAL_SESSION).map_err(failed)?;
     let wanted = Template::new(vec![(CKA_CLASS, template::number(CKO_PRIVATE_KEY))]);
-    finding::init(&library, handle, &wanted.map_err(failed)?).map_err(failed)?;
-    let key = finding::next(&library, handle, 1).map_err(failed)?[0];
-    finding::end(&library, handle).map_err(failed)?;
+    object_management::find_objects_init(&library, handle, &wanted.map_err(failed)?)
+        .map_err(failed)?;
+    let key = object_management::find_objects(&library, handle, 1).map_err(failed)?[0];
+    object_management::find_objects_final(&library, handle).map_err(failed)?;
     let mechanism = Mechanism { kind: CKM_ECDSA, parameter: Parameter::None };
     let mut out = io::stdout().lock();
     for turn in 0..count {
@@ -70,7 +71,7 @@ fn main() -> io::Result<()> {
         *own.lock().expect("no panic before") = Duration::ZERO;
         let start = Instant::now();
         signing::sign_init(&library, handle, Some(&mechanism), key).map_err(failed)?;
-        signing::sign(&library, handle, &digest, Room(Some(64))).map_err(failed)?;
+        signing::sign(&library, handle, &digest, BufferSize(Some(64))).map_err(failed)?;
         let all = start.elapsed();
         writeln!(out, "own {}", own.lock().expect("no panic before").as_nanos())?;
         writeln!(out, "in_process {}", all.as_nanos())?;

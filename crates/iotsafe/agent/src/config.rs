@@ -8,20 +8,20 @@ use serde::Deserialize;
 use warifu_agent_protocol::Address;
 use warifu_iotsafe_client::{CardAddress, Channel, ChannelPolicy, Options};
 
-use crate::card::Holding;
+use crate::card::CardSettings;
 use crate::pin::PinSource;
 use crate::rights::{Right, Rights};
 
-/// What the agent is told.
+/// The agent's configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// Where it listens; the usual place for none.
+    /// Its socket; the default one for none.
     pub socket: Option<PathBuf>,
-    /// Where it gives its metrics over HTTP: an address and a port.
+    /// The address and port to serve metrics at over HTTP.
     pub metrics: Option<String>,
     /// Its cards.
     pub cards: Vec<CardConfig>,
-    /// Who may call; none for the agent's own user alone.
+    /// Who may call; if empty, the agent's own user alone.
     pub callers: Vec<Rights>,
 }
 
@@ -32,12 +32,12 @@ pub struct CardConfig {
     pub address: CardAddress,
     /// Which applet on which channel.
     pub options: Options,
-    /// Where its PIN comes from, if it comes at the start.
+    /// Where its PIN comes from, if it has one at the start.
     pub pin: Option<PinSource>,
-    /// How long a PIN is held; as long as the agent lives for none.
+    /// How long a PIN is held; without limit for none.
     pub pin_lifetime: Option<Duration>,
-    /// How it is held.
-    pub holding: Holding,
+    /// How the agent holds it.
+    pub settings: CardSettings,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -80,7 +80,7 @@ impl Config {
     /// Reads a configuration; `origin` names it in errors.
     ///
     /// # Errors
-    /// One line that names file, key and mend.
+    /// One line that names file, key and how to fix it.
     pub fn parse(text: &str, origin: &str) -> Result<Config, String> {
         let wrong = |what: String| format!("{origin}: {what}");
         let document =
@@ -92,9 +92,11 @@ impl Config {
         let cards = cards.map(|(at, card)| CardConfig::of(card, at));
         let cards = cards.collect::<Result<Vec<_>, String>>().map_err(&wrong)?;
         for (at, card) in cards.iter().enumerate() {
-            if cards[..at].iter().any(|other| other.holding.name == card.holding.name) {
-                let name = &card.holding.name;
-                return Err(wrong(format!("card[{at}].name is \"{name}\", as another's is")));
+            if cards[..at].iter().any(|other| other.settings.name == card.settings.name) {
+                let name = &card.settings.name;
+                return Err(wrong(format!(
+                    "card[{at}].name is \"{name}\", which another card has already"
+                )));
             }
         }
         let callers = raw.caller.into_iter().map(rights);
@@ -104,7 +106,7 @@ impl Config {
 }
 
 impl CardConfig {
-    /// A card of which only the address is known.
+    /// A card with default settings.
     #[must_use]
     pub fn at(address: CardAddress, name: &str) -> CardConfig {
         CardConfig {
@@ -112,7 +114,7 @@ impl CardConfig {
             options: Options::default(),
             pin: None,
             pin_lifetime: None,
-            holding: Holding::usual(name),
+            settings: CardSettings::new(name),
         }
     }
 
@@ -145,25 +147,25 @@ impl CardConfig {
             .transpose()
             .map_err(|error: String| format!("card[{at}].{error}"))?;
         card.pin_lifetime = raw.pin_lifetime_s.filter(|s| *s > 0).map(Duration::from_secs);
-        let holding = &mut card.holding;
+        let settings = &mut card.settings;
         let set = |to: &mut Duration, given: Option<Duration>| *to = given.unwrap_or(*to);
-        set(&mut holding.idle_close, raw.idle_close_s.map(Duration::from_secs));
-        set(&mut holding.ahead_after, raw.ahead_after_ms.map(Duration::from_millis));
+        set(&mut settings.idle_close, raw.idle_close_s.map(Duration::from_secs));
+        set(&mut settings.ahead_after, raw.ahead_after_ms.map(Duration::from_millis));
         let attempt = raw.attempt_ms.map(Duration::from_millis);
         if attempt.is_some_and(|attempt| attempt.is_zero()) {
             return Err(format!("{} is 0: expected 1 or more", key("attempt_ms")));
         }
-        set(&mut holding.retry.attempt, attempt);
-        holding.retry.times = raw.retries.unwrap_or(holding.retry.times);
-        let random = raw.random_ahead_bytes.unwrap_or(holding.random_ahead_bytes);
+        set(&mut settings.retry.attempt, attempt);
+        settings.retry.times = raw.retries.unwrap_or(settings.retry.times);
+        let random = raw.random_ahead_bytes.unwrap_or(settings.random_ahead_bytes);
         if random > 1 << 16 {
             return Err(format!(
                 "{} is {random}: expected at most 65536",
                 key("random_ahead_bytes")
             ));
         }
-        holding.random_ahead_bytes = random;
-        holding.pairs_ahead = raw.pairs_ahead.unwrap_or(holding.pairs_ahead);
+        settings.random_ahead_bytes = random;
+        settings.pairs_ahead = raw.pairs_ahead.unwrap_or(settings.pairs_ahead);
         Ok(card)
     }
 }
@@ -183,22 +185,22 @@ pub fn card_address(text: &str) -> Result<CardAddress, String> {
 }
 
 fn rights(raw: RawCaller) -> Result<Rights, String> {
-    let right = |word: &String| {
-        let known = Right::ALL.into_iter().find(|right| right.word() == word);
+    let right = |name: &String| {
+        let known = Right::ALL.into_iter().find(|right| right.name() == name);
         known.ok_or_else(|| {
-            let words = Right::ALL.map(Right::word);
-            let near = warifu_model::nearest(word, words.into_iter());
-            let near = near.map_or_else(|| words.join(", "), |near| format!("\"{near}\""));
-            format!("caller.may has \"{word}\": expected {near}")
+            let names = Right::ALL.map(Right::name);
+            let near = warifu_model::nearest(name, names.into_iter());
+            let near = near.map_or_else(|| names.join(", "), |near| format!("\"{near}\""));
+            format!("caller.may has \"{name}\": expected {near}")
         })
     };
-    let may = raw.may.as_ref().map(|words| words.iter().map(right).collect::<Result<_, _>>());
+    let may = raw.may.as_ref().map(|names| names.iter().map(right).collect::<Result<_, _>>());
     let may = may.transpose()?.unwrap_or_else(|| Right::ALL.to_vec());
     let keys = raw.keys.filter(|keys| !keys.iter().any(|key| key == "*"));
     Ok(Rights { uid: raw.uid, keys, may })
 }
 
-/// Serde's words, or, for a key that is not known, the one that was most likely meant.
+/// Serde's message; for an unknown key, the key that was most likely meant.
 fn unknown_key(path: &str, message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let message = message.lines().next().unwrap_or_default();
@@ -207,7 +209,7 @@ fn unknown_key(path: &str, message: &str) -> String {
             let known: Vec<&str> = quoted.collect();
             let near = warifu_model::nearest(key, known.iter().copied());
             let right = near.map_or_else(|| known.join(", "), |near| format!("\"{near}\""));
-            format!("{path}: no such key; expected {right}")
+            format!("{path}: unknown key; expected {right}")
         }
         _ => format!("{path}: {message}"),
     }
@@ -226,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_configuration() {
+    fn full_configuration() {
         let text = r#"
             metrics = "127.0.0.1:9464"
             [[card]]
@@ -243,8 +245,8 @@ mod tests {
         "#;
         let config = Config::parse(text, "agent.toml").unwrap();
         let card = &config.cards[0];
-        assert_eq!((&card.holding.name[..], card.holding.retry.times), ("meter", 2));
-        assert_eq!(card.holding.idle_close, Duration::from_secs(5));
+        assert_eq!((&card.settings.name[..], card.settings.retry.times), ("meter", 2));
+        assert_eq!(card.settings.idle_close, Duration::from_secs(5));
         assert_eq!(card.pin_lifetime, Some(Duration::from_secs(60)));
         let rights = &config.callers[0];
         assert!(rights.covers(&[1], "client") && !rights.covers(&[2], "other"));
@@ -252,12 +254,12 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_one_line_with_the_nearest_right_word() {
+    fn errors_are_one_line_with_the_nearest_valid_name() {
         for (text, says) in [
-            ("sokket = \"x\"", "agent.toml: sokket: no such key; expected \"socket\""),
+            ("sokket = \"x\"", "agent.toml: sokket: unknown key; expected \"socket\""),
             (
                 "[[card]]\naddress = \"pcsc\"\npin_lifetime = 1",
-                "agent.toml: card[0].pin_lifetime: no such key; expected \"pin_lifetime_s\"",
+                "agent.toml: card[0].pin_lifetime: unknown key; expected \"pin_lifetime_s\"",
             ),
             ("[[card]]\naddress = \"x\"", "agent.toml: card[0].address: card is \"x\": expected"),
             ("[[card]]\naddress = \"agent\"", "agent.toml: card[0].address: an agent cannot hold"),

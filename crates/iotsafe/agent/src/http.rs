@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The metrics over HTTP, for Prometheus to fetch: on the loopback device, unless told otherwise.
+//! Metrics over HTTP, for Prometheus to fetch.
 
 use std::sync::Arc;
 use std::thread;
@@ -8,10 +8,10 @@ use tiny_http::{Header, Method, Response, Server};
 
 use crate::metrics::Metrics;
 
-/// OpenMetrics' media type.
+/// The media type of OpenMetrics.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Serves `/metrics` until the process ends; gives the address, whose port may have been 0.
+/// Serves `/metrics` until the process ends; returns the address with its actual port.
 ///
 /// # Errors
 /// One line.
@@ -22,7 +22,7 @@ pub fn serve(address: &str, metrics: &Arc<Metrics>) -> Result<String, String> {
     let found = server.server_addr().to_string();
     thread::spawn(move || {
         for request in server.incoming_requests() {
-            // Whoever hung up does not want it.
+            // The client may have disconnected.
             let _ = if request.method() == &Method::Get && request.url() == "/metrics" {
                 let response = Response::from_string(metrics.text());
                 let header = Header::from_bytes("Content-Type", CONTENT_TYPE);

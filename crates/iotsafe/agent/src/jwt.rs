@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! JSON Web Tokens (RFC 7519) signed by a card with ES256 (RFC 7518 section 3.4), kept and renewed
-//! before they expire, so that no caller waits for the card.
+//! JSON Web Tokens (RFC 7519), signed by a card with ES256 (RFC 7518 section 3.4), cached and
+//! renewed before they expire, so that callers need not wait for the card.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -19,20 +19,20 @@ use crate::LOG;
 use crate::card::{Caller, Holder, lock};
 use crate::rights::{Right, Rights};
 
-/// The longest lifetime, s: a year. A token that nobody can revoke should not live longer.
+/// The longest lifetime, s: a year. A token cannot be revoked, so it should not live longer.
 pub const LIFETIME_MAX_S: u32 = 366 * 86_400;
-/// The most tokens that are kept; who asks for more waits for the card.
+/// The most cached tokens; callers of others wait for the card.
 const KEPT_MAX: usize = 256;
-/// A failed renewal is tried again after this part of the lifetime.
+/// A failed renewal is retried after this fraction of the lifetime.
 const RETRY_PART: u32 = 20;
 
-/// The kept tokens of one card.
+/// The cached tokens of one card.
 #[derive(Default)]
 pub struct Jwts {
     kept: Mutex<BTreeMap<JwtRequest, Kept>>,
 }
 
-/// Times are since 1970.
+/// A cached token; times are since the Unix epoch.
 #[derive(Clone, Debug)]
 struct Kept {
     token: String,
@@ -40,17 +40,19 @@ struct Kept {
     key: (Vec<u8>, String),
     expires: Duration,
     renew: Duration,
-    /// Whether anyone has asked for it since it was made.
+    /// Whether it was asked for since it was made.
     wanted: bool,
     /// The [number](Holder::keys) of the card's keys before it was signed.
     keys: u64,
 }
 
 impl Jwts {
-    /// A token, and when it expires, s since 1970: a kept one unless its last tenth has begun.
+    /// A token, and when it expires, s since the Unix epoch: a cached one unless less than a tenth
+    /// of its lifetime is left.
     ///
     /// # Errors
-    /// [`TokenError::Denied`] for who may not, and for what no token can be made of; the card's.
+    /// [`TokenError::Denied`] for a caller without the right, and for a request that no token can
+    /// be made of; the card's errors.
     pub fn get(
         &self,
         holder: &Holder,
@@ -67,10 +69,10 @@ impl Jwts {
         {
             rights.allow(Right::Token, &kept.key.0, &kept.key.1)?;
             kept.wanted = true;
-            holder.metrics.token(&holder.holding.name, "hit");
+            holder.metrics.token(&holder.settings.name, "hit");
             return Ok((kept.token.clone(), kept.expires.as_secs()));
         }
-        holder.metrics.token(&holder.holding.name, "miss");
+        holder.metrics.token(&holder.settings.name, "miss");
         let kept = make(holder, caller, rights, request, deadline)?;
         let result = (kept.token.clone(), kept.expires.as_secs());
         let mut all = lock(&self.kept);
@@ -81,8 +83,8 @@ impl Jwts {
         Ok(result)
     }
 
-    /// Renews what is past half of its lifetime and was asked for since it was made; forgets what
-    /// was not when it expires. Says when to call again.
+    /// Renews the tokens that are past half of their lifetime and were asked for since they were
+    /// made; removes expired ones. Returns when to call again.
     pub fn tick(&self, holder: &Holder) -> Option<Duration> {
         let now = holder.clock.unix_time();
         lock(&self.kept).retain(|_, kept| kept.is_good(holder, now));
@@ -92,17 +94,17 @@ impl Jwts {
             .map(|(request, _)| request.clone())
             .collect();
         for request in due {
-            let deadline = holder.clock.now() + 2 * holder.holding.retry.attempt;
+            let deadline = holder.clock.now() + 2 * holder.settings.retry.attempt;
             let made = make(holder, &Caller::AGENT, &Rights::all(0), &request, deadline);
             let kind = if made.is_ok() { "renewed" } else { "not_renewed" };
-            holder.metrics.token(&holder.holding.name, kind);
+            holder.metrics.token(&holder.settings.name, kind);
             let mut all = lock(&self.kept);
             match (made, all.get_mut(&request)) {
                 (Ok(kept), _) => drop(all.insert(request, Kept { wanted: false, ..kept })),
                 (Err(error), Some(kept)) => {
                     let pause = Duration::from_secs(request.lifetime_s.into()) / RETRY_PART;
                     kept.renew = now + pause;
-                    LOG.line(format_args!("a token could not be renewed yet: {error}"));
+                    LOG.line(format_args!("renewing a token failed: {error}; trying again"));
                 }
                 (Err(_), None) => {}
             }
@@ -115,7 +117,7 @@ impl Jwts {
             .map(|next| next.saturating_sub(now))
     }
 
-    /// How many are kept.
+    /// How many are cached.
     #[must_use]
     pub fn count(&self) -> usize {
         lock(&self.kept).len()
@@ -123,7 +125,7 @@ impl Jwts {
 }
 
 impl Kept {
-    /// Whether it may be given out: of a key that was replaced, or of another card, it is not.
+    /// Whether it is still valid, and signed with a key of this card that was not replaced since.
     fn is_good(&self, holder: &Holder, now: Duration) -> bool {
         self.expires > now && self.keys == holder.keys()
     }
@@ -160,20 +162,22 @@ fn make(
     if let Some(error) = card.error.take() {
         return Err(error);
     }
-    let token = token.map_err(|error| TokenError::Denied(format!("no token: {error}")))?;
+    let token =
+        token.map_err(|error| TokenError::Denied(format!("creating the token failed: {error}")))?;
     Ok(Kept { token, key, expires, renew: issued + lifetime / 2, wanted: true, keys })
 }
 
-/// The claims but iat and exp, in their usual order.
+/// The claims other than iat and exp.
 fn claims_of(request: &JwtRequest) -> Result<BTreeMap<&str, Value>, TokenError> {
     let mut claims = BTreeMap::new();
     for (name, value) in &request.claims {
         if ["iss", "sub", "aud", "exp", "iat"].contains(&&name[..]) {
-            let text = format!("claim {name}: give it by its own option");
+            let text = format!("claim {name}: use its own option");
             return Err(TokenError::Denied(text));
         }
         let value = serde_json::from_str(value);
-        let value = value.map_err(|_| TokenError::Denied(format!("claim {name} is no JSON")))?;
+        let value =
+            value.map_err(|_| TokenError::Denied(format!("claim {name} is not valid JSON")))?;
         claims.insert(&name[..], value);
     }
     for (name, value) in [("iss", &request.issuer), ("sub", &request.subject)] {
@@ -190,7 +194,7 @@ fn claims_of(request: &JwtRequest) -> Result<BTreeMap<&str, Value>, TokenError> 
     Ok(claims)
 }
 
-/// Id and label of the key of an id in hexadecimal or of a label, which must sign on secp256r1.
+/// The id and the label of a key on secp256r1, found by its label or by its id in hexadecimal.
 fn key_of(inventory: &Inventory, wanted: &str) -> Result<(Vec<u8>, String), TokenError> {
     let mut keys = inventory.private_keys.iter().filter(|key| {
         let attributes = &key.attributes;
@@ -206,7 +210,7 @@ fn key_of(inventory: &Inventory, wanted: &str) -> Result<(Vec<u8>, String), Toke
     key.map(|key| (key.id.clone(), key.label.clone())).ok_or_else(|| {
         let which = if wanted.is_empty() { String::new() } else { format!(" \"{wanted}\"") };
         TokenError::Denied(format!(
-            "the card has no key{which} that signs with ES256: name another with --key"
+            "the card has no key{which} for ES256: choose another with --key"
         ))
     })
 }
@@ -214,7 +218,7 @@ fn key_of(inventory: &Inventory, wanted: &str) -> Result<(Vec<u8>, String), Toke
 /// Signs a SHA-256 hash.
 type Signer<'a> = dyn FnMut(&[u8]) -> Result<[u8; 64], TokenError> + 'a;
 
-/// ES256 by a card. The library's signer cannot fail; the card's error is kept beside.
+/// ES256 by a card. The library's signer cannot fail, so the card's error is kept here.
 struct Es256<'a> {
     sign: RefCell<&'a mut Signer<'a>>,
     error: RefCell<Option<TokenError>>,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `warifu-agent` is to IoT SAFE cards what ssh-agent is to SSH keys: one process keeps the card's
-//! channel, its login, what it has read, and tokens signed ahead, for programs that live shortly.
+//! channel, its login, the data read from it, and signed tokens, for short-lived programs.
 //!
-//! - [`card`]: one card, its turns, retries, login, work ahead.
-//! - [`jwt`]: JSON Web Tokens, kept and renewed.
+//! - [`card`]: one card: turns, retries, login, work ahead.
+//! - [`jwt`]: JSON Web Tokens, cached and renewed.
 //! - [`server`]: the socket, callers and their rights.
-//! - [`config`], [`pin`]: what it is told, and where PINs come from.
+//! - [`config`], [`pin`]: configuration, and the sources of PINs.
 #![warn(clippy::unwrap_used)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -21,5 +21,5 @@ pub mod retry;
 pub mod rights;
 pub mod server;
 
-/// What the agent tells the person who started it.
+/// The agent's messages on stderr.
 pub const LOG: Log = Log::new("warifu-agent");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `warifu-agent`: holds IoT SAFE cards for programs that live shortly.
+//! `warifu-agent`: holds IoT SAFE cards for short-lived programs.
 #![warn(clippy::unwrap_used)]
 
-mod ask;
+mod commands;
 mod start;
 
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ A configuration (--config, TOML) names several cards and other users:
   keys = [\"client\"]
   may = [\"sign\", \"token\"]   # also derive, generate
 
-Exit code: 0 done; 2 a mistake in what was asked; 3 this machine, the card or the agent is not there.";
+Exit code: 0 done; 2 invalid arguments or request; 3 machine, card or agent unavailable.";
 
 /// Holds IoT SAFE cards: session, login, tokens signed ahead, retries, metrics.
 #[derive(Debug, Parser)]
@@ -47,20 +47,20 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Hold cards until a signal comes.
+    /// Hold cards until a signal ends it.
     Start(StartArgs),
     /// Show what a running agent holds, as JSON.
-    Status(Where),
-    /// Show a running agent's metrics, as Prometheus reads them.
-    Metrics(Where),
-    /// End a running agent.
-    Stop(Where),
-    /// Print a JSON Web Token that a card has signed.
+    Status(AgentSocket),
+    /// Show the metrics of a running agent in Prometheus' format.
+    Metrics(AgentSocket),
+    /// Stop a running agent.
+    Stop(AgentSocket),
+    /// Print a JSON Web Token signed by a card.
     Token(TokenArgs),
 }
 
 #[derive(Args, Debug)]
-struct Where {
+struct AgentSocket {
     /// The agent's socket; $XDG_RUNTIME_DIR/warifu-agent.sock by default.
     #[arg(long)]
     socket: Option<PathBuf>,
@@ -69,17 +69,17 @@ struct Where {
 #[derive(Args, Debug)]
 struct StartArgs {
     #[command(flatten)]
-    place: Where,
-    /// Where the card is: unix:/path, pcsc, pcsc:READER, csim:/dev/ttyX. May be given again.
+    agent: AgentSocket,
+    /// Address of a card: unix:/path, pcsc, pcsc:READER, csim:/dev/ttyX. May be repeated.
     #[arg(long, value_name = "ADDRESS")]
     card: Vec<String>,
-    /// Where the first card's PIN comes from: ask, file:/path or credential:NAME (systemd).
+    /// Source of the first card's PIN: ask, file:/path or credential:NAME (systemd).
     #[arg(long, value_name = "SOURCE")]
     pin: Option<String>,
-    /// A configuration, TOML; what is given beside it counts.
+    /// Configuration file, TOML; other options override it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Give metrics over HTTP there, such as 127.0.0.1:9464.
+    /// Serve metrics over HTTP at this address, such as 127.0.0.1:9464.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<String>,
     /// End with the process that started this one.
@@ -89,35 +89,35 @@ struct StartArgs {
 
 #[derive(Args, Debug)]
 struct TokenArgs {
-    /// Where the card is: $WARIFU_CARD, else the agent. A card without an agent is opened and
-    /// closed for this one token.
+    /// Address of the card; by default $WARIFU_CARD, or else the agent. A card without an agent is
+    /// opened for this one token.
     #[arg(long, value_name = "ADDRESS")]
     card: Option<String>,
-    /// Its `aud`; may be given again.
+    /// The `aud` claim; may be repeated.
     #[arg(long)]
     audience: Vec<String>,
     /// From `iat` to `exp`, s.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = lifetime)]
     lifetime: u32,
-    /// Its `iss`.
+    /// The `iss` claim.
     #[arg(long)]
     issuer: Option<String>,
-    /// Its `sub`.
+    /// The `sub` claim.
     #[arg(long)]
     subject: Option<String>,
-    /// `kid` of its header.
+    /// The `kid` of the header.
     #[arg(long)]
     key_id: Option<String>,
-    /// Another claim, NAME=VALUE; VALUE is JSON, or else a text. May be given again.
+    /// Another claim, NAME=VALUE; VALUE is JSON, or else a string. May be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     claim: Vec<String>,
-    /// The key's label, or its id in hexadecimal; the first that can by default.
+    /// Label of the key, or its id in hexadecimal; by default the first suitable one.
     #[arg(long, default_value = "")]
     key: String,
-    /// Where the PIN comes from, without an agent: ask, file:/path or credential:NAME.
+    /// Source of the PIN, without an agent: ask, file:/path or credential:NAME.
     #[arg(long, value_name = "SOURCE")]
     pin: Option<String>,
-    /// How long to wait for it, s.
+    /// Timeout, s.
     #[arg(long, default_value_t = 10)]
     timeout: u32,
 }
@@ -127,7 +127,7 @@ fn lifetime(text: &str) -> Result<u32, String> {
     seconds.ok_or_else(|| format!("expected 1 to {LIFETIME_MAX_S} s, which is a year"))
 }
 
-/// Why it ends, and with which exit code.
+/// The exit code and message of a failed command.
 struct Failure(u8, String);
 
 impl Failure {
@@ -140,13 +140,13 @@ impl Failure {
     }
 }
 
-/// Help and version as the parser has them; a mistake as one line.
-fn refuse(error: &clap::Error) -> ExitCode {
+/// Prints help and version as they are, errors in one line.
+fn report_parse_error(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         error.exit();
     }
     let text = error.to_string();
-    // The parser goes on with the usage and the way to --help.
+    // The usage and a hint at --help follow.
     let what = text.split("\n\n").next().unwrap_or_default();
     let what: Vec<&str> = what.split_whitespace().collect();
     let what = what.join(" ");
@@ -158,16 +158,16 @@ fn refuse(error: &clap::Error) -> ExitCode {
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return report_parse_error(&error),
     };
-    // Nothing that this program makes is for others.
+    // Files and sockets of this program are private.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let result = match cli.verb {
         Verb::Start(args) => start::start(&args),
-        Verb::Status(place) => ask::status(&place),
-        Verb::Metrics(place) => ask::metrics(&place),
-        Verb::Stop(place) => ask::stop(&place),
-        Verb::Token(args) => ask::token(&args),
+        Verb::Status(agent) => commands::status(&agent),
+        Verb::Metrics(agent) => commands::metrics(&agent),
+        Verb::Stop(agent) => commands::stop(&agent),
+        Verb::Token(args) => commands::token(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is counted, in Prometheus' text form. Sakomoto et al. 2025 name four things to watch:
-//! signatures (success and time), session reuse, card errors, authentication time-outs.
+//! Metrics for Prometheus. Sakomoto et al. 2025 name four to watch: signatures (success and time),
+//! session reuse, card errors, authentication timeouts.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use prometheus_client::registry::{Registry, Unit};
 
 pub use crate::http::serve;
 
-/// Upper bounds, s: the virtual card without its timing model, hardware of tens of ms, a SIM's
-/// half second, its tail.
+/// Upper bounds, s, for the virtual card without its timing model, fast hardware (tens of ms), a
+/// SIM (half a second) and its tail.
 const SIGNATURE_BUCKETS_S: [f64; 14] =
     [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.5, 0.7, 1.0, 2.0];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfCard {
+struct CardLabel {
     card: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfCardAndKind {
+struct CardAndKindLabels {
     card: String,
     kind: String,
 }
@@ -32,16 +32,16 @@ struct OfCardAndKind {
 /// The counters of one agent.
 pub struct Metrics {
     registry: Registry,
-    signatures: Family<OfCardAndKind, Counter>,
-    signature_seconds: Family<OfCard, Histogram>,
-    sessions_opened: Family<OfCard, Counter>,
-    sessions_reused: Family<OfCard, Counter>,
-    card_errors: Family<OfCardAndKind, Counter>,
-    retries: Family<OfCard, Counter>,
-    authentication_timeouts: Family<OfCard, Counter>,
-    tokens: Family<OfCardAndKind, Counter>,
-    requests: Family<OfCardAndKind, Counter>,
-    ahead: Family<OfCardAndKind, Counter>,
+    signatures: Family<CardAndKindLabels, Counter>,
+    signature_seconds: Family<CardLabel, Histogram>,
+    sessions_opened: Family<CardLabel, Counter>,
+    sessions_reused: Family<CardLabel, Counter>,
+    card_errors: Family<CardAndKindLabels, Counter>,
+    retries: Family<CardLabel, Counter>,
+    authentication_timeouts: Family<CardLabel, Counter>,
+    tokens: Family<CardAndKindLabels, Counter>,
+    requests: Family<CardAndKindLabels, Counter>,
+    ahead: Family<CardAndKindLabels, Counter>,
 }
 
 impl Default for Metrics {
@@ -82,13 +82,13 @@ impl Default for Metrics {
         registry.register("tokens", "JSON Web Tokens: hit, miss, renewed, not_renewed", tokens);
         registry.register("requests", "Requests of callers, by what for", metrics.requests.clone());
         let ahead = metrics.ahead.clone();
-        registry.register("ahead", "Made ahead (made_), and used (used_)", ahead);
+        registry.register("ahead", "Work ahead: made (made_) and used (used_)", ahead);
         metrics
     }
 }
 
 impl Metrics {
-    /// The text.
+    /// All metrics as text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -99,13 +99,13 @@ impl Metrics {
 
     pub(crate) fn signature(&self, card: &str, ok: bool, took: Duration) {
         count(&self.signatures, card, if ok { "ok" } else { "failed" });
-        let of_card = OfCard { card: card.to_owned() };
-        self.signature_seconds.get_or_create(&of_card).observe(took.as_secs_f64());
+        let label = CardLabel { card: card.to_owned() };
+        self.signature_seconds.get_or_create(&label).observe(took.as_secs_f64());
     }
 
     pub(crate) fn session(&self, card: &str, reused: bool) {
         let family = if reused { &self.sessions_reused } else { &self.sessions_opened };
-        family.get_or_create(&OfCard { card: card.to_owned() }).inc();
+        family.get_or_create(&CardLabel { card: card.to_owned() }).inc();
     }
 
     pub(crate) fn card_error(&self, card: &str, kind: &str) {
@@ -113,11 +113,11 @@ impl Metrics {
     }
 
     pub(crate) fn retry(&self, card: &str) {
-        self.retries.get_or_create(&OfCard { card: card.to_owned() }).inc();
+        self.retries.get_or_create(&CardLabel { card: card.to_owned() }).inc();
     }
 
     pub(crate) fn authentication_timeout(&self, card: &str) {
-        self.authentication_timeouts.get_or_create(&OfCard { card: card.to_owned() }).inc();
+        self.authentication_timeouts.get_or_create(&CardLabel { card: card.to_owned() }).inc();
     }
 
     pub(crate) fn token(&self, card: &str, kind: &str) {
@@ -133,8 +133,8 @@ impl Metrics {
     }
 }
 
-fn count(family: &Family<OfCardAndKind, Counter>, card: &str, kind: &str) {
-    family.get_or_create(&OfCardAndKind { card: card.to_owned(), kind: kind.to_owned() }).inc();
+fn count(family: &Family<CardAndKindLabels, Counter>, card: &str, kind: &str) {
+    family.get_or_create(&CardAndKindLabels { card: card.to_owned(), kind: kind.to_owned() }).inc();
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_papers_indicators_are_in_the_text() {
+    fn text_contains_the_four_indicators() {
         let metrics = Metrics::default();
         metrics.signature("sim", true, Duration::from_millis(476));
         metrics.signature("sim", false, Duration::from_millis(3));

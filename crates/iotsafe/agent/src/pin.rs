@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a PIN comes from: a person, a file, or systemd. Never from arguments or the environment,
-//! which others can read.
+//! Where a PIN comes from: the terminal, a file, or systemd. Never from arguments or the
+//! environment, which other users can read.
 
 use std::env;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::card::HeldPin;
 /// The source of a PIN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PinSource {
-    /// `ask`: the terminal.
+    /// `ask`: a prompt at the terminal.
     Ask,
     /// `file:/path`: its first line.
     File(PathBuf),
@@ -33,34 +33,35 @@ impl FromStr for PinSource {
             Some(("credential", name)) if !name.is_empty() && !name.contains('/') => {
                 Ok(PinSource::Credential(name.to_owned()))
             }
-            // The text may be the PIN itself: it is not repeated.
+            // The text may be the PIN itself, so the error does not repeat it.
             _ => Err("pin: expected ask, file:/path or credential:NAME".to_owned()),
         }
     }
 }
 
 impl PinSource {
-    /// Gets the PIN; `card` is for the prompt.
+    /// Gets the PIN; `card` is the name in the prompt.
     ///
     /// # Errors
-    /// One line that names the source and the mend.
+    /// One line that names the source and how to fix it.
     pub fn get(&self, card: &str) -> Result<HeldPin, String> {
         let (text, source) = match self {
             PinSource::Ask => {
                 let asked = rpassword::prompt_password(format!("PIN of the card {card}: "));
                 let asked = asked.map_err(|error| {
-                    format!("no PIN can be asked for here ({error}): use file: or credential:")
+                    format!("no terminal to ask for the PIN at ({error}): use file: or credential:")
                 })?;
                 (Zeroizing::new(asked), "the prompt".to_owned())
             }
             PinSource::File(path) => {
-                own(path)?;
+                check_mode(path)?;
                 (read(path)?, path.display().to_string())
             }
             PinSource::Credential(name) => {
                 let folder = env::var_os("CREDENTIALS_DIRECTORY").ok_or_else(|| {
                     format!(
-                        "CREDENTIALS_DIRECTORY is not set: add LoadCredential={name}:/path to the unit"
+                        "CREDENTIALS_DIRECTORY is not set: add LoadCredential={name}:/path to the \
+                         unit"
                     )
                 })?;
                 (read(&Path::new(&folder).join(name))?, format!("the credential {name}"))
@@ -69,18 +70,21 @@ impl PinSource {
         let digits = text.lines().next().unwrap_or_default().trim();
         let plain = (4..=8).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
         let pin = HeldPin::new(digits.as_bytes()).filter(|_| plain);
-        pin.ok_or_else(|| format!("{source} holds no PIN: expected 4 to 8 digits"))
+        pin.ok_or_else(|| format!("{source} contains no PIN: expected 4 to 8 digits"))
     }
 }
 
-/// A PIN that others can read is none of this user's.
-fn own(path: &Path) -> Result<(), String> {
+/// Refuses a file that other users can read or write.
+fn check_mode(path: &Path) -> Result<(), String> {
     let mode = fs::metadata(path).map_or(0, |about| about.mode()); // what is missing is read next
     if mode & 0o077 == 0 {
         return Ok(());
     }
     let path = path.display();
-    Err(format!("{path}: others may use the file (mode {:o}): chmod 600 {path}", mode & 0o777))
+    Err(format!(
+        "{path}: accessible to other users (mode {:o}): run chmod 600 {path}",
+        mode & 0o777
+    ))
 }
 
 fn read(path: &Path) -> Result<Zeroizing<String>, String> {
@@ -94,7 +98,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn sources_are_read_and_a_pin_in_their_place_is_not_repeated() {
+    fn invalid_source_is_not_repeated_in_the_error() {
         assert_eq!("ask".parse(), Ok(PinSource::Ask));
         assert_eq!("file:/a".parse(), Ok(PinSource::File("/a".into())));
         assert_eq!("credential:sim".parse(), Ok(PinSource::Credential("sim".to_owned())));
@@ -105,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_holds_a_pin_or_is_named() {
+    fn file_without_a_valid_pin_is_named_in_the_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pin");
         let get = |text: &str| {
@@ -115,12 +119,12 @@ mod tests {
         };
         assert!(get("1234\n").is_ok());
         for text in ["", "12", "123456789", "12a4"] {
-            let Err(error) = get(text) else { panic!("{text} is taken for a PIN") };
-            assert!(error.contains("pin holds no PIN"), "{error}");
+            let Err(error) = get(text) else { panic!("{text} is accepted as a PIN") };
+            assert!(error.contains("pin contains no PIN"), "{error}");
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let Err(error) = PinSource::File(path.clone()).get("sim") else { panic!() };
-        assert!(error.contains("(mode 640): chmod 600"), "{error}");
+        assert!(error.contains("(mode 640): run chmod 600"), "{error}");
         let Err(error) = PinSource::File(folder.path().join("none")).get("sim") else { panic!() };
         assert!(error.contains("none: "), "{error}");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which errors of a card pass, and how long to wait before asking again.
+//! Which errors of a card are transient, and how long to wait before a retry.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use warifu_iotsafe_client::{TokenError, TransportError};
 /// How transient errors are retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// How often an operation is tried again.
+    /// The most retries of an operation.
     pub times: u32,
     /// The longest wait before the first retry.
     pub first: Duration,
-    /// The longest wait of all; each is up to twice the one before.
+    /// The longest wait of any retry; each is up to twice the one before.
     pub longest: Duration,
-    /// How long one try may take. Sakomoto et al. 2025 saw no signature slower than 1.74 s.
+    /// How long one attempt may take. Sakomoto et al. 2025 measured no signature over 1.74 s.
     pub attempt: Duration,
 }
 
@@ -33,8 +33,8 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// The wait before a retry, `failures` before it: between half of the doubled wait and all of
-    /// it, so that agents that failed together do not come back together.
+    /// The wait before the next retry after `failures` retries: a random time between half of the
+    /// doubled wait and all of it, so that agents that failed together do not retry together.
     pub fn delay(&self, failures: u32, rng: &mut Xoshiro256PlusPlus) -> Duration {
         let doubled = self.first.saturating_mul(1 << failures.min(20));
         let full = doubled.min(self.longest).as_nanos() as u64;
@@ -43,22 +43,24 @@ impl Retry {
     }
 }
 
-/// Whether the same request may succeed after the card's session was reset. A PIN's result never
-/// passes.
+/// Whether the same request may succeed after a reset of the card's session. The result of a PIN is
+/// never transient.
 #[must_use]
 pub fn is_transient(error: &TokenError) -> bool {
     match error {
         TokenError::Transport(error) => !matches!(error, TransportError::Refused(_)),
         TokenError::NoChannel | TokenError::Answer { .. } => true,
-        TokenError::Status { sw, .. } => passes(*sw),
-        // Not that there is none, but that the channel is not open on which it was looked for.
-        TokenError::NoApplet { last, .. } => *last == StatusWord::CLASS || passes(*last),
+        TokenError::Status { sw, .. } => is_transient_status(*sw),
+        // CLASS: the channel on which the applet was selected is not open.
+        TokenError::NoApplet { last, .. } => {
+            *last == StatusWord::CLASS || is_transient_status(*last)
+        }
         _ => false,
     }
 }
 
-/// 6400 and 6F00 tell nothing; 6581 is a memory that may work again (ISO 7816-4 section 5.6).
-fn passes(sw: StatusWord) -> bool {
+/// 6400 and 6F00 are unspecific; after 6581 the memory may work again (ISO 7816-4 section 5.6).
+fn is_transient_status(sw: StatusWord) -> bool {
     matches!(sw, StatusWord::UNKNOWN | StatusWord(0x6400 | 0x6581))
 }
 
@@ -79,7 +81,7 @@ pub fn kind(error: &TokenError) -> String {
         TokenError::PinLocked => "pin_locked",
         TokenError::PinNeeded => "pin_needed",
         TokenError::NoPin => "no_pin",
-        TokenError::NoPeerPlace | TokenError::PlaceTaken => "no_place",
+        TokenError::NoPeerContainer | TokenError::ContainerInUse => "no_place",
         TokenError::KeyLost => "key_lost",
         TokenError::Denied(_) => "denied",
     };
@@ -92,7 +94,7 @@ mod tests {
     use rand_xoshiro::rand_core::SeedableRng;
 
     #[test]
-    fn waits_double_up_to_the_cap_and_scatter() {
+    fn delays_double_up_to_the_limit_with_jitter() {
         let retry = Retry::default();
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         for (failures, longest_ms) in [(0, 20), (1, 40), (3, 160), (10, 1000), (40, 1000)] {
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pins_result_never_passes() {
+    fn pin_errors_are_not_transient() {
         for error in [
             TokenError::PinWrong { tries_left: Some(2) },
             TokenError::PinLocked,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who may do what: callers by their user, keys by their name.
+//! Rights: which user may do what with which key.
 
 use warifu_iotsafe_client::{Inventory, TokenError};
 
-/// What a caller may have done with a key.
+/// An operation that a caller may be allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
     /// Signatures.
@@ -20,9 +20,9 @@ impl Right {
     /// All.
     pub const ALL: [Right; 4] = [Right::Sign, Right::Derive, Right::Generate, Right::Token];
 
-    /// Its word in the configuration.
+    /// Its name in the configuration.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Right::Sign => "sign",
             Right::Derive => "derive",
@@ -37,27 +37,27 @@ impl Right {
 pub struct Rights {
     /// The user.
     pub uid: u32,
-    /// Labels, or ids in hexadecimal; None for all.
+    /// The labels of its keys, or their ids in hexadecimal; None for all keys.
     pub keys: Option<Vec<String>>,
-    /// What.
+    /// What it may do with them.
     pub may: Vec<Right>,
 }
 
 impl Rights {
-    /// Everything.
+    /// All rights.
     #[must_use]
     pub fn all(uid: u32) -> Rights {
         Rights { uid, keys: None, may: Right::ALL.to_vec() }
     }
 
-    /// Whether a key of this id and label is among theirs.
+    /// Whether they include a key.
     #[must_use]
     pub fn covers(&self, id: &[u8], label: &str) -> bool {
         let named = |key: &String| key == label || *key == hex::encode(id);
         self.keys.as_ref().is_none_or(|keys| keys.iter().any(named))
     }
 
-    /// Whether they may do this with the key of that id.
+    /// Checks the right to an operation with the key of an id.
     ///
     /// # Errors
     /// See [`Rights::allow`].
@@ -66,12 +66,12 @@ impl Rights {
         self.allow(right, key, label.map(|private| &private.label[..]).unwrap_or_default())
     }
 
-    /// Whether they may do this with a key.
+    /// Checks the right to an operation with a key.
     ///
     /// # Errors
-    /// [`TokenError::Denied`], which names the user, the right and the mend.
+    /// [`TokenError::Denied`], which names the user, the right and how to grant it.
     pub fn allow(&self, right: Right, id: &[u8], label: &str) -> Result<(), TokenError> {
-        let (uid, word) = (self.uid, right.word());
+        let (uid, word) = (self.uid, right.name());
         if !self.may.contains(&right) {
             let text = format!("user {uid} may not {word}: add \"{word}\" to its caller.may");
             return Err(TokenError::Denied(text));
@@ -84,7 +84,7 @@ impl Rights {
         Ok(())
     }
 
-    /// Whether they may give the card a PIN: who uses no key with it could only lock it.
+    /// Checks the right to send a PIN: a caller that may use no key could only lock it.
     ///
     /// # Errors
     /// See [`Rights::allow`].
@@ -94,12 +94,12 @@ impl Rights {
             return Ok(());
         }
         let uid = self.uid;
-        let text = format!("user {uid} may not give a PIN: add \"sign\" to its caller.may");
+        let text = format!("user {uid} may not log in: add \"sign\" to its caller.may");
         Err(TokenError::Denied(text))
     }
 
-    /// Leaves the keys of a list that they may use, with their public halves; files are everyone's.
-    pub fn show(&self, inventory: &mut Inventory) {
+    /// Removes the private keys of a list that they do not include.
+    pub fn filter(&self, inventory: &mut Inventory) {
         if self.keys.is_some() {
             inventory.private_keys.retain(|key| self.covers(&key.id, &key.label));
         }

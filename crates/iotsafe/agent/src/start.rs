@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `start`: the cards that were asked for, until a signal or a caller ends it.
+//! `start`: holds cards until a signal or a caller ends the agent.
 
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -18,13 +18,13 @@ use warifu_os::SystemClock;
 
 use crate::{Failure, StartArgs};
 
-/// How long the cards may take to be given their channels back at the end.
-pub(crate) const CLOSING: Duration = Duration::from_secs(2);
+/// The timeout for closing a card at the end.
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn start(args: &StartArgs) -> Result<(), Failure> {
     let config = configuration(args)?;
     let path = config.socket.clone().unwrap_or_else(default_socket);
-    // Programs run in other folders than this one.
+    // Programs may run in other folders.
     let path = std::path::absolute(&path).map_err(Failure::environment)?;
     let own = rustix::process::getuid().as_raw();
     Socket::check(&path).map_err(Failure::environment)?;
@@ -38,7 +38,7 @@ pub(crate) fn start(args: &StartArgs) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::environment)?;
     std::thread::spawn(move || {
         for _ in signals.forever() {
-            let _ = signalled.send(()); // gone means that the end has begun already
+            let _ = signalled.send(()); // without a receiver the agent is ending already
         }
     });
     if args.with_parent {
@@ -46,7 +46,7 @@ pub(crate) fn start(args: &StartArgs) -> Result<(), Failure> {
             .map_err(Failure::environment)?;
     }
     let stop = Box::new(move || {
-        let _ = ends.send(()); // gone means that the end has begun already
+        let _ = ends.send(()); // without a receiver the agent is ending already
     });
     let clock = Arc::new(SystemClock);
     let socket = Socket::open(&path, for_others).map_err(Failure::environment)?;
@@ -62,12 +62,12 @@ pub(crate) fn start(args: &StartArgs) -> Result<(), Failure> {
     let _ = ended.recv(); // the sender lives in the agent
     drop(socket);
     for card in agent.cards() {
-        card.holder.close(Instant::now() + CLOSING);
+        card.holder.close(Instant::now() + CLOSE_TIMEOUT);
     }
     Ok(())
 }
 
-/// The configuration file's, and what the flags say beside it.
+/// The configuration file, overridden by the command line.
 fn configuration(args: &StartArgs) -> Result<Config, Failure> {
     let mut config = match &args.config {
         None => Config::default(),
@@ -93,8 +93,8 @@ fn configuration(args: &StartArgs) -> Result<Config, Failure> {
         let source = source.parse().map_err(|error| Failure::usage(format!("--{error}")))?;
         config.cards[0].pin = Some(source);
     }
-    if args.place.socket.is_some() {
-        config.socket.clone_from(&args.place.socket);
+    if args.agent.socket.is_some() {
+        config.socket.clone_from(&args.agent.socket);
     }
     if args.metrics.is_some() {
         config.metrics.clone_from(&args.metrics);
@@ -102,14 +102,14 @@ fn configuration(args: &StartArgs) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// A card as the agent holds it; asks for its PIN.
+/// Holds a card; asks for its PIN.
 pub(crate) fn holder(card: &CardConfig, metrics: &Arc<Metrics>) -> Result<Holder, Failure> {
-    let name = &card.holding.name;
+    let name = &card.settings.name;
     let pin = card.pin.as_ref().map(|source| source.get(name)).transpose();
     let pin = pin.map_err(Failure::usage)?;
     let token = CardToken::new(card.address.transport(None), card.options.clone());
     let seed = getrandom::u64().map_err(Failure::environment)?;
     let login = Login::new(pin, card.pin_lifetime);
-    let (holding, clock) = (card.holding.clone(), Arc::new(SystemClock));
-    Ok(Holder::new(token, login, holding, clock, Arc::clone(metrics), seed))
+    let (settings, clock) = (card.settings.clone(), Arc::new(SystemClock));
+    Ok(Holder::new(token, login, settings, clock, Arc::clone(metrics), seed))
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Another card in the place of the one that was held: of the same make, so that only its keys tell.
+//! Another card in the place of the one that was held: of the same make, so that only its keys
+//! tell.
 
 mod common;
 
@@ -38,7 +39,7 @@ fn exchanged(prepare: impl Fn(&Bench), disturb: impl Fn(&Bench)) {
     assert_eq!(sign(&mut token), Err(TokenError::PinNeeded));
     let denied = ask(&mut bench.client(), Call::Jwt(request.clone()));
     assert_eq!(denied.err(), Some(TokenError::PinNeeded), "no token of the old card's");
-    assert_eq!(bench.world().tries_left(), 3, "the held PIN is not the new card's affair");
+    assert_eq!(bench.world().tries_left(), 3, "the held PIN is not sent to the new card");
 
     token.verify_pin(OTHER_PIN.as_bytes(), soon()).unwrap();
     let point = bench.world().card.card().export_public_key(&KEY).unwrap();
@@ -48,21 +49,21 @@ fn exchanged(prepare: impl Fn(&Bench), disturb: impl Fn(&Bench)) {
 }
 
 #[test]
-fn while_idle_and_closed() {
+fn card_exchanged_while_closed() {
     let close = |bench: &Bench| {
-        bench.clock.advance(bench.holder().holding.idle_close);
+        bench.clock.advance(bench.holder().settings.idle_close);
         bench.holder().tick();
     };
     exchanged(close, |_| {});
 }
 
 #[test]
-fn while_the_session_is_open() {
+fn card_exchanged_during_session() {
     exchanged(|_| {}, |_| {});
 }
 
 #[test]
-fn with_none_there_for_some_commands() {
+fn card_exchanged_with_a_gap() {
     let away = |bench: &Bench| {
         let script = [Some(Fault::Removed { commands: 3 })];
         bench.world().card.replace_plan(Plan::Script(script.into_iter().collect()));
@@ -71,7 +72,7 @@ fn with_none_there_for_some_commands() {
 }
 
 #[test]
-fn the_same_card_is_known_again_whatever_the_line_does() {
+fn same_card_is_recognised_despite_line_faults() {
     let world = World::new(Some(PinScope::Signing), Plan::Script(VecDeque::new()), 1);
     let bench = Bench::new(world, Some(PIN), Vec::new());
     bench.idle();

@@ -16,13 +16,13 @@ use warifu_card::PinScope;
 use warifu_card::faults::{Plan, Rates};
 use warifu_model::Nanos;
 use warifu_os::{Clock, VirtualClock};
-use warifu_pkcs11::library::{self, Library};
+use warifu_pkcs11::functions::{general_purpose, object_management, session_management, signing};
+use warifu_pkcs11::library::Library;
 use warifu_pkcs11::mechanism::{Mechanism, Parameter};
-use warifu_pkcs11::output::{Output, Room};
+use warifu_pkcs11::output::{BufferSize, Output};
 use warifu_pkcs11::rv::{self, Rv};
 use warifu_pkcs11::slot::SlotConfig;
 use warifu_pkcs11::template::{self, Template};
-use warifu_pkcs11::{finding, session, signing};
 
 /// In all; half with late answers that come in time, half with some that do not.
 const SIGNATURES: u32 = 10_000;
@@ -46,7 +46,7 @@ fn rates(late_by: Duration) -> Rates {
 }
 
 #[test]
-fn no_signature_is_wrong_and_every_failure_is_definite() {
+fn faults_give_correct_signatures_or_definite_errors() {
     let late = [Duration::from_secs(1), Duration::from_secs(5)];
     let benches = late.map(|late_by| {
         let plan = Plan::Rates(rates(late_by));
@@ -54,10 +54,10 @@ fn no_signature_is_wrong_and_every_failure_is_definite() {
         Bench::new(world, Some(PIN), Vec::new())
     });
     let paths: Vec<_> = benches.iter().map(|bench| bench.path.clone()).collect();
-    assert!(library::provide(Box::new(move || {
+    assert!(general_purpose::provide(Box::new(move || {
         let slots = paths.iter().map(|path| {
             let config = SlotConfig {
-                place: "agent".to_owned(),
+                location: "agent".to_owned(),
                 label: None,
                 card_hashes: false,
                 replace_keys: false,
@@ -68,8 +68,8 @@ fn no_signature_is_wrong_and_every_failure_is_definite() {
         });
         slots.collect()
     })));
-    library::initialise(Default::default()).unwrap();
-    let library = library::current().unwrap();
+    general_purpose::initialise(Default::default()).unwrap();
+    let library = general_purpose::current().unwrap();
     let mut results: BTreeMap<&str, u32> = BTreeMap::new();
     for (slot, bench) in benches.iter().enumerate() {
         run(&library, slot as CK_SLOT_ID, bench, &mut results);
@@ -84,7 +84,7 @@ fn no_signature_is_wrong_and_every_failure_is_definite() {
     let signed = results["CKR_OK"];
     assert_eq!(results.values().sum::<u32>(), SIGNATURES);
     assert!(signed > SIGNATURES * 8 / 10 && signed < SIGNATURES, "{results:?}");
-    library::finalise().unwrap();
+    general_purpose::finalise().unwrap();
 }
 
 /// Half of the signatures, with the card in one slot.
@@ -133,7 +133,7 @@ fn run(
 /// After some idle time nothing is open on the card.
 fn close(bench: &Bench) {
     for _ in 0..200 {
-        bench.clock.advance(bench.holder().holding.idle_close);
+        bench.clock.advance(bench.holder().settings.idle_close);
         bench.holder().tick();
     }
     bench.holder().close(bench.clock.now() + TIMEOUT);
@@ -145,12 +145,12 @@ fn name(result: &Result<[u8; 64], Rv>) -> &'static str {
 }
 
 fn find(library: &Library, slot: CK_SLOT_ID) -> Result<(CK_SESSION_HANDLE, CK_OBJECT_HANDLE), Rv> {
-    let handle = session::open(library, slot, CKF_SERIAL_SESSION)?;
+    let handle = session_management::open_session(library, slot, CKF_SERIAL_SESSION)?;
     let wanted =
         Template::new(vec![(CKA_CLASS, template::number(CKO_PRIVATE_KEY)), (CKA_ID, vec![1])])?;
-    let found = finding::init(library, handle, &wanted)
-        .and_then(|()| finding::next(library, handle, 1))
-        .and_then(|found| finding::end(library, handle).map(|()| found));
+    let found = object_management::find_objects_init(library, handle, &wanted)
+        .and_then(|()| object_management::find_objects(library, handle, 1))
+        .and_then(|found| object_management::find_objects_final(library, handle).map(|()| found));
     match found.as_deref() {
         Ok([key]) => Ok((handle, *key)),
         Ok(other) => panic!("{} keys", other.len()),
@@ -169,14 +169,14 @@ fn sign(
 ) -> Result<[u8; 64], Rv> {
     let mechanism = Mechanism { kind: CKM_ECDSA, parameter: Parameter::None };
     signing::sign_init(library, session, Some(&mechanism), key)?;
-    match signing::sign(library, session, digest, Room(Some(64)))? {
+    match signing::sign(library, session, digest, BufferSize(Some(64)))? {
         Output::Bytes(bytes) => Ok(bytes[..].try_into().unwrap()),
         _ => panic!("no signature"),
     }
 }
 
 #[test]
-fn a_line_that_keeps_late_answers_gives_them_to_the_wrong_command() {
+fn late_answer_on_the_line_reaches_the_next_command() {
     // Or else the run above would show nothing of the resets.
     use warifu_iotsafe_client::Transport;
     let script = [None, Some(warifu_card::faults::Fault::LateAnswer { by: Nanos(5_000_000_000) })];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! 100,000 requests leave no more memory in use than the first ones did. Alone in its process: other
-//! tests allocate too.
+//! 100,000 requests leave no more memory in use than the first ones did. Alone in its process:
+//! other tests allocate too.
 
 mod common;
 
@@ -21,8 +21,8 @@ const WARM_ROUNDS: usize = 500;
 /// How often, in rounds, a caller is a new one, and how often the card has work.
 const CALLERS: usize = 5;
 const WORK: usize = 100;
-/// The allocator's smallest piece, 32 bytes, lost once for every [`CALLERS`] rounds would be 80,000.
-/// Threads that are about to end still hold some kilobytes.
+/// The allocator's smallest piece, 32 bytes, lost once for every [`CALLERS`] rounds would be
+/// 80,000. Threads that are about to end still hold some kilobytes.
 const SLACK_BYTES: usize = 40_000;
 
 /// Bytes in use on the heap, as the allocator counts them, over all threads.
@@ -58,7 +58,7 @@ fn round(bench: &Bench, at: usize) {
     }
 }
 
-/// Callers that have hung up are still on their way out for a moment.
+/// Callers that have disconnected may still be ending.
 fn alone(bench: &Bench) {
     while !bench.status().contains("\"callers\":1,") {
         std::thread::yield_now();
@@ -66,7 +66,7 @@ fn alone(bench: &Bench) {
 }
 
 #[test]
-fn a_hundred_thousand_requests_leave_no_more_memory_in_use() {
+fn memory_after_100_000_requests() {
     const { assert!(REQUESTS * ROUNDS >= 100_000) };
     let world = World::new(Some(PinScope::Signing), Plan::Script(VecDeque::new()), 1);
     let bench = Bench::new(world, Some(PIN), Vec::new());

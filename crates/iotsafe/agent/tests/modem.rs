@@ -24,7 +24,7 @@ fn sign(token: &mut impl Token) -> Result<[u8; 64], TokenError> {
 }
 
 #[test]
-fn lost_answers_cost_no_channel_and_the_modems_own_stays_as_it_is() {
+fn lost_answers_behind_a_modem_leak_no_channel() {
     let bench = bench();
     let mut token = bench.token();
     sign(&mut token).unwrap();
@@ -42,7 +42,7 @@ fn lost_answers_cost_no_channel_and_the_modems_own_stays_as_it_is() {
 }
 
 #[test]
-fn a_pins_lifetime_ends_though_the_card_still_knows_it() {
+fn pin_lifetime_behind_a_modem() {
     let bench = bench();
     bench.idle();
     let mut token = bench.token();

@@ -33,7 +33,7 @@ impl Started {
 }
 
 #[test]
-fn an_agent_whose_words_nobody_reads_serves_all_the_same() {
+fn closed_stderr() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("agent.sock");
     let (reader, writer) = std::io::pipe().unwrap();

@@ -63,7 +63,7 @@ fn verified(bench: &Bench, token: &str) -> (serde_json::Value, serde_json::Value
 }
 
 #[test]
-fn a_token_says_what_was_asked_for() {
+fn token_claims() {
     let bench = bench();
     let mut wanted = request("https://example.org", 600);
     wanted.issuer = Some("meter-7".to_owned());
@@ -88,7 +88,7 @@ fn a_token_says_what_was_asked_for() {
 }
 
 #[test]
-fn a_kept_token_costs_the_card_nothing_and_is_renewed_before_it_expires() {
+fn cached_token_is_renewed_before_it_expires() {
     let bench = bench();
     let card = &bench.agent.cards()[0];
     let wanted = request("a", 100);
@@ -122,7 +122,7 @@ fn a_kept_token_costs_the_card_nothing_and_is_renewed_before_it_expires() {
 }
 
 #[test]
-fn a_renewal_that_fails_leaves_the_old_token_while_it_lasts() {
+fn failed_renewal_keeps_the_old_token() {
     let bench = bench();
     let card = &bench.agent.cards()[0];
     let wanted = request("a", 1000);
@@ -140,7 +140,7 @@ fn a_renewal_that_fails_leaves_the_old_token_while_it_lasts() {
 }
 
 #[test]
-fn what_no_token_can_be_made_of_is_said_in_one_line() {
+fn invalid_token_requests() {
     let bench = bench();
     let claim = |name: &str, value: &str| {
         let mut request = request("a", 60);
@@ -150,8 +150,8 @@ fn what_no_token_can_be_made_of_is_said_in_one_line() {
     for (wanted, says) in [
         (request("a", 0), "lifetime is 0 s"),
         (request("a", u32::MAX), "expected 1 to"),
-        (claim("exp", "1"), "claim exp: give it by its own option"),
-        (claim("x", "{"), "claim x is no JSON"),
+        (claim("exp", "1"), "claim exp: use its own option"),
+        (claim("x", "{"), "claim x is not valid JSON"),
         (JwtRequest { key: "none".to_owned(), ..request("a", 60) }, "no key \"none\""),
     ] {
         match ask(&mut bench.client(), Call::Jwt(wanted)) {
@@ -162,7 +162,7 @@ fn what_no_token_can_be_made_of_is_said_in_one_line() {
 }
 
 #[test]
-fn a_token_of_a_key_that_was_made_anew_is_not_given_out() {
+fn token_of_a_replaced_key_is_dropped() {
     let world = World::new(None, Plan::Script(VecDeque::new()), 1);
     common::locked(&world).add_pair(0x20, "spare");
     let bench = Bench::new(world, None, Vec::new());
@@ -177,7 +177,7 @@ fn a_token_of_a_key_that_was_made_anew_is_not_given_out() {
 }
 
 #[test]
-fn no_token_is_given_out_after_the_pins_lifetime() {
+fn tokens_after_pin_lifetime_are_dropped() {
     let world = World::new(Some(PinScope::Signing), Plan::Script(VecDeque::new()), 1);
     let lifetime = Some(Duration::from_secs(60));
     let bench = Bench::with(world, Some(PIN), lifetime, Vec::new());

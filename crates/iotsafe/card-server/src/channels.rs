@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Several clients on one card's logical channels, none seeing another's.
+//! Separate logical channels for several clients of one card.
 //!
-//! Every client has numbers of its own, its basic channel 0 among them, and a command is carried on
-//! the card's channel that its number stands for. **A client that is alone has the card's own
-//! numbers**, so it sees the card just as it is; only a number that another client holds already is
-//! replaced. A channel is a client's from the command that opens it until it closes it, resets or
-//! goes away.
+//! Every client has its own channel numbers, including the basic channel 0, which are mapped to
+//! channels of the card. **A single client uses the card's own numbers**, so it sees the card as it
+//! is; only a number that another client uses already is mapped to a different one. A channel
+//! belongs to a client from the command that opens it until the client closes it, resets or
+//! disconnects.
 
 use std::collections::BTreeMap;
 
@@ -16,24 +16,24 @@ use warifu_card::ins;
 /// section 5.4.1).
 pub const CHANNELS: usize = 4;
 
-/// A client, for as long as it is connected.
+/// A connected client.
 pub type ClientId = u64;
 
-/// Which of the card's channels stands for each of a client's.
+/// The card's channel for each channel number of a client.
 type View = [Option<u8>; CHANNELS];
 
-/// Who holds which channel.
+/// The channels of all clients.
 #[derive(Debug, Default)]
 pub struct Channels {
     views: BTreeMap<ClientId, View>,
-    /// The basic channel was used since the card's reset; nothing closes it.
+    /// The basic channel was used since the last reset; it cannot be closed.
     basic_used: bool,
 }
 
-/// What is to be done with a command.
+/// How to execute a command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Answered here: the card has no channel for it.
+    /// Answered by the server: the card has no free channel.
     Answer(StatusWord),
     /// Sent to the card.
     Send {
@@ -41,26 +41,26 @@ pub enum Plan {
         before: Option<[u8; 4]>,
         /// The command with the card's channel numbers.
         apdu: Vec<u8>,
-        /// What a good answer means, for [`Channels::settle`].
+        /// The effect of a success, for [`Channels::settle`].
         then: Then,
     },
 }
 
-/// What a good answer means.
+/// The effect of a success on the channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// Nothing for the channels.
+    /// None.
     Nothing,
-    /// The client's number stands for the card's.
+    /// The client's number is mapped to the card's.
     Opens {
-        /// The client's.
+        /// The number of the client.
         number: usize,
-        /// The card's.
+        /// The number of the card.
         card: u8,
     },
-    /// The client's number stands for nothing any more.
+    /// The client's number is not mapped any more.
     Closes {
-        /// The client's.
+        /// The number of the client.
         number: usize,
     },
 }
@@ -69,13 +69,13 @@ impl Channels {
     /// Plans how to carry out a client's command.
     pub fn plan(&mut self, client: ClientId, apdu: &[u8]) -> Plan {
         let [cla @ (0x00..=0x1f | 0x80..=0x9f), ins, p1, p2, ..] = *apdu else {
-            // No class with a channel: the card refuses it, or it is too short for one.
+            // Not a class with a channel, or too short: the card refuses it.
             return Plan::Send { before: None, apdu: apdu.to_vec(), then: Then::Nothing };
         };
         let number = usize::from(cla & 0x03);
         let manages = ins == ins::MANAGE_CHANNEL && cla < 0x80;
         if manages && number == 0 && apdu.len() > 4 && self.card_of(client, 0).is_none() {
-            // Its answer is complete, so nothing of it stays on the basic channel.
+            // Its answer is complete, so that nothing remains on the basic channel.
             return self.manage(client, 0, p1, p2, apdu);
         }
         let (before, card) = match self.carrier(client, number, ins) {
@@ -105,7 +105,7 @@ impl Channels {
         matches!(tried.plan(client, apdu), Plan::Answer(_))
     }
 
-    /// Takes note of the card's answer to a planned command.
+    /// Updates the channels after the answer to a planned command.
     pub fn settle(&mut self, client: ClientId, then: Then, sw: StatusWord) {
         if sw.is_error() {
             return;
@@ -125,26 +125,26 @@ impl Channels {
         }
     }
 
-    /// Takes all channels from a client that reset or went away: the commands that close them.
+    /// Removes the channels of a client that has reset or disconnected; returns the commands that
+    /// close them.
     pub fn release(&mut self, client: ClientId) -> Vec<[u8; 4]> {
         let view = self.views.remove(&client).unwrap_or_default();
         let logical = view.into_iter().flatten().filter(|&card| card != 0);
         logical.map(|card| [0x00, ins::MANAGE_CHANNEL, 0x80, card]).collect()
     }
 
-    /// Whether nobody holds a channel, so that a reset of the card harms nobody.
+    /// Whether no client uses a channel, so that the card can be reset.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.views.values().flatten().all(Option::is_none)
     }
 
-    /// The card was reset: nothing is open.
+    /// The card was reset: no channel is open.
     pub fn forget(&mut self) {
         *self = Channels::default();
     }
 
-    /// The card's channel that carries a client's number, and the command that opens it if the
-    /// client is to have it from now on.
+    /// The card's channel for a client's number, and the command that opens it if it is new.
     fn carrier(
         &mut self,
         client: ClientId,
@@ -155,10 +155,10 @@ impl Channels {
             return Ok((None, card));
         }
         if number != 0 {
-            // Not open: the card says so, or opens it by SELECT where it has that quirk.
+            // Not open: the card refuses it, or SELECT opens it on a card with that quirk.
             return Ok((None, self.free(number).ok_or(StatusWord::CHANNEL_NOT_SUPPORTED)?));
         }
-        // SELECT leaves nothing on the basic channel of what another client did there.
+        // SELECT removes what another client has left on the basic channel.
         let basic_is_free = !self.is_held(0) && (!self.basic_used || ins == ins::SELECT);
         let (before, card) = if basic_is_free {
             self.basic_used = true;
@@ -171,7 +171,7 @@ impl Channels {
         Ok((before, card))
     }
 
-    /// MANAGE CHANNEL, carried on the card's channel `card`.
+    /// MANAGE CHANNEL on the card's channel `card`.
     fn manage(&mut self, client: ClientId, card: u8, p1: u8, p2: u8, apdu: &[u8]) -> Plan {
         let number = usize::from(p2);
         let carried = |p2: u8, then| {
@@ -181,7 +181,7 @@ impl Channels {
         };
         match (p1, number) {
             (0x00, 0) => {
-                // The card opens the lowest that is not open.
+                // The card opens the lowest channel that is not open.
                 let Some(opened) = self.free(1) else {
                     return Plan::Answer(StatusWord::NO_CHANNEL);
                 };
@@ -214,7 +214,7 @@ impl Channels {
         self.views.values().flatten().any(|&held| held == Some(card))
     }
 
-    /// The card's logical channel `wanted` if nobody holds it, else the lowest that nobody holds.
+    /// The card's logical channel `wanted` if it is free, or else the lowest free one.
     fn free(&self, wanted: usize) -> Option<u8> {
         let wanted = (wanted as u8).max(1);
         std::iter::once(wanted).chain(1..CHANNELS as u8).find(|&card| !self.is_held(card))
@@ -235,7 +235,7 @@ mod tests {
     const SELECT: [u8; 5] = [0x00, 0xa4, 0x04, 0x00, 0x00];
     const OPEN: [u8; 5] = [0x00, 0x70, 0x00, 0x00, 0x01];
 
-    /// Does as a card would that grants everything; the command as the card got it.
+    /// Plays a card that grants everything; returns the command as the card received it.
     fn granted(channels: &mut Channels, client: ClientId, apdu: &[u8]) -> Vec<u8> {
         match channels.plan(client, apdu) {
             Plan::Send { apdu, then, .. } => {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_a_client_has_the_cards_own_numbers() {
+    fn single_client_keeps_channel_numbers() {
         let mut channels = Channels::default();
         for apdu in [
             &SELECT[..],
@@ -267,21 +267,21 @@ mod tests {
     }
 
     #[test]
-    fn a_second_clients_basic_channel_is_another_one() {
+    fn second_client_gets_another_basic_channel() {
         let mut channels = Channels::default();
         assert_eq!(granted(&mut channels, 1, &SELECT), SELECT);
         let plan = channels.plan(2, &[0x80, 0x84, 0x00, 0x00, 0x08]);
         let before = Some([0x00, 0x70, 0x00, 0x01]);
         let apdu = vec![0x81, 0x84, 0x00, 0x00, 0x08];
         assert_eq!(plan, Plan::Send { before, apdu, then: Then::Nothing });
-        // Opening a channel takes none for the basic one, and the first client keeps its own.
+        // Opening a channel needs none for the basic one, and the first client keeps its number.
         assert_eq!(granted(&mut channels, 3, &OPEN), OPEN);
         assert_eq!(granted(&mut channels, 3, &[0x82, 0xcb, 0x00, 0x00])[0], 0x82);
         assert_eq!(granted(&mut channels, 1, &[0x80, 0xcb, 0x00, 0x00])[0], 0x80);
     }
 
     #[test]
-    fn two_clients_that_both_take_channel_1_have_one_each() {
+    fn same_channel_number_of_two_clients() {
         let mut channels = Channels::default();
         let select = [0x01, 0xa4, 0x04, 0x00, 0x00];
         assert_eq!(granted(&mut channels, 1, &select)[0], 0x01);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_card_refuses_is_nobodys() {
+    fn refused_channel_belongs_to_nobody() {
         let mut channels = Channels::default();
         let Plan::Send { then, .. } = channels.plan(1, &OPEN) else { panic!() };
         channels.settle(1, then, StatusWord::NO_CHANNEL);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn when_all_are_taken_the_card_has_no_more() {
+    fn all_channels_in_use() {
         let mut channels = Channels::default();
         for _ in 1..CHANNELS {
             granted(&mut channels, 1, &OPEN);
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_used_basic_channel_goes_on_to_who_selects() {
+    fn basic_channel_is_reused_after_select() {
         let mut channels = Channels::default();
         granted(&mut channels, 1, &SELECT);
         granted(&mut channels, 2, &OPEN);

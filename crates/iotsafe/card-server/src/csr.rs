@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `csr`: a certificate request that the card signs, by commands as any client sends them; the card
-//! from its file, or one that is being served.
+//! `csr`: a certificate request that the card signs with the commands that any client sends. The
+//! card is that of a state file, or one that is being served.
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use crate::personalise::change;
 use crate::subject;
 use crate::x509;
 
-/// A mode of signing (tag A1): the card gets the hash.
+/// Signing mode (tag A1): the card gets the digest.
 const PAD_AND_SIGN: u8 = 3;
 
-/// What is to be requested.
+/// A request for a certificate request.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Csr {
@@ -32,9 +32,9 @@ pub struct Csr {
     /// The socket of a served card, instead.
     #[serde(default)]
     pub socket: Option<PathBuf>,
-    /// For whom: `CN=device-1,O=Example` (RFC 4514).
+    /// The subject: `CN=device-1,O=Example` (RFC 4514).
     pub subject: String,
-    /// The PIN, if the card wants one.
+    /// The PIN, if the card needs one.
     #[serde(default)]
     pub pin: Option<Zeroizing<String>>,
 }
@@ -51,14 +51,15 @@ type Exchange<'a> = &'a mut dyn FnMut(&[u8]) -> Result<Vec<u8>, ServerError>;
 /// Makes a certificate request for the client's key.
 ///
 /// # Errors
-/// [`ServerError::Request`] with the status word of what the card refused; the store's.
+/// [`ServerError::Request`] with the status word of a refusal by the card; errors of the store.
 pub fn csr(request: &Csr) -> Result<Requested, ServerError> {
     match (&request.state, &request.socket) {
         (_, Some(socket)) => {
             let gone = |error| ServerError::file(socket, error);
             let mut stream = UnixStream::connect(socket).map_err(|error| {
                 ServerError::Missing(format!(
-                    "{}: no card is served there ({error}): start it with `warifu card serve`",
+                    "{}: no card is served at this socket ({error}): start it with `warifu card \
+                     serve`",
                     socket.display()
                 ))
             })?;
@@ -68,7 +69,7 @@ pub fn csr(request: &Csr) -> Result<Requested, ServerError> {
             })
         }
         (Some(state), None) => from_file(request, state),
-        (None, None) => Err(ServerError::Request("which card? Give state or socket".to_owned())),
+        (None, None) => Err(ServerError::Request("no card: give state or socket".to_owned())),
     }
 }
 
@@ -80,11 +81,11 @@ fn from_file(request: &Csr, state: &Path) -> Result<Requested, ServerError> {
         made = Some(requested(request, &mut |apdu| Ok(card.transmit(apdu, &mut rng).to_bytes())));
         Ok(())
     })?;
-    made.unwrap_or_else(|| Err(ServerError::Request("nothing was requested".to_owned())))
+    made.unwrap_or_else(|| Err(ServerError::Request("no request was made".to_owned())))
 }
 
 fn requested(request: &Csr, exchange: Exchange<'_>) -> Result<Requested, ServerError> {
-    // Before a PIN is counted, or a slow card asked.
+    // Before a PIN is counted or a slow card is used.
     let subject = subject::parse(&request.subject)?;
     ask(exchange, 0x00, ins::SELECT, [0x04, 0x0c], AIDS[0], "SELECT")?;
     if let Some(pin) = &request.pin {
@@ -103,11 +104,11 @@ fn requested(request: &Csr, exchange: Exchange<'_>) -> Result<Requested, ServerE
 fn public_key(exchange: Exchange<'_>) -> Result<Point, ServerError> {
     let id = tlv::field(tag::PUBLIC_KEY_ID, &[slot::CLIENT_KEY]);
     let answer = ask(exchange, 0x80, ins::READ_PUBLIC_KEY, [0, 0], &id, "READ PUBLIC KEY")?;
-    // 34 { 49 { 86 { 04 X Y } } }: the point is the end. Its curve is the one that it lies on.
+    // 34 { 49 { 86 { 04 X Y } } }: the point is at the end. Its curve is the one that it lies on.
     let point = answer.get(answer.len().saturating_sub(65)..).unwrap_or_default();
     Curve::ALL.into_iter().find_map(|curve| curve.point(point)).ok_or_else(|| {
         ServerError::Request(
-            "the card gave no public key of secp256r1 or brainpoolP256r1".to_owned(),
+            "the card returned no public key on secp256r1 or brainpoolP256r1".to_owned(),
         )
     })
 }
@@ -120,7 +121,7 @@ fn signature(exchange: Exchange<'_>, digest: &[u8]) -> Result<[u8; 64], ServerEr
     let name = "COMPUTE SIGNATURE";
     let (_, sw) = send(exchange, 0x80, ins::COMPUTE_SIGNATURE_INIT, [0x00, 0x00], &init, name)?;
     if sw == StatusWord::SECURITY_STATUS {
-        // So says a locked PIN as well; VERIFY without one tells, and costs no try.
+        // A locked PIN returns this too; VERIFY without data distinguishes them and uses no try.
         ask(exchange, 0x80, ins::VERIFY, [0x00, 0x01], &[], name)?;
     }
     if sw.is_error() {
@@ -129,13 +130,13 @@ fn signature(exchange: Exchange<'_>, digest: &[u8]) -> Result<[u8; 64], ServerEr
     let data = tlv::field(tag::FINAL_HASH, digest);
     let answer = ask(exchange, 0x80, ins::COMPUTE_SIGNATURE_UPDATE, [0x80, 0x00], &data, name)?;
     ask(exchange, 0x80, ins::COMPUTE_SIGNATURE_INIT, [0x01, 0x00], &[], name)?;
-    // 33 40 r s, or 33 00 40 r s: the signature is the end.
+    // 33 40 r s, or 33 00 40 r s: the signature is at the end.
     answer.last_chunk().copied().ok_or_else(|| {
         ServerError::Request(format!("the card's signature has {} B, expected 64", answer.len()))
     })
 }
 
-/// Sends a command and fetches the whole answer, which must be a good one.
+/// Sends a command and fetches the whole answer, which must be a success.
 fn ask(
     exchange: Exchange<'_>,
     cla: u8,
@@ -167,7 +168,7 @@ fn send(
             .split_off(answer.len().saturating_sub(2))
             .first_chunk()
             .map(|sw| StatusWord(u16::from_be_bytes(*sw)))
-            .ok_or_else(|| ServerError::Missing(format!("the card gave no answer to {name}")))?;
+            .ok_or_else(|| ServerError::Missing(format!("no answer from the card to {name}")))?;
         whole.append(&mut answer);
         match sw.waiting() {
             Some(_) => apdu = Zeroizing::new(vec![0x00, ins::GET_RESPONSE, 0x00, 0x00, 0x00]),
@@ -177,18 +178,18 @@ fn send(
 }
 
 fn refused(name: &str, sw: StatusWord) -> ServerError {
-    let mend = match sw {
+    let hint = match sw {
         StatusWord::PIN_LOCKED | StatusWord(0x63c0) => {
-            "the PIN is locked: `warifu card reset --unblock-pin`"
+            "the PIN is locked: unlock it with `warifu card reset --unblock-pin`"
         }
-        StatusWord::DATA_INVALIDATED => "the card has no PIN: leave it out",
+        StatusWord::DATA_INVALIDATED => "the card has no PIN: omit it",
         StatusWord(sw) if sw & 0xfff0 == 0x63c0 => match name {
-            "VERIFY" => "the PIN is wrong; the last digit says how many tries are left",
-            _ => "the card wants its PIN: give --pin-file, or type it",
+            "VERIFY" => "the PIN is wrong; the last digit is the number of tries left",
+            _ => "the card needs its PIN: enter it, or use --pin-file",
         },
         _ => "see GSMA IoT.05",
     };
-    ServerError::Request(format!("the card refused {name} with {sw}: {mend}"))
+    ServerError::Request(format!("the card refused {name} with {sw}: {hint}"))
 }
 
 #[cfg(test)]
@@ -198,7 +199,7 @@ mod tests {
     use warifu_card::Quirks;
 
     #[test]
-    fn a_card_of_every_profile_signs_its_request() {
+    fn request_from_every_card_profile() {
         for (quirks, _) in Quirks::PROFILES {
             for curve in ["secp256r1", "brainpoolP256r1"] {
                 let folder = tempfile::tempdir().unwrap();
@@ -221,7 +222,7 @@ mod tests {
                     "{quirks} {curve}"
                 );
                 let error = asked(None).unwrap_err().to_string();
-                assert!(error.contains("wants its PIN"), "{error}");
+                assert!(error.contains("needs its PIN"), "{error}");
                 assert!(asked(Some("4321")).unwrap_err().to_string().contains("63C2"));
                 let listed = personalise::list(&List { state: state.clone() }).unwrap();
                 assert_eq!(listed.pin.unwrap().tries_left, 2, "the wrong PIN was counted");
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_locked_pin_is_said_with_or_without_one() {
+    fn request_with_locked_pin() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("card.state");
         let wanted = serde_json::json!({"state": state, "pin": {"digits": "1234", "tries": 1}});
@@ -240,8 +241,8 @@ mod tests {
             let pin = pin.map(|pin| Zeroizing::new(pin.to_owned()));
             let state = Some(state.clone());
             let error = csr(&Csr { state, socket: None, subject, pin }).unwrap_err().to_string();
-            let mend = "the PIN is locked: `warifu card reset --unblock-pin`";
-            assert!(error.ends_with(mend), "{error}");
+            let hint = "the PIN is locked: unlock it with `warifu card reset --unblock-pin`";
+            assert!(error.ends_with(hint), "{error}");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub enum ServerError {
     /// Another process owns the state.
     #[error(
-        "{} is in use{}: stop the server that holds it, then run this again",
+        "{} is in use{}: stop its server, then run this again",
         path.display(),
         owner.map(|pid| format!(" by process {pid}")).unwrap_or_default()
     )]
@@ -27,7 +27,7 @@ pub enum ServerError {
     },
     /// There is a card already.
     #[error(
-        "{}: a card is there already, with its keys: choose another --state, or remove the file",
+        "{}: the file is a card with keys: choose another --state, or remove the file",
         path.display()
     )]
     Exists {
@@ -36,7 +36,7 @@ pub enum ServerError {
     },
     /// Others may read the keys.
     #[error(
-        "{}: its mode is {mode:04o}, so others can read the keys: `chmod 600 {}`",
+        "{}: mode {mode:04o} lets other users read the keys: run `chmod 600 {}`",
         path.display(),
         path.display()
     )]
@@ -48,8 +48,9 @@ pub enum ServerError {
     },
     /// The file is no state.
     #[error(
-        "{}: the card's state is corrupt ({why}) and was left as it is: put a copy of it back, or \
-         make a new card with `warifu card create --state OTHER`",
+        "{}: the state of the card is corrupt ({why}) and was not changed: restore a copy of it, \
+         or \
+         create a new card with `warifu card create --state OTHER`",
         path.display()
     )]
     Corrupt {
@@ -59,17 +60,17 @@ pub enum ServerError {
         why: String,
     },
     /// A file or folder cannot be used.
-    #[error("{}: {source}: {}", path.display(), mend(source))]
+    #[error("{}: {source}: {}", path.display(), hint(source))]
     File {
         /// Which.
         path: PathBuf,
         /// The kernel's answer.
         source: io::Error,
     },
-    /// What was asked for cannot be done; the text says what and the mend.
+    /// The request is invalid; the text says why and how to fix it.
     #[error("{0}")]
     Request(String),
-    /// This machine lacks something; the text says what and the mend.
+    /// The machine lacks something; the text says what and how to fix it.
     #[error("{0}")]
     Missing(String),
     /// A system call failed in a way that has no better name.
@@ -103,14 +104,12 @@ impl ServerError {
     }
 }
 
-fn mend(error: &io::Error) -> &'static str {
+fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::NotFound => "check the name, or make the folder",
-        io::ErrorKind::PermissionDenied => {
-            "choose a place that you may write, or change its rights"
-        }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room on the disk",
-        io::ErrorKind::ReadOnlyFilesystem => "choose a place that can be written",
-        _ => "check the place",
+        io::ErrorKind::NotFound => "check the name, or create the folder",
+        io::ErrorKind::PermissionDenied => "choose another path, or change its permissions",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free space on the disk",
+        io::ErrorKind::ReadOnlyFilesystem => "choose a path on a writable file system",
+        _ => "check the path",
     }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Faults as text: rates under a seed, or a script with a line for each command.
 //!
-//! Rates are one line, for example `lost=1%, late=2%, late_by=300ms, removed=0.5%, seed=7`; its keys
-//! are `lost`, `late`, `late_by`, `flipped`, `wrong_status`, `removed`, `reset`, `power_cut`, `seed`.
+//! Rates are one line, for example `lost=1%, late=2%, late_by=300ms, removed=0.5%, seed=7`; its
+//! keys are `lost`, `late`, `late_by`, `flipped`, `wrong_status`, `removed`, `reset`, `power_cut`,
+//! `seed`.
 //!
 //! A script begins with the line `script` and has for each command of the card in turn one of `ok`,
 //! `lost`, `late 300ms`, `flipped`, `wrong_status`, `removed 2` (how many commands it misses),
@@ -24,7 +25,7 @@ const ENTRIES: &str = "ok, lost, late TIME, flipped, wrong_status, removed COMMA
 /// Reads faults; `name` is what to call the text in errors.
 ///
 /// # Errors
-/// [`ServerError::Request`], one line that names the place and the mend.
+/// [`ServerError::Request`], one line that names the position and how to fix it.
 ///
 /// ```
 /// use warifu_card_server::faults::parse;
@@ -63,10 +64,13 @@ fn entry(line: &str) -> Result<Option<Fault>, String> {
         }
         "flipped" => alone(Fault::FlippedBit),
         "wrong_status" => alone(Fault::WrongStatus),
-        "removed" => match argument.parse() {
-            Ok(commands) if commands > 0 => Ok(Some(Fault::Removed { commands })),
-            _ => Err("expected how many commands it misses, such as \"removed 2\"".to_owned()),
-        },
+        "removed" => {
+            match argument.parse() {
+                Ok(commands) if commands > 0 => Ok(Some(Fault::Removed { commands })),
+                _ => Err("expected the number of commands without a card, such as \"removed 2\""
+                    .to_owned()),
+            }
+        }
         "reset" => alone(Fault::Reset),
         "power_cut_before_write" => alone(Fault::PowerCutBeforeWrite),
         "power_cut_after_write" => alone(Fault::PowerCutAfterWrite),
@@ -120,7 +124,7 @@ fn rates<'a>(parts: impl Iterator<Item = &'a str>, name: &str) -> Result<Faults,
         return Err(refuse(format!("the rates add up to {sum}: expected at most 1")));
     }
     if late > 0.0 && rates.late_by == Nanos::ZERO {
-        return Err(refuse("late_by is missing: expected such as late_by=300ms".to_owned()));
+        return Err(refuse("late_by is missing: expected, for example, late_by=300ms".to_owned()));
     }
     Ok(Faults { plan: Plan::Rates(rates), seed })
 }
@@ -130,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_read() {
+    fn parse_rates() {
         let faults = parse("lost=1%, late = 2 %,late_by=300ms\nreset=0.5%, seed=7 # a week", "f");
         let faults = faults.unwrap();
         let Plan::Rates(rates) = faults.plan else { panic!() };
@@ -139,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_read() {
+    fn parse_script() {
         let faults =
             parse("script\nok # SELECT\n\nlate 5 ms\nremoved 3\npower_cut_before_write", "f");
         let Plan::Script(script) = faults.unwrap().plan else { panic!() };
@@ -153,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_the_place_and_the_mend() {
+    fn errors_name_position_and_fix() {
         for (text, begins) in [
             ("", "f: is empty: expected"),
             ("lost", "f: \"lost\": expected KEY=VALUE"),
@@ -164,7 +168,7 @@ mod tests {
             ("late_by=3", "f: late_by is 3: expected"),
             ("seed=-1", "f: seed is -1: expected"),
             ("script\nok\nlost 3", "f: line 3 is \"lost 3\": expected one of"),
-            ("script\nremoved 0", "f: line 2 is \"removed 0\": expected how many"),
+            ("script\nremoved 0", "f: line 2 is \"removed 0\": expected the number"),
             ("script\nlate", "f: line 2 is \"late\": expected"),
         ] {
             let error = parse(text, "f").unwrap_err().to_string();

@@ -10,10 +10,10 @@
 //! | an empty frame | the answer to reset (ATR), after the client's session was reset |
 //!
 //! Where there is no answer: an empty frame says that the card was reset before it could give one
-//! and that no channel is open any more; the end of the connection, that the card was removed or the
-//! server ended; silence, that the answer was lost. The last is never the server's own doing, only a
-//! fault that was asked for. A client that gives up on an answer closes the
-//! connection: an answer that is late then reaches nobody.
+//! and that no channel is open any more; the end of the connection, that the card was removed or
+//! the server ended; silence, that the answer was lost. The last is never the server's own doing,
+//! only a fault that was asked for. A client that gives up on an answer closes the connection: an
+//! answer that is late then reaches nobody.
 //!
 //! A client that connects begins with no logical channel but its basic one. What it opens is closed
 //! when it resets or disconnects; other clients' channels stay as they are.
@@ -78,7 +78,7 @@ pub fn read(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
 
 fn checked(length: usize) -> io::Result<u32> {
     u32::try_from(length).ok().filter(|_| length <= CONTENT_MAX_BYTES).ok_or_else(|| {
-        let text = format!("a frame of {length} B: expected at most {CONTENT_MAX_BYTES} B");
+        let text = format!("frame of {length} B: expected at most {CONTENT_MAX_BYTES} B");
         io::Error::new(io::ErrorKind::InvalidInput, text)
     })
 }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_between_frames_is_no_error_and_within_one_is() {
+    fn end_of_stream_between_and_within_frames() {
         assert_eq!(read(&mut &[][..]).unwrap(), None);
         assert_eq!(read(&mut &[0, 0, 0, 0][..]).unwrap(), Some(vec![]));
         for cut in [&[0][..], &[0, 0, 0], &[0, 0, 0, 2], &[0, 0, 0, 2, 0x90]] {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn no_memory_is_taken_for_an_impossible_length() {
+    fn impossible_length_allocates_nothing() {
         let error = read(&mut &[0xff; 8][..]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         assert!(encode(&vec![0; CONTENT_MAX_BYTES + 1]).is_err());
@@ -117,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(contents in prop::collection::vec(
+        fn frame_round_trip(contents in prop::collection::vec(
             prop::collection::vec(any::<u8>(), 0..300), 0..5,
         )) {
             let mut stream = Vec::new();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The ways into a virtual IoT SAFE card (`warifu-card`): a Unix socket ([`frame`]), a modem with
-//! AT+CSIM on a pseudo-terminal ([`at`]), and PC/SC through vsmartcard's virtual reader ([`vpcd`]).
+//! The interfaces of a virtual IoT SAFE card (`warifu-card`): a Unix socket ([`frame`]), a modem
+//! with AT+CSIM on a pseudo-terminal ([`at`]), and PC/SC through vsmartcard's virtual reader
+//! ([`vpcd`]).
 //!
 //! One process owns the card's state file ([`store`]) and carries out commands one at a time
 //! ([`host`]); clients do not see one another's logical channels ([`channels`]).
@@ -30,5 +31,5 @@ pub use error::ServerError;
 
 use warifu_os::Log;
 
-/// What the server tells the person who started it.
+/// The server's messages on stderr.
 pub const LOG: Log = Log::new("warifu-card-server");

@@ -12,8 +12,8 @@ use warifu_card_server::LOG;
 use warifu_card_server::{ServerError, csr, personalise, serve};
 use zeroize::Zeroizing;
 
-const AFTER_HELP: &str = r#"One JSON object on stdin says what is to be done, so that no PIN is among the arguments; `warifu card`
-writes it from flags. Try it:
+const AFTER_HELP: &str = r#"The request is a JSON object on stdin, so that no PIN is in the arguments;
+`warifu card` writes it from flags. Try it:
   echo '{"state":"card.state"}' | warifu-card-server create
   echo '{"state":"card.state","socket":"card.sock","at":true}' | warifu-card-server serve
 
@@ -23,11 +23,13 @@ Keys, those in [] optional:
   list    state
   reset   state, [unblock_pin, pin, remove_pin, erase]
   csr     state or socket, subject, [pin]
-  serve   state, [socket, at, link, pcsc, pcscd_dir, vpcd, timing {profile, [seed]}, faults, with_parent]
+  serve   state, [socket, at, link, pcsc, pcscd_dir, vpcd, timing {profile, [seed]}, faults,
+          with_parent]
 
-Answers on stdout, one JSON object a line; `serve` prints the events ready and stopped, and ends on SIGINT, SIGTERM or SIGHUP.
+Answers on stdout, one JSON object a line; `serve` prints the events ready and stopped, and ends on
+SIGINT, SIGTERM or SIGHUP.
 
-Exit code: 0 done; 2 a mistake in what was asked; 3 this machine lacks something, or the state file cannot be used."#;
+Exit code: 0 done; 2 invalid request; 3 something missing, or the state file cannot be used."#;
 
 /// The virtual IoT SAFE card: a development tool, whose keys are in a file and not in a chip.
 #[derive(Debug, Parser)]

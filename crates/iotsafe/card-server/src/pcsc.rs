@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The card in a PC/SC reader: pcscd and its virtual reader in a network namespace of their own.
 //!
-//! vpcd listens on every address, so pcscd runs where nobody else can reach them: in a namespace
-//! without a name, which is gone with the last process in it. Programs reach pcscd as ever, through
-//! its Unix socket, from any namespace.
+//! vpcd listens on every address, so pcscd runs in a namespace without a name, where no other
+//! program can reach it, and which ends with the last process in it. Programs reach pcscd through
+//! its Unix socket as usual, from any namespace.
 
 use std::fs;
 use std::io;
@@ -31,12 +31,12 @@ pub const READER: &str = "Virtual PCD 00 00";
 const PCSCD: &str = "/usr/sbin/pcscd";
 /// Where Debian has the driver, by architecture or not.
 const DRIVER: &str = "/usr/lib/pcsc/drivers/serial/libifdvpcd.so";
-/// How long pcscd may take until its reader listens, and until it ends.
+/// The timeout for the start of the reader, and for the end of pcscd.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long pcscd may take to find the card: it looks every 0.4 s.
+/// The timeout for pcscd to find the card; it polls every 0.4 s.
 pub const FOUND_WITHIN: Duration = Duration::from_secs(3);
 
-/// pcscd with our card in its reader; both end when this is dropped.
+/// pcscd with the card in its reader; both end when this is dropped.
 #[derive(Debug)]
 pub struct Pcsc {
     pcscd: Arc<Mutex<Option<Child>>>,
@@ -45,20 +45,21 @@ pub struct Pcsc {
 }
 
 impl Pcsc {
-    /// Starts pcscd, puts the card into its reader and waits until it is found there.
+    /// Starts pcscd, connects the card to its reader and waits until it is found.
     ///
-    /// `run_dir` is where pcscd's socket is to be, beside another pcscd; None: its usual place.
-    /// `failed` is told when it ends by itself.
+    /// `run_dir` is the folder of its socket, if another pcscd is running; None for the usual one.
+    /// `failed` is called if it ends by itself.
     ///
     /// # Errors
-    /// [`ServerError::Missing`] with the mend: rights, packages, another pcscd.
+    /// [`ServerError::Missing`] for missing rights or packages, or another pcscd; it says how to
+    /// fix it.
     pub fn start(
         host: &Arc<Host>,
         run_dir: Option<&Path>,
         failed: impl FnOnce(ServerError) + Send + 'static,
     ) -> Result<Pcsc, ServerError> {
         check(run_dir)?;
-        // Settings of the reader, for this pcscd alone. The process's number makes the name ours.
+        // The reader's settings, for this pcscd only. The process id makes the name unique.
         let folder = std::env::temp_dir().join(format!("warifu-card-{}", std::process::id()));
         fs::create_dir(&folder).map_err(|error| ServerError::file(&folder, error))?;
         let socket = run_dir.unwrap_or(Path::new(RUN_DIR)).join("pcscd.comm");
@@ -67,10 +68,10 @@ impl Pcsc {
         let (ready, is_ready) = mpsc::channel();
         let client = host.client();
         let run_dir = run_dir.map(Path::to_owned);
-        // A namespace is a thread's: this one stays in it, and so does the pcscd that it starts.
+        // A namespace belongs to a thread: this one stays in it, as does the pcscd that it starts.
         std::thread::spawn(move || {
             let served = {
-                // Gone with this block: who waits for it sees that it failed.
+                // Dropped with this block, which tells the receiver of the failure.
                 let ready = ready;
                 bring_up(&folder, run_dir.as_deref(), &pcscd)
                     .and_then(|stream| insert(stream, &client, &ready))
@@ -78,12 +79,12 @@ impl Pcsc {
             if let Err(error) = served {
                 failed(error);
             }
-            // pcscd is told to end when this thread does (prctl(2), PR_SET_PDEATHSIG).
+            // pcscd gets a signal at the end of this thread (prctl(2), PR_SET_PDEATHSIG).
             loop {
                 std::thread::park();
             }
         });
-        // Where the thread failed, it has told why.
+        // If the thread has failed, it has reported why.
         let _ = is_ready.recv_timeout(PATIENCE + FOUND_WITHIN);
         Ok(pcsc)
     }
@@ -101,7 +102,7 @@ impl Drop for Pcsc {
         if let Some(mut child) = child {
             end(&mut child);
         }
-        // What cannot be removed is a file of settings in the folder for temporary ones.
+        // At worst a file of settings remains in the folder for temporary files.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -110,8 +111,8 @@ fn check(run_dir: Option<&Path>) -> Result<(), ServerError> {
     let missing = |text: String| Err(ServerError::Missing(text));
     if !rustix::process::geteuid().is_root() {
         return missing(
-            "PC/SC needs root, for pcscd and a network namespace: run it with sudo, or serve the \
-             card by --socket or --at"
+            "PC/SC needs root for pcscd and a network namespace: run it with sudo, or serve the \
+             card with --socket or --at"
                 .to_owned(),
         );
     }
@@ -123,15 +124,16 @@ fn check(run_dir: Option<&Path>) -> Result<(), ServerError> {
     let socket = Path::new(RUN_DIR).join("pcscd.comm");
     if run_dir.is_none() && UnixStream::connect(&socket).is_ok() {
         return missing(format!(
-            "a pcscd runs already ({}): stop it with `systemctl stop pcscd.socket pcscd`, or give \
-             --pcscd-dir DIR and PCSCLITE_CSOCK_NAME=DIR/pcscd.comm to the programs",
+            "pcscd is running already ({}): stop it with `systemctl stop pcscd.socket pcscd`, or \
+             use \
+             --pcscd-dir DIR and PCSCLITE_CSOCK_NAME=DIR/pcscd.comm for the programs",
             socket.display()
         ));
     }
     Ok(())
 }
 
-/// Makes the namespace around this thread, starts pcscd in it and connects to its reader.
+/// Moves this thread to a new namespace, starts pcscd in it and connects to its reader.
 fn bring_up(
     folder: &Path,
     run_dir: Option<&Path>,
@@ -144,8 +146,9 @@ fn bring_up(
     // SAFETY: descriptors stay shared (no UnshareFlags::FILES), so no thread sees another's table.
     unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(|errno| {
         ServerError::Missing(format!(
-            "a network namespace cannot be made ({errno}): give the container --cap-add SYS_ADMIN \
-             and --cap-add NET_ADMIN, or serve the card by --socket or --at"
+            "creating a network namespace failed ({errno}): run the container with --cap-add \
+             SYS_ADMIN \
+             and --cap-add NET_ADMIN, or serve the card with --socket or --at"
         ))
     })?;
     run(Command::new("ip").args(["link", "set", "lo", "up"]), "iproute2")?;
@@ -159,7 +162,7 @@ fn bring_up(
     );
     let path = folder.join("vpcd");
     fs::write(&path, settings).map_err(|error| ServerError::file(&path, error))?;
-    // setpriv ties pcscd's life to ours, however we end.
+    // setpriv ends pcscd with this process, however that ends.
     let child = Command::new("setpriv")
         .args(["--pdeathsig", "TERM", "--", PCSCD, "--foreground", "--critical", "--config"])
         .arg(folder)
@@ -173,12 +176,13 @@ fn bring_up(
         let mut child = pcscd.lock().unwrap_or_else(PoisonError::into_inner);
         let status = child.as_mut()?.try_wait().ok()??;
         Some(ServerError::Missing(format!(
-            "pcscd ended at once ({status}): what it says is above; `pcscd --foreground --debug` says more"
+            "pcscd has ended ({status}): see its messages above, or run `pcscd --foreground \
+             --debug`"
         )))
     })
 }
 
-/// Lets what this thread starts see `run_dir` where pcscd keeps its socket.
+/// Mounts `run_dir` at the folder of pcscd's socket, for children of this thread.
 fn move_run_dir(run_dir: &Path) -> Result<(), ServerError> {
     let os = |doing: &str, errno: rustix::io::Errno| ServerError::os(doing, errno);
     for folder in [run_dir, Path::new(RUN_DIR)] {
@@ -194,7 +198,7 @@ fn move_run_dir(run_dir: &Path) -> Result<(), ServerError> {
 fn insert(stream: TcpStream, client: &Client, ready: &Sender<()>) -> Result<(), ServerError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, vpcd::PORT));
     vpcd::serve(stream, address, client, &mut || {
-        // Nobody waits any more for one that was slow.
+        // The receiver may have given up.
         let _ = ready.send(());
     })
 }
@@ -211,11 +215,11 @@ fn run(command: &mut Command, package: &str) -> Result<(), ServerError> {
 
 fn tool_missing(program: &str, package: &str, error: &io::Error) -> ServerError {
     ServerError::Missing(format!(
-        "`{program}` could not be started ({error}): `apt-get install {package}`"
+        "starting `{program}` failed ({error}): `apt-get install {package}`"
     ))
 }
 
-/// Ends a program kindly, so that it removes its socket, and else by force.
+/// Ends a program with SIGTERM, so that it removes its socket, or else with SIGKILL.
 fn end(child: &mut Child) {
     if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, Signal::TERM);

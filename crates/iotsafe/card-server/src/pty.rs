@@ -22,7 +22,7 @@ use crate::host::{Client, Reply};
 #[derive(Debug)]
 pub struct Line {
     modem_side: File,
-    /// Held open: without it the modem would be hung up whenever a program closes the line.
+    /// Kept open: otherwise the line would hang up whenever a program closes it.
     _host_side: OwnedFd,
     path: PathBuf,
     link: Option<PathBuf>,
@@ -32,8 +32,7 @@ impl Line {
     /// Opens a line, mode 0600, and points `link` at it.
     ///
     /// # Errors
-    /// [`ServerError::Request`] where something that is no link is in the link's place; the
-    /// kernel's.
+    /// [`ServerError::Request`] if the link exists and is not a symbolic link; the kernel's errors.
     pub fn open(link: Option<&Path>) -> Result<Line, ServerError> {
         let os = |doing: &str, errno: rustix::io::Errno| ServerError::os(doing, errno);
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -71,7 +70,7 @@ impl Line {
         let side = self.modem_side.try_clone().map_err(|error| ServerError::os("dup", error))?;
         std::thread::spawn(move || {
             if let Err(error) = converse(side, &client) {
-                LOG.line(format_args!("the modem's line: {error}"));
+                LOG.line(format_args!("the line of the modem: {error}"));
             }
         });
         Ok(())
@@ -83,7 +82,7 @@ impl Drop for Line {
         if let Some(link) = &self.link
             && fs::read_link(link).is_ok_and(|target| target == self.path)
         {
-            // Whoever removed it already did our work.
+            // It may have been removed already.
             let _ = fs::remove_file(link);
         }
     }
@@ -103,7 +102,7 @@ fn point(link: &Path, to: &Path) -> Result<(), ServerError> {
         }
         Ok(_) => {
             return Err(ServerError::Request(format!(
-                "{}: something is there that is no link: choose another --link",
+                "{}: the file exists and is not a symbolic link: choose another --link",
                 link.display()
             )));
         }
@@ -121,7 +120,7 @@ fn converse(mut side: File, client: &Client) -> io::Result<()> {
             Ok(0) => return Ok(()),
             Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            // Nobody holds the other side any more: the line was dropped, as it is when the server ends.
+            // The other side was closed: the line was dropped, at the end of the server.
             Err(error)
                 if rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::IO) =>
             {

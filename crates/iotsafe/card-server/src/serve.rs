@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `serve`: the ways in that were asked for, until a signal ends them.
+//! `serve`: serves the requested interfaces until a signal ends them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use crate::pty::Line;
 use crate::unix::Socket;
 use crate::vpcd;
 
-/// How long vpcd may take to listen.
+/// The timeout for vpcd to listen.
 const VPCD_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is to be served, and how.
+/// A request to serve a card.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -39,19 +39,19 @@ pub struct Request {
     /// Start pcscd with the card in its reader.
     #[serde(default)]
     pub pcsc: bool,
-    /// Where that pcscd's socket is to be; its usual place by default.
+    /// The folder for the socket of that pcscd, instead of the usual one.
     #[serde(default)]
     pub pcscd_dir: Option<PathBuf>,
-    /// Put the card into a vpcd that runs already, at this address.
+    /// Connect the card to a running vpcd at this address.
     #[serde(default)]
     pub vpcd: Option<SocketAddr>,
-    /// Wait as a card does.
+    /// The timing of the card.
     #[serde(default)]
     pub timing: Option<TimingRequest>,
     /// End with the process that started this one.
     #[serde(default)]
     pub with_parent: bool,
-    /// What goes wrong: text for [`faults::parse`].
+    /// The faults: text for [`faults::parse`].
     #[serde(default)]
     pub faults: Option<String>,
 }
@@ -62,12 +62,12 @@ pub struct Request {
 pub struct TimingRequest {
     /// The profile's file, TOML.
     pub profile: PathBuf,
-    /// Decides every draw.
+    /// The seed of every draw.
     #[serde(default)]
     pub seed: u64,
 }
 
-/// Where the card is to be found, printed on stdout when it is.
+/// The addresses of the card, printed on stdout when it is ready.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Ready {
     /// Always `ready`.
@@ -105,10 +105,10 @@ enum End {
     Failed(ServerError),
 }
 
-/// Serves until SIGINT, SIGTERM or SIGHUP; `ready` is told where, `stopped` of the end.
+/// Serves until SIGINT, SIGTERM or SIGHUP; calls `ready` with the addresses, `stopped` at the end.
 ///
 /// # Errors
-/// What keeps a way in from opening, or ended it.
+/// Why an interface could not be opened, or has ended.
 pub fn run(
     request: &Request,
     ready: impl FnOnce(&Ready),
@@ -116,7 +116,7 @@ pub fn run(
 ) -> Result<(), ServerError> {
     let ways = [request.socket.is_some(), request.at, request.pcsc, request.vpcd.is_some()];
     if !ways.contains(&true) {
-        let text = "no way in: expected --socket, --at, --pcsc or --vpcd";
+        let text = "no interface to serve: expected --socket, --at, --pcsc or --vpcd";
         return Err(ServerError::Request(text.to_owned()));
     }
     let (ends, ended) = mpsc::channel();
@@ -147,7 +147,7 @@ pub fn run(
         found.reader = Some(pcsc::READER);
     }
     let failed = move |error| {
-        // Gone means that the end has begun already.
+        // Without a receiver the server is ending already.
         let _ = ends.send(End::Failed(error));
     };
     let pcsc = request
@@ -159,7 +159,7 @@ pub fn run(
         found.pcscd = Some(pcsc.socket().to_owned());
     }
 
-    // What failed already is told instead.
+    // An earlier failure is reported instead.
     let end = ended.try_recv().or_else(|_| {
         ready(&found);
         ended.recv()
@@ -185,18 +185,18 @@ fn behaviour(request: &Request) -> Result<Behaviour, ServerError> {
     Ok(Behaviour { timing: timing.transpose()?, faults: faults.transpose()? })
 }
 
-/// Puts the card into a reader that someone else runs.
+/// Connects the card to a running reader.
 fn insert(host: &Arc<Host>, address: SocketAddr, ends: Sender<End>) -> Result<(), ServerError> {
     let stream = vpcd::connect(address, VPCD_PATIENCE, &mut || None)?;
     let client = host.client();
     let (ready, is_ready) = mpsc::channel();
     std::thread::spawn(move || {
         let mut found = || {
-            // Nobody waits any more for a reader that was slow.
+            // The receiver may have given up.
             let _ = ready.send(());
         };
         if let Err(error) = vpcd::serve(stream, address, &client, &mut found) {
-            // Gone means that the end has begun already.
+            // Without a receiver the server is ending already.
             let _ = ends.send(End::Failed(error));
         }
     });
@@ -211,7 +211,7 @@ fn end_on_signals(ends: Sender<End>) -> Result<(), ServerError> {
         .map_err(|error| ServerError::os("waiting for signals", error))?;
     std::thread::spawn(move || {
         for _ in signals.forever() {
-            // Gone means that the end has begun already.
+            // Without a receiver the server is ending already.
             let _ = ends.send(End::Signal);
         }
     });

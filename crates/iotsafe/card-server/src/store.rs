@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The card's state file: one owner, replaced as a whole, never half.
 //!
-//! A save writes `FILE.tmp`, syncs it, renames it over `FILE` and syncs the folder, so that a kill or
-//! a power cut at any point leaves the old state or the new one. The owner holds a lock on
+//! A save writes `FILE.tmp`, syncs it, renames it over `FILE` and syncs the folder, so that a kill
+//! or a power cut at any point leaves the old state or the new one. The owner holds a lock on
 //! `FILE.lock`, which stays: the state file itself is another one after every save.
 
 use std::fs::{self, File, OpenOptions};
@@ -134,8 +134,8 @@ impl Store {
     }
 }
 
-/// Gives a new file to the owner of the one that it is to replace: what root changes with sudo stays
-/// the user's.
+/// Gives a new file to the owner of the one that it is to replace: what root changes with sudo
+/// stays the user's.
 fn keep_owner(old: &Path, new: &File) -> std::io::Result<()> {
     match fs::metadata(old) {
         Ok(about) if about.uid() != new.metadata()?.uid() => {
@@ -157,7 +157,7 @@ pub fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, ServerError> {
     })?;
     let about = file.metadata().map_err(|error| ServerError::file(path, error))?;
     if !about.is_file() || about.len() > STATE_MAX_BYTES {
-        let why = format!("{} B and no state of a card", about.len());
+        let why = format!("{} B, not the state of a card", about.len());
         return Err(ServerError::Corrupt { path: path.to_owned(), why });
     }
     if about.mode() & 0o077 != 0 {
@@ -191,7 +191,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_state_is_saved_for_its_owner_alone() {
+    fn saved_state_is_private() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("card.state");
         let mut store = Store::lock(&path).unwrap();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_has_one_owner_who_is_named() {
+    fn locked_state_names_its_owner() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("card.state");
         let store = Store::lock(&path).unwrap();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_read_is_refused() {
+    fn state_readable_by_others() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("card.state");
         fs::write(&path, b"state").unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_missing_is_named() {
+    fn missing_folder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("missing/card.state");
         assert!(Store::lock(&path).unwrap_err().to_string().contains("missing"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whom a certificate request names: RFC 4514's text, within the lengths of RFC 5280.
+//! The subject of a certificate request: text of RFC 4514 within the lengths of RFC 5280.
 
 use std::str::FromStr;
 
@@ -23,11 +23,11 @@ const BOUNDS: [(&str, ObjectIdentifier, usize, usize); 7] = [
 /// Reads a subject such as `CN=device-1,O=Example`.
 ///
 /// # Errors
-/// [`ServerError::Request`] for what is none, and for a value that no authority could certify.
+/// [`ServerError::Request`] for invalid text, and for a value that cannot be certified.
 pub fn parse(text: &str) -> Result<Name, ServerError> {
     let name = Name::from_str(text).ok().filter(|name| !name.is_empty()).ok_or_else(|| {
         ServerError::Request(format!(
-            "the subject is {text:?}: expected such as \"CN=device-1,O=Example\" (RFC 4514)"
+            "the subject is {text:?}: expected, for example, \"CN=device-1,O=Example\" (RFC 4514)"
         ))
     })?;
     name.iter().try_for_each(check)?;
@@ -45,7 +45,8 @@ fn check(attribute: &AttributeTypeAndValue) -> Result<(), ServerError> {
     }
     let expected = if least == most { least.to_string() } else { format!("{least} to {most}") };
     Err(ServerError::Request(format!(
-        "the subject's {name} has {characters} characters: expected {expected} (RFC 5280 appendix A.1)"
+        "the subject's {name} has {characters} characters: expected {expected} (RFC 5280 appendix \
+         A.1)"
     )))
 }
 
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subjects_within_their_bounds_are_taken() {
+    fn valid_subjects() {
         let longest = format!("CN={},C=JP,OU=é", "é".repeat(64));
         for text in ["CN=device-1", "CN=device-1,O=Example", "O=Example", &longest] {
             assert_eq!(parse(text).unwrap().to_string(), text);
@@ -62,11 +63,11 @@ mod tests {
     }
 
     #[test]
-    fn others_are_named_with_what_was_expected() {
+    fn invalid_subjects() {
         let long = "d".repeat(65);
         for (text, expected) in [
-            ("", "the subject is \"\": expected such as"),
-            ("device-1", "the subject is \"device-1\": expected such as"),
+            ("", "the subject is \"\": expected, for example"),
+            ("device-1", "the subject is \"device-1\": expected, for example"),
             ("CN=", "the subject's CN has 0 characters: expected 1 to 64 (RFC 5280"),
             (&format!("CN={long}"), "the subject's CN has 65 characters: expected 1 to 64"),
             ("CN=device-1,O=", "the subject's O has 0 characters: expected 1 to 64"),

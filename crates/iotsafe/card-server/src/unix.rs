@@ -42,13 +42,15 @@ impl Socket {
                 Err(ServerError::Request(text))
             };
             if !about.file_type().is_socket() {
-                return taken("something is there that is no socket");
+                return taken("the file exists and is not a socket");
             }
             match UnixStream::connect(path) {
-                Ok(_) => return taken("another server answers there"),
+                Ok(_) => return taken("another server is using it"),
                 // Nobody listens any more.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
-                Err(error) => return taken(&format!("the socket there cannot be asked ({error})")),
+                Err(error) => {
+                    return taken(&format!("connecting to the existing socket failed ({error})"));
+                }
             }
             fs::remove_file(path).map_err(|error| ServerError::file(path, error))?;
         }
@@ -101,7 +103,9 @@ fn accept(listener: &UnixListener, host: &Arc<Host>) {
         let taken = stream.and_then(|stream| {
             let place = Place::take(&clients);
             if place.number > CLIENTS_MAX {
-                LOG.line(format_args!("{CLIENTS_MAX} clients are connected; one was turned away"));
+                LOG.line(format_args!(
+                    "{CLIENTS_MAX} clients are connected: another one was refused"
+                ));
                 return Ok(());
             }
             let client = host.client();
@@ -116,7 +120,7 @@ fn accept(listener: &UnixListener, host: &Arc<Host>) {
         if let Err(error) = taken {
             // Out of descriptors or of threads, perhaps; it may pass, and must not be asked
             // without end.
-            LOG.line(format_args!("a client could not be taken in: {error}"));
+            LOG.line(format_args!("accepting a connection failed: {error}"));
             thread::sleep(Duration::from_millis(100));
         }
     }
@@ -165,13 +169,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_socket_that_nobody_listens_at_is_replaced() {
+    fn open_replaces_only_sockets_without_a_listener() {
         use std::os::unix::net::UnixDatagram;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("other.sock");
         let other = UnixDatagram::bind(&path).unwrap();
         let error = Socket::open(&path).unwrap_err().to_string();
-        assert!(error.contains("cannot be asked"), "{error}");
+        assert!(error.contains("existing socket failed"), "{error}");
         assert!(path.exists());
         fs::remove_file(&path).unwrap();
         drop(other);

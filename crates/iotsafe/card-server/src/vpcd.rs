@@ -18,14 +18,14 @@ use crate::host::{Client, Reply};
 /// Where vpcd's first reader listens.
 pub const PORT: u16 = 35963;
 
-/// How long a card that was removed stays away: pcscd, which looks every 0.4 s, is to notice.
+/// How long a removed card stays away, so that pcscd, which polls every 0.4 s, notices.
 const AWAY: Duration = Duration::from_millis(1000);
-/// How long the reader may take to take it back.
+/// The timeout for connecting to the reader again.
 const BACK_WITHIN: Duration = Duration::from_secs(5);
-/// How often a connection is tried that is refused.
+/// The interval between connection attempts.
 const RETRY: Duration = Duration::from_millis(20);
 
-/// What the reader tells the card.
+/// A control message of the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// 0.
@@ -34,7 +34,7 @@ pub enum Control {
     PowerOn,
     /// 2.
     Reset,
-    /// 4: it wants the answer to reset.
+    /// 4: requests the answer to reset.
     AnswerToReset,
 }
 
@@ -43,12 +43,12 @@ pub enum Control {
 pub enum Message {
     /// Power, reset, ATR.
     Control(Control),
-    /// A command APDU; one that is no control, however short, is for the card to refuse.
+    /// A command APDU, even if it is malformed: the card refuses it.
     Command(Vec<u8>),
 }
 
 impl Message {
-    /// The message of a content.
+    /// Parses the content of a message.
     #[must_use]
     pub fn of(content: Vec<u8>) -> Message {
         match *content {
@@ -64,7 +64,7 @@ impl Message {
 /// Reads the content of a message; `before_each` is called before each read of the source.
 ///
 /// # Errors
-/// `UnexpectedEof` where the reader is gone; else the source's.
+/// `UnexpectedEof` if the reader has closed the connection; errors of the source.
 pub fn read<R: Read>(from: &mut R, before_each: fn(&R)) -> io::Result<Vec<u8>> {
     let mut fill = |mut room: &mut [u8]| {
         while !room.is_empty() {
@@ -88,7 +88,7 @@ pub fn read<R: Read>(from: &mut R, before_each: fn(&R)) -> io::Result<Vec<u8>> {
 /// Sends a message in one write.
 ///
 /// # Errors
-/// `InvalidInput` for more than 65535 bytes; else the destination's.
+/// `InvalidInput` for more than 65535 bytes; errors of the destination.
 pub fn write(to: &mut impl Write, content: &[u8]) -> io::Result<()> {
     let length = u16::try_from(content.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let mut message = Vec::with_capacity(2 + content.len());
@@ -100,7 +100,7 @@ pub fn write(to: &mut impl Write, content: &[u8]) -> io::Result<()> {
 /// Connects to vpcd, which may not listen yet.
 ///
 /// # Errors
-/// [`ServerError::Missing`] when it still refuses after `patience`, or `gave_up` says to stop.
+/// [`ServerError::Missing`] if it still refuses after `patience`, or if `gave_up` returns true.
 pub fn connect(
     address: SocketAddr,
     patience: Duration,
@@ -121,29 +121,31 @@ pub fn connect(
         if clock::now().0 > until {
             return Err(ServerError::Missing(format!(
                 "no virtual reader at {address} ({error}): start pcscd with vsmartcard-vpcd \
-                 (`apt-get install pcscd vsmartcard-vpcd`), or give --pcsc and leave both to this program"
+                 (`apt-get install pcscd vsmartcard-vpcd`), or use --pcsc, which starts both"
             )));
         }
         std::thread::sleep(RETRY);
     }
 }
 
-/// Serves the card to the reader until the reader is gone; `found` is told, once, when programs can
-/// connect to the card.
+/// Serves the card to the reader until that closes the connection; `found` is called once, when
+/// programs can connect to the card.
 ///
 /// # Errors
-/// How the connection ended.
+/// Why the connection ended.
 pub fn serve(
     mut stream: TcpStream,
     address: SocketAddr,
     client: &Client,
     found: &mut dyn FnMut(),
 ) -> Result<(), ServerError> {
-    let lost = |error| ServerError::os(format!("the virtual reader at {address} is gone"), error);
+    let lost = |error| {
+        ServerError::os(format!("the virtual reader at {address} has closed the connection"), error)
+    };
     let mut finding = Some(Finding::default());
     loop {
-        // Linux leaves quick ACKs by itself. Without this before every read the driver, which
-        // writes length and content apart, waits 40 ms for the delayed ACK of the length (tcp(7)).
+        // Linux ends quick ACKs by itself. Without this before every read, the driver, which writes
+        // length and content separately, waits 40 ms for the delayed ACK of the length (tcp(7)).
         let content = read(&mut stream, |stream| {
             let _ = rustix::net::sockopt::set_tcp_quickack(stream, true);
         });
@@ -162,8 +164,8 @@ pub fn serve(
             }
             Message::Command(apdu) => match client.transmit(&apdu, received) {
                 Reply::Answer(answer) => answer,
-                // A reader that gets no answer says so after its waiting time (ISO 7816-3
-                // section 7.2), and vpcd has none: the card goes and comes back.
+                // A reader reports a missing answer after its waiting time (ISO 7816-3 section
+                // 7.2), which vpcd does not have: the card is removed and inserted instead.
                 Reply::Lost | Reply::Absent | Reply::Reset => {
                     drop(stream);
                     client.reset();
@@ -177,11 +179,11 @@ pub fn serve(
     }
 }
 
-/// How far pcscd is with a card that it finds.
+/// How far pcscd has come in finding the card.
 ///
-/// It asks for the answer to reset to see that a card is there, powers it and asks once more; only
-/// then does it tell programs of the card. Its next look, 0.4 s later, is the first message that
-/// can only come after that.
+/// It requests the answer to reset to detect a card, powers the card, and requests it once more;
+/// only then programs see the card. Its next poll, 0.4 s later, is the first message that can only
+/// come after that.
 #[derive(Debug, Default)]
 struct Finding {
     powered: bool,
@@ -189,14 +191,14 @@ struct Finding {
 }
 
 impl Finding {
-    /// Whether the card has been found, by what the reader says now.
+    /// Whether the card has been found, after this message.
     fn ends_with(&mut self, message: &Message) -> bool {
         match message {
             Message::Control(Control::PowerOn) => self.powered = true,
             Message::Control(Control::AnswerToReset) if self.told => return true,
             Message::Control(Control::AnswerToReset) => self.told = self.powered,
             Message::Control(Control::PowerOff | Control::Reset) => {}
-            // A program's.
+            // From a program.
             Message::Command(_) => return true,
         }
         false
@@ -208,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_card_is_found_by_the_look_after_its_power() {
+    fn poll_after_power_on_finds_the_card() {
         let order = [4, 4, 1, 4, 4].map(|control| Message::of(vec![control]));
         let mut finding = Finding::default();
         assert_eq!(order.map(|one| finding.ends_with(&one)), [false, false, false, false, true]);
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_read_and_written() {
+    fn message_round_trip() {
         let mut stream = Vec::new();
         for content in [&[4][..], &[0x00, 0xa4, 0x04, 0x00], &[], &[7]] {
             write(&mut stream, content).unwrap();

@@ -84,7 +84,8 @@ pub fn read_key(path: &Path) -> Result<KeyFile, ServerError> {
         Some((label, content)) if label == "PRIVATE KEY" || label == "EC PRIVATE KEY" => content,
         Some((label, _)) => {
             return Err(ServerError::Request(format!(
-                "{}: holds a PEM of {label}: expected PRIVATE KEY or EC PRIVATE KEY, not encrypted",
+                "{}: the PEM contains {label}: expected PRIVATE KEY or EC PRIVATE KEY, not \
+                 encrypted",
                 path.display()
             )));
         }
@@ -92,7 +93,8 @@ pub fn read_key(path: &Path) -> Result<KeyFile, ServerError> {
     };
     key_of(&der).ok_or_else(|| {
         ServerError::Request(format!(
-            "{}: is no private key of secp256r1 or brainpoolP256r1: make one with `openssl ecparam \
+            "{}: not a private key on secp256r1 or brainpoolP256r1: create one with `openssl \
+             ecparam \
              -name prime256v1 -genkey -noout`",
             path.display()
         ))
@@ -216,7 +218,8 @@ fn first_pem<'a>(bytes: &'a [u8], label: &str) -> Option<&'a str> {
     Some(&text[start..start + length])
 }
 
-/// Label and content of the last PEM block: `openssl ecparam -genkey` puts the curve before the key.
+/// Label and content of the last PEM block: `openssl ecparam -genkey` puts the curve before the
+/// key.
 fn pem_content(bytes: &[u8]) -> Option<(String, Zeroizing<Vec<u8>>)> {
     let text = std::str::from_utf8(bytes).ok()?;
     let block = &text[text.rfind("-----BEGIN ")?..];
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_certificates_of_openssl_are_read() {
+    fn keys_and_certificates_of_openssl() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         for (curve, name) in

@@ -59,7 +59,8 @@ impl<'a> Command<'a> {
             bytes.extend_from_slice(&(self.data.len() as u16).to_be_bytes());
             bytes.extend_from_slice(self.data);
         }
-        bytes.extend(self.le.iter().flat_map(|&le| (le as u16).to_be_bytes())); // 65536 becomes 0000
+        // 65536 becomes 0000.
+        bytes.extend(self.le.iter().flat_map(|&le| (le as u16).to_be_bytes()));
         bytes
     }
 }
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_four_cases_short_and_extended() {
+    fn four_cases_short_and_extended() {
         assert_eq!(parts(&[0, 0x70, 0x80, 1]), Some((vec![], None)));
         assert_eq!(parts(&[0, 0x70, 0, 0, 1]), Some((vec![], Some(1))));
         assert_eq!(parts(&[0, 0x84, 0, 0, 0]), Some((vec![], Some(256))));
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_do_not_add_up() {
+    fn inconsistent_lengths() {
         for bytes in [
             &[][..],
             &[0, 0x84, 0],
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn status_words_carry_numbers() {
+    fn numbers_in_status_words() {
         assert_eq!(StatusWord::more(256), StatusWord(0x6100));
         assert_eq!(StatusWord::more(0x43).waiting(), Some(0x43));
         assert_eq!(StatusWord::more(300).waiting(), Some(256));
@@ -283,7 +284,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_and_command_are_the_same(
+        fn command_round_trip(
             head: [u8; 4],
             data in prop::collection::vec(any::<u8>(), 0..400),
             le in prop::option::of(1..=65536_usize),

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_late_and_wrong_answers_of_a_command_that_was_carried_out() {
+    fn faulty_answers_to_executed_commands() {
         let by = Nanos(7);
         for fault in
             [Fault::LostAnswer, Fault::LateAnswer { by }, Fault::WrongStatus, Fault::FlippedBit]
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_power_cut_leaves_the_old_state_or_the_new() {
+    fn power_cut_leaves_old_or_new_state() {
         let (mut card, mut rng) = faulty(&[Some(Fault::PowerCutBeforeWrite)]);
         let before = card.stored().to_vec();
         assert_eq!(card.transmit(&GENERATE, &mut rng), Outcome::Reset);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_was_removed_comes_back_without_its_channels() {
+    fn removed_card_loses_channels() {
         let (mut card, mut rng) = faulty(&[Some(Fault::Removed { commands: 2 })]);
         assert_eq!(card.transmit(&GENERATE, &mut rng), Outcome::Absent);
         assert_eq!(card.transmit(&GENERATE, &mut rng), Outcome::Absent);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_met_and_a_seed_replays() {
+    fn rates_and_seed() {
         let rates = Rates {
             lost: 0.1,
             late: 0.1,

@@ -31,9 +31,9 @@ pub mod tlv;
 
 pub use apdu::{Command, Response, StatusWord};
 pub use card::{
-    AIDS, APPLET_ID_MAX_BYTES, ATR, Card, KeySource, Nonce, ObjectInfo, PersonaliseError, Reset,
-    Settings, ins,
+    AIDS, ATR, Card, KeySource, Nonce, ObjectInfo, PersonaliseError, Reset, Settings, ins,
 };
+pub use identity::APPLET_ID_MAX_BYTES;
 pub use pin::{PIN_MAX_BYTES, PIN_MIN_BYTES, Pin, PinScope, padded};
 pub use quirks::Quirks;
 pub use state::StateError;

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_found_by_id_or_label() {
+    fn objects_by_id_or_label() {
         let files = [file(&[1], ""), file(&[1, 2], "certificate")];
         let found = |selector, either| find(&files, selector, either);
         assert_eq!(found(Selector::Id(&[1]), false), Some(0));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_bounds() {
+    fn name_length_limits() {
         let name =
             |id: usize, label: usize| Name { id: vec![1; id], label: vec![1; label], access: 0 };
         assert!(name(20, 60).is_valid() && name(1, 0).is_valid());

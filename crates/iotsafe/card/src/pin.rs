@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrong_tries_lock_and_a_right_one_restores() {
+    fn wrong_tries_lock_and_correct_pin_restores() {
         let mut pin = Pin::new("1234", PinScope::Signing, 3).unwrap();
         let (right, wrong) = (*padded("1234").unwrap(), *padded("12345678").unwrap());
         assert!(!pin.check(&wrong) && pin.tries_left() == 2);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn only_four_to_eight_digits() {
+    fn pin_of_four_to_eight_digits() {
         for text in ["123", "123456789", "12 4", "1234\u{661}"] {
             assert_eq!(Pin::new(text, PinScope::Nothing, 3), None, "{text}");
         }

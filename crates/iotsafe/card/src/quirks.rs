@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn profiles_differ_and_survive_as_bytes() {
+    fn quirks_round_trip() {
         for (name, quirks) in Quirks::PROFILES {
             assert_eq!(quirks.name(), Some(name));
             assert_eq!(Quirks::from_bytes(&quirks.to_bytes()), Some(quirks));

@@ -26,7 +26,7 @@ const CHECKSUM_BYTES: usize = 32;
 pub enum StateError {
     /// It begins with something else.
     #[error(
-        "is no card: it does not begin with WARIFUCD; name the file that was created as a card"
+        "is not a card: it does not begin with WARIFUCD; name the file that was created as a card"
     )]
     Magic,
     /// It has another version.
@@ -37,7 +37,8 @@ pub enum StateError {
     },
     /// It has another length than its head says.
     #[error(
-        "has {found_bytes} bytes where its head says {expected_bytes}: it was cut or something \
+        "has {found_bytes} bytes, but its header says {expected_bytes}: it was truncated or \
+         something \
          was appended; restore a copy"
     )]
     Length {
@@ -50,7 +51,7 @@ pub enum StateError {
     #[error("does not match its checksum: it was damaged or edited; restore a copy")]
     Checksum,
     /// A part is wrong although the checksum is right.
-    #[error("has a wrong {part} under a right checksum: another program wrote it; restore a copy")]
+    #[error("has an invalid {part} but a valid checksum: another program wrote it; restore a copy")]
     Content {
         /// Which part.
         part: &'static str,

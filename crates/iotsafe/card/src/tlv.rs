@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals() {
+    fn malformed_fields() {
         for data in [
             &[0x84][..],
             &[0x84, 2, 1],
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_may_state_its_length_in_16_bits() {
+    fn signature_length_of_16_bits() {
         let data = [0x33, 0, 2, 8, 9];
         assert!(parse(&data).is_err());
         let both = Fields::parse(&data, &[0x33], SignatureLength::BerOr16Bit).unwrap();
@@ -221,7 +221,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_data_panic(data: Vec<u8>) {
+        fn arbitrary_data_does_not_panic(data: Vec<u8>) {
             for signature in [SignatureLength::Ber, SignatureLength::BerOr16Bit] {
                 let all: Vec<u8> = (0..=255).collect();
                 let _ = Fields::parse(&data, &all, signature);

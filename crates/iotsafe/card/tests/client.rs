@@ -125,7 +125,7 @@ fn client_key(client: &Client) -> VerifyingKey {
 }
 
 #[test]
-fn a_tls_13_handshake_is_29_commands() {
+fn tls_13_handshake_takes_29_commands() {
     let mut client = wolfssl();
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     let [root, issuer, server, ephemeral] = [(); 4].map(|()| Peer::new(&mut rng));
@@ -153,7 +153,7 @@ fn a_tls_13_handshake_is_29_commands() {
 }
 
 #[test]
-fn a_tls_12_handshake_is_26_commands() {
+fn tls_12_handshake_takes_26_commands() {
     let mut client = wolfssl();
     let mut rng = ChaCha20Rng::seed_from_u64(3);
     let [root, issuer, server, ephemeral] = [(); 4].map(|()| Peer::new(&mut rng));
@@ -171,7 +171,7 @@ fn a_tls_12_handshake_is_26_commands() {
 }
 
 #[test]
-fn a_wrong_signature_is_6d01_and_the_session_goes_on() {
+fn invalid_signature_keeps_the_session() {
     let mut client = wolfssl();
     let peer = Peer::new(&mut ChaCha20Rng::seed_from_u64(4));
     let digest = Hash::Sha256.digest(b"certificate");
@@ -185,7 +185,7 @@ fn a_wrong_signature_is_6d01_and_the_session_goes_on() {
 /// Orange's client: opens a channel, reads the application by position, closes a session before
 /// it opens one, sends again after 6Cxx.
 #[test]
-fn orange_reads_the_application_by_position_and_signs() {
+fn orange_client() {
     let mut client = Client::new(Quirks::ORANGE);
     assert_eq!(client.raw(&[0, 0x70, 0, 0, 1]).data, [1]);
     client.channel = 1;
@@ -217,7 +217,7 @@ fn orange_reads_the_application_by_position_and_signs() {
 /// Thales' client: session 0, opened for each signature and never closed; files by 256 bytes
 /// until one answer is empty or short.
 #[test]
-fn thales_signs_twice_without_closing_and_reads_a_file() {
+fn thales_client() {
     let mut client = Client::selected(Quirks::THALES);
     let certificate: Vec<u8> = (0..600_u16).map(|byte| byte as u8).collect();
     client.card.write_file(&[slot::CLIENT_CERTIFICATE], &certificate).unwrap();

@@ -14,7 +14,7 @@ fn sw(response: &Response) -> u16 {
 }
 
 #[test]
-fn channels_open_and_close() {
+fn open_and_close_channels() {
     let mut client = Client::new(Quirks::STRICT);
     for number in 1..=3 {
         assert_eq!(client.raw(&[0, 0x70, 0, 0, 1]).data, [number]);
@@ -38,7 +38,7 @@ fn channels_open_and_close() {
 }
 
 #[test]
-fn select_on_a_channel_that_is_not_open() {
+fn select_on_a_closed_channel() {
     for (quirks, expected) in [(Quirks::STRICT, 0x6881), (Quirks::WOLFSSL, 0x9000)] {
         let mut client = Client::new(quirks);
         client.channel = 1;
@@ -50,7 +50,7 @@ fn select_on_a_channel_that_is_not_open() {
 }
 
 #[test]
-fn classes_instructions_and_parameters() {
+fn invalid_classes_instructions_and_parameters() {
     let mut client = Client::selected(Quirks::STRICT);
     for (command, expected) in [
         (&[0xff, 0x84, 0, 0, 8][..], 0x6e00),
@@ -92,7 +92,7 @@ fn classes_instructions_and_parameters() {
 }
 
 #[test]
-fn rsa_and_wrong_algorithms_are_incorrect_data() {
+fn unsupported_algorithms() {
     let mut client = Client::selected(Quirks::STRICT);
     for (mode, hash, signature) in
         [(3, 1, 1), (3, 1, 2), (0, 1, 4), (4, 1, 4), (3, 3, 4), (3, 0, 4)]
@@ -105,7 +105,7 @@ fn rsa_and_wrong_algorithms_are_incorrect_data() {
 }
 
 #[test]
-fn an_answer_waits_for_get_response() {
+fn get_response() {
     let mut client = Client::selected(Quirks::STRICT);
     let list = client.get(0xcb, 1, 0, &[]);
     assert!(list.len() < 256, "{}", list.len());
@@ -122,7 +122,7 @@ fn an_answer_waits_for_get_response() {
 }
 
 #[test]
-fn more_than_256_bytes_come_in_parts() {
+fn long_answer_in_parts() {
     let mut client = Client::selected(Quirks::ORANGE);
     for id in 10..20 {
         let name = Name { id: vec![id; 20], label: vec![id; 60], access: access::READ };
@@ -144,7 +144,7 @@ fn more_than_256_bytes_come_in_parts() {
 }
 
 #[test]
-fn a_chain_that_is_broken_off_is_given_up() {
+fn interrupted_command_chain() {
     let mut client = Client::selected(Quirks::STRICT);
     assert_eq!(sw(&client.raw(&[0x90, 0xcd, 0, 0, 1, 0x85])), 0x9000);
     assert_eq!(sw(&client.raw(&[0x80, 0x84, 0, 0, 8])), 0x6883);
@@ -155,7 +155,7 @@ fn a_chain_that_is_broken_off_is_given_up() {
 }
 
 #[test]
-fn templates_have_the_facts() {
+fn object_templates() {
     let mut client = Client::selected(Quirks::STRICT);
     client.card.write_file(&[2], &[7; 600]).unwrap();
     let file = client.get(0xcb, 0xc3, 0, &[0x83, 1, 2]);
@@ -189,7 +189,7 @@ fn templates_have_the_facts() {
 }
 
 #[test]
-fn ids_of_two_bytes_in_either_order() {
+fn two_byte_ids_in_either_order() {
     for (quirks, swapped) in [(Quirks::STRICT, 0x6a82), (Quirks::WOLFSSL, 0x9000)] {
         let mut client = Client::selected(quirks);
         let name = Name { id: vec![1, 2], label: Vec::new(), access: access::READ };
@@ -200,7 +200,7 @@ fn ids_of_two_bytes_in_either_order() {
 }
 
 #[test]
-fn a_text_may_come_in_parts_or_as_its_last_block() {
+fn message_in_parts_and_as_last_block() {
     let mut client = Client::selected(Quirks::STRICT);
     let text: Vec<u8> = (0..200).collect();
     let point = client.card.export_public_key(&[1]).unwrap();
@@ -233,7 +233,7 @@ fn a_text_may_come_in_parts_or_as_its_last_block() {
 }
 
 #[test]
-fn sessions_have_numbers_and_an_end() {
+fn session_numbers_and_close() {
     let mut client = Client::selected(Quirks::STRICT);
     for number in 0..6 {
         client.get(0x2a, 0, number, &init(0x84, 1, 3, 1));
@@ -251,7 +251,7 @@ fn sessions_have_numbers_and_an_end() {
 }
 
 #[test]
-fn keys_are_generated_stored_and_agree_on_both_curves() {
+fn generate_store_and_agree_on_both_curves() {
     let mut client = Client::selected(Quirks::STRICT);
     for (id, key_type) in
         [(9, KeyType::BrainpoolP256r1Volatile), (10, KeyType::Secp256r1Persistent)]
@@ -283,7 +283,7 @@ fn keys_are_generated_stored_and_agree_on_both_curves() {
 }
 
 #[test]
-fn stored_secrets_make_premaster_secrets() {
+fn premaster_secret_of_a_stored_secret() {
     let mut client = Client::selected(Quirks::STRICT);
     let name = Name::slot(6, "psk", 0);
     client.card.add_secret(name, SecretBytes::new(vec![9; 2])).unwrap();
@@ -309,7 +309,7 @@ fn stored_secrets_make_premaster_secrets() {
 }
 
 #[test]
-fn the_pin_counts_down_locks_and_guards_signing() {
+fn pin_counter_lock_and_signing() {
     let mut client = Client::selected(Quirks::STRICT);
     client.card.set_pin(Pin::new("1234", PinScope::Signing, 3));
     let verify =
@@ -336,7 +336,7 @@ fn the_pin_counts_down_locks_and_guards_signing() {
 }
 
 #[test]
-fn personalisation_refuses_what_a_card_cannot_hold() {
+fn personalisation_limits() {
     let mut client = Client::selected(Quirks::STRICT);
     let (card, rng) = (&mut client.card, &mut client.rng);
     let before = card.to_bytes();

@@ -46,12 +46,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_stored_is_the_state_before_a_command_or_behind_it(
+    fn stored_state_is_from_before_or_after_a_command(
         faults in prop::collection::vec(any_fault(), 1..30),
         seed: u64,
     ) {
         let (card, mut rng) = card();
-        let mut faulty = FaultyCard::new(card, Plan::Script(faults.iter().copied().collect()), seed);
+        let plan = Plan::Script(faults.iter().copied().collect());
+        let mut faulty = FaultyCard::new(card, plan, seed);
         let generate = [0x80, 0xb9, 0, 0, 3, 0x84, 1, 9, 0];
         for turn in 0..faults.len() {
             let before = faulty.stored().to_vec();
@@ -78,7 +79,7 @@ proptest! {
 /// A client that selects anew after each trouble and checks what it gets loses signatures and
 /// never takes a wrong one.
 #[test]
-fn a_client_that_checks_takes_no_wrong_signature() {
+fn faulty_signature_fails_verification() {
     let (card, mut random) = card();
     let point = card.export_public_key(&[1]).unwrap();
     let rates = Rates {

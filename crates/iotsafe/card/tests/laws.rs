@@ -92,7 +92,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn what_is_refused_changes_nothing(
+    fn refused_command_changes_nothing(
         quirks in any_quirks(),
         commands in prop::collection::vec(any_command(), 1..24),
     ) {
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn a_state_survives_as_bytes_and_as_nothing_else(
+    fn state_round_trip_and_corruption(
         commands in prop::collection::vec(any_command(), 0..8),
         at: prop::sample::Index,
         bit in 0..8_u32,
@@ -131,12 +131,15 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_panic_as_a_state(bytes: Vec<u8>) {
+    fn arbitrary_states_do_not_panic(bytes: Vec<u8>) {
         prop_assert!(Card::from_bytes(&bytes).is_err());
     }
 
     #[test]
-    fn a_chain_is_the_same_as_one_command(text in prop::collection::vec(any::<u8>(), 0..180), cut: prop::sample::Index) {
+    fn chained_command_equals_single_command(
+        text in prop::collection::vec(any::<u8>(), 0..180),
+        cut: prop::sample::Index,
+    ) {
         let mut client = Client::selected(Quirks::STRICT);
         client.get(0x2a, 0, 1, &init(0x84, 1, 1, 1));
         let data = fields(&[(0x9b, &text)]);
@@ -155,7 +158,7 @@ proptest! {
 }
 
 #[test]
-fn a_corrupt_state_says_what_is_wrong() {
+fn corrupt_state_errors() {
     let bytes = Client::selected(Quirks::STRICT).card.to_bytes();
     let refused = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = bytes.to_vec();
@@ -173,7 +176,7 @@ fn a_corrupt_state_says_what_is_wrong() {
 }
 
 #[test]
-fn a_reset_keeps_what_is_persistent_and_nothing_else() {
+fn reset_keeps_persistent_state_only() {
     let mut client = Client::selected(Quirks::STRICT);
     client.get(0xb9, 0, 0, &[0x84, 1, 4]);
     client.get(0xcd, 0, 0, &[0x85, 1, 4]);

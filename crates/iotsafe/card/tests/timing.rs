@@ -68,7 +68,7 @@ fn row(mut times_ms: Vec<f64>) -> Row {
 }
 
 #[test]
-fn both_rows_of_the_papers_table_come_out() {
+fn paper_table_rows() {
     let (commands, signing) = commands();
     let mut timing = Timing::new(profile(), 20_251_121);
     let ms = |time: Nanos| time.0 as f64 / 1e6;
@@ -103,7 +103,7 @@ fn both_rows_of_the_papers_table_come_out() {
 }
 
 #[test]
-fn the_wall_clock_waits_until_the_deadline_and_no_longer() {
+fn wall_clock_wait() {
     let (commands, _) = commands();
     let (mut virtual_clock, mut wall_clock) =
         (Timing::new(profile(), 7), Timing::new(profile(), 7));
@@ -117,7 +117,7 @@ fn the_wall_clock_waits_until_the_deadline_and_no_longer() {
 }
 
 #[test]
-fn the_profile_says_that_it_is_fitted_to_sums_and_all_parts_are_assumed() {
+fn profile_evidence() {
     let profile = profile();
     assert!(profile.figures.iter().all(|figure| figure.kind == Kind::Assumed));
     let signature = profile.figures.iter().find(|figure| figure.name.ends_with("signature"));

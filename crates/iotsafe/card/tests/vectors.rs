@@ -119,7 +119,7 @@ fn rfc_7027_diffie_hellman_by_command() {
 }
 
 #[test]
-fn every_aid_selects() {
+fn select_by_every_aid() {
     for aid in AIDS {
         let mut client = Client::new(warifu_card::Quirks::STRICT);
         let command = [&[0, 0xa4, 4, 0, aid.len() as u8], aid, &[0]].concat();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A token behind which is a card of this process.
+//! A card of this process as a token.
 
 use std::time::{Duration, Instant};
 
@@ -16,15 +16,15 @@ use crate::signing::{self, Signing};
 use crate::token::{GeneratedPair, PinState, SignInput, Token};
 use crate::transport::{Transport, TransportError};
 
-/// How much of a file one READ FILE asks for.
+/// The most bytes that one READ FILE requests.
 const READ_MAX_BYTES: usize = 256;
 /// The most bytes of a file: READ FILE's offset has 15 bits.
 const FILE_MAX_BYTES: usize = 0x7fff;
-/// How much one GET RANDOM gives.
+/// The most bytes of one GET RANDOM.
 const RANDOM_MAX_BYTES: usize = 256;
 /// The reference of the PIN in VERIFY: PIN 1.
 const PIN_REFERENCE: u8 = 0x01;
-/// For how long the tries that the card has named are taken for those that it has.
+/// How long the tries that the card has reported are taken as current.
 const TRIES_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// A card that this process owns.
@@ -32,29 +32,28 @@ pub struct CardToken {
     applet: Applet,
     signing: Signing,
     inventory: Option<Inventory>,
-    /// How often the channel was lost, and with it login and volatile keys, perhaps.
+    /// How often the channel was lost, perhaps with the login and volatile keys.
     losses: u64,
-    /// The tries of the PIN that the card has last named, and when.
+    /// The tries left that the card last reported, and when.
     tries: Option<(u8, Instant)>,
 }
 
 impl CardToken {
-    /// A token over a way to a card; nothing is sent before it is asked for something.
+    /// A token at the end of a transport; nothing is sent before the first operation.
     #[must_use]
     pub fn new(transport: Box<dyn Transport>, options: Options) -> CardToken {
         let applet = Applet::new(transport, options);
         CardToken { applet, signing: Signing::default(), inventory: None, losses: 0, tries: None }
     }
 
-    /// Grows with every loss of the card's session: a verified PIN and volatile keys of before may
-    /// be gone.
+    /// Incremented with every loss of the card's session: the login and volatile keys may be lost.
     #[must_use]
     pub fn losses(&self) -> u64 {
         self.losses
     }
 
-    /// Runs commands; once more if the card turns out to have forgotten the channel, which it
-    /// says before it does anything.
+    /// Runs commands, and once more if the card has lost the channel, in which case it has done
+    /// nothing.
     fn run<T>(
         &mut self,
         deadline: Instant,
@@ -63,19 +62,19 @@ impl CardToken {
         self.run_if(deadline, TokenError::channel_lost, work)
     }
 
-    /// As [`CardToken::run`], once more only after such errors.
+    /// As [`CardToken::run`], but repeats only after errors that `repeat` accepts.
     fn run_if<T>(
         &mut self,
         deadline: Instant,
-        again: impl Fn(&TokenError) -> bool,
+        repeat: impl Fn(&TokenError) -> bool,
         work: impl Fn(&mut Applet, &mut Signing, Instant) -> Result<T, TokenError>,
     ) -> Result<T, TokenError> {
-        let result = self.alone(deadline, &work);
+        let result = self.exclusively(deadline, &work);
         match result {
-            Err(error) if again(&error) => {
+            Err(error) if repeat(&error) => {
                 self.lose_channel();
                 self.losses += 1;
-                self.alone(deadline, &work)
+                self.exclusively(deadline, &work)
             }
             other => other,
         }
@@ -87,9 +86,9 @@ impl CardToken {
         })
     }
 
-    /// On a channel that others may use as well, nobody comes in between; and since they may have
-    /// selected something else meanwhile, it is selected again.
-    fn alone<T>(
+    /// On a channel that is shared with other programs: excludes them, and selects the applet
+    /// again, since they may have selected another one.
+    fn exclusively<T>(
         &mut self,
         deadline: Instant,
         work: &impl Fn(&mut Applet, &mut Signing, Instant) -> Result<T, TokenError>,
@@ -110,19 +109,19 @@ impl CardToken {
         self.signing.forget();
     }
 
-    /// VERIFY, whatever its status word; that of a card without the command is 6984.
+    /// VERIFY; returns the status word, 6984 for a card without the command.
     fn verify_command(
         &mut self,
         call: &Call<'_>,
         deadline: Instant,
     ) -> Result<StatusWord, TokenError> {
-        // A card that was reset after it had counted a wrong PIN would count it twice.
-        let again = |error: &TokenError| {
+        // A card that was reset after counting a wrong PIN would count it twice.
+        let repeat = |error: &TokenError| {
             error.channel_lost() && (call.data.is_empty() || error.sw().is_some())
         };
-        let sw = self.run_if(deadline, again, |applet, _, deadline| {
+        let sw = self.run_if(deadline, repeat, |applet, _, deadline| {
             match applet.call_any(call, deadline)?.sw {
-                // What a lost channel gets must not pass for a card without PIN.
+                // A lost channel must not be taken for a card without a PIN.
                 sw @ (StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::CLASS) => {
                     Err(TokenError::status(call.name, sw))
                 }
@@ -138,9 +137,9 @@ impl CardToken {
         }
     }
 
-    /// VERIFY with a PIN. A card that was reset is given it again only if it has not counted it:
-    /// if it names as many tries as just before.
-    fn give_pin(&mut self, pin: &[u8], deadline: Instant) -> Result<StatusWord, TokenError> {
+    /// VERIFY with a PIN. After a reset of the card it is sent again only if the card has not
+    /// counted it, that is if as many tries are left as just before.
+    fn send_pin(&mut self, pin: &[u8], deadline: Instant) -> Result<StatusWord, TokenError> {
         let call = verify_call(pin);
         let before = self.recent_tries();
         let error = match self.verify_command(&call, deadline) {
@@ -155,45 +154,45 @@ impl CardToken {
         }
     }
 
-    /// The tries that are left, if the card has named them just now: another program may have restored
-    /// them since a number that is older. It is not asked for them, which would cost every login an exchange.
+    /// The tries left, if the card has reported them recently: another program may have restored
+    /// them since. The card is not asked, which would cost an exchange at every login.
     fn recent_tries(&self) -> Option<u8> {
         let recent = self.tries.filter(|(_, named)| named.elapsed() < TRIES_AGE_MAX);
         recent.map(|(tries, _)| tries)
     }
 
-    /// A public key's place for a peer's key: one that may be written and is nobody's half.
-    fn peer_place(&mut self, key: &[u8], deadline: Instant) -> Result<Vec<u8>, TokenError> {
+    /// A public key container for a peer's key: one that may be updated and is part of no pair.
+    fn peer_container(&mut self, key: &[u8], deadline: Instant) -> Result<Vec<u8>, TokenError> {
         let inventory = self.inventory(deadline)?;
         let own = inventory.private_keys.iter().find(|private| private.id == key);
         let curve = own.map(|own| own.attributes.curve());
-        let is_half = |id: &[u8]| {
+        let is_paired = |id: &[u8]| {
             inventory.private_keys.iter().any(|private| private.public_id.as_deref() == Some(id))
         };
-        let place = inventory.public_keys.iter().find(|public| {
+        let container = inventory.public_keys.iter().find(|public| {
             let attributes = public.attributes;
-            let fits = attributes.may_update() && attributes.may_derive() && !is_half(&public.id);
+            let fits = attributes.may_update() && attributes.may_derive() && !is_paired(&public.id);
             fits && Some(attributes.curve()) == curve
         });
-        place.map(|public| public.id.clone()).ok_or(TokenError::NoPeerPlace)
+        container.map(|public| public.id.clone()).ok_or(TokenError::NoPeerContainer)
     }
 
     fn inventory(&mut self, deadline: Instant) -> Result<&Inventory, TokenError> {
         if self.inventory.is_none() {
             self.objects(deadline)?;
         }
-        self.inventory.as_ref().ok_or(TokenError::answer("GET DATA", "is lost"))
+        self.inventory.as_ref().ok_or(TokenError::answer("GET DATA", "was lost"))
     }
 }
 
 impl Token for CardToken {
     fn info(&mut self, deadline: Instant) -> Result<TokenInfo, TokenError> {
-        let place = self.applet.place();
+        let location = self.applet.location();
         self.run(deadline, |applet, _, deadline| {
             let aid = applet.select(deadline)?.aid;
-            // Not every applet has a template of its own; being selected is enough.
+            // Not every applet has an application template; it is enough that it was selected.
             let response = applet.call_any(&get_data(0), deadline)?;
-            Ok(TokenInfo::parse(&response.data, &aid, place.clone()))
+            Ok(TokenInfo::parse(&response.data, &aid, location.clone()))
         })
     }
 
@@ -207,7 +206,7 @@ impl Token for CardToken {
                 Some(tries) => PinState::Wanted(Some(tries)),
                 None if sw == StatusWord::SECURITY_STATUS => PinState::Wanted(None),
                 None if sw == StatusWord::UNKNOWN => return Err(TokenError::status("VERIFY", sw)),
-                // 6984 says so; an applet without VERIFY has none either.
+                // 6984, or an applet without VERIFY.
                 None => PinState::Absent,
             },
         })
@@ -224,7 +223,7 @@ impl Token for CardToken {
         }
         let mut padded = Zeroizing::new([0xff; PIN_MAX_BYTES]);
         padded[..pin.len()].copy_from_slice(pin);
-        match self.give_pin(&*padded, deadline)? {
+        match self.send_pin(&*padded, deadline)? {
             StatusWord::OK => Ok(()),
             StatusWord::PIN_LOCKED => Err(TokenError::PinLocked),
             StatusWord::DATA_INVALIDATED | StatusWord::INSTRUCTION => Err(TokenError::NoPin),
@@ -239,7 +238,7 @@ impl Token for CardToken {
     fn objects(&mut self, deadline: Instant) -> Result<Inventory, TokenError> {
         let data = self.run(deadline, |applet, _, deadline| applet.call(&get_data(1), deadline))?;
         let inventory = Inventory::parse(&data)
-            .ok_or(TokenError::answer("GET DATA (object list)", "is no list of templates"))?;
+            .ok_or(TokenError::answer("GET DATA (object list)", "is not a list of templates"))?;
         self.inventory = Some(inventory.clone());
         Ok(inventory)
     }
@@ -278,7 +277,7 @@ impl Token for CardToken {
         let (name, ins) = ("READ PUBLIC KEY", ins::READ_PUBLIC_KEY);
         let call = Call { name, ins, p1: 0, p2: 0, data: &data, answers: true };
         let answer = self.run(deadline, |applet, _, deadline| applet.call(&call, deadline))?;
-        point_of(&answer).ok_or(TokenError::answer(name, "holds no point"))
+        point_of(&answer).ok_or(TokenError::answer(name, "contains no point"))
     }
 
     fn sign(
@@ -309,13 +308,13 @@ impl Token for CardToken {
         peer: &[u8; 65],
         deadline: Instant,
     ) -> Result<SecretBytes, TokenError> {
-        let place = self.peer_place(key, deadline)?;
+        let container = self.peer_container(key, deadline)?;
         let mut data = tlv::field(tag::PRIVATE_KEY_ID, key);
-        tlv::push(&mut data, tag::PUBLIC_KEY_ID, &place);
+        tlv::push(&mut data, tag::PUBLIC_KEY_ID, &container);
         let (name, ins) = ("COMPUTE DH", ins::COMPUTE_DH);
         let call = Call { name, ins, p1: 0, p2: 0, data: &data, answers: true };
         let secret = self.run(deadline, |applet, _, deadline| {
-            signing::put_public_key(applet, &place, peer, deadline)?;
+            signing::put_public_key(applet, &container, peer, deadline)?;
             applet.call(&call, deadline)
         });
         secret.map(SecretBytes::new).map_err(pin_needed)
@@ -331,7 +330,7 @@ impl Token for CardToken {
         let answer = answer.map_err(pin_needed)?;
         let found = fields(&answer);
         let public_id = found.as_ref().and_then(|fields| value(fields, tag::PUBLIC_KEY_ID));
-        let point = point_of(&answer).ok_or(TokenError::answer(name, "holds no point"))?;
+        let point = point_of(&answer).ok_or(TokenError::answer(name, "contains no point"))?;
         Ok(GeneratedPair { public_id: public_id.map(<[u8]>::to_vec), point })
     }
 
@@ -348,7 +347,7 @@ impl Token for CardToken {
                 }
             })?;
             if answer.len() != part.len() {
-                let what = "has another length than was asked for";
+                let what = "has the wrong length";
                 return Err(TokenError::answer(name, what));
             }
             part.copy_from_slice(&answer);
@@ -380,12 +379,12 @@ fn verify_call(data: &[u8]) -> Call<'_> {
     Call { name: "VERIFY", ins: ins::VERIFY, p1: 0, p2: PIN_REFERENCE, data, answers: false }
 }
 
-/// What a PIN can be: ETSI TS 102 221 section 9.5.1.
+/// Whether a PIN is valid (ETSI TS 102 221 section 9.5.1).
 fn is_pin(pin: &[u8]) -> bool {
     (PIN_MIN_BYTES..=PIN_MAX_BYTES).contains(&pin.len()) && pin.iter().all(u8::is_ascii_digit)
 }
 
-/// The tries that a 63Cx says are left.
+/// The tries left in the status word 63Cx.
 fn tries_left(sw: StatusWord) -> Option<u8> {
     (sw.0 & 0xfff0 == 0x63c0).then_some((sw.0 & 0xf) as u8)
 }
@@ -398,7 +397,7 @@ fn pin_needed(error: TokenError) -> TokenError {
     }
 }
 
-/// The point of `34 { 49 { 86 { 04 X Y } } }`, other fields around it or not.
+/// The point of `34 { 49 { 86 { 04 X Y } } }`, possibly among other fields.
 fn point_of(answer: &[u8]) -> Option<[u8; 65]> {
     let outer = fields(answer)?;
     let data = fields(value(&outer, tag::PUBLIC_KEY_DATA)?)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Why a token did not do what it was asked for.
+//! The errors of a token.
 
 use std::borrow::Cow;
 
@@ -8,29 +8,30 @@ use warifu_card::StatusWord;
 
 use crate::transport::TransportError;
 
-/// One line that says what went wrong and where. It can be passed on by another process.
+/// One line that says what failed and where. The agent passes it on to its callers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum TokenError {
     /// The card could not be reached, or not in time.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// The card answers, and none of the applet's identifiers selects anything.
-    #[error("the card has no IoT SAFE applet: SELECT of {tried} identifiers ended with {last:?}")]
+    /// The card answers, but has no applet with one of the identifiers.
+    #[error("the card has no IoT SAFE applet: SELECT of {tried} identifiers returned {last:?}")]
     NoApplet {
         /// How many identifiers were tried.
         tried: usize,
-        /// What the last one got.
+        /// The status word for the last one.
         #[serde(with = "status_word")]
         last: StatusWord,
     },
     /// The card has no free logical channel.
     #[error(
-        "all logical channels of the card are in use; close a program that uses it (behind a modem \
-         a killed one's stays open: restart the modem)"
+        "all logical channels of the card are in use: close a program that uses it (behind a \
+         modem, \
+         the channel of a killed program stays open: restart the modem)"
     )]
     NoChannel,
     /// The card refuses a command.
-    #[error("the card refuses {command} with {sw}")]
+    #[error("the card refused {command} with {sw}")]
     Status {
         /// The command, as GSMA IoT.05 names it.
         command: Cow<'static, str>,
@@ -38,7 +39,7 @@ pub enum TokenError {
         #[serde(with = "status_word")]
         sw: StatusWord,
     },
-    /// The card's answer is not what the command gives.
+    /// The card's answer is not one to the command.
     #[error("the card's answer to {command} {what}")]
     Answer {
         /// The command.
@@ -46,34 +47,35 @@ pub enum TokenError {
         /// What is wrong with it.
         what: Cow<'static, str>,
     },
-    /// The PIN was wrong; so many tries are left, if the card says so.
+    /// The PIN is wrong.
     #[error("the PIN is wrong")]
     PinWrong {
-        /// How many wrong tries it takes to lock.
+        /// The tries that are left, if the card reports them.
         tries_left: Option<u8>,
     },
     /// The PIN is locked.
     #[error(
-        "the PIN is locked: `warifu card reset --unblock-pin` for a virtual card, the operator's PUK \
-         for a real one"
+        "the PIN is locked: unlock it with `warifu card reset --unblock-pin` on a virtual SIM, \
+         with \
+         the operator's PUK on a real one"
     )]
     PinLocked,
-    /// The operation needs the PIN first.
-    #[error("the card wants its PIN first")]
+    /// The operation needs a login.
+    #[error("the card needs its PIN: log in first")]
     PinNeeded,
     /// The card has no PIN.
     #[error("the card has no PIN")]
     NoPin,
-    /// The card has no public key's place that a peer's key may be put into.
-    #[error("the card has no place for a peer's public key of this curve")]
-    NoPeerPlace,
-    /// Another program has a key in this volatile place.
-    #[error("the place of the volatile key is in use by another program")]
-    PlaceTaken,
-    /// The volatile key is gone: the card was reset since it was made.
-    #[error("the volatile key is lost: the card was reset since; generate another")]
+    /// The card has no public key container for a peer's key.
+    #[error("the card has no container for a peer's public key on this curve")]
+    NoPeerContainer,
+    /// Another program has a key in this volatile container.
+    #[error("the container of the volatile key is in use by another program")]
+    ContainerInUse,
+    /// The volatile key is lost: the card was reset since it was generated.
+    #[error("the volatile key was lost when the card was reset: generate another")]
     KeyLost,
-    /// The owner of the card does not let this caller do that. Says what, and the mend.
+    /// The agent denies the request; the text says why and how to fix it.
     #[error("{0}")]
     Denied(String),
 }
@@ -87,7 +89,7 @@ impl TokenError {
         TokenError::Answer { command: command.into(), what: what.into() }
     }
 
-    /// The status word, if that is what it is.
+    /// The status word of [`TokenError::Status`].
     #[must_use]
     pub fn sw(&self) -> Option<StatusWord> {
         match self {
@@ -96,8 +98,8 @@ impl TokenError {
         }
     }
 
-    /// Whether the card has forgotten the channel or what was selected on it, without having
-    /// done anything: opening it anew and asking again is safe.
+    /// Whether the card has lost the channel or the selection on it, and has done nothing: opening
+    /// a new channel and sending the command again is safe.
     #[must_use]
     pub fn channel_lost(&self) -> bool {
         match self {

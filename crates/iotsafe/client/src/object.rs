@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a card says that it holds: templates read tolerantly, since cards differ.
+//! The objects of a card: its templates, read leniently, since cards differ.
 
 use serde::{Deserialize, Serialize};
 use warifu_card::crypto::{Curve, Hash};
 use warifu_card::object::{KeyType, access, function};
 use warifu_card::tlv::{Fields, SignatureLength, tag};
 
-/// What a card says of itself.
+/// Information on a card and its applet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenInfo {
     /// The applet's version (tag 10).
@@ -16,10 +16,10 @@ pub struct TokenInfo {
     /// The identifier that selected the applet.
     pub aid: Vec<u8>,
     /// Where the card is.
-    pub place: String,
+    pub location: String,
 }
 
-/// A private key, or the empty place of one.
+/// A private key, or an empty container for one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrivateKey {
     /// The card's id of it.
@@ -32,7 +32,7 @@ pub struct PrivateKey {
     pub attributes: KeyAttributes,
 }
 
-/// A public key, or the empty place of one.
+/// A public key, or an empty container for one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublicKey {
     /// The card's id of it.
@@ -48,13 +48,13 @@ pub struct PublicKey {
 pub struct KeyAttributes {
     /// The key type's byte (tag 4B).
     pub key_type: u8,
-    /// Whether there is a key; None where the card does not say.
+    /// Whether there is a key; None if the card does not say.
     pub filled: Option<bool>,
     /// Bits of [`access`].
     pub access: u8,
     /// Bits of [`function`].
     pub functions: u8,
-    /// The bits of the hashes that it signs with.
+    /// Bits of the hashes that it signs with.
     pub hashes: u8,
 }
 
@@ -65,25 +65,25 @@ pub struct File {
     pub id: Vec<u8>,
     /// Its label, empty for none.
     pub label: String,
-    /// Its size, bytes, if the card says one that can be.
+    /// Its size, bytes, if the card gives a valid one.
     pub size_bytes: Option<u16>,
-    /// Whether there is anything in it; None where the card does not say.
+    /// Whether it has content; None if the card does not say.
     pub filled: Option<bool>,
 }
 
-/// All of them.
+/// All objects of a card.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory {
-    /// Private keys and empty places.
+    /// Private keys and empty containers.
     pub private_keys: Vec<PrivateKey>,
-    /// Public keys and empty places.
+    /// Public keys and empty containers.
     pub public_keys: Vec<PublicKey>,
     /// Files.
     pub files: Vec<File>,
 }
 
 impl KeyAttributes {
-    /// Its curve; None for a key that is not on one of the two.
+    /// Its curve; None if that is not supported.
     #[must_use]
     pub fn curve(&self) -> Option<Curve> {
         KeyType::from_byte(self.key_type).map(KeyType::curve)
@@ -107,19 +107,19 @@ impl KeyAttributes {
         self.functions & function::KEY_AGREEMENT != 0
     }
 
-    /// Whether a new pair may be generated in its place.
+    /// Whether a new pair may be generated in its container.
     #[must_use]
     pub fn may_generate(&self) -> bool {
         self.functions & function::KEY_GENERATION != 0 && self.access & access::UPDATE != 0
     }
 
-    /// Whether another's key may be put in its place.
+    /// Whether a key may be put into its container.
     #[must_use]
     pub fn may_update(&self) -> bool {
         self.access & access::UPDATE != 0
     }
 
-    /// Whether it signs with this hash. A card that names none takes all.
+    /// Whether it signs with this hash. A card that lists none supports all.
     #[must_use]
     pub fn signs_with(&self, hash: Hash) -> bool {
         self.hashes == 0 || self.hashes & hash.bit() != 0
@@ -137,7 +137,7 @@ impl KeyAttributes {
     }
 }
 
-/// Fields with any tag; None where the lengths do not add up.
+/// Fields with any tags; None if the lengths are inconsistent.
 pub(crate) fn fields(data: &[u8]) -> Option<Fields<'_>> {
     const ANY: [u8; 256] = {
         let mut tags = [0; 256];
@@ -156,7 +156,7 @@ pub(crate) fn value<'a>(fields: &Fields<'a>, tag: u8) -> Option<&'a [u8]> {
     fields.all(tag).next()
 }
 
-/// Values of one or two bytes: the last one has the bits, whatever the card's width.
+/// A value of one or two bytes: the last one has the bits.
 fn last_byte(fields: &Fields<'_>, tag: u8) -> Option<u8> {
     value(fields, tag)?.last().copied()
 }
@@ -166,7 +166,7 @@ fn label(fields: &Fields<'_>, tag: u8) -> String {
 }
 
 impl Inventory {
-    /// Reads the object list; what is no template is passed over. None for what is no list.
+    /// Parses the object list, skipping invalid templates. None if it is not a list.
     pub(crate) fn parse(data: &[u8]) -> Option<Inventory> {
         let mut inventory = Inventory::default();
         let list = fields(data)?;
@@ -183,7 +183,8 @@ impl Inventory {
         Some(inventory)
     }
 
-    /// Templates name no partner. A pair has one id in the usual numbering, else one label.
+    /// Finds pairs, which templates do not name: the two halves have the same id, or else the same
+    /// label.
     fn pair(&mut self) {
         let publics = &self.public_keys;
         for private in &mut self.private_keys {
@@ -223,8 +224,7 @@ impl PublicKey {
 
 impl File {
     fn of(fields: &Fields<'_>) -> Option<File> {
-        // Some cards write the size with its low byte first: only what the content says of
-        // itself is certain, so a size is a hint.
+        // Some cards write the size with its low byte first, so it is only a hint.
         let size = value(fields, tag::FILE_SIZE).and_then(|size| <[u8; 2]>::try_from(size).ok());
         Some(File {
             id: value(fields, tag::FILE_ID)?.to_vec(),
@@ -236,10 +236,10 @@ impl File {
 }
 
 impl TokenInfo {
-    /// Reads the application's template. A card that overstates the length of its id hides what
-    /// follows, so what cannot be read is read again with the id one byte shorter.
-    pub(crate) fn parse(data: &[u8], aid: &[u8], place: String) -> TokenInfo {
-        let mut info = TokenInfo { aid: aid.to_vec(), place, ..TokenInfo::default() };
+    /// Parses the application template. Some cards give the length of the applet's id as one too
+    /// large, which hides the following fields: such a template is parsed with the id one shorter.
+    pub(crate) fn parse(data: &[u8], aid: &[u8], location: String) -> TokenInfo {
+        let mut info = TokenInfo { aid: aid.to_vec(), location, ..TokenInfo::default() };
         let mut copy = data.to_vec();
         let known = |fields: &Fields<'_>| fields.all(tag::SESSIONS_MAX).next().is_some();
         let overstated = fields(data).is_none_or(|fields| !known(&fields));
@@ -253,7 +253,7 @@ impl TokenInfo {
     }
 }
 
-/// Where the length of the applet's id stands: behind the version.
+/// The index of the length of the applet's id, after the version.
 fn applet_id_length(data: &[u8]) -> Option<usize> {
     match *data {
         [tag::VERSION, version, ref rest @ ..] => {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_read_and_its_pairs_are_found() {
+    fn object_list_with_pairs() {
         let private = |name, id| key(0xc1, 0x74, 0x84, name, id);
         let public = |name, id| key(0xc2, 0x75, 0x85, name, id);
         let list = [private("a", 1), private("b", 2), public("b", 9), public("x", 1)].concat();
@@ -298,12 +298,12 @@ mod tests {
     }
 
     #[test]
-    fn an_overstated_applet_id_hides_nothing() {
+    fn overstated_applet_id_length() {
         let plain = [&[0x10, 1, 1, 0x11, 2, b'i', b'd', 0xb7, 1, 6][..]].concat();
         let mut overstated = plain.clone();
         overstated[4] = 3;
         for data in [plain, overstated] {
-            let info = TokenInfo::parse(&data, &[1], "here".to_owned());
+            let info = TokenInfo::parse(&data, &[1], "reader".to_owned());
             assert_eq!((info.version, &info.applet_id[..]), (Some(1), &b"id"[..]));
         }
         assert_eq!(TokenInfo::parse(&[0x10], &[1], String::new()).version, None);
@@ -311,7 +311,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_list_panics(data: Vec<u8>) {
+        fn arbitrary_lists_do_not_panic(data: Vec<u8>) {
             let _ = Inventory::parse(&data);
             let _ = TokenInfo::parse(&data, &[], String::new());
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! COMPUTE SIGNATURE, VERIFY SIGNATURE and PUT PUBLIC KEY: the commands with sessions.
+//! COMPUTE SIGNATURE, VERIFY SIGNATURE and PUT PUBLIC KEY: the commands that have sessions.
 
 use std::time::Instant;
 
@@ -18,24 +18,24 @@ use crate::token::SignInput;
 const LAST: u8 = 0x80;
 /// P1 that closes a session.
 const CLOSE: u8 = 0x01;
-/// How much text one update carries; its field and header fit into a short command.
-const TEXT_MAX_BYTES: usize = 240;
-/// Mode (tag A1): the card hashes the text.
+/// The most bytes of a message in one update, so that it fits into a short command.
+const PART_MAX_BYTES: usize = 240;
+/// Mode (tag A1): the card hashes the message.
 const FULL_TEXT: u8 = 1;
 /// Mode (tag A1): the command carries the hash.
 const PAD_AND_SIGN: u8 = 3;
 
-/// Sessions of the three kinds have numbers of their own, for cards that count them together.
+/// Distinct session numbers for the three kinds, for cards that count them together.
 const SIGN_SESSION: u8 = 0;
 const VERIFY_SESSION: u8 = 1;
 const PUT_SESSION: u8 = 2;
 
-/// The signature session that the card has open. It stays open for the next text, so that the
-/// same key's next signature takes one command.
+/// The signature session that is open on the card. It stays open, so that the next signature with
+/// the same key takes one command.
 #[derive(Default)]
 pub(crate) struct Signing {
     open: Option<(Vec<u8>, u8, Hash)>,
-    /// The card closes its sessions by itself: opening anew each time saves an exchange.
+    /// The card closes sessions by itself: opening one for each signature saves an exchange.
     closes_itself: bool,
 }
 
@@ -60,17 +60,17 @@ impl Signing {
                     self.closes_itself = true;
                     self.open = None;
                 }
-                answer => return self.noted(wanted, answer),
+                answer => return self.finish(wanted, answer),
             }
         }
         self.close_other(applet, deadline)?;
         init(applet, &SIGN, tag::PRIVATE_KEY_ID, key, input, deadline)?;
         let answer = update(applet, &SIGN, &[], input, deadline);
-        self.noted(wanted, answer)
+        self.finish(wanted, answer)
     }
 
-    /// Keeps the session in mind if it worked, and takes the signature out of the answer.
-    fn noted(
+    /// Remembers the session after a success, and returns the signature of the answer.
+    fn finish(
         &mut self,
         wanted: (Vec<u8>, u8, Hash),
         answer: Result<Vec<u8>, TokenError>,
@@ -87,7 +87,7 @@ impl Signing {
     }
 }
 
-/// VERIFY SIGNATURE: Ok(false) for a signature that does not match.
+/// VERIFY SIGNATURE: Ok(false) for an invalid signature.
 pub(crate) fn verify(
     applet: &mut Applet,
     key: &[u8],
@@ -107,7 +107,7 @@ pub(crate) fn verify(
     Ok(matches)
 }
 
-/// PUT PUBLIC KEY: puts a point (04, X, Y) into the place of a public key.
+/// PUT PUBLIC KEY: puts a point (04, X, Y) into a public key container.
 pub(crate) fn put_public_key(
     applet: &mut Applet,
     key: &[u8],
@@ -174,7 +174,7 @@ impl Kind {
     }
 }
 
-/// Opens a session. One of that number that a killed program left open is closed first.
+/// Opens a session, after closing one of the same number that a killed program has left open.
 fn open(
     applet: &mut Applet,
     kind: &Kind,
@@ -183,7 +183,7 @@ fn open(
 ) -> Result<(), TokenError> {
     match kind.init(applet, 0, data, deadline) {
         Err(error) if error.sw() == Some(StatusWord::CONDITIONS) => {
-            // A real refusal closes nothing, and is the answer.
+            // If there was none to close, the first error was the reason.
             kind.init(applet, CLOSE, &[], deadline).map_err(|_| error)?;
             kind.init(applet, 0, data, deadline).map(drop)
         }
@@ -214,38 +214,38 @@ fn init(
     open(applet, kind, &data, deadline)
 }
 
-/// Sends the text or its hash; `behind` follows in the last update.
+/// Sends the message or its digest; `suffix` follows in the last update.
 fn update(
     applet: &mut Applet,
     kind: &Kind,
-    behind: &[u8],
+    suffix: &[u8],
     input: SignInput<'_>,
     deadline: Instant,
 ) -> Result<Vec<u8>, TokenError> {
     let (mut rest, field) = match input {
         SignInput::Digest(_, digest) => (digest, tag::FINAL_HASH),
-        SignInput::Text(_, text) => (text, tag::FULL_TEXT),
+        SignInput::Message(_, text) => (text, tag::FULL_TEXT),
     };
-    // Each update carries a field of its own, so that it does not matter whether a card puts
-    // fields or bytes together.
-    while rest.len() > TEXT_MAX_BYTES {
-        let (part, others) = rest.split_at(TEXT_MAX_BYTES);
+    // Each update is a complete field, so that it does not matter whether a card concatenates
+    // fields or bytes.
+    while rest.len() > PART_MAX_BYTES {
+        let (part, others) = rest.split_at(PART_MAX_BYTES);
         kind.update(applet, 0, &tlv::field(field, part), deadline)?;
         rest = others;
     }
     let mut data = tlv::field(field, rest);
-    if !behind.is_empty() && data.len() + behind.len() > 255 {
+    if !suffix.is_empty() && data.len() + suffix.len() > 255 {
         kind.update(applet, 0, &data, deadline)?;
         data.clear();
     }
-    data.extend_from_slice(behind);
+    data.extend_from_slice(suffix);
     kind.update(applet, LAST, &data, deadline)
 }
 
 fn mode_of(input: SignInput<'_>) -> u8 {
     match input {
         SignInput::Digest(..) => PAD_AND_SIGN,
-        SignInput::Text(..) => FULL_TEXT,
+        SignInput::Message(..) => FULL_TEXT,
     }
 }
 
@@ -253,5 +253,5 @@ fn mode_of(input: SignInput<'_>) -> u8 {
 fn signature(answer: &[u8]) -> Result<[u8; 64], TokenError> {
     let found =
         fields(answer).and_then(|fields| value(&fields, tag::SIGNATURE_VALUE)?.try_into().ok());
-    found.ok_or(TokenError::answer("COMPUTE SIGNATURE", "holds no signature of 64 B"))
+    found.ok_or(TokenError::answer("COMPUTE SIGNATURE", "contains no signature of 64 B"))
 }

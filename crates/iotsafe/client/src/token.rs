@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a token does, whoever stands behind it.
+//! The interface of a token.
 
 use std::time::Instant;
 
@@ -9,13 +9,13 @@ use warifu_card::crypto::{Hash, SecretBytes};
 use crate::error::TokenError;
 use crate::object::{File, Inventory, TokenInfo};
 
-/// What a signature is made of.
+/// The input of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignInput<'a> {
-    /// A hash value of that hash's length.
+    /// A digest.
     Digest(Hash, &'a [u8]),
-    /// The text, for the card to hash.
-    Text(Hash, &'a [u8]),
+    /// A message, for the card to hash.
+    Message(Hash, &'a [u8]),
 }
 
 impl SignInput<'_> {
@@ -23,56 +23,56 @@ impl SignInput<'_> {
     #[must_use]
     pub fn hash(&self) -> Hash {
         match self {
-            SignInput::Digest(hash, _) | SignInput::Text(hash, _) => *hash,
+            SignInput::Digest(hash, _) | SignInput::Message(hash, _) => *hash,
         }
     }
 }
 
-/// How a card stands to its PIN.
+/// The state of a card's PIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PinState {
-    /// It has none.
+    /// The card has no PIN.
     Absent,
-    /// It wants it; so many wrong tries lock it, if the card says so.
+    /// The PIN is not verified; the tries left, if the card reports them.
     Wanted(Option<u8>),
-    /// It has been given.
+    /// The PIN is verified.
     Verified,
-    /// It is locked.
+    /// The PIN is locked.
     Locked,
 }
 
 /// A new key pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GeneratedPair {
-    /// The card's id of its public half, if the card says so.
+    /// The card's id of the public key, if the card returns it.
     pub public_id: Option<Vec<u8>>,
     /// The public key: 04, X, Y.
     pub point: [u8; 65],
 }
 
-/// One token. Whoever owns the card stands behind it: [`CardToken`](crate::CardToken) in this process, or another
-/// process that is asked.
+/// A token: a card of this process ([`CardToken`](crate::CardToken)), or one that another process
+/// holds.
 ///
-/// Every function comes back by its deadline. After an error the next call starts anew by
-/// itself; no answer is ever given to another call than the one it belongs to.
+/// Every function returns by its deadline. After an error the next call recovers by itself. The
+/// answer to one command is never taken for the answer to another.
 pub trait Token: Send {
-    /// What the card says of itself; also finds out whether it is there.
+    /// Information on the card; also shows whether it is present.
     ///
     /// # Errors
     /// [`TokenError`], as for all functions here.
     fn info(&mut self, deadline: Instant) -> Result<TokenInfo, TokenError>;
 
-    /// How the card stands to its PIN. Costs no try.
+    /// The state of the PIN. Uses no try.
     ///
     /// # Errors
     /// See [`Token::info`].
     fn pin_state(&mut self, deadline: Instant) -> Result<PinState, TokenError>;
 
-    /// Gives the card its PIN, once.
+    /// Sends the card its PIN, once.
     ///
     /// # Errors
-    /// [`TokenError::PinWrong`], [`TokenError::PinLocked`], [`TokenError::NoPin`]. A PIN that
-    /// cannot be one (4 to 8 digits) is wrong without being sent.
+    /// [`TokenError::PinWrong`], [`TokenError::PinLocked`], [`TokenError::NoPin`]. A PIN
+    /// other than 4 to 8 digits is wrong and not sent.
     fn verify_pin(&mut self, pin: &[u8], deadline: Instant) -> Result<(), TokenError>;
 
     /// The card's keys and files.
@@ -104,7 +104,7 @@ pub trait Token: Send {
         deadline: Instant,
     ) -> Result<[u8; 64], TokenError>;
 
-    /// Lets the card verify a signature: whether it matches.
+    /// Has the card verify a signature; returns whether it is valid.
     ///
     /// # Errors
     /// See [`Token::info`].
@@ -116,10 +116,10 @@ pub trait Token: Send {
         deadline: Instant,
     ) -> Result<bool, TokenError>;
 
-    /// The secret that a key and another's point share: the x coordinate.
+    /// The ECDH shared secret of a key and a peer's point: the x coordinate.
     ///
     /// # Errors
-    /// See [`Token::info`]; [`TokenError::NoPeerPlace`].
+    /// See [`Token::info`]; [`TokenError::NoPeerContainer`].
     fn derive(
         &mut self,
         key: &[u8],
@@ -127,24 +127,24 @@ pub trait Token: Send {
         deadline: Instant,
     ) -> Result<SecretBytes, TokenError>;
 
-    /// Makes a new key pair in a private key's place.
+    /// Generates a key pair in a private key's container.
     ///
     /// # Errors
     /// See [`Token::info`]; [`TokenError::PinNeeded`].
     fn generate(&mut self, key: &[u8], deadline: Instant) -> Result<GeneratedPair, TokenError>;
 
-    /// Fills `room` with random bytes of the card's.
+    /// Fills `room` with random bytes from the card.
     ///
     /// # Errors
     /// See [`Token::info`].
     fn random(&mut self, room: &mut [u8], deadline: Instant) -> Result<(), TokenError>;
 
-    /// Starts anew: resets the card's session, and with it its PIN where the card counts it so.
+    /// Resets the card's session, which ends the login if the card's policy says so.
     ///
     /// # Errors
     /// See [`Token::info`].
     fn reset(&mut self, deadline: Instant) -> Result<(), TokenError>;
 
-    /// Gives back what the card lends: its logical channel. The next call opens one again.
+    /// Closes the logical channel. The next call opens one again.
     fn release(&mut self, deadline: Instant);
 }

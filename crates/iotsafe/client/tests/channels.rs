@@ -135,7 +135,7 @@ fn lose_all_that_are_free(world: &Arc<Mutex<World>>, count: usize) {
 }
 
 #[test]
-fn channels_whose_number_was_lost_are_found_again() {
+fn channels_with_lost_numbers_are_recovered() {
     for files in [None, Some(Vec::new())] {
         let world = World::new(files);
         lose_all_that_are_free(&world, 3);
@@ -152,7 +152,7 @@ fn channels_whose_number_was_lost_are_found_again() {
 }
 
 #[test]
-fn who_uses_a_channel_keeps_it() {
+fn channels_in_use_are_not_closed() {
     // Of another program, in whose use the applet is; and of the modem, in whose use the USIM is.
     for modem in [false, true] {
         let world = World::new(modem.then(|| vec![1]));
@@ -176,7 +176,7 @@ fn who_uses_a_channel_keeps_it() {
 }
 
 #[test]
-fn a_card_whose_channels_are_all_in_use_says_so() {
+fn all_channels_in_use() {
     let world = World::new(Some(vec![1, 2, 3]));
     (0..3).for_each(|_| assert_ne!(world.lock().unwrap().open(), 0));
     assert_eq!(token(&world).info(soon()).unwrap_err(), TokenError::NoChannel);
@@ -184,7 +184,7 @@ fn a_card_whose_channels_are_all_in_use_says_so() {
 }
 
 #[test]
-fn a_channel_in_its_first_moment_is_not_taken() {
+fn channel_before_its_select_is_not_closed() {
     let world = World::new(Some(vec![1, 2]));
     (0..3).for_each(|_| assert_ne!(world.lock().unwrap().open(), 0));
     let late = Arc::clone(&world);
@@ -205,7 +205,7 @@ fn late() -> TransportError {
 }
 
 #[test]
-fn who_leaves_after_a_lost_answer_gives_the_channel_back() {
+fn release_after_a_lost_answer_closes_the_channel() {
     let world = World::new(None);
     let mut one = token(&world);
     one.info(soon()).unwrap();
@@ -231,7 +231,7 @@ fn assert_closes_nothing(world: &Arc<Mutex<World>>, one: &mut CardToken) {
 }
 
 #[test]
-fn a_modem_that_was_unplugged_has_no_channel_of_ours() {
+fn unplugged_modem_forgets_channels() {
     // While the applet is selected, and while the channel is given back.
     for at in [[0x01, 0xa4, 4], [0, ins::MANAGE_CHANNEL, 0x80]] {
         let world = World::new(None);
@@ -261,7 +261,7 @@ fn a_modem_that_was_unplugged_has_no_channel_of_ours() {
 }
 
 #[test]
-fn a_channel_that_the_modem_does_not_let_us_close_is_no_obstacle() {
+fn modem_that_refuses_to_close_a_channel() {
     let world = World::new(None);
     let mut one = token(&world);
     one.info(soon()).unwrap();
@@ -272,7 +272,7 @@ fn a_channel_that_the_modem_does_not_let_us_close_is_no_obstacle() {
 }
 
 #[test]
-fn a_modem_that_keeps_its_own_channel_to_itself_is_asked_with_patience() {
+fn modem_that_refuses_the_basic_channel() {
     let world = World::new(None);
     (0..3).for_each(|_| assert_ne!(world.lock().unwrap().open(), 0));
     world.lock().unwrap().refuses = Some(vec![0x80, STATUS]);

@@ -65,7 +65,7 @@ fn token(world: &Arc<Mutex<World>>) -> CardToken {
 }
 
 #[test]
-fn a_pin_is_not_given_again_by_a_number_of_tries_that_another_program_restored() {
+fn pin_is_not_resent_after_another_program_restored_the_tries() {
     let world = world();
     let (mut one, mut other) = (token(&world), token(&world));
     one.verify_pin(WRONG, soon()).unwrap_err();
@@ -81,7 +81,7 @@ fn a_pin_is_not_given_again_by_a_number_of_tries_that_another_program_restored()
 }
 
 #[test]
-fn the_right_pin_is_given_again_to_a_card_that_was_reset() {
+fn pin_is_resent_after_a_reset_that_lost_it() {
     let world = world();
     let mut one = token(&world);
     // As C_GetTokenInfo asks before a login.

@@ -7,7 +7,8 @@ use zeroize::Zeroizing;
 use crate::error::CallerError;
 use crate::module::{Module, TokenInfo};
 
-/// secp256r1 as CKA_EC_PARAMS names it: the OID 1.2.840.10045.3.1.7, DER (RFC 5480 section 2.1.1.1).
+/// secp256r1 as CKA_EC_PARAMS names it: the OID 1.2.840.10045.3.1.7, DER (RFC 5480 section
+/// 2.1.1.1).
 const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 
 /// Curves by their OIDs, DER (RFC 5480 section 2.1.1.1, RFC 5639 section 4.1).
@@ -74,14 +75,15 @@ impl Wanted {
         match (found.pop(), found.is_empty(), &self.token) {
             (Some(one), true, _) => Ok(one),
             (None, _, wanted) => {
-                let which = format!("no token is called {}", wanted.as_deref().unwrap_or_default());
+                let which =
+                    format!("no token has the label {}", wanted.as_deref().unwrap_or_default());
                 Err(CallerError::WhichToken { which, labels })
             }
             (Some(_), false, None) => {
                 Err(CallerError::WhichToken { which: "there are several tokens".into(), labels })
             }
             (Some(_), false, Some(label)) => {
-                let which = format!("several tokens are called {label}");
+                let which = format!("several tokens have the label {label}");
                 Err(CallerError::WhichToken { which, labels })
             }
         }
@@ -182,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_other_kinds_are_named() {
+    fn other_kinds_of_keys() {
         let (rsa, ec) = (CKK_RSA.to_ne_bytes(), CKK_EC.to_ne_bytes());
         assert_eq!(kind(&rsa, &[]), "RSA");
         assert_eq!(kind(&ec, &P256), "P-256");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What can go wrong, each in one line with its mend.
+//! Errors, each one line with a hint how to fix it.
 
 use std::path::PathBuf;
 
@@ -9,39 +9,43 @@ use cryptoki_sys::*;
 #[derive(Debug, thiserror::Error)]
 pub enum CallerError {
     /// The shared library cannot be loaded.
-    #[error("{path}: {why}; name the token's PKCS#11 module with --module", path = .path.display())]
+    #[error("{path}: {why}: name the token's PKCS#11 module with --module", path = .path.display())]
     NotLoaded {
         /// The library.
         path: PathBuf,
-        /// What the loader said.
+        /// The error of the loader.
         why: String,
     },
     /// The library has no function list.
-    #[error("{path}: is no PKCS#11 module (it has no {missing}); name another with --module", path = .path.display())]
+    #[error(
+        "{path}: not a PKCS#11 module (it has no {missing}): name another with --module",
+        path = .path.display()
+    )]
     NoModule {
         /// The library.
         path: PathBuf,
-        /// What it lacks.
+        /// The missing function.
         missing: &'static str,
     },
     /// No slot has a token.
     #[error(
-        "the module has no token: insert one, start the card, or initialise it: pkcs11-tool --module FILE.so --init-token --label NAME"
+        "the module has no token: insert one, start the card, or initialise it: pkcs11-tool \
+         --module FILE.so --init-token --label NAME"
     )]
     NoToken,
-    /// No token has the label that was asked for, or there are several to choose from.
+    /// No token has the requested label, or several match.
     #[error("{which}: choose one of these with --token: {labels}")]
     WhichToken {
-        /// What is the matter.
+        /// Why none was chosen.
         which: String,
         /// The labels there are.
         labels: String,
     },
-    /// The token wants a PIN and none was given.
-    #[error("token {0} wants a PIN: give it with --pin-file or --pin")]
+    /// The token needs a PIN.
+    #[error("token {0} needs a PIN: use --pin-file or --pin")]
     PinNeeded(String),
-    /// The PIN was refused. It is given once and never again.
-    #[error("token {token} refused the PIN ({}): {}", name(*.rv), mend_of_pin(*.rv))]
+    /// The PIN was refused. It is sent once only.
+    #[error("token {token} refused the PIN ({}): {}", name(*.rv), pin_hint(*.rv))]
     PinRefused {
         /// The token.
         token: String,
@@ -50,7 +54,9 @@ pub enum CallerError {
     },
     /// No private key on P-256 can sign.
     #[error(
-        "token {token} has no private key on P-256{asked}: {found}; name another with --key, or make one: pkcs11-tool --module FILE.so --login --keypairgen --key-type EC:prime256v1 --label NAME"
+        "token {token} has no private key on P-256{asked}: {found}; choose another with --key, or \
+         generate one: pkcs11-tool --module FILE.so --login --keypairgen --key-type EC:prime256v1 \
+         --label NAME"
     )]
     NoKey {
         /// The token.
@@ -71,8 +77,8 @@ pub enum CallerError {
     /// The module lacks a function.
     #[error("the module has no {0}: it cannot make signatures")]
     NoFunction(&'static str),
-    /// A call returned something else than CKR_OK.
-    #[error("{call} returned {}{}", name(*.rv), mend(*.rv))]
+    /// A call failed.
+    #[error("{call} returned {}{}", name(*.rv), hint(*.rv))]
     Refused {
         /// The call.
         call: &'static str,
@@ -105,18 +111,19 @@ fn name(rv: CK_RV) -> String {
     }
 }
 
-fn mend_of_pin(rv: CK_RV) -> &'static str {
+fn pin_hint(rv: CK_RV) -> &'static str {
     match rv {
         CKR_PIN_LOCKED => "too many were wrong; unlock it with the token's PUK or SO PIN",
         CKR_PIN_EXPIRED => "its time is over; give the token a new one",
         CKR_USER_PIN_NOT_INITIALIZED => {
-            "it has none yet; set one: pkcs11-tool --module FILE.so --login --login-type so --init-pin"
+            "it has none yet; set one: pkcs11-tool --module FILE.so --login --login-type so \
+             --init-pin"
         }
         _ => "it was tried once; check it before the token locks",
     }
 }
 
-fn mend(rv: CK_RV) -> &'static str {
+fn hint(rv: CK_RV) -> &'static str {
     match rv {
         CKR_TOKEN_NOT_PRESENT | CKR_DEVICE_REMOVED => {
             ": the token is gone; insert it, or start the card, and run the same command again"
@@ -137,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_one_line_that_names_value_and_mend() {
+    fn errors_are_one_line_with_value_and_fix() {
         let refused = CallerError::PinRefused { token: "sim".into(), rv: CKR_PIN_INCORRECT };
         let said = refused.to_string();
         assert!(said.contains("CKR_PIN_INCORRECT") && said.contains("tried once"), "{said}");

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What attributes need of an X.509 certificate.
+//! The parts of an X.509 certificate that attributes show.
 
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::der;
 
-/// The parts, as the certificate has them.
+/// The parts of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
-    /// The whole certificate; what a file holds behind it is left out.
+    /// The certificate without any bytes that follow it in the file.
     pub value: Vec<u8>,
     /// Name of the subject, DER.
     pub subject: Vec<u8>,
@@ -18,14 +18,14 @@ pub struct Certificate {
     pub serial_number: Vec<u8>,
     /// SubjectPublicKeyInfo, DER.
     pub public_key_info: Vec<u8>,
-    /// Begin and end of the validity: YYYYMMDD.
+    /// Start and end of the validity: YYYYMMDD.
     pub validity: [String; 2],
-    /// Whether it says that it is an authority.
+    /// Whether it is a CA certificate.
     pub authority: bool,
 }
 
 impl Certificate {
-    /// Reads the content of a file; None for what is no certificate.
+    /// Parses the content of a file; None if it is not a certificate.
     #[must_use]
     pub fn parse(content: &[u8]) -> Option<Certificate> {
         let (rest, certificate) = X509Certificate::from_der(content).ok()?;

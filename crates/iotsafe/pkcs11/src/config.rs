@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which cards there are: by environment, else by a small file, else by what is usual.
+//! The configuration: the environment, or else a file, or else the default cards.
 
 use std::env;
 use std::fs;
@@ -11,24 +11,23 @@ use serde::Deserialize;
 use warifu_agent_protocol::Address;
 use warifu_iotsafe_client::{CardAddress, Channel, ChannelPolicy, Options};
 
-/// How long a call may take unless the file says otherwise. The slowest signature of Sakomoto et
-/// al. 2025 took 1.7 s.
+/// The default timeout of a call. The slowest signature of Sakomoto et al. 2025 took 1.7 s.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest time-out that makes sense, ms.
+/// The longest timeout, ms.
 const TIMEOUT_MAX_MS: u64 = 600_000;
 
 /// The configuration of the module.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// A slot each.
+    /// The cards; each has a slot.
     pub cards: Vec<Card>,
-    /// Whether someone named the cards.
+    /// Whether the cards are configured, rather than the default ones.
     pub explicit: bool,
     /// How long one call may take.
     pub timeout: Duration,
-    /// Where calls and commands are written down.
+    /// The trace file.
     pub trace: Option<PathBuf>,
-    /// No line on stderr when a card cannot be reached.
+    /// Whether errors of cards are not printed on stderr.
     pub quiet: bool,
 }
 
@@ -41,29 +40,29 @@ pub struct Card {
     pub label: Option<String>,
     /// Which applet on which channel.
     pub options: Options,
-    /// Whether the card hashes texts, rather than this module.
+    /// Whether the card hashes messages, rather than this module.
     pub card_hashes: bool,
-    /// Whether a key pair may be generated in the place of one that is there.
+    /// Whether an existing key pair may be replaced by generating another.
     pub replace_keys: bool,
 }
 
-/// A configuration that cannot be used.
+/// Why the configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file is named and cannot be read.
-    #[error("{path}: {error}; correct WARIFU_PKCS11_CONFIG, or unset it", path = .path.display())]
+    /// The file cannot be read.
+    #[error("{path}: {error}: correct or unset WARIFU_PKCS11_CONFIG", path = .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// Why.
         error: io::Error,
     },
-    /// A key of the file.
+    /// A value is invalid.
     #[error("{origin}: {text}")]
-    Wrong {
+    Invalid {
         /// File or variable.
         origin: String,
-        /// Which key, what was expected.
+        /// The key, and what was expected.
         text: String,
     },
 }
@@ -100,7 +99,7 @@ enum RawChannel {
 }
 
 impl Config {
-    /// What the environment says.
+    /// Loads the configuration from the environment and the file.
     ///
     /// # Errors
     /// [`ConfigError`], in one line.
@@ -111,8 +110,8 @@ impl Config {
             None => Config::parse("", "")?,
         };
         if let Some(address) = variable("WARIFU_CARD") {
-            let address = address.parse().map_err(|error| wrong("WARIFU_CARD", error))?;
-            // What the file says of this card holds; its other cards are not asked for.
+            let address = address.parse().map_err(|error| invalid("WARIFU_CARD", error))?;
+            // The settings in the file for this card apply; other cards are not used.
             config.cards.retain(|card| card.address == address);
             if config.cards.is_empty() {
                 config.cards.push(Card::at(address));
@@ -130,25 +129,25 @@ impl Config {
         Ok(config)
     }
 
-    /// What a file says; `origin` names it in errors.
+    /// Parses a file; `origin` names it in errors.
     ///
     /// # Errors
-    /// [`ConfigError::Wrong`].
+    /// [`ConfigError::Invalid`].
     pub fn parse(text: &str, origin: &str) -> Result<Config, ConfigError> {
         let raw: RawConfig = match toml::Deserializer::parse(text) {
             Ok(document) => serde_path_to_error::deserialize(document).map_err(|error| {
                 let at = error.path().to_string();
                 let message = error.inner().message().to_owned();
-                wrong(origin, format!("{at}: {message}"))
+                invalid(origin, format!("{at}: {message}"))
             })?,
-            Err(error) => return Err(wrong(origin, error.message())),
+            Err(error) => return Err(invalid(origin, error.message())),
         };
         let timeout = match raw.timeout_ms {
             None => TIMEOUT,
             Some(ms @ 1..=TIMEOUT_MAX_MS) => Duration::from_millis(ms),
             Some(ms) => {
                 let text = format!("timeout_ms is {ms}: expected 1 to {TIMEOUT_MAX_MS}");
-                return Err(wrong(origin, text));
+                return Err(invalid(origin, text));
             }
         };
         let cards = raw.card.into_iter().map(|card| Card::of(card, origin));
@@ -164,20 +163,20 @@ impl Card {
         Card { address, label: None, options, card_hashes: false, replace_keys: false }
     }
 
-    /// Whether a thread is needed to reach it: PC/SC's calls have no deadline.
+    /// Whether its transport needs a thread: calls of PC/SC have no deadline.
     #[must_use]
     pub fn needs_thread(&self) -> bool {
         matches!(self.address, Address::Card(CardAddress::Pcsc(_)))
     }
 
     fn of(raw: RawCard, origin: &str) -> Result<Card, ConfigError> {
-        let address = raw.address.parse().map_err(|error| wrong(origin, error))?;
+        let address = raw.address.parse().map_err(|error| invalid(origin, error))?;
         let aid = match &raw.aid {
             None => None,
             Some(text) => Some(aid(text).ok_or_else(|| {
-                wrong(
+                invalid(
                     origin,
-                    format!("card.aid is \"{text}\": expected 5 to 16 bytes, hexadecimal"),
+                    format!("card.aid is \"{text}\": expected 5 to 16 bytes in hexadecimal"),
                 )
             })?),
         };
@@ -191,10 +190,10 @@ impl Card {
             Some(RawChannel::Number(number)) => Channel::new(*number).map(ChannelPolicy::Fixed),
         };
         let channel = channel.ok_or_else(|| {
-            wrong(origin, "card.channel: expected \"open\", \"basic\" or a number from 0 to 19")
+            invalid(origin, "card.channel: expected \"open\", \"basic\" or a number from 0 to 19")
         })?;
         if raw.label.as_ref().is_some_and(|label| label.len() > 32) {
-            return Err(wrong(origin, "card.label: expected at most 32 bytes"));
+            return Err(invalid(origin, "card.label: expected at most 32 bytes"));
         }
         let options = Options { aid, channel };
         let RawCard { label, card_hashes, replace_keys, .. } = raw;
@@ -211,7 +210,7 @@ fn aid(text: &str) -> Option<Vec<u8>> {
     bytes.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-/// The file that is named, else the user's, else the machine's.
+/// The file that the environment names, or else the user's, or else the system's.
 fn file(
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<(PathBuf, String)>, ConfigError> {
@@ -235,14 +234,14 @@ fn file(
     Ok(None)
 }
 
-/// Where the virtual card listens unless it is told otherwise.
+/// The default socket of the virtual card.
 fn default_socket(variable: &dyn Fn(&str) -> Option<String>) -> Address {
     let folder = variable("XDG_RUNTIME_DIR").unwrap_or_else(|| "/run".to_owned());
     Address::Card(CardAddress::Unix(Path::new(&folder).join("warifu/card.sock")))
 }
 
-fn wrong(origin: &str, text: impl ToString) -> ConfigError {
-    ConfigError::Wrong { origin: origin.to_owned(), text: text.to_string() }
+fn invalid(origin: &str, text: impl ToString) -> ConfigError {
+    ConfigError::Invalid { origin: origin.to_owned(), text: text.to_string() }
 }
 
 #[cfg(test)]
@@ -250,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_names_cards() {
+    fn configuration_file() {
         let text = r#"
             timeout_ms = 500
             quiet = true
@@ -273,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_names_file_and_key() {
+    fn errors_name_file_and_key() {
         for (text, says) in [
             ("timeout_ms = 0", "pkcs11.toml: timeout_ms is 0: expected 1 to 600000"),
             ("[[card]]\naddress = \"x\"", "pkcs11.toml: card is \"x\": expected unix:/path"),

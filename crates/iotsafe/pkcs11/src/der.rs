@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The little DER that attributes are made of: curves, points, public keys, serial numbers.
+//! DER of attributes: curves, points, public keys, serial numbers.
 
 use warifu_iotsafe_client::Curve;
 
@@ -46,7 +46,8 @@ pub fn ec_point(point: &[u8; 65]) -> Vec<u8> {
 }
 
 /// The point of a CKA_EC_POINT, or of public data, which may be bare (PKCS#11 2.40 mechanisms
-/// section 2.3.8); None for what is no uncompressed point of 65 bytes.
+/// section 2.3.8); None if it is not an uncompressed point of
+/// 65 bytes.
 #[must_use]
 pub fn point(data: &[u8]) -> Option<[u8; 65]> {
     let bare = data.strip_prefix(&[OCTET_STRING, 65]).unwrap_or(data);
@@ -85,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn curves_are_found_by_identifier_and_by_name() {
+    fn curves_by_identifier_and_name() {
         for curve_ in Curve::ALL {
             assert_eq!(curve(ec_params(curve_)), Some(curve_));
         }
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn points_are_wrapped_and_unwrapped() {
+    fn point_round_trip() {
         let bytes = [4; 65];
         assert_eq!(point(&ec_point(&bytes)), Some(bytes));
         assert_eq!(point(&bytes), Some(bytes));
@@ -106,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(data: Vec<u8>) {
+        fn arbitrary_bytes_do_not_panic(data: Vec<u8>) {
             let _ = (curve(&data), point(&data), integer(&data));
         }
     }

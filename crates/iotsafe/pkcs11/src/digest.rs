@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Hashing in parts.
+//! Digests in parts.
 
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use warifu_iotsafe_client::Hash;
 
-/// A hash under way.
+/// A digest under way.
 #[derive(Clone)]
 pub enum Digest {
     /// SHA-1, for CKM_ECDSA_SHA1 alone.
@@ -19,7 +19,7 @@ pub enum Digest {
 }
 
 impl Digest {
-    /// Begins one.
+    /// Begins a digest.
     #[must_use]
     pub fn new(hash: Hash) -> Digest {
         match hash {
@@ -29,13 +29,13 @@ impl Digest {
         }
     }
 
-    /// Begins SHA-1, which no card does by itself.
+    /// Begins SHA-1, which cards do not have.
     #[must_use]
     pub fn sha1() -> Digest {
         Digest::Sha1(Sha1::new())
     }
 
-    /// Goes on.
+    /// Adds data.
     pub fn update(&mut self, data: &[u8]) {
         match self {
             Digest::Sha1(state) => state.update(data),
@@ -45,7 +45,7 @@ impl Digest {
         }
     }
 
-    /// The value of what came so far.
+    /// The digest of the data so far.
     #[must_use]
     pub fn value(&self) -> Vec<u8> {
         match self.clone() {

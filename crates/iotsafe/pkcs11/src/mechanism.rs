@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The mechanisms, and what each can do.
+//! Mechanisms.
 
 use cryptoki_sys::*;
 use warifu_iotsafe_client::Hash;
 
-use crate::object::PrivateKey;
 use crate::rv::{Result, Rv, fail};
 
 /// A mechanism as a caller names it, its parameter copied.
@@ -25,31 +24,31 @@ pub enum Parameter {
     Ecdh {
         /// The key derivation function.
         kdf: CK_EC_KDF_TYPE,
-        /// Data shared by both, for that function.
+        /// Shared data for that function.
         shared: Vec<u8>,
-        /// The other's public key.
+        /// The peer's public key.
         public: Vec<u8>,
     },
     /// Something else.
     Other,
 }
 
-/// What a signature mechanism is given.
+/// The input of a signature mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signed {
-    /// A hash, as it is.
-    Hash,
-    /// A text, to be hashed with SHA-1.
+pub enum SignatureInput {
+    /// A digest.
+    Digest,
+    /// A message, to be hashed with SHA-1.
     Sha1,
-    /// A text, to be hashed.
-    Text(Hash),
+    /// A message, to be hashed with a hash that cards know.
+    Message(Hash),
 }
 
 /// The size of every key here, bits.
 const KEY_BITS: CK_ULONG = 256;
 
-/// All mechanisms, with what they can do. Signing happens in the card (CKF_HW); verifying and
-/// hashing need no secret and are done here.
+/// All mechanisms with their flags. The card signs (CKF_HW); verifying and hashing need no secret
+/// and are done here.
 const TABLE: [(CK_MECHANISM_TYPE, CK_FLAGS); 10] = [
     (CKM_EC_KEY_PAIR_GEN, CKF_HW | CKF_GENERATE_KEY_PAIR | CURVES),
     (CKM_ECDSA, CKF_HW | CKF_SIGN | CKF_VERIFY | CURVES),
@@ -69,10 +68,10 @@ pub fn list() -> impl ExactSizeIterator<Item = CK_MECHANISM_TYPE> {
     TABLE.iter().map(|(kind, _)| *kind)
 }
 
-/// What a mechanism can do.
+/// The information on a mechanism.
 ///
 /// # Errors
-/// CKR_MECHANISM_INVALID for one that is not there.
+/// CKR_MECHANISM_INVALID for one that no token has.
 pub fn info(kind: CK_MECHANISM_TYPE) -> Result<CK_MECHANISM_INFO> {
     let flags = TABLE.iter().find(|(known, _)| *known == kind).map(|(_, flags)| *flags);
     let flags = flags.ok_or(Rv(CKR_MECHANISM_INVALID))?;
@@ -80,33 +79,18 @@ pub fn info(kind: CK_MECHANISM_TYPE) -> Result<CK_MECHANISM_INFO> {
     Ok(CK_MECHANISM_INFO { ulMinKeySize: bits, ulMaxKeySize: bits, flags })
 }
 
-/// The mechanisms that a private key may be used with.
-#[must_use]
-pub fn of_private_key(key: &PrivateKey) -> Vec<CK_MECHANISM_TYPE> {
-    let mut mechanisms = Vec::new();
-    if key.sign {
-        mechanisms.push(CKM_ECDSA);
-        let hashing = [CKM_ECDSA_SHA1, CKM_ECDSA_SHA256, CKM_ECDSA_SHA384, CKM_ECDSA_SHA512];
-        mechanisms.extend(hashing);
-    }
-    if key.derive {
-        mechanisms.push(CKM_ECDH1_DERIVE);
-    }
-    mechanisms
-}
-
 impl Mechanism {
     /// What an ECDSA mechanism signs.
     ///
     /// # Errors
     /// CKR_MECHANISM_INVALID for another mechanism, CKR_MECHANISM_PARAM_INVALID for a parameter.
-    pub fn ecdsa(&self) -> Result<Signed> {
+    pub fn ecdsa(&self) -> Result<SignatureInput> {
         let signed = match self.kind {
-            CKM_ECDSA => Signed::Hash,
-            CKM_ECDSA_SHA1 => Signed::Sha1,
-            CKM_ECDSA_SHA256 => Signed::Text(Hash::Sha256),
-            CKM_ECDSA_SHA384 => Signed::Text(Hash::Sha384),
-            CKM_ECDSA_SHA512 => Signed::Text(Hash::Sha512),
+            CKM_ECDSA => SignatureInput::Digest,
+            CKM_ECDSA_SHA1 => SignatureInput::Sha1,
+            CKM_ECDSA_SHA256 => SignatureInput::Message(Hash::Sha256),
+            CKM_ECDSA_SHA384 => SignatureInput::Message(Hash::Sha384),
+            CKM_ECDSA_SHA512 => SignatureInput::Message(Hash::Sha512),
             _ => return fail(CKR_MECHANISM_INVALID),
         };
         self.no_parameter()?;

@@ -9,21 +9,20 @@ use warifu_iotsafe_client::{Curve, Hash};
 
 use crate::certificate::Certificate;
 use crate::der;
-use crate::mechanism;
 use crate::template::{Template, flag, number};
 
 /// An object that callers have a handle to.
 #[derive(Debug)]
 pub struct Object {
-    /// Its kind, and what that kind has.
+    /// Its kind.
     pub kind: Kind,
     /// CKA_LABEL.
     pub label: Vec<u8>,
     /// CKA_ID: the same for a key pair and its certificate.
     pub id: Vec<u8>,
-    /// CKA_PRIVATE: only for a user who is logged in.
+    /// CKA_PRIVATE: visible only after login.
     pub private: bool,
-    /// The session that it ends with; None for an object of the token.
+    /// Its session; None for an object of the token.
     pub session: Option<CK_SESSION_HANDLE>,
     /// Whether this module had the card generate it.
     pub local: bool,
@@ -31,7 +30,7 @@ pub struct Object {
     pub subject: Vec<u8>,
 }
 
-/// What objects of a kind have.
+/// The kinds of objects.
 #[derive(Debug)]
 pub enum Kind {
     /// CKO_PRIVATE_KEY.
@@ -40,9 +39,9 @@ pub enum Kind {
     PublicKey(PublicKey),
     /// CKO_CERTIFICATE.
     Certificate(Certificate),
-    /// CKO_DATA: a file that is no certificate.
+    /// CKO_DATA: a file that is not a certificate.
     Data(Vec<u8>),
-    /// CKO_SECRET_KEY: what a derivation gave.
+    /// CKO_SECRET_KEY: a derived key.
     Secret(Secret),
 }
 
@@ -59,16 +58,16 @@ pub struct PrivateKey {
     pub sign: bool,
     /// CKA_DERIVE.
     pub derive: bool,
-    /// The card's id of its public half, if there is one to read.
+    /// The card's id of the public key, if it can be read.
     pub public_id: Option<Vec<u8>>,
-    /// Whether the card may generate another in its place.
+    /// Whether the card may replace it by generating another.
     pub replaceable: bool,
 }
 
 /// A public key, of the card or of a session.
 #[derive(Debug)]
 pub struct PublicKey {
-    /// The card's id of it; None for a session's.
+    /// The card's id of it; None for a session object.
     pub card_id: Option<Vec<u8>>,
     /// Its curve.
     pub curve: Curve,
@@ -91,15 +90,32 @@ pub struct Secret {
     pub extractable: bool,
 }
 
-/// An attribute as C_GetAttributeValue finds it.
+/// The result of C_GetAttributeValue for one attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attribute {
     /// Its value.
     Value(Vec<u8>),
-    /// It has one that nobody may see.
+    /// It has a value that must not be revealed.
     Sensitive,
     /// The object has no such attribute.
     Absent,
+}
+
+impl PrivateKey {
+    /// CKA_ALLOWED_MECHANISMS.
+    #[must_use]
+    pub fn mechanisms(&self) -> Vec<CK_MECHANISM_TYPE> {
+        let mut mechanisms = Vec::new();
+        if self.sign {
+            mechanisms.push(CKM_ECDSA);
+            let hashing = [CKM_ECDSA_SHA1, CKM_ECDSA_SHA256, CKM_ECDSA_SHA384, CKM_ECDSA_SHA512];
+            mechanisms.extend(hashing);
+        }
+        if self.derive {
+            mechanisms.push(CKM_ECDH1_DERIVE);
+        }
+        mechanisms
+    }
 }
 
 impl Object {
@@ -115,7 +131,7 @@ impl Object {
         }
     }
 
-    /// Whether it has every attribute of a template, with the same values.
+    /// Whether it has all attributes of a template with the same values.
     #[must_use]
     pub fn matches(&self, template: &Template) -> bool {
         template.iter().all(|(kind, value)| match self.attribute(kind) {
@@ -124,7 +140,7 @@ impl Object {
         })
     }
 
-    /// One attribute. A public key's point must have been read before.
+    /// An attribute. The point of a public key must have been read before.
     #[must_use]
     pub fn attribute(&self, kind: CK_ATTRIBUTE_TYPE) -> Attribute {
         use Attribute::Value;
@@ -133,15 +149,15 @@ impl Object {
             CKA_TOKEN => Value(flag(self.session.is_none())),
             CKA_PRIVATE => Value(flag(self.private)),
             CKA_LABEL => Value(self.label.clone()),
-            // The card has no command that would change or copy an object.
+            // The card has no command to modify or copy an object.
             CKA_MODIFIABLE | CKA_COPYABLE => Value(flag(false)),
             CKA_DESTROYABLE => Value(flag(self.is_destroyable())),
             _ => match &self.kind {
-                Kind::PrivateKey(key) => self.of_private_key(key, kind),
-                Kind::PublicKey(key) => self.of_public_key(key, kind),
-                Kind::Certificate(certificate) => self.of_certificate(certificate, kind),
-                Kind::Data(content) => of_data(content, kind),
-                Kind::Secret(secret) => self.of_secret(secret, kind),
+                Kind::PrivateKey(key) => self.private_key_attribute(key, kind),
+                Kind::PublicKey(key) => self.public_key_attribute(key, kind),
+                Kind::Certificate(certificate) => self.certificate_attribute(certificate, kind),
+                Kind::Data(content) => data_attribute(content, kind),
+                Kind::Secret(secret) => self.secret_attribute(secret, kind),
             },
         }
     }
@@ -151,8 +167,8 @@ impl Object {
         self.session.is_some() || replaceable
     }
 
-    /// What all keys have (section 4.7).
-    fn of_any_key(&self, kind: CK_ATTRIBUTE_TYPE) -> Attribute {
+    /// Attributes of all keys (section 4.7).
+    fn key_attribute(&self, kind: CK_ATTRIBUTE_TYPE) -> Attribute {
         use Attribute::Value;
         match kind {
             CKA_ID => Value(self.id.clone()),
@@ -165,7 +181,7 @@ impl Object {
     }
 
     /// Section 4.9 and, for curves, mechanisms section 2.3.4.
-    fn of_private_key(&self, key: &PrivateKey, kind: CK_ATTRIBUTE_TYPE) -> Attribute {
+    fn private_key_attribute(&self, key: &PrivateKey, kind: CK_ATTRIBUTE_TYPE) -> Attribute {
         use Attribute::Value;
         match kind {
             CKA_KEY_TYPE => Value(number(CKK_EC)),
@@ -175,7 +191,7 @@ impl Object {
             CKA_SIGN => Value(flag(key.sign)),
             CKA_DERIVE => Value(flag(key.derive)),
             CKA_SENSITIVE => Value(flag(true)),
-            // What a card was given at its making is not known.
+            // How other keys came into the card is unknown.
             CKA_ALWAYS_SENSITIVE | CKA_NEVER_EXTRACTABLE => Value(flag(self.local)),
             CKA_DECRYPT
             | CKA_SIGN_RECOVER
@@ -184,15 +200,15 @@ impl Object {
             | CKA_WRAP_WITH_TRUSTED
             | CKA_ALWAYS_AUTHENTICATE => Value(flag(false)),
             CKA_ALLOWED_MECHANISMS => {
-                let mechanisms = mechanism::of_private_key(key);
+                let mechanisms = key.mechanisms();
                 Value(mechanisms.into_iter().flat_map(number).collect())
             }
-            _ => self.of_any_key(kind),
+            _ => self.key_attribute(kind),
         }
     }
 
     /// Section 4.8 and mechanisms section 2.3.3.
-    fn of_public_key(&self, key: &PublicKey, kind: CK_ATTRIBUTE_TYPE) -> Attribute {
+    fn public_key_attribute(&self, key: &PublicKey, kind: CK_ATTRIBUTE_TYPE) -> Attribute {
         use Attribute::Value;
         let point = key.point.get();
         match kind {
@@ -207,12 +223,16 @@ impl Object {
             CKA_DERIVE | CKA_ENCRYPT | CKA_VERIFY_RECOVER | CKA_WRAP | CKA_TRUSTED => {
                 Value(flag(false))
             }
-            _ => self.of_any_key(kind),
+            _ => self.key_attribute(kind),
         }
     }
 
     /// Section 4.6.3.
-    fn of_certificate(&self, certificate: &Certificate, kind: CK_ATTRIBUTE_TYPE) -> Attribute {
+    fn certificate_attribute(
+        &self,
+        certificate: &Certificate,
+        kind: CK_ATTRIBUTE_TYPE,
+    ) -> Attribute {
         use Attribute::Value;
         Value(match kind {
             CKA_CERTIFICATE_TYPE => number(CKC_X_509),
@@ -236,7 +256,7 @@ impl Object {
     }
 
     /// Section 4.10.
-    fn of_secret(&self, secret: &Secret, kind: CK_ATTRIBUTE_TYPE) -> Attribute {
+    fn secret_attribute(&self, secret: &Secret, kind: CK_ATTRIBUTE_TYPE) -> Attribute {
         use Attribute::Value;
         let value = secret.value.expose();
         match kind {
@@ -246,7 +266,7 @@ impl Object {
             CKA_VALUE_LEN => Value(number(value.len() as CK_ULONG)),
             CKA_SENSITIVE => Value(flag(secret.sensitive)),
             CKA_EXTRACTABLE => Value(flag(secret.extractable)),
-            // The card gave it out, so it was seen outside.
+            // The card has returned it, so it was outside.
             CKA_ALWAYS_SENSITIVE
             | CKA_NEVER_EXTRACTABLE
             | CKA_ENCRYPT
@@ -258,13 +278,13 @@ impl Object {
             | CKA_DERIVE
             | CKA_TRUSTED
             | CKA_WRAP_WITH_TRUSTED => Value(flag(false)),
-            _ => self.of_any_key(kind),
+            _ => self.key_attribute(kind),
         }
     }
 }
 
 /// Section 4.5.
-fn of_data(content: &[u8], kind: CK_ATTRIBUTE_TYPE) -> Attribute {
+fn data_attribute(content: &[u8], kind: CK_ATTRIBUTE_TYPE) -> Attribute {
     match kind {
         CKA_VALUE => Attribute::Value(content.to_vec()),
         CKA_APPLICATION | CKA_OBJECT_ID => Attribute::Value(Vec::new()),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Functions that give bytes of variable length (PKCS#11 2.40 section 5.2).
+//! Results of variable length (PKCS#11 2.40 section 5.2).
 
 use zeroize::Zeroizing;
 
-/// What the caller has for a result: None for a null pointer, which asks for the length.
+/// The size of the caller's buffer; None for a null pointer, which asks for the length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room(pub Option<usize>);
+pub struct BufferSize(pub Option<usize>);
 
-/// What the caller gets.
+/// What the function returns.
 pub enum Output {
     /// The length alone.
     Length(usize),
@@ -17,13 +17,13 @@ pub enum Output {
     Bytes(Zeroizing<Vec<u8>>),
 }
 
-impl Room {
-    /// What to answer without doing the work; None if the result fits.
+impl BufferSize {
+    /// The answer if the result does not fit, which needs no work; None if it fits.
     #[must_use]
     pub fn unless_fits(self, length: usize) -> Option<Output> {
         match self.0 {
             None => Some(Output::Length(length)),
-            Some(room) if room < length => Some(Output::TooSmall(length)),
+            Some(size) if size < length => Some(Output::TooSmall(length)),
             Some(_) => None,
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Return values: which one stands for which error (PKCS#11 2.40 section 5.1).
+//! Return values (PKCS#11 2.40 section 5.1), and those for the errors of a token.
 
 use cryptoki_sys::*;
 use warifu_card::StatusWord;
@@ -9,7 +9,7 @@ use warifu_iotsafe_client::{TokenError, TransportError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rv(pub CK_RV);
 
-/// What a function gives, or why not.
+/// The result of a function.
 pub type Result<T = ()> = std::result::Result<T, Rv>;
 
 /// An error with this return value.
@@ -23,7 +23,7 @@ impl From<TokenError> for Rv {
             TokenError::Transport(TransportError::Gone(_)) => CKR_DEVICE_REMOVED,
             TokenError::Transport(_) | TokenError::Answer { .. } => CKR_DEVICE_ERROR,
             TokenError::NoApplet { .. } => CKR_TOKEN_NOT_RECOGNIZED,
-            TokenError::NoChannel | TokenError::NoPeerPlace | TokenError::PlaceTaken => {
+            TokenError::NoChannel | TokenError::NoPeerContainer | TokenError::ContainerInUse => {
                 CKR_DEVICE_MEMORY
             }
             TokenError::KeyLost => CKR_KEY_HANDLE_INVALID,
@@ -32,12 +32,12 @@ impl From<TokenError> for Rv {
             TokenError::PinLocked => CKR_PIN_LOCKED,
             TokenError::PinNeeded => CKR_USER_NOT_LOGGED_IN,
             TokenError::NoPin => CKR_USER_PIN_NOT_INITIALIZED,
-            TokenError::Status { sw, .. } => of_status(sw),
+            TokenError::Status { sw, .. } => status_rv(sw),
         })
     }
 }
 
-fn of_status(sw: StatusWord) -> CK_RV {
+fn status_rv(sw: StatusWord) -> CK_RV {
     match sw {
         StatusWord::SECURITY_STATUS => CKR_USER_NOT_LOGGED_IN,
         StatusWord::PIN_LOCKED => CKR_PIN_LOCKED,
@@ -49,7 +49,7 @@ fn of_status(sw: StatusWord) -> CK_RV {
     }
 }
 
-/// The name of a return value that this module gives, for the trace.
+/// The name of a return value, for the trace.
 #[must_use]
 pub fn name(rv: CK_RV) -> &'static str {
     macro_rules! names {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Templates that callers give: attribute types with values, already copied to where no pointer
-//! leads out of them.
+//! Templates: attribute types with values, copied from the caller's memory.
 
 use cryptoki_sys::*;
 
 use crate::rv::{Result, Rv, fail};
 
-/// The attributes of a public key on an elliptic curve that a template may have, whatever it is for.
-pub(crate) const OF_PUBLIC_KEYS: [CK_ATTRIBUTE_TYPE; 17] = [
+/// The attributes of an elliptic curve public key that any template may have.
+pub(crate) const PUBLIC_KEY_ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 17] = [
     CKA_CLASS,
     CKA_TOKEN,
     CKA_PRIVATE,
@@ -35,8 +34,7 @@ impl Template {
     /// A template of these attributes.
     ///
     /// # Errors
-    /// CKR_TEMPLATE_INCONSISTENT for a type that is there with two values (PKCS#11 2.40
-    /// section 4.1.1).
+    /// CKR_TEMPLATE_INCONSISTENT for a type with two values (PKCS#11 2.40 section 4.1.1).
     pub fn new(attributes: Vec<(CK_ATTRIBUTE_TYPE, Vec<u8>)>) -> Result<Template> {
         for (at, (kind, value)) in attributes.iter().enumerate() {
             let differs = |(other, their): &(_, Vec<u8>)| other == kind && their != value;
@@ -58,7 +56,7 @@ impl Template {
         self.iter().find(|(known, _)| *known == kind).map(|(_, value)| value)
     }
 
-    /// A value that is not empty: tools fill in empty labels and identifiers.
+    /// The value of a type unless it is empty: tools send empty labels and ids.
     #[must_use]
     pub fn get_filled(&self, kind: CK_ATTRIBUTE_TYPE) -> Option<&[u8]> {
         self.get(kind).filter(|value| !value.is_empty())
@@ -87,10 +85,10 @@ impl Template {
         Ok(Some(CK_ULONG::from_ne_bytes(bytes)))
     }
 
-    /// Refuses a number that is there and is not `wanted`.
+    /// Refuses a number other than `wanted`.
     ///
     /// # Errors
-    /// `otherwise`; CKR_ATTRIBUTE_VALUE_INVALID for what is no number.
+    /// `otherwise`; CKR_ATTRIBUTE_VALUE_INVALID for a malformed number.
     pub fn expect(&self, kind: CK_ATTRIBUTE_TYPE, wanted: CK_ULONG, otherwise: CK_RV) -> Result {
         match self.number(kind)? {
             Some(found) if found != wanted => fail(otherwise),
@@ -98,7 +96,7 @@ impl Template {
         }
     }
 
-    /// Refuses attributes that are in none of these lists.
+    /// Refuses attributes that are not in these lists.
     ///
     /// # Errors
     /// CKR_ATTRIBUTE_TYPE_INVALID.
@@ -111,10 +109,10 @@ impl Template {
         }
     }
 
-    /// Refuses a flag that is there and is not `wanted`.
+    /// Refuses a flag other than `wanted`.
     ///
     /// # Errors
-    /// CKR_TEMPLATE_INCONSISTENT; CKR_ATTRIBUTE_VALUE_INVALID for what is no flag.
+    /// CKR_TEMPLATE_INCONSISTENT; CKR_ATTRIBUTE_VALUE_INVALID for a malformed flag.
     pub fn expect_flag(&self, kind: CK_ATTRIBUTE_TYPE, wanted: bool) -> Result {
         match self.flag(kind)? {
             Some(found) if found != wanted => fail(CKR_TEMPLATE_INCONSISTENT),
@@ -123,13 +121,13 @@ impl Template {
     }
 }
 
-/// A number as attributes carry it.
+/// The value of an attribute that is a number.
 #[must_use]
 pub fn number(value: CK_ULONG) -> Vec<u8> {
     value.to_ne_bytes().to_vec()
 }
 
-/// A flag as attributes carry it.
+/// The value of an attribute that is a flag.
 #[must_use]
 pub fn flag(value: bool) -> Vec<u8> {
     vec![if value { CK_TRUE } else { CK_FALSE }]
@@ -141,7 +139,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn values_have_their_form() {
+    fn flags_and_numbers() {
         let template = Template::new(vec![
             (CKA_TOKEN, flag(true)),
             (CKA_CLASS, number(CKO_PUBLIC_KEY)),
@@ -163,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn one_type_has_one_value() {
+    fn attribute_with_two_values() {
         let twice = |a, b| Template::new(vec![(CKA_ID, vec![a]), (CKA_ID, vec![b])]);
         assert!(twice(1, 1).is_ok());
         assert_eq!(twice(1, 2), fail(CKR_TEMPLATE_INCONSISTENT));
@@ -171,8 +169,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_template_is_read_without_panic(
-            attributes in prop::collection::vec((0..0x200_u64, prop::collection::vec(any::<u8>(), 0..12)), 0..8)
+        fn arbitrary_templates_do_not_panic(
+            attributes in prop::collection::vec(
+                (0..0x200_u64, prop::collection::vec(any::<u8>(), 0..12)),
+                0..8,
+            )
         ) {
             if let Ok(template) = Template::new(attributes.clone()) {
                 for (kind, value) in attributes {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Threads that ask a card which does not answer: each has its deadline, not one after the other. And
-//! one that answers again is taken for well.
+//! Threads that use a card that does not answer: their deadlines do not add up. And recovery after
+//! one late answer.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -18,7 +18,7 @@ use warifu_pkcs11::template::Template;
 const TIMEOUT: Duration = Duration::from_secs(1);
 const THREADS: u32 = 8;
 
-/// A reader whose card has died.
+/// A reader whose card does not answer.
 struct Dead;
 
 impl Transport for Dead {
@@ -36,7 +36,7 @@ impl Transport for Dead {
     }
 }
 
-/// A card that does not answer the first command, nor let its files be read.
+/// A card that does not answer the first command, and refuses to read its files.
 struct LateOnce {
     card: Card,
     rng: ChaCha20Rng,
@@ -77,7 +77,7 @@ impl Transport for LateOnce {
 
 fn slot(transport: Box<dyn Transport>) -> Slot {
     let config = SlotConfig {
-        place: transport.name(),
+        location: transport.name(),
         label: None,
         card_hashes: false,
         replace_keys: false,
@@ -88,12 +88,12 @@ fn slot(transport: Box<dyn Transport>) -> Slot {
 }
 
 #[test]
-fn no_thread_waits_for_the_deadlines_of_others() {
+fn dead_card_blocks_each_thread_for_one_timeout() {
     let slot = slot(Box::new(Dead));
     let start = Instant::now();
     thread::scope(|scope| {
         for _ in 0..THREADS {
-            scope.spawn(|| assert!(slot.ask(|token, end| token.pin_state(end)).is_err()));
+            scope.spawn(|| assert!(slot.with_token(|token, end| token.pin_state(end)).is_err()));
         }
     });
     let took = start.elapsed();
@@ -101,9 +101,10 @@ fn no_thread_waits_for_the_deadlines_of_others() {
 }
 
 #[test]
-fn two_threads_go_on_after_one_late_answer() {
+fn late_answer_fails_only_waiting_calls() {
     let slot = slot(Box::new(LateOnce::new()));
-    let failures = || (0..50).filter(|_| slot.ask(|token, end| token.pin_state(end)).is_err());
+    let failures =
+        || (0..50).filter(|_| slot.with_token(|token, end| token.pin_state(end)).is_err());
     let (one, other) = thread::scope(|scope| {
         let one = scope.spawn(|| failures().count());
         let other = scope.spawn(|| failures().count());
@@ -114,14 +115,14 @@ fn two_threads_go_on_after_one_late_answer() {
 }
 
 #[test]
-fn who_gets_a_turn_has_time_for_the_card() {
+fn turn_leaves_time_for_the_card() {
     let slot = slot(Box::new(LateOnce::new()));
     let (began, begins) = mpsc::channel();
     let (asks, asked) = mpsc::channel::<Instant>();
     thread::scope(|scope| {
         scope.spawn(|| {
             let asked = asked;
-            let _ = slot.ask(|_, _| {
+            let _ = slot.with_token(|_, _| {
                 began.send(()).unwrap();
                 let end = asked.recv().unwrap() + TIMEOUT * 9 / 10;
                 thread::sleep(end.saturating_duration_since(Instant::now()));
@@ -131,7 +132,7 @@ fn who_gets_a_turn_has_time_for_the_card() {
         begins.recv().unwrap();
         asks.send(Instant::now()).unwrap();
         let mut left = None;
-        let answer = slot.ask(|_, end| {
+        let answer = slot.with_token(|_, end| {
             left = Some(end.saturating_duration_since(Instant::now()));
             Ok(())
         });
@@ -141,7 +142,7 @@ fn who_gets_a_turn_has_time_for_the_card() {
 }
 
 #[test]
-fn a_file_that_may_not_be_read_is_none_after_a_late_answer_too() {
+fn unreadable_file_after_a_late_answer() {
     let slot = slot(Box::new(LateOnce::new()));
     let class = CKO_CERTIFICATE.to_ne_bytes().to_vec();
     let certificates = Template::new(vec![(CKA_CLASS, class)]).unwrap();

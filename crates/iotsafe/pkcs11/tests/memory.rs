@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! 100,000 calls leave no more memory in use than the first ones did. Alone in its process: other
-//! tests allocate too.
+//! The memory in use after 100,000 calls. Alone in its process, since other tests allocate too.
 
 #[allow(dead_code, reason = "made for the other tests as well")]
 #[macro_use]
@@ -16,7 +15,7 @@ const CALLS: usize = 19;
 const ROUNDS: usize = 5_300;
 /// Rounds until every cache is as full as it gets.
 const WARM_ROUNDS: usize = 200;
-/// What the test's own thread may change by, bytes. A leak of one byte a round would be 5,100.
+/// Allowed growth, bytes. A leak of one byte a round would be 5,100.
 const SLACK_BYTES: usize = 4_000;
 
 /// Bytes in use on the heap, as the allocator counts them.
@@ -26,7 +25,7 @@ fn in_use() -> usize {
     info.uordblks + info.hblkhd
 }
 
-/// Opens, logs in, finds, reads, begins and breaks off, and closes; now and then signs.
+/// Opens a session, logs in, finds, reads, begins operations and abandons them; sometimes signs.
 fn round(bench: &Bench, at: usize) {
     let session = bench.open(0);
     assert_eq!(bench.login(session, PIN), CKR_OK);
@@ -58,7 +57,7 @@ fn round(bench: &Bench, at: usize) {
 }
 
 #[test]
-fn a_hundred_thousand_calls_leave_no_more_memory_in_use() {
+fn memory_after_100_000_calls() {
     const { assert!(CALLS * ROUNDS >= 100_000) };
     let bench = Bench::new(Some(PinScope::Signing));
     (0..WARM_ROUNDS).for_each(|at| round(&bench, at));

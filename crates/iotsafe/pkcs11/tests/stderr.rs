@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A program whose stderr takes nothing more: what went wrong is still what its call says.
+//! A program whose stderr is full: its calls still return their errors.
 
 use std::env;
 use std::fs::File;
 use std::process::{self, Command, Stdio};
 
 use cryptoki_sys::CKR_TOKEN_NOT_PRESENT;
-use warifu_pkcs11::library::{InitialiseArgs, current, initialise};
+use warifu_pkcs11::functions::general_purpose::{InitialiseArgs, current, initialise};
 use warifu_pkcs11::rv::Rv;
 
-/// In whose environment this is, is the program.
+/// Set in the environment of the child process.
 const PROGRAM: &str = "WARIFU_TEST_PROGRAM";
-/// What it ends with when all was well; not what the test runner ends with.
-const WELL: i32 = 42;
+/// The exit code of a success; not one of the test runner.
+const SUCCESS: i32 = 42;
 
 #[test]
-fn an_error_that_nobody_can_be_told_of_is_still_its_calls() {
+fn full_stderr() {
     if env::var_os(PROGRAM).is_some() {
         initialise(InitialiseArgs::default()).unwrap();
         let said = current().unwrap().slots()[0].info().err();
-        process::exit(if said == Some(Rv(CKR_TOKEN_NOT_PRESENT)) { WELL } else { 1 });
+        process::exit(if said == Some(Rv(CKR_TOKEN_NOT_PRESENT)) { SUCCESS } else { 1 });
     }
-    let name = "an_error_that_nobody_can_be_told_of_is_still_its_calls";
+    let name = "full_stderr";
     let full = File::options().write(true).open("/dev/full").unwrap();
     let status = Command::new(env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])
@@ -31,5 +31,5 @@ fn an_error_that_nobody_can_be_told_of_is_still_its_calls() {
         .stdout(Stdio::null())
         .stderr(full)
         .status();
-    assert_eq!(status.unwrap().code(), Some(WELL));
+    assert_eq!(status.unwrap().code(), Some(SUCCESS));
 }

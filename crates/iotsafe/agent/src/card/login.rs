@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The PIN that the agent holds. What is never done: give the card one that it has refused, spend
-//! its last try, or let callers guess without end.
+//! The PIN that the agent holds. The agent never sends a PIN that the card has refused, never uses
+//! the last try, and does not let callers guess without limit.
 //!
-//! While the agent holds a login, callers with rights need none: the token says that it wants no
-//! PIN. A caller that gives one all the same (programs have it in their URI) is right if it is the
-//! held one, compared in constant time, and the card is not asked. A wrong one goes to the card
-//! once, which counts it; the agent's own login would restore the card's count, so after
-//! [`WRONG_MAX`] wrong ones since the last right one the held PIN is forgotten as well, and a
-//! person has to give it.
+//! While the agent is logged in, callers with rights need no PIN: the token reports that it has
+//! none. If a caller sends one anyway (programs have it in their URI), it is compared with the held
+//! PIN in constant time, without the card. A different PIN is sent to the card once, which counts
+//! it. The agent's own login would reset the card's counter, so after more than [`WRONG_MAX`] wrong
+//! PINs since the last correct one the held PIN is forgotten, and a person has to enter it again.
 
 use std::time::{Duration, Instant};
 
@@ -16,12 +15,12 @@ use warifu_card::PIN_MAX_BYTES;
 use warifu_iotsafe_client::{CardToken, PinState, Token, TokenError};
 use zeroize::Zeroizing;
 
-/// How many wrong PINs of callers the held one outlives.
+/// After how many wrong PINs of callers the held PIN is still kept.
 pub const WRONG_MAX: u8 = 1;
-/// A card with fewer tries left is not given a PIN by the agent: the last try is a person's.
+/// With fewer tries left the agent sends no PIN: the last try is left to a person.
 const TRIES_MIN: u8 = 2;
 
-/// A PIN, filled up to its longest so that all compare alike.
+/// A PIN, padded to the longest so that comparing takes the same time for all.
 #[derive(Clone)]
 pub struct HeldPin {
     padded: Zeroizing<[u8; PIN_MAX_BYTES]>,
@@ -29,7 +28,7 @@ pub struct HeldPin {
 }
 
 impl HeldPin {
-    /// None for what is too long to be a PIN.
+    /// None if it is too long for a PIN.
     #[must_use]
     pub fn new(pin: &[u8]) -> Option<HeldPin> {
         let mut padded = Zeroizing::new([0xff; PIN_MAX_BYTES]);
@@ -46,30 +45,31 @@ impl HeldPin {
     }
 }
 
-/// What there is to say of one card's PIN to whoever asks for the agent's status.
+/// The status of a card's PIN, as `status` reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PinStanding {
-    /// None is held, and the card may want none.
+pub enum PinStatus {
+    /// No PIN is held; the card may have none.
     None,
-    /// One is held.
+    /// A PIN is held.
     Held,
-    /// One is held and is not given to the card: only its last try is left.
+    /// A PIN is held, but not sent to the card, which has one try left.
     LastTry,
-    /// The card refused it, and so it was forgotten; the tries that are left.
+    /// The card refused the PIN, which was forgotten; the tries that are left.
     Refused(Option<u8>),
-    /// The card takes none any more.
+    /// The PIN is locked.
     Locked,
-    /// It was held for its time.
+    /// The lifetime of the held PIN has ended.
     Expired,
 }
 
-/// Why a PIN was not given or not taken, and who can mend that how; one line.
+/// Why the agent is not logged in, and how to log in; one line.
 #[must_use]
 pub fn not_logged_in(error: &TokenError) -> String {
     match error {
         TokenError::PinLocked => {
-            "the PIN is locked: unlock a virtual SIM's with `warifu card reset --unblock-pin`, a real \
-             one's with its operator's PUK"
+            "the PIN is locked: unlock it with `warifu card reset --unblock-pin` on a virtual \
+             SIM, with \
+             the operator's PUK on a real one"
                 .to_owned()
         }
         TokenError::PinWrong { tries_left } => {
@@ -78,65 +78,65 @@ pub fn not_logged_in(error: &TokenError) -> String {
                 Some(tries) => format!(" ({tries} tries left)"),
                 None => String::new(),
             };
-            format!("the PIN is wrong{left} and was forgotten: a program's C_Login gives another")
+            format!("the PIN is wrong{left} and was forgotten: log in from a program with C_Login")
         }
         TokenError::PinNeeded => {
-            "the PIN was not given, only its last try is left: a program's C_Login may spend it"
+            "the PIN was not sent, since only one try is left: log in from a program with C_Login"
                 .to_owned()
         }
-        error => format!("not logged in: {error}; a program's C_Login gives a PIN"),
+        error => format!("not logged in: {error}; log in from a program with C_Login"),
     }
 }
 
-/// How the agent stands to one card's PIN.
+/// The agent's login to one card.
 #[derive(Default)]
 pub struct Login {
     held: Option<HeldPin>,
-    /// The last PIN was not taken: why, until another is.
-    not_taken: Option<PinStanding>,
-    /// The card has taken the held PIN.
+    /// Why the last PIN was not accepted, until another one is.
+    failure: Option<PinStatus>,
+    /// The card has accepted the held PIN.
     confirmed: bool,
-    /// The card's session knows it.
+    /// The card's session is logged in.
     logged_in: bool,
-    /// The PIN was sent and nobody knows what became of it; the tries that were left before.
-    unsure: Option<Option<u8>>,
-    /// Since the last right one; what the card may have counted is among them.
+    /// The PIN was sent and the result is unknown; the tries that were left before.
+    unanswered: Option<Option<u8>>,
+    /// Wrong PINs since the last correct one, with those that the card may have counted.
     wrong_by_callers: u8,
-    /// Another user was let try a PIN on a card that does not say how many tries are left, and it
-    /// has taken none since.
+    /// Another user has tried a PIN on a card that does not report the tries left, and none has
+    /// been accepted since.
     blind_try: bool,
     lifetime: Option<Duration>,
     expires: Option<Instant>,
-    /// The lifetime is over, and nobody has given a PIN since. The card may still know it.
+    /// The lifetime has ended, and no PIN was entered since. The card may still be logged in.
     expired: bool,
 }
 
 impl Login {
-    /// With a PIN that nobody has tried yet, or none; how long one is held.
+    /// With a PIN that has not been tried yet, or without one; `lifetime` is how long one is held.
     #[must_use]
     pub fn new(pin: Option<HeldPin>, lifetime: Option<Duration>) -> Login {
         Login { held: pin, lifetime, ..Login::default() }
     }
 
-    /// For the status.
+    /// The status of the PIN.
     #[must_use]
-    pub fn standing(&self) -> PinStanding {
-        match (&self.held, self.not_taken) {
-            (Some(_), Some(PinStanding::LastTry)) => PinStanding::LastTry,
-            (Some(_), _) => PinStanding::Held,
+    pub fn status(&self) -> PinStatus {
+        match (&self.held, self.failure) {
+            (Some(_), Some(PinStatus::LastTry)) => PinStatus::LastTry,
+            (Some(_), _) => PinStatus::Held,
             (None, Some(why)) => why,
-            (None, None) if self.expired => PinStanding::Expired,
-            (None, None) => PinStanding::None,
+            (None, None) if self.expired => PinStatus::Expired,
+            (None, None) => PinStatus::None,
         }
     }
 
-    /// Whether callers need none.
+    /// Whether callers need no PIN.
     #[must_use]
-    pub fn serves_all(&self) -> bool {
-        self.held.is_some() && self.confirmed && !self.waits_for_a_person()
+    pub fn covers_callers(&self) -> bool {
+        self.held.is_some() && self.confirmed && !self.needs_a_person()
     }
 
-    /// Gives up the held PIN if it has been held for its time: whether it has.
+    /// Forgets the held PIN at the end of its lifetime; returns whether it has ended.
     pub fn expire(&mut self, now: Instant) -> bool {
         let over = self.held.is_some() && self.expires.is_some_and(|expires| now >= expires);
         if over {
@@ -146,30 +146,29 @@ impl Login {
         over
     }
 
-    /// Lets no key be used after the PIN's lifetime, whatever the card has verified: behind a modem
-    /// it is not reset.
+    /// Refuses every key after the PIN's lifetime, even if the card is still logged in: behind a
+    /// modem it cannot be reset.
     ///
     /// # Errors
-    /// [`TokenError::PinNeeded`] until a caller gives the PIN.
-    pub fn admits(&self) -> Result<(), TokenError> {
+    /// [`TokenError::PinNeeded`] until a caller logs in.
+    pub fn check_not_expired(&self) -> Result<(), TokenError> {
         if self.expired { Err(TokenError::PinNeeded) } else { Ok(()) }
     }
 
-    /// When it will have.
+    /// The end of the held PIN's lifetime.
     #[must_use]
     pub fn expires(&self) -> Option<Instant> {
         self.expires
     }
 
-    /// Whether giving the card the held PIN is still to be done. Not at its last try, which stays
-    /// the last one however often it is looked at.
+    /// Whether the held PIN is still to be sent to the card. Never if only one try is left.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        self.held.is_some() && !self.logged_in && !self.waits_for_a_person()
+        self.held.is_some() && !self.logged_in && !self.needs_a_person()
     }
 
-    fn waits_for_a_person(&self) -> bool {
-        self.not_taken == Some(PinStanding::LastTry)
+    fn needs_a_person(&self) -> bool {
+        self.failure == Some(PinStatus::LastTry)
     }
 
     /// The card's session has ended.
@@ -177,25 +176,25 @@ impl Login {
         self.logged_in = false;
     }
 
-    /// A session has ended, but before the PIN was given.
+    /// A session has ended, but before the PIN was sent.
     pub fn session_lost_before(&mut self) {
         self.logged_in = self.confirmed;
     }
 
-    /// Gives up the held PIN.
+    /// Forgets the held PIN.
     pub fn forget(&mut self) {
         self.held = None;
         self.confirmed = false;
         self.logged_in = false;
-        self.unsure = None;
+        self.unanswered = None;
         self.expires = None;
     }
 
-    /// Gives the card the held PIN if its session does not know it. Called anew after each reset.
+    /// Sends the card the held PIN if its session is not logged in. Called again after each reset.
     ///
     /// # Errors
-    /// The card's; a refused PIN is forgotten.
-    pub fn ensure(
+    /// The card's errors; a refused PIN is forgotten.
+    pub fn ensure_logged_in(
         &mut self,
         token: &mut CardToken,
         now: Instant,
@@ -218,10 +217,10 @@ impl Login {
             return Err(self.refused(TokenError::PinWrong { tries_left: tries }));
         }
         if tries.is_some_and(|tries| tries < TRIES_MIN) {
-            self.not_taken = Some(PinStanding::LastTry);
+            self.failure = Some(PinStatus::LastTry);
             return Err(TokenError::PinNeeded);
         }
-        self.unsure = Some(tries);
+        self.unanswered = Some(tries);
         match token.verify_pin(pin.bytes(), deadline) {
             Ok(()) => {
                 self.blind_try = false;
@@ -235,7 +234,7 @@ impl Login {
         Ok(())
     }
 
-    /// The card does not take the held PIN, which is forgotten.
+    /// The card has refused the held PIN, which is forgotten.
     fn refused(&mut self, why: TokenError) -> TokenError {
         self.forget();
         self.note_refusal(&why);
@@ -243,20 +242,20 @@ impl Login {
     }
 
     fn note_refusal(&mut self, why: &TokenError) {
-        self.not_taken = match why {
-            TokenError::PinWrong { tries_left } => Some(PinStanding::Refused(*tries_left)),
-            TokenError::PinLocked => Some(PinStanding::Locked),
+        self.failure = match why {
+            TokenError::PinWrong { tries_left } => Some(PinStatus::Refused(*tries_left)),
+            TokenError::PinLocked => Some(PinStatus::Locked),
             _ => return,
         };
     }
 
-    /// A caller gives a PIN. The card is asked at most once, and not again after an error;
-    /// `may_lock` is whether the last try may be spent.
+    /// Verifies a caller's PIN. It is sent to the card at most once, and not again after an error;
+    /// `may_lock` is whether the last try may be used.
     ///
     /// # Errors
-    /// The card's: [`TokenError::PinWrong`] and others; [`TokenError::Denied`] at the last try, or
-    /// at the second one where the card does not say how many are left.
-    pub fn of_caller(
+    /// The card's errors; [`TokenError::Denied`] at the last try, or at the second one if the card
+    /// does not report how many are left.
+    pub fn verify_for_caller(
         &mut self,
         pin: &[u8],
         may_lock: bool,
@@ -264,13 +263,13 @@ impl Login {
         now: Instant,
         deadline: Instant,
     ) -> Result<(), TokenError> {
-        if self.serves_all() && self.held.as_ref().is_some_and(|held| held.is(pin)) {
+        if self.covers_callers() && self.held.as_ref().is_some_and(|held| held.is(pin)) {
             self.wrong_by_callers = 0;
             return Ok(());
         }
         self.logged_in = false;
         if !may_lock {
-            self.leave_last_try(token.pin_state(deadline)?)?;
+            self.protect_last_try(token.pin_state(deadline)?)?;
         }
         match token.verify_pin(pin, deadline) {
             Ok(()) => {
@@ -293,19 +292,20 @@ impl Login {
         }
     }
 
-    /// Keeps other users from the last try: where the card does not tell how many there are, they
-    /// have one in all.
-    fn leave_last_try(&mut self, state: PinState) -> Result<(), TokenError> {
+    /// Keeps other users from using the last try. If the card does not report the tries left, they
+    /// have one between them.
+    fn protect_last_try(&mut self, state: PinState) -> Result<(), TokenError> {
         let text = match state {
             PinState::Wanted(Some(tries)) if tries < TRIES_MIN => {
-                "the PIN's last try is left to the user who runs the agent"
+                "only one try of the PIN is left: only the user who runs the agent may use it"
             }
             PinState::Wanted(None) | PinState::Verified => {
                 if !std::mem::replace(&mut self.blind_try, true) {
                     return Ok(());
                 }
-                "the card does not say how many tries its PIN has left: they are left to the user \
-                 who runs the agent"
+                "the card does not report how many tries its PIN has left: only the user who runs \
+                 the \
+                 agent may use them"
             }
             PinState::Wanted(Some(_)) | PinState::Locked | PinState::Absent => return Ok(()),
         };
@@ -316,14 +316,14 @@ impl Login {
         if !self.confirmed {
             self.expires = self.lifetime.map(|lifetime| now + lifetime);
         }
-        (self.confirmed, self.logged_in, self.unsure) = (true, true, None);
-        (self.expired, self.not_taken) = (false, None);
+        (self.confirmed, self.logged_in, self.unanswered) = (true, true, None);
+        (self.expired, self.failure) = (false, None);
     }
 
-    /// Whether the PIN whose fate nobody knows was counted as wrong. A card that does not say how
-    /// many tries are left is given an unconfirmed one only once.
+    /// Whether an unanswered PIN was counted as wrong. A card that does not report the tries left
+    /// is sent an unconfirmed PIN only once.
     fn was_refused(&self, tries: Option<u8>) -> bool {
-        match (self.unsure, tries) {
+        match (self.unanswered, tries) {
             (None, _) => false,
             (Some(Some(before)), Some(now)) => now < before,
             (Some(_), _) => !self.confirmed,
@@ -331,8 +331,8 @@ impl Login {
     }
 }
 
-/// Whether the card may have counted a PIN as wrong: any but what says that it was not sent or not
-/// looked at. Who could make the answer late would else guess without end.
+/// Whether the card may have counted a PIN as wrong: after every error but those of a PIN that was
+/// not sent or not checked. A caller that can delay answers could otherwise guess without limit.
 fn may_be_counted(error: &TokenError) -> bool {
     !matches!(error, TokenError::NoChannel | TokenError::NoApplet { .. } | TokenError::NoPin)
 }

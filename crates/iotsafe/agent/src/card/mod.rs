@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One card that the agent holds, for all callers: each has its turn, its deadline, its errors.
+//! One card that the agent holds for all callers. Each request has its own turn, deadline and
+//! errors.
 
 mod ahead;
-mod holding;
-mod known;
-mod lent;
+mod cache;
 mod login;
-mod serving;
-mod using;
+mod requests;
+mod settings;
+mod turn;
+mod volatile_keys;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,18 +22,18 @@ use warifu_os::{Clock, TurnQueue};
 use zeroize::Zeroizing;
 
 use crate::metrics::Metrics;
-pub use holding::Holding;
-use known::Known;
-pub use lent::CallerId;
-use lent::Lent;
-pub use login::{HeldPin, Login, PinStanding, not_logged_in};
-use using::Using;
+use cache::CardCache;
+pub use login::{HeldPin, Login, PinStatus, not_logged_in};
+pub use settings::CardSettings;
+use turn::CardTurn;
+pub use volatile_keys::CallerId;
+use volatile_keys::VolatileKeys;
 
-/// Who asks, and whether it still waits.
+/// The caller of a request.
 pub struct Caller<'a> {
     /// Its number.
     pub id: CallerId,
-    /// Whether it has hung up.
+    /// Whether it has closed its connection.
     pub has_gone: &'a dyn Fn() -> bool,
 }
 
@@ -41,114 +42,112 @@ impl Caller<'_> {
     pub const AGENT: Caller<'static> = Caller { id: 0, has_gone: &|| false };
 }
 
-/// A card, and what is known of it.
+/// Holds one card.
 pub struct Holder {
-    /// How it is held.
-    pub holding: Holding,
+    /// Its settings.
+    pub settings: CardSettings,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: Arc<Metrics>,
     turns: TurnQueue,
-    held: Mutex<Held>,
-    known: Mutex<Known>,
-    /// Grows when keys are made anew, the card is exchanged, or the PIN's lifetime ends: what was
-    /// signed before is old.
+    state: Mutex<State>,
+    cache: Mutex<CardCache>,
+    /// Incremented when keys are generated, the card is exchanged, or the PIN's lifetime ends:
+    /// tokens signed before are no longer handed out.
     keys: AtomicU64,
     /// Callers that have ended since the card was last used.
     ended: Mutex<BTreeSet<CallerId>>,
 }
 
-/// What only the one whose turn it is may touch.
-struct Held {
+/// The state that belongs to whoever has the turn.
+struct State {
     token: CardToken,
     losses: u64,
     open: bool,
-    /// The last thing failed: nobody knows what the card has open.
+    /// The last operation failed: what the card has open is unknown.
     failed: bool,
-    /// The session was lost since the card was known to be the same.
-    doubtful: bool,
+    /// The session was lost since the card was last seen to be the same one.
+    unconfirmed: bool,
     login: Login,
-    lent: Lent,
+    volatile_keys: VolatileKeys,
     random: Zeroizing<Vec<u8>>,
     rng: Xoshiro256PlusPlus,
     /// None before the first caller.
     last_used: Option<Instant>,
-    /// Whether there may be work ahead of need.
+    /// Whether there may be work to do ahead.
     ahead: bool,
-    /// Whether it was said that the card does not answer.
-    told: bool,
+    /// Whether an error of the work ahead has been reported.
+    error_reported: bool,
 }
 
 impl Holder {
-    /// Holds a card; nothing is sent to it before [`Holder::tick`] or a caller. `seed` scatters the
-    /// waits between retries.
+    /// Holds a card; nothing is sent to it before [`Holder::tick`] or a request. `seed` is for the
+    /// jitter of the waits between retries.
     #[must_use]
     pub fn new(
         token: CardToken,
         login: Login,
-        holding: Holding,
+        settings: CardSettings,
         clock: Arc<dyn Clock>,
         metrics: Arc<Metrics>,
         seed: u64,
     ) -> Holder {
-        let held = Held {
+        let state = State {
             losses: token.losses(),
             token,
             open: false,
             failed: false,
-            doubtful: false,
+            unconfirmed: false,
             login,
-            lent: Lent::default(),
+            volatile_keys: VolatileKeys::default(),
             random: Zeroizing::default(),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             last_used: None,
             ahead: true,
-            told: false,
+            error_reported: false,
         };
         Holder {
-            holding,
+            settings,
             clock,
             metrics,
             turns: TurnQueue::default(),
-            held: Mutex::new(held),
-            known: Mutex::default(),
+            state: Mutex::new(state),
+            cache: Mutex::default(),
             keys: AtomicU64::new(0),
             ended: Mutex::default(),
         }
     }
 
-    /// A caller has hung up: what it was lent is free.
+    /// A caller has closed its connection: its volatile keys are free.
     pub fn end_of_caller(&self, caller: CallerId) {
         lock(&self.ended).insert(caller);
     }
 
-    /// Gives the card its channel back; the agent ends, or the card has been idle.
+    /// Closes the card's channel, when the agent ends or the card has been idle.
     pub fn close(&self, deadline: Instant) {
         let within = deadline.saturating_duration_since(self.clock.now());
         if let Some(turn) = self.turns.acquire_within(within) {
-            Using::new(self, turn).close(deadline);
+            CardTurn::new(self, turn).close(deadline);
         }
     }
 
-    /// How many callers have or await a turn.
+    /// How many callers have a turn or wait for one.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.turns.length()
     }
 
-    /// Whether the session is open, and what there is to say of the PIN; None while the card is at
-    /// work.
+    /// Whether the session is open, and the status of the PIN; None while the card is busy.
     #[must_use]
-    pub fn state(&self) -> Option<(bool, PinStanding)> {
-        let held = match self.held.try_lock() {
-            Ok(held) => held,
+    pub fn state(&self) -> Option<(bool, PinStatus)> {
+        let state = match self.state.try_lock() {
+            Ok(state) => state,
             Err(TryLockError::Poisoned(error)) => error.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        Some((held.open, held.login.standing()))
+        Some((state.open, state.login.status()))
     }
 
-    /// The number of the card's keys as they are: another one when any was made anew, or may not be
-    /// used any more.
+    /// A number that changes when a key is replaced or may no longer be used.
     pub(crate) fn keys(&self) -> u64 {
         self.keys.load(Ordering::SeqCst)
     }
@@ -157,22 +156,24 @@ impl Holder {
         self.keys.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Waits for the card. A caller that has hung up meanwhile is passed over.
-    fn turn(&self, caller: &Caller<'_>, deadline: Instant) -> Result<Using<'_>, TokenError> {
+    /// Waits for a turn. A caller that has closed its connection meanwhile gets none.
+    fn turn(&self, caller: &Caller<'_>, deadline: Instant) -> Result<CardTurn<'_>, TokenError> {
         let within = deadline.saturating_duration_since(self.clock.now());
-        let timeout = || TransportError::Timeout(format!("the card {}", self.holding.name));
+        let timeout = || TransportError::Timeout(format!("the card {}", self.settings.name));
         let turn = self.turns.acquire_within(within).ok_or_else(timeout)?;
         if (caller.has_gone)() {
-            return Err(TransportError::Gone("the caller has hung up".to_owned()).into());
+            return Err(
+                TransportError::Gone("the caller has closed the connection".to_owned()).into()
+            );
         }
-        let mut using = Using::new(self, turn);
-        using.held.last_used = Some(self.clock.now());
-        using.held.ahead = true;
-        Ok(using)
+        let mut turn = CardTurn::new(self, turn);
+        turn.state.last_used = Some(self.clock.now());
+        turn.state.ahead = true;
+        Ok(turn)
     }
 }
 
-/// A panic while a lock was held is that caller's error, not all later ones'.
+/// Ignores poisoning: a panic fails one caller's request, not all later ones.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

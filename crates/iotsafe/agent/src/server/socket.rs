@@ -24,7 +24,7 @@ pub struct Socket {
     inode: u64,
 }
 
-/// A socket that cannot be opened; one line.
+/// Why a socket cannot be opened; one line.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {what}", path = .path.display())]
 pub struct SocketError {
@@ -33,8 +33,8 @@ pub struct SocketError {
 }
 
 impl Socket {
-    /// Opens the socket: mode 0600, or 0666 where other users may call, whose rights are then known
-    /// by what the kernel says of them. One that a killed agent left behind is replaced.
+    /// Opens the socket with mode 0600, or 0666 if other users may call: the kernel tells who they
+    /// are (SO_PEERCRED). A socket that a killed agent has left is replaced.
     ///
     /// # Errors
     /// [`SocketError`].
@@ -56,8 +56,8 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Whether a socket can be opened there, as far as can be told without doing so: before a
-    /// person is asked for a PIN.
+    /// Checks that a socket can be opened at a path, as far as that is possible without opening it,
+    /// before a person is asked for a PIN.
     ///
     /// # Errors
     /// [`SocketError`].
@@ -65,28 +65,35 @@ impl Socket {
         let wrong = |what: String| Err(SocketError { path: path.to_owned(), what });
         let other = "choose another --socket";
         if path.as_os_str().as_bytes().contains(&b',') {
-            return wrong(format!("a comma ends the path in WARIFU_CARD: {other}"));
+            return wrong(format!(
+                "the path contains a comma, which ends it in WARIFU_CARD: {other}"
+            ));
         }
         let folder = path.parent().unwrap_or(Path::new("/"));
         if !folder.is_dir() {
-            return wrong(format!("there is no folder {}: make it, or {other}", folder.display()));
+            return wrong(format!(
+                "the folder {} does not exist: create it, or {other}",
+                folder.display()
+            ));
         }
         if rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK).is_err() {
             let folder = folder.display();
-            return wrong(format!("you may not write in the folder {folder}: {other}"));
+            return wrong(format!("no permission to write to the folder {folder}: {other}"));
         }
         let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
         if !about.file_type().is_socket() {
-            return wrong(format!("something is there that is no socket: {other}"));
+            return wrong(format!("the file exists and is not a socket: {other}"));
         }
         match UnixStream::connect(path) {
             Ok(_) => {
-                let end = format!("end it with: warifu agent stop --socket {}", path.display());
-                wrong(format!("an agent answers there: {end}"))
+                let end = format!("stop it with: warifu agent stop --socket {}", path.display());
+                wrong(format!("another agent is using it: {end}"))
             }
             // Nobody listens any more.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
-            Err(error) => wrong(format!("the socket there cannot be asked ({error}): {other}")),
+            Err(error) => {
+                wrong(format!("connecting to the existing socket failed ({error}): {other}"))
+            }
         }
     }
 
@@ -101,13 +108,13 @@ impl Socket {
                 let taken = match stream {
                     Ok(stream) => {
                         let agent = Arc::clone(&agent);
-                        thread::Builder::new().spawn(move || agent.converse(&stream)).map(drop)
+                        thread::Builder::new().spawn(move || agent.serve(&stream)).map(drop)
                     }
                     Err(error) => Err(error),
                 };
                 if let Err(error) = taken {
-                    // Out of descriptors or of threads, perhaps; it may pass.
-                    LOG.line(format_args!("a caller could not be taken in: {error}"));
+                    // Perhaps out of file descriptors or threads, which may be temporary.
+                    LOG.line(format_args!("accepting a connection failed: {error}"));
                     thread::sleep(Duration::from_millis(100));
                 }
             }
@@ -118,7 +125,7 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Another agent's that has taken the place is left.
+        // Not if another agent has replaced it.
         if fs::symlink_metadata(&self.path).is_ok_and(|about| about.ino() == self.inode) {
             let _ = fs::remove_file(&self.path);
         }
@@ -130,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_socket_that_nobody_listens_at_is_replaced() {
+    fn open_replaces_only_sockets_without_a_listener() {
         use std::os::unix::net::UnixDatagram;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("other.sock");
@@ -139,9 +146,9 @@ mod tests {
             let error = Socket::open(path, false).unwrap_err().to_string();
             assert!(error.contains(says) && error.lines().count() == 1, "{error}");
         };
-        refused(&path, "cannot be asked");
-        refused(&folder.path().join("none/agent.sock"), "make it, or choose another --socket");
-        refused(&folder.path().join("a,b"), "a comma ends the path");
+        refused(&path, "existing socket failed");
+        refused(&folder.path().join("none/agent.sock"), "create it, or choose another --socket");
+        refused(&folder.path().join("a,b"), "contains a comma");
         refused(Path::new("/proc/agent.sock"), "choose another --socket");
         refused(&folder.path().join("long".repeat(40)), "choose another --socket");
         assert!(path.exists());
@@ -149,11 +156,11 @@ mod tests {
         drop(other);
         drop(UnixListener::bind(&path).unwrap());
         let first = Socket::open(&path, false).unwrap();
-        // Renamed, not removed: a number that is free again would be given to the next.
+        // Renamed, not removed: the inode number would be used again.
         fs::rename(&path, folder.path().join("moved")).unwrap();
         let second = Socket::open(&path, false).unwrap();
         drop(first);
-        assert!(path.exists(), "it is the second one's");
+        assert!(path.exists(), "it belongs to the second agent");
         drop(second);
         assert!(!path.exists());
     }

@@ -11,7 +11,7 @@ use crate::common::soon;
 use crate::{KEY, VOLATILE, bench};
 
 #[test]
-fn a_volatile_key_is_its_callers_until_it_hangs_up() {
+fn volatile_key_is_lent_until_disconnection() {
     let bench = bench(None, None);
     bench.idle();
     let (mut one, mut other) = (bench.token(), bench.token());
@@ -25,8 +25,8 @@ fn a_volatile_key_is_its_callers_until_it_hangs_up() {
     let secret = one.derive(&VOLATILE, &peer, soon()).unwrap();
     let shared = one.derive(&KEY, &pair.point, soon()).unwrap();
     assert_eq!(secret, shared);
-    assert_eq!(other.generate(&VOLATILE, soon()), Err(TokenError::PlaceTaken));
-    assert_eq!(other.derive(&VOLATILE, &peer, soon()), Err(TokenError::PlaceTaken));
+    assert_eq!(other.generate(&VOLATILE, soon()), Err(TokenError::ContainerInUse));
+    assert_eq!(other.derive(&VOLATILE, &peer, soon()), Err(TokenError::ContainerInUse));
     let has = |inventory: warifu_iotsafe_client::Inventory| {
         inventory.private_keys.iter().any(|key| key.id == VOLATILE)
     };
@@ -36,14 +36,14 @@ fn a_volatile_key_is_its_callers_until_it_hangs_up() {
     let mut tries = 0;
     while other.generate(&VOLATILE, soon()).is_err() {
         tries += 1;
-        assert!(tries < 1000, "the place is free when its caller has hung up");
+        assert!(tries < 1000, "the container is free after its caller has disconnected");
         thread::sleep(Duration::from_millis(1));
     }
     assert!(one.derive(&VOLATILE, &peer, soon()).is_err(), "not its key any more");
 }
 
 #[test]
-fn a_reset_card_has_lost_the_key_and_no_other_takes_its_place() {
+fn volatile_key_is_lost_at_card_reset() {
     let bench = bench(None, None);
     let mut token = bench.token();
     token.generate(&VOLATILE, soon()).unwrap();
@@ -56,7 +56,7 @@ fn a_reset_card_has_lost_the_key_and_no_other_takes_its_place() {
 }
 
 #[test]
-fn random_bytes_are_made_ahead_and_given_once() {
+fn random_bytes_made_ahead_are_used_once() {
     let bench = bench(None, None);
     bench.idle();
     let before = bench.world().commands;

@@ -19,7 +19,7 @@ use crate::common::{Bench, World, ask, soon};
 use crate::{KEY, VOLATILE, bench, nothing_wrong, own_uid, sign};
 
 #[test]
-fn rights_are_by_user_key_and_use() {
+fn rights_by_user_key_and_operation() {
     let with = |rights| Bench::new(World::new(None, nothing_wrong(), 1), None, vec![rights]);
     let denied = |result: Result<_, TokenError>, says: &str| match result {
         Err(TokenError::Denied(text)) => assert!(text.contains(says), "{text}"),
@@ -47,7 +47,7 @@ fn rights_are_by_user_key_and_use() {
 }
 
 #[test]
-fn what_is_no_request_ends_the_connection_and_nothing_else() {
+fn malformed_request_closes_only_its_connection() {
     use std::io::Read;
     let bench = bench(None, None);
     for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0, 0, 0, 2, 1, 0xff], &[0, 0, 0, 1, 9]] {
@@ -62,13 +62,13 @@ fn what_is_no_request_ends_the_connection_and_nothing_else() {
 }
 
 #[test]
-fn a_request_that_panics_frees_its_callers_place_and_what_it_was_lent() {
+fn panicking_request_frees_slot_and_volatile_keys() {
     let bench = bench(None, None);
     bench.idle();
     let (mut client, mut other) = (bench.client(), bench.token());
     let generate = Call::Generate(VOLATILE.to_vec());
     assert!(matches!(ask(&mut client, generate), Ok(Answer::Pair { .. })));
-    assert_eq!(other.generate(&VOLATILE, soon()), Err(TokenError::PlaceTaken));
+    assert_eq!(other.generate(&VOLATILE, soon()), Err(TokenError::ContainerInUse));
     // The end of this bench's agent is a mistake.
     assert!(matches!(ask(&mut client, Call::Stop), Ok(Answer::Done)));
     let end = Instant::now() + Duration::from_secs(60);
@@ -83,7 +83,7 @@ fn a_request_that_panics_frees_its_callers_place_and_what_it_was_lent() {
 }
 
 #[test]
-fn who_asks_for_the_end_is_told_of_it_first() {
+fn stop_request_is_answered_before_the_end() {
     let (tell, told) = mpsc::channel();
     let told = Mutex::new(told);
     let (report, reported) = mpsc::channel();
@@ -98,7 +98,7 @@ fn who_asks_for_the_end_is_told_of_it_first() {
     let path = folder.path().join("agent.sock");
     let socket = Socket::open(&path, false).unwrap();
     socket.start(&agent).unwrap();
-    let answer = AgentClient::new(&path, None).ask(Call::Stop, soon());
+    let answer = AgentClient::new(&path, None).call(Call::Stop, soon());
     tell.send(()).unwrap();
     assert!(reported.recv().unwrap() && matches!(answer, Ok(Answer::Done)));
 }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use warifu_agent::card::PinStanding;
+use warifu_agent::card::PinStatus;
 use warifu_card::faults::{Fault, Plan};
 use warifu_card::{PinScope, Reset};
 use warifu_iotsafe_client::{TokenError, TransportError};
@@ -12,7 +12,7 @@ use crate::common::PIN;
 use crate::{bench, nothing_wrong, sign};
 
 #[test]
-fn a_card_that_goes_away_and_comes_back() {
+fn card_removed_and_inserted() {
     let bench = bench(Some(PinScope::Signing), Some(PIN));
     let mut token = bench.token();
     sign(&mut token, 0).unwrap();
@@ -30,7 +30,7 @@ fn a_card_that_goes_away_and_comes_back() {
 }
 
 #[test]
-fn a_panic_in_a_turn_is_that_callers_error_alone() {
+fn panic_fails_only_one_request() {
     let bench = bench(Some(PinScope::Signing), Some(PIN));
     let mut token = bench.token();
     sign(&mut token, 0).unwrap();
@@ -39,13 +39,13 @@ fn a_panic_in_a_turn_is_that_callers_error_alone() {
     assert!(sign(&mut bench.token(), 1).is_err());
     // What it has left on the card is not known; and the status is not that of one at work.
     let (_, pin) = bench.holder().state().unwrap();
-    assert_eq!(pin, PinStanding::Held);
+    assert_eq!(pin, PinStatus::Held);
     sign(&mut token, 2).unwrap();
     assert_eq!(bench.world().resets, resets + 1);
 }
 
 #[test]
-fn every_error_that_passes_is_followed_by_a_reset() {
+fn reset_after_every_transient_error() {
     let bench = bench(Some(PinScope::Signing), Some(PIN));
     let mut token = bench.token();
     sign(&mut token, 0).unwrap();
@@ -76,7 +76,7 @@ fn every_error_that_passes_is_followed_by_a_reset() {
 }
 
 #[test]
-fn a_reset_that_no_caller_is_told_of_is_counted_once() {
+fn hidden_card_reset_is_counted_once() {
     let bench = bench(Some(PinScope::Signing), Some(PIN));
     bench.idle();
     let mut token = bench.token();
@@ -89,13 +89,13 @@ fn a_reset_that_no_caller_is_told_of_is_counted_once() {
 }
 
 #[test]
-fn an_idle_card_is_closed_and_opened_again() {
+fn idle_card_is_closed_and_reopened() {
     let bench = bench(None, None);
     let mut token = bench.token();
     sign(&mut token, 1).unwrap();
     bench.idle();
     assert_eq!(bench.world().open_channels(), 1);
-    bench.clock.advance(bench.holder().holding.idle_close);
+    bench.clock.advance(bench.holder().settings.idle_close);
     bench.holder().tick();
     assert_eq!(bench.world().open_channels(), 0);
     sign(&mut token, 2).unwrap();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use warifu_agent::card::{Caller, PinStanding};
+use warifu_agent::card::{Caller, PinStatus};
 use warifu_agent::rights::{Right, Rights};
 use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
@@ -16,14 +16,14 @@ use crate::common::{Bench, PIN, World, soon};
 use crate::{bench, nothing_wrong, own_uid, sign};
 
 #[test]
-fn callers_need_no_pin_and_a_wrong_one_counts_once() {
+fn callers_need_no_pin_and_wrong_pin_counts_once() {
     let bench = bench(Some(PinScope::Signing), Some(PIN));
     bench.idle();
     let (mut token, mut other) = (bench.token(), bench.token());
     assert_eq!(token.pin_state(soon()), Ok(PinState::Absent));
     let before = bench.world().commands;
     token.verify_pin(PIN.as_bytes(), soon()).unwrap();
-    assert_eq!(bench.world().commands, before, "the held one is compared, not sent");
+    assert_eq!(bench.world().commands, before, "the held PIN is compared, not sent");
 
     let wrong = token.verify_pin(b"9999", soon());
     assert_eq!(wrong, Err(TokenError::PinWrong { tries_left: Some(2) }));
@@ -41,7 +41,7 @@ fn callers_need_no_pin_and_a_wrong_one_counts_once() {
 }
 
 #[test]
-fn a_wrong_pin_counts_though_its_answer_does_not_come() {
+fn unanswered_wrong_pin_counts() {
     let bench = bench(Some(PinScope::Signing), Some(PIN));
     bench.idle();
     let mut other = bench.token();
@@ -61,12 +61,12 @@ fn a_wrong_pin_counts_though_its_answer_does_not_come() {
         let result = other.verify_pin(guess, soon());
         assert!(matches!(result, Err(TokenError::Transport(_))), "{result:?}");
         assert_eq!(bench.world().tries_left(), 2, "the card has counted it");
-        assert_eq!(sign(&mut other, 2).is_ok(), served, "the held PIN outlives one wrong one");
+        assert_eq!(sign(&mut other, 2).is_ok(), served, "the held PIN is kept after one wrong PIN");
     }
 }
 
 #[test]
-fn a_refused_pin_is_never_given_again() {
+fn refused_pin_is_never_resent() {
     let bench = bench(Some(PinScope::Signing), Some("0000"));
     bench.idle();
     assert_eq!(bench.world().tries_left(), 2);
@@ -79,7 +79,7 @@ fn a_refused_pin_is_never_given_again() {
 }
 
 #[test]
-fn a_pin_whose_answer_was_lost_is_not_given_again_if_it_was_counted() {
+fn counted_pin_is_not_resent_after_lost_answer() {
     // MANAGE CHANNEL, SELECT, VERIFY without data; then the PIN itself.
     let plan = [None, None, None, Some(Fault::LostAnswer)].into_iter().collect();
     let world = World::new(Some(PinScope::Signing), Plan::Script(plan), 1);
@@ -93,7 +93,7 @@ fn a_pin_whose_answer_was_lost_is_not_given_again_if_it_was_counted() {
 }
 
 #[test]
-fn a_pin_that_a_power_cut_follows_is_not_counted_twice() {
+fn power_cut_after_pin_counts_it_once() {
     for (pin, fault, left) in [
         ("0000", Fault::PowerCutAfterWrite, 2),
         ("0000", Fault::PowerCutBeforeWrite, 2),
@@ -111,7 +111,7 @@ fn a_pin_that_a_power_cut_follows_is_not_counted_twice() {
 }
 
 #[test]
-fn the_last_try_is_left_to_a_person() {
+fn last_try_is_left_to_a_person() {
     let bench = bench(Some(PinScope::Signing), None);
     let mut token = bench.token();
     for _ in 0..2 {
@@ -136,7 +136,7 @@ fn the_last_try_is_left_to_a_person() {
 }
 
 #[test]
-fn a_person_may_spend_the_last_try_of_a_pin_that_is_held() {
+fn own_user_may_use_the_last_try() {
     let bench = bench(Some(PinScope::Signing), Some(PIN));
     bench.idle();
     let mut token = bench.token();
@@ -144,17 +144,17 @@ fn a_person_may_spend_the_last_try_of_a_pin_that_is_held() {
     // Another program errs twice, past the agent, and takes the card's power.
     bench.world().spend_tries(2);
     assert_eq!(sign(&mut token, 1), Err(TokenError::PinNeeded));
-    assert_eq!(bench.holder().state().unwrap().1, PinStanding::LastTry);
+    assert_eq!(bench.holder().state().unwrap().1, PinStatus::LastTry);
     assert_eq!(token.pin_state(soon()), Ok(PinState::Wanted(Some(1))));
     assert_eq!(bench.world().tries_left(), 1);
     token.verify_pin(PIN.as_bytes(), soon()).unwrap();
     sign(&mut token, 2).unwrap();
     assert_eq!(bench.world().tries_left(), 3);
-    assert_eq!(bench.holder().state().unwrap().1, PinStanding::Held);
+    assert_eq!(bench.holder().state().unwrap().1, PinStatus::Held);
 }
 
 #[test]
-fn who_cannot_use_a_key_cannot_lock_the_pin() {
+fn caller_without_key_rights_cannot_log_in() {
     let may = vec![Right::Token];
     let world = World::new(Some(PinScope::Signing), nothing_wrong(), 1);
     let bench = Bench::new(world, None, vec![Rights { uid: own_uid(), keys: None, may }]);
@@ -173,7 +173,7 @@ fn who_cannot_use_a_key_cannot_lock_the_pin() {
 }
 
 #[test]
-fn who_cannot_see_the_tries_has_one_and_the_rest_are_the_users() {
+fn hidden_tries_leave_one_to_other_users() {
     let bench = bench(Some(PinScope::Signing), None);
     bench.world().hides_tries = true;
     let other = |pin: &[u8]| bench.holder().verify_pin(&Caller::AGENT, pin, false, soon());
@@ -191,7 +191,7 @@ fn who_cannot_see_the_tries_has_one_and_the_rest_are_the_users() {
 }
 
 #[test]
-fn a_pins_lifetime_ends_the_login_on_the_card_too() {
+fn pin_lifetime_ends_the_login_on_the_card() {
     let lifetime = Some(Duration::from_secs(60));
     let world = World::new(Some(PinScope::Signing), nothing_wrong(), 1);
     let bench = Bench::with(world, Some(PIN), lifetime, Vec::new());
@@ -207,7 +207,7 @@ fn a_pins_lifetime_ends_the_login_on_the_card_too() {
 }
 
 #[test]
-fn a_pins_lifetime_ends_under_load_and_wakes_who_rests() {
+fn pin_lifetime_ends_under_load_and_wakes_the_worker() {
     let lifetime = Some(Duration::from_secs(60));
     let world = World::new(Some(PinScope::Signing), nothing_wrong(), 1);
     let bench = Bench::with(world, Some(PIN), lifetime, Vec::new());
@@ -232,7 +232,7 @@ fn told(bench: &Bench) -> (String, Option<u64>) {
 }
 
 #[test]
-fn the_status_tells_what_became_of_the_pin() {
+fn status_of_the_pin() {
     let with = |pin: Option<&str>| {
         let bench = bench(Some(PinScope::Signing), pin);
         bench.idle();
@@ -248,7 +248,7 @@ fn the_status_tells_what_became_of_the_pin() {
     assert_eq!(told(&refused), ("refused".to_owned(), Some(1)));
     let careful = Bench::new(refused.world.clone(), Some(PIN), Vec::new());
     careful.idle();
-    assert_eq!(told(&careful), ("held, not given: its last try is yours".to_owned(), Some(1)));
+    assert_eq!(told(&careful), ("held, not sent: only one try is left".to_owned(), Some(1)));
     token.verify_pin(PIN.as_bytes(), soon()).unwrap();
     assert_eq!(told(&refused), ("held".to_owned(), None));
 
@@ -262,7 +262,7 @@ fn the_status_tells_what_became_of_the_pin() {
 }
 
 #[test]
-fn the_status_tells_of_a_pins_end() {
+fn status_after_pin_lifetime() {
     let lifetime = Some(Duration::from_secs(60));
     let world = World::new(Some(PinScope::Signing), nothing_wrong(), 1);
     let bench = Bench::with(world, Some(PIN), lifetime, Vec::new());

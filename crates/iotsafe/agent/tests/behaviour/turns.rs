@@ -13,7 +13,7 @@ use crate::common::Bench;
 use crate::{KEY, bench, digest, sign};
 
 #[test]
-fn callers_at_once_get_their_own_signatures() {
+fn concurrent_callers_get_their_own_signatures() {
     let bench = bench(None, None);
     let point = bench.world().card.card().export_public_key(&KEY).unwrap();
     thread::scope(|scope| {
@@ -33,12 +33,12 @@ fn callers_at_once_get_their_own_signatures() {
     assert_eq!(signatures(&bench, "ok"), 150);
 }
 
-/// A request to sign on a connection of its own, which can be hung up at any time.
+/// A request to sign on a separate connection, which can be closed at any time.
 fn asked(bench: &Bench, number: u32) -> UnixStream {
     let input = Input::from(SignInput::Digest(Hash::Sha256, &digest(number)));
     let call = Call::Sign { key: KEY.to_vec(), input };
-    let within = Duration::from_secs(20);
-    let request = Request { number: 1, card: String::new(), within, call };
+    let timeout = Duration::from_secs(20);
+    let request = Request { number: 1, card: String::new(), timeout, call };
     let mut stream = UnixStream::connect(&bench.path).unwrap();
     stream.write_all(&encode(&request).unwrap()).unwrap();
     stream
@@ -64,7 +64,7 @@ fn places(bench: &Bench) -> u64 {
 }
 
 #[test]
-fn who_hung_up_while_waiting_costs_the_card_nothing() {
+fn disconnected_waiting_caller_sends_no_command() {
     let bench = bench(None, None);
     let mut token = bench.token();
     sign(&mut token, 0).unwrap();
@@ -90,7 +90,7 @@ fn who_hung_up_while_waiting_costs_the_card_nothing() {
 }
 
 #[test]
-fn a_signature_whose_caller_has_hung_up_is_nobodys() {
+fn signature_for_disconnected_caller_is_discarded() {
     let bench = bench(None, None);
     let point = bench.world().card.card().export_public_key(&KEY).unwrap();
     let mut token = bench.token();
@@ -122,7 +122,7 @@ fn waiting_callers(bench: &Bench) -> usize {
 }
 
 #[test]
-fn a_deadline_is_kept_in_the_queue_as_well() {
+fn deadline_while_queued() {
     let bench = bench(None, None);
     let mut token = bench.token();
     sign(&mut token, 0).unwrap();

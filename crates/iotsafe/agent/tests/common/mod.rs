@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
-use warifu_agent::card::{HeldPin, Holder, Holding, Login};
+use warifu_agent::card::{CardSettings, HeldPin, Holder, Login};
 use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::Rights;
 use warifu_agent::server::{Agent, Socket};
@@ -236,8 +236,8 @@ impl Bench {
         let metrics = Arc::new(Metrics::default());
         let login = Login::new(pin.and_then(|pin| HeldPin::new(pin.as_bytes())), lifetime);
         let time: Arc<dyn Clock> = Arc::new(clock.clone());
-        let holding = Holding::usual("card");
-        let holder = Holder::new(token, login, holding, time.clone(), Arc::clone(&metrics), 1);
+        let settings = CardSettings::new("card");
+        let holder = Holder::new(token, login, settings, time.clone(), Arc::clone(&metrics), 1);
         let stop = Box::new(|| panic!("a mistake, made for a test"));
         let agent = Agent::new(vec![holder], rights, Arc::clone(&metrics), time, stop);
         let folder = tempfile::tempdir().unwrap();
@@ -265,7 +265,7 @@ impl Bench {
 
     /// All work ahead that there is.
     pub fn idle(&self) {
-        self.clock.advance(self.holder().holding.ahead_after);
+        self.clock.advance(self.holder().settings.ahead_after);
         while self.holder().tick().is_zero() {}
     }
 
@@ -296,7 +296,7 @@ pub fn jwt(answer: Result<Answer, TokenError>) -> String {
 }
 
 pub fn ask(client: &mut AgentClient, call: Call) -> Result<Answer, TokenError> {
-    client.ask(call, soon())
+    client.call(call, soon())
 }
 
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

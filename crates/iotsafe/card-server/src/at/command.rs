@@ -7,7 +7,7 @@ use super::outcome::{CmeError, DEFAULTS, End, Errors};
 use super::{Modem, Sim};
 
 impl Modem {
-    /// A command of a letter, perhaps behind `&`, and a number.
+    /// A command of a letter, perhaps after `&`, and a number.
     pub(super) fn basic<'a>(&mut self, text: &'a [u8]) -> (End, &'a [u8]) {
         let ampersand = usize::from(text[0] == b'&');
         let letter = text.get(ampersand).map(u8::to_ascii_uppercase);
@@ -52,7 +52,7 @@ impl Modem {
         match (name.to_ascii_uppercase().as_slice(), parameters) {
             (b"+CSIM", b"=?") | (b"+CPIN", b"=?") => End::Ok,
             (b"+CSIM", [b'=', parameters @ ..]) => self.csim(parameters, sim),
-            // The SIM's own PIN, not the applet's: there is none.
+            // The PIN of the SIM, not of the applet: the SIM has none.
             (b"+CPIN", b"?") => {
                 self.say("+CPIN: READY");
                 End::Ok
@@ -113,7 +113,7 @@ impl Modem {
     }
 }
 
-/// How much of a text the extended command at its beginning takes: to the next `;` outside quotes.
+/// The length of the extended command at the start of a text: up to the next `;` outside quotes.
 pub(super) fn extended_length(text: &[u8]) -> usize {
     let mut quoted = false;
     let end = text.iter().position(|&byte| {
@@ -129,7 +129,7 @@ fn csim_parameters(text: &[u8]) -> Result<Vec<u8>, CmeError> {
     let (length, digits) = (text[..comma].trim_ascii(), text[comma + 1..].trim_ascii());
     let length: usize =
         std::str::from_utf8(length).ok().and_then(|text| text.parse().ok()).ok_or(wrong)?;
-    // Some hosts leave the quotes out.
+    // Some hosts omit the quotes.
     let digits = match digits {
         [b'"', inner @ .., b'"'] => inner,
         [b'"', ..] => return Err(wrong),
@@ -138,7 +138,7 @@ fn csim_parameters(text: &[u8]) -> Result<Vec<u8>, CmeError> {
     if digits.len() > 2 * crate::frame::CONTENT_MAX_BYTES {
         return Err(CmeError::TooLong);
     }
-    // Shorter than the header of an APDU is none (ISO 7816-4 section 5.1).
+    // Shorter than the header of an APDU (ISO 7816-4 section 5.1).
     if length != digits.len() || !length.is_multiple_of(2) || length < 8 {
         return Err(wrong);
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A modem's command line, as far as a SIM behind it needs one: ITU-T V.250 and the commands
+//! The part of a modem's command line that is needed for a SIM: ITU-T V.250 and the commands
 //! `+CSIM`, `+CPIN?`, `+CMEE` of 3GPP TS 27.007. No input and output: bytes in, bytes out.
 //!
-//! A byte may end a [`Line`]; what the modem has to say before the line is carried out (its echo) is
-//! taken with [`Modem::take_output`], so that a slow card does not hold the echo back.
+//! A byte may complete a [`Line`]. The output before the line is executed (the echo) is taken with
+//! [`Modem::take_output`], so that a slow card does not delay the echo.
 
 mod command;
 mod outcome;
@@ -18,20 +18,20 @@ use self::outcome::{DEFAULTS, End, Errors, Settings};
 /// The longest line: `AT+CSIM=` with an extended APDU in hexadecimal.
 pub const LINE_MAX_BYTES: usize = 2 * crate::frame::CONTENT_MAX_BYTES + 32;
 
-/// What the card says to an APDU.
+/// The card's answer to an APDU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sim {
     /// The response APDU.
     Answer(Vec<u8>),
-    /// Nothing, and the modem waits for ever.
+    /// No answer; the modem waits forever.
     Silent,
-    /// The card is out.
+    /// The card is removed.
     Absent,
     /// The card failed.
     Failure,
 }
 
-/// A line to be carried out.
+/// A line to be executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line(Vec<u8>);
 
@@ -41,7 +41,7 @@ pub struct Modem {
     settings: Settings,
     line: Vec<u8>,
     too_long: bool,
-    /// May hold VERIFY.
+    /// May contain VERIFY.
     previous: Zeroizing<Vec<u8>>,
     output: Vec<u8>,
 }
@@ -59,7 +59,7 @@ impl Default for Modem {
 }
 
 impl Modem {
-    /// Takes a byte from the terminal; a line if that ended one.
+    /// Takes a byte from the terminal; returns the line that it completes, if any.
     pub fn push(&mut self, byte: u8) -> Option<Line> {
         if self.settings.echo {
             self.output.push(byte);
@@ -68,11 +68,11 @@ impl Modem {
             b'\r' => {
                 let line = std::mem::take(&mut self.line);
                 if std::mem::take(&mut self.too_long) {
-                    return Some(Line(b"AT+".to_vec())); // no command: ERROR
+                    return Some(Line(b"AT+".to_vec())); // not a command: ERROR
                 }
                 self.prepared(line)
             }
-            // A host may send CR LF; and V.250 section 5.2.2: backspace takes a character back.
+            // A host may send CR LF; backspace removes a character (V.250 section 5.2.2).
             b'\n' => None,
             0x08 => {
                 self.line.pop();
@@ -84,7 +84,7 @@ impl Modem {
             }
             _ => {
                 self.line.push(byte);
-                // V.250 section 5.2.4: `A/` is obeyed at once, and repeats the line before.
+                // `A/` repeats the previous line at once (V.250 section 5.2.4).
                 if self.line.eq_ignore_ascii_case(b"A/") {
                     self.line.clear();
                     return Some(Line(self.previous.to_vec()));
@@ -94,7 +94,7 @@ impl Modem {
         }
     }
 
-    /// A line without what came before its AT; None for one without AT, which is no command.
+    /// The part of a line from its AT on; None without AT, which is not a command.
     fn prepared(&mut self, line: Vec<u8>) -> Option<Line> {
         let start = line.windows(2).position(|two| two.eq_ignore_ascii_case(b"AT"))?;
         let line = line[start..].to_vec();
@@ -102,12 +102,12 @@ impl Modem {
         Some(Line(line))
     }
 
-    /// What is to be sent to the terminal, which is then empty.
+    /// Takes the output for the terminal.
     pub fn take_output(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.output)
     }
 
-    /// Carries a line out; `sim` passes an APDU to the card. The results are in the output.
+    /// Executes a line; `sim` sends an APDU to the card. The results are added to the output.
     pub fn obey(&mut self, line: &Line, sim: &mut dyn FnMut(&[u8]) -> Sim) {
         let mut rest = line.0.get(2..).unwrap_or_default();
         let end = loop {
@@ -129,7 +129,7 @@ impl Modem {
         self.result(&end);
     }
 
-    /// A line of information (V.250 section 5.7.1).
+    /// Writes a line of information text (V.250 section 5.7.1).
     fn say(&mut self, text: &str) {
         let before = if self.settings.verbose { "\r\n" } else { "" };
         self.write(&format!("{before}{text}\r\n"));
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a terminal sees of a modem whose card answers every command with its INS and 9000.
+    /// The output of a modem whose card answers every command with its INS and 9000.
     fn talk(modem: &mut Modem, typed: &[u8]) -> String {
         let mut seen = Vec::new();
         for &byte in typed {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn echo_is_on_until_it_is_switched_off() {
+    fn echo_on_and_off() {
         let mut modem = Modem::default();
         assert_eq!(talk(&mut modem, b"AT\r"), "AT\r\r\nOK\r\n");
         assert_eq!(talk(&mut modem, b"ate0\r"), "ate0\r\r\nOK\r\n");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_apdu_goes_through() {
+    fn apdu_through_csim() {
         let mut modem = quiet_echo();
         let answer = "\r\n+CSIM: 6,\"849000\"\r\n\r\nOK\r\n";
         assert_eq!(talk(&mut modem, b"AT+CSIM=10,\"8184000008\"\r"), answer);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_an_error_of_its_number() {
+    fn cme_error_numbers() {
         let mut modem = quiet_echo();
         for wrong in [
             "+CSIM=10,\"81840000\"",
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn results_may_be_numbers_or_none() {
+    fn numeric_and_suppressed_results() {
         let mut modem = quiet_echo();
         assert_eq!(talk(&mut modem, b"ATV0\r"), "0\r");
         assert_eq!(talk(&mut modem, b"AT+X\r"), "4\r");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_before_at_is_passed_over_and_lines_without_it_are_none() {
+    fn noise_before_at() {
         let mut modem = quiet_echo();
         assert_eq!(talk(&mut modem, b"\r\rhello\r"), "");
         assert_eq!(talk(&mut modem, b"\x00\xffAT\r"), "\r\nOK\r\n");
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_takes_no_more_memory() {
+    fn endless_line_uses_bounded_memory() {
         let mut modem = quiet_echo();
         let long = vec![b'A'; LINE_MAX_BYTES + 1000];
         assert_eq!(talk(&mut modem, &long), "");
@@ -276,7 +276,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_apdu_arrives_as_it_was_sent(apdu in prop::collection::vec(any::<u8>(), 4..300)) {
+        fn apdu_round_trip(apdu in prop::collection::vec(any::<u8>(), 4..300)) {
             let mut modem = quiet_echo();
             let mut got = Vec::new();
             for byte in csim_command(&apdu).bytes() {
@@ -291,7 +291,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_leave_a_modem_that_works(bytes: Vec<u8>) {
+        fn arbitrary_bytes_leave_a_working_modem(bytes: Vec<u8>) {
             let mut modem = Modem::default();
             for byte in bytes {
                 if let Some(line) = modem.push(byte) {

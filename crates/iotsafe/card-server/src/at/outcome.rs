@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a modem's answers depend on, and how a command can end.
+//! The settings of the modem, and the results of commands.
 
-/// What `ATZ` and `AT&F` set back.
+/// The settings that `ATZ` and `AT&F` reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     pub(super) echo: bool,
@@ -12,7 +12,7 @@ pub(super) struct Settings {
     pub(super) errors: Errors,
 }
 
-/// How much an error says (TS 27.007 section 9.1).
+/// The form of error results (TS 27.007 section 9.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Errors {
     Plain,
@@ -23,7 +23,7 @@ pub(super) enum Errors {
 pub(super) const DEFAULTS: Settings =
     Settings { echo: true, verbose: true, quiet: false, errors: Errors::Plain };
 
-/// What an error is, by number and words (TS 27.007 section 9.2).
+/// The errors with their numbers and texts (TS 27.007 section 9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CmeError {
     NotInserted,
@@ -55,13 +55,13 @@ impl CmeError {
     }
 }
 
-/// How a command ended.
+/// The result of a command.
 pub(super) enum End {
     Ok,
-    /// The modem does not know it: always plain ERROR.
+    /// An unknown command: always plain ERROR.
     Unknown,
-    /// It is known and failed.
+    /// A known command that failed.
     Cme(CmeError),
-    /// No result is ever given.
+    /// No result at all.
     Silent,
 }

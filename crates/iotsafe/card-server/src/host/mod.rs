@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn two_clients_have_sessions_of_their_own() {
+    fn two_clients_have_separate_sessions() {
         let folder = tempfile::tempdir().unwrap();
         let host = host(&folder, &[]);
         let (one, other) = (host.client(), host.client());
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_saved_has_not_been_done_but_for_wrong_pins() {
+    fn unsaved_changes_are_undone_except_wrong_pins() {
         let folder = tempfile::tempdir().unwrap();
         let path = made(&folder);
         let pin = warifu_card::Pin::new("1234", warifu_card::PinScope::Nothing, 3);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_reach_the_client_and_a_reset_card_has_no_channels() {
+    fn faults_and_channels_after_reset() {
         let folder = tempfile::tempdir().unwrap();
         let faults = [
             None,
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_corrupt_state_is_named_and_left() {
+    fn corrupt_state_is_not_changed() {
         let folder = tempfile::tempdir().unwrap();
         let path = made(&folder);
         let mut bytes = store::read(&path).unwrap();
@@ -292,7 +292,7 @@ mod tests {
         bytes[middle] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
         let error = Host::open(&path, Behaviour::default()).unwrap_err().to_string();
-        assert!(error.contains("card.state") && error.contains("left as it is"), "{error}");
+        assert!(error.contains("card.state") && error.contains("was not changed"), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), *bytes);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One command at the card: on the channel of its client, with what it changed on the disk before its
-//! answer leaves.
+//! One command at the card: on the channel of its client, with what it changed on the disk before
+//! its answer leaves.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -74,7 +74,7 @@ impl Slot {
         let mut rng = system_random();
         let outcome = catch_unwind(AssertUnwindSafe(|| card.transmit(apdu, &mut rng)));
         let Ok(outcome) = outcome else {
-            LOG.line("the card failed at a command and was loaded anew");
+            LOG.line("the card panicked at a command and was reloaded");
             self.restore();
             return Outcome::Answer(Response::status(StatusWord::UNKNOWN));
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `list`: what a card holds, without its secrets.
+//! `list`: the content of a card without its secrets.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,12 @@ use crate::host::load;
 use crate::store;
 use crate::x509;
 
-/// A card as a list shows it; no secret is in it.
+/// The content of a card without secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Listing {
     /// The state file.
     pub state: PathBuf,
-    /// Its name as a token; empty for one that is not text.
+    /// Its label as a token; empty if it is not text.
     pub label: String,
     /// Its serial number, hexadecimal.
     pub serial: String,
@@ -26,16 +26,16 @@ pub struct Listing {
     pub quirks: String,
     /// Its PIN, if it has one.
     pub pin: Option<PinListing>,
-    /// What it holds.
+    /// Its objects.
     pub objects: Vec<ObjectListing>,
     /// The client's public key in PEM, if there is one.
     pub public_key: Option<String>,
 }
 
-/// A PIN as a list shows it.
+/// The state of the PIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PinListing {
-    /// What needs it.
+    /// What it protects.
     pub scope: ScopeName,
     /// Tries in all.
     pub tries_max: u8,
@@ -43,7 +43,7 @@ pub struct PinListing {
     pub tries_left: u8,
 }
 
-/// An object as a list shows it.
+/// An object of the card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ObjectListing {
     /// `private key`, `public key`, `file` or `secret`.
@@ -55,16 +55,16 @@ pub struct ObjectListing {
     /// `secp256r1, persistent` and the like; empty for files.
     #[serde(rename = "type")]
     pub key_type: &'static str,
-    /// What it holds, in bytes; 0 for an empty place.
+    /// Its size, bytes; 0 if it is empty.
     pub bytes: usize,
-    /// Of certificates: whose.
+    /// The subject of a certificate.
     pub subject: Option<String>,
 }
 
-/// Looks at a card; a server may own it meanwhile.
+/// Reads a card, also while a server holds it.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn list(request: &List) -> Result<Listing, ServerError> {
     let state = store::read(&request.state)?;
     listing(&request.state, &load(&request.state, &state)?)

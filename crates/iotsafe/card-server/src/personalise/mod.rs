@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `create`, `import`, `list`, `reset`: what a card's maker does, on the state file.
+//! Personalisation of the state file: `create`, `import`, `list`, `reset`.
 
 mod listing;
 mod request;
@@ -21,14 +21,14 @@ use crate::host::{load, system_random};
 use crate::store::{self, Store};
 use crate::x509;
 
-/// The id of the first empty place, beyond the usual slots; and how many there may be.
+/// The id of the first spare container, and the most spare containers.
 const SPARE_FIRST: u8 = 0x10;
 const SPARE_MAX: u8 = 16;
 
-/// Makes a card with the usual slots; the client's key is made on it.
+/// Creates a card with the usual containers and a new client key.
 ///
 /// # Errors
-/// [`ServerError::Exists`]; a wrong name or PIN; the store's.
+/// [`ServerError::Exists`]; an invalid name or PIN; errors of the store.
 pub fn create(request: &Create) -> Result<Listing, ServerError> {
     let path = &request.state;
     let quirks = Quirks::by_name(&request.quirks).ok_or_else(|| {
@@ -50,7 +50,7 @@ pub fn create(request: &Create) -> Result<Listing, ServerError> {
 /// Stores certificates or a key.
 ///
 /// # Errors
-/// [`ServerError::Request`] for files that are none or do not fit; the store's.
+/// [`ServerError::Request`] for invalid or unsuitable files; errors of the store.
 pub fn import(request: &Import) -> Result<Listing, ServerError> {
     if request.certificate.is_none() && request.ca.is_none() && request.key.is_none() {
         return Err(ServerError::Request(
@@ -66,8 +66,9 @@ pub fn import(request: &Import) -> Result<Listing, ServerError> {
             let key = card.export_public_key(&[slot::CLIENT_KEY]);
             if key.is_none() || certificate.key != key {
                 return Err(ServerError::Request(format!(
-                    "{}: is of another key than the card's client key: have the card's own request \
-                     signed (`warifu card csr`), or import its key with it (--key)",
+                    "{}: certifies a key other than the client key of the card: have the request \
+                     of the card \
+                     signed (`warifu card csr`), or import that key too (--key)",
                     path.display()
                 )));
             }
@@ -83,10 +84,10 @@ pub fn import(request: &Import) -> Result<Listing, ServerError> {
     })
 }
 
-/// Sets the PIN back, or the whole card.
+/// Resets the PIN or the whole card.
 ///
 /// # Errors
-/// [`ServerError::Request`] where nothing is asked for; the store's.
+/// [`ServerError::Request`] for an empty request; errors of the store.
 pub fn reset(request: &ResetRequest) -> Result<Listing, ServerError> {
     let pin = request.pin.as_ref().map(made_pin).transpose()?;
     if !(request.unblock_pin || request.remove_pin || request.erase) && pin.is_none() {
@@ -115,12 +116,12 @@ pub fn reset(request: &ResetRequest) -> Result<Listing, ServerError> {
     })
 }
 
-/// Changes a card under its lock, and stores it if that went well.
+/// Changes a card under its lock, and stores it after a success.
 pub(crate) fn change(
     path: &Path,
     work: impl FnOnce(&mut Card) -> Result<(), ServerError>,
 ) -> Result<Listing, ServerError> {
-    // Before the lock, which would be made beside a card that is not there.
+    // Before the lock, whose file would be created beside a missing card.
     store::read(path)?;
     let mut store = Store::lock(path)?;
     let state = store::read(path)?;
@@ -133,27 +134,28 @@ pub(crate) fn change(
     listing(path, &card)
 }
 
-/// Refuses a place where something is, which may hold keys.
+/// Refuses an existing file, which may contain keys.
 fn nothing_at(path: &Path) -> Result<(), ServerError> {
     let Ok(about) = path.symlink_metadata() else { return Ok(()) };
     let what = match store::read(path) {
         Ok(state) if load(path, &state).is_ok() => {
             return Err(ServerError::Exists { path: path.to_owned() });
         }
-        _ if about.is_file() && about.len() == 0 => "an empty file is there: remove it",
-        _ => "something is there that is no card, or a damaged one: choose another --state",
+        _ if about.is_file() && about.len() == 0 => "the file exists and is empty: remove it",
+        _ => "the file exists and is not a card, or a damaged one: choose another --state",
     };
     Err(ServerError::Request(format!("{}: {what}", path.display())))
 }
 
-/// The applet's identifier of a new card, with a serial number of its own.
+/// The applet's identifier of a new card, with a random serial number.
 fn applet_id(label: &str) -> Result<Vec<u8>, ServerError> {
     let mut serial = [0; identity::SERIAL_BYTES];
     system_random().fill_bytes(&mut serial);
     identity::applet_id(label, serial).ok_or_else(|| {
         ServerError::Request(format!(
-            "the label is {label:?}: expected 1 to {CARD_LABEL_MAX_BYTES} visible ASCII characters, \
-             without blanks"
+            "the label is {label:?}: expected 1 to {CARD_LABEL_MAX_BYTES} visible ASCII \
+             characters, \
+             without spaces"
         ))
     })
 }
@@ -168,7 +170,7 @@ fn usual_card(settings: Settings, curve: CurveName) -> Result<Card, ServerError>
     Ok(card)
 }
 
-/// Places for key pairs that last and that clients may generate.
+/// Adds persistent containers for key pairs that clients may generate.
 fn add_spare(card: &mut Card, pairs: u8) -> Result<(), ServerError> {
     if pairs > SPARE_MAX {
         let text = format!("spare_pairs is {pairs}: expected 0 to {SPARE_MAX}");
@@ -191,11 +193,11 @@ fn replace_key(card: &mut Card, path: &Path) -> Result<(), ServerError> {
     };
     put_key(card, key_type, KeySource::Scalar(&key.scalar))
         .map_err(|error| refused(path, &error))?;
-    // A certificate of the key before would only mislead.
+    // A certificate of the previous key would be wrong.
     card.write_file(&[slot::CLIENT_CERTIFICATE], &[]).map_err(|error| refused(path, &error))
 }
 
-/// Puts a key pair into the client's slot, in place of the one there.
+/// Replaces the client's key pair.
 fn put_key(
     card: &mut Card,
     key_type: KeyType,
@@ -218,7 +220,7 @@ fn made_pin(request: &PinRequest) -> Result<Pin, ServerError> {
         ScopeName::Signing => PinScope::Signing,
         ScopeName::EveryKey => PinScope::EveryKey,
     };
-    // The digits are not shown: a mistyped PIN is nearly one.
+    // The digits are not shown: a mistyped PIN is close to the real one.
     Pin::new(&request.digits, scope, request.tries).ok_or_else(|| {
         ServerError::Request(
             "the PIN is none: expected 4 to 8 digits, and 1 to 15 tries".to_owned(),
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_is_made_once() {
+    fn create_card_twice() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("card.state");
         let wanted: Create = request(serde_json::json!({
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_makes_no_card() {
+    fn invalid_options_create_no_card() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("card.state");
         for wrong in [
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn cards_have_numbers_of_their_own_and_the_label_that_is_asked_for() {
+    fn serial_numbers_and_labels() {
         let folder = tempfile::tempdir().unwrap();
         let make = |name: &str, label: &str| {
             let path = folder.path().join(name);
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_of_before_serial_numbers_is_read() {
+    fn state_without_serial_number() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("card.state");
         let card = Card::with_usual_slots(Settings::default(), &mut system_random()).unwrap();
@@ -311,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_there_is_overwritten() {
+    fn import_overwrites_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("card.state");
         let refused = || {
@@ -321,20 +323,24 @@ mod tests {
             error.to_string()
         };
         std::fs::write(&path, "").unwrap();
-        assert!(refused().ends_with("an empty file is there: remove it"), "{}", refused());
+        assert!(refused().ends_with("the file exists and is empty: remove it"), "{}", refused());
         std::fs::write(&path, "something").unwrap();
-        assert!(refused().contains("no card, or a damaged one: choose another"), "{}", refused());
+        assert!(
+            refused().contains("not a card, or a damaged one: choose another"),
+            "{}",
+            refused()
+        );
         std::fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("missing", &path).unwrap();
         assert!(refused().contains("choose another --state"), "{}", refused());
         let missing = folder.path().join("new/card.state");
         let error = create(&request(serde_json::json!({ "state": missing }))).unwrap_err();
-        assert!(error.to_string().ends_with("check the name, or make the folder"), "{error}");
+        assert!(error.to_string().ends_with("check the name, or create the folder"), "{error}");
         assert!(!folder.path().join("new").exists());
     }
 
     #[test]
-    fn erasing_makes_a_new_key_and_keeps_quirks_and_pin() {
+    fn erase_keeps_quirks_and_pin() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("card.state");
         let made = create(&request(serde_json::json!({
@@ -351,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_is_not_there_is_named_and_nothing_is_made() {
+    fn missing_card() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("card.state");
         let error = change(&path, |_| Ok(())).unwrap_err();

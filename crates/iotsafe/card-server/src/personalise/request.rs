@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is asked of a card's maker, as the program reads it from stdin.
+//! The requests for personalisation, as the program reads them from stdin.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use warifu_card::identity::CARD_LABEL;
 use zeroize::Zeroizing;
 
-/// What a new card is to be.
+/// A request to create a card.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Create {
-    /// Its state file, which must not be there.
+    /// Its state file, which must not exist.
     pub state: PathBuf,
-    /// Its name as a token.
+    /// Its label as a token.
     #[serde(default = "usual_label")]
     pub label: String,
     /// Name of its quirk profile.
@@ -25,7 +25,7 @@ pub struct Create {
     /// Its PIN; none by default.
     #[serde(default)]
     pub pin: Option<PinRequest>,
-    /// How many empty places for further key pairs it has, at ids from 10 on.
+    /// The number of spare containers for key pairs, with ids from 10 on.
     #[serde(default)]
     pub spare_pairs: u8,
 }
@@ -48,7 +48,7 @@ pub enum CurveName {
 pub struct PinRequest {
     /// 4 to 8 digits.
     pub digits: Zeroizing<String>,
-    /// What needs it.
+    /// What it protects.
     #[serde(default)]
     pub scope: ScopeName,
     /// How many wrong tries lock it.
@@ -60,7 +60,7 @@ pub struct PinRequest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScopeName {
-    /// Nothing, although it can be verified.
+    /// Nothing, but it can be verified.
     Nothing,
     /// Signatures.
     #[default]
@@ -69,24 +69,24 @@ pub enum ScopeName {
     EveryKey,
 }
 
-/// What is to be stored on a card.
+/// A request to store certificates or a key on a card.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Import {
     /// The card's state file.
     pub state: PathBuf,
-    /// The client's certificate, for slot 02. It must be of the client key.
+    /// The certificate of the client key, for container 02.
     #[serde(default)]
     pub certificate: Option<PathBuf>,
-    /// The server's or its authority's certificate, for slot 03.
+    /// The certificate of the server or its CA, for container 03.
     #[serde(default)]
     pub ca: Option<PathBuf>,
-    /// A private key from outside, for slot 01: for development alone.
+    /// A private key for container 01, for development only.
     #[serde(default)]
     pub key: Option<PathBuf>,
 }
 
-/// Which card to look at.
+/// A request to list a card.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct List {
@@ -94,22 +94,22 @@ pub struct List {
     pub state: PathBuf,
 }
 
-/// What is to be set back.
+/// A request to reset a card.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResetRequest {
     /// The card's state file.
     pub state: PathBuf,
-    /// Give the PIN all its tries again.
+    /// Unlock the PIN.
     #[serde(default)]
     pub unblock_pin: bool,
     /// Replace the PIN.
     #[serde(default)]
     pub pin: Option<PinRequest>,
-    /// Take the PIN away.
+    /// Remove the PIN.
     #[serde(default)]
     pub remove_pin: bool,
-    /// Make the card as new: a new client key, no certificates; quirks and PIN stay.
+    /// Erase the card: a new client key, no certificates; quirks and PIN are kept.
     #[serde(default)]
     pub erase: bool,
 }

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 use self::channel::{CHANNELS, Chain, Channel, Class};
 use crate::apdu::{Command, Response, SHORT_ANSWER_MAX_BYTES, StatusWord};
-use crate::identity::CARD_LABEL;
+use crate::identity::{APPLET_ID_MAX_BYTES, CARD_LABEL};
 use crate::object::{Object, Selector, Store, find};
 use crate::pin::Pin;
 use crate::quirks::{ClosedChannel, IdOrder, NoLe, OtherLe, Quirks, SignatureHeader};
@@ -80,10 +80,6 @@ pub mod ins {
         VERIFY,
     ];
 }
-
-/// The most bytes of the applet's identifier: Orange's client has room for 32, and a length that
-/// is one too high is among its quirks.
-pub const APPLET_ID_MAX_BYTES: usize = 31;
 
 /// How the card chooses the nonce of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

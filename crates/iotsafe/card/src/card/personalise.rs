@@ -40,19 +40,19 @@ pub enum PersonaliseError {
         label_bytes: usize,
     },
     /// Another object of the kind has the id.
-    #[error("has an id that is taken: delete the object that has it, or choose another id")]
+    #[error("has an id that is in use: delete the other object, or choose another id")]
     Taken,
     /// The card is full.
-    #[error("is one too many: a card holds {OBJECTS_MAX} objects of each kind; delete one")]
+    #[error("does not fit: a card has at most {OBJECTS_MAX} objects of each kind; delete one")]
     Full,
     /// There is no such object.
-    #[error("is not on the card: list its objects to see what is")]
+    #[error("is not on the card: list its objects")]
     NotFound,
     /// The scalar is no private key of the curve.
-    #[error("is no private key: expected a number above 0 and below the order of its curve")]
+    #[error("is not a private key: expected a number above 0 and below the order of its curve")]
     Scalar,
     /// The point is on another curve than the key type's.
-    #[error("is on another curve than its key type names")]
+    #[error("is not on the curve of its key type")]
     Curve,
     /// The content is too long, or empty.
     #[error("has {found_bytes} bytes: expected 1 to {max_bytes}")]

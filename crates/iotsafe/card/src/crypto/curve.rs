@@ -229,7 +229,7 @@ mod tests {
     use rand_core::SeedableRng;
 
     #[test]
-    fn both_curves_sign_verify_and_agree() {
+    fn sign_verify_and_agree_on_both_curves() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         for curve in Curve::ALL {
             let (one, other) = (curve.generate(&mut rng), curve.generate(&mut rng));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn invalid_keys() {
         for curve in Curve::ALL {
             assert_eq!(curve.scalar(&[0; 32]), None);
             assert_eq!(curve.scalar(&[0xff; 32]), None);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_no_part_of_a_signature() {
+    fn zero_in_a_signature() {
         let public = Curve::Secp256r1.scalar(&[1; 32]).unwrap().public().unwrap();
         assert!(!public.verify(&[0; 32], &[0; 64]));
         assert!(!public.verify(&[0; 32], &[0xff; 64]));

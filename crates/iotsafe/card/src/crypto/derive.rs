@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prf_gives_prefixes_of_itself() {
+    fn prf_outputs_are_prefixes() {
         for hash in Hash::ALL {
             let long = prf_tls12(hash, b"secret", b"label seed", 200);
             for length in [0, 1, 31, 32, 33, 64, 199] {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn no_salt_is_a_salt_of_zeros() {
+    fn missing_salt_equals_zeros() {
         for hash in Hash::ALL {
             let zeros = vec![0; hash.length_bytes()];
             assert_eq!(hkdf_extract(hash, &[], b"key"), hkdf_extract(hash, &zeros, b"key"));

@@ -165,7 +165,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn names_are_two_bytes() {
+    fn hash_names_of_two_bytes() {
         assert_eq!(Hash::from_bytes(&[0, 2]), Some(Hash::Sha384));
         for other in [&[][..], &[1], &[0, 0], &[0, 3], &[1, 0], &[0, 0, 1]] {
             assert_eq!(Hash::from_bytes(other), None);
@@ -173,7 +173,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn lengths_that_are_no_intermediate_state() {
+    fn invalid_intermediate_lengths() {
         let state = [0; 32];
         assert!(Hash::Sha256.finish(&state, 64, &[]).is_some());
         assert_eq!(Hash::Sha256.finish(&state[1..], 64, &[]), None);
@@ -185,7 +185,7 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn the_last_block_ends_what_others_began(
+        fn last_block_after_intermediate_hash(
             text in prop::collection::vec(any::<u8>(), 129..700),
             keep_whole_block: bool,
         ) {

@@ -90,7 +90,7 @@ mod tests {
     const SIGN: [u8; 6] = [0x81, 0x2b, 0x80, 0x01, 0x01, 0x00];
 
     #[test]
-    fn exchange_bytes_and_operation_add_up() {
+    fn time_is_exchange_plus_bytes_plus_operation() {
         let mut timing = Timing::new(profile(), 1);
         let answer = Response { data: vec![0; 66], sw: StatusWord::OK };
         // 1 ms + (6 + 66 + 2) bytes of 10 us + 100 ms.
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_counts_from_the_command_and_not_from_the_answer() {
+    fn due_time_counts_from_the_command() {
         let mut timing = Timing::new(profile(), 1);
         let answer = Response { data: vec![0; 66], sw: StatusWord::OK };
         let due = timing.deadline(Nanos(5), &SIGN, &answer);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_replays() {
+    fn same_seed_same_times() {
         let mut law = profile();
         law.exchange = Distribution::from_quantiles(vec![Nanos(0), Nanos(1_000_000_000)]).unwrap();
         let answer = Response::status(StatusWord::OK);

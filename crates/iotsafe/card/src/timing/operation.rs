@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_named_by_command_and_status() {
+    fn operation_by_command_and_status() {
         let of = |command: &[u8], sw| Operation::of(command, StatusWord(sw));
         assert_eq!(of(&[0x81, 0x2b, 0x80, 1], 0x9000), Operation::ComputeSignature);
         assert_eq!(of(&[0x81, 0x2b, 0x80, 1], 0x6143), Operation::ComputeSignature);

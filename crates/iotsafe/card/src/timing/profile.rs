@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A timing profile: TOML in, laws out, every mistake named by file, key and mend.
+//! A timing profile: TOML in, laws out, every error names file, key and how to fix it.
 
 use toml::{Table, Value};
 use warifu_model::{Distribution, Error, Input, Keyword, Kind, Nanos, Probability};
@@ -60,8 +60,7 @@ impl Reader<'_> {
         self.known(table, "", &KEYS)?;
         let name = self.text(table, "name")?.ok_or_else(|| self.missing("name"))?;
         if name != self.profile {
-            let message =
-                format!("is {name:?}: expected {:?}, as the file is called", self.profile);
+            let message = format!("is {name:?}: expected {:?}, the name of the file", self.profile);
             return Err(self.error("name", message));
         }
         let description =
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn laws_and_where_they_come_from() {
+    fn distributions_and_their_sources() {
         let law = "{ kind = \"assumed\", value = { unit = \"ms\", quantiles = [1, 3], \
             tail = { probability = \"4 %\", quantiles = [9] } } }";
         let text = text().replace("select = \"0 ms\"", &format!("select = {law}"));
@@ -293,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_file_key_and_mend() {
+    fn errors_name_file_key_and_fix() {
         for (old, new, expected) in [
             ("name = \"t\"", "name = \"u\"", "t.toml: name is \"u\": expected \"t\""),
             ("byte = \"10 us\"\n", "", "t.toml: byte is missing"),
@@ -332,7 +331,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text: String) {
+        fn arbitrary_text_does_not_panic(text: String) {
             let _ = CardProfile::parse("t", &text, "t.toml");
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Logical channels: opening one and selecting the applet there, giving it back, and what becomes of
-//! it when an answer is lost on the way.
+//! Logical channels: opening one and selecting the applet, closing it, and recovering one whose
+//! answer was lost.
 
 use std::ops::RangeInclusive;
 use std::thread;
@@ -13,26 +13,26 @@ use super::{Applet, Selected};
 use crate::error::TokenError;
 use crate::transport::TransportError;
 
-/// How long a card is asked for a channel when all are taken, and how long apart.
-const CHANNEL_PATIENCE: Duration = Duration::from_secs(1);
-const CHANNEL_WAIT: Duration = Duration::from_millis(20);
+/// How long to wait for a channel when all are in use, and how long between attempts.
+const CHANNEL_TIMEOUT: Duration = Duration::from_secs(1);
+const CHANNEL_PAUSE: Duration = Duration::from_millis(20);
 
-/// The numbers of channels beside the basic one (ISO 7816-4 section 5.4.1).
+/// The numbers of the channels other than the basic one (ISO 7816-4 section 5.4.1).
 pub(super) const LOGICAL_CHANNELS: RangeInclusive<u8> = 1..=19;
 
 /// A logical channel, 0 to 19.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channel(u8);
 
-/// On which channel the applet is used.
+/// The channel to use the applet on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChannelPolicy {
     /// One that MANAGE CHANNEL opens; the basic one if the card has no such command.
     #[default]
     Open,
-    /// The basic channel: for cards without logical channels. Others must not use it meanwhile.
+    /// The basic channel, for cards without logical channels; no other program may use it.
     Basic,
-    /// One of this number, not opened before: some clients and cards do that.
+    /// The channel of this number without opening it, as some cards expect.
     Fixed(Channel),
 }
 
@@ -56,30 +56,30 @@ impl Channel {
 }
 
 impl Applet {
-    /// What is selected. Opens and selects if need be.
+    /// The selection; opens a channel and selects the applet if needed.
     pub(crate) fn select(&mut self, deadline: Instant) -> Result<Selected, TokenError> {
         if let Some(selected) = &self.selected {
             return Ok(selected.clone());
         }
         self.resynchronise(deadline)?;
         let connected = self.transport.connect(deadline);
-        self.noting_loss(connected)?;
+        self.forget_if_gone(connected)?;
         self.close_left_open(deadline)?;
-        let give_up = deadline.min(Instant::now() + CHANNEL_PATIENCE);
+        let give_up = deadline.min(Instant::now() + CHANNEL_TIMEOUT);
         let mut was_reset = false;
         let mut idle = None;
         let selected = loop {
             match self.open_and_select(deadline) {
-                // Another program may have reset the card since; then once more.
+                // Another program may have reset the card: once more.
                 Err(TokenError::Transport(TransportError::CardReset)) if !was_reset => {
                     was_reset = true;
                 }
-                // Short-lived programs give their channels back soon.
+                // Short-lived programs close their channels soon.
                 Err(TokenError::NoChannel) if Instant::now() < give_up => {
                     if idle.is_none() && self.may_lose_channels() {
                         idle = Some(self.idle_channels(deadline)?);
                     }
-                    thread::sleep(CHANNEL_WAIT);
+                    thread::sleep(CHANNEL_PAUSE);
                 }
                 Err(TokenError::NoChannel) if idle.is_some() => {
                     let now = self.idle_channels(deadline)?;
@@ -96,19 +96,19 @@ impl Applet {
         Ok(selected)
     }
 
-    /// Whether a channel that the card has opened for us may stay open without our knowing.
+    /// Whether the card may have opened a channel whose number was lost.
     fn may_lose_channels(&self) -> bool {
         self.options.channel == ChannelPolicy::Open && !self.transport.resets_card()
     }
 
-    /// Leaves the channel without knowing that the card has closed it.
+    /// Drops the selection, although the card may still have the channel open.
     pub(super) fn abandon(&mut self) {
         if let Some(Selected { channel, opened, .. }) = self.selected.take() {
             self.leave_open(channel, opened);
         }
     }
 
-    /// As [`Applet::abandon`], after an error of the way; but what is gone has no channel of ours.
+    /// As [`Applet::abandon`] after a transport error; a removed card has closed its channels.
     fn leave_after(&mut self, error: &TokenError, channel: Channel, opened: bool) {
         if !matches!(error, TokenError::Transport(TransportError::Gone(_))) {
             self.leave_open(channel, opened);
@@ -121,12 +121,11 @@ impl Applet {
         }
     }
 
-    /// A card that no reset reaches has few channels, and would run out of them.
+    /// Closes channels left open, on a card that cannot be reset and would run out of channels.
     pub(super) fn close_left_open(&mut self, deadline: Instant) -> Result<(), TokenError> {
         while let Some(channel) = self.left_open.last().copied() {
             match self.exchange(&close_command(channel), deadline) {
-                // Whatever the card answers, or the modem, there is no more to be done about this
-                // one.
+                // Whatever the card or the modem answers, nothing more can be done.
                 Ok(_) | Err(TokenError::Transport(TransportError::Refused(_))) => {}
                 Err(error) => return Err(error),
             }
@@ -135,43 +134,43 @@ impl Applet {
         Ok(())
     }
 
-    /// Gives every channel back to the card, as far as that can be done.
+    /// Closes every channel, as far as possible.
     pub(crate) fn close(&mut self, deadline: Instant) {
         self.close_selected(deadline);
-        // One whose last answer was lost as well: nobody else would.
+        // Also one whose last answer was lost.
         if !self.left_open.is_empty() && self.resynchronise(deadline).is_ok() {
-            let _ = self.close_left_open(deadline); // as far as that can be done
+            let _ = self.close_left_open(deadline); // as far as possible
         }
     }
 
     fn close_selected(&mut self, deadline: Instant) {
         if let Some(Selected { channel, opened: true, .. }) = self.selected.take() {
-            // Nothing depends on it just now: a card that is gone has closed it.
+            // An error is not serious: a removed card has closed the channel.
             if let Err(error) = self.exchange(&close_command(channel), deadline) {
                 self.leave_after(&error, channel, true);
             }
         }
     }
 
-    /// Has no answer under way any more.
+    /// Discards pending answers.
     fn resynchronise(&mut self, deadline: Instant) -> Result<(), TokenError> {
         if self.stale {
-            self.reset_way(deadline)?;
+            self.reset_transport(deadline)?;
         }
         Ok(())
     }
 
-    /// Resets the way, and the card where it can.
-    pub(super) fn reset_way(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError> {
+    /// Resets the transport, and the card if it can.
+    pub(super) fn reset_transport(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError> {
         let reset = self.transport.reset(deadline);
-        let atr = self.noting_loss(reset)?;
+        let atr = self.forget_if_gone(reset)?;
         self.stale = false;
         Ok(atr)
     }
 
-    /// A modem that was unplugged has taken its card's channels along, and may have others of these
-    /// numbers open when it is back.
-    pub(super) fn noting_loss<T>(
+    /// Forgets the channels after the card was removed: channels of these numbers may belong to
+    /// others when it is back.
+    pub(super) fn forget_if_gone<T>(
         &mut self,
         result: Result<T, TransportError>,
     ) -> Result<T, TransportError> {
@@ -194,7 +193,8 @@ impl Applet {
         };
         let mut last = StatusWord::NOT_FOUND;
         for aid in &own {
-            // Without Le: no file control information is wanted, and modems pass it on like this.
+            // Without Le: no file control information is needed, and modems forward it in this
+            // form.
             let cla = channel.class(0);
             let select = Command { cla, ins: ins::SELECT, p1: 4, p2: 0, data: aid, le: None };
             let answer = self.exchange(&select, deadline);
@@ -227,27 +227,28 @@ impl Applet {
             Command { cla: 0, ins: ins::MANAGE_CHANNEL, p1: 0, p2: 0, data: &[], le: Some(1) };
         let response = self.whole_answer(&open, Channel::BASIC, deadline)?;
         match (response.sw, &response.data[..]) {
-            // The basic channel needs no opening (ISO 7816-4 section 11.1.2): such an answer is damaged.
+            // The basic channel needs no opening (ISO 7816-4 section 11.1.2): such an answer is
+            // damaged.
             (StatusWord::OK, [number, ..]) => match Channel::new(*number).filter(|_| *number > 0) {
                 Some(channel) => Ok((channel, true)),
                 None => {
-                    let what = "names no channel";
+                    let what = "contains no channel number";
                     Err(TokenError::answer("MANAGE CHANNEL", what))
                 }
             },
-            // Nothing is known of what was done: the caller starts anew.
+            // What was done is unknown: the caller must recover.
             (sw @ StatusWord::UNKNOWN, _) => Err(TokenError::status("MANAGE CHANNEL", sw)),
-            // On the basic channel a modem has its own application selected: it stays there.
+            // The basic channel is the modem's own.
             (StatusWord::NO_CHANNEL, _) if !self.transport.resets_card() => {
                 Err(TokenError::NoChannel)
             }
             (sw, _) if sw.is_error() && !self.transport.resets_card() => {
                 Err(TokenError::status("MANAGE CHANNEL", sw))
             }
-            // A card without the command has only the basic channel. One whose channels are all
-            // taken, perhaps by programs that were killed, has it as well.
+            // A card without the command has only the basic channel, and it can be used too if all
+            // others are in use, perhaps by killed programs.
             (sw, _) if sw.is_error() => Ok((Channel::BASIC, false)),
-            _ => Err(TokenError::answer("MANAGE CHANNEL", "names no channel")),
+            _ => Err(TokenError::answer("MANAGE CHANNEL", "contains no channel number")),
         }
     }
 }
@@ -262,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_of_channels() {
+    fn class_bytes_of_channels() {
         let classes = [(0, 0x80), (1, 0x81), (3, 0x83), (4, 0xc0), (19, 0xcf)];
         for (number, class) in classes {
             assert_eq!(Channel::new(number).unwrap().class(PROPRIETARY), class);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Channels that are open and of nobody's use.
+//! Open channels that nobody uses.
 //!
-//! The answer to MANAGE CHANNEL is all that says which channel the card has opened (ETSI TS 102 221
-//! section 11.1.17: the card chooses). Where it is lost and nothing resets the card, as behind a
+//! Only the answer to MANAGE CHANNEL tells which channel the card has opened (ETSI TS 102 221
+//! section 11.1.17: the card chooses). If it is lost and nothing resets the card, as behind a
 //! modem, the channel stays open until the modem restarts, and no program knows of it. So when the
-//! card has none left, those are given back on which nothing is selected: nobody has done anything
-//! there yet. Channels of the modem's own, and of other programs, have an application.
+//! card has no channel left, those on which nothing is selected are closed. Channels of the modem
+//! and of other programs have an application selected.
 
 use std::time::Instant;
 
@@ -28,12 +28,12 @@ const FILE_ID: u8 = 0x83;
 const MF: [u8; 2] = [0x3f, 0x00];
 
 impl Applet {
-    /// The open channels on which nothing is selected. One of another program may be among them for
-    /// the moment between its opening and its SELECT: only who is there twice has been left.
+    /// The open channels on which nothing is selected. Another program may be between opening its
+    /// channel and SELECT, so only channels found twice are unused.
     pub(super) fn idle_channels(&mut self, deadline: Instant) -> Result<Vec<Channel>, TokenError> {
-        let has_files = match self.ask(Channel::BASIC, STATUS, deadline) {
+        let has_files = match self.query(Channel::BASIC, STATUS, deadline) {
             Ok(status) => status.sw == StatusWord::OK,
-            // A modem that keeps its own channel to itself: nothing can be told of the others.
+            // The modem does not forward commands on its own channel: no information on the others.
             Err(TokenError::Transport(TransportError::Refused(_))) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
@@ -42,7 +42,7 @@ impl Applet {
             match self.is_idle(channel, has_files, deadline) {
                 Ok(true) => idle.push(channel),
                 Ok(false) => {}
-                // There are modems that pass no class on of a channel above 3.
+                // Some modems forward no class of a channel above 3.
                 Err(TokenError::Transport(TransportError::Refused(_))) => break,
                 Err(error) => return Err(error),
             }
@@ -50,7 +50,7 @@ impl Applet {
         Ok(idle)
     }
 
-    /// Closes channels; whether there was any.
+    /// Closes channels; returns whether there were any.
     pub(super) fn close_idle(
         &mut self,
         channels: &[Channel],
@@ -68,19 +68,19 @@ impl Applet {
         has_files: bool,
         deadline: Instant,
     ) -> Result<bool, TokenError> {
-        let status = self.ask(channel, STATUS, deadline)?;
+        let status = self.query(channel, STATUS, deadline)?;
         match status.sw {
-            // Not open; cards of few channels do not know the class.
+            // Not open, or a class that a card with few channels does not know.
             StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::CLASS => Ok(false),
             StatusWord::OK => Ok(is_at_mf(&status.data)),
-            // An application that does not know the command, where the card does.
+            // An application without this command, on a card that has it.
             _ if has_files => Ok(false),
-            // A card that does not know it at all: at least no IoT SAFE applet is selected.
-            _ => Ok(self.ask(channel, ins::GET_DATA, deadline)?.sw.is_error()),
+            // A card without this command: check at least that no IoT SAFE applet is selected.
+            _ => Ok(self.query(channel, ins::GET_DATA, deadline)?.sw.is_error()),
         }
     }
 
-    fn ask(
+    fn query(
         &mut self,
         channel: Channel,
         ins: u8,
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mf_is_told_from_an_application_and_from_what_is_none() {
+    fn mf_application_and_malformed_parameters() {
         let mf = [0x62, 0x0a, 0x82, 2, 0x78, 0x21, 0x83, 2, 0x3f, 0, 0x8a, 0];
         assert!(is_at_mf(&mf));
         let usim = [0x62, 0x0b, 0x82, 2, 0x78, 0x21, 0x84, 5, 0xa0, 0, 0, 0, 0x87];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The applet on a logical channel: commands with their answers put together.
+//! The applet on a logical channel: commands, and answers assembled from their parts.
 
 mod channel;
 mod idle;
@@ -17,34 +17,34 @@ use crate::transport::{Transport, TransportError};
 
 /// The most bytes of data in one short command.
 const SHORT_DATA_MAX_BYTES: usize = 255;
-/// The most bytes that an answer may have in all its parts: an object list of 128 templates.
+/// The most bytes of an answer in all its parts, enough for an object list of 128 templates.
 const ANSWER_MAX_BYTES: usize = 0x1_0000;
 /// Command chaining, in the class byte (ISO 7816-4 section 5.4.1).
 const CHAINED: u8 = 0x10;
 /// Proprietary class (GSMA IoT.05).
 const PROPRIETARY: u8 = 0x80;
 
-/// How a card is used.
+/// Options of a card.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The applet's identifier; the three known ones are tried otherwise.
+    /// The applet's identifier; by default the three known ones are tried.
     pub aid: Option<Vec<u8>>,
     /// The channel.
     pub channel: ChannelPolicy,
 }
 
-/// The applet, selected or not yet.
+/// The applet and its selection.
 pub(crate) struct Applet {
     transport: Box<dyn Transport>,
     options: Options,
     selected: Option<Selected>,
-    /// An answer may be under way: nothing is sent before a reset.
+    /// An answer may be pending: a reset comes before the next command.
     stale: bool,
-    /// Channels that the card may still have open for us, where no reset closes them.
+    /// Channels that may still be open on a card that cannot be reset.
     left_open: Vec<Channel>,
 }
 
-/// What was selected, and where.
+/// A selected applet.
 #[derive(Clone)]
 pub(crate) struct Selected {
     pub(crate) aid: Vec<u8>,
@@ -68,25 +68,25 @@ impl Applet {
         Applet { transport, options, selected: None, stale: false, left_open: Vec::new() }
     }
 
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn location(&self) -> String {
         self.transport.name()
     }
 
-    /// Forgets the channel, which the card has forgotten; the next command opens one.
+    /// Forgets the channel, which is lost; the next command opens one.
     pub(crate) fn forget(&mut self) {
         self.selected = None;
     }
 
-    /// Resets the card, or as much of it as the way there can.
+    /// Resets the card, or only the transport if that cannot reset the card.
     pub(crate) fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TokenError> {
         self.abandon();
         self.stale = true;
-        let atr = self.reset_way(deadline)?;
+        let atr = self.reset_transport(deadline)?;
         self.close_left_open(deadline)?;
         Ok(atr)
     }
 
-    /// Whether others might use the same channel between two of our commands.
+    /// Whether other programs may use the same channel between two commands.
     pub(crate) fn shared_channel(&self) -> bool {
         let basic = |selected: &Selected| selected.channel == Channel::BASIC;
         self.transport.shares_channels() && self.selected.as_ref().is_none_or(basic)
@@ -106,7 +106,7 @@ impl Applet {
         self.transport.end();
     }
 
-    /// One command of the applet; every status word but 9000 is an error.
+    /// Sends a command of the applet; every status word other than 9000 is an error.
     pub(crate) fn call(
         &mut self,
         call: &Call<'_>,
@@ -120,7 +120,7 @@ impl Applet {
         }
     }
 
-    /// One command of the applet, whatever its status word.
+    /// Sends a command of the applet, and returns any status word.
     pub(crate) fn call_any(
         &mut self,
         call: &Call<'_>,
@@ -130,7 +130,7 @@ impl Applet {
         self.call_with_le(call, le, deadline)
     }
 
-    /// One command with an Le of its own, as GET RANDOM needs.
+    /// Sends a command with a given Le, as GET RANDOM needs.
     pub(crate) fn call_with_le(
         &mut self,
         call: &Call<'_>,
@@ -138,7 +138,7 @@ impl Applet {
         deadline: Instant,
     ) -> Result<Response, TokenError> {
         let channel = self.select(deadline)?.channel;
-        // VERIFY is ISO 7816-4's, all the others are the applet's own.
+        // VERIFY is of ISO 7816-4; all others are proprietary.
         let cla = channel.class(if call.ins == ins::VERIFY { 0 } else { PROPRIETARY });
         let mut parts = call.data.chunks(SHORT_DATA_MAX_BYTES).peekable();
         let mut last: &[u8] = &[];
@@ -159,7 +159,7 @@ impl Applet {
         self.whole_answer(&command, channel, deadline)
     }
 
-    /// Sends a command; fetches what waits behind 61xx, sends again with the Le of 6Cxx.
+    /// Sends a command; fetches the rest of the answer after 61xx, repeats it with the Le of 6Cxx.
     fn whole_answer(
         &mut self,
         command: &Command<'_>,
@@ -187,7 +187,7 @@ impl Applet {
             let empty = response.data.is_empty();
             data.append(&mut response.data);
             if empty && response.sw.waiting().is_some() {
-                let what = "announces data and gives none";
+                let what = "announces data but contains none";
                 return Err(TokenError::answer("GET RESPONSE", what));
             }
         }
@@ -199,22 +199,22 @@ impl Applet {
         command: &Command<'_>,
         deadline: Instant,
     ) -> Result<Response, TokenError> {
-        // It may be VERIFY, or the answer a secret.
+        // The command may contain a PIN, the answer a secret.
         let command = Zeroizing::new(command.to_bytes());
         let answer = self.transport.exchange(&command, deadline);
-        let mut data = self.noting_loss(answer).inspect_err(|error| {
+        let mut data = self.forget_if_gone(answer).inspect_err(|error| {
             self.abandon();
             self.stale |= error.needs_reset();
         })?;
         let Some(sw) = data.len().checked_sub(2).map(|at| data.split_off(at)) else {
             let what = "has no status word";
-            return Err(TokenError::answer("a command", what));
+            return Err(TokenError::answer("the command", what));
         };
         Ok(Response { data, sw: StatusWord(u16::from_be_bytes([sw[0], sw[1]])) })
     }
 }
 
-/// The Le that a 6Cxx names.
+/// The Le in a status word 6Cxx.
 fn le_of(sw: StatusWord) -> usize {
     match sw.0 & 0xff {
         0 => SHORT_ANSWER_MAX_BYTES,

@@ -2,8 +2,8 @@
 //! `AT+CSIM` (3GPP TS 27.007 section 8.17): a modem passes APDUs to its SIM, as hexadecimal text
 //! over a serial line.
 //!
-//! An answer ends with the modem's final line, never after some idle time: waiting for silence
-//! costs that wait once per exchange, which is more than all the rest together.
+//! An answer ends with the modem's final result line, never after some idle time: waiting for
+//! silence would take longer than the rest of the exchange.
 
 use std::fmt::Write as _;
 use std::io;
@@ -18,13 +18,13 @@ use zeroize::Zeroizing;
 
 use super::{Transport, TransportError, checked};
 
-/// The most bytes of a line: 70,000 bytes of APDU as hexadecimal text would be no modem's.
+/// The most bytes of a line, enough for any short APDU.
 const LINE_MAX_BYTES: usize = 4096;
-/// How many lines may come before the final one: echo, empty lines, unsolicited results.
+/// The most lines before the final one: echo, empty lines, unsolicited results.
 const LINES_MAX: usize = 64;
-/// How long the answer to AT may take behind an error that was of a command before it: the modem
-/// answers that by itself, without its SIM.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
+/// How long the answer to AT may take after an error that belonged to an earlier command: the modem
+/// answers AT without the SIM.
+const AT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A modem behind a serial device or a pseudo-terminal.
 pub struct Csim {
@@ -42,7 +42,7 @@ enum Outcome {
     Error(String),
 }
 
-/// The device, and whether an answer may still be under way.
+/// The device, and whether an answer may still be under transport.
 struct Line {
     stream: DeadlineStream,
     /// Read, not yet made into lines.
@@ -85,7 +85,8 @@ impl Csim {
         let modes = rustix::termios::tcgetattr(&fd).map_err(|e| gone(e.into()))?;
         if !is_near(modes.output_speed(), self.baud) {
             return Err(TransportError::Gone(format!(
-                "the line at {at} cannot do {} baud (it took {}): give csim:{at},BAUD with the modem's",
+                "the line at {at} cannot do {} baud (it took {}): give csim:{at},BAUD with the \
+                 modem's",
                 self.baud,
                 modes.output_speed()
             )));
@@ -114,7 +115,10 @@ impl Csim {
             )),
             _ => {
                 self.line = None;
-                TransportError::Gone(format!("the modem at {} went away", self.path.display()))
+                TransportError::Gone(format!(
+                    "the modem at {} was disconnected",
+                    self.path.display()
+                ))
             }
         }
     }
@@ -158,7 +162,7 @@ impl Transport for Csim {
     }
 
     /// A modem cannot reset its SIM without dropping its connections, so this makes sure of the
-    /// line only: whatever answer was under way is read and thrown away.
+    /// line only: any pending answer is read and discarded.
     fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError> {
         if self.line.is_none() {
             self.line = Some(self.open()?);
@@ -179,11 +183,11 @@ impl Transport for Csim {
 }
 
 impl Line {
-    /// A modem answers in order. A late answer to AT+CSIM is a `+CSIM` line and OK, or an error;
-    /// an OK without `+CSIM` can only be the one to the bare AT, and nothing is under way then.
-    /// Echo is switched off on the way; a modem that keeps it is understood as well.
+    /// Discards pending answers. A modem answers in order, and a late answer to AT+CSIM is a
+    /// `+CSIM` line with OK, or an error: an OK without `+CSIM` must be the answer to the bare AT,
+    /// and then nothing is pending. Switches echo off; a modem that keeps it works too.
     ///
-    /// `ConnectionRefused`, with what it says, where it takes no command at all.
+    /// `ConnectionRefused`, with its answer, if it accepts no command.
     fn synchronise(&mut self, deadline: Instant) -> io::Result<()> {
         self.stream.drain();
         self.buffer.clear();
@@ -201,7 +205,8 @@ impl Line {
         Err(io::Error::new(io::ErrorKind::ConnectionRefused, said))
     }
 
-    /// Reads up to the OK of a bare command; the error that came instead, if nothing follows it.
+    /// Reads up to the OK of a bare command; returns the error that came instead, if nothing
+    /// follows.
     fn until_ok(&mut self, deadline: Instant) -> io::Result<Option<String>> {
         let (mut until, mut refused) = (deadline, None);
         loop {
@@ -209,7 +214,7 @@ impl Line {
                 Ok(Outcome::Ok(None)) => return Ok(None),
                 Ok(Outcome::Ok(Some(_))) => {}
                 Ok(Outcome::Error(text)) => {
-                    until = deadline.min(Instant::now() + ANSWERS_WITHIN);
+                    until = deadline.min(Instant::now() + AT_TIMEOUT);
                     refused = Some(text);
                 }
                 Err(error) if error.kind() == io::ErrorKind::TimedOut && refused.is_some() => {
@@ -229,13 +234,13 @@ impl Line {
                 Kind::Final(outcome) => return Ok(outcome.unwrap_or(Outcome::Ok(answer))),
                 Kind::Answer(bytes) => answer = Some(bytes),
                 Kind::Garbled => {
-                    let text = "the +CSIM line is no answer";
+                    let text = "malformed +CSIM line";
                     return Err(io::Error::new(io::ErrorKind::InvalidData, text));
                 }
                 Kind::Other => {}
             }
         }
-        Err(io::Error::new(io::ErrorKind::InvalidData, "no final line among many"))
+        Err(io::Error::new(io::ErrorKind::InvalidData, "too many lines without a final one"))
     }
 
     /// The next line that is not empty.
@@ -250,7 +255,7 @@ impl Line {
                 }
             }
             if self.buffer.len() > LINE_MAX_BYTES {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "a line without end"));
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "line too long"));
             }
             let mut room = [0; 1024];
             let bytes = self.stream.read_some(&mut room, deadline)?;
@@ -259,13 +264,13 @@ impl Line {
     }
 }
 
-/// What one line of a modem is.
+/// The kind of a line from the modem.
 enum Kind {
     /// Final: None for OK, or the error.
     Final(Option<Outcome>),
     /// `+CSIM: 4,"9000"`
     Answer(Vec<u8>),
-    /// A `+CSIM` line that is none.
+    /// A malformed `+CSIM` line.
     Garbled,
     /// Echo, unsolicited results.
     Other,
@@ -298,14 +303,14 @@ fn answer(text: &str) -> Option<Vec<u8>> {
     hex::decode(digits).ok()
 }
 
-/// Whether a line runs at a speed: a divider comes near most, and a twentieth is what a receiver
-/// bears over the ten bits of a character.
+/// Whether a line runs at about a given speed: dividers are not exact, and over the ten bits of a
+/// character a receiver tolerates 5 %.
 fn is_near(speed: u32, wanted: u32) -> bool {
     speed.abs_diff(wanted) <= wanted / 20
 }
 
-/// A command with data goes without its Le: modems speak T=0 with the SIM, where Le cannot follow
-/// data (ISO 7816-3 section 12.2.2); the answer waits for GET RESPONSE.
+/// Removes Le from a command with data: modems use T=0 with the SIM, where Le cannot follow data
+/// (ISO 7816-3 section 12.2.2); GET RESPONSE fetches the answer.
 pub(super) fn without_le(apdu: &[u8]) -> &[u8] {
     match Command::parse(apdu) {
         Ok(Command { data, le: Some(_), .. }) if !data.is_empty() && apdu[4] != 0 => {
@@ -321,7 +326,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn answers_are_parsed_and_others_are_not() {
+    fn valid_and_invalid_answers() {
         assert_eq!(answer(" 4,\"9000\""), Some(vec![0x90, 0]));
         assert_eq!(answer("4,9000"), Some(vec![0x90, 0]));
         for text in ["", "4", "6,\"9000\"", "3,\"900\"", "4,\"90x0\"", "x,\"9000\"", "4,\"é00\""] {
@@ -330,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_of_a_modem_is_said_in_one_line() {
+    fn device_that_is_not_a_serial_line() {
         let soon = Instant::now() + std::time::Duration::from_secs(5);
         let said = |path: &str| {
             let error = Csim::new(Path::new(path), 115_200).connect(soon).unwrap_err();
@@ -343,10 +348,10 @@ mod tests {
         assert!(is_near(115_384, 115_200) && !is_near(9_600, 115_200));
     }
 
-    /// What a modem was asked, and its two ends, which it keeps open.
+    /// The commands that a modem received, and its two ends, which it keeps open.
     type Asked = (Vec<String>, std::io::BufReader<std::fs::File>, rustix::fd::OwnedFd);
 
-    /// A modem that gives these answers in turn, one for each line that comes, and the way to it.
+    /// A modem that gives these answers in turn, one for each line, and the transport to it.
     fn modem(answers: &'static [&str]) -> (std::thread::JoinHandle<Asked>, Csim) {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
         use std::io::{BufRead, BufReader, Write};
@@ -374,27 +379,27 @@ mod tests {
     }
 
     #[test]
-    fn a_modem_that_takes_no_command_is_told_from_a_late_error() {
+    fn modem_that_refuses_all_commands_and_late_errors() {
         let soon = || Instant::now() + Duration::from_secs(20);
-        let (thread, mut way) = modem(&["\r\nERROR\r\n", "\r\n+CME ERROR: 3\r\n"]);
-        let error = way.connect(soon()).unwrap_err();
+        let (thread, mut transport) = modem(&["\r\nERROR\r\n", "\r\n+CME ERROR: 3\r\n"]);
+        let error = transport.connect(soon()).unwrap_err();
         assert!(
             matches!(&error, TransportError::Refused(text) if text.contains("ERROR")),
             "{error}"
         );
         assert_eq!(thread.join().unwrap().0, ["ATE0\r", "AT\r"]);
 
-        // Late ones belong to commands before: what follows them is the answer.
+        // Late errors belong to earlier commands: the answer follows them.
         let answers =
             &["\r\nERROR\r\n+CSIM: 4,\"9000\"\r\nOK\r\nOK\r\n", "+CSIM: 4,\"6985\"\r\nOK\r\n"];
-        let (thread, mut way) = modem(answers);
-        way.connect(soon()).unwrap();
-        assert_eq!(way.exchange(&[0x80, 0x84, 0, 0, 8], soon()).unwrap(), [0x69, 0x85]);
+        let (thread, mut transport) = modem(answers);
+        transport.connect(soon()).unwrap();
+        assert_eq!(transport.exchange(&[0x80, 0x84, 0, 0, 8], soon()).unwrap(), [0x69, 0x85]);
         assert_eq!(thread.join().unwrap().0, ["ATE0\r", "AT+CSIM=10,\"8084000008\"\r"]);
     }
 
     #[test]
-    fn le_behind_data_is_left_out() {
+    fn le_after_data_is_removed() {
         assert_eq!(without_le(&[0x81, 0xb9, 0, 0, 3, 0x84, 1, 1, 0]).len(), 8);
         assert_eq!(without_le(&[0x81, 0x84, 0, 0, 0x20]).len(), 5);
         assert_eq!(without_le(&[0x81, 0xb9, 0, 0, 3, 0x84, 1, 1]).len(), 8);
@@ -402,13 +407,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_survive_as_text(bytes: Vec<u8>) {
+        fn answer_round_trip(bytes: Vec<u8>) {
             let line = format!(" {},\"{}\"", bytes.len() * 2, hex::encode_upper(&bytes));
             prop_assert_eq!(answer(&line), Some(bytes));
         }
 
         #[test]
-        fn no_line_panics(line: String) {
+        fn arbitrary_lines_do_not_panic(line: String) {
             let _ = Kind::of(&line);
             let _ = Kind::of(&format!("+CSIM:{line}"));
         }

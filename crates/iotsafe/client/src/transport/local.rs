@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::{Transport, TransportError, checked};
 
-/// Two functions that stand for a card.
+/// A card as two functions.
 pub struct Local<E, R> {
     exchange: E,
     reset: R,
@@ -16,7 +16,7 @@ where
     E: FnMut(&[u8]) -> Vec<u8> + Send,
     R: FnMut() -> Vec<u8> + Send,
 {
-    /// A way whose answers `exchange` gives; `reset` gives the answer to reset.
+    /// `exchange` returns the answer to a command, `reset` the answer to reset.
     pub fn new(exchange: E, reset: R) -> Local<E, R> {
         Local { exchange, reset }
     }

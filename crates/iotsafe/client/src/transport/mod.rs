@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Ways to a card: each takes a command APDU and gives the answer, or a definite error by the
+//! Transports to a card: each takes a command APDU and returns the answer, or an error by the
 //! deadline.
 
 mod csim;
@@ -17,41 +17,42 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// Why an APDU got no answer.
+/// Why an APDU was not answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum TransportError {
-    /// There is no card, reader, modem or server, or it went away. Says which, and the mend.
+    /// There is no card, reader, modem or server, or it was removed; the text says which and how to
+    /// fix it.
     #[error("{0}")]
     Gone(String),
-    /// The deadline passed. The answer may still come: only [`Transport::reset`] leads on.
+    /// The deadline has passed. The answer may still arrive: [`Transport::reset`] must follow.
     #[error("no answer from {0} within the deadline")]
     Timeout(String),
-    /// The card was reset by someone else: its channels are closed, its sessions forgotten.
+    /// The card was reset by another program: its channels and sessions are lost.
     #[error("the card was reset")]
     CardReset,
-    /// The other side answered with something else than an APDU.
+    /// The other side answered with something other than an APDU.
     #[error("{0}")]
     Garbled(String),
-    /// The modem does not pass the APDU on.
+    /// The modem does not forward the APDU.
     #[error("{0}")]
     Refused(String),
 }
 
 impl TransportError {
-    /// Whether answers can no longer be told from late ones, so that a reset comes first.
+    /// Whether a reset must come first, because late answers could be taken for current ones.
     #[must_use]
     pub fn needs_reset(&self) -> bool {
         !matches!(self, TransportError::CardReset | TransportError::Refused(_))
     }
 }
 
-/// A way to one card.
+/// A transport to one card.
 ///
-/// An implementation never gives the answer of one command to another: after an error that
+/// An implementation never returns the answer to one command for another: after an error that
 /// [needs a reset](TransportError::needs_reset) it refuses every exchange until
-/// [`reset`](Transport::reset) has thrown away what was under way.
+/// [`reset`](Transport::reset) has discarded pending answers.
 pub trait Transport: Send {
-    /// Connects, if it is not connected; the first exchange would do so, but then says
+    /// Connects, if not connected. The first exchange would connect too, but return
     /// [`TransportError::CardReset`].
     ///
     /// # Errors
@@ -66,15 +67,15 @@ pub trait Transport: Send {
     /// [`TransportError`], by the deadline at the latest.
     fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError>;
 
-    /// Starts anew: connects again where needed, and resets the card where the way can do that.
-    /// Gives the answer to reset; empty where the way has none.
+    /// Connects again if needed, and resets the card if the transport can. Returns the answer to
+    /// reset; empty if the transport has none.
     ///
     /// # Errors
     /// [`TransportError`], by the deadline at the latest.
     fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError>;
 
-    /// Whether [`Transport::reset`] resets the card. Where it does not, the card keeps channels open
-    /// and the PIN verified, and its basic channel is of someone who needs it: a modem.
+    /// Whether [`Transport::reset`] resets the card. If not, as behind a modem, the card keeps
+    /// channels open and the PIN verified, and the basic channel belongs to the modem.
     fn resets_card(&self) -> bool {
         true
     }
@@ -85,7 +86,7 @@ pub trait Transport: Send {
         true
     }
 
-    /// Keeps other programs from the card until [`Transport::end`], where the way can do that.
+    /// Excludes other programs until [`Transport::end`], if the transport can.
     ///
     /// # Errors
     /// [`TransportError`], by the deadline at the latest.
@@ -100,10 +101,10 @@ pub trait Transport: Send {
     fn name(&self) -> String;
 }
 
-/// One exchange as [`Watched`] saw it; nothing of its content but header and status word.
+/// One exchange as [`Watched`] saw it: of its content only the header and the status word.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange {
-    /// What the agent was asked for, where it was the agent.
+    /// The name of the request, if it was sent to the agent.
     pub name: Option<&'static str>,
     /// CLA, INS, P1, P2; None for a reset.
     pub header: Option<[u8; 4]>,
@@ -119,23 +120,23 @@ pub struct Exchange {
     pub duration: Duration,
 }
 
-/// Told of every exchange.
+/// Called after every exchange.
 pub type Watch = Arc<dyn Fn(&Exchange) + Send + Sync>;
 
-/// A transport that tells a [`Watch`] of every exchange.
+/// A transport with a [`Watch`].
 pub struct Watched {
     inner: Box<dyn Transport>,
     watch: Watch,
 }
 
 impl Watched {
-    /// Puts a watch on a transport.
+    /// Adds a watch to a transport.
     #[must_use]
     pub fn new(inner: Box<dyn Transport>, watch: Watch) -> Watched {
         Watched { inner, watch }
     }
 
-    fn tell(&self, apdu: &[u8], start: Instant, answer: &Result<Vec<u8>, TransportError>) {
+    fn notify(&self, apdu: &[u8], start: Instant, answer: &Result<Vec<u8>, TransportError>) {
         let answer = answer.as_deref().unwrap_or_default();
         let header = apdu.first_chunk().copied();
         (self.watch)(&Exchange {
@@ -154,7 +155,7 @@ impl Transport for Watched {
     fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
         let start = Instant::now();
         let answer = self.inner.exchange(apdu, deadline);
-        self.tell(apdu, start, &answer);
+        self.notify(apdu, start, &answer);
         answer
     }
 
@@ -165,7 +166,7 @@ impl Transport for Watched {
     fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError> {
         let start = Instant::now();
         let answer = self.inner.reset(deadline);
-        self.tell(&[], start, &answer);
+        self.notify(&[], start, &answer);
         answer
     }
 
@@ -190,10 +191,10 @@ impl Transport for Watched {
     }
 }
 
-/// What an answer must at least be.
+/// Refuses an answer without a status word.
 fn checked(answer: Vec<u8>, name: &str) -> Result<Vec<u8>, TransportError> {
     if answer.len() < 2 {
-        return Err(TransportError::Garbled(format!("{name} answered without a status word")));
+        return Err(TransportError::Garbled(format!("answer without a status word from {name}")));
     }
     Ok(answer)
 }

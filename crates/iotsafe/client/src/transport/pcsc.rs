@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! PC/SC. The library is loaded when it is first needed, so that a program can load this one on a
-//! machine without it; that is why the crate `pcsc`, which links it, does not serve here.
+//! PC/SC. The library is loaded when it is first needed, so that this module can be loaded on a
+//! machine without it; the crate `pcsc` links it.
 //!
-//! `SCardTransmit` has no deadline and cannot be cancelled. A thread of its own makes the calls:
-//! at the deadline the caller leaves it, and whatever it still brings is dropped with it.
+//! `SCardTransmit` has no deadline and cannot be cancelled, so a separate thread makes the calls:
+//! at the deadline the caller abandons it with any late answer.
 
 mod sys;
 mod worker;
@@ -19,7 +19,7 @@ use super::{Transport, TransportError, checked};
 pub use sys::readers;
 use worker::{Job, Reply, Worker};
 
-/// How many threads may hang in a dead reader before it is given up.
+/// The most threads that may hang in a reader that does not answer.
 const STUCK_MAX: usize = 4;
 
 /// A card in a PC/SC reader.
@@ -37,19 +37,19 @@ impl Pcsc {
         Pcsc { reader: reader.map(str::to_owned), worker: None, stuck: Arc::default() }
     }
 
-    fn ask(&mut self, job: Job, deadline: Instant) -> Result<Reply, TransportError> {
+    fn call(&mut self, job: Job, deadline: Instant) -> Result<Reply, TransportError> {
         let worker = match self.worker.take() {
             Some(worker) => worker,
-            None => self.hire()?,
+            None => self.start_worker()?,
         };
-        match worker.ask(job, deadline) {
+        match worker.call(job, deadline) {
             Some(Ok(reply)) => {
                 self.worker = Some(worker);
                 Ok(reply)
             }
             Some(Err(error)) => {
-                // A reset by others leaves the connection of use; after anything else a new one
-                // is made.
+                // After a reset by another program the connection can be used; after other errors
+                // it is made again.
                 if error == TransportError::CardReset {
                     self.worker = Some(worker);
                 }
@@ -59,10 +59,10 @@ impl Pcsc {
         }
     }
 
-    fn hire(&self) -> Result<Worker, TransportError> {
+    fn start_worker(&self) -> Result<Worker, TransportError> {
         if self.stuck.load(Ordering::Relaxed) >= STUCK_MAX {
             return Err(TransportError::Gone(format!(
-                "{} does not answer; unplug it, or restart pcscd",
+                "{} does not answer: unplug it, or restart pcscd",
                 self.name()
             )));
         }
@@ -83,16 +83,16 @@ impl Transport for Pcsc {
             self.reset(deadline)?;
             return Err(TransportError::CardReset);
         }
-        match self.ask(Job::Transmit(Zeroizing::new(apdu.to_vec())), deadline)? {
+        match self.call(Job::Transmit(Zeroizing::new(apdu.to_vec())), deadline)? {
             Reply::Answer(answer) => {
                 checked(answer, "the reader").inspect_err(|_| self.worker = None)
             }
-            Reply::Done => Err(TransportError::Garbled("the reader gave no answer".to_owned())),
+            Reply::Done => Err(TransportError::Garbled("no answer from the reader".to_owned())),
         }
     }
 
     fn reset(&mut self, deadline: Instant) -> Result<Vec<u8>, TransportError> {
-        match self.ask(Job::Connect, deadline)? {
+        match self.call(Job::Connect, deadline)? {
             Reply::Answer(atr) => Ok(atr),
             Reply::Done => Ok(Vec::new()),
         }
@@ -102,12 +102,12 @@ impl Transport for Pcsc {
         if self.worker.is_none() {
             self.reset(deadline)?;
         }
-        self.ask(Job::Begin, deadline).map(drop)
+        self.call(Job::Begin, deadline).map(drop)
     }
 
     fn end(&mut self) {
         if let Some(worker) = &self.worker {
-            worker.tell(Job::End);
+            worker.send(Job::End);
         }
     }
 
@@ -116,7 +116,7 @@ impl Transport for Pcsc {
     }
 }
 
-/// T=0 takes no Le behind data (ISO 7816-3 section 12.2.2).
+/// T=0 has no Le after data (ISO 7816-3 section 12.2.2).
 fn for_protocol(apdu: &[u8], t0: bool) -> &[u8] {
     if t0 { without_le(apdu) } else { apdu }
 }

@@ -17,13 +17,13 @@ const FRAME_MAX_BYTES: usize = 70_000;
 /// A connection to the virtual card's socket.
 pub struct Unix {
     path: PathBuf,
-    /// None before the first connection, and after an error that may leave an answer under way:
-    /// closing the connection is what a late answer cannot get past.
+    /// None before the first connection, and after an error that may leave an answer pending:
+    /// closing the connection discards late answers.
     stream: Option<DeadlineStream>,
 }
 
 impl Unix {
-    /// A way that connects when it is first used.
+    /// A transport that connects when it is first used.
     #[must_use]
     pub fn new(path: &Path) -> Unix {
         Unix { path: path.to_owned(), stream: None }
@@ -42,9 +42,9 @@ impl Unix {
         let at = self.path.display();
         TransportError::Gone(match error.kind() {
             io::ErrorKind::TimedOut => return TransportError::Timeout(self.name()),
-            // A killed server's socket stays.
+            // The socket of a killed server remains.
             io::ErrorKind::ConnectionRefused => format!(
-                "nobody serves the virtual card at {at} any more; start it with: warifu card serve"
+                "the server of the virtual card at {at} has ended; start it with: warifu card serve"
             ),
             _ => format!("no virtual card at {at}: {error}; start one with: warifu card serve"),
         })
@@ -80,7 +80,7 @@ fn send_and_receive(
     stream.read_exact(&mut length, deadline)?;
     let length = u32::from_be_bytes(length) as usize;
     if length > FRAME_MAX_BYTES {
-        let text = format!("the virtual card announced an answer of {length} B: not its protocol");
+        let text = format!("invalid answer length from the virtual card: {length} B");
         return Err(io::Error::new(io::ErrorKind::InvalidData, text));
     }
     let mut answer = vec![0; length];
@@ -94,15 +94,14 @@ impl Transport for Unix {
     }
 
     fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
-        // A new connection may find a card that another client has used: say so, so that the
-        // caller opens its channel anew.
+        // Another client may have used the card: the caller must open its channel again.
         if self.stream.is_none() {
             self.stream(deadline)?;
             return Err(TransportError::CardReset);
         }
         let answer = self.round_trip(apdu, deadline)?;
         if answer.is_empty() {
-            // The server's word for a card that was reset at this command.
+            // The server's answer if the card was reset at this command.
             return Err(TransportError::CardReset);
         }
         checked(answer, "the virtual card").inspect_err(|_| self.stream = None)
@@ -132,7 +131,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn an_empty_answer_is_a_card_that_was_reset_on_a_connection_that_goes_on() {
+    fn empty_answer_is_a_card_reset_and_keeps_the_connection() {
         let folder = std::env::temp_dir().join(format!("warifu-unix-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let path = folder.join("card.sock");
@@ -146,31 +145,33 @@ mod tests {
             }
         });
         let end = Instant::now() + Duration::from_secs(20);
-        let mut way = Unix::new(&path);
-        way.connect(end).unwrap();
+        let mut transport = Unix::new(&path);
+        transport.connect(end).unwrap();
         let apdu = [0x80, 0xca, 0, 0];
-        assert_eq!(way.exchange(&apdu, end), Err(TransportError::CardReset));
-        assert_eq!(way.exchange(&apdu, end), Ok(vec![0x90, 0]));
+        assert_eq!(transport.exchange(&apdu, end), Err(TransportError::CardReset));
+        assert_eq!(transport.exchange(&apdu, end), Ok(vec![0x90, 0]));
         server.join().unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
-    fn a_stopped_server_holds_nobody_past_the_deadline() {
+    fn connect_to_a_stopped_server_ends_at_the_deadline() {
         let folder = std::env::temp_dir().join(format!("warifu-queue-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let path = folder.join("card.sock");
         let listener = UnixListener::bind(&path).unwrap();
         rustix::net::listen(&listener, 0).unwrap();
-        // Takes the only place in its queue; the next one finds it full.
+        // Fills the queue of the listener.
         let first = DeadlineStream::connect(&path, Instant::now()).unwrap();
         let (done, ended) = std::sync::mpsc::channel();
         let asked = path.clone();
         thread::spawn(move || {
             let end = Instant::now() + Duration::from_millis(50);
-            let _ = done.send(Unix::new(&asked).connect(end)); // after a failure nobody listens
+            // After a failure there is no receiver.
+            let _ = done.send(Unix::new(&asked).connect(end));
         });
-        let said = ended.recv_timeout(Duration::from_secs(20)).expect("it waits for ever");
+        let said =
+            ended.recv_timeout(Duration::from_secs(20)).expect("no end of the connection attempt");
         assert_eq!(said, Err(TransportError::Timeout(format!("unix:{}", path.display()))));
         drop(first);
         std::fs::remove_dir_all(&folder).unwrap();

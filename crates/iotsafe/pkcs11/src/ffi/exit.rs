@@ -3,7 +3,7 @@
 
 use std::panic::catch_unwind;
 
-use crate::library;
+use crate::functions::general_purpose::end_of_process;
 
 /// Called by the dynamic linker at exit() and dlclose() (System V ABI, Dynamic Linking,
 /// "Initialization and Termination Functions").
@@ -13,6 +13,6 @@ use crate::library;
 static AT_EXIT: extern "C" fn() = at_exit;
 
 extern "C" fn at_exit() {
-    // What goes wrong now is nobody's to hear of.
-    let _ = catch_unwind(library::end_of_process);
+    // An error at exit cannot be reported.
+    let _ = catch_unwind(end_of_process);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Callers' memory: read into what has no pointers, written from it.
+//! Reading from the caller's memory into types without pointers, and writing to it.
 
 use std::ptr;
 use std::slice;
@@ -8,20 +8,19 @@ use cryptoki_sys::*;
 
 use crate::mechanism::{Mechanism, Parameter};
 use crate::object::Attribute;
-use crate::output::{Output, Room};
+use crate::output::{BufferSize, Output};
 use crate::rv::{Result, Rv, fail};
 use crate::template::Template;
 
-/// The most attributes of a template. More would be no template; the bound keeps a wrong count
-/// from reading on and on.
+/// The most attributes of a template. The bound keeps a wrong count from reading all memory.
 const ATTRIBUTES_MAX: CK_ULONG = 1024;
 /// The most bytes of a single value, for the same reason.
 const VALUE_MAX_BYTES: CK_ULONG = 1 << 24;
 
-/// Bytes that the caller gives. A null pointer is no bytes, if the length says so too.
+/// The caller's bytes. A null pointer is allowed with length 0.
 ///
 /// # Safety
-/// `pointer` is null or leads to `length` bytes that stay as they are for `'a`.
+/// `pointer` is null or points to `length` bytes that stay as they are for `'a`.
 pub(super) unsafe fn bytes<'a>(pointer: *const CK_BYTE, length: CK_ULONG) -> Result<&'a [u8]> {
     if length == 0 {
         return Ok(&[]);
@@ -33,10 +32,10 @@ pub(super) unsafe fn bytes<'a>(pointer: *const CK_BYTE, length: CK_ULONG) -> Res
     Ok(unsafe { slice::from_raw_parts(pointer, length as usize) })
 }
 
-/// Puts a value where the caller wants it.
+/// Writes a value to the caller's memory.
 ///
 /// # Safety
-/// `place` is null or leads to room for a `T`.
+/// `place` is null or points to room for a `T`.
 pub(super) unsafe fn put<T>(place: *mut T, value: T) -> Result {
     if place.is_null() {
         return fail(CKR_ARGUMENTS_BAD);
@@ -46,28 +45,31 @@ pub(super) unsafe fn put<T>(place: *mut T, value: T) -> Result {
     Ok(())
 }
 
-/// Refuses a null pointer before any work is done.
+/// Refuses a null pointer, before any work is done.
 pub(super) fn not_null<T>(place: *const T) -> Result {
     if place.is_null() { fail(CKR_ARGUMENTS_BAD) } else { Ok(()) }
 }
 
-/// What the caller has for a result of variable length.
+/// The size of the caller's buffer for a result of variable length.
 ///
 /// # Safety
-/// `length` is null or leads to a CK_ULONG.
-pub(super) unsafe fn room(buffer: *const CK_BYTE, length: *const CK_ULONG) -> Result<Room> {
+/// `length` is null or points to a CK_ULONG.
+pub(super) unsafe fn buffer_size(
+    buffer: *const CK_BYTE,
+    length: *const CK_ULONG,
+) -> Result<BufferSize> {
     not_null(length)?;
     if buffer.is_null() {
-        return Ok(Room(None));
+        return Ok(BufferSize(None));
     }
     // SAFETY: not null, a CK_ULONG by the caller's promise.
-    Ok(Room(Some(unsafe { ptr::read_unaligned(length) } as usize)))
+    Ok(BufferSize(Some(unsafe { ptr::read_unaligned(length) } as usize)))
 }
 
-/// Gives a result of variable length to the caller whose [`room`] it was made for.
+/// Returns a result of variable length to the caller whose [`buffer_size`] it was made for.
 ///
 /// # Safety
-/// As [`room`]; `buffer` is null or has as many bytes as `*length` says.
+/// As [`buffer_size`]; `buffer` is null or has as many bytes as `*length` says.
 pub(super) unsafe fn deliver(
     output: Output,
     buffer: *mut CK_BYTE,
@@ -77,21 +79,21 @@ pub(super) unsafe fn deliver(
         Output::Length(bytes) => (*bytes, None),
         Output::TooSmall(bytes) => (*bytes, Some(Rv(CKR_BUFFER_TOO_SMALL))),
         Output::Bytes(bytes) => {
-            // SAFETY: `Room::unless_fits` has seen to it that the buffer is not null and long
+            // SAFETY: `BufferSize::unless_fits` has checked that the buffer is not null and long
             // enough; it is the caller's, so it cannot overlap ours.
             unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), buffer, bytes.len()) };
             (bytes.len(), None)
         }
     };
-    // SAFETY: `room` found it not null.
+    // SAFETY: `buffer_size` found it not null.
     unsafe { put(length, bytes as CK_ULONG)? };
     rv.map_or(Ok(()), Err)
 }
 
-/// Gives a list to the caller: its length alone, or its elements too.
+/// Returns a list to the caller: its length alone, or its elements too.
 ///
 /// # Safety
-/// `list` is null or has room for `*count` elements; `count` is null or leads to a CK_ULONG.
+/// `list` is null or has room for `*count` elements; `count` is null or points to a CK_ULONG.
 pub(super) unsafe fn deliver_list<T: Copy>(
     elements: &[T],
     list: *mut T,
@@ -118,7 +120,7 @@ pub(super) unsafe fn deliver_list<T: Copy>(
 /// A template, copied.
 ///
 /// # Safety
-/// `attributes` is null or leads to `count` of them, each value to its length.
+/// `attributes` is null or points to `count` of them, each value to its length.
 pub(super) unsafe fn template(
     attributes: *const CK_ATTRIBUTE,
     count: CK_ULONG,
@@ -138,10 +140,10 @@ pub(super) unsafe fn template(
     Template::new(copied)
 }
 
-/// The attributes themselves: for C_GetAttributeValue, whose values are places for results.
+/// The attributes themselves: C_GetAttributeValue writes to their values.
 ///
 /// # Safety
-/// `attributes` is null or leads to `count` of them.
+/// `attributes` is null or points to `count` of them.
 pub(super) unsafe fn raw_attributes(
     attributes: *const CK_ATTRIBUTE,
     count: CK_ULONG,
@@ -157,16 +159,19 @@ pub(super) unsafe fn raw_attributes(
     Ok((0..count as usize).map(read).collect())
 }
 
-/// Puts attributes where C_GetAttributeValue's caller wants them. Each gets its due, whatever
-/// became of the others; then one of their errors is the answer (PKCS#11 2.40 section 5.7).
+/// Writes attributes for C_GetAttributeValue. Each is written whether or not another failed; then
+/// one of the errors is returned (PKCS#11 2.40 section 5.7).
 ///
 /// # Safety
-/// `places` leads to as many attributes as `found` has, each with room for its length.
-pub(super) unsafe fn deliver_attributes(found: &[Attribute], places: *mut CK_ATTRIBUTE) -> Result {
+/// `attributes` points to as many attributes as `found` has, each with room for its length.
+pub(super) unsafe fn deliver_attributes(
+    found: &[Attribute],
+    attributes: *mut CK_ATTRIBUTE,
+) -> Result {
     let mut result = Ok(());
     for (at, attribute) in found.iter().enumerate() {
         // SAFETY: `at` is below the number of the caller's attributes.
-        let place = unsafe { places.add(at) };
+        let place = unsafe { attributes.add(at) };
         // SAFETY: as above; alignment is not taken for granted.
         let mut raw = unsafe { ptr::read_unaligned(place) };
         let delivered = match attribute {
@@ -197,7 +202,7 @@ pub(super) unsafe fn deliver_attributes(found: &[Attribute], places: *mut CK_ATT
 /// A mechanism, copied; None for a null pointer.
 ///
 /// # Safety
-/// `mechanism` is null or leads to one, its parameter to its length.
+/// `mechanism` is null or points to one, its parameter to its length.
 pub(super) unsafe fn mechanism(mechanism: *const CK_MECHANISM) -> Result<Option<Mechanism>> {
     if mechanism.is_null() {
         return Ok(None);
@@ -231,7 +236,7 @@ pub(super) unsafe fn mechanism(mechanism: *const CK_MECHANISM) -> Result<Option<
         };
         Parameter::Ecdh { kdf, shared, public }
     } else if ulParameterLen == 0 {
-        // Whatever the pointer: some programs leave an old one there.
+        // Whatever the pointer: some programs leave a stale one there.
         Parameter::None
     } else {
         Parameter::Other
@@ -239,7 +244,7 @@ pub(super) unsafe fn mechanism(mechanism: *const CK_MECHANISM) -> Result<Option<
     Ok(Some(Mechanism { kind, parameter }))
 }
 
-/// A mechanism that must be there.
+/// A mechanism; null is refused.
 ///
 /// # Safety
 /// As [`mechanism`].

@@ -1,37 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The C shell: takes pointers apart, calls safe functions, puts results where pointers lead.
+//! The C shell: reads arguments from the caller's memory, calls the safe [`functions`], and writes
+//! their results back. A file for each chapter, as there.
 //!
-//! Callers promise what PKCS#11 2.40 section 5 says of its pointers: each is null or leads to as
-//! much as its length says, readable, and writable where the function writes. That is what every
-//! `unsafe` here relies on; nothing outside this folder sees a pointer of a caller's.
+//! Callers promise what PKCS#11 2.40 section 5 says of its pointers: each is null or points to
+//! memory of the length given beside it, readable, and writable where the function writes. Every
+//! `unsafe` here relies on that; nothing outside this folder sees a caller's pointer.
+//!
+//! [`functions`]: crate::functions
 
-mod crypto;
 mod exit;
-mod general;
-mod keys;
-mod list;
+mod function_lists;
+mod general_purpose;
+mod key_management;
 mod memory;
-mod objects;
-mod sessions;
+mod message_digesting;
+mod object_management;
+mod operation;
+mod parallel_function_management;
+mod random_numbers;
+mod session_management;
+mod signing;
+mod slot_token_management;
 mod unsupported;
+mod verifying;
 
-pub use crypto::*;
-pub use general::*;
-pub use keys::*;
-pub use list::{C_GetFunctionList, C_GetInterface, C_GetInterfaceList};
-pub use objects::*;
-pub use sessions::*;
+pub use function_lists::{C_GetFunctionList, C_GetInterface, C_GetInterfaceList};
+pub use general_purpose::*;
+pub use key_management::*;
+pub use message_digesting::*;
+pub use object_management::*;
+pub use parallel_function_management::*;
+pub use random_numbers::*;
+pub use session_management::*;
+pub use signing::*;
+pub use slot_token_management::*;
 pub use unsupported::*;
+pub use verifying::*;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use cryptoki_sys::*;
 
-use crate::library::current_trace;
+use crate::functions::general_purpose::current_trace;
 use crate::rv::Result;
 
-/// Runs a call: its value, a panic as CKR_GENERAL_ERROR, its line in the trace.
+/// Runs a call: returns its value, or CKR_GENERAL_ERROR after a panic, and traces it.
 fn guard(name: &'static str, call: impl FnOnce() -> Result) -> CK_RV {
     let start = Instant::now();
     let before = current_trace();

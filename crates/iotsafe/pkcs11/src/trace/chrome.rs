@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Chrome's trace events, which Perfetto and chrome://tracing show: one JSON array that is whole
-//! after every event, whoever is killed, and that several processes append to.
+//! Trace events of Chrome, which Perfetto and chrome://tracing show: one JSON array that is valid
+//! after every event, even if a process is killed, and that several processes append to.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -14,21 +14,21 @@ use crate::slot::lock;
 
 const BEGIN: &str = "[\n";
 const END: &str = "\n]\n";
-/// How long an event waits for another process. Only one that was stopped while it wrote takes
-/// longer, and a signature must not wait for that: the event is left out.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How long an event waits for another process to write. Only a stopped process takes longer, and a
+/// signature must not wait for it: the event is dropped.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_micros(50);
 
 /// A file with an array of events.
 pub(super) struct Array(Mutex<File>);
 
 impl Array {
-    /// Begins a file, or goes on with one.
+    /// Creates a file, or opens one to append to.
     pub(super) fn open(path: &Path) -> io::Result<Array> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-        if file.metadata()?.len() > 0 && !alone(&file, || Ok(ends_as_ours(&file)))? {
-            let text = "it is no trace of this module's; remove it";
+        if file.metadata()?.len() > 0 && !with_lock(&file, || Ok(ends_as_ours(&file)))? {
+            let text = "not a trace of this module: remove it";
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         Ok(Array(Mutex::new(file)))
@@ -36,9 +36,9 @@ impl Array {
 
     /// Appends an event: one line of JSON.
     pub(super) fn push(&self, event: &str) -> io::Result<()> {
-        // The file's lock is between processes, this one between threads.
+        // The lock of the file excludes other processes, this one other threads.
         let file = lock(&self.0);
-        alone(&file, || append(&file, event))
+        with_lock(&file, || append(&file, event))
     }
 }
 
@@ -48,15 +48,15 @@ fn append(file: &File, event: &str) -> io::Result<()> {
         return file.write_all_at(format!("{BEGIN}{event}{END}").as_bytes(), 0);
     };
     file.write_all_at(format!(",\n{event}{END}").as_bytes(), end).inspect_err(|_| {
-        // A full disk: what was there before still has its place.
+        // The disk is full: restore the end of the file.
         let _ = file.write_all_at(END.as_bytes(), end);
         let _ = file.set_len(end + END.len() as u64);
     })
 }
 
-/// While no other process does the same.
-fn alone<T>(file: &File, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    let until = Instant::now() + PATIENCE;
+/// Runs `work` with the file locked against other processes.
+fn with_lock<T>(file: &File, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let until = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
             Ok(()) => break,
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_whole_after_every_event() {
+    fn trace_is_valid_after_every_event() {
         let path = path("whole.json");
         let first = Array::open(&path).unwrap();
         for at in 0..10 {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn many_write_at_once() {
+    fn concurrent_writers() {
         let path = path("many.json");
         // Each with a file of its own, as processes have.
         let writers = (0..8).map(|writer| {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn anothers_file_is_left_alone() {
+    fn foreign_file_is_not_overwritten() {
         let path = path("other.json");
         fs::write(&path, "{\"mine\": 1}").unwrap();
         assert!(Array::open(&path).is_err_and(|error| error.to_string().contains("remove it")));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_stopped_while_writing_holds_nobody_up() {
+    fn stopped_writer_does_not_block_others() {
         let path = path("stopped.json");
         let array = Array::open(&path).unwrap();
         array.push("{}").unwrap();

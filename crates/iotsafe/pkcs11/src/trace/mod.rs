@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a handshake's time goes: each call and each command to the card, with start and duration.
+//! A trace of each call and each command to the card, with start and duration.
 //!
-//! No PIN, no key material and no data are in it: calls have a name and a return value, commands
+//! It contains no PIN, no key material and no data: calls have a name and a return value, commands
 //! a header, lengths and a status word.
 
 mod chrome;
@@ -29,55 +29,55 @@ pub struct Trace {
 }
 
 enum Sink {
-    /// A line an event: one write at the end of the file.
+    /// One line for each event, appended in one write.
     Lines(File),
-    /// Chrome's trace events.
+    /// Trace events of Chrome.
     Chrome(chrome::Array),
 }
 
-/// A trace that cannot be written.
+/// Why a trace cannot be written.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {error}; correct WARIFU_PKCS11_TRACE, or unset it", path = .path.display())]
+#[error("{path}: {error}: correct or unset WARIFU_PKCS11_TRACE", path = .path.display())]
 pub struct TraceError {
     path: PathBuf,
     error: io::Error,
 }
 
 impl TraceError {
-    /// Whether it is no mistake of the configuration: the disk is full, or another process that
-    /// writes to the file was stopped. No program fails for that.
+    /// Whether the error is temporary: the disk is full, or another process that writes to the file
+    /// is stopped. The program continues without a trace then.
     #[must_use]
-    pub fn passes(&self) -> bool {
+    pub fn is_temporary(&self) -> bool {
         use io::ErrorKind::{QuotaExceeded, StorageFull, WouldBlock};
         matches!(self.error.kind(), QuotaExceeded | StorageFull | WouldBlock)
     }
 }
 
 impl Trace {
-    /// Opens a trace to append to; a name that ends in `.json` makes it Chrome's.
+    /// Opens a trace to append to; a name ending in `.json` selects the format of Chrome.
     ///
     /// # Errors
-    /// The file cannot be written, or is something else.
+    /// The file cannot be written, or is not a trace.
     pub fn open(path: &Path) -> Result<Arc<Trace>, TraceError> {
-        let wrong = |error| TraceError { path: path.to_owned(), error };
+        let failed = |error| TraceError { path: path.to_owned(), error };
         let sink = if path.extension().is_some_and(|extension| extension == "json") {
-            let array = chrome::Array::open(path).map_err(wrong)?;
-            array.push(&name_of_process()).map_err(wrong)?;
+            let array = chrome::Array::open(path).map_err(failed)?;
+            array.push(&name_of_process()).map_err(failed)?;
             Sink::Chrome(array)
         } else {
             let file = OpenOptions::new().append(true).create(true).open(path);
-            Sink::Lines(file.map_err(wrong)?)
+            Sink::Lines(file.map_err(failed)?)
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Arc::new(Trace { sink, pid: process::id(), epoch: (now, Instant::now()) }))
     }
 
-    /// Whether that process has opened it.
+    /// Whether a process has opened it.
     pub(crate) fn is_of(&self, pid: u32) -> bool {
         self.pid == pid
     }
 
-    /// A call has come back.
+    /// Records a call that has returned.
     pub fn call(&self, name: &str, start: Instant, value: CK_RV) {
         let value = match rv::name(value) {
             "CKR_?" => format!("CKR {value:#x}"),
@@ -86,7 +86,7 @@ impl Trace {
         self.event("call", name, &value, start, start.elapsed());
     }
 
-    /// A command was answered, or not.
+    /// Records an exchange with the card or the agent.
     pub fn exchange(&self, exchange: &Exchange) {
         let Exchange { name, header, command_bytes, answer_bytes, sw, start, duration } = *exchange;
         if let Some(name) = name {
@@ -172,10 +172,11 @@ mod opening {
     use super::*;
 
     #[test]
-    fn a_full_disk_and_a_lock_pass_and_a_wrong_name_does_not() {
+    fn temporary_and_permanent_errors() {
         let folder = std::env::temp_dir().join(format!("warifu-trace-{}", process::id()));
         fs::create_dir(&folder).unwrap();
-        let passes = |name: &str| Trace::open(&folder.join(name)).err().map(|error| error.passes());
+        let passes =
+            |name: &str| Trace::open(&folder.join(name)).err().map(|error| error.is_temporary());
         assert_eq!(passes("good.json"), None);
         let other = File::open(folder.join("good.json")).unwrap();
         other.lock().unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The module as a program has it: its function list, over cards in this process.
+//! The module as programs use it: its function list, over cards in this process.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,23 +20,23 @@ use warifu_card::{ATR, Card, KeySource, Pin, PinScope, Reset, Settings};
 use warifu_iotsafe_client::transport::{Local, Transport, TransportError};
 use warifu_iotsafe_client::{CardToken, Options, Token};
 use warifu_pkcs11::ffi::C_GetInterface;
-use warifu_pkcs11::library::{Provider, provide};
+use warifu_pkcs11::functions::general_purpose::{Provider, provide};
 use warifu_pkcs11::slot::SlotConfig;
 
 pub const PIN: &str = "1234";
 
-/// The card of the slot, and whether it is there.
+/// The card of the slot, and whether it is present.
 pub struct World {
     pub card: Mutex<(Card, ChaCha20Rng)>,
     pub absent: AtomicBool,
-    /// What is sent to the card panics, as after a mistake of ours.
-    pub mistaken: AtomicBool,
+    /// Whether the transport panics.
+    pub panics: AtomicBool,
 }
 
 static WORLD: LazyLock<Mutex<Arc<World>>> = LazyLock::new(|| Mutex::new(world(None)));
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A card with the usual slots, a certificate for its key, a persistent empty place, and
+/// A card with the usual containers, a certificate for its key, a persistent empty container, and
 /// perhaps a PIN.
 pub fn world(pin: Option<PinScope>) -> Arc<World> {
     let mut rng = ChaCha20Rng::seed_from_u64(7);
@@ -53,10 +53,10 @@ pub fn world(pin: Option<PinScope>) -> Arc<World> {
     let point = *card.export_public_key(&[slot::CLIENT_KEY]).unwrap().bytes();
     card.write_file(&[slot::CLIENT_CERTIFICATE], &certificate(&point)).unwrap();
     let card = Mutex::new((card, rng));
-    Arc::new(World { card, absent: AtomicBool::new(false), mistaken: AtomicBool::new(false) })
+    Arc::new(World { card, absent: AtomicBool::new(false), panics: AtomicBool::new(false) })
 }
 
-/// A certificate of a point.
+/// A certificate for a public key.
 pub fn certificate(point: &[u8; 65]) -> Vec<u8> {
     let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
     let mut context = openssl::bn::BigNumContext::new().unwrap();
@@ -82,7 +82,7 @@ pub fn certificate(point: &[u8; 65]) -> Vec<u8> {
     builder.build().to_der().unwrap()
 }
 
-/// A card that can be taken away.
+/// A card that can be removed.
 struct Removable {
     world: Arc<World>,
     inner: Box<dyn Transport>,
@@ -90,9 +90,9 @@ struct Removable {
 
 impl Removable {
     fn check(&self) -> Result<(), TransportError> {
-        assert!(!self.world.mistaken.load(Ordering::SeqCst), "a mistake, made for the test");
+        assert!(!self.world.panics.load(Ordering::SeqCst), "a panic for the test");
         match self.world.absent.load(Ordering::SeqCst) {
-            true => Err(TransportError::Gone("the card was taken away".to_owned())),
+            true => Err(TransportError::Gone("the card was removed".to_owned())),
             false => Ok(()),
         }
     }
@@ -134,7 +134,7 @@ fn provider() -> Provider {
         let transport = Box::new(Removable { world, inner });
         let token: Box<dyn Token> = Box::new(CardToken::new(transport, Options::default()));
         let config = SlotConfig {
-            place: "test".to_owned(),
+            location: "test".to_owned(),
             label: None,
             card_hashes: false,
             replace_keys: false,

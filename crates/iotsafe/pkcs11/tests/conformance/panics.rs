@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A mistake of ours is that call's CKR_GENERAL_ERROR: the program goes on, and the calls after it
-//! find no lock that is held and no turn that is taken.
+//! A panic is a CKR_GENERAL_ERROR of one call: the program continues, and later calls find no lock
+//! held and no turn taken.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -9,15 +9,15 @@ use cryptoki_sys::*;
 
 use crate::bench::{Bench, mechanism};
 
-/// Runs a call while the way to the card panics.
-fn mistaken(bench: &Bench, call: impl FnOnce() -> CK_RV) {
-    bench.world.mistaken.store(true, Ordering::SeqCst);
+/// Runs a call while the transport to the card panics.
+fn panicking(bench: &Bench, call: impl FnOnce() -> CK_RV) {
+    bench.world.panics.store(true, Ordering::SeqCst);
     assert_eq!(call(), CKR_GENERAL_ERROR);
-    bench.world.mistaken.store(false, Ordering::SeqCst);
+    bench.world.panics.store(false, Ordering::SeqCst);
 }
 
 #[test]
-fn a_panic_is_its_calls_general_error_and_no_others() {
+fn panic_is_a_general_error_of_its_call_only() {
     let bench = Bench::new(None);
     let session = bench.open(0);
     let key = bench.one(session, CKO_PRIVATE_KEY, 1);
@@ -28,17 +28,17 @@ fn a_panic_is_its_calls_general_error_and_no_others() {
     let mut sign = || call!(bench, C_Sign, session, text, 6, place, &mut length);
     let random = || call!(bench, C_GenerateRandom, session, place, 8);
 
-    mistaken(&bench, random);
+    panicking(&bench, random);
     assert_eq!(random(), CKR_OK);
     assert_eq!(call!(bench, C_SignInit, session, &mut ecdsa, key), CKR_OK);
-    mistaken(&bench, &mut sign);
-    // Nobody knows how far it came; the session can be used again.
+    panicking(&bench, &mut sign);
+    // The session can be used again.
     assert_eq!(call!(bench, C_SessionCancel, session, CKF_SIGN), CKR_OK);
     assert_eq!(call!(bench, C_SignInit, session, &mut ecdsa, key), CKR_OK);
     assert_eq!(sign(), CKR_OK);
     let mut info = CK_TOKEN_INFO::default();
     assert_eq!(call!(bench, C_GetTokenInfo, 0, &mut info), CKR_OK);
-    // At the end the card is given its channel back; a mistake there is no hang either.
-    mistaken(&bench, || call!(bench, C_Finalize, ptr::null_mut()));
+    // C_Finalize closes the channel; a panic there does not hang either.
+    panicking(&bench, || call!(bench, C_Finalize, ptr::null_mut()));
     assert_eq!(call!(bench, C_Initialize, ptr::null_mut()), CKR_OK);
 }

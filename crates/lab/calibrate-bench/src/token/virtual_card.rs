@@ -13,7 +13,7 @@ use warifu_iotsafe_client::transport::{Local, Transport};
 use warifu_iotsafe_client::{CardToken, Options, Token};
 use warifu_os::VirtualClock;
 use warifu_pkcs11::ffi::C_GetFunctionList;
-use warifu_pkcs11::library::provide;
+use warifu_pkcs11::functions::general_purpose::provide;
 use warifu_pkcs11::slot::SlotConfig;
 use warifu_pkcs11_client::Module;
 
@@ -134,7 +134,7 @@ fn shared(
 
 fn slot_config() -> SlotConfig {
     SlotConfig {
-        place: "virtual clock".to_owned(),
+        location: "virtual clock".to_owned(),
         label: None,
         card_hashes: false,
         replace_keys: false,

@@ -79,7 +79,8 @@ impl Api {
         let api = API.get_or_init(|| Api::load().map_err(|error| error.to_string()));
         api.as_ref().map_err(|error| {
             TransportError::Gone(format!(
-                "{LIBRARY} cannot be loaded ({error}); install it with: apt-get install libpcsclite1 pcscd"
+                "{LIBRARY} cannot be loaded ({error}); install it with: apt-get install \
+                 libpcsclite1 pcscd"
             ))
         })
     }
@@ -109,7 +110,7 @@ impl Api {
 /// The names of the readers that the PC/SC service knows.
 ///
 /// # Errors
-/// [`TransportError::Gone`] without library, service or reader: says which, and the mend.
+/// [`TransportError::Gone`] without library, service or reader; the text says how to fix it.
 pub fn readers() -> Result<Vec<String>, TransportError> {
     Context::new()?.readers()
 }
@@ -131,7 +132,7 @@ impl Context {
     pub(super) fn new() -> Result<Context, TransportError> {
         let api = Api::get()?;
         let mut handle = 0;
-        // SAFETY: `handle` is a place for the result; the reserved pointers are null.
+        // SAFETY: `handle` has room for the result; the reserved pointers are null.
         let code = unsafe { (api.establish)(SCOPE_SYSTEM, ptr::null(), ptr::null(), &mut handle) };
         checked(code, "pcscd")?;
         Ok(Context { api, handle })
@@ -158,7 +159,7 @@ impl Context {
         let readers = self.readers()?;
         let fits = |name: &&String| wanted.is_none_or(|wanted| name.contains(wanted));
         let mut error = TransportError::Gone(format!(
-            "no PC/SC reader named like {:?}; there are: {}",
+            "no PC/SC reader with {:?} in its name; there are: {}",
             wanted.unwrap_or_default(),
             readers.join(", ")
         ));
@@ -203,7 +204,7 @@ impl Card {
         self.protocol == PROTOCOL_T0
     }
 
-    /// Takes note that the card was reset.
+    /// Acknowledges a reset by another program.
     pub(super) fn reconnect(&mut self) -> Result<(), TransportError> {
         self.connect_again(LEAVE_CARD)
     }
@@ -215,7 +216,7 @@ impl Card {
 
     fn connect_again(&mut self, how: Dword) -> Result<(), TransportError> {
         let protocols = PROTOCOL_T0 | PROTOCOL_T1;
-        // SAFETY: the handle is ours; the protocol has a place.
+        // SAFETY: the handle is ours; there is room for the protocol.
         let code = unsafe {
             (self.context.api.reconnect)(
                 self.handle,
@@ -290,7 +291,7 @@ impl Drop for Card {
     }
 }
 
-/// What a return code means; `what` is what was asked for.
+/// The result of a return code; `what` is what the call was about.
 fn checked(code: Code, what: &str) -> Result<(), TransportError> {
     // Codes have 32 bits; a long may carry their sign along.
     match code as u32 {
@@ -300,11 +301,9 @@ fn checked(code: Code, what: &str) -> Result<(), TransportError> {
             "the PC/SC service is not running; start it with: systemctl start pcscd".to_owned(),
         )),
         E_NO_READERS | E_UNKNOWN_READER | E_READER_UNAVAILABLE => {
-            Err(TransportError::Gone("there is no PC/SC reader; is one plugged in?".to_owned()))
+            Err(TransportError::Gone("no PC/SC reader: plug one in".to_owned()))
         }
-        E_NO_SMARTCARD | W_REMOVED_CARD => {
-            Err(TransportError::Gone(format!("there is no card in {what}")))
-        }
+        E_NO_SMARTCARD | W_REMOVED_CARD => Err(TransportError::Gone(format!("no card in {what}"))),
         code => Err(TransportError::Gone(format!("{what}: PC/SC error {code:08X}"))),
     }
 }
@@ -314,11 +313,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_have_32_bits_whatever_a_long_has() {
+    fn return_codes_are_32_bits_wide() {
         for code in [0x8010_0068_u32 as i32 as Code, 0x8010_0068] {
             assert_eq!(checked(code, "it"), Err(TransportError::CardReset));
         }
         let gone = checked(0x8010_000c, "reader 1").unwrap_err();
-        assert_eq!(gone.to_string(), "there is no card in reader 1");
+        assert_eq!(gone.to_string(), "no card in reader 1");
     }
 }

@@ -13,7 +13,7 @@ use super::super::TransportError;
 use super::for_protocol;
 use super::sys::{Card, Context};
 
-/// What the thread is asked for.
+/// A request to the thread.
 pub(super) enum Job {
     /// Connects, or resets what is connected; answered with the answer to reset.
     Connect,
@@ -25,18 +25,18 @@ pub(super) enum Job {
     End,
 }
 
-/// What it says.
+/// Its answer.
 pub(super) enum Reply {
     Answer(Vec<u8>),
     Done,
 }
 
-type Said = Result<Reply, TransportError>;
+type Outcome = Result<Reply, TransportError>;
 
-/// The caller's end; the thread ends when it is dropped and the call under way has returned.
+/// The caller's end; after it is dropped, the thread ends when its current call returns.
 pub(super) struct Worker {
     jobs: SyncSender<Job>,
-    replies: Receiver<Said>,
+    replies: Receiver<Outcome>,
 }
 
 impl Worker {
@@ -45,7 +45,7 @@ impl Worker {
         stuck: Arc<AtomicUsize>,
     ) -> Result<Worker, TransportError> {
         let (jobs, todo) = mpsc::sync_channel(1);
-        // Room for one: a reply that nobody waits for any more must not keep the thread.
+        // Capacity for one: a reply that nobody receives must not block the thread.
         let (done, replies) = mpsc::sync_channel(1);
         let named = thread::Builder::new().name("warifu-pcsc".to_owned());
         let body = move || {
@@ -53,14 +53,14 @@ impl Worker {
             serve(reader.as_deref(), &todo, &done, &stuck);
             stuck.fetch_sub(1, Ordering::Relaxed);
         };
-        named
-            .spawn(body)
-            .map_err(|error| TransportError::Gone(format!("no thread for PC/SC: {error}")))?;
+        named.spawn(body).map_err(|error| {
+            TransportError::Gone(format!("starting the PC/SC thread failed: {error}"))
+        })?;
         Ok(Worker { jobs, replies })
     }
 
-    /// None at the deadline: the worker is of no use any more.
-    pub(super) fn ask(&self, job: Job, deadline: Instant) -> Option<Said> {
+    /// None at the deadline: the worker cannot be used again.
+    pub(super) fn call(&self, job: Job, deadline: Instant) -> Option<Outcome> {
         let ended = || Some(Err(TransportError::Gone("the PC/SC connection ended".to_owned())));
         if self.jobs.send(job).is_err() {
             return ended();
@@ -74,15 +74,20 @@ impl Worker {
     }
 
     /// A job without a reply.
-    pub(super) fn tell(&self, job: Job) {
-        let _ = self.jobs.send(job); // a thread that has ended needs no telling
+    pub(super) fn send(&self, job: Job) {
+        let _ = self.jobs.send(job); // the thread may have ended
     }
 }
 
-fn serve(reader: Option<&str>, todo: &Receiver<Job>, done: &SyncSender<Said>, busy: &AtomicUsize) {
+fn serve(
+    reader: Option<&str>,
+    todo: &Receiver<Job>,
+    done: &SyncSender<Outcome>,
+    busy: &AtomicUsize,
+) {
     let mut card: Option<Card> = None;
     loop {
-        // Waiting for a job is not hanging in a reader.
+        // While it waits for a job it does not hang in a reader.
         busy.fetch_sub(1, Ordering::Relaxed);
         let job = todo.recv();
         busy.fetch_add(1, Ordering::Relaxed);
@@ -101,7 +106,7 @@ fn serve(reader: Option<&str>, todo: &Receiver<Job>, done: &SyncSender<Said>, bu
             }
         };
         if matches!(said, Err(TransportError::CardReset)) {
-            // Takes note of the reset, so that the next call works.
+            // Acknowledges the reset, so that the next call works.
             if let Some(card) = &mut card {
                 let _ = card.reconnect();
             }

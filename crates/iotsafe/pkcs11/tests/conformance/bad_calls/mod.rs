@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Bad calls, and what PKCS#11 2.40 section 5 says that each returns.
+//! Bad calls, and the value that each returns by PKCS#11 2.40 section 5.
 
-mod keys;
-mod objects;
-mod operations;
-mod sessions;
+mod general_purpose;
+mod key_management;
+mod message_digesting;
+mod object_management;
+mod session_management;
+mod signing;
+mod slot_token_management;
+mod verifying;
 
 use std::ptr;
 
@@ -18,7 +22,7 @@ const SECP384R1: [u8; 7] = [6, 5, 0x2b, 0x81, 4, 0, 0x22];
 const SECP256R1: [u8; 10] = [6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
 
 /// What a row of the table works with: a read-only session, a read-write one, keys.
-struct Things<'a> {
+struct Fixture<'a> {
     bench: &'a Bench,
     session: CK_SESSION_HANDLE,
     rw: CK_SESSION_HANDLE,
@@ -27,7 +31,7 @@ struct Things<'a> {
     certificate: CK_OBJECT_HANDLE,
 }
 
-impl Things<'_> {
+impl Fixture<'_> {
     fn sign_init(&self, kind: CK_MECHANISM_TYPE, key: CK_OBJECT_HANDLE) -> CK_RV {
         call!(self.bench, C_SignInit, self.session, &mut mechanism(kind), key)
     }
@@ -98,22 +102,31 @@ impl Things<'_> {
 }
 
 /// A bad call: what it is, the call, what it returns.
-type Row = (&'static str, fn(&Things<'_>) -> CK_RV, CK_RV);
+type Row = (&'static str, fn(&Fixture<'_>) -> CK_RV, CK_RV);
 
 #[test]
-fn bad_calls_return_what_the_standard_names() {
+fn return_values_of_bad_calls() {
     let bench = Bench::new(Some(PinScope::EveryKey));
-    for rows in [sessions::ROWS, objects::ROWS, operations::ROWS, keys::ROWS] {
+    for rows in [
+        general_purpose::ROWS,
+        slot_token_management::ROWS,
+        session_management::ROWS,
+        object_management::ROWS,
+        message_digesting::ROWS,
+        signing::ROWS,
+        verifying::ROWS,
+        key_management::ROWS,
+    ] {
         for (name, bad_call, expected) in rows {
-            // Each row begins with sessions without operations.
+            // New sessions for each row, without operations.
             let (session, rw) = (bench.open(0), bench.open(CKF_RW_SESSION));
             let logged_in = bench.login(session, PIN);
             assert!([CKR_OK, CKR_USER_ALREADY_LOGGED_IN].contains(&logged_in));
             let private = bench.one(session, CKO_PRIVATE_KEY, 1);
             let public = bench.one(session, CKO_PUBLIC_KEY, 1);
             let certificate = bench.one(session, CKO_CERTIFICATE, 1);
-            let things = Things { bench: &bench, session, rw, private, public, certificate };
-            let rv = bad_call(&things);
+            let fixture = Fixture { bench: &bench, session, rw, private, public, certificate };
+            let rv = bad_call(&fixture);
             assert_eq!(rv, *expected, "{name}: {rv:#x} instead of {expected:#x}");
             call!(bench, C_CloseAllSessions, 0);
         }
@@ -121,7 +134,7 @@ fn bad_calls_return_what_the_standard_names() {
 }
 
 #[test]
-fn without_login_private_keys_are_out_of_reach() {
+fn private_keys_without_login() {
     let bench = Bench::new(Some(PinScope::EveryKey));
     let session = bench.open(CKF_RW_SESSION);
     let (mut params, mut one, mut two) = (SECP256R1, 0, 0);
