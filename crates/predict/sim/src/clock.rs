@@ -121,8 +121,9 @@ impl Clock {
         }
     }
 
-    /// Notes that a decision may have gone the other way at another phase: a time of so many
-    /// jiffies may be one jiffy shorter or longer.
+    /// Notes that a decision may have gone the other way in another trial: a time of so many
+    /// jiffies may be one jiffy shorter or longer at another phase, and a carrier may draw another
+    /// timeout.
     #[inline]
     pub(crate) fn doubt(&self, phase_matters: bool) {
         if phase_matters {

@@ -155,3 +155,19 @@ fn retransmissions_are_as_frequent_as_losses() {
     // Five standard deviations of 0.28 %; one in 4000 exchanges fails.
     assert!((share - 0.19).abs() < 0.014, "{share}");
 }
+
+/// All costs are constant here, so trials without loss may stand for one another, but not where the
+/// response takes about as long as the first timeout, which is drawn.
+#[test]
+fn round_trip_as_long_as_the_first_timeout() {
+    let catalog = common::catalog("100 us");
+    let model = model("CON", "rtt = \"2500 ms\"\nloss = \"0 %\"", &catalog);
+    let (mut simulator, mut outcome) = (Simulator::new(), Outcome::default());
+    let again = |seed: u64| {
+        simulator.run(&model, seed, &mut outcome);
+        outcome.connections[0].value(Metric::CoapRetransmitted)
+    };
+    let sent_again: u64 = (0..400).map(again).sum();
+    // The first timeout is uniform from 2 to 3 s: half of 400, and five standard deviations of 10.
+    assert!((150..=250).contains(&sent_again), "{sent_again}");
+}

@@ -222,7 +222,11 @@ impl Carrier for Coap {
             return self.receive_request(net.clock.now);
         }
         match std::mem::replace(&mut self.request, Request::Idle) {
-            Request::Outstanding { .. } => Arrival::Content,
+            Request::Outstanding { sent, .. } => {
+                // With a shorter first timeout it would have been sent again before.
+                net.clock.doubt(net.clock.now - sent >= self.timeouts.first(0));
+                Arrival::Content
+            }
             // A second copy of the response.
             Request::Idle => Arrival::Nothing,
         }
