@@ -139,7 +139,7 @@ def test_what_is_no_module_is_named(warifu: Run, tmp_path: Path) -> None:
     (tmp_path / "text.so").write_text("no library\n")
     c_library = Path(f"/lib/{os.uname().machine}-linux-gnu/libm.so.6")
     for module, says in (
-        (Path("text.so"), "text.so: file too short; name the token's PKCS#11 module"),
+        (Path("text.so"), "text.so: file too short: name the token's PKCS#11 module"),
         (c_library, "libm.so.6: not a PKCS#11 module (it has no C_GetFunctionList)"),
     ):
         code, _, said = warifu("calibrate", "token", "--module", str(module), "-n", "2")

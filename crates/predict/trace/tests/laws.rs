@@ -263,7 +263,7 @@ fn choices_that_do_not_go_together_are_refused() {
     refused(
         &|tls| tls.client_certificate_bytes.clear(),
         Tls13,
-        "stack.client_certificate_bytes has 0 sizes: expected tls.chain_length of them, 1",
+        "stack.client_certificate_bytes has 0 sizes: expected stack.chain_length of them, 1",
     );
     refused(
         &|tls| tls.server_name = Some(String::new()),
