@@ -405,6 +405,17 @@ fn all_mistakes_are_found_at_once() {
     assert_eq!(keys, ["link.loss", "link.rt", "trials"]);
 }
 
+#[test]
+fn setting_of_an_absent_layer() {
+    let message = mistake("stack = \"coap/con\"\n[vary]\n\"stack.tls\" = [\"1.2\", \"1.3\"]");
+    assert!(message.contains("vary.stack.tls has no effect: coap has no TLS"), "{message}");
+    let message =
+        mistake("stack = \"coap/con\"\n[device]\nprofile = \"this-host\"\ntcp = \"linux-6.1\"");
+    assert!(message.contains("device.tcp has no effect: coap has no TCP"), "{message}");
+    let message = mistake("stack = \"coap/tls1.3\"");
+    assert!(message.contains("\"tls1.3\" does not go with coap, which has no TLS"), "{message}");
+}
+
 /// An id names results on disk: it must not change with the crate's version.
 #[test]
 fn ids_of_a_study_are_golden() {

@@ -56,6 +56,10 @@ pub(crate) fn cases(
         hasher.write(case.canonical().as_bytes());
         let twins = known.entry(hasher.finish()).or_default();
         if let Some(&twin) = twins.iter().find(|&&twin| cases[twin] == case) {
+            // What no case has a layer for makes twins; that says more.
+            if refuse_without_effect(parts, &cases, in_file, in_flags) {
+                return None;
+            }
             let (this, that) = (label(parts, &choices), label(parts, &digits(twin, &parts.vary)));
             let message = format!("makes the same case of {that} and of {this}: keep one");
             in_file.add("vary", message);
