@@ -48,15 +48,16 @@ class Size:
     engine_runs: int
     counted_trials: int
     simpy_trials: int
+    readings: int
     signatures: int
     apdus: int
     sweep: tuple[str, ...]
     link: tuple[str, ...]
 
 
-FULL = Size(2_000_000, 5, 2_000, 50_000, 2_000, 10_000, (), ())
+FULL = Size(2_000_000, 5, 2_000, 50_000, 500, 2_000, 10_000, (), ())
 QUICK = Size(
-    50_000, 2, 200, 2_000, 100, 200, ("--set", "predict_trials=10"), ("--only", "loss")
+    50_000, 2, 200, 2_000, 20, 100, 200, ("--set", "predict_trials=10"), ("--only", "loss")
 )  # fmt: skip
 
 
@@ -124,6 +125,22 @@ def _instructions(program: Path, trials: int) -> int:
     if not found:
         raise MissingError(f"callgrind printed no count: {done.stderr[-300:]!r}")
     return int(found.group(1))
+
+
+def reading(size: Size) -> Iterator[Line]:
+    """How long it takes to read a study with every profile that comes with Warifu."""
+    run(["cargo", "build", "--quiet", "--release", "--locked", "-p", "warifu-model", "--examples"])
+    program = TARGET / "release" / "examples" / "read_study"
+    median, spread = run([program, str(size.readings)]).strip().split(", ")
+    largest_kb = max(path.stat().st_size for path in ROOT.glob("profiles/*/*.toml")) / 1e3
+    yield Line(
+        f"a study, with a profile of {largest_kb:.0f} kB",
+        median,
+        f"median of {size.readings}, {spread}; target below 5 ms",
+    )
+    if shutil.which("valgrind"):
+        each = (_instructions(program, 6) - _instructions(program, 2)) / 4
+        yield Line("", f"{each / 1e6:.1f} M instructions/study", "callgrind")
 
 
 def simpy(size: Size, speed: float) -> Iterator[Line]:
@@ -300,7 +317,7 @@ def main() -> int:
         lines += simpy(size, speed)
     except MissingError as reason:
         missing.append(str(reason))
-    for part in (criterion, sweep, command_line, signatures, apdus, cortex_m3):
+    for part in (reading, criterion, sweep, command_line, signatures, apdus, cortex_m3):
         try:
             lines += part(size)
         except MissingError as reason:

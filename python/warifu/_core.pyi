@@ -16,7 +16,7 @@ Profile = tuple[str, str, str, str]
 class WarifuError(Exception):
     """A mistake in a study or profile, or a file that cannot be written.
 
-    Its text is one line that names file, key and mend.
+    Its text is one line that names file, key and fix.
     """
 
 @final
@@ -82,6 +82,9 @@ class Study:
 
         Raises WarifuError, and IndexError beyond the last case.
         """
+
+    def device_run_ids(self, name: str) -> list[str]:
+        """The calibration runs that a device profile's figures come from, sorted."""
 
 @final
 class CaseView:

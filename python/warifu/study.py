@@ -30,7 +30,7 @@ ProfileText = tuple[str, str, str, str]
 
 
 class StudyError(Exception):
-    """A study that cannot be read; its text is one line that names file, key and mend."""
+    """A study that cannot be read; its text is one line that names file, key and fix."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def manifest(
         "file": loaded.file,
         "overrides": loaded.overrides,
         "profiles": [(kind, name, text) for kind, name, text, _ in used],
-        "calibration_run_ids": _calibration_run_ids(used),
+        "calibration_run_ids": _calibration_run_ids(loaded.study, used),
         **known,
     }
     return dict(json.loads(_core.begin_manifest(loaded.study, json.dumps(facts))))
@@ -174,7 +174,7 @@ def _used_profiles(loaded: Loaded) -> Iterator[ProfileText]:
     return (text for text in loaded.profiles if (text[0], text[1]) in named)
 
 
-def _calibration_run_ids(profiles: Sequence[ProfileText]) -> list[str]:
+def _calibration_run_ids(study: Study, profiles: Sequence[ProfileText]) -> list[str]:
     """Every `run_id` anywhere in the profiles: the runs that these figures come from."""
     import tomllib
 
@@ -193,8 +193,12 @@ def _calibration_run_ids(profiles: Sequence[ProfileText]) -> list[str]:
             for inner in value:
                 walk(inner)
 
-    for _, _, text, _ in profiles:
-        walk(tomllib.loads(text))
+    for kind, name, text, _ in profiles:
+        if kind == "device":
+            # Some hundred kilobytes, which the study has read already.
+            found.update(study.device_run_ids(name))
+        else:
+            walk(tomllib.loads(text))
     return sorted(found)
 
 
@@ -203,7 +207,7 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise StudyError(
-            f"{path}: is not there: name a study, or make one with `warifu init {path}`"
+            f"{path}: does not exist: name a study, or make one with `warifu init {path}`"
         ) from None
     except IsADirectoryError:
         raise StudyError(f"{path}: is a folder: name a study file inside it") from None

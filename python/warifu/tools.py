@@ -52,13 +52,18 @@ _OWN_HINT = f"`make setup` builds it, or set {BINARIES_VARIABLE} to the folder t
 
 TOOLS: tuple[Tool, ...] = (
     Tool("nginx", "the server under measurement", _apt("nginx-light"), ("-v",)),
-    Tool("openssl", "its version is put on record", _apt("openssl"), ("version",)),
+    Tool("openssl", "its version is recorded", _apt("openssl"), ("version",)),
     # libcoap 4.3's programs print their version with their usage alone, after a complaint.
     Tool("coap-server-notls", "the CoAP server under measurement", _apt("libcoap3-bin"), ("-?",)),
-    Tool("coap-client-notls", "gives that server its body", _apt("libcoap3-bin"), ("-?",)),
+    Tool(
+        "coap-client-notls",
+        "uploads the body that the server responds with",
+        _apt("libcoap3-bin"),
+        ("-?",),
+    ),
     Tool("ip", "network namespaces and routes", _apt("iproute2"), ("-Version",)),
     Tool("sysctl", "TCP settings of the namespaces", _apt("procps")),
-    Tool("setpriv", "ties helpers' lives to the lab's", _apt("util-linux")),
+    Tool("setpriv", "ends the lab's programs when the lab ends", _apt("util-linux")),
     Tool("taskset", "gives each end a processor of its own", _apt("util-linux")),
     Tool("tcpdump", "packet captures", _apt("tcpdump"), needed=False),
     Tool("warifu-agent", "holds SIMs for other programs", _OWN_HINT, own=True),
@@ -72,7 +77,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool("warifu-link", "the emulated link", _OWN_HINT, own=True),
     Tool("warifu-tls", "certificates for the lab", _OWN_HINT, own=True),
-    Tool("warifu-tls-client", "the lab's client", _OWN_HINT, own=True),
+    Tool("warifu-tls-client", "the lab's TLS client", _OWN_HINT, own=True),
     Tool("warifu-coap-client", "the lab's CoAP client", _OWN_HINT, own=True),
     Tool("warifu-calibrate-bench", "times TLS messages and tokens", _OWN_HINT, own=True),
 )

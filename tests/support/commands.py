@@ -94,7 +94,7 @@ class Measured:
         if (folder / "measured").exists():
             raise ResultsMixed(folder / "measured", "kernel 'a', now it is 'b'", "run-old")
         if not self.works:
-            raise LabUnavailable("a network namespace cannot be made: run as root")
+            raise LabUnavailable("cannot create a network namespace: run as root")
         half = Half("measured", self.cells, 200, 2, self.scale)
         half.manifest = {"study": {"name": loaded.study.name}}
         return half.write(folder), self

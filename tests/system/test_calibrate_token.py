@@ -64,7 +64,7 @@ def test_software_tpm_is_emulated(tmp_path: Path) -> None:
     plan = Plan(tokens.TPM, pin=PIN, trials=3, fresh=True)
     outcome = token.calibrate_token(plan, out=tmp_path / "tpm.toml", name="tpm")
     assert outcome.token["verified"] is True
-    assert (outcome.kind, outcome.why_kind) == ("emulated", "the TPM is a software one")
+    assert (outcome.kind, outcome.why_kind) == ("emulated", "the TPM is a software TPM")
     assert set(outcome.statistics) == {"local_sw", "sign_only", "total", "fresh"}
     assert tomllib.loads(outcome.path.read_text())["kind"] == "emulated"
     with pytest.raises(CalibrateError, match=r"refused the PIN .CKR_PIN_INCORRECT."):
@@ -116,7 +116,7 @@ def test_crashing_module(tmp_path: Path) -> None:
     source, module = tmp_path / "bad.c", tmp_path / "bad.so"
     source.write_text("#include <stdlib.h>\nint C_GetFunctionList(void *l) { abort(); }\n")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", module, source], check=True)
-    with pytest.raises(CalibrateError, match=r"warifu-calibrate-bench was ended by SIGABRT: run"):
+    with pytest.raises(CalibrateError, match=r"warifu-calibrate-bench was killed by SIGABRT: run"):
         token.calibrate_token(Plan(module, trials=2), name="x", out=tmp_path / "x.toml")
 
 

@@ -47,8 +47,14 @@ MAY_KNOW = {
     "warifu-pkcs11-client": {"warifu-os"},
     # The lab meets iotsafe in two places: its client signs with the key in a PKCS#11 token, and the
     # bench runs our module over a card on the virtual clock.
-    "warifu-tls-client": {"warifu-model", "warifu-os", "warifu-pkcs11-client"},
-    "warifu-coap-client": set(),
+    "warifu-tls-client": {
+        "warifu-model",
+        "warifu-os",
+        "warifu-open-loop",
+        "warifu-pkcs11-client",
+    },
+    "warifu-open-loop": {"warifu-os"},
+    "warifu-coap-client": {"warifu-os", "warifu-open-loop"},
     "warifu-calibrate-bench": {
         "warifu-model",
         "warifu-os",

@@ -235,12 +235,12 @@ def test_median_errors_have_a_floor() -> None:
 
 def test_missing_rights_stop_before_timing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> str:
-        raise LabUnavailable("a network namespace cannot be made: run as root")
+        raise LabUnavailable("cannot create a network namespace: run as root")
 
     timed: list[object] = []
     monkeypatch.setattr(host.workplace.Workplace, "namespace", refuse)
     monkeypatch.setattr(host.workplace, "sweep", list)
-    monkeypatch.setattr(host.bench, "run", lambda *given: timed.append(given))
+    monkeypatch.setattr(bench, "run", lambda *given: timed.append(given))
     with pytest.raises(LabUnavailable, match="run as root"):
         host.calibrate_host([], tmp_path / "this-host.toml")
     assert timed == []

@@ -10,10 +10,11 @@ import numpy as np
 from support.laboratory import make_case, make_coap_case
 from support.paths import ROOT
 from warifu import _core, study
-from warifu.calibrate import coap, host, system
-from warifu.calibrate.bench import Times
+from warifu.calibrate import coap, loopback, parts
 from warifu.calibrate.loopback import Loopback
+from warifu.calibrate.part import Draft, Target
 from warifu.calibrate.profile import Entry, Law
+from warifu.calibrate.system import Costs
 
 QUICK, SLOW = "quick", "slow"
 TRANSIT_NS = {QUICK: 100_000.0, SLOW: 20_100_000.0}
@@ -31,7 +32,7 @@ def made_up(server_ns: float) -> Loopback:
     return Loopback(times, 0)
 
 
-def predict(entries: Sequence[Entry]) -> Mapping[system.Target, float]:
+def predict(entries: Sequence[Entry]) -> Mapping[Target, float]:
     costs = {entry.operation: entry for entry in entries}
     medians = {}
     for case, transit in TRANSIT_NS.items():
@@ -65,13 +66,13 @@ def test_server_costs_are_not_negative() -> None:
 def test_calibrated_profile_serves_coap() -> None:
     texts = study.profile_texts([ROOT / "profiles"])
     others = [text for text in texts if text[:2] != ("device", "this-host")]
-    draft = host.Draft(Times("", ()), others, 10)
-    costs = system.Costs.start()
-    more = coap.entries(made_up(90_000.0), [QUICK, SLOW], Law.constant(1.0), predict)
-    parsed = draft.study(costs, coap.STUDY, more)
+    text = loopback.study_text(10, coap.SETTINGS)
+    draft = Draft(others).having(Costs.start().entries(Law.constant(1.0), "a test"))
+    draft = draft.having(coap.entries(made_up(90_000.0), [QUICK, SLOW], draft.shape, predict))
+    parsed = draft.study(text)
     assert [view.label for view in parsed.cases] == ["rtt 0 ms", "rtt 20 ms"]
     assert _core.missing_operations(parsed, 0) == ([], [])
-    answer = draft.predict(costs, coap.STUDY, more)
+    answer = draft.predict(text)
     for view, rtt_ns in zip(parsed.cases, (0, 20_000_000), strict=True):
         # Costs of requests, responses, server and system are well below 1 ms.
         assert rtt_ns + 140_000 < answer[view.id, coap.METRIC] < rtt_ns + 1_000_000
@@ -79,13 +80,35 @@ def test_calibrated_profile_serves_coap() -> None:
 
 def test_calibration_of_coap_where_it_is_needed() -> None:
     https, one = make_case().canonical, make_coap_case().canonical
-    assert coap.is_needed(None)
-    assert coap.is_needed([https, one])
-    assert not coap.is_needed([https])
-    assert host.needed_for([one]) == host.needed_for([])
+    assert parts.needed(None)["coap"] == [coap.EXCHANGE]
+    assert parts.needed([https, one])["coap"] == [coap.EXCHANGE]
+    assert parts.needed([https])["coap"] == []
+    # What the system costs is found by connections of HTTPS in any case.
+    assert parts.needed([one])["https"] == parts.needed([])["https"] != []
+
+
+def test_profile_timed_for_https_alone_lacks_coap() -> None:
+    https, one = make_case().canonical, make_coap_case().canonical
+    timed = parts.needed([https])
+    assert parts.missing(timed, parts.needed([https])) == {}
+    assert parts.missing(timed, parts.needed([one])) == {"coap": [coap.EXCHANGE]}
+    both = parts.merged(timed, parts.needed([one]))
+    assert parts.missing(both, parts.needed([https, one])) == {}
+
+
+def test_items_of_another_version_count_as_not_timed() -> None:
+    wanted = parts.needed([make_coap_case().canonical])
+    foreign = {"https": [{"tls": "1.3"}, {}], "coap": [{"request": "FETCH"}], "mqtt": [{}]}
+    assert parts.missing(foreign, wanted) == wanted
+    assert parts.merged(foreign, wanted) == wanted
+
+
+def test_operations_of_the_parts_are_distinct() -> None:
+    assert len(parts.operations()) == len(set(parts.operations()))
+    assert "server.receive.CoapRequest" in parts.operations()
 
 
 def test_calibration_cells_are_not_the_studys() -> None:
     text = (ROOT / "studies" / "coap-udp.toml").read_text()
-    assert 'path = "/calibration"' in coap.STUDY
+    assert 'path = "/calibration"' in coap.SETTINGS
     assert "/calibration" not in text

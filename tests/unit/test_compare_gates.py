@@ -21,11 +21,13 @@ from warifu.compare.gates import (
     gates_for,
     judge,
     trials_needed,
+    worst,
 )
 from warifu.compare.join import CompareError, compare, compare_folder
 from warifu.compare.require import Judged, judge_all, requirements
 from warifu.compare.stats import Interval, share_interval
 from warifu.compare.store import load, save
+from warifu.report.summaries import comparison_table
 from warifu.results import Results, ResultsError
 
 FREE, LOSSY = Cell(), Cell(loss=0.02)
@@ -152,6 +154,43 @@ def test_failures_that_no_prediction_has_fail_the_tail_gate(tmp_path: Path) -> N
     assert p95.verdict is Verdict.FAIL
 
 
+def test_quantile_that_failures_reach_in_both_halves_is_not_judged(tmp_path: Path) -> None:
+    Half("predicted", [LOSSY], 20_000, seed=1, failed=600).write(tmp_path)
+    Half("measured", [LOSSY], 5_000, seed=2, failed=150).write(tmp_path)
+    comparison = compare_folder(tmp_path)
+    (case,) = comparison.cases
+    p95, p99 = case.row("p95"), case.row("p99")
+    assert p95 is not None
+    assert p99 is not None
+    assert p95.verdict is not None
+    assert p99.predicted == p99.measured == math.inf
+    assert p99.verdict is None
+    assert p99.no_statement == "more than 1 % of trials failed in both halves"
+    assert case.verdict is worst([row.verdict for row in case.rows if row.verdict is not None])
+    table = comparison_table(comparison, judged_only=True)
+    (shown,) = [cells for cells in table.cells if cells[1] == "P99"]
+    assert shown[2:] == ["∞", "∞", "-", "-", "5 %", "no statement", "5,150", p99.no_statement]
+    save(comparison, tmp_path)
+    kept = load(tmp_path)
+    assert kept is not None
+    again = kept.cases[0].row("p99")
+    assert again is not None
+    assert (again.no_statement, again.verdict) == (p99.no_statement, None)
+    assert math.isnan(again.difference)
+
+
+@pytest.mark.parametrize("failing", ["predicted", "measured"])
+def test_quantile_that_failures_reach_in_one_half_is_judged(tmp_path: Path, failing: str) -> None:
+    for seed, (half, n) in enumerate((("predicted", 20_000), ("measured", 5_000))):
+        failed = n // 10 if half == failing else 0
+        Half(half, [LOSSY], n, seed=seed, failed=failed).write(tmp_path)
+    (case,) = compare_folder(tmp_path).cases
+    p99 = case.row("p99")
+    assert p99 is not None
+    assert p99.verdict is Verdict.FAIL
+    assert p99.no_statement == ""
+
+
 def test_a_wrong_byte_count_fails(tmp_path: Path) -> None:
     case = compare_folder(study(tmp_path, [FREE], client_bytes=(921, 922, 923))).cases[0]
     client = case.bytes[0]
@@ -264,6 +303,14 @@ def judged(half: Results, metric: str, statistic: str, operator: str, bound: flo
     return one
 
 
+def test_requirement_on_a_quantile_that_failures_reach(tmp_path: Path) -> None:
+    half = Results.open(Half("predicted", [FREE], 2_000, seed=1, failed=100).write(tmp_path))
+    one = judged(half, "https.establishment", "p99", "<", 5e9)
+    assert (one.value, one.verdict) == (math.inf, Verdict.FAIL)
+    assert one.remark == "more than 1 % of trials failed"
+    assert judged(half, "https.establishment", "p90", "<", 5e9).remark == ""
+
+
 def test_a_maximum_is_bounded_by_trials_from_below_alone(tmp_path: Path) -> None:
     half = Results.open(Half("predicted", [FREE], 2_000, seed=1).write(tmp_path))
     near = judged(half, "https.establishment", "max", "<", 1e9)
@@ -322,6 +369,13 @@ def test_a_prediction_without_the_metric_is_undecided_and_a_measurement_silent(
     assert one.margin == -math.inf
     measured = Results.open(Half("measured", [FREE], 50, seed=1).write(tmp_path))
     assert judge_all(measured, [one.requirement]) == []
+
+
+def test_requirement_on_a_metric_of_another_protocol_is_not_judged(tmp_path: Path) -> None:
+    # Failed connections have no time of CoAP either.
+    half = Results.open(Half("predicted", [FREE], 50, seed=1, failed=5).write(tmp_path))
+    wanted = requirements([("coap.exchange", "p99", "<", 5e9, "coap.exchange.p99 < 5 s")])
+    assert judge_all(half, wanted) == []
 
 
 def test_the_interval_of_a_probability_is_clopper_and_pearson_s() -> None:

@@ -30,6 +30,39 @@ def test_weights_stand_for_trials() -> None:
     assert weighted.mean() == single.mean() == 2.9
 
 
+def test_exact_distribution() -> None:
+    exact = Distribution.of([1.0, 2.0, 9.0], [0.5, 0.25, 0.2], failed=0.05, exact=True)
+    assert [exact.quantile(p) for p in (0.0, 0.5, 0.51, 0.75, 0.95, 0.96)] == [
+        1,
+        1,
+        2,
+        2,
+        9,
+        math.inf,
+    ]
+    assert exact.n == pytest.approx(1.0)
+    assert stats.quantile_interval(exact, 0.95) == Interval(9.0, 9.0)
+    rng = np.random.default_rng(1)
+    whole = Distribution.of([1.0, 2.0, 9.0], [0.5, 0.25, 0.25], exact=True)
+    assert stats.mean_interval(whole, rng) == Interval(3.25, 3.25)
+
+
+def test_difference_of_an_exact_distribution_has_the_noise_of_the_other_half() -> None:
+    rng = np.random.default_rng(1)
+    measured = Distribution.of(rng.choice([10.0, 20.0, 40.0], 900, p=[0.6, 0.3, 0.1]))
+    exact = Distribution.of([10.0, 20.0, 40.0], [0.6, 0.3, 0.1], exact=True)
+    sampled = Distribution.of([10.0, 20.0, 40.0], [540.0, 270.0, 90.0])
+    apart = stats.mean_difference(exact, measured, rng)
+    assert apart.low < exact.mean() - measured.mean() < apart.high
+    assert apart.half_width < 0.9 * stats.mean_difference(sampled, measured, rng).half_width
+    alone = stats.mean_interval(measured, rng).half_width
+    assert apart.half_width == pytest.approx(alone, rel=0.15)
+    assert stats.quantile_difference(exact, measured, 0.5, rng) == Interval(0.0, 0.0)
+    gap, chance = stats.kolmogorov(exact, measured)
+    assert gap < chance == pytest.approx(1.358 / 30)
+    assert stats.wasserstein(exact, exact, rng).interval == Interval(0.0, 0.0)
+
+
 def test_failed_connections_are_later_than_all_others() -> None:
     distribution = Distribution.of(np.arange(1.0, 100.0), failed=1.0)
     assert distribution.n == 100

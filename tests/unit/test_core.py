@@ -127,7 +127,7 @@ def test_a_missing_column_and_a_strange_case_are_refused(tmp_path: Path) -> None
 
     with pytest.raises(_core.WarifuError, match="lack the column seed"):
         write(case.json, "emulated", "assumed", short)
-    with pytest.raises(_core.WarifuError, match="case is no case"):
+    with pytest.raises(_core.WarifuError, match="case is not a case"):
         write("{}", "emulated", "assumed", rows())
     with pytest.raises(_core.WarifuError, match='method is "guessed": expected one of'):
         write(case.json, "guessed", "assumed", rows())

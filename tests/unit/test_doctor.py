@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The doctor names what is missing, and the mend."""
+"""The doctor names what is missing, and the fix."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_table_verdict_and_page_say_what_they_rest_on(tmp_path: Path) -> None:
     assert any("rest on inputs that are published" in note for note in table.notes)
     assert any("plus jitter of 180 ms" in note for note in table.notes)
     # The lead, the requirements, the waterfall and the table.
-    assert render(tmp_path, None).count("plus jitter of 180 ms") == 4
+    assert render(tmp_path, None).count("plus jitter of 180&nbsp;ms") == 4
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_names_cannot_become_markup(tmp_path: Path) -> None:
 def test_a_prediction_alone_says_that_nothing_was_measured(tmp_path: Path) -> None:
     Half("predicted", [Cell()], 500, seed=1).write(tmp_path)
     text = Page(render(tmp_path, None)).text
-    assert "Nothing was measured, so nothing here says how near the prediction is." in text
+    assert "Nothing was measured, so nothing here says how close the prediction is." in text
     assert "measured (thin, dashed)" not in text
     assert 'stroke="var(--predicted)" stroke-width="3.5"' in render(tmp_path, None)
     assert 'stroke-dasharray="5,3"' not in render(tmp_path, None)

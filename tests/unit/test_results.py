@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from support.studies import MANIFEST, study
 from support.synthetic import Cell, Half
 from warifu import _core
+from warifu.compare.require import statistic
 from warifu.results import Results, halves, labels
 
 
@@ -43,6 +45,23 @@ def test_stages_do_not_depend_on_how_they_were_stored(both: tuple[Results, Resul
         # Which of equally slow trials are among the slowest is nobody's business.
         slowest = [sum(one.stages(case_id, slowest=True).values()) for one in both]
         assert slowest[1] == pytest.approx(slowest[0], rel=1e-9)
+
+
+def test_probabilities_as_weights(tmp_path: Path) -> None:
+    path = Half("predicted", [Cell()], 50, seed=1).write(tmp_path)
+    part = next(path.glob("observations/*.parquet"))
+    sample = Results.open(path).distribution(Cell().case_id, "https.establishment")
+    assert (sample.exact, sample.independent) == (False, 50)
+    exact = pl.read_parquet(part).with_columns(weight=pl.lit(1 / 50), exact=pl.lit(value=True))
+    exact.write_parquet(part)
+    results = Results.open(path)
+    distribution = results.distribution(Cell().case_id, "https.establishment")
+    assert distribution.exact
+    assert distribution.n == pytest.approx(1.0)
+    for p in (0.02, 0.5, 0.95, 1.0):
+        assert distribution.quantile(p) == sample.quantile(p)
+    median, interval = statistic(distribution, "p50", "seed")
+    assert interval == (median, median)
 
 
 def test_a_folder_without_observations_is_no_half(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.paths import ROOT
 from support.synthetic import Cell, Half
 from warifu.compare.join import compare_folder
 from warifu.report.summaries import comparison_table, overview_table
@@ -28,6 +29,7 @@ def test_tables_from_an_archive(tmp_path: Path) -> None:
     run = archive.archive(whole, tmp_path / "made-up.parquet")
     content = (tmp_path / "made-up.parquet").read_bytes()
     assert run["sha256"] == hashlib.sha256(content).hexdigest()
+    assert run["archive"] == "made-up.parquet"
     assert run["worst_lateness_us"] == {"p99": 40.5, "max": 80.0}
     assert run["run_ids"] == {"predicted": "run-predicted-1", "measured": "run-measured-2"}
     assert len(json.dumps(run)) < 10_000
@@ -61,3 +63,45 @@ def test_archive_too_large_to_commit(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(ResultsError, match="expected at most 100: judge fewer cells"):
         archive.archive(tmp_path, tmp_path / "made-up.parquet")
     assert not list(tmp_path.glob("*.parquet")) and not list(tmp_path.glob(".*"))
+
+
+def test_two_halves_from_different_profiles(tmp_path: Path) -> None:
+    for half, text in (("predicted", "new"), ("measured", "old")):
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        profile = {"kind": "device", "name": "this-host", "text": text, "sha256": sha256}
+        runs = {"profiles": [profile], "calibration_run_ids": [text]}
+        Half(half, CELLS, 50, seed=1, manifest=runs).write(tmp_path)
+    run = archive.archive(tmp_path, tmp_path / "made-up.parquet")
+    hashes = [run["profiles"][half]["device this-host"] for half in ("predicted", "measured")]
+    assert hashes == [hashlib.sha256(text).hexdigest() for text in (b"new", b"old")]
+    assert run["calibration_run_ids"] == {"predicted": ["new"], "measured": ["old"]}
+
+
+JUDGED = sorted((ROOT / "studies" / "accuracy").glob("*.run.json"))
+
+
+def test_there_are_judged_studies() -> None:
+    assert len(JUDGED) >= 2
+
+
+@pytest.mark.parametrize("path", JUDGED, ids=lambda path: path.name)
+def test_what_is_kept_of_a_judged_study(path: Path, tmp_path: Path) -> None:
+    assert path.stat().st_size < 10_000
+    run = json.loads(path.read_text())
+    name = path.name.removesuffix(".run.json")
+    assert run["study"]["name"] == f"accuracy-{name}"
+    study = path.with_name(f"{name}.toml").read_bytes()
+    assert run["study"]["sha256"] == hashlib.sha256(study).hexdigest()
+    table = path.with_name(f"{name}.md").read_text()
+    assert f"beside {run['trials']['predicted']} predicted" in table
+    if run["archive"] is None:
+        return
+    # What is committed is what the archive says.
+    kept = path.with_name(run["archive"])
+    assert run["sha256"] == hashlib.sha256(kept.read_bytes()).hexdigest()
+    archive.restore(kept, tmp_path / "kept")
+    again = compare_folder(tmp_path / "kept")
+    assert (
+        render([overview_table(again), comparison_table(again, judged_only=True)], Format.MD)
+        in table
+    )

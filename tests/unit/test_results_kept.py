@@ -133,7 +133,7 @@ def test_a_report_of_nothing_says_so(form: tuple[str, ...]) -> None:
     assert "run `warifu predict` first" in line(done)
     done = warifu("report", "nowhere", *form)
     assert (done.returncode, done.stdout) == (USAGE, "")
-    assert "nowhere: is not there: name a folder of results, or a study's file" in line(done)
+    assert "nowhere: does not exist: name a folder of results or a study file" in line(done)
 
 
 @pytest.mark.parametrize("verb", [("predict",), ("run", "--no-measure")])
@@ -161,10 +161,10 @@ def empty(part: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (damage_a_byte, "is not as it was written (its SHA-256 is another)"),
-        (cut, "has 3000 bytes, and "),
-        (empty, "has 0 bytes, and "),
-        (lambda part: shutil.copy(part, part.with_name("b.parquet")), "is of another run"),
+        (damage_a_byte, "was changed after it was written (its SHA-256 differs)"),
+        (cut, "has 3000 bytes instead of "),
+        (empty, "has 0 bytes instead of "),
+        (lambda part: shutil.copy(part, part.with_name("b.parquet")), "is not listed in"),
     ],
 )
 def test_a_damaged_file_is_named_and_nothing_is_told_of_it(
@@ -178,10 +178,10 @@ def test_a_damaged_file_is_named_and_nothing_is_told_of_it(
     assert words in line(done)
 
 
-def test_a_file_that_is_gone_is_named() -> None:
+def test_missing_file_of_observations() -> None:
     assert predict().returncode == OK
     Path("here/predicted/observations/part-00000.parquet").unlink()
-    with pytest.raises(ResultsDamaged, match=r"part-00000\.parquet: is gone, .*`warifu predict`"):
+    with pytest.raises(ResultsDamaged, match=r"00000\.parquet: is missing, .*`warifu predict`"):
         Results.open(Path("here/predicted"))
 
 

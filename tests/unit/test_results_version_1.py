@@ -64,6 +64,6 @@ def test_folder_without_its_cases(tmp_path: Path) -> None:
     with pytest.raises(ResultsError) as refused:
         Results.open(folder)
     assert str(refused.value) == (
-        f"{folder}/manifest.json: cases lists none, and so its settings have no types: run the "
-        "study again, or use the version that wrote it (schema_version 1)"
+        f"{folder}/manifest.json: cases is empty, so the types of its settings are unknown: run "
+        "the study again, or use the version that wrote it (schema_version 1)"
     )

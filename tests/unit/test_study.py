@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from support.paths import ROOT
+from warifu import _core
 from warifu import study as studies
 
 
@@ -83,9 +85,15 @@ def test_manifest_has_each_figure_once(tmp_path: Path) -> None:
 
 
 def test_run_ids_of_profiles_are_calibration_runs() -> None:
-    text = 'run_id = "a"\n[[operation]]\nrun_id = "b"\n[x]\nrun_ids = ["c"]\n'
-    profiles = [("device", "d", text, "d.toml")]
-    assert studies._calibration_run_ids(profiles) == ["a", "b", "c"]
+    heading = 'name = "d"\ndescription = "a device"\nrun_id = "a"\n'
+    entry = '[[operation]]\nname = "client.sign"\nwarm = "1 ms"\n'
+    another = entry.replace("client", "server") + 'run_id = "b"\n'
+    device = ("device", "d", heading + entry + another, "d.toml")
+    link = ("link", "l", 'run_id = "c"\n[x]\nrun_ids = ["d"]\n', "l.toml")
+    choices = [("device", "d"), ("server", "d"), ("stack", "https/tls1.3")]
+    shipped = list(studies.profile_texts([ROOT / "profiles"]))
+    study = _core.Study.from_choices(choices, [*shipped, device])
+    assert studies._calibration_run_ids(study, [device, link]) == ["a", "b", "c", "d"]
 
 
 def test_own_profiles_come_before_those_that_are_shipped(

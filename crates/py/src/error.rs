@@ -11,7 +11,7 @@ pyo3::create_exception!(
     WarifuError,
     PyException,
     "A mistake in a study or profile, or a file that cannot be written; its text is one line that \
-     names file, key and mend."
+     names file, key and what to do."
 );
 
 /// The error's own text, as a `WarifuError`.

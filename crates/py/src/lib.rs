@@ -2,6 +2,7 @@
 //! The Python module `warifu._core`: conversions only. Its types for Python's checkers are in
 //! `python/warifu/_core.pyi`; names and meanings there and here are the same.
 
+mod columns;
 mod error;
 mod m3;
 mod metrics;
@@ -34,8 +35,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(observations::read_manifest, module)?)?;
     module.add_function(wrap_pyfunction!(observations::write_manifest, module)?)?;
     module.add_function(wrap_pyfunction!(observations::replace_results, module)?)?;
-    module.add_function(wrap_pyfunction!(observations::settings, module)?)?;
-    module.add_function(wrap_pyfunction!(observations::columns, module)?)?;
+    module.add_function(wrap_pyfunction!(columns::settings, module)?)?;
+    module.add_function(wrap_pyfunction!(columns::columns, module)?)?;
     module.add_function(wrap_pyfunction!(observations::weakest_evidence, module)?)?;
     module.add("M3_MAX_OUTPUT", warifu_m3::semihosting::MAX_OUTPUT)?;
     module.add_function(wrap_pyfunction!(m3::m3_chips, module)?)?;

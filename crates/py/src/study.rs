@@ -10,8 +10,8 @@ use warifu_model as model;
 use warifu_model::{Catalog, Keyword, ProfileKind};
 use warifu_trace::scenario;
 
+use crate::columns::settings_of;
 use crate::error::warifu_error;
-use crate::observations::settings_of;
 
 /// A profile as Python hands it over: kind, name, text, file.
 type ProfileText = (String, String, String, String);
@@ -129,6 +129,12 @@ impl Study {
             .into_py_dict(py)
         };
         inputs.into_iter().map(entry).collect()
+    }
+
+    /// The calibration runs that a device profile's figures come from, sorted; none for an unknown
+    /// name.
+    fn device_run_ids(&self, name: &str) -> Vec<&str> {
+        self.catalog.device(name).map(model::DeviceProfile::run_ids).unwrap_or_default()
     }
 
     fn __repr__(&self) -> String {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Any bytes are code, run from any registers, with interrupts, its own faults and its own stores to itself: it
-//! ends, whoever looks on changes nothing and counts every cycle, and what depends on a secret is known to.
+//! Any bytes are code, run from any registers, with interrupts, faults of its own and stores to
+//! itself: it ends, an observer changes nothing and counts every cycle, and what depends on a
+//! secret is marked as secret.
 
 use warifu_m3::core::{Core, Operation};
 use warifu_m3::isa::{Instruction, SP};
@@ -63,7 +64,8 @@ pub fn check(bytes: &[u8]) {
     same(&plain, &followed);
     assert!(seen.taint.labelled() <= MOST * u64::from(128 * 1024 + RAM_BYTES));
 
-    // Another secret: as nothing of it shows, the run is the same, and what differs in the end is known to be secret.
+    // Another secret: as nothing of it shows, the run is the same, and what differs in the end is
+    // marked as secret.
     if seen.lost || !seen.taint.leaks().is_empty() {
         return;
     }
@@ -80,7 +82,8 @@ pub fn check(bytes: &[u8]) {
 /// Follows a secret, up to where it is not followed.
 struct Followed {
     taint: Taint,
-    /// It went to the system registers, the ports, the host, the stack pointer or to code, or may have.
+    /// It went to the system registers, the ports, the host, the stack pointer or to code, or may
+    /// have.
     lost: bool,
 }
 
@@ -95,7 +98,8 @@ impl Observer for Followed {
         self.lost |= match operation.instruction {
             Instruction::Msr { rn, sysm } => sysm > 3 && register(rn),
             Instruction::Breakpoint { number: 0xab } => {
-                // SYS_OPEN's answer depends on bytes elsewhere; SYS_WRITEC and SYS_WRITE0 only print theirs.
+                // SYS_OPEN's answer depends on bytes elsewhere; SYS_WRITEC and SYS_WRITE0 only
+                // print theirs.
                 let call = core.registers.r[0];
                 call == 1 || register(0) || register(1) || !matches!(call, 3 | 4) && from(1, 16)
             }
@@ -183,7 +187,8 @@ fn elf(code: &[u8]) -> Vec<u8> {
         table.into_iter().flat_map(u32::to_le_bytes).chain(code.iter().copied()).collect();
     let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x28\0".to_vec();
     let half = |value: u16| value.to_le_bytes();
-    // Version, entry, program headers, sections, flags; then the lengths of headers and their numbers.
+    // Version, entry, program headers, sections, flags; then the lengths of headers and their
+    // numbers.
     for word in [1, FLASH + 0x101, 52, 0, 0x0500_0000] {
         file.extend(word.to_le_bytes());
     }

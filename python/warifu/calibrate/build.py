@@ -14,7 +14,7 @@ then says so."""
 
 DEVELOPMENT, RELEASE = "development", "release"
 
-TIMED = ("warifu-link", "warifu-tls-client", "warifu-calibrate-bench")
+TIMED = ("warifu-link", "warifu-tls-client", "warifu-coap-client", "warifu-calibrate-bench")
 """Warifu's programs whose own computing is in what they time."""
 
 

@@ -8,35 +8,26 @@ left of real exchanges' times when all else that the simulator predicts is taken
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from warifu.calibrate import loopback
 from warifu.calibrate.loopback import Loopback
+from warifu.calibrate.part import Draft, Found, Item, Plan, Target, fit_rows
 from warifu.calibrate.profile import Entry, Law
-from warifu.calibrate.system import Target
 from warifu.case import Case, CoapStack
+from warifu.lab.quiet import Shares
 
-STUDY = """\
-name = "calibration"
-seed = 1
-trials = {trials}
-predict_trials = 300
-device = "this-host"
-server = "this-host"
-key_store = "software"
-[link]
-profile = "loopback"
+SETTINGS = """\
 [stack]
 protocol = "coap"
 [pattern]
 path = "/calibration"
 response_body = "32 B"
-[vary]
-"link.rtt" = ["0 ms", "20 ms"]
 """
-"""As for HTTPS: at no delay the client works on the response with warm caches, at 20 ms with cold
-ones. Path and body are of no study that is judged."""
+"""Path and body are of no study that is judged."""
 
 COLUMNS = {
     "coap.exchange": "exchange_ns",
@@ -47,18 +38,70 @@ COLUMNS = {
 
 METRIC = "coap.exchange"
 
+CLIENT_REQUEST, CLIENT_RESPONSE = "client.send.CoapRequest", "client.receive.CoapResponse"
+SERVER = ("server.receive.CoapRequest", "server.send.CoapResponse")
+
+EXCHANGE: Item = {"request": "GET"}
+"""The one thing that is timed: no choice of a study changes what a message costs."""
+
 ROUNDS = 3
 """A median is no sum of medians, so that one difference leaves a rest."""
 
-_CLIENT = "the client's own record of loopback runs that are not judged"
-_SERVER = "loopback runs that are not judged, less all else that is predicted of them"
+_CLIENT_SOURCE = "the client's own record of loopback runs that are not judged"
+_SERVER_SOURCE = "loopback runs that are not judged, less all else that is predicted of them"
 
 
-def is_needed(cases: Sequence[str] | None) -> bool:
-    """Whether one of these cases (canonical JSON) is of CoAP; None stands for any case."""
-    if cases is None:
-        return True
-    return any(isinstance(Case.from_json(text).stack, CoapStack) for text in cases)
+class CoapPart:
+    """CoAP over UDP. The costs of the system are taken as found."""
+
+    name = "coap"
+    operations = (CLIENT_REQUEST, CLIENT_RESPONSE, *SERVER)
+
+    def needed(self, cases: Sequence[Case] | None) -> list[Item]:
+        """An exchange, if a case is of CoAP."""
+        wanted = cases is None or any(isinstance(case.stack, CoapStack) for case in cases)
+        return [EXCHANGE] if wanted else []
+
+    def missing(self, timed: Sequence[Item], needed: Sequence[Item]) -> list[Item]:
+        """The exchange, unless it was timed."""
+        return [item for item in needed if item not in timed]
+
+    def merged(self, items: Iterable[Item]) -> list[Item]:
+        """At most one."""
+        return [EXCHANGE] if any(items) else []
+
+    def time(
+        self, items: Sequence[Item], plan: Plan, draft: Draft, progress: Callable[[str], None]
+    ) -> _Timed:
+        """Exchanges with coap-server."""
+        study = loopback.study_text(plan.loopback_trials, SETTINGS)
+        runs = loopback.run(draft.study(study), plan.loopback_trials, progress, COLUMNS)
+        return _Timed(runs, study)
+
+
+@dataclass(frozen=True)
+class _Timed:
+    runs: Loopback
+    study: str
+
+    @property
+    def shares(self) -> Sequence[Shares]:
+        return self.runs.shares
+
+    @property
+    def rejections(self) -> int:
+        return self.runs.rejections
+
+    def find(self, draft: Draft, progress: Callable[[str], None]) -> Found:
+        progress("finding the costs of CoAP's messages")
+        parsed = draft.study(self.study)
+
+        def predict(more: Sequence[Entry]) -> Mapping[Target, float]:
+            return draft.having(more).predict(self.study)
+
+        own = entries(self.runs, [case.id for case in parsed.cases], draft.shape, predict)
+        rows = fit_rows(parsed, [METRIC], self.runs.medians_ns(), predict(own))
+        return Found(draft.having(own), rows)
 
 
 def entries(
@@ -93,13 +136,13 @@ def client_entries(measured: Loopback, cases: Sequence[str]) -> list[Entry]:
     )
     return [
         Entry(
-            "client.send.CoapRequest",
+            CLIENT_REQUEST,
             {},
             Law.of_samples(request.tolist()),
-            source=_CLIENT,
+            source=_CLIENT_SOURCE,
             note="from just before the session is made",
         ),
-        Entry("client.receive.CoapResponse", {}, warm, cold, source=_CLIENT),
+        Entry(CLIENT_RESPONSE, {}, warm, cold, source=_CLIENT_SOURCE),
     ]
 
 
@@ -111,9 +154,9 @@ def server_entries(total_ns: float, shape: Law) -> list[Entry]:
             operation,
             {},
             shape.scaled(total_ns / 2.0),
-            source=_SERVER,
+            source=_SERVER_SOURCE,
             note="half of what the server does for an exchange",
             kind="simulated",
         )
-        for operation in ("server.receive.CoapRequest", "server.send.CoapResponse")
+        for operation in SERVER
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The runs that the system's costs are fitted to; they are never judged."""
+"""The runs that costs are found from; they are never judged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from warifu.calibrate.errors import CalibrateError
 from warifu.lab import interruption
 from warifu.lab.case import Cell
 from warifu.lab.cell import CALM_RATE, Bench, Settings
-from warifu.lab.client import TIMES
 from warifu.lab.errors import RunRejected
 from warifu.lab.quiet import Shares
 from warifu.lab.store import Part
@@ -31,7 +30,7 @@ MAX_REJECTIONS = 64
 ROUNDS = 2
 """Each case is run so often, with a part of its trials each time."""
 
-STUDY = """\
+_STUDY = """\
 name = "calibration"
 seed = 1
 trials = {trials}
@@ -41,18 +40,18 @@ server = "this-host"
 key_store = "software"
 [link]
 profile = "loopback"
-[stack]
-protocol = "https"
-group = "secp256r1"
-certificate = "ecdsa_secp256r1"
-[vary]
+{settings}[vary]
 "link.rtt" = ["0 ms", "20 ms"]
-"stack.tls" = ["1.2", "1.3"]
-"stack.session" = ["full", "resumed"]
-"stack.authentication" = ["server", "mutual"]
-"""
-"""At no delay the parties wait for each other for less than a millisecond and work with warm
-caches; at 20 ms they sleep between flights as at any longer delay."""
+{varied}"""
+
+
+def study_text(trials: int, settings: str, varied: str = "") -> str:
+    """A calibration study: `settings` are its sections of a protocol, `varied` lines of `[vary]`.
+
+    At no delay the parties wait for each other for less than a millisecond and work with warm
+    caches; at 20 ms they sleep between flights as at any longer delay.
+    """
+    return _STUDY.format(trials=trials, settings=settings, varied=varied)
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def run(
     study: Study,
     trials: int,
     progress: Callable[[str], None],
-    columns: Mapping[str, str] = TIMES,
+    columns: Mapping[str, str],
 ) -> Loopback:
     """Runs a calibration study's cases; `columns` names the clients' columns that are read.
 

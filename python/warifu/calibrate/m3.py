@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from warifu import _core, m3
 from warifu.calibrate import profile as profiles
 from warifu.calibrate.errors import CalibrateError
-from warifu.calibrate.operations import operations
+from warifu.calibrate.parts import operations
 from warifu.calibrate.profile import Condition, Entry, Law, Profile, ProfileText, Record
 
 FOLDER = Path("profiles", "devices")

@@ -179,7 +179,7 @@ class Record:
     run_id: str
     machine: dict[str, str]
     """`kernel`, `openssl`, `nginx`, `processor`: what makes the profile stale if it changes; of a
-    Cortex-M3 in software `chip`."""
+    Cortex-M3 simulator `chip`."""
     details: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -64,7 +64,7 @@ def _why(name: str, code: int, said: str) -> str:
     if code < 0:
         with contextlib.suppress(ValueError):
             return (
-                f"{name} was ended by {signal.Signals(-code).name}{said and f' ({said})'}: run the "
-                "same command again; if it ends so again, a library that it loads is at fault"
+                f"{name} was killed by {signal.Signals(-code).name}{said and f' ({said})'}: run "
+                "the same command again; if that happens again, suspect a library that it loads"
             )
     return said.removeprefix(f"{name}: ") or f"{name} failed with exit code {code}"

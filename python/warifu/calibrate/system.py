@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from warifu.calibrate.part import Target
 from warifu.calibrate.profile import Entry, Law
 
 Floats = NDArray[np.float64]
@@ -148,10 +149,6 @@ class Costs:
         return {
             name: round(float(value), 3) for name, value in zip(names, self.values, strict=True)
         }
-
-
-Target = tuple[str, str]
-"""A case id and a metric."""
 
 
 @dataclass(frozen=True)

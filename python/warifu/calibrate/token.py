@@ -110,7 +110,7 @@ def kind_of(token: dict[str, Any]) -> tuple[str, str]:
     slot, module = str(token.get("slot", "")), token.get("module", [""])[0]
     if module != _OURS:
         if str(token.get("model", "")).split() == _SOFTWARE_TPM:
-            return "emulated", "the TPM is a software one"
+            return "emulated", "the TPM is a software TPM"
         return "measured", "another maker's module answered"
     if slot == "virtual clock":
         return "simulated", "the card's timing model gave every time"
@@ -139,7 +139,7 @@ def laws_of(trials: Trials) -> tuple[dict[str, TailedLaw], list[str]]:
         laws["C_FindObjects"] = laws["C_FindObjects"].shifted(extra.value)
         warnings.append(
             f"the first signature of a session takes {extra.value / 1e6:.3g} ms more than later "
-            "ones; the profile has that in C_FindObjects"
+            "ones; the profile counts that in C_FindObjects"
         )
     return laws, warnings
 

@@ -87,7 +87,7 @@ Results = Annotated[
     Path,
     typer.Argument(
         metavar="STUDY_OR_RESULTS",
-        help="A study's file, or a folder of results.",
+        help="A study file or a folder of results.",
         show_default=False,
     ),
 ]
@@ -120,7 +120,7 @@ def predict(
     place = halves.folder_of(loaded, out)
     with lock.held(place, "predict"):
         folder = halves.predict(loaded, place, threads, keep_trials)
-        _show_half(folder, form)
+        halves.show(folder, form)
         silent = verdicts.nothing_succeeded(folder)
     screen.say(f"results: {folder}")
     return FAILED if silent else OK
@@ -148,8 +148,8 @@ def measure(
 ) -> int:
     """Run the same cases on real programs over the emulated link.
 
-    Needs root and a quiet machine; `warifu doctor` says what is missing. An interrupted
-    measurement goes on where it stopped.
+    Needs root and a quiet machine; `warifu doctor` lists what is missing. An interrupted
+    measurement resumes where it stopped.
 
     Examples:
 
@@ -166,7 +166,7 @@ def measure(
         if not summary.measured:
             screen.warn("no case could be measured here; the reasons are above")
             return ENVIRONMENT
-        _show_half(folder, form)
+        halves.show(folder, form)
         silent = verdicts.nothing_succeeded(folder)
     screen.say(f"results: {folder}")
     if summary.given_up:
@@ -326,20 +326,22 @@ def init(
 @app.command(epilog=_EPILOG)
 def doctor(
     pcsc: Annotated[
-        bool, typer.Option("--pcsc", help="Only the way to a SIM in a card reader.")
+        bool, typer.Option("--pcsc", help="Check only the steps to a SIM in a card reader.")
     ] = False,
     reader: Annotated[
-        str | None, typer.Option("--reader", help="The same, in the reader whose name has this.")
+        str | None,
+        typer.Option("--reader", help="The same, in the reader whose name contains this."),
     ] = None,
     modem: Annotated[
-        Path | None, typer.Option("--modem", help="Only the way to a SIM behind this modem.")
+        Path | None,
+        typer.Option("--modem", help="Check only the steps to a SIM behind this modem."),
     ] = None,
-    baud: Annotated[int, typer.Option("--baud", help="Of the modem's line.")] = 115200,
+    baud: Annotated[int, typer.Option("--baud", help="The rate of the modem's line.")] = 115200,
     form: FormatOption = Format.TABLE,
 ) -> int:
-    """Look for what is missing or wrong here, and say how to mend each. Exit code 3 if anything is.
+    """Check this machine: what is missing or wrong, each with a fix. Exit code 3 if any is missing.
 
-    With --pcsc or --modem it goes the way to an IoT SAFE SIM, up to the step that fails.
+    With --pcsc or --modem it checks each step to an IoT SAFE SIM, up to the first that fails.
 
     Examples:
 
@@ -369,7 +371,7 @@ def doctor(
         "Nothing is missing."
         if not missing
         else f"{missing} missing."
-        + ("" if a_card else " Predicting needs the calibration alone, measuring needs all.")
+        + ("" if a_card else " Predicting needs only the calibration; measuring needs everything.")
     )
     screen.show([table], form)
     return room.exit_code(findings)
@@ -396,7 +398,7 @@ app.add_typer(calibrate_app, name="calibrate")
 
 @calibrate_app.callback()
 def _calibrate() -> None:
-    """Keeps its verbs apart."""
+    """Groups its subcommands."""
 
 
 calibrate_app.command("token", epilog=_EPILOG)(token_calibration.token)
@@ -439,14 +441,6 @@ def calibrate_host(
     if table is not None:
         screen.show([table], form)
     return OK
-
-
-def _show_half(folder: Path, form: Format) -> None:
-    from warifu.report.summaries import TERMINAL_ROWS, half_table
-    from warifu.results import Results as Half
-
-    limit = TERMINAL_ROWS if form is Format.TABLE else None
-    screen.show([half_table(Half.open(folder), limit)], form)
 
 
 def _case_index(labels: list[str], wanted: str) -> int:

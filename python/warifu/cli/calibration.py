@@ -11,7 +11,7 @@ from warifu.cli import ownership, screen
 from warifu.cli.errors import NO_PROFILE, when_interrupted
 
 if TYPE_CHECKING:
-    from warifu.calibrate.variants import Variant
+    from warifu.calibrate.parts import Items
     from warifu.report.table import Table
     from warifu.study import ProfileText
 
@@ -24,31 +24,30 @@ def host(studies: Sequence[Path], out: Path | None, plan: str, if_stale: bool) -
     them and for all that it served.
     """
     from warifu import study
-    from warifu.calibrate import DEFAULT_PROFILE, build
+    from warifu.calibrate import DEFAULT_PROFILE, build, parts
     from warifu.calibrate.host import calibrate_host
     from warifu.calibrate.profile import record_path
 
     build.refuse_development()
     path = out or DEFAULT_PROFILE
     profiles = list(study.profile_texts(study.profile_folders()))
-    stacks = cases_of(studies, profiles) or None
-    also: list[Variant] = []
+    items = parts.needed(cases_of(studies, profiles) or None)
     if if_stale:
         reasons = stale(path)
         if not reasons:
-            also, missing = covered(path, stacks)
+            timed = timed_for(path)
             reasons = refused(studies)
-            if missing:
+            if missing := parts.missing(timed, items):
                 whom = ", ".join(map(str, studies)) or "every study"
-                reasons.append(f"{path} does not cover {whom} ({len(missing)} TLS variants)")
+                what = ", ".join(f"{len(some)} of {name}" for name, some in missing.items())
+                reasons.append(f"{path} does not cover {whom} (not timed: {what})")
+            items = parts.merged(timed, items)
         if not reasons:
-            screen.say(f"{path} fits this machine; nothing to calibrate")
+            screen.say(f"{path} is valid for this machine; nothing to calibrate")
             return None
-        screen.say(f"calibrating, since {'; '.join(reasons)}")
+        screen.say(f"calibrating, because {'; '.join(reasons)}")
     with when_interrupted(NO_PROFILE):
-        outcome = calibrate_host(
-            profiles, path, stacks=stacks, also=also, plan=plan, progress=screen.say
-        )
+        outcome = calibrate_host(profiles, path, items=items, plan=plan, progress=screen.say)
     ownership.give_back(outcome.path, record_path(outcome.path))
     screen.say(f"wrote {outcome.path}: {outcome.entries} costs, run {outcome.run_id}")
     for warning in outcome.warnings:
@@ -62,7 +61,7 @@ def stale(path: Path) -> list[str]:
     from warifu.calibrate.profile import read_record
 
     if not path.is_file():
-        return [f"{path} is not there"]
+        return [f"{path} does not exist"]
     try:
         record = read_record(path)
         return environment.differences(record.machine) or environment.drift(record.pace_ns)
@@ -83,44 +82,30 @@ def refused(studies: Sequence[Path]) -> list[str]:
     return reasons
 
 
-def covered(path: Path, stacks: Sequence[str] | None) -> tuple[list[Variant], list[Variant]]:
-    """The variants that a profile was timed for, and those that it lacks for these cases."""
-    from warifu.calibrate.host import needed_for
+def timed_for(path: Path) -> Items:
+    """What a profile was timed for, by part; empty where another version wrote it."""
     from warifu.calibrate.profile import read_record
-    from warifu.calibrate.variants import Variant, missing
 
-    try:
-        timed = [Variant.of_json(one) for one in read_record(path).details.get("variants", [])]
-    except (KeyError, StopIteration, TypeError):
-        # Another version wrote it: what it timed is not known.
-        timed = []
-    return timed, missing(timed, needed_for(stacks))
+    timed = read_record(path).details.get("timed", {})
+    if not isinstance(timed, dict):
+        return {}
+    return {name: items for name, items in timed.items() if isinstance(items, list)}
 
 
 def cases_of(studies: Sequence[Path], profiles: Sequence[ProfileText]) -> list[str]:
     """The canonical form of every case, read with a stand-in for the profile to be written."""
-    from warifu import _core
+    from warifu.calibrate import DEVICE, parts
     from warifu.study import StudyError
 
-    texts = [text for text in profiles if text[:2] != ("device", "this-host")]
-    texts.append(("device", "this-host", _stand_in(), "stand-in"))
+    stand_in = parts.stand_in([text for text in profiles if text[:2] != ("device", DEVICE)])
     cases: list[str] = []
     for one in studies:
         try:
             text = one.read_text(encoding="utf-8")
         except OSError as error:
             raise StudyError(f"{one}: cannot be read: {error.strerror}: check the name") from None
-        cases += [case.json for case in _core.Study.parse(text, str(one), texts).cases]
+        cases += [case.json for case in stand_in.study(text, str(one)).cases]
     return list(dict.fromkeys(cases))
-
-
-def _stand_in() -> str:
-    """A device that can do everything; its figures are never used."""
-    from warifu.calibrate.operations import operations
-
-    entries = "".join(f'[[operation]]\nname = "{name}"\nwarm = "1 us"\n' for name in operations())
-    head = 'name = "this-host"\ndescription = "stands in"\nidle_threshold = "5 ms"\n'
-    return head + entries
 
 
 def _fit_table(rows: Sequence[dict[str, object]]) -> Table:

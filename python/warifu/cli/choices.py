@@ -49,12 +49,14 @@ FLAGS: dict[str, tuple[str, Any]] = {
         "link.rtt", "--rtt", help='Round-trip time, such as "60 ms"; the link\'s by default.'
     ),
     "loss": _flag(
-        "link.loss", "--loss", help='Packet loss each way, such as "2 %"; the link\'s by default.'
+        "link.loss",
+        "--loss",
+        help='Packet loss in each direction, such as "2 %"; the link\'s by default.',
     ),
     "rate": _flag(
         "link.rate",
         "--rate",
-        help='Rate of both ways, such as "250 kbit/s"; the link\'s by default.',
+        help='Rate in both directions, such as "250 kbit/s"; the link\'s by default.',
     ),
     "session": _flag(
         "stack.session",
@@ -76,7 +78,7 @@ FLAGS: dict[str, tuple[str, Any]] = {
     "cipher_suite": _flag(
         "stack.cipher_suite",
         "--cipher-suite",
-        help="By IANA name; TLS_AES_128_GCM_SHA256 or its like of TLS 1.2 by default.",
+        help="IANA name; TLS_AES_128_GCM_SHA256 or its TLS 1.2 equivalent by default.",
     ),
 }
 
@@ -103,7 +105,7 @@ _STUDY = Annotated[
     Path | None,
     typer.Argument(
         metavar="[STUDY]",
-        help="A study's file. Without one, the flags are the study.",
+        help="A study file. Without one, the flags describe the study.",
         show_default=False,
     ),
 ]
@@ -117,12 +119,12 @@ class Choices:
     overrides: list[tuple[str, str]]
 
     def load(self) -> Loaded:
-        """Reads the study with its profiles; raises with one line that names the mend."""
+        """Reads the study with its profiles; raises with one line that names the fix."""
         from warifu import study
 
         if self.study is None and not self.overrides:
             raise typer.BadParameter(
-                "name a study's file, or say the case by flags such as --device this-host "
+                "name a study file, or describe the case by flags such as --device this-host "
                 "--link lte-m --stack https/tls1.3"
             )
         return study.load(self.study, self.overrides)
@@ -167,7 +169,7 @@ def with_choices(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refuse_twice(paths: list[str]) -> None:
-    """Of two values for one setting neither may win in silence."""
+    """Rejects two values for one setting: neither may win silently."""
     for path in paths:
         if paths.count(path) > 1:
             flags = [names for names, (own, _) in FLAGS.items() if own == path]

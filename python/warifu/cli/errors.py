@@ -27,17 +27,17 @@ _USAGE |= {"ResultsDamaged"}
 _ENVIRONMENT = {"LabError", "LabUnavailable", "RunRejected", "ToolMissing", "CalibrateError"}
 _ENVIRONMENT |= {"CalibrationError", "ResultsMixed", "FolderBusy", "AnotherStudy"}
 
-_MENDS = {
+_HINTS = {
     errno.ENOSPC: "make room on the disk, then run the same command again",
     errno.EDQUOT: "make room in your quota, then run the same command again",
-    errno.EACCES: "choose a place that you may write, or change its rights",
+    errno.EACCES: "choose a place that you can write to, or change its permissions",
     errno.EPERM: "run it as a user who may do that; `warifu doctor` says what is needed",
-    errno.EROFS: "choose a place that can be written",
+    errno.EROFS: "choose a place that can be written to",
     errno.ENOENT: "check the name, or choose another place",
     errno.ENOTDIR: "a file is where a folder should be: choose another place, or move that file",
     errno.EEXIST: "a file is where a folder should be: choose another place, or move that file",
     errno.EISDIR: "a folder is where a file should be: choose another name, or move that folder",
-    errno.ELOOP: "its links lead round in a circle: name the place itself",
+    errno.ELOOP: "its symbolic links form a loop: name their target itself",
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.EADDRINUSE: "stop whatever uses that port, or choose another",
 }
@@ -49,8 +49,8 @@ class Interrupted(Exception):  # noqa: N818 - what happened, not what it is
 
 #: Where a command's work is its output alone.
 NOTHING_WRITTEN = "interrupted; nothing was written"
-NO_PROFILE = "interrupted; no profile was written, and an earlier one is as it was"
-_INTERRUPTED = "interrupted; what was finished is kept, and a measurement goes on from there"
+NO_PROFILE = "interrupted; no profile was written, and an earlier one is unchanged"
+_INTERRUPTED = "interrupted; what was finished is kept, and a measurement resumes from there"
 
 
 @contextmanager
@@ -110,8 +110,8 @@ def _explain(error: Exception) -> int | None:
         return ENVIRONMENT
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
-        mend = _MENDS.get(error.errno or 0, "`warifu doctor` looks at this machine")
-        _say(f"{where}{error.strerror or error}: {mend}")
+        hint = _HINTS.get(error.errno or 0, "`warifu doctor` looks at this machine")
+        _say(f"{where}{error.strerror or error}: {hint}")
         return ENVIRONMENT
     if isinstance(error, (AttributeError, ImportError)) and _of_older_core(error):
         _say("the compiled part is older than this source: run `make setup`")

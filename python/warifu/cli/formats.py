@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The words that flags choose from, told here so that `--help` need not load their rooms."""
+"""The values of flags, listed here so that `--help` need not load their modules."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Running the two halves: `warifu predict` and `warifu measure`."""
+"""Running the two halves, `warifu predict` and `warifu measure`, and showing one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from warifu.cli import ownership, provenance, screen
+from warifu.cli.formats import Format
 
 if TYPE_CHECKING:
     from warifu.lab.measure import Progress, Summary
@@ -55,7 +56,7 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
         except KeyboardInterrupt:
             if older:
                 rest = f"; what was finished is in {partial}" if partial.exists() else ""
-                screen.say(f"{target} is as it was{rest}")
+                screen.say(f"{target} is unchanged{rest}")
             elif target.exists():
                 screen.say(f"what was finished is in {target}")
             raise
@@ -63,6 +64,15 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
             _remove_if_empty(folder)
             ownership.give_back(target, partial)
     return target
+
+
+def show(half: Path, form: Format) -> None:
+    """Prints a half's table; on a terminal its first rows."""
+    from warifu.report.summaries import TERMINAL_ROWS, half_table
+    from warifu.results import Results
+
+    limit = TERMINAL_ROWS if form is Format.TABLE else None
+    screen.show([half_table(Results.open(half), limit)], form)
 
 
 def _refuse_another_study(name: str, folder: Path) -> None:
@@ -109,8 +119,12 @@ def measure(
         ownership.give_back(target)
     for warning in summary.warnings:
         screen.warn(warning)
+    by_reason: dict[str, list[str]] = {}
     for label, reason in (summary.skipped | summary.given_up).items():
-        screen.warn(f"not measured: {label or 'the only case'}: {reason}")
+        by_reason.setdefault(reason, []).append(label or "the only case")
+    for reason, labels in by_reason.items():
+        which = labels[0] if len(labels) == 1 else f"{len(labels)} cases, such as {labels[0]}"
+        screen.warn(f"not measured: {which}: {reason}")
     if summary.rejections:
         screen.say(
             f"{summary.rejections} parts were rejected unseen because the link was late, and "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Whose the results are: what sudo writes for a user must stay the user's to replace."""
+"""The owner of results: what sudo writes for a user, the user must be able to replace."""
 
 from __future__ import annotations
 

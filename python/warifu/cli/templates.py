@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Commented studies to begin with."""
+"""Study templates with comments."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def token(
     ownership.give_back(outcome.path)
     for warning in outcome.warnings:
         screen.warn(warning)
-    screen.say(f"wrote {outcome.path}: {outcome.kind}, since {outcome.why_kind}")
+    screen.say(f"wrote {outcome.path}: {outcome.kind}, because {outcome.why_kind}")
     use = (
         f"use it with --key-store {outcome.path.stem}"
         if out is None
@@ -185,7 +185,7 @@ def modes_table(outcome: Outcome) -> Table:
             "The card itself: its timing model alone, under another seed, for the commands that "
             "the module sent."
         )
-    table.notes.append(f"Kind: {outcome.kind}, since {outcome.why_kind}. Run {outcome.run_id}.")
+    table.notes.append(f"Kind: {outcome.kind}, because {outcome.why_kind}. Run {outcome.run_id}.")
     return table
 
 

@@ -27,8 +27,8 @@ def results_folder(given: Path) -> Path:
     if given.suffix != ".toml":
         from warifu.results import ResultsError
 
-        what = "is a file, and no study" if given.exists() else "is not there"
-        raise ResultsError(f"{given}: {what}: name a folder of results, or a study's file")
+        what = "is a file, but not a study" if given.exists() else "does not exist"
+        raise ResultsError(f"{given}: {what}: name a folder of results or a study file")
     from warifu import study
 
     return halves.RESULTS / study.load(given).study.name
@@ -111,7 +111,7 @@ def _comparison(folder: Path) -> Comparison | None:
         raise
     except (CompareError, ResultsError) as error:
         # A measurement of what the study was before must not cost the report of what it is now.
-        screen.warn(f"{error}; until then the prediction is reported alone")
+        screen.warn(f"{error}; until then only the prediction is reported")
         return None
     return comparison
 
@@ -152,14 +152,12 @@ def _run(
     halves.predict(loaded, folder, threads)
     why_not = _measure(loaded, folder, trials) if measured else "it was not asked for"
     if why_not:
-        from warifu.cli.app import _show_half
-
-        _show_half(folder / "predicted", form)
+        halves.show(folder / "predicted", form)
         screen.warn(
-            f"nothing was measured, so nothing here says how near the prediction is: {why_not}"
+            f"nothing was measured, so nothing here says how close the prediction is: {why_not}"
         )
         if measured:
-            screen.say("`warifu doctor` lists what is missing, each with the mend")
+            screen.say("`warifu doctor` lists what is missing, each with a fix")
     else:
         comparison = compare(folder)
         show_comparison(comparison, form)
@@ -207,15 +205,15 @@ def _set_aside(folder: Path, mixed: ResultsMixed) -> Iterator[None]:
     measured = folder / "measured"
     aside = halves.set_aside(folder, mixed.run_id)
     screen.say(
-        f"{measured} holds results with {mixed.difference}: they are kept in {aside}, and all is "
-        "measured anew"
+        f"{measured} holds results with {mixed.difference}: they are moved to {aside}, and "
+        "everything is measured again"
     )
     try:
         yield
     finally:
         if not measured.exists():
             aside.rename(measured)
-            screen.say(f"{aside} is {measured} again")
+            screen.say(f"{aside} is moved back to {measured}")
 
 
 def _judge(folder: Path, with_measured: bool) -> list[Judged]:

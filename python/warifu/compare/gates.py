@@ -39,7 +39,7 @@ class Gate:
         return f"{share} or {self.absolute_ns / _MS:g} ms" if self.absolute_ns else share
 
 
-#: The gates of issue 2, by the largest loss for which they hold.
+#: The gates by the largest mean loss for which they hold.
 LOSS_FREE = (Gate("p50", 0.01, 0.3 * _MS), Gate("mean", 0.02, 0.5 * _MS))
 LOSS_2 = (Gate("mean", 0.02), Gate("p95", 0.03), Gate("p99", 0.05))
 LOSS_5 = (Gate("mean", 0.03), Gate("p95", 0.05), Gate("p99", 0.08))
@@ -50,7 +50,8 @@ RULE = (
     "bytes exact. Mean loss up to 2 %: mean 2 %, P95 3 %, P99 5 %. Up to 5 %: mean 3 %, P95 5 %, "
     "P99 8 %. Above 5 % no gate was agreed: the figures are shown and not judged. A gate is "
     "judged by the 95 % interval of predicted minus measured: inside passes, wholly outside "
-    "fails, anything else is undecided and needs more trials."
+    "fails, anything else is undecided and needs more trials. A quantile that failed connections "
+    "reach in both halves has no value, and is not judged."
 )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +38,7 @@ BYTES = ("bytes.client_sent", "bytes.server_sent")
 
 
 class CompareError(Exception):
-    """Two halves that cannot be compared; its text is one line that names the mend."""
+    """Two halves that cannot be compared; its text is one line that names the fix."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,13 @@ class Row:
     measured: float
     difference: float
     interval: Interval
-    #: The gate in words, its width and the verdict; None where nothing is judged.
+    #: The gate in words, None where there is none; its width and the verdict, None where nothing is
+    #: judged.
     gate: str | None = None
     width: float | None = None
     verdict: Verdict | None = None
+    #: Why a figure with a gate is not judged.
+    no_statement: str = ""
     #: About how many measured trials would decide an undecided gate.
     trials_needed: int | None = None
     #: Whether the quantile lies on the edge of an atom, so that its difference may jump.
@@ -293,8 +296,12 @@ def _row(
     difference = predicted - measured
     p = STATISTICS[statistic]
     on_edge = p is not None and _on_edge(theirs, p)
+    row = Row(metric, statistic, predicted, measured, difference, interval, on_edge=on_edge)
     if gate is None:
-        return Row(metric, statistic, predicted, measured, difference, interval, on_edge=on_edge)
+        return row
+    row = replace(row, gate=gate.text())
+    if p is not None and math.isinf(predicted) and math.isinf(measured):
+        return replace(row, no_statement=stats.failures_reach(p) + " in both halves")
     # Where failures reach the measured quantile it has no value to take a share of.
     width = gate.width_ns(measured if math.isfinite(measured) else predicted)
     verdict = judge(interval, width)
@@ -303,19 +310,7 @@ def _row(
         needed = trials_needed(interval, difference, width, theirs.independent)
         if p is not None and needed is None and theirs.independent < stats.least_trials(p):
             needed = stats.least_trials(p)
-    return Row(
-        metric,
-        statistic,
-        predicted,
-        measured,
-        difference,
-        interval,
-        gate.text(),
-        width,
-        verdict,
-        needed,
-        on_edge,
-    )
+    return replace(row, width=width, verdict=verdict, trials_needed=needed)
 
 
 def _on_edge(distribution: Distribution, p: float) -> bool:

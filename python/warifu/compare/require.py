@@ -58,7 +58,7 @@ class Judged:
     n: float
     verdict: Verdict
     trials_needed: int | None
-    #: Why it is undecided, where more trials alone do not change that.
+    #: Why it is undecided, where more trials alone do not change that, or the value infinite.
     remark: str = ""
     #: The weakest evidence that the figure rests on.
     evidence: str = "assumed"
@@ -83,7 +83,8 @@ def requirements(raw: Sequence[Sequence[object]]) -> list[Requirement]:
 def judge_all(
     results: Results, wanted: Sequence[Requirement], among: Container[str] | None = None
 ) -> list[Judged]:
-    """Every requirement on every case of a half, or on those ``among`` these case ids.
+    """Every requirement on every case of a half that has its metric, or on those ``among`` these
+    case ids.
 
     A measurement sees some metrics only, and says nothing of the others; a prediction that does
     not have a metric leaves the requirement undecided.
@@ -93,6 +94,8 @@ def judge_all(
         if among is not None and case_id not in among:
             continue
         for requirement in wanted:
+            if not results.has_metric(case_id, requirement.metric):
+                continue
             distribution = results.distribution(case_id, requirement.metric)
             if distribution.values.size or distribution.failed:
                 judged.append(_judge(results, case_id, requirement, distribution))
@@ -131,6 +134,8 @@ def _judge(
     remark = ""
     if verdict is Verdict.UNDECIDED and requirement.statistic == "max":
         remark = "a maximum cannot be proven by trials: require a quantile"
+    if requirement.statistic in _QUANTILES and math.isinf(value):
+        remark = stats.failures_reach(_QUANTILES[requirement.statistic])
     return Judged(
         requirement,
         case_id,
@@ -161,6 +166,8 @@ def _figure(
         return statistic(distribution, requirement.statistic, seed)
     if requirement.statistic == "mean":
         share = distribution.mean()
+        if distribution.exact:
+            return share, Interval(share, share)
         n = distribution.independent
         return share, stats.share_interval(share * n, n)
     value, interval = statistic(distribution, requirement.statistic, seed)

@@ -53,6 +53,9 @@ def quantile_interval(distribution: Distribution, p: float) -> Interval:
     How many of n independent draws lie below the true quantile is binomial, whatever the
     distribution is; where even the largest value may lie below, the interval is open.
     """
+    if distribution.exact:
+        value = distribution.quantile(p)
+        return Interval(value, value)
     low, high = _quantile_draws(distribution, p, _binomial_grid(distribution.independent, p))
     return Interval(float(low[0]), float(high[-1]))
 
@@ -163,13 +166,21 @@ def wasserstein(
     between, within = _Steps(p_values, m_values), _Steps(p_values, p_values)
     resampled, by_chance = np.empty(DISTANCE_REPLICATES), np.empty(DISTANCE_REPLICATES)
     for replicate in range(DISTANCE_REPLICATES):
-        drawn_p = rng.multinomial(predicted.independent, p_share).astype(np.float64)
-        drawn_m = rng.multinomial(measured.independent, m_share).astype(np.float64)
-        perfect = rng.multinomial(measured.independent, p_share).astype(np.float64)
+        drawn_p = _drawn(predicted, p_share, rng)
+        drawn_m = _drawn(measured, m_share, rng)
+        perfect = _drawn(measured, p_share, rng)
         resampled[replicate] = between.area(drawn_p, drawn_m)
         by_chance[replicate] = within.area(drawn_p, perfect)
     interval = Interval(_lower_tail(resampled), _upper_tail(resampled))
     return Distance(value, interval, float(np.quantile(by_chance, CONFIDENCE)))
+
+
+def _drawn(distribution: Distribution, share: Floats, rng: np.random.Generator) -> Floats:
+    """As many trials as a distribution has, drawn by ``share``; of an exact one, just these
+    shares."""
+    if distribution.exact:
+        return share
+    return rng.multinomial(distribution.independent, share).astype(np.float64)
 
 
 class _Steps:
@@ -199,13 +210,19 @@ def kolmogorov(predicted: Distribution, measured: Distribution) -> tuple[float, 
     if not grid.size or not predicted.n or not measured.n:
         return float("nan"), float("nan")
     gap = float(np.abs(predicted.cdf(grid) - measured.cdf(grid)).max())
-    return gap, 1.358 * float(np.sqrt(1 / predicted.independent + 1 / measured.independent))
+    noise = sum(0.0 if half.exact else 1 / half.independent for half in (predicted, measured))
+    return gap, 1.358 * float(np.sqrt(noise))
 
 
 def least_trials(p: float) -> int:
     """The trials from which the ``p`` quantile has an interval with two ends."""
     p = max(p, 1.0 - p)
     return int(np.ceil(np.log(_TAIL) / np.log(p)))
+
+
+def failures_reach(p: float) -> str:
+    """Why the ``p`` quantile is infinite."""
+    return f"more than {100.0 * (1.0 - p):g} % of trials failed"
 
 
 def _binomial_grid(n: int, p: float) -> Floats:
@@ -222,7 +239,9 @@ def _binomial_grid(n: int, p: float) -> Floats:
 
 def _quantile_draws(distribution: Distribution, p: float, below: Floats) -> tuple[Floats, Floats]:
     """Order statistics around each count of draws ``below`` the true quantile, (n,) each."""
-    del p  # the counts carry it
+    if distribution.exact:
+        value = np.full(below.shape, distribution.quantile(p))
+        return value, value
     scale = distribution.n / distribution.independent if distribution.independent else 1.0
     low = distribution.at_rank(below * scale)
     beyond = below >= distribution.independent
@@ -237,7 +256,8 @@ def _moments(distribution: Distribution, limit: float) -> tuple[float, float]:
         return float("nan"), float("nan")
     mean = float(np.average(values, weights=weights))
     variance = float(np.average((values - mean) ** 2, weights=weights))
-    return mean, float(np.sqrt(variance / max(1, distribution.independent)))
+    trials = np.inf if distribution.exact else max(1, distribution.independent)
+    return mean, float(np.sqrt(variance / trials))
 
 
 def _moment_draws(
@@ -246,6 +266,9 @@ def _moment_draws(
     """Means and standard errors of resamples, (REPLICATES,) each; of ``n`` draws, or of as many as
     there are."""
     values, weights = _for_resampling(distribution).limited(limit)
+    if n is None and distribution.exact:
+        always = _moments(distribution, limit)
+        return np.full(REPLICATES, always[0]), np.full(REPLICATES, always[1])
     n = distribution.independent if n is None else n
     means, errors = np.empty(REPLICATES), np.empty(REPLICATES)
     if not values.size or not n:

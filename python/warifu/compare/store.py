@@ -17,7 +17,7 @@ from warifu.compare.stats import Distance, Interval
 from warifu.results import MEASURED, PREDICTED, ResultsError, read_manifest
 
 FILE_NAME = "comparison.json"
-VERSION = 4
+VERSION = 5
 
 
 def save(comparison: Comparison, folder: Path) -> Path:

@@ -74,7 +74,7 @@ def _namespaces() -> Finding:
         return Finding("rights", "network namespaces", "missing", "`unshare` not found",
                        "`apt-get install util-linux`")  # fmt: skip
     if done.returncode == 0:
-        return Finding("rights", "network namespaces", "ok", "can be made")
+        return Finding("rights", "network namespaces", "ok", "can be created")
     return Finding("rights", "network namespaces", "missing", done.stderr.strip(), hint)
 
 
@@ -165,7 +165,7 @@ def _leftovers() -> Iterator[Finding]:
 def _calibration(path: Path) -> Iterator[Finding]:
     hint = f"`{tools.as_root('calibrate host')}`"
     if not path.exists():
-        yield Finding("calibration", profile.DEVICE, "missing", f"{path} is not there", hint)
+        yield Finding("calibration", profile.DEVICE, "missing", f"{path} does not exist", hint)
         return
     try:
         record = profile.read_record(path)

@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from warifu import tools
 from warifu.lab.errors import LabError
-from warifu.lab.processes import Process
+from warifu.lab.processes import Process, Stoppable
 
 PIN = "1234"
 """Nobody's: the card lives as long as the part."""
@@ -34,7 +33,7 @@ class StandIn:
     """Whether an agent keeps the card's session."""
 
 
-class Card:
+class Card(Stoppable):
     """A card that is served until the end of the `with` block."""
 
     def __init__(self, folder: Path, stand_in: StandIn, key: Path | None, seed: int) -> None:
@@ -125,7 +124,7 @@ class Card:
             code = process.exit_code()
             if code is not None:
                 said = process.log_tail(1) or f"exit code {code}"
-                raise LabError(f"{process.name} has ended in the middle of the run: {said}")
+                raise LabError(f"{process.name} ended during the run: {said}")
 
     def stop(self) -> None:
         """Ends it and its agent. May be called twice."""
@@ -138,21 +137,10 @@ class Card:
         while not ready():
             self.check()
             if time.monotonic() > deadline:
-                raise LabError("the virtual SIM is not ready after 10 s: run the same again")
+                raise LabError(
+                    "the virtual SIM is not ready after 10 s: run the same command again"
+                )
             time.sleep(0.01)
-
-    def __enter__(self) -> Card:
-        """Itself."""
-        return self
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        """Stops it."""
-        self.stop()
 
 
 def _ask(verb: str, request: dict[str, Any]) -> None:
@@ -164,4 +152,4 @@ def _ask(verb: str, request: dict[str, Any]) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise LabError(f"the virtual SIM cannot be made: {done.stderr.strip()}")
+        raise LabError(f"cannot create the virtual SIM: {done.stderr.strip()}")

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from warifu.lab import interruption, kernel, processes, quiet, workplace
@@ -64,7 +63,7 @@ class PartResult:
     record: dict[str, Any]
 
 
-class Bench:
+class Bench(processes.Stoppable):
     """Runs parts; holds the folder that they share."""
 
     def __init__(self, settings: Settings, stand_ins: Mapping[str, StandIn] | None = None) -> None:
@@ -74,17 +73,8 @@ class Bench:
         self._place = Workplace()
         self._runs = 0
 
-    def __enter__(self) -> Bench:
-        """Itself."""
-        return self
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        """Removes all of it."""
+    def stop(self) -> None:
+        """Removes the folder."""
         self._place.close()
 
     def run(self, cell: Cell, part: Part, stop: Callable[[], bool]) -> PartResult | None:

@@ -9,7 +9,7 @@ from warifu.lab.case import SOFTWARE, THIS_HOST, Cell
 from warifu.lab.coap.driver import CoapDriver
 from warifu.lab.driver import Driver
 from warifu.lab.errors import LabError
-from warifu.lab.https import HttpsDriver
+from warifu.lab.https.driver import HttpsDriver
 
 DRIVERS: dict[str, Driver] = {"https": HttpsDriver(), "coap": CoapDriver()}
 """By the protocol of a stack."""

@@ -21,7 +21,7 @@ class ResultsMixed(LabError):  # noqa: N818 - what happened, not what it is
         """Keeps what differs and which run is there, for who moves the folder away."""
         super().__init__(
             f"{folder}: holds results with {difference}: choose another folder, or move this one "
-            "away to measure anew"
+            "away to measure again"
         )
         self.difference = difference
         self.run_id = run_id

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Ctrl-C and its like, taken at places where nothing is half done.
+"""Ctrl-C and other signals, handled only where no work is half done.
 
 An exception that a signal raises between any two instructions can leave a lock held or a clean-up
 undone: `subprocess.Popen.wait` hangs for ever if it strikes between taking its lock and the block

@@ -9,14 +9,13 @@ import select
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from warifu import case, tools
 from warifu.lab import interruption
 from warifu.lab.case import Cell
 from warifu.lab.errors import LabError, LabUnavailable, RunRejected
-from warifu.lab.processes import Process
+from warifu.lab.processes import Process, Stoppable
 
 CLIENT_ADDRESS = "10.9.0.1"
 SERVER_ADDRESS = "10.9.0.2"
@@ -56,7 +55,7 @@ def configuration(cell: Cell, client: str, server: str, seed: int) -> dict[str, 
     }
 
 
-class Link:
+class Link(Stoppable):
     """A running `warifu-link`; its devices vanish with it."""
 
     def __init__(
@@ -103,9 +102,7 @@ class Link:
     def check(self) -> None:
         """Raises LabError if it has ended."""
         if self._process.exit_code() is not None:
-            raise LabError(
-                f"the link has ended in the middle of the run: {self._process.log_tail()}"
-            )
+            raise LabError(f"the link ended during the run: {self._process.log_tail()}")
 
     @property
     def pid(self) -> int:
@@ -115,19 +112,6 @@ class Link:
     def stop(self) -> None:
         """Takes the link down. May be called twice."""
         self._process.stop()
-
-    def __enter__(self) -> Link:
-        """Itself."""
-        return self
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        """Stops it."""
-        self.stop()
 
     def _tell(self, value: dict[str, Any]) -> None:
         try:
@@ -144,7 +128,7 @@ class Link:
             if kind == wanted:
                 return event
             if kind == "error":
-                raise LabError(f"the link refuses a command: {event.get('message')}")
+                raise LabError(f"the link rejected a command: {event.get('message')}")
 
     def _line(self, deadline: float) -> bytes:
         while b"\n" not in self._pending:

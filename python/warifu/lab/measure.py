@@ -248,7 +248,7 @@ class _Run:
     def _give_up(self, parts: list[Part], last: str) -> None:
         for part in parts:
             self.summary.given_up[self._cases[part.case_id].label] = (
-                f"the link was late again and again ({last}); the machine is too busy: stop other "
+                f"the link was late in every attempt ({last}); the machine is too busy: stop other "
                 "work and run the same command again"
             )
 
@@ -277,7 +277,7 @@ class _Run:
         worst = max(one["others"] + one["stolen"] for one in loud)
         remark = (
             f"other work took up to {worst:.0%} of the processors in {len(loud)} of "
-            f"{len(shares)} parts: times without network delay are too long by it; "
+            f"{len(shares)} parts: times without network delay are too long; "
             "measure on a quieter machine"
         )
         return [remark]

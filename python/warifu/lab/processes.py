@@ -8,9 +8,11 @@ import os
 import signal
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from types import TracebackType
+from typing import IO, Self
 
 from warifu import tools
 from warifu.lab.errors import LabError
@@ -126,6 +128,27 @@ class Process:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         self._child.wait()
+
+
+class Stoppable(ABC):
+    """A program of the lab that is stopped at the end of a `with` block."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Ends it. May be called twice."""
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """Stops it."""
+        self.stop()
 
 
 def start_time(pid: int) -> int | None:

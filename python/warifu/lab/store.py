@@ -70,7 +70,7 @@ class Store:
             return None
         except (OSError, ValueError) as error:
             raise LabError(
-                f"{path}: cannot be read ({error}): move the folder away to measure anew"
+                f"{path}: cannot be read ({error}): move the folder away to measure again"
             ) from None
         return dict(value)
 
@@ -170,7 +170,7 @@ class Store:
             hint = (
                 "make room and run the same command again, which goes on from here"
                 if error.errno in (errno.ENOSPC, errno.EDQUOT)
-                else "choose a folder that can be written"
+                else "choose a folder that can be written to"
             )
             where = error.filename or self.folder
             raise LabError(f"{where}: {error.strerror or error}: {hint}") from error

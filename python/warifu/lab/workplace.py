@@ -58,7 +58,7 @@ class Workplace:
         done = _ip("netns", "add", name)
         if done.returncode != 0:
             raise LabUnavailable(
-                f"a network namespace cannot be made ({done.stderr.strip()}): run as root, "
+                f"cannot create a network namespace ({done.stderr.strip()}): run as root, "
                 "in a container with --cap-add NET_ADMIN --cap-add SYS_ADMIN"
             )
         _checked("-n", name, "link", "set", "dev", "lo", "up")

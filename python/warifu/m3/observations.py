@@ -152,7 +152,8 @@ def _frame(
             "study": run.program.stem, "case_id": case_id, **choices, "run_id": run_id,
             "connection": 0, "trial": trial, "metric": metric, "stage": stage, "step": None,
             "from_ns": None, "until_ns": None, "value": value, "unit": _UNITS[metric],
-            "weight": 1.0, "method": "emulated", "evidence": _evidence(run), "seed": 0,
+            "weight": 1.0, "exact": False, "method": "emulated", "evidence": _evidence(run),
+            "seed": 0,
         }  # fmt: skip
 
     types = {

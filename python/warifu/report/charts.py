@@ -48,7 +48,7 @@ def cdf(label: str, predicted: Distribution, measured: Distribution | None, key:
     if not halves:
         alt = f"{label}: no connection succeeded, so there is no time to show."
         return Picture(f"<p>{html.escape(alt)}</p>", alt, False)
-    is_log = any(one.quantile(0.99) > _LOG_FROM * one.quantile(0.5) for one in halves.values())
+    is_log = any(_has_long_tail(one) for one in halves.values())
     low, high = _range(list(halves.values()), is_log)
     svg = _svg(_spec(halves, is_log, low, high))
     alt = _alt(label, halves)
@@ -69,6 +69,12 @@ def curve(distribution: Distribution) -> tuple[list[float], list[float]]:
         shares, values = shares[kept], values[kept]
     first = max(0.0, float(shares[0]) - float(distribution.weights[0] / distribution.n))
     return [float(values[0]), *map(float, values)], [first, *map(float, shares)]
+
+
+def _has_long_tail(one: Distribution) -> bool:
+    """Whether a logarithmic axis is needed for the connections that succeeded."""
+    last = min(one.quantile(0.99), float(one.values[-1]))
+    return last > _LOG_FROM * one.quantile(0.5)
 
 
 def _range(halves: list[Distribution], is_log: bool) -> tuple[float, float]:

@@ -45,7 +45,11 @@ def ms(value_ns: float, interval_ns: Interval | None = None, finest_ns: float = 
 
 def ms_with(value_ns: float, interval_ns: Interval, finest_ns: float = 0.0) -> str:
     """A time in ms with its interval: `184.32 (184.30 to 184.35)`; no finer than ``finest_ns``."""
-    places = _no_finer(_places(value_ns, interval_ns), finest_ns)
+    places = _places(value_ns, interval_ns)
+    if math.isfinite(value_ns) and value_ns > 0.0:
+        # However wide the interval, a digit of the value is shown.
+        places = max(places, -math.floor(math.log10(value_ns / _MS)))
+    places = _no_finer(places, finest_ns)
     if interval_ns.low == interval_ns.high:
         return number(value_ns / _MS, places)
     low, high = (number(end / _MS, places) for end in interval_ns)

@@ -21,14 +21,26 @@ _MARKS = {
 }
 
 
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|[num]?s|B|[KM]iB)(?![\w/]))")
+
+
 def text(value: object) -> str:
     """Text as HTML."""
     return html.escape(str(value), quote=True)
 
 
+def flowing(value: object) -> str:
+    """Text as HTML whose lines break nowhere between a number and its unit."""
+    return _UNIT.sub("&nbsp;", text(value))
+
+
 def prose(value: object) -> str:
-    """Text as HTML, with what stands between backticks as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", text(value))
+    """Text as HTML, with what stands between backticks as code, which can be copied."""
+    parts = re.split(r"`([^`]+)`", str(value))
+    return "".join(
+        f"<code>{text(part)}</code>" if index % 2 else flowing(part)
+        for index, part in enumerate(parts)
+    )
 
 
 def badge(word: str) -> str:
@@ -86,15 +98,15 @@ def _row(content: Table, cells: list[str]) -> str:
         # A narrow screen shows a row as a list, each cell behind its column's name.
         head = f' data-head="{text(column.head)}"'
         if index == 0:
-            parts.append(f'<th scope="row">{text(cell)}</th>')
+            parts.append(f'<th scope="row">{flowing(cell)}</th>')
         elif column.head in {"verdict", "kind", "method", "rests on"}:
             word, _, rest = cell.partition(" ")
             shown = badge(word) if word in _MARKS or word in KINDS else text(word)
-            parts.append(f"<td{head}><span>{shown} {text(rest)}</span></td>")
+            parts.append(f"<td{head}><span>{shown} {flowing(rest)}</span></td>")
         elif column.head in {"source", "remark"} and cell:
-            parts.append(f'<td class="wide"{head}><span>{text(cell)}</span></td>')
+            parts.append(f'<td class="wide"{head}><span>{flowing(cell)}</span></td>')
         else:
-            parts.append(f"<td{_number(column.number)}{head}><span>{text(cell)}</span></td>")
+            parts.append(f"<td{_number(column.number)}{head}><span>{flowing(cell)}</span></td>")
     return f"<tr>{''.join(parts)}</tr>"
 
 

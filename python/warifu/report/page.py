@@ -14,7 +14,7 @@ from warifu.results import halves
 
 
 class ReportError(Exception):
-    """A report that cannot be made; its text is one line that names the mend."""
+    """A report that cannot be made; its text is one line that names the fix."""
 
 
 def write_page(

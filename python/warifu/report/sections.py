@@ -67,7 +67,7 @@ def verdict(content: Content) -> str:
         if content.left_out:
             why = "The measurement that is there was not compared with this prediction"
         sentences.append(
-            f"{why}, so nothing here says how near the prediction is. "
+            f"{why}, so nothing here says how close the prediction is. "
             f"Run `{_command(content, 'run')}` where network namespaces can be made to change that."
         )
     lead = "".join(f'<p class="lead">{markup.prose(sentence)}</p>' for sentence in sentences)
@@ -92,7 +92,8 @@ def _requirement_sentences(content: Content) -> list[str]:
             and one.verdict is Verdict.FAIL
         ]
         if against:
-            words += f" The measurement contradicts it in {len(against)} cases."
+            cases = "1 case" if len(against) == 1 else f"{len(against)} cases"
+            words += f" The measurement contradicts it in {cases}."
         sentences.append(words)
     if sentences:
         sentences += inputs_room.delays(content.predicted.manifest)
@@ -133,7 +134,7 @@ def _engine_sentence(comparison: Comparison) -> str:
     if failing:
         words.append(f"outside in {failing}")
     if open_ones:
-        words.append(f"undecided in {open_ones} for want of trials")
+        words.append(f"undecided in {open_ones}: too few trials")
     return ", ".join(words) + "."
 
 
@@ -189,17 +190,17 @@ def distributions(content: Content) -> str:
         )
     half = "Predicted beside measured" if content.measured is not None else "Predicted"
     intro = (
-        "Share of connections that had the first byte of the response by then, counted from "
-        "connect(). Each picture has its own time axis, which ends at the later P99. Where the "
-        "tail is long the picture is stretched up to P99.9: time is logarithmic, and every tenfold "
-        "fewer connections still waiting take the same height. n counts predicted and measured "
+        "Share of connections that had their response by then, counted from the client's first "
+        "call. Each picture has its own time axis, which ends at the later P99. Where the tail is "
+        "long the picture is stretched up to P99.9: time is logarithmic, and every tenfold fewer "
+        "connections still waiting take the same height. n counts predicted and measured "
         "connections."
     )
     if len(shown) < len(content.predicted.cases):
         which = "that miss their gates most" if content.comparison else "spread over the study"
         intro += f" Shown are {len(shown)} of {len(content.predicted.cases)} cases, those {which}."
     return (
-        f"<h2>{half}: time to the first byte</h2>{markup.paragraph(intro)}"
+        f"<h2>{half}: time to the response</h2>{markup.paragraph(intro)}"
         f'{_cdf_legend(content.measured is not None)}<div class="cdfs">{"".join(figures)}</div>'
     )
 
@@ -290,7 +291,7 @@ def _two_errors(comparison: Comparison) -> str:
     engine = summaries.verdict_sentence(comparison)
     return (
         '<div class="error-kinds"><div><h3>Engine error</h3><p>'
-        "Prediction against real nginx, OpenSSL and kernel TCP over the emulated link: "
+        "Prediction against real programs and the running kernel over the emulated link: "
         f"{markup.text(engine)}</p></div><div><h3>Field error</h3><p>None yet: nothing here was "
         "held against a real card, board or network. The two errors are never added up.</p>"
         "</div></div>"
@@ -301,7 +302,9 @@ def predicted_table(content: Content) -> str:
     """Every case in figures."""
     table = summaries.half_table(content.predicted, tables.PAGE_ROWS)
     parts = ["<h2>Every case in figures</h2>"]
-    parts.append(markup.table(table, "Predicted. Times in ms from connect() to the first byte."))
+    parts.append(
+        markup.table(table, "Predicted. Times in ms from the client's first call to the response.")
+    )
     if content.measured is not None:
         measured = summaries.half_table(content.measured, tables.PAGE_ROWS)
         parts.append(markup.table(measured, "Measured on real software over the emulated link."))
@@ -411,7 +414,7 @@ def limits(content: Content) -> str:
     items = []
     if content.measured is None:
         items.append(
-            "No measurement is beside these simulated figures: they have no error of their own."
+            "These simulated figures were not compared with a measurement: their error is unknown."
         )
     else:
         items.append(
@@ -419,12 +422,10 @@ def limits(content: Content) -> str:
             "middlebox. Field error is unknown."
         )
         items.append(
-            "Both ends ran on one machine; a device's own processor counts only as far as its "
-            "profile does."
+            "Both ends ran on one machine: a device's own processor is represented by its profile "
+            "alone."
         )
-    items.append(
-        "Energy and memory are not predicted here, and neither is what a server does under load."
-    )
+    items.append("Energy and memory are not predicted here, nor how a server behaves under load.")
     if content.evidence == "assumed":
         where = "see the table of inputs first."
         if not content.predicted.manifest["figures"]:

@@ -162,7 +162,7 @@ def overview_table(comparison: Comparison) -> Table:
         f"{span(predicted[0], predicted[-1])} predicted."
     )
     # Beside the verdicts, not only in the machine's table: they may be the contention's.
-    table.notes += [f"Warning of the measurement: {one}." for one in comparison.warnings]
+    table.notes += [f"Warning from the measurement: {one}." for one in comparison.warnings]
     return table
 
 
@@ -212,7 +212,7 @@ def comparison_table(
     items: list[tuple[CaseComparison, Row | Bytes]] = []
     for case in comparison.cases:
         rows = (row for row in case.rows if row.metric == case.metric)
-        items += [(case, row) for row in rows if row.verdict is not None or not judged_only]
+        items += [(case, row) for row in rows if row.gate is not None or not judged_only]
         items += [(case, one) for one in case.bytes if case.bytes_gated or not judged_only]
     if worst_first:
         items.sort(key=lambda item: badness(*item), reverse=True)
@@ -237,7 +237,7 @@ def badness(case: CaseComparison, one: Row | Bytes) -> tuple[int, float]:
 
 def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
     half = row.interval.half_width / row.measured if row.measured else math.nan
-    remark = ""
+    remark = row.no_statement
     if row.trials_needed:
         about = "about" if math.isfinite(row.interval.half_width) else "at least"
         remark = f"needs {about} {count(_roughly(row.trials_needed))} trials"
@@ -249,10 +249,10 @@ def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
             _name(row.statistic),
             _as_exact_as(row.predicted, row),
             _as_exact_as(row.measured, row),
-            signed_ms_with(row.difference, row.interval),
+            "-" if row.no_statement else signed_ms_with(row.difference, row.interval),
             percent(row.relative, half),
             row.gate or "-",
-            str(row.verdict or "-"),
+            _verdict(row) or "-",
             count(case.n_measured),
             remark,
         ],
@@ -273,7 +273,8 @@ def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
             "relative": row.relative,
             "gate": row.gate,
             "gate_ns": row.width,
-            "verdict": None if row.verdict is None else str(row.verdict),
+            "verdict": _verdict(row),
+            "no_statement": row.no_statement or None,
             "trials_needed": row.trials_needed,
             "on_edge": row.on_edge,
             "wasserstein_ns": case.wasserstein.value,
@@ -286,6 +287,12 @@ def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
             "evidence_measured": case.evidence_measured,
         },
     )
+
+
+def _verdict(row: Row) -> str | None:
+    if row.no_statement:
+        return "no statement"
+    return None if row.verdict is None else str(row.verdict)
 
 
 def _roughly(trials: int) -> int:

@@ -97,7 +97,10 @@ def link_table(measured: Results) -> Table:
             Column("verdict", number=False),
         ],
     )
-    for case_id, reports in (measured.manifest.get("link_reports") or {}).items():
+    found = measured.manifest.get("link_reports") or {}
+    # In the order of the study, not in that in which the cells were finished.
+    for case_id in sorted(found, key=list(measured.cases).index):
+        reports = found[case_id]
         windows = [one for one in (reports if isinstance(reports, list) else [reports]) if one]
         if windows:
             _link_row(table, measured.label(case_id), case_id, windows)

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from warifu import _core
+import warifu._core as _core
 from warifu.results.folder import MEASURED, PREDICTED
 from warifu.results.manifest import WRITTEN_AS, ResultsError, read_manifest
 
@@ -84,27 +84,34 @@ def _without(manifest: dict[str, Any]) -> dict[str, Any]:
 def _run(manifests: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """What both halves were: under 10 kB, whatever their size."""
     predicted, measured = manifests[PREDICTED], manifests[MEASURED]
-    profiles = {
-        f"{one['kind']} {one['name']}": one["sha256"]
-        for one in (*predicted["profiles"], *measured["profiles"])
-    }
+
+    def of_each(key: str) -> dict[str, Any]:
+        return {half: manifest[key] for half, manifest in manifests.items()}
+
     return {
         "study": {key: predicted["study"][key] for key in ("name", "sha256")},
         "seed": predicted["seed"],
-        "commit": {half: one["commit"] for half, one in manifests.items()},
-        "dirty": {half: one["dirty"] for half, one in manifests.items()},
-        "run_ids": {half: one["run_id"] for half, one in manifests.items()},
-        "calibration_run_ids": predicted["calibration_run_ids"],
-        "finished": {half: one["finished"] for half, one in manifests.items()},
-        "machine": {key: value for key, value in measured["machine"].items() if key != "tcp"},
-        "tools": measured["tools"],
-        "profiles": profiles,
-        "cases": {half: len(one["cases"]) for half, one in manifests.items()},
+        "commit": of_each("commit"),
+        "dirty": of_each("dirty"),
+        "run_ids": of_each("run_id"),
+        "calibration_run_ids": of_each("calibration_run_ids"),
+        "started": of_each("started"),
+        "finished": of_each("finished"),
+        "machine": measured["machine"],
+        "tools": of_each("tools"),
+        "profiles": {half: _hashes(manifest) for half, manifest in manifests.items()},
+        "cases": {half: len(manifest["cases"]) for half, manifest in manifests.items()},
         "trials": {PREDICTED: predicted["predict_trials"], MEASURED: measured["trials"]},
         "rejected_parts": len(measured["rejections"]),
         "worst_lateness_us": _worst_lateness_us(measured["link_reports"]),
         "worst_late_fraction": _worst_late_fraction(measured["link_reports"]),
+        "warnings": measured["warnings"],
     }
+
+
+def _hashes(manifest: dict[str, Any]) -> dict[str, str]:
+    """The SHA-256 of each profile that a half used."""
+    return {f"{one['kind']} {one['name']}": one["sha256"] for one in manifest["profiles"]}
 
 
 def _worst_lateness_us(reports: dict[str, Any]) -> dict[str, float]:

@@ -18,12 +18,16 @@ class Distribution:
     ``values`` (n atoms) ascend; ``weights`` (n atoms) count trials. ``failed`` connections are
     right-censored: they count as later than every value. ``independent`` is the number of
     independent draws, smaller than the count where connections share a trial.
+
+    Of an ``exact`` distribution, which infinitely many trials would give, weights and ``failed``
+    are probabilities, and its statistics have no sampling error.
     """
 
     values: Floats
     weights: Floats
     failed: float = 0.0
     independent: int = 0
+    exact: bool = False
 
     @staticmethod
     def of(
@@ -31,6 +35,7 @@ class Distribution:
         weights: ArrayLike | None = None,
         failed: float = 0.0,
         concurrent: int = 1,
+        exact: bool = False,
     ) -> Distribution:
         """Sorts values (any order) with their weights; equal values become one atom."""
         raw = np.asarray(values, dtype=np.float64).ravel()
@@ -42,7 +47,9 @@ class Distribution:
         kept = summed > 0
         total = float(summed.sum()) + failed
         independent = max(1, round(total / max(1, concurrent))) if total else 0
-        return Distribution(atoms[kept], summed[kept], float(failed), independent)
+        return Distribution(
+            atoms[kept], summed[kept], float(failed), 0 if exact else independent, exact
+        )
 
     @property
     def completed(self) -> float:
@@ -62,7 +69,8 @@ class Distribution:
         """
         if self.n == 0:
             return float("nan")
-        return float(self.at_rank(np.array([max(1.0, p * self.n)]))[0])
+        rank = p * self.n if self.exact else max(1.0, p * self.n)
+        return float(self._at(np.array([rank]))[0])
 
     def mean(self, limit: float = np.inf) -> float:
         """The mean of min(value, limit); failed connections count as ``limit``.
@@ -102,12 +110,14 @@ class Distribution:
         _, group = np.unique(np.floor(angle / np.pi * atoms), return_inverse=True)
         mass = np.bincount(group, weights=self.weights).astype(np.float64)
         means = np.bincount(group, weights=self.weights * self.values) / mass
-        return Distribution(means, mass, self.failed, self.independent)
+        return Distribution(means, mass, self.failed, self.independent, self.exact)
 
     def at_rank(self, rank: Floats) -> Floats:
         """The value at each 1-based rank (any shape): 0 below them all, infinite above."""
+        return np.where(rank < 0.5, 0.0, self._at(rank))
+
+    def _at(self, rank: Floats) -> Floats:
         sums = np.cumsum(self.weights)
         # Sums of counts are exact; of fractions they may miss the rank by rounding alone.
         index = np.searchsorted(sums, rank * (1.0 - 1e-12), side="left")
-        values = np.append(self.values, np.inf)[index]
-        return np.where(rank < 0.5, 0.0, values)
+        return np.asarray(np.append(self.values, np.inf)[index])

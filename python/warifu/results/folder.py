@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from warifu import _core
+import warifu._core as _core
 from warifu.results import metrics
 from warifu.results.distribution import Distribution
 from warifu.results.manifest import (
@@ -38,7 +38,8 @@ Setting = str | bool | int | float | None
 
 #: Columns that are no setting of a case.
 _OBSERVATION = {"study", "case_id", "run_id", "connection", "trial", "metric", "stage", "step"}
-_OBSERVATION |= {"from_ns", "until_ns", "value", "unit", "weight", "method", "evidence", "seed"}
+_OBSERVATION |= {"from_ns", "until_ns", "value", "unit", "weight", "exact"}
+_OBSERVATION |= {"method", "evidence", "seed"}
 
 
 @dataclass
@@ -97,6 +98,10 @@ class Results:
         """The metrics of a case that are parts of its whole time, in their order."""
         return metrics.phases(self._protocol(case_id))
 
+    def has_metric(self, case_id: str, metric: str) -> bool:
+        """Whether a case's protocol has a metric: one of HTTPS does not apply to CoAP."""
+        return metric in metrics.of(self._protocol(case_id))
+
     def _protocol(self, case_id: str) -> str:
         return str(self.cases.get(case_id, {}).get("protocol") or "https")
 
@@ -124,6 +129,7 @@ class Results:
                         "trial",
                         "value",
                         "weight",
+                        "exact",
                     ),
                 )
             }
@@ -136,16 +142,18 @@ class Results:
         """
         frame = self.rows(case_id).filter(pl.col("stage").is_null())
         concurrent = self.concurrent(case_id)
+        exact = bool(frame["exact"].any())
         if metric == FAILED:
             completed = frame.filter(pl.col("metric") == self.whole(case_id))["weight"].sum()
             counts = [float(completed), _failures(frame)]
-            return Distribution.of([0.0, 1.0], counts, concurrent=concurrent)
+            return Distribution.of([0.0, 1.0], counts, concurrent=concurrent, exact=exact)
         rows = frame.filter(pl.col("metric") == metric)
         return Distribution.of(
             rows["value"].to_numpy(),
             rows["weight"].to_numpy(),
             failed=_failures(frame) if metrics.is_time(metric) else 0.0,
             concurrent=concurrent,
+            exact=exact,
         )
 
     def failures(self, case_id: str) -> float:
@@ -323,6 +331,9 @@ def _read(
         rows = pl.scan_parquet(parts)
         if manifest[WRITTEN_AS] == 1:
             rows = upgraded(rows, manifest)
+        if "exact" not in rows.collect_schema():
+            # Version 2 had no exact distributions at first.
+            rows = rows.with_columns(pl.lit(value=False).alias("exact"))
         return query(rows).collect()
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)

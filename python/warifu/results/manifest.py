@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from warifu import _core
+import warifu._core as _core
 
 FILE_NAME = "manifest.json"
 
@@ -28,7 +28,7 @@ _hashes: dict[tuple[str, int, int, int], str] = {}
 
 
 class ResultsError(Exception):
-    """A results folder that cannot be read; its text is one line that names the mend."""
+    """A results folder that cannot be read; its text is one line that says what to do."""
 
 
 class ResultsDamaged(ResultsError):  # noqa: N818 - what happened, not what it is
@@ -79,12 +79,13 @@ def check_files(path: Path, manifest: dict[str, Any], parts: list[Path]) -> None
     listed = manifest.get("files") or {}
     here = {f"observations/{part.name}" for part in parts}
     for name in sorted(listed.keys() - here):
-        raise ResultsDamaged(f"{path / name}: is gone, but manifest.json has it: {_again(path)}")
+        raise ResultsDamaged(
+            f"{path / name}: is missing, but manifest.json lists it: {_again(path)}"
+        )
     if listed and manifest.get("complete"):
         for name in sorted(here - listed.keys()):
             raise ResultsDamaged(
-                f"{path / name}: is of another run, since manifest.json does not have it: "
-                "move it away"
+                f"{path / name}: is not listed in manifest.json: it is of another run: move it away"
             )
 
 
@@ -96,7 +97,7 @@ def check_file(path: Path, manifest: dict[str, Any], part: Path) -> None:
     try:
         found = part.stat()
         if found.st_size != sealed["bytes"]:
-            raise damaged(part, f"has {found.st_size} bytes, and {sealed['bytes']} were written")
+            raise damaged(part, f"has {found.st_size} bytes instead of {sealed['bytes']}")
         key = (str(part), found.st_size, found.st_mtime_ns, found.st_ino)
         if key not in _hashes:
             with part.open("rb") as file:
@@ -104,7 +105,7 @@ def check_file(path: Path, manifest: dict[str, Any], part: Path) -> None:
     except OSError as error:
         raise damaged(part, f"cannot be read ({error.strerror})") from None
     if _hashes[key] != sealed["sha256"]:
-        raise damaged(part, "is not as it was written (its SHA-256 is another)")
+        raise damaged(part, "was changed after it was written (its SHA-256 differs)")
 
 
 def damaged(part: Path, what: str) -> ResultsDamaged:
@@ -123,7 +124,7 @@ def _check_manifest(file: Path, text: str, manifest: dict[str, Any]) -> None:
         blank = "" if seal is None else text.replace(seal[1], "0" * 64, 1)
         if seal is None or hashlib.sha256(blank.encode()).hexdigest() != seal[1]:
             raise ResultsDamaged(
-                f"{file}: was changed after it was written (its SHA-256 is another): put it back "
+                f"{file}: was changed after it was written (its SHA-256 differs): put it back "
                 f"as it was, or move {file.parent} away and {_again(file.parent)}"
             )
     study = manifest.get("study", {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 
-from warifu import _core
+import warifu._core as _core
 
 
 @functools.cache
@@ -25,6 +25,12 @@ def phases(protocol: str) -> tuple[str, ...]:
 def all_wholes() -> tuple[str, ...]:
     """The whole times of all protocols."""
     return tuple(str(one["name"]) for one in _core.metrics() if one["is_whole"])
+
+
+@functools.cache
+def of(protocol: str) -> frozenset[str]:
+    """The metrics that a connection of a protocol has."""
+    return frozenset(str(one["name"]) for one in _core.metrics(protocol))
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from warifu import _core
+import warifu._core as _core
 
 _TYPES = {
     "text": pl.String,
@@ -46,6 +46,7 @@ def upgraded(rows: pl.LazyFrame, manifest: dict[str, Any]) -> pl.LazyFrame:
         pl.lit(manifest["methods"][0]).alias("method"),
         case_id.replace_strict(evidence, return_dtype=pl.String).alias("evidence"),
         pl.col("connection", "trial", "value", "weight", "seed"),
+        pl.lit(value=False).alias("exact"),
     )
     joined = rows.join(cases, on="case_id", how="left", maintain_order="left")
     return joined.select(name for name, _ in every)

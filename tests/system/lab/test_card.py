@@ -16,7 +16,7 @@ from warifu.lab.case import Cell
 from warifu.lab.cell import Bench, Settings
 from warifu.lab.drivers import why_not_measurable
 from warifu.lab.errors import LabError
-from warifu.lab.https import make_pki
+from warifu.lab.https.driver import make_pki
 from warifu.lab.store import Part
 
 pytestmark = needs.root
@@ -82,7 +82,7 @@ def test_card_that_ends_during_a_run(tmp_path: Path) -> None:
         (process,) = card.processes
         os.kill(process.pid, 9)
         process.wait(5.0)
-        with pytest.raises(LabError, match="warifu-card-server has ended in the middle"):
+        with pytest.raises(LabError, match="warifu-card-server ended during the run"):
             card.check()
 
 

@@ -20,10 +20,11 @@ from support import needs
 from support.laboratory import make_case
 from warifu import tools
 from warifu.case import HttpsStack
-from warifu.lab import cell, https, workplace
+from warifu.lab import cell, workplace
 from warifu.lab.cell import Bench, Settings
 from warifu.lab.errors import LabError, RunRejected
-from warifu.lab.nginx import Nginx
+from warifu.lab.https import driver
+from warifu.lab.https.nginx import Nginx
 from warifu.lab.store import Part
 
 pytestmark = needs.root
@@ -120,11 +121,11 @@ def test_killed_nginx_fails_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
                 time.sleep(0.01)
             time.sleep(0.3)
             nginx = started[0]
-            os.kill(nginx.worker_pid if worker else nginx.master_pid, signal.SIGKILL)
+            os.kill(nginx.worker_pid if worker else nginx.pid, signal.SIGKILL)
 
         killer = threading.Thread(target=kill, args=(kill_worker,))
         killer.start()
-        with pytest.raises(LabError, match=r"nginx.* in the middle of the run"):
+        with pytest.raises(LabError, match=r"nginx.* during the run"):
             run(case_part(200), make_case())
         killer.join()
     assert workplace.leftovers() == []
@@ -143,7 +144,7 @@ def test_late_link_rejects_the_run_unseen(
         raise AssertionError("the result was looked at")
 
     monkeypatch.setattr(cell, "configuration", strict)
-    monkeypatch.setattr(https.Client, "trials", opened)
+    monkeypatch.setattr(driver.Client, "trials", opened)
     bench = Bench(Settings(rate_per_second=20.0))
     with bench, pytest.raises(RunRejected, match="late") as rejection:
         bench.run(make_case(link__rtt=MS), case_part(2), never)
@@ -220,5 +221,5 @@ def started_nginx(monkeypatch: pytest.MonkeyPatch) -> list[Nginx]:
             super().__init__(*arguments, **options)  # type: ignore[arg-type]
             started.append(self)
 
-    monkeypatch.setattr(https, "Nginx", Watched)
+    monkeypatch.setattr(driver, "Nginx", Watched)
     return started

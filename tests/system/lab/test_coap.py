@@ -122,7 +122,7 @@ def test_killed_server_fails_the_part(monkeypatch: pytest.MonkeyPatch) -> None:
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        with pytest.raises(LabError, match="coap-server has ended in the middle of the run"):
+        with pytest.raises(LabError, match="coap-server ended during the run"):
             run(make_coap_case(), trials=200)
     finally:
         killer.join()

@@ -240,12 +240,12 @@ def test_failed_cell_keeps_finished_ones(tmp_path: Path, monkeypatch: pytest.Mon
 
     def second_fails(self: cell.Bench, case: Cell, part: Part, stop: Any) -> Any:  # noqa: ANN401
         if case.case_id == CASES[1].case_id:
-            raise LabError("nginx has ended in the middle of the run")
+            raise LabError("nginx ended during the run")
         return run(self, case, part, stop)
 
     monkeypatch.setattr(cell.Bench, "run", second_fails)
     measure(study_of(CASES[0]), tmp_path, settings=FAST)
-    with pytest.raises(LabError, match=r"20000000: nginx has ended"):
+    with pytest.raises(LabError, match=r"20000000: nginx ended"):
         measure(study_of(*CASES), tmp_path, settings=FAST)
     assert (tmp_path / "observations" / f"{CASES[0].case_id}.parquet").exists()
     assert not (tmp_path / "observations" / f"{CASES[1].case_id}.parquet").exists()
@@ -256,7 +256,7 @@ def test_missing_rights_name_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyP
         [], 1, "", "mkdir /run/netns failed: Operation not permitted"
     )
     monkeypatch.setattr(workplace, "_ip", lambda *_: refused)
-    with pytest.raises(LabUnavailable, match=r"namespace cannot be made.*run as root"):
+    with pytest.raises(LabUnavailable, match=r"cannot create a network namespace.*run as root"):
         measure(study_of(CASES[0]), tmp_path / "measured", settings=FAST)
     assert list(tmp_path.iterdir()) == [], "nothing was begun"
 
@@ -281,7 +281,7 @@ def test_failure_keeps_existing_results(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def unavailable(*_: object) -> None:
-    raise LabUnavailable("a network namespace cannot be made: run as root")
+    raise LabUnavailable("cannot create a network namespace: run as root")
 
 
 def test_full_disk_keeps_existing_results(tmp_path: Path) -> None:

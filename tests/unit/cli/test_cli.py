@@ -18,7 +18,7 @@ from support.synthetic import Cell
 from support.synthetic import study as made_up
 from warifu import _core, tools
 from warifu import study as studies
-from warifu.cli import calibration
+from warifu.calibrate import parts
 from warifu.cli.errors import ENVIRONMENT, INTERRUPTED, OK, USAGE, guarded
 from warifu.lab.errors import LabUnavailable, ResultsMixed
 
@@ -42,7 +42,9 @@ def test_help_gives_the_defaults_that_the_core_takes(warifu: Run) -> None:
     _, out, _ = warifu("predict", "--help")
     words = " ".join(out.split())
     profiles = list(studies.profile_texts(studies.profile_folders()))
-    profiles.append(("device", "this-host", calibration._stand_in(), "stand-in"))
+    profiles.append(
+        ("device", "this-host", parts.stand_in([]).profile("r", "stands in").toml(), "stand-in")
+    )
     case = _core.Study.from_choices([("trials", "1")], profiles).cases[0].columns
     keys = ("device", "key_store", "link", "session", "certificate", "chain_length")
     for key in keys:
@@ -94,8 +96,8 @@ def test_the_version_is_the_core_s(warifu: Run) -> None:
     [
         (("frobnicate",), "No such command 'frobnicate'"),
         (("predict", "--bogus"), "No such option: --bogus"),
-        (("predict",), "name a study's file, or say the case by flags"),
-        (("predict", "nope.toml"), "nope.toml: is not there: name a study, or make one"),
+        (("predict",), "name a study file, or describe the case by flags"),
+        (("predict", "nope.toml"), "nope.toml: does not exist: name a study, or make one"),
         (("predict", "."), "is a folder"),
         (("trace", *DEVICE, "--rtt", "60"), 'link.rtt is "60": expected a duration'),
         (("trace", *DEVICE, "--loss", "1.2"), "expected a probability"),
@@ -106,8 +108,8 @@ def test_the_version_is_the_core_s(warifu: Run) -> None:
             "link.rtt is given twice, by --rtt and --set: give it once",
         ),
         (("trace", *DEVICE, "--case", "7"), "expected a number from 1 to 1"),
-        (("compare", "nowhere"), "is not there: name a folder of results, or a study's file"),
-        (("report", "nowhere"), "is not there: name a folder of results, or a study's file"),
+        (("compare", "nowhere"), "does not exist: name a folder of results or a study file"),
+        (("report", "nowhere"), "does not exist: name a folder of results or a study file"),
         (("init", "--template", "toaster"), "expected one of"),
         (("compare", "x", "--format", "pdf"), "'pdf' is not one of"),
     ],
@@ -138,7 +140,7 @@ def test_a_mistake_in_a_file_names_file_and_key(warifu: Run, tmp_path: Path) -> 
     [
         (KeyboardInterrupt(), INTERRUPTED, "interrupted"),
         (OSError(errno.ENOSPC, "No space left on device", "x"), ENVIRONMENT, "make room"),
-        (PermissionError(errno.EACCES, "Permission denied", "x"), ENVIRONMENT, "may write"),
+        (PermissionError(errno.EACCES, "Permission denied", "x"), ENVIRONMENT, "can write to"),
         (_core.WarifuError("x: no space left on the device: free some"), ENVIRONMENT, "free some"),
         (_core.WarifuError("s.toml: link.rtt is 3"), USAGE, "s.toml: link.rtt is 3"),
         (LabUnavailable("no namespaces\nhere"), ENVIRONMENT, "no namespaces here"),

@@ -12,7 +12,7 @@ import pytest
 from support.commands import Run
 from support.paths import ROOT
 from warifu import study as studies
-from warifu.calibrate import environment, host, profile, variants
+from warifu.calibrate import environment, host, parts, profile, variants
 from warifu.cli import calibration
 
 
@@ -42,18 +42,18 @@ def test_a_calibration_is_kept_only_if_it_covers_the_study(
 ) -> None:
     path = tmp_path / "mine" / "devices" / "this-host.toml"
     path.parent.mkdir(parents=True)
-    path.write_text(calibration._stand_in())
+    path.write_text(parts.stand_in([]).profile("r", "a test").toml())
     monkeypatch.setenv("WARIFU_PROFILES", str(tmp_path / "mine"))
     monkeypatch.setattr(environment, "machine", lambda: {"kernel": "1"})
     for tls in ("1.2", "1.3"):
         (tmp_path / f"{tls}.toml").write_text(CALIBRATED.format(tls=tls))
     texts = list(studies.profile_texts(studies.profile_folders()))
-    of_13 = host.needed_for(calibration.cases_of([Path("1.3.toml")], texts))
-    of_12 = host.needed_for(calibration.cases_of([Path("1.2.toml")], texts))
-    rare = variants.Variant(group="x25519", certificate="rsa-2048")
+    of_13 = parts.needed(calibration.cases_of([Path("1.3.toml")], texts))
+    of_12 = parts.needed(calibration.cases_of([Path("1.2.toml")], texts))
+    rare = variants.Variant(group="x25519", certificate="rsa-2048").json()
 
-    def record(timed: list[variants.Variant]) -> None:
-        details = {"variants": [one.json() for one in timed]}
+    def record(timed: parts.Items) -> None:
+        details = {"timed": timed}
         value = {"run_id": "r", "machine": {"kernel": "1"}, "details": details}
         profile.record_path(path).write_text(json.dumps(value))
 
@@ -67,12 +67,16 @@ def test_a_calibration_is_kept_only_if_it_covers_the_study(
     record(of_13)
     assert calibration.host([Path("1.3.toml")], path, "quick", if_stale=True) is None
     assert asked == []
-    record([rare])
+    record({"https": [rare]})
     assert calibration.host([Path("1.2.toml")], path, "quick", if_stale=True) is not None
-    assert "does not cover 1.2.toml" in capsys.readouterr().err
+    count = len(of_12["https"])
+    assert f"does not cover 1.2.toml (not timed: {count} of https)" in capsys.readouterr().err
     (options,) = asked
-    assert options["also"] == [rare], "what the profile served it serves again"
-    assert host.needed_for(options["stacks"]) == of_12
+    # What the profile served it serves again.
+    assert rare in options["items"]["https"]
+    assert parts.missing({}, of_12)["https"] == [
+        one for one in options["items"]["https"] if one != rare
+    ]
 
 
 def test_a_machine_that_has_become_faster_or_slower_is_calibrated_anew(

@@ -16,7 +16,8 @@ from support.commands import Run, one_line
 from support.paths import ROOT
 from warifu import _core
 from warifu import study as studies
-from warifu.cli import calibration, templates
+from warifu.calibrate import parts
+from warifu.cli import templates
 from warifu.cli.errors import OK, USAGE
 
 
@@ -60,5 +61,7 @@ def test_every_template_is_a_good_study(name: str, tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     templates.write(name, path, force=False)
     texts = list(studies.profile_texts(studies.profile_folders()))
-    texts.append(("device", "this-host", calibration._stand_in(), "stand-in"))
+    texts.append(
+        ("device", "this-host", parts.stand_in([]).profile("r", "stands in").toml(), "stand-in")
+    )
     assert _core.mistakes(path.read_text(), str(path), texts) == []

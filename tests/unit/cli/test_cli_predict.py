@@ -32,7 +32,7 @@ def test_older_results_stay_until_new_ones_are_complete(
     fake(FakePredict(seed=2, interrupted=True))
     code, _, err = warifu("predict", *DEVICE, "--out", "here")
     assert code == INTERRUPTED
-    assert "here/predicted is as it was; what was finished is in here/predicted.partial" in err
+    assert "here/predicted is unchanged; what was finished is in here/predicted.partial" in err
     assert "warifu: interrupted; what was finished is kept" in err
     assert run_id(tmp_path / "here" / "predicted") == "run-predicted-1"
     assert run_id(tmp_path / "here" / "predicted.partial") == "run-predicted-2"

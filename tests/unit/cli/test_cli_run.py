@@ -98,13 +98,13 @@ def test_what_other_tools_measured_is_set_aside_by_run_alone(
     lab.works = False
     code, _, err = warifu("run", *DEVICE, "--out", "here")
     assert code == OK
-    assert "here/measured.before-run-old is here/measured again" in err
+    assert "here/measured.before-run-old is moved back to here/measured" in err
     assert (here / "measured" / "manifest.json").stat().st_ino == before
 
     lab.works = True
     code, _, err = warifu("run", *DEVICE, "--out", "here")
     assert code == OK
-    assert "kernel 'a', now it is 'b': they are kept in here/measured.before-run-old" in err
+    assert "kernel 'a', now it is 'b': they are moved to here/measured.before-run-old" in err
     assert (aside / "manifest.json").stat().st_ino == before
     assert (here / "measured" / "manifest.json").is_file()
 

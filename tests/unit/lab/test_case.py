@@ -21,7 +21,7 @@ from warifu.lab.case import (
     trials_a_part,
 )
 from warifu.lab.drivers import driver_of, why_not_measurable
-from warifu.lab.https import kernel_remark
+from warifu.lab.https.driver import kernel_remark
 from warifu.lab.link import configuration, impairments
 from warifu.lab.store import Part
 

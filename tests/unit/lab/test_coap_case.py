@@ -9,7 +9,8 @@ import pytest
 
 from support.laboratory import make_case, make_coap_case
 from warifu import _core
-from warifu.lab.coap.client import _columns
+from warifu.lab.client import trials_of
+from warifu.lab.coap.client import COLUMNS, STEPS, values
 from warifu.lab.coap.exchange import Exchange
 from warifu.lab.drivers import DRIVERS, driver_of, why_not_measurable
 from warifu.lab.errors import LabError
@@ -69,7 +70,9 @@ def test_columns_of_a_retransmitted_and_a_failed_exchange() -> None:
         "sent": 20, "retransmitted_bytes": 10, "received": 70, "retransmitted": 1,
         "datagrams_sent": 2, "datagrams_received": 1,
     }  # fmt: skip
-    columns = _columns([row, {"trial": 1, "error": "timeout"}]).columns
+    columns = trials_of(
+        [row, {"trial": 1, "error": "timeout"}], (*COLUMNS.values(), *STEPS), values
+    ).columns
     assert columns["failed"] == [False, True]
     assert columns["exchange_ns"] == [2_100_000_000, 0]
     # A retransmission is no byte that the program wrote.

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.paths import ROOT
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.m3 import Sample, calibrate_m3, condition, fit, samples
-from warifu.calibrate.operations import operations
+from warifu.calibrate.parts import operations
 
 Run = Callable[..., tuple[int, str, str]]
 Compile = Callable[..., Path]
@@ -231,7 +231,7 @@ def test_operations_match_profiles(
     entries = "".join(f'[[operation]]\nname = "{name}"\nwarm = "1 us"\n' for name in operations())
     head = 'name = "all"\ndescription = "every operation"\n'
     (folder / "all.toml").write_text(head + entries)
-    assert len(operations()) == len(set(operations())) == 70
+    assert len(operations()) == len(set(operations())) == 74
     # A profile with a name that predictions do not know is refused.
     monkeypatch.setenv("WARIFU_PROFILES", str(tmp_path / "own"))
     question = ("--device", "all", "--server", "all", "--link", "loopback", "--stack",

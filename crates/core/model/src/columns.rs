@@ -2,10 +2,10 @@
 //! A case as the columns of a results table.
 //!
 //! Each layer of a case lists its own columns; the lists one after the other are the registry, from
-//! which [`Case::columns`] and the schema of results both come. It is closed, so that the results of
-//! all studies can be joined: a case whose layer lacks a setting has null there.
+//! which [`Case::columns`] and the schema of results both come. It is closed, so that the results
+//! of all studies can be joined: a case whose layer lacks a setting has null there.
 
-use crate::case::{Case, Loss};
+use crate::case::{Case, Coap, CoapMessageType, Loss};
 use crate::keyword::Keyword;
 use crate::quantities::show_jitter;
 use crate::units::Nanos;
@@ -188,16 +188,21 @@ const TCP: &[CaseColumn] = &[
 const COAP: &[CaseColumn] = &[
     text("coap_type", |case| name(case.stack.coap()?.message_type.name())),
     number("ack_timeout_ns", ColumnType::U64, "ns", |case| {
-        Some(Value::U64(case.stack.coap()?.ack_timeout.0))
+        Some(Value::U64(retransmission(case)?.ack_timeout.0))
     }),
     number("ack_random_factor", ColumnType::F64, "1", |case| {
-        let percent = case.stack.coap()?.ack_random_factor_percent;
+        let percent = retransmission(case)?.ack_random_factor_percent;
         Some(Value::F64(f64::from(percent) / 100.0))
     }),
     number("max_retransmit", ColumnType::U16, "1", |case| {
-        Some(Value::U16(case.stack.coap()?.max_retransmit.into()))
+        Some(Value::U16(retransmission(case)?.max_retransmit.into()))
     }),
 ];
+
+/// The parameters of confirmable messages; of others nothing is sent again.
+fn retransmission(case: &Case) -> Option<&Coap> {
+    case.stack.coap().filter(|coap| coap.message_type == CoapMessageType::Confirmable)
+}
 
 const PATTERN: &[CaseColumn] = &[
     text("pattern", |case| name(case.pattern.kind.name())),
@@ -245,7 +250,7 @@ mod tests {
 
     use super::*;
     use crate::case::tests::{any_case, any_tls, https};
-    use crate::case::{Coap, CoapMessageType, Stack, Tls};
+    use crate::case::{Stack, Tls};
     use crate::units::Probability;
 
     fn value(case: &Case, name: &str) -> Option<Value> {
@@ -291,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn server_workers_leave_the_profile_name_alone() {
+    fn profile_name_beside_server_workers() {
         let mut case = any_case();
         case.server.workers = 8;
         assert_eq!(value(&case, "server"), Some(Value::Text("s".into())));

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exact_products_or_none() {
+    fn exact_products() {
         let times = |text: &str, scale| Decimal::parse(text).unwrap().times(scale);
         assert_eq!(times("0.1", 1_000_000), Ok(100_000));
         assert_eq!(times("18446744073709551615", 1), Ok(u64::MAX));

@@ -115,7 +115,7 @@ fn check(quantiles: &[Nanos]) -> Result<(), &'static str> {
     if quantiles.is_empty() {
         Err("expected at least one quantile")
     } else if !quantiles.is_sorted() {
-        Err("expected quantiles that do not fall, the smallest first")
+        Err("expected quantiles in ascending order")
     } else {
         Ok(())
     }
@@ -182,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_list_of_quantiles() {
+    fn invalid_quantiles() {
         assert!(Distribution::from_quantiles(vec![]).is_err());
         assert!(Distribution::from_quantiles(vec![Nanos(2), Nanos(1)]).is_err());
         assert!(Distribution::constant(Nanos(1)).with_tail(Probability(0.1), vec![]).is_err());
     }
 
     #[test]
-    fn mean_and_quantiles_of_known_laws() {
+    fn mean_and_quantiles_of_known_distributions() {
         let uniform = Distribution::from_quantiles(vec![Nanos(0), Nanos(1000)]).unwrap();
         assert_eq!(uniform.mean(), Nanos(500));
         assert_eq!(uniform.quantile(0.25), Nanos(250));
@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quantiles_do_not_fall(law in any_distribution(), mut p in [0.0..=1.0, 0.0..=1.0_f64]) {
+        fn quantiles_are_monotonic(law in any_distribution(), mut p in [0.0..=1.0, 0.0..=1.0_f64]) {
             p.sort_by(f64::total_cmp);
             prop_assert!(law.quantile(p[0]) <= law.quantile(p[1]));
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The one error of this crate: a line that names the file, the key and the mend.
+//! The one error of this crate: a line that names the file, the key and what to do.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct Error {
     pub file: String,
     /// The dotted path of the key, empty when the file as a whole is at fault.
     pub key: String,
-    /// What is wrong and how to mend it, beginning with a verb (`is 1.2: expected ...`).
+    /// What is wrong and what to do, beginning with a verb (`is 1.2: expected ...`).
     pub message: String,
 }
 

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn no_input_at_all_is_assumed() {
+    fn weakest_evidence_of_no_input() {
         assert_eq!(Evidence::weakest([]), Evidence::Assumed);
     }
 }

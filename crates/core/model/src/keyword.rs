@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_word_gets_the_list_and_the_nearest() {
+    fn unknown_word() {
         assert_eq!(
             Group::from_word("x25591").unwrap_err(),
             "expected \"secp256r1\" or \"x25519\"; did you mean \"x25519\"?"

@@ -183,6 +183,16 @@ impl Counter {
     pub const COUNT: usize = 5;
 }
 
+impl Scope {
+    /// The connection that a value is of, where there is one value for each.
+    pub const fn connection(self, connection: u32) -> Option<u32> {
+        match self {
+            Scope::Connection => Some(connection),
+            Scope::Scenario => None,
+        }
+    }
+}
+
 impl Quantity {
     /// The unit of values as stored.
     pub const fn unit(self) -> &'static str {
@@ -229,13 +239,34 @@ mod tests {
     use crate::case::tests::any_case;
 
     #[test]
-    fn every_name_and_mark_stands_once() {
+    fn unique_names_and_marks() {
         for (index, metric) in Metric::ALL.iter().enumerate() {
             assert!(!Metric::ALL[..index].iter().any(|other| other.name() == metric.name()));
         }
         for (index, mark) in Mark::ALL.into_iter().enumerate() {
             assert_eq!(mark as usize, index);
         }
+    }
+
+    #[test]
+    fn units_of_quantities() {
+        let units = [
+            (Quantity::Duration, "ns"),
+            (Quantity::Bytes, "B"),
+            (Quantity::Count, "1"),
+            (Quantity::Share, "1"),
+            (Quantity::Energy, "mJ"),
+            (Quantity::Charge, "mAh"),
+        ];
+        for (quantity, unit) in units {
+            assert_eq!(quantity.unit(), unit);
+        }
+    }
+
+    #[test]
+    fn connection_of_each_scope() {
+        assert_eq!(Scope::Connection.connection(3), Some(3));
+        assert_eq!(Scope::Scenario.connection(3), None);
     }
 
     #[test]

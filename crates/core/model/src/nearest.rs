@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_typing_errors_and_nothing_else() {
+    fn typing_errors() {
         let known = ["rtt", "rate", "rate_up", "rate_down", "loss", "queue_packets", "mtu"];
         assert_eq!(nearest("queue-packet", known.into_iter()), Some("queue_packets"));
         assert_eq!(nearest("los", known.into_iter()), Some("loss"));

@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_reads_its_own_name() {
+    fn operation_names_round_trip() {
         assert_eq!(Operation::all().count(), 2 * (2 * 14 + 1 + 6 + 2 * 2));
         for operation in Operation::all() {
             assert_eq!(operation.to_string().parse(), Ok(operation));

@@ -28,9 +28,10 @@ pub(crate) fn link_delay(value: &Value) -> Result<Nanos, String> {
     Ok(delay)
 }
 
-/// One-way additional delay: evenly spaced quantiles, the smallest first.
+/// One-way additional delay: evenly spaced quantiles in ascending order.
 pub(crate) fn jitter(value: &Value) -> Result<Vec<Nanos>, String> {
-    let expected = "expected evenly spaced quantiles, the smallest first, such as [\"0 ms\", \"1 ms\", \"8 ms\"]";
+    let expected = "expected evenly spaced quantiles in ascending order, such as \
+                    [\"0 ms\", \"1 ms\", \"8 ms\"]";
     let list = value.as_array().ok_or(expected)?;
     if list.len() > MOST_QUANTILES {
         return Err(format!("expected at most {MOST_QUANTILES} quantiles"));
@@ -38,11 +39,11 @@ pub(crate) fn jitter(value: &Value) -> Result<Vec<Nanos>, String> {
     let mut quantiles = Vec::with_capacity(list.len());
     for value in list {
         let quantile =
-            link_delay(value).map_err(|why| format!("{} is no quantile: {why}", show(value)))?;
+            link_delay(value).map_err(|why| format!("{} is not a quantile: {why}", show(value)))?;
         quantiles.push(quantile);
     }
     if !quantiles.is_sorted() {
-        return Err(format!("{expected}; these fall"));
+        return Err(format!("{expected}; these are not in order"));
     }
     // One quantile or none, or only zeros, are all the absence of jitter when zero.
     if quantiles.iter().all(|&quantile| quantile == Nanos::ZERO) {
@@ -187,7 +188,7 @@ mod tests {
         assert!(mtu(&value("40")).unwrap_err().contains("68 to 65535"));
         assert!(rate(&value("\"1000 Gbit/s\"")).unwrap_err().contains("at most 400 Gbit/s"));
         assert!(queue_packets(&value("0")).is_err());
-        assert!(jitter(&value("[\"2 ms\", \"1 ms\"]")).unwrap_err().contains("these fall"));
+        assert!(jitter(&value("[\"2 ms\", \"1 ms\"]")).unwrap_err().contains("not in order"));
         assert_eq!(jitter(&value("[\"0 ms\"]")), Ok(vec![]));
     }
 }

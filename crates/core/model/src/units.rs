@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_as_people_write_them() {
+    fn durations_with_units() {
         assert_eq!(duration("60 ms"), Ok(60_000_000));
         assert_eq!(duration("1.5 s"), Ok(1_500_000_000));
         assert_eq!(duration("250us"), Ok(250_000));
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn shown_in_readable_units() {
+    fn displayed_units() {
         assert_eq!(Nanos::from_millis(60).to_string(), "60 ms");
         assert_eq!(Nanos(1_500_000_000).to_string(), "1.5 s");
         assert_eq!(Nanos(80_250).to_string(), "80.25 us");
@@ -350,27 +350,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn durations_read_what_they_write(value: u64) {
+        fn duration_round_trip(value: u64) {
             prop_assert_eq!(Nanos(value).to_string().parse(), Ok(Nanos(value)));
         }
 
         #[test]
-        fn rates_read_what_they_write(value in 1_u64..) {
+        fn rate_round_trip(value in 1_u64..) {
             prop_assert_eq!(BitsPerSecond(value).to_string().parse(), Ok(BitsPerSecond(value)));
         }
 
         #[test]
-        fn sizes_read_what_they_write(value: u64) {
+        fn size_round_trip(value: u64) {
             prop_assert_eq!(ByteCount(value).to_string().parse(), Ok(ByteCount(value)));
         }
 
         #[test]
-        fn probabilities_read_what_they_write(value in 0.0..=1.0_f64) {
+        fn probability_round_trip(value in 0.0..=1.0_f64) {
             prop_assert_eq!(Probability(value).to_string().parse(), Ok(Probability(value)));
         }
 
         #[test]
-        fn no_text_panics(text in ".{0,40}") {
+        fn any_text_without_panic(text in ".{0,40}") {
             let _ = text.parse::<Nanos>();
             let _ = text.parse::<BitsPerSecond>();
             let _ = text.parse::<ByteCount>();

@@ -20,7 +20,7 @@ fn gr_peach(more: &str) -> Case {
 }
 
 #[test]
-fn studies_and_templates_can_be_read() {
+fn shipped_studies_and_templates() {
     let catalog = common::catalog();
     let mut count = 0;
     for folder in ["studies", "python/warifu/templates", "fuzz/seeds/study_parse"] {
@@ -38,7 +38,7 @@ fn studies_and_templates_can_be_read() {
 }
 
 #[test]
-fn the_first_loop_has_its_24_cases() {
+fn cases_of_the_first_loop() {
     let files = common::toml_files("studies");
     let (_, text, _) = files.iter().find(|(stem, ..)| stem == "first-loop").unwrap();
     let study = study(text);
@@ -63,7 +63,7 @@ const TABLE_2: [(&str, [f64; 4]); 7] = [
 const TABLE_2_TOTAL: [f64; 4] = [457.43, 154.67, 451.45, 148.81];
 
 #[test]
-fn gr_peach_gives_table_2() {
+fn table_2_from_gr_peach() {
     let catalog = common::catalog();
     let profile = catalog.device("gr-peach").unwrap();
     let columns = [
@@ -89,7 +89,7 @@ fn gr_peach_gives_table_2() {
 
 /// papers/2 section 5.2: PSK, prepared key share, ChaCha20-Poly1305, Curve25519: 31.95 ms.
 #[test]
-fn gr_peach_gives_the_estimate_for_psk() {
+fn psk_estimate_from_gr_peach() {
     let catalog = common::catalog();
     let profile = catalog.device("gr-peach").unwrap();
     let case = gr_peach(
@@ -105,7 +105,7 @@ fn gr_peach_gives_the_estimate_for_psk() {
 }
 
 #[test]
-fn gr_peach_names_what_it_lacks_and_the_mend() {
+fn operations_that_gr_peach_lacks() {
     let catalog = common::catalog();
     let profile = catalog.device("gr-peach").unwrap();
     let line = |name: &str, more: &str| {
@@ -139,7 +139,7 @@ const SIGN_ONLY: [f64; 6] = [476.5, 9.2, 475.1, 483.5, 494.8, 0.0];
 const TOTAL: [f64; 6] = [677.7, 177.2, 642.2, 671.9, 1739.4, 0.04];
 
 #[test]
-fn the_iot_safe_card_reproduces_table_3() {
+fn table_3_from_the_iot_safe_card() {
     let catalog = common::catalog();
     let card = catalog.key_store("iot-safe-sakomoto").unwrap();
     let check = |calls: &[KeyStoreCall], published: [f64; 6]| {
@@ -174,7 +174,7 @@ fn the_iot_safe_card_reproduces_table_3() {
 
 /// `sign_only` never exceeded 1 s, so no draw may.
 #[test]
-fn the_stall_lies_before_the_signature() {
+fn stall_before_the_signature() {
     let catalog = common::catalog();
     let card = catalog.key_store("iot-safe-sakomoto").unwrap();
     let longest = card.call(KeyStoreCall::SignInit).unwrap().max().0
@@ -183,7 +183,7 @@ fn the_stall_lies_before_the_signature() {
 }
 
 #[test]
-fn kernels_differ_in_their_syn_timers() {
+fn syn_timers_of_two_kernels() {
     let catalog = common::catalog();
     let new = catalog.kernel("linux-6.18").unwrap();
     let old = catalog.kernel("linux-6.1").unwrap();
@@ -195,7 +195,7 @@ fn kernels_differ_in_their_syn_timers() {
 
 /// Sui et al., MobiSys 2016: the hop's round trip has median 3 ms, P90 20 ms, P99 250 ms.
 #[test]
-fn wifi_keeps_the_published_quantiles() {
+fn published_quantiles_of_wifi() {
     let catalog = common::catalog();
     let link = &catalog.link("wifi").unwrap().link;
     assert_eq!(link.jitter.len(), 101);
@@ -206,7 +206,7 @@ fn wifi_keeps_the_published_quantiles() {
 }
 
 #[test]
-fn every_input_of_a_case_is_listed_with_its_kind() {
+fn inputs_of_a_case() {
     let catalog = common::catalog();
     let case = study(
         "name = \"t\"\nkey_store = \"iot-safe-sakomoto\"\n[link]\nprofile = \"lte-m\"\nloss = \"3 %\"",
@@ -233,7 +233,7 @@ fn every_input_of_a_case_is_listed_with_its_kind() {
 }
 
 #[test]
-fn every_kind_has_its_folder() {
+fn folder_of_each_kind() {
     for kind in ProfileKind::ALL {
         assert_eq!(ProfileKind::from_name(kind.folder()), Some(kind));
         assert_eq!(ProfileKind::from_name(kind.name()), Some(kind));

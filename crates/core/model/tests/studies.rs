@@ -39,7 +39,7 @@ fn mistake(text: &str) -> String {
 }
 
 #[test]
-fn little_needs_to_be_said() {
+fn defaults_of_a_short_study() {
     let study = study("name = \"m\"");
     assert_eq!((study.seed, study.trials, study.predict_trials), (1, 200, 20_000));
     assert_eq!(study.cases.len(), 1);
@@ -83,7 +83,7 @@ fn units_and_shorthands() {
 }
 
 #[test]
-fn resumed_and_aead_are_resolved_by_version() {
+fn resumed_session_and_aead_by_version() {
     let study = study(
         "name = \"m\"\n[stack]\nsession = \"resumed\"\naead = \"CHACHA20_POLY1305\"\n\
          certificate = \"rsa-2048\"\nchain_length = 2\n[vary]\n\"stack.tls\" = [\"1.2\", \"1.3\"]\n",
@@ -96,7 +96,7 @@ fn resumed_and_aead_are_resolved_by_version() {
 }
 
 #[test]
-fn vary_is_a_product_in_the_order_written() {
+fn order_of_varied_cases() {
     let study = study(
         "name = \"m\"\n[vary]\nstack.tls = [\"1.2\", \"1.3\"]\n\"link.rtt\" = [\"0 ms\", \"60 ms\", \"150 ms\"]\n\
          link.loss = [\"1 %\", { good_to_bad = \"1 %\", bad_to_good = \"30 %\", loss_good = \"0 %\", loss_bad = \"50 %\" }]\n",
@@ -112,7 +112,7 @@ fn vary_is_a_product_in_the_order_written() {
 }
 
 #[test]
-fn a_large_product_is_spanned_and_a_larger_one_refused() {
+fn largest_number_of_cases() {
     let list = |count: u32, unit: &str| {
         let values: Vec<String> = (0..count).map(|k| format!("\"{}{unit}", k)).collect();
         format!("[{}]", values.join(", "))
@@ -132,7 +132,7 @@ fn a_large_product_is_spanned_and_a_larger_one_refused() {
 }
 
 #[test]
-fn bounds_are_read() {
+fn bounds_of_a_study() {
     let study = study(
         "name = \"m\"\n[require]\n\"https.establishment.p99\" = \"< 5 s\"\nbytes.link.mean = \"<= 4 KiB\"\n",
     );
@@ -147,7 +147,7 @@ fn bounds_are_read() {
 }
 
 #[test]
-fn flags_replace_what_the_study_says_and_varies() {
+fn flags_over_values_and_vary() {
     let text = "name = \"m\"\n[link]\nrate_up = \"1 Mbit/s\"\n[stack]\ncipher_suite = \"TLS_AES_128_GCM_SHA256\"\n\
                 [vary]\n\"link.rtt\" = [\"0 ms\", \"60 ms\"]\n\"stack.session\" = [\"full\", \"resumed\"]\n";
     assert_eq!(study(text).cases.len(), 4);
@@ -180,7 +180,7 @@ fn flags_replace_what_the_study_says_and_varies() {
 }
 
 #[test]
-fn a_question_needs_no_file() {
+fn question_without_a_file() {
     let choices = [
         ("device", "this-host"),
         ("key_store", "iot-safe-sakomoto"),
@@ -270,7 +270,7 @@ fn mistakes_of_one_value() {
         ),
         (
             "[require]\n\"https.etablishment.p99\" = \"< 5 s\"",
-            "meter.toml: require.https.etablishment.p99 is no metric; did you mean https.establishment?",
+            "meter.toml: require.https.etablishment.p99 is not a metric; did you mean https.establishment?",
         ),
     ] {
         let message = mistake(text);
@@ -279,7 +279,7 @@ fn mistakes_of_one_value() {
 }
 
 #[test]
-fn choices_that_do_not_go_together() {
+fn conflicting_choices() {
     for (stack, expected) in [
         (
             "cipher_suite = \"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256\"",
@@ -376,7 +376,7 @@ fn mistakes_of_vary() {
 }
 
 #[test]
-fn the_case_in_which_choices_clash_is_named() {
+fn case_with_conflicting_choices() {
     let message = mistake(
         "[vary]\n\"stack.tls\" = [\"1.3\", \"1.2\"]\n\"stack.session\" = [\"full\", \"0-rtt\"]",
     );
@@ -384,7 +384,7 @@ fn the_case_in_which_choices_clash_is_named() {
 }
 
 #[test]
-fn syntax_errors_name_their_line() {
+fn line_of_a_syntax_error() {
     let message = mistake("[link]\nrtt = \"60 ms\nloss = 0\n");
     assert!(message.starts_with("meter.toml: line 3 is not TOML: "), "{message}");
     let twice = mistake("trials = 1\ntrials = 2");
@@ -398,7 +398,7 @@ fn syntax_errors_name_their_line() {
 }
 
 #[test]
-fn all_mistakes_are_found_at_once() {
+fn several_mistakes() {
     let text = "name = \"m\"\ntrials = 0\n[link]\nloss = 2\nrt = 1\n";
     let list = Study::check(text, "meter.toml", &[], common::catalog()).unwrap_err();
     let keys: Vec<&str> = list.iter().map(|error| error.key.as_str()).collect();
@@ -416,9 +416,40 @@ fn setting_of_an_absent_layer() {
     assert!(message.contains("\"tls1.3\" does not go with coap, which has no TLS"), "{message}");
 }
 
+#[test]
+fn varied_setting_that_a_case_has_no_layer_for() {
+    let message = mistake(
+        "[vary]\nstack = [\"coap/con\", \"https/tls1.3\"]\n\
+         \"stack.session\" = [\"full\", \"resumed\"]",
+    );
+    assert!(message.contains("vary.stack.session has no effect: coap has no TLS"), "{message}");
+    assert!(message.contains("stack = coap/con, stack.session = resumed"), "{message}");
+}
+
+#[test]
+fn retransmission_of_a_non_confirmable_message() {
+    let message = mistake("stack = \"coap/non\"\n[vary]\n\"stack.max_retransmit\" = [0, 4]");
+    assert!(message.contains("makes the same case of stack.max_retransmit = 0"), "{message}");
+}
+
+#[test]
+fn default_path_of_each_protocol() {
+    let study = study("name = \"m\"\n[vary]\nstack = [\"coap/con\", \"https/tls1.3\"]\n");
+    let paths: Vec<&str> = study.cases.iter().map(|case| &*case.pattern.path).collect();
+    assert_eq!(paths, ["/data", "/"]);
+}
+
+#[test]
+fn requirement_on_a_metric_that_no_case_has() {
+    let message =
+        mistake("stack = \"coap/con\"\n[require]\n\"https.establishment.p99\" = \"< 5 s\"");
+    assert!(message.contains("require.https.establishment.p99 judges no case"), "{message}");
+    assert!(message.contains("coap has no https.establishment"), "{message}");
+}
+
 /// An id names results on disk: it must not change with the crate's version.
 #[test]
-fn ids_of_a_study_are_golden() {
+fn golden_case_ids() {
     let text = "name = \"m\"\n[stack]\nclient_certificate_bytes = [474]\nserver_certificate_bytes = [474]\n\
                 [vary]\n\"stack.tls\" = [\"1.2\", \"1.3\"]\n";
     let ids: Vec<String> = study(text).cases.iter().map(|case| case.id().0).collect();
@@ -430,7 +461,7 @@ fn ids_of_a_study_are_golden() {
 }
 
 #[test]
-fn columns_of_a_case_are_typed() {
+fn typed_columns_of_a_case() {
     let case = &study("name = \"m\"\nlink = \"nb-iot\"").cases[0];
     let value = |name: &str| {
         let column = case_columns().find(|column| column.name == name).expect("a column");
@@ -451,7 +482,7 @@ proptest! {
 
     /// Whatever is changed in a good study, the answer is a study or one line.
     #[test]
-    fn a_broken_study_gives_one_line(position in 0_usize..1_500, insert in ".{0,6}", cut in 0_usize..8) {
+    fn one_line_for_a_broken_study(position in 0_usize..1_500, insert in ".{0,6}", cut in 0_usize..8) {
         let files = common::toml_files("python/warifu/templates");
         let text = &files[position % files.len()].1;
         let mut characters: Vec<char> = text.chars().collect();
@@ -467,7 +498,7 @@ proptest! {
 
     /// Adding a value to a list changes no other case's id.
     #[test]
-    fn a_new_case_changes_no_other(rtts in prop::collection::btree_set(0_u32..1_000, 1..6), more in 1_000_u32..2_000) {
+    fn ids_after_adding_a_case(rtts in prop::collection::btree_set(0_u32..1_000, 1..6), more in 1_000_u32..2_000) {
         let ids = |rtts: &[u32]| -> Vec<String> {
             let list: Vec<String> = rtts.iter().map(|rtt| format!("\"{rtt} ms\"")).collect();
             let text = format!("name = \"m\"\n[vary]\n\"link.rtt\" = [{}]\n", list.join(", "));

@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What Warifu's programs take from the operating system.
 //!
+//! - [`Alarm`]: a timer among the descriptors that a program waits for.
 //! - [`clock`]: the machine's clocks, and [`Clock`] where time is an argument.
 //! - [`Log`]: lines for people on stderr.
 //! - [`DeadlineStream`]: reading and writing a file descriptor by a deadline.
 //! - [`TurnQueue`]: mutual exclusion in the order of arrival, with a timeout.
+//! - [`VERSION`]: what `--version` says of programs that time something.
 #![warn(clippy::unwrap_used)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod alarm;
 pub mod clock;
 mod deadline_stream;
 mod log;
 mod turn_queue;
 
+pub use alarm::Alarm;
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use deadline_stream::DeadlineStream;
 pub use log::Log;
 pub use turn_queue::{Turn, TurnQueue};
+
+/// What `--version` says, and that a development build, which nothing should be timed with, is one.
+pub const VERSION: &str = if cfg!(debug_assertions) {
+    concat!(env!("CARGO_PKG_VERSION"), " (development build)")
+} else {
+    env!("CARGO_PKG_VERSION")
+};

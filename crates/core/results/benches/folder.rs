@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warifu_model::{CaseId, ColumnType, Evidence, Method, Metric, Stage, Value, case_columns};
-use warifu_results::{CaseRows, FolderWriter, Manifest, Row, Rows, Sink};
+use warifu_results::{CaseRows, FolderWriter, Manifest, Row, Rows, Sink, Weights};
 
 const CASES: u64 = 1_000;
 const ROWS: u64 = 370;
@@ -24,6 +24,7 @@ fn case(number: u64) -> CaseRows {
         columns: columns.collect(),
         method: Method::Simulated,
         evidence: Evidence::Published,
+        weights: Weights::Trials,
         rows,
     }
 }
@@ -70,7 +71,7 @@ fn bench(criterion: &mut Criterion) {
         let mut rows = Rows::default();
         bencher.iter(|| {
             rows.clear();
-            rows.push_distribution(Metric::TcpConnect, &mut values.clone(), 64, 1);
+            rows.push_distribution(Metric::TcpConnect, &mut values.clone(), 0, 64, 1);
             black_box(rows.len())
         });
     });

@@ -8,8 +8,8 @@ use crate::rows::{Row, Rows};
 /// Where the bands of [`Rows::push_stages`] end, as fractions of the trials.
 const BAND_ENDS: [f64; 6] = [0.50, 0.75, 0.90, 0.95, 0.99, 1.0];
 
-/// The quantiles whose trial is stored as it is, beside the least and the largest: those that tables
-/// show and requirements and gates judge.
+/// The quantiles whose trial is stored as it is, beside the least and the largest: those that
+/// tables show and requirements and gates judge.
 const PINNED: [f64; 5] = [0.50, 0.90, 0.95, 0.99, 0.999];
 
 /// A part of the range of a group of trials wider than this fraction of its smallest value is
@@ -24,17 +24,19 @@ impl Rows {
     /// group's share of the trials is small at both ends and larger in the middle (the scale
     /// function k1 of Dunning and Ertl, arXiv:1902.04023). The mean is exact, and so are the least
     /// and the largest value and the 50th, 90th, 95th, 99th and 99.9th percentile (the smallest
-    /// value that so many trials do not exceed), which have a row of their own.
+    /// value that so many trials do not exceed), which have a row of their own. `failed` trials gave
+    /// no value: they count as later than all.
     pub fn push_distribution(
         &mut self,
         metric: Metric,
         values: &mut [u64],
+        failed: usize,
         groups: usize,
         seed: u64,
     ) {
         values.sort_unstable();
         let mut trial = 0;
-        for_each_atom(values, groups.max(1), |value, weight| {
+        for_each_atom(values, failed, groups.max(1), |value, weight| {
             self.push(Row { connection: 0, trial, metric, stage: None, value, weight, seed });
             trial += 1;
         });
@@ -94,7 +96,7 @@ fn mean_stages(
 }
 
 /// Calls `push(value, weight)` for each atom of the sorted values, in ascending order.
-fn for_each_atom(sorted: &[u64], groups: usize, mut push: impl FnMut(f64, f64)) {
+fn for_each_atom(sorted: &[u64], failed: usize, groups: usize, mut push: impl FnMut(f64, f64)) {
     if different(sorted, groups) <= groups {
         for equal in sorted.chunk_by(|a, b| a == b) {
             push(equal[0] as f64, equal.len() as f64);
@@ -102,7 +104,7 @@ fn for_each_atom(sorted: &[u64], groups: usize, mut push: impl FnMut(f64, f64)) 
         return;
     }
     let mut start = 0;
-    for end in cuts(sorted.len(), groups) {
+    for end in cuts(sorted.len(), failed, groups) {
         let group = &sorted[start..end];
         match widest_gap(group) {
             Some(at) => {
@@ -115,16 +117,18 @@ fn for_each_atom(sorted: &[u64], groups: usize, mut push: impl FnMut(f64, f64)) 
     }
 }
 
-/// Where the groups of `count` trials end, in ascending order; the pinned ones are alone.
-fn cuts(count: usize, groups: usize) -> Vec<usize> {
+/// Where the groups of `count` trials end, in ascending order; the pinned ones are alone. Beyond
+/// them are the `failed` ones.
+fn cuts(count: usize, failed: usize, groups: usize) -> Vec<usize> {
     let mut cuts = Vec::with_capacity(groups + 2 * PINNED.len() + 4);
     for group in 1..groups {
         // k1: equal steps of the angle whose cosine runs over the quantiles.
         let angle = std::f64::consts::PI * group as f64 / groups as f64;
         cuts.push((count as f64 * (1.0 - angle.cos()) / 2.0).round() as usize);
     }
-    let ranks = PINNED.map(|share| (share * count as f64 * (1.0 - 1e-12)).ceil() as usize);
-    for rank in ranks.into_iter().chain([1, count]) {
+    let all = (count + failed) as f64;
+    let ranks = PINNED.map(|share| (share * all * (1.0 - 1e-12)).ceil() as usize);
+    for rank in ranks.into_iter().filter(|&rank| rank <= count).chain([1, count]) {
         cuts.extend([rank.saturating_sub(1), rank]);
     }
     cuts.sort_unstable();
@@ -162,18 +166,22 @@ mod tests {
     use super::*;
 
     fn atoms(values: &[u64], groups: usize) -> Vec<(f64, f64)> {
+        atoms_beside(values, 0, groups)
+    }
+
+    fn atoms_beside(values: &[u64], failed: usize, groups: usize) -> Vec<(f64, f64)> {
         let mut rows = Rows::default();
-        rows.push_distribution(Metric::TcpConnect, &mut values.to_vec(), groups, 7);
+        rows.push_distribution(Metric::TcpConnect, &mut values.to_vec(), failed, groups, 7);
         rows.iter().map(|row| (row.value, row.weight)).collect()
     }
 
     #[test]
-    fn few_different_values_stay_exact() {
+    fn few_different_values() {
         assert_eq!(atoms(&[80, 78, 79, 79], 3), [(78.0, 1.0), (79.0, 2.0), (80.0, 1.0)]);
     }
 
     #[test]
-    fn no_atom_lands_in_the_gap_that_a_timer_leaves() {
+    fn gap_left_by_a_timer() {
         let quick = (0..900).map(|trial| 184_000_000 + trial * 1_000);
         let repaired = (0..100).map(|trial| 444_000_000 + trial * 1_000);
         for (value, _) in atoms(&quick.chain(repaired).collect::<Vec<_>>(), 16) {
@@ -182,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_is_finer_than_the_middle() {
+    fn tail_finer_than_the_middle() {
         let atoms = atoms(&(0..1_000).map(|trial| 1_000 + trial).collect::<Vec<_>>(), 64);
         let widest = atoms.iter().map(|&(_, weight)| weight).fold(0.0, f64::max);
         assert_eq!(atoms.last(), Some(&(1_999.0, 1.0)));
@@ -191,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_of_each_band_add_up_to_its_mean_total() {
+    fn sum_of_stages_in_each_band() {
         let stages: Vec<[u64; 12]> =
             (0..200).map(|trial| std::array::from_fn(|stage| trial * stage as u64)).collect();
         let totals: Vec<u64> = stages.iter().map(|stages| stages.iter().sum()).collect();
@@ -207,27 +215,29 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_percentiles_that_are_asked_for_are_exact(
+        fn exact_pinned_percentiles(
             values in prop::collection::vec(0_u64..1_000_000, 1..2_000),
+            failed in prop_oneof![Just(0_usize), 0_usize..200],
             groups in 1_usize..40,
         ) {
             let mut sorted = values.clone();
             sorted.sort_unstable();
-            let atoms = atoms(&values, groups);
+            let atoms = atoms_beside(&values, failed, groups);
+            let all = (sorted.len() + failed) as f64;
             for share in PINNED.into_iter().chain([0.0, 1.0]) {
-                let rank = (share * sorted.len() as f64 * (1.0 - 1e-12)).max(1.0);
+                let rank = (share * all * (1.0 - 1e-12)).max(1.0);
                 let mut below = 0.0;
                 let stored = atoms.iter().find(|&&(_, weight)| {
                     below += weight;
                     below >= rank
                 });
-                let expected = sorted[rank.ceil() as usize - 1] as f64;
-                prop_assert_eq!(stored.map(|atom| atom.0), Some(expected), "at {}", share);
+                let expected = sorted.get(rank.ceil() as usize - 1).map(|&value| value as f64);
+                prop_assert_eq!(stored.map(|atom| atom.0), expected, "at {}", share);
             }
         }
 
         #[test]
-        fn weights_add_up_and_the_mean_is_kept(
+        fn total_weight_and_mean(
             values in prop::collection::vec(0_u64..10_000_000_000, 1..500),
             groups in 1_usize..80,
         ) {

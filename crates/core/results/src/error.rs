@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What can go wrong with a results folder, each as one line that names the file and the mend.
+//! What can go wrong with a results folder, each as one line that names the file and what to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub enum ResultsError {
         kept: String,
     },
     /// Another failure of the file system.
-    #[error("{}: cannot {doing}: {}: {}", .path.display(), words(.source), mend(.source))]
+    #[error("{}: cannot {doing}: {}: {}", .path.display(), words(.source), hint(.source))]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -35,7 +35,7 @@ pub enum ResultsError {
         file: String,
         /// Dotted path of the key at fault.
         key: String,
-        /// What is wrong and how to mend it.
+        /// What is wrong and what to do.
         message: String,
     },
     /// Rows that do not have the schema.
@@ -63,7 +63,7 @@ fn words(error: &io::Error) -> String {
 }
 
 /// What to do about it.
-fn mend(error: &io::Error) -> &'static str {
+fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
             "choose a place that you may write, or change its rights"

@@ -3,10 +3,33 @@
 
 use std::collections::HashMap;
 
-use warifu_model::Input;
+use serde::{Deserialize, Serialize};
+use warifu_model::{Evidence, Input, Kind};
 
-use crate::manifest::FigureUsed;
 use crate::seal::sha256;
+
+/// A figure that cases use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigureUsed {
+    /// The first 16 hexadecimal digits of the SHA-256 of what follows, without the cases.
+    pub id: String,
+    /// What it is: `gr-peach client.send.ClientHello`, `lte-m rtt`.
+    pub name: String,
+    /// Its value as people write it.
+    pub value: String,
+    /// The unit alone, `1` for pure numbers, empty for words.
+    pub unit: String,
+    /// Where it comes from; empty if nowhere.
+    pub source: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// What it rests on; `None` for a condition that the study sets.
+    pub evidence: Option<Evidence>,
+    /// The cases that use it, by their ids; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cases: Option<Vec<String>>,
+}
 
 /// Figures as they come, case by case, in the order in which each was first met.
 #[derive(Default)]

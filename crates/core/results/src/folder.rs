@@ -8,9 +8,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::encoder::Origin;
 use crate::error::ResultsError;
 use crate::manifest::{FILE_NAME, Manifest};
-use crate::part::{Origin, Part, partial_name};
+use crate::part::{Part, partial_name};
 use crate::rows::CaseRows;
 use crate::sink::Sink;
 
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_run_replaces_an_older_one_only_at_its_end() {
+    fn finished_run_replaces_the_older_one() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("meter/predicted");
         let mut first = FolderWriter::create(&folder, manifest()).unwrap();
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_closed_on_the_way() {
+    fn parts_closed_during_a_run() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("predicted");
         let mut writer = FolderWriter::create(&folder, manifest()).unwrap();
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_run_replaces_nothing() {
+    fn interrupted_run_keeps_the_older_one() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("predicted");
         let mut first = FolderWriter::create(&folder, manifest()).unwrap();
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_leaves_finished_cases_readable_and_older_results_alone() {
+    fn finished_cases_after_an_error() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("predicted");
         let fail_after_two = || {
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_knows_every_file_as_it_was_written() {
+    fn length_and_hash_of_each_file() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("predicted");
         let mut writer = FolderWriter::create(&folder, manifest()).unwrap();
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failed_run_left_without_a_manifest_is_cleared() {
+    fn leftover_without_a_manifest() {
         let place = tempfile::tempdir().unwrap();
         let (folder, staging) =
             (place.path().join("predicted"), place.path().join("predicted.partial"));
@@ -404,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_something_else_is_not_touched() {
+    fn folder_without_results() {
         let place = tempfile::tempdir().unwrap();
         fs::write(place.path().join("thesis.tex"), "years of work").unwrap();
         let error = FolderWriter::create(place.path(), manifest()).err().unwrap().to_string();
@@ -413,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_writer_keeps_what_is_whole() {
+    fn dropped_writer_keeps_finished_cases() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("predicted");
         let mut writer = FolderWriter::create(&folder, manifest()).unwrap();

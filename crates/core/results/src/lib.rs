@@ -7,6 +7,7 @@
 //! This crate writes files; it reads no clock and draws no random numbers.
 
 mod distribution;
+mod encoder;
 mod error;
 mod figures;
 mod folder;
@@ -21,10 +22,11 @@ mod sink;
 mod version_1;
 
 pub use error::ResultsError;
+pub use figures::FigureUsed;
 pub use folder::{FolderWriter, Written, replace_folder};
-pub use manifest::{CaseUsed, FigureUsed, Half, Manifest, ProfileUsed, SCHEMA_VERSION, StudyUsed};
+pub use manifest::{CaseUsed, Half, Manifest, ProfileUsed, SCHEMA_VERSION, StudyUsed};
 pub use part::write_part;
-pub use rows::{CaseRows, Row, Rows, Span};
+pub use rows::{CaseRows, Row, Rows, Span, Weights};
 pub use run::RunFacts;
 pub use schema::{Column, columns};
 pub use seal::Sealed;

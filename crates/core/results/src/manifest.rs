@@ -8,9 +8,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use warifu_model::{Evidence, Kind, Method};
+use warifu_model::{Evidence, Method};
 
 use crate::error::ResultsError;
+use crate::figures::FigureUsed;
 use crate::part::partial_name;
 use crate::seal::{Sealed, sha256};
 use crate::version_1;
@@ -156,29 +157,6 @@ pub struct ProfileUsed {
     pub text: String,
 }
 
-/// A figure that cases use.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FigureUsed {
-    /// The first 16 hexadecimal digits of the SHA-256 of what follows, without the cases.
-    pub id: String,
-    /// What it is: `gr-peach client.send.ClientHello`, `lte-m rtt`.
-    pub name: String,
-    /// Its value as people write it.
-    pub value: String,
-    /// The unit alone, `1` for pure numbers, empty for words.
-    pub unit: String,
-    /// Where it comes from; empty if nowhere.
-    pub source: String,
-    /// Its kind.
-    pub kind: Kind,
-    /// What it rests on; `None` for a condition that the study sets.
-    pub evidence: Option<Evidence>,
-    /// The cases that use it, by their ids; `None` for all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cases: Option<Vec<String>>,
-}
-
 /// A case as it was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -217,6 +195,7 @@ impl Manifest {
             Some(version) if version == u64::from(SCHEMA_VERSION) => {}
             Some(1) => {
                 value = version_1::upgrade(value).map_err(|(key, message)| error(key, message))?;
+                value.insert("schema_version".to_owned(), SCHEMA_VERSION.into());
             }
             version => {
                 let version = version.map_or("missing".to_owned(), |version| version.to_string());
@@ -301,7 +280,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn seal_is_made_anew_at_each_writing() {
+    fn seal_of_each_writing() {
         let mut manifest = Manifest::parse(TEXT, "manifest.json").unwrap();
         let text = manifest.to_sealed_text();
         let seal = text.split('"').nth(3).unwrap().to_owned();

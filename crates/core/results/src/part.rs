@@ -3,35 +3,19 @@
 //! under its name only when it is whole.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::data_type::{DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::{ColumnDescPtr, ColumnPath};
-use warifu_model::{Keyword, Value, case_columns};
+use warifu_model::{Value, case_columns};
 
+use crate::encoder::{Encoder, Group, Origin};
 use crate::error::ResultsError;
-use crate::rows::{CaseRows, Rows};
-use crate::runs::{Runs, ZSTD_LEVEL};
-use crate::schema;
+use crate::rows::{CaseRows, Weights};
 use crate::seal::{Sealed, Sealing};
 
 /// Rows of a row group, which are held until it is whole: about 10 MB, and one case more.
 const GROUP_ROWS: usize = 256 * 1024;
-
-/// What every row of a part has in common.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Origin {
-    /// The study's name.
-    pub study: String,
-    /// The run that made the rows.
-    pub run_id: String,
-}
 
 /// Writes one case's rows as a file of its own, atomically: `path` holds either all of them or
 /// what it held before.
@@ -56,6 +40,16 @@ fn fits(values: &[Option<Value>]) -> bool {
         value.as_ref().is_none_or(|value| value.column_type() == column.column_type)
     });
     same_type && values.len() == case_columns().count()
+}
+
+/// What is wrong with probabilities that are none.
+fn impossible_weights(case: &CaseRows) -> Option<String> {
+    if case.weights == Weights::Trials {
+        return None;
+    }
+    let wrong = case.rows.weight.iter().find(|weight| !(0.0..=1.0).contains(*weight))?;
+    let case_id = &case.case_id.0;
+    Some(format!("case {case_id} has the weight {wrong}: expected a probability from 0 to 1"))
 }
 
 /// A file of observations that is being written under a temporary name.
@@ -105,6 +99,9 @@ impl Part {
                 "case {} has other columns than the schema: take those of Case::columns",
                 case.case_id.0
             );
+            return Err(ResultsError::Rows { file: self.path.display().to_string(), message });
+        }
+        if let Some(message) = impossible_weights(case) {
             return Err(ResultsError::Rows { file: self.path.display().to_string(), message });
         }
         self.group.push(&self.origin, case);
@@ -162,211 +159,19 @@ fn parquet_error(path: &Path, error: ParquetError) -> ResultsError {
     }
 }
 
-/// Turns groups of rows into Parquet.
-struct Encoder<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
-}
-
-impl<W: Write + Send> Encoder<W> {
-    fn new(sink: W) -> Result<Encoder<W>, ParquetError> {
-        let mut properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_offset_index_disabled(true)
-            .set_dictionary_enabled(false);
-        // Trials count up and connections repeat.
-        for name in ["connection", "trial"] {
-            let path = ColumnPath::from(name);
-            properties = properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
-        }
-        let schema = schema::parquet()?;
-        let writer = SerializedFileWriter::new(sink, schema, Arc::new(properties.build()))?;
-        Ok(Encoder { writer })
-    }
-
-    /// Writes the rows as one row group; `group` is empty afterwards.
-    fn write(&mut self, group: &mut Group) -> Result<(), ParquetError> {
-        if group.rows == 0 {
-            return Ok(());
-        }
-        let descriptors = self.writer.schema_descr().columns().to_vec();
-        let mut columns =
-            Columns { out: self.writer.next_row_group()?, descriptors: descriptors.into_iter() };
-        columns.runs(&mut group.study)?;
-        columns.runs(&mut group.case_id)?;
-        for settings in &mut group.settings {
-            columns.runs(settings)?;
-        }
-        columns.runs(&mut group.run_id)?;
-        columns.numbers::<Int32Type>(&mut group.connection)?;
-        columns.numbers::<Int64Type>(&mut group.trial)?;
-        columns.runs(&mut group.metric)?;
-        columns.runs(&mut group.stage)?;
-        columns.runs(&mut group.step)?;
-        columns.runs(&mut group.from_ns)?;
-        columns.runs(&mut group.until_ns)?;
-        columns.numbers::<DoubleType>(&mut group.value)?;
-        columns.runs(&mut group.unit)?;
-        columns.numbers::<DoubleType>(&mut group.weight)?;
-        columns.runs(&mut group.method)?;
-        columns.runs(&mut group.evidence)?;
-        columns.numbers::<Int64Type>(&mut group.seed)?;
-        columns.out.close()?;
-        group.rows = 0;
-        Ok(())
-    }
-
-    /// Writes the footer and returns the sink. (The library's own `into_inner` would turn an
-    /// error of the file system into text.)
-    fn finish(&mut self) -> Result<&W, ParquetError> {
-        self.writer.finish()?;
-        Ok(self.writer.inner())
-    }
-}
-
-/// A row group that is being written, column after column.
-struct Columns<'a, W: Write + Send> {
-    out: SerializedRowGroupWriter<'a, W>,
-    descriptors: std::vec::IntoIter<ColumnDescPtr>,
-}
-
-impl<W: Write + Send> Columns<'_, W> {
-    /// Writes a column of runs and empties it.
-    fn runs(&mut self, runs: &mut Runs) -> Result<(), ParquetError> {
-        let descriptor = self.descriptor()?;
-        runs.write(&mut self.out, descriptor)
-    }
-
-    /// Writes a column of numbers and empties it.
-    fn numbers<T: DataType>(&mut self, values: &mut Vec<T::T>) -> Result<(), ParquetError> {
-        self.descriptor()?;
-        let mut column = self.out.next_column()?.ok_or_else(too_few_columns)?;
-        column.typed::<T>().write_batch(values, None, None)?;
-        column.close()?;
-        values.clear();
-        Ok(())
-    }
-
-    fn descriptor(&mut self) -> Result<ColumnDescPtr, ParquetError> {
-        self.descriptors.next().ok_or_else(too_few_columns)
-    }
-}
-
-fn too_few_columns() -> ParquetError {
-    ParquetError::General("the schema has too few columns".to_owned())
-}
-
-/// Rows that wait to be encoded, column by column in the order of [`schema::columns`].
-/// Unsigned integers are kept as the signed ones that Parquet stores.
-struct Group {
-    rows: usize,
-    study: Runs,
-    case_id: Runs,
-    settings: Vec<Runs>,
-    run_id: Runs,
-    connection: Vec<i32>,
-    trial: Vec<i64>,
-    metric: Runs,
-    stage: Runs,
-    step: Runs,
-    from_ns: Runs,
-    until_ns: Runs,
-    value: Vec<f64>,
-    unit: Runs,
-    weight: Vec<f64>,
-    method: Runs,
-    evidence: Runs,
-    seed: Vec<i64>,
-}
-
-impl Default for Group {
-    fn default() -> Group {
-        Group {
-            rows: 0,
-            study: Runs::default(),
-            case_id: Runs::default(),
-            settings: case_columns().map(|_| Runs::default()).collect(),
-            run_id: Runs::default(),
-            connection: Vec::new(),
-            trial: Vec::new(),
-            metric: Runs::default(),
-            stage: Runs::default(),
-            step: Runs::default(),
-            from_ns: Runs::default(),
-            until_ns: Runs::default(),
-            value: Vec::new(),
-            unit: Runs::default(),
-            weight: Vec::new(),
-            method: Runs::default(),
-            evidence: Runs::default(),
-            seed: Vec::new(),
-        }
-    }
-}
-
-impl Group {
-    fn push(&mut self, origin: &Origin, case: &CaseRows) {
-        let CaseRows { case_id, columns, method, evidence, rows } = case;
-        let count = rows.len();
-        self.study.push_text(&origin.study, count);
-        self.case_id.push_text(&case_id.0, count);
-        for (settings, value) in self.settings.iter_mut().zip(columns) {
-            settings.push(value.as_ref(), count);
-        }
-        self.run_id.push_text(&origin.run_id, count);
-        self.connection.extend(rows.connection.iter().map(|&value| value.cast_signed()));
-        self.trial.extend(rows.trial.iter().map(|&value| value.cast_signed()));
-        for same in rows.metric.chunk_by(|a, b| a == b) {
-            self.metric.push_text(same[0].name(), same.len());
-            self.unit.push_text(same[0].unit(), same.len());
-        }
-        for same in rows.stage.chunk_by(|a, b| a == b) {
-            match same[0] {
-                Some(stage) => self.stage.push_text(stage.name(), same.len()),
-                None => self.stage.push_null(same.len()),
-            }
-        }
-        self.push_spans(rows);
-        self.value.extend_from_slice(&rows.value);
-        self.weight.extend_from_slice(&rows.weight);
-        self.method.push_text(method.name(), count);
-        self.evidence.push_text(evidence.name(), count);
-        self.seed.extend(rows.seed.iter().map(|&value| value.cast_signed()));
-        self.rows += count;
-    }
-
-    fn push_spans(&mut self, rows: &Rows) {
-        let mut done = 0;
-        for (index, span) in &rows.spans {
-            self.push_no_spans(index - done);
-            match &span.step {
-                Some(step) => self.step.push_text(step, 1),
-                None => self.step.push_null(1),
-            }
-            self.from_ns.push_u64(Some(span.from_ns), 1);
-            self.until_ns.push_u64(Some(span.until_ns), 1);
-            done = index + 1;
-        }
-        self.push_no_spans(rows.len() - done);
-    }
-
-    fn push_no_spans(&mut self, count: usize) {
-        self.step.push_null(count);
-        self.from_ns.push_null(count);
-        self.until_ns.push_null(count);
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use std::collections::BTreeMap;
+    use std::io::Write;
 
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
-    use warifu_model::{CaseId, Evidence, Method, Metric, Stage};
+    use warifu_model::{CaseId, Evidence, Method, Metric, Scope, Stage};
 
     use super::*;
-    use crate::rows::{Row, Span};
+    use crate::rows::{Row, Rows, Span};
+    use crate::runs::Runs;
+    use crate::schema;
 
     pub(crate) fn case(id: &str, trials: u64) -> CaseRows {
         let mut rows = Rows::default();
@@ -384,7 +189,8 @@ pub(crate) mod tests {
             rows.push(Row { stage: Some(Stage::Propagation), value: 180e6, ..row });
         }
         let (method, evidence) = (Method::Simulated, Evidence::Published);
-        CaseRows { case_id: CaseId(id.to_owned()), columns: settings(), method, evidence, rows }
+        let (case_id, columns) = (CaseId(id.to_owned()), settings());
+        CaseRows { case_id, columns, method, evidence, weights: Weights::Trials, rows }
     }
 
     /// Some settings, the others null.
@@ -436,6 +242,7 @@ pub(crate) mod tests {
             ("value", Field::Double(180e6)),
             ("unit", text("ns")),
             ("weight", Field::Double(1.0)),
+            ("exact", Field::Bool(false)),
             ("method", text("simulated")),
             ("evidence", text("published")),
             ("seed", Field::ULong(u64::MAX - 2)),
@@ -444,6 +251,43 @@ pub(crate) mod tests {
             assert_eq!(rows[5][name], value, "{name}");
         }
         assert_eq!(rows[4]["stage"], Field::Null, "the whole metric");
+    }
+
+    #[test]
+    fn probabilities_as_weights() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.parquet");
+        let mut exact = CaseRows { weights: Weights::Probabilities, ..case("a", 2) };
+        exact.rows.weight = vec![0.75, 0.75, 0.25, 0.25];
+        write_part(&path, "meter", "run-1", &exact).unwrap();
+        let rows = read(&path);
+        let weights = rows.iter().map(|row| (&row["weight"], &row["exact"]));
+        let expected = [0.75, 0.75, 0.25, 0.25].map(|weight| (Field::Double(weight), true));
+        for ((weight, exact), (expected, is_exact)) in weights.zip(expected) {
+            assert_eq!((weight, exact), (&expected, &Field::Bool(is_exact)));
+        }
+        exact.rows.weight[1] = 1.5;
+        let message = write_part(&path, "meter", "run-1", &exact).unwrap_err().to_string();
+        let expected = "case a has the weight 1.5: expected a probability from 0 to 1";
+        assert!(message.ends_with(expected), "{message}");
+    }
+
+    #[test]
+    fn connection_of_a_whole_scenario() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.parquet");
+        let origin = Origin { study: "m".into(), run_id: "r".into() };
+        let mut group = Group::default();
+        group.push(&origin, &case("a", 1));
+        group.connection = Runs::default();
+        group.connection.push_u32(Scope::Scenario.connection(0), 1);
+        group.connection.push_u32(Scope::Connection.connection(3), 1);
+        let mut encoder = Encoder::new(File::create(&path).unwrap()).unwrap();
+        encoder.write(&mut group).unwrap();
+        encoder.finish().unwrap();
+        let rows = read(&path);
+        assert_eq!(rows[0]["connection"], Field::Null);
+        assert_eq!(rows[1]["connection"], Field::UInt(3));
     }
 
     #[test]

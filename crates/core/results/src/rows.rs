@@ -14,14 +14,27 @@ pub struct CaseRows {
     pub method: Method,
     /// The weakest evidence among what they rest on.
     pub evidence: Evidence,
+    /// What the weights of the observations are.
+    pub weights: Weights,
     /// The observations.
     pub rows: Rows,
+}
+
+/// What the weights of a case's rows are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weights {
+    /// Numbers of trials: a sample, whose statistics have intervals.
+    #[default]
+    Trials,
+    /// Probabilities: an exact distribution, as of infinitely many independent trials.
+    Probabilities,
 }
 
 /// One observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// Which of the pattern's concurrent connections, from 0.
+    /// Which of the pattern's concurrent connections, from 0; not written for a metric of the whole
+    /// scenario.
     pub connection: u32,
     /// Which trial, from 0; of a weighted distribution, which atom.
     pub trial: u64,
@@ -31,7 +44,7 @@ pub struct Row {
     pub stage: Option<Stage>,
     /// How much, in the metric's unit.
     pub value: f64,
-    /// How many trials the row stands for.
+    /// How many trials the row stands for, or its probability ([`Weights`]).
     pub weight: f64,
     /// The seed that repeats it: the trial's, or the study's for a weighted distribution.
     pub seed: u64,

@@ -43,6 +43,14 @@ impl Runs {
     }
 
     /// Adds `rows` rows of `number`, or of null.
+    pub(crate) fn push_u32(&mut self, number: Option<u32>, rows: usize) {
+        match number {
+            Some(number) => self.push_bytes(&number.to_le_bytes(), rows),
+            None => self.push_null(rows),
+        }
+    }
+
+    /// Adds `rows` rows of `number`, or of null.
     pub(crate) fn push_u64(&mut self, number: Option<u64>, rows: usize) {
         match number {
             Some(number) => self.push_bytes(&number.to_le_bytes(), rows),

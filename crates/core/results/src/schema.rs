@@ -24,18 +24,20 @@ pub struct Column {
 /// The columns in their order: the study, the case and its settings (any of which may be null),
 /// then the observation.
 ///
-/// `stage` is null for the whole metric. A row is one span of the timeline of a single connection
-/// where `from_ns` and `until_ns`, counted from the trial's beginning, are not null; `step` then
-/// names the operation or message, and the row is part of no sum or distribution.
+/// `connection` is null for a metric that a whole scenario has one value of, `stage` for the whole
+/// metric. `weight` is a number of trials, and where `exact` is true a probability: the row belongs
+/// to a distribution that is known exactly. A row is one span of the timeline of a single
+/// connection where `from_ns` and `until_ns`, counted from the trial's beginning, are not null;
+/// `step` then names the operation or message, and the row is part of no sum or distribution.
 pub fn columns() -> Vec<Column> {
-    use ColumnType::{F64, Text, U32, U64};
+    use ColumnType::{Bool, F64, Text, U32, U64};
     let column = |name, column_type, unit| Column { name, column_type, unit, nullable: false };
     let nullable = |name, column_type, unit| Column { name, column_type, unit, nullable: true };
     let mut columns = vec![column("study", Text, ""), column("case_id", Text, "")];
     columns.extend(case_columns().map(|of| nullable(of.name, of.column_type, of.unit)));
     columns.extend([
         column("run_id", Text, ""),
-        column("connection", U32, "1"),
+        nullable("connection", U32, "1"),
         column("trial", U64, "1"),
         column("metric", Text, ""),
         nullable("stage", Text, ""),
@@ -46,6 +48,7 @@ pub fn columns() -> Vec<Column> {
         column("value", F64, ""),
         column("unit", Text, ""),
         column("weight", F64, "1"),
+        column("exact", Bool, ""),
         column("method", Text, ""),
         column("evidence", Text, ""),
         column("seed", U64, ""),

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_taken_is_hashed() {
+    fn partial_writes_are_hashed() {
         let mut sealing = Sealing::new(Slow(Vec::new()));
         sealing.write_all(b"abcdefgh").unwrap();
         assert_eq!(sealing.inner().0, b"abcdefgh");

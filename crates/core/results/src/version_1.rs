@@ -2,12 +2,12 @@
 //! Manifests of schema version 1, whose columns were all text.
 //!
 //! A case's settings get their types back from its canonical form, which such a manifest holds for
-//! all but very large studies; without it, and for what is no case of a study, they are refused.
+//! all but very large studies; without it, and for what is not a case of a study, they are refused.
 
 use serde_json::{Map, Value, json};
 use warifu_model::{Evidence, Keyword, Kind};
 
-use crate::figures::{Figures, figure_id};
+use crate::figures::{FigureUsed, Figures, figure_id};
 
 /// The words of version 1 for a figure that the study sets.
 const CONDITION: &str = "chosen by the study";
@@ -15,15 +15,15 @@ const CONDITION: &str = "chosen by the study";
 /// The key at fault and what to do.
 type Refusal = (&'static str, String);
 
-/// The same manifest as the current version has it.
+/// The same manifest as the current version has it, but for the number of its version.
 pub(crate) fn upgrade(mut old: Map<String, Value>) -> Result<Map<String, Value>, Refusal> {
     let predicted = match old.get("half").and_then(Value::as_str) {
         Some("predicted") => true,
         Some("measured") => false,
-        _ => return Err(refusal("half", "is of no study")),
+        _ => return Err(refusal("half", "is neither predicted nor measured")),
     };
     let Some(Value::Object(cases)) = old.remove("cases").filter(|cases| cases != &json!({})) else {
-        return Err(refusal("cases", "lists none"));
+        return Err(refusal("cases", "is empty, so the types of its settings are unknown"));
     };
     let labels = object(old.remove("labels"));
     let inputs = object(old.remove("inputs"));
@@ -37,7 +37,7 @@ pub(crate) fn upgrade(mut old: Map<String, Value>) -> Result<Map<String, Value>,
         let case = match case {
             // The predicted half had the canonical form as a text within the text.
             Value::String(text) => serde_json::from_str(&text)
-                .map_err(|_| refusal("cases", &format!("has no case behind {case_id}")))?,
+                .map_err(|_| refusal("cases", &format!("has a malformed case {case_id}")))?,
             case => case,
         };
         let (label, evidence) = (labels.get(&case_id).cloned(), case_evidence(&case_id));
@@ -51,7 +51,7 @@ pub(crate) fn upgrade(mut old: Map<String, Value>) -> Result<Map<String, Value>,
             let Some(figure) = figure(input) else {
                 return Err(refusal(
                     "inputs",
-                    &format!("has a figure without a kind in {case_id}"),
+                    &format!("has a figure without a kind in case {case_id}"),
                 ));
             };
             figures.add(figure, case_id);
@@ -63,7 +63,6 @@ pub(crate) fn upgrade(mut old: Map<String, Value>) -> Result<Map<String, Value>,
     old.insert("evidence".into(), Value::Array(evidence));
     old.insert("figures".into(), json!(figures.into_list(new_cases.len())));
     old.insert("cases".into(), Value::Array(new_cases));
-    old.insert("schema_version".into(), json!(crate::SCHEMA_VERSION));
     for key in ["file", "overrides"] {
         let was = if key == "file" { "study_file" } else { key };
         if let (Some(value), Some(study)) = (old.remove(was), old.get_mut("study")) {
@@ -74,10 +73,8 @@ pub(crate) fn upgrade(mut old: Map<String, Value>) -> Result<Map<String, Value>,
 }
 
 fn refusal(key: &'static str, what: &str) -> Refusal {
-    let message = format!(
-        "{what}, and so its settings have no types: run the study again, or use the version that \
-         wrote it (schema_version 1)"
-    );
+    let message =
+        format!("{what}: run the study again, or use the version that wrote it (schema_version 1)");
     (key, message)
 }
 
@@ -97,9 +94,9 @@ fn evidence(input: &Value) -> Option<Evidence> {
     (input["source"] != CONDITION).then(|| kind(input).unwrap_or(Kind::Assumed).evidence())
 }
 
-fn figure(input: &Value) -> Option<crate::manifest::FigureUsed> {
+fn figure(input: &Value) -> Option<FigureUsed> {
     let text = |key: &str| input[key].as_str().unwrap_or_default().to_owned();
-    let mut figure = crate::manifest::FigureUsed {
+    let mut figure = FigureUsed {
         id: String::new(),
         name: text("name"),
         value: text("value"),
@@ -160,10 +157,13 @@ mod tests {
         let cases = r#"{"b": "{\"link\":1}", "a": {"link": 2}}"#;
         assert_eq!(
             refused(cases, "{}"),
-            "manifest.json: cases lists none, and so its settings have no types: run the study \
+            "manifest.json: cases is empty, so the types of its settings are unknown: run the study \
              again, or use the version that wrote it (schema_version 1)"
         );
         let emulated = refused(r#""half": "predicted""#, r#""half": "emulated""#);
-        assert!(emulated.starts_with("manifest.json: half is of no study"), "{emulated}");
+        assert!(
+            emulated.starts_with("manifest.json: half is neither predicted nor measured"),
+            "{emulated}"
+        );
     }
 }

@@ -13,7 +13,7 @@ use warifu_os::Log;
 
 pub mod card;
 pub mod config;
-mod http;
+pub mod http;
 pub mod jwt;
 pub mod metrics;
 pub mod pin;

@@ -11,8 +11,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-pub use crate::http::serve;
-
 /// Upper bounds, s, for the virtual card without its timing model, fast hardware (tens of ms), a
 /// SIM (half a second) and its tail.
 const SIGNATURE_BUCKETS_S: [f64; 14] =

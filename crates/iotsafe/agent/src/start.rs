@@ -52,8 +52,7 @@ pub(crate) fn start(args: &StartArgs) -> Result<(), Failure> {
     let socket = Socket::open(&path, for_others).map_err(Failure::environment)?;
     let agent = Agent::new(holders, config.callers.clone(), Arc::clone(&metrics), clock, stop);
     if let Some(address) = &config.metrics {
-        let found =
-            warifu_agent::metrics::serve(address, &metrics).map_err(Failure::environment)?;
+        let found = warifu_agent::http::serve(address, &metrics).map_err(Failure::environment)?;
         LOG.line(format_args!("metrics at http://{found}/metrics"));
     }
     agent.work_ahead();

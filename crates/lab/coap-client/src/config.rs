@@ -4,13 +4,10 @@
 use std::net::SocketAddr;
 
 use serde::Deserialize;
+use warifu_open_loop::Pace;
 
 use crate::error::Error;
 
-/// More requests than a run can need; a guard against a slip of the hand.
-const MOST_TRIALS: u32 = 10_000_000;
-/// Above this one thread cannot keep the pace (an exchange takes about 0.1 ms).
-const MOST_PER_SECOND: f64 = 10_000.0;
 /// Uri-Path and Uri-Query hold at most this many bytes each: RFC 7252 section 5.10.
 const MOST_OPTION_BYTES: usize = 255;
 /// Options of a request are below this, so that it fits the MTU of 1152 B that libcoap assumes.
@@ -125,40 +122,27 @@ const fn max_retransmit() -> u16 {
 impl Config {
     /// Reads and checks it; an error names the key and the fix.
     pub fn parse(text: &str) -> Result<Config, Error> {
-        let mut from = serde_json::Deserializer::from_str(text);
-        let config: Config = serde_path_to_error::deserialize(&mut from)
-            .map_err(|error| Error::Config(format!("{}: {}", error.path(), error.inner())))?;
-        from.end().map_err(|error| Error::Config(format!("after the configuration: {error}")))?;
+        let config: Config = warifu_open_loop::parse(text).map_err(Error::Config)?;
         config.check()?;
         Ok(config)
     }
 
+    /// When its requests begin.
+    pub(crate) fn pace(&self) -> Pace {
+        Pace {
+            trials: self.trials,
+            concurrent: self.concurrent,
+            rate_per_second: self.rate_per_second,
+            spread: self.spread,
+            timeout_s: self.timeout_s,
+            alone: self.alone,
+            seed: self.seed,
+        }
+    }
+
     fn check(&self) -> Result<(), Error> {
         let refuse = |text: String| Err(Error::Config(text));
-        if !(1..=MOST_TRIALS).contains(&self.trials) {
-            return refuse(format!("trials is {}: expected 1 to {MOST_TRIALS}", self.trials));
-        }
-        if self.concurrent == 0 || !self.trials.is_multiple_of(self.concurrent) {
-            return refuse(format!(
-                "concurrent is {}: expected a number that divides trials, {}",
-                self.concurrent, self.trials
-            ));
-        }
-        if !(self.rate_per_second > 0.0 && self.rate_per_second <= MOST_PER_SECOND) {
-            return refuse(format!(
-                "rate_per_second is {}: expected more than 0 and at most {MOST_PER_SECOND}",
-                self.rate_per_second
-            ));
-        }
-        if !(0.0..=1.0).contains(&self.spread) {
-            return refuse(format!("spread is {}: expected 0 to 1", self.spread));
-        }
-        if !(self.timeout_s > 0.0 && self.timeout_s <= 86_400.0) {
-            return refuse(format!(
-                "timeout_s is {}: expected more than 0 and at most 86400",
-                self.timeout_s
-            ));
-        }
+        self.pace().check().map_err(Error::Config)?;
         if !(0.0..=3_600.0).contains(&self.linger_s) {
             return refuse(format!("linger_s is {}: expected 0 to 3600", self.linger_s));
         }

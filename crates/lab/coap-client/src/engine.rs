@@ -8,49 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, epoll};
-use rustix::time::{ClockId, clock_gettime};
+use warifu_open_loop::{Ended, Meter, Schedule, TICK, Totals, write_line};
+use warifu_os::Alarm;
 
-use crate::alarm::Alarm;
 use crate::config::Config;
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::outcome::Outcome;
-use crate::pauses::Pauses;
 
-/// How often timeouts and the wish to stop are looked at.
-const TICK: Duration = Duration::from_millis(100);
-/// How far ahead exchanges are prepared, so that their beginning is not delayed by it.
-const AHEAD: Duration = Duration::from_millis(5);
 /// Descriptors served at once.
 const EVENTS: usize = 256;
 
 /// Marks the timer among the descriptors, which are marked by their trials.
 const ALARM: u64 = u64::MAX;
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// Every exchange has ended.
-    Done,
-    /// The wish to stop was heard; exchanges under way are not reported.
-    Stopped,
-}
-
-/// What a run did, besides its outcomes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Exchanges reported.
-    pub reported: u32,
-    /// Those of them that failed.
-    pub failed: u32,
-    /// The latest beginning of an exchange after its time, ns.
-    pub latest_ns: u64,
-    /// Time since the first exchange was due, ns.
-    pub elapsed_ns: u64,
-    /// Processor time of this process since then, ns. Near `elapsed_ns`, the client itself was
-    /// the bottleneck, and the rate has to come down.
-    pub cpu_ns: u64,
-}
 
 /// Runs all exchanges and writes one line of JSON for each as it ends.
 pub fn run(
@@ -77,11 +47,11 @@ struct Engine<'a> {
 impl<'a> Engine<'a> {
     fn new(config: &'a Config) -> Result<Engine<'a>, Error> {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)
-            .map_err(Error::system("epoll cannot be used"))?;
-        let alarm = Alarm::new().map_err(Error::system("a timer cannot be made"))?;
+            .map_err(Error::system("cannot wait for sockets (epoll)"))?;
+        let alarm = Alarm::new().map_err(Error::system("cannot make a timer"))?;
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&poll, &alarm, epoll::EventData::new_u64(ALARM), flags)
-            .map_err(Error::system("a timer cannot be watched"))?;
+            .map_err(Error::system("cannot watch the timer"))?;
         Ok(Engine { config, poll, alarm, live: HashMap::new(), totals: Totals::default() })
     }
 
@@ -91,48 +61,36 @@ impl<'a> Engine<'a> {
         progress: &mut dyn FnMut(Totals),
         stop: &AtomicBool,
     ) -> Result<Ended, Error> {
-        let mut pauses = Pauses::new(self.config);
-        let begun = Instant::now();
-        let cpu_before_ns = process_cpu_ns();
-        let mut due = begun + AHEAD;
-        let mut next = 0;
+        let mut meter = Meter::start();
+        let mut schedule = Schedule::new(&self.config.pace(), meter.begun(), false);
         let mut ready: Vec<Exchange> = Vec::new();
         let mut ended = Vec::new();
-        let mut told = begun;
-        while next < self.config.trials || !self.live.is_empty() {
+        while schedule.has_more() || !self.live.is_empty() {
             if stop.load(Ordering::Relaxed) {
                 self.live.clear();
                 return Ok(Ended::Stopped);
             }
             let now = Instant::now();
-            if next < self.config.trials && ready.is_empty() && now + AHEAD >= due {
-                ready = self.prepare(next)?;
+            if ready.is_empty()
+                && let Some(first) = schedule.to_prepare(now)
+            {
+                ready = self.prepare(first)?;
             }
-            let free = !self.config.alone || self.live.is_empty();
-            if now >= due && free && !ready.is_empty() {
-                next += self.config.concurrent;
+            if !ready.is_empty() && schedule.may_begin(now, self.live.is_empty()) {
                 for exchange in ready.drain(..) {
-                    self.begin(exchange, due, &mut ended)?;
+                    self.begin(exchange, schedule.due(), &mut ended)?;
                 }
-                due += pauses.next();
+                schedule.begun();
             }
-            if next < self.config.trials {
-                let at = if ready.is_empty() { due - AHEAD } else { due };
-                self.alarm.set(at).map_err(Error::system("a timer cannot be set"))?;
+            if let Some(at) = schedule.wake_at(!ready.is_empty()) {
+                self.alarm.set(at).map_err(Error::system("cannot set a timer"))?;
             }
             self.turn(&mut ended)?;
             for exchange in ended.drain(..) {
                 self.report(&exchange, output)?;
-                if self.config.alone {
-                    due = due.max(Instant::now() + pauses.next());
-                }
+                schedule.ended();
             }
-            self.totals.elapsed_ns = nanos(begun.elapsed());
-            self.totals.cpu_ns = process_cpu_ns() - cpu_before_ns;
-            if told.elapsed() >= Duration::from_secs(1) {
-                progress(self.totals);
-                told = Instant::now();
-            }
+            meter.update(&mut self.totals, progress);
         }
         progress(self.totals);
         Ok(Ended::Done)
@@ -150,8 +108,7 @@ impl<'a> Engine<'a> {
         due: Instant,
         ended: &mut Vec<Exchange>,
     ) -> Result<(), Error> {
-        exchange.late_ns = nanos(Instant::now() - due);
-        self.totals.latest_ns = self.totals.latest_ns.max(exchange.late_ns);
+        exchange.late_ns = self.totals.note_late(Instant::now() - due);
         exchange.start(self.config);
         if self.is_over(&exchange, Instant::now()) {
             ended.push(exchange);
@@ -161,7 +118,7 @@ impl<'a> Engine<'a> {
         // Level-triggered: libcoap reads one datagram of a socket at a time.
         let data = epoll::EventData::new_u64(u64::from(trial));
         epoll::add(&self.poll, &exchange, data, epoll::EventFlags::IN)
-            .map_err(Error::system("a context cannot be watched"))?;
+            .map_err(Error::system("cannot watch a socket"))?;
         self.live.insert(trial, exchange);
         Ok(())
     }
@@ -175,7 +132,7 @@ impl<'a> Engine<'a> {
         match epoll::wait(&self.poll, spare, Some(&wait)) {
             Ok(_) => {}
             Err(error) if error == rustix::io::Errno::INTR => return Ok(()),
-            Err(error) => return Err(Error::system("epoll cannot be used")(error)),
+            Err(error) => return Err(Error::system("cannot wait for sockets (epoll)")(error)),
         }
         for event in events {
             let Ok(trial) = u32::try_from(event.data.u64()) else {
@@ -196,14 +153,14 @@ impl<'a> Engine<'a> {
     }
 
     fn is_over(&self, exchange: &Exchange, now: Instant) -> bool {
-        let timeout = Duration::from_secs_f64(self.config.timeout_s);
+        let timeout = self.config.pace().timeout();
         exchange.is_over(now, timeout, Duration::from_secs_f64(self.config.linger_s))
     }
 
     fn end(&mut self, trial: u32, ended: &mut Vec<Exchange>) -> Result<(), Error> {
         if let Some(exchange) = self.live.remove(&trial) {
             epoll::delete(&self.poll, &exchange)
-                .map_err(Error::system("a context cannot be left"))?;
+                .map_err(Error::system("cannot stop watching a socket"))?;
             ended.push(exchange);
         }
         Ok(())
@@ -232,27 +189,10 @@ impl<'a> Engine<'a> {
 
     fn report(&mut self, exchange: &Exchange, output: &mut dyn Write) -> Result<(), Error> {
         let outcome = exchange.outcome(self.config.datagrams);
-        self.totals.reported += 1;
-        self.totals.failed += u32::from(outcome.error.is_some());
+        self.totals.count(outcome.error.is_some());
         if outcome.error.is_none() {
             self.check(&outcome)?;
         }
-        let mut line = serde_json::to_vec(&outcome).map_err(|error| Error::System {
-            what: "an outcome cannot be written",
-            source: error.into(),
-        })?;
-        line.push(b'\n');
-        let written = output.write_all(&line).and_then(|()| output.flush());
-        written.map_err(Error::system("the output failed"))
+        write_line(output, &outcome).map_err(Error::system("cannot write the results"))
     }
-}
-
-/// Processor time of the whole process so far, ns.
-fn process_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

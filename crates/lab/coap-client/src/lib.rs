@@ -7,7 +7,6 @@
 //! the socket, is made after. Times are CLOCK_MONOTONIC. Retransmission (RFC 7252 section 4.2) and
 //! block-wise transfer (RFC 7959) are libcoap's own.
 
-mod alarm;
 mod config;
 mod context;
 mod engine;
@@ -15,11 +14,11 @@ mod error;
 mod exchange;
 mod ffi;
 mod outcome;
-mod pauses;
 mod record;
 
 pub use config::Config;
 pub use context::version;
-pub use engine::{Ended, Totals, run};
+pub use engine::run;
 pub use error::Error;
 pub use outcome::{Datagram, Direction, Outcome};
+pub use warifu_open_loop::{Ended, Totals};

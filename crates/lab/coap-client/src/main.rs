@@ -2,13 +2,12 @@
 //! The lab's CoAP client as a program: its configuration on standard input, one line of JSON for
 //! each exchange on standard output, progress on standard error.
 
-use std::io::{self, Read, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use warifu_coap_client::{Config, Ended, Totals, run, version};
+use warifu_coap_client::{Config, run, version};
+use warifu_open_loop::Program;
+use warifu_os::VERSION;
 
 const HELP: &str = "\
 warifu-coap-client: sends many CoAP GET requests at their own pace and times each
@@ -41,51 +40,20 @@ Exit code 0, 2 for a mistake in the configuration, 3 if it cannot run, 130 if in
 ";
 
 fn main() -> ExitCode {
-    match std::env::args().nth(1).as_deref() {
-        None => {}
-        Some("--version") => {
-            println!("warifu-coap-client {}, {}", env!("CARGO_PKG_VERSION"), version());
-            return ExitCode::SUCCESS;
-        }
-        Some(argument) => {
-            print!("{HELP}");
-            let asked = matches!(argument, "--help" | "-h");
-            return if asked { ExitCode::SUCCESS } else { ExitCode::from(2) };
-        }
-    }
-    let mut text = String::new();
-    if let Err(error) = io::stdin().read_to_string(&mut text) {
-        return fail(2, &format!("cannot read the configuration: {error}"));
-    }
-    let config = match Config::parse(&text) {
-        Ok(config) => config,
-        Err(error) => return fail(2, &error.to_string()),
+    let program = Program {
+        name: "warifu-coap-client",
+        version: format!("{VERSION}, {}", version()),
+        help: HELP,
+        trials: "requests",
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        if let Err(error) = signal_hook::flag::register(signal, stop.clone()) {
-            return fail(3, &format!("cannot catch signals: {error}"));
-        }
-    }
-    raise_descriptor_limit();
-    let mut output = io::stdout().lock();
-    let trials = config.trials;
-    let mut progress = |totals: Totals| {
-        let _ = writeln!(
-            io::stderr(),
-            "{} of {trials} requests, {} failed, begun at most {:.3} ms late, \
-             {:.0} % of a processor used",
-            totals.reported,
-            totals.failed,
-            totals.latest_ns as f64 / 1e6,
-            100.0 * totals.cpu_ns as f64 / totals.elapsed_ns.max(1) as f64
-        );
-    };
-    match run(&config, &mut output, &mut progress, &stop) {
-        Ok((Ended::Done, _)) => ExitCode::SUCCESS,
-        Ok((Ended::Stopped, _)) => ExitCode::from(130),
-        Err(error) => fail(3, &error.to_string()),
-    }
+    program.main(
+        Config::parse,
+        |config| config.trials,
+        |config, output, progress, stop| {
+            raise_descriptor_limit();
+            run(config, output, progress, stop)
+        },
+    )
 }
 
 /// An exchange under way has three descriptors, and one whose packets are lost lasts for 93 s.
@@ -93,9 +61,4 @@ fn raise_descriptor_limit() {
     let maximum = getrlimit(Resource::Nofile).maximum;
     // Where it cannot be raised, running out of descriptors is reported when it happens.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
-}
-
-fn fail(code: u8, why: &str) -> ExitCode {
-    eprintln!("warifu-coap-client: {why}");
-    ExitCode::from(code)
 }

@@ -8,6 +8,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use warifu_link::Config;
 use warifu_model::{BitsPerSecond, Loss, Nanos, Probability};
+use warifu_os::VERSION;
 
 const AFTER_HELP: &str = r#"Try it (as root):
   ip netns add left; ip netns add right
@@ -27,13 +28,6 @@ window that is not.
 
 Exit code: 0 stopped as asked; 1 the link failed, or a precision check missed; 2 the configuration
 cannot run."#;
-
-/// What `--version` says, and that a development build, which nothing should be timed with, is one.
-const VERSION: &str = if cfg!(debug_assertions) {
-    concat!(env!("CARGO_PKG_VERSION"), " (development build)")
-} else {
-    env!("CARGO_PKG_VERSION")
-};
 
 /// An emulated link between two network namespaces, with delay, jitter, rate, queue and loss, that
 /// reports its own lateness.

@@ -28,10 +28,4 @@ pub use party::{Exchange, From};
 pub use pki::Pki;
 pub use record::{MessageRecord, Recording, WriteRecord, record, record_exchange};
 pub use variant::Variant;
-
-/// What `--version` says, and that a development build, which nothing should be timed with, is one.
-pub const VERSION: &str = if cfg!(debug_assertions) {
-    concat!(env!("CARGO_PKG_VERSION"), " (development build)")
-} else {
-    env!("CARGO_PKG_VERSION")
-};
+pub use warifu_os::VERSION;

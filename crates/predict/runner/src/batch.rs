@@ -2,9 +2,9 @@
 //! All trials of all cases of a study, on all cores.
 //!
 //! Work is cut into chunks of trials, handed out in the order of the cases. A finished case goes
-//! to the sink at once, and no thread runs far ahead of what is stored, so that memory is bounded; a
-//! case of one chunk is put into rows by the thread that ran it. What comes out does not depend on the number of threads: a
-//! trial's seed is its own, and the sink gets the cases in their order.
+//! to the sink at once, and no thread runs far ahead of what is stored, so that memory is bounded;
+//! a case of one chunk is put into rows by the thread that ran it. What comes out does not depend
+//! on the number of threads: a trial's seed is its own, and the sink gets the cases in their order.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 use warifu_model::{Case, Catalog, Evidence, Method, Study};
-use warifu_results::{CaseRows, ResultsError, Rows, Sink};
-use warifu_sim::{CaseModel, Outcome, Simulator, lacks, trial_seed};
+use warifu_results::{CaseRows, ResultsError, Rows, Sink, Weights};
+use warifu_sim::{CaseModel, Outcome, Simulator, TrialSeeds, lacks};
 
 use crate::rows::{Columns, Trial};
 
@@ -76,8 +76,8 @@ pub enum PredictError {
     Results(#[from] ResultsError),
 }
 
-/// Whether every case of the study can be compiled, so that a mistake in the last one is found before
-/// the first is run. Cases that differ in the link's conditions alone are tried once.
+/// Whether every case of the study can be compiled, so that a mistake in the last one is found
+/// before the first is run. Cases that differ in the link's conditions alone are tried once.
 ///
 /// # Errors
 /// Of the first that cannot: all costs that the profiles lack for it, else what
@@ -239,7 +239,8 @@ impl<'a> Job<'a> {
         (case, chunk): (u64, u64),
     ) -> Option<Report> {
         let choices = self.study.cases.get(case as usize)?;
-        let (id, columns) = (choices.seed_id(), Columns::of(choices));
+        let seeds = TrialSeeds::new(self.study.seed, &choices.seed_id());
+        let columns = Columns::of(choices);
         let range = chunk * self.chunk_trials..((chunk + 1) * self.chunk_trials).min(self.trials());
         let count = range.end.saturating_sub(range.start);
         let room = count as usize * model.connections();
@@ -249,7 +250,7 @@ impl<'a> Job<'a> {
             if trial % 256 == 0 && self.ends() {
                 return None;
             }
-            let seed = trial_seed(self.study.seed, &id, trial);
+            let seed = seeds.of(trial);
             simulator.run(model, seed, outcome);
             for (connection, of) in (0..).zip(&outcome.connections) {
                 failed += u64::from(of.failed);
@@ -345,6 +346,6 @@ impl<'a> Gathering<'a> {
             self.job.rows(case, &parts)
         });
         let (case_id, columns, method) = (case.id(), case.columns(), Method::Simulated);
-        CaseRows { case_id, columns, method, evidence, rows }
+        CaseRows { case_id, columns, method, evidence, weights: Weights::Trials, rows }
     }
 }

@@ -103,7 +103,7 @@ impl Columns {
             if self.with_stages == Some(metric) {
                 totals.clone_from(&values);
             }
-            rows.push_distribution(metric, &mut values, groups, seed);
+            rows.push_distribution(metric, &mut values, failed, groups, seed);
         }
         if let Some(metric) = self.with_stages {
             let stages: Vec<_> = good.map(|of| of.stages).collect();

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use warifu_sim::{CaseModel, Outcome, Simulator, trial_seed};
+use warifu_sim::{CaseModel, Outcome, Simulator, TrialSeeds};
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -29,11 +29,11 @@ fn bench(criterion: &mut Criterion) {
         let case = common::case(&settings, &catalog);
         let model = CaseModel::compile(&case, &catalog).expect("the case compiles");
         let (mut simulator, mut outcome) = (Simulator::new(), Outcome::default());
-        let id = case.seed_id();
+        let seeds = TrialSeeds::new(1, &case.seed_id());
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 for trial in 0..TRIALS {
-                    simulator.run(&model, trial_seed(1, &id, trial), &mut outcome);
+                    simulator.run(&model, seeds.of(trial), &mut outcome);
                     black_box(&outcome);
                 }
             });

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use warifu_sim::{CaseModel, Outcome, Simulator, simulate_packets, trial_seed};
+use warifu_sim::{CaseModel, Outcome, Simulator, TrialSeeds, simulate_packets};
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -30,9 +30,9 @@ fn main() {
     let mut simulator = Simulator::new();
     let mut outcome = Outcome::default();
     let mut values = Vec::with_capacity(trials as usize);
-    let (begin, id) = (Instant::now(), case.seed_id());
+    let (begin, seeds) = (Instant::now(), TrialSeeds::new(1, &case.seed_id()));
     for trial in 0..trials {
-        simulator.run(&model, trial_seed(1, &id, trial), &mut outcome);
+        simulator.run(&model, seeds.of(trial), &mut outcome);
         let connection = &outcome.connections[0];
         if !connection.failed {
             values.push(connection.marks[3] as f64 / 1e6);

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use crate::carrier::tcp::wire::{ACK, FIN, PSH, SYN, TcpSegment};
-use crate::link::Heading;
 use crate::packet::Body;
+use crate::route::Heading;
 
 /// A packet that was put on the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,8 @@ pub struct PacketEvent {
     pub time_ns: u64,
     /// Which way.
     pub heading: Heading,
-    /// Of a TCP segment: `F` for FIN, `S` for SYN, `P` for PSH, `.` for ACK, as tcpdump prints them. `UDP` for a datagram.
+    /// Of a TCP segment: `F` for FIN, `S` for SYN, `P` for PSH, `.` for ACK, as tcpdump prints
+    /// them. `UDP` for a datagram.
     pub flags: String,
     /// First sequence number, from the SYN, which is 0; of a datagram the number of its message.
     pub seq: u32,

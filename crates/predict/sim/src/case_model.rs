@@ -11,15 +11,20 @@ use warifu_trace::{Episode, Party, Scenario, Step, Trace, scenario};
 
 use crate::clock::Jiffy;
 use crate::cost::Sampler;
-use crate::link::{Heading, PathModel};
+use crate::link::PathModel;
 use crate::profiles;
-use crate::program::{self, Programs};
+use crate::program::{self, Op, Programs};
+use crate::route::Heading;
 
 /// Numbers models; 0 is none.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
 /// The least MTU whose segments carry data (Linux `TCP_MIN_SND_MSS` is 48).
 const LEAST_MTU: u16 = 100;
+
+/// TCP gives up after a quarter of an hour (`tcp_retries2`), CoAP with the largest parameters that a
+/// study may choose within two hours.
+const DAY: Nanos = Nanos::from_millis(24 * 3_600_000);
 
 /// A case compiled for simulation.
 #[derive(Clone, Debug)]
@@ -33,6 +38,8 @@ pub struct CaseModel {
     pub(crate) idle_threshold: [u64; 2],
     /// When each instance of the scenario begins, ns.
     pub(crate) begins: Vec<u64>,
+    /// What has not ended by then counts as failed, ns.
+    pub(crate) horizon: u64,
     /// The marks at which some metric of the case takes a counter.
     pub(crate) counted_at: [bool; Mark::COUNT],
     /// How many connections `client.loop` and `server.worker` serve at once.
@@ -97,8 +104,8 @@ impl CaseModel {
             PathModel::new(&case.link, Heading::Down, interfaces),
         ];
         let draws = [
-            programs.draws(0),
-            programs.draws(1),
+            programs.draws(Role::Client),
+            programs.draws(Role::Server),
             programs.calls.iter().any(|call| call.as_constant().is_none())
                 || key_store.sleep.is_some(),
             !programs.varying.is_empty(),
@@ -106,6 +113,7 @@ impl CaseModel {
         let begins = vec![0; usize::from(case.pattern.concurrent.max(1))];
         let jiffies = jiffies(&programs);
         Ok(CaseModel {
+            horizon: horizon(&begins, &programs),
             repeats: begins.len() == 1
                 && programs.episodes == 1
                 && !draws[..3].contains(&true)
@@ -141,6 +149,8 @@ impl CaseModel {
     pub fn with_begins(mut self, begins: &[Nanos]) -> CaseModel {
         self.begins = begins.iter().map(|time| time.0).collect();
         self.repeats = false;
+        self.horizon = horizon(&self.begins, &self.programs);
+        self.number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         self
     }
 
@@ -152,6 +162,16 @@ impl CaseModel {
         self.paths = [path_up.with_script(up.to_vec()), path_down.with_script(down.to_vec())];
         self
     }
+}
+
+/// A day for each episode after the last beginning, beside its pauses: long after every carrier has
+/// given up.
+fn horizon(begins: &[u64], programs: &Programs) -> u64 {
+    let ops = programs.parties.iter().flat_map(|party| &party.ops);
+    let pauses = ops.map(|op| if let Op::Pause { ns } = op { *ns } else { 0 });
+    let days = DAY.0.saturating_mul(programs.episodes.into());
+    let begins = begins.iter().copied().max().unwrap_or(0);
+    pauses.fold(begins.saturating_add(days), u64::saturating_add)
 }
 
 fn throttle(key_store: &KeyStoreProfile) -> Option<(u32, u64)> {

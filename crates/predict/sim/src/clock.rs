@@ -24,15 +24,16 @@ pub(crate) struct Jiffy {
     pub ns: u64,
     /// In microseconds.
     pub us: u64,
-    /// Its inverse: a division by a variable takes longer than all else in a timer.
-    per_ns: f64,
+    /// Its inverse, as a fraction of 2^64 rounded up: a division by a variable takes longer than
+    /// all else in a timer.
+    inverse: u64,
 }
 
 impl Jiffy {
     /// A tick of this length.
     pub(crate) fn new(length: Nanos) -> Jiffy {
         let ns = length.0.max(1_000);
-        Jiffy { ns, us: ns / 1_000, per_ns: 1.0 / ns as f64 }
+        Jiffy { ns, us: ns / 1_000, inverse: u64::MAX / ns + 1 }
     }
 
     /// Rounds up to whole jiffies, as the kernel's `usecs_to_jiffies` does.
@@ -45,13 +46,10 @@ impl Jiffy {
     /// Whole jiffies in some nanoseconds.
     #[inline]
     fn floor(self, ns: u64) -> u64 {
-        let guess = (ns as f64 * self.per_ns) as u64;
-        // The product may be off by one unit in the last place at a whole number.
-        if (guess + 1) * self.ns <= ns {
-            guess + 1
-        } else {
-            guess - u64::from(guess * self.ns > ns)
-        }
+        // The inverse is rounded up, so the product may be one too large, and no more than that
+        // below 2^64 / 2 ns.
+        let guess = ((u128::from(ns) * u128::from(self.inverse)) >> 64) as u64;
+        guess - u64::from(guess * self.ns > ns)
     }
 }
 
@@ -87,7 +85,7 @@ impl Default for Clock {
 impl Clock {
     /// A clock at time 0 whose phases come from 64 random bits.
     pub(crate) fn from_bits(jiffy: Jiffy, bits: u64) -> Clock {
-        let fraction = (bits >> 20) as f64 / (1_u64 << 44) as f64;
+        let fraction = (bits >> 20) as i64 as f64 / (1_u64 << 44) as f64;
         let jiffy_offset_ns = (fraction * (WHEEL_PERIOD_JIFFIES * jiffy.ns) as f64) as u64;
         Clock::at_offsets(jiffy, jiffy_offset_ns, ((bits & 0xf_ffff) * 1_000_000) >> 20)
     }
@@ -162,7 +160,7 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
-    const JIFFY: Jiffy = Jiffy { ns: 4 * MS, us: 4_000, per_ns: 1.0 / (4 * MS) as f64 };
+    const JIFFY: Jiffy = Jiffy { ns: 4 * MS, us: 4_000, inverse: u64::MAX / (4 * MS) + 1 };
 
     #[test]
     fn jiffies_round_up() {

@@ -66,11 +66,12 @@ impl Law {
         match self {
             Law::Constant(value) => *value,
             Law::Quantiles(quantiles) => {
-                // `uniform` is below 1, so `index + 1` is an index as well.
-                let position = stream.uniform() * (quantiles.len() - 1) as f64;
-                let index = position as usize;
-                let (low, high) = (quantiles[index], quantiles[index + 1]);
-                low + ((high - low) as f64 * (position - index as f64)) as u64
+                // `uniform` is below 1, so `index + 1` is an index as well. Signed integers
+                // convert in one instruction.
+                let position = stream.uniform() * (quantiles.len() - 1) as i64 as f64;
+                let index = position as i64;
+                let [low, high] = quantiles[index as usize..][..2] else { return 0 };
+                low + ((high - low) as i64 as f64 * (position - index as f64)) as i64 as u64
             }
         }
     }

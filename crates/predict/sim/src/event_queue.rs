@@ -6,8 +6,11 @@
 //! program), so setting and clearing a time is a store, and finding the next is a look over few
 //! words.
 
-use crate::carrier::TIMERS;
-use crate::link::Heading;
+use crate::route::{End, Heading};
+use crate::time::Time;
+
+/// How many timers each end of a channel has at most.
+pub(crate) const TIMERS: usize = 2;
 
 /// Something that happens at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +20,7 @@ pub(crate) enum Event {
     /// The key store's call ends.
     KeyStoreFree,
     /// A timer of a channel's end expires.
-    Timer { instance: u32, channel: u32, end: u8, timer: u8 },
+    Timer { instance: u32, channel: u32, end: End, timer: u8 },
     /// A program goes on.
     Program { instance: u32, party: u32 },
 }
@@ -35,17 +38,16 @@ pub(crate) struct Layout {
 /// Whose place it is.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    Timer { channel: u32, end: u8, timer: u8 },
+    Timer { channel: u32, end: End, timer: u8 },
     Program { party: u32 },
 }
 
-/// The times of all events.
+/// The times of all events but the arrivals, which each direction of the link keeps.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
-    arrivals: [Time; 2],
     key_store: Time,
-    /// Of each instance, the times of its places, in so many rows.
-    times: Vec<[Time; ROW]>,
+    /// The times of each instance's places, in so many rows.
+    times: Vec<Time>,
     rows: usize,
     /// The least time of each instance, kept only for more than one.
     least: Vec<Time>,
@@ -54,25 +56,6 @@ pub(crate) struct EventQueue {
 /// Places are looked over a row at a time; most instances have one.
 const ROW: usize = 8;
 
-/// When an event happens, ns. One that is not waiting is later than all others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Time(u64);
-
-impl Time {
-    const NONE: Time = Time(u64::MAX);
-
-    #[inline]
-    fn of(time: Option<u64>) -> Time {
-        time.map_or(Time::NONE, Time)
-    }
-}
-
-impl Default for Time {
-    fn default() -> Time {
-        Time::NONE
-    }
-}
-
 impl Layout {
     /// The places for channels between these parties, by number, and for all parties. Of events at
     /// the same time those of a lower party come first, and a party's timers before its program.
@@ -80,12 +63,12 @@ impl Layout {
         let mut layout = Layout { timers: vec![[0; 2]; channels.len()], ..Layout::default() };
         for party in 0..parties {
             for (channel, ends) in channels.iter().enumerate() {
-                for (end, _) in ends.iter().enumerate().filter(|(_, of)| **of == party) {
-                    layout.timers[channel][end] = layout.places.len() as u32;
+                for end in End::BOTH.into_iter().filter(|&end| ends[end as usize] == party) {
+                    layout.timers[channel][end as usize] = layout.places.len() as u32;
                     for timer in 0..TIMERS {
                         layout.places.push(Place::Timer {
                             channel: channel as u32,
-                            end: end as u8,
+                            end,
                             timer: timer as u8,
                         });
                     }
@@ -101,18 +84,12 @@ impl Layout {
 impl EventQueue {
     /// Clears all times, for so many instances.
     pub(crate) fn reset(&mut self, layout: &Layout, instances: usize) {
-        self.arrivals = [Time::NONE; 2];
         self.key_store = Time::NONE;
-        self.rows = layout.places.len().div_ceil(ROW);
+        self.rows = layout.rows();
         self.times.clear();
-        self.times.resize(instances * self.rows, [Time::NONE; ROW]);
+        self.times.resize(instances * self.rows * ROW, Time::NONE);
         self.least.clear();
         self.least.resize(instances, Time::NONE);
-    }
-
-    #[inline]
-    pub(crate) fn set_arrival(&mut self, heading: Heading, time: Option<u64>) {
-        self.arrivals[heading as usize] = Time::of(time);
     }
 
     pub(crate) fn set_key_store(&mut self, time: Option<u64>) {
@@ -121,93 +98,89 @@ impl EventQueue {
 
     /// Sets the timers of a channel's end, by the first of their places.
     #[inline]
-    pub(crate) fn set_timers(
-        &mut self,
-        instance: usize,
-        place: usize,
-        times: [Option<u64>; TIMERS],
-    ) {
-        for (index, time) in times.into_iter().enumerate() {
-            self.set(instance, place + index, time);
-        }
-        self.note_least(instance);
+    pub(crate) fn set_timers(&mut self, place: usize, times: [Time; TIMERS]) {
+        self.times[place..place + TIMERS].copy_from_slice(&times);
+        self.note_least(place);
+    }
+
+    /// Sets when a program goes on, by its place.
+    #[inline]
+    pub(crate) fn set_program(&mut self, place: usize, time: Option<u64>) {
+        self.times[place] = Time::of(time);
+        self.note_least(place);
     }
 
     #[inline]
-    fn set(&mut self, instance: usize, place: usize, time: Option<u64>) {
-        self.times[instance * self.rows + place / ROW][place % ROW] = Time::of(time);
-    }
-
-    /// Sets when a program goes on.
-    #[inline]
-    pub(crate) fn set_program(
-        &mut self,
-        layout: &Layout,
-        instance: usize,
-        party: usize,
-        time: Option<u64>,
-    ) {
-        self.set(instance, layout.programs[party] as usize, time);
-        self.note_least(instance);
-    }
-
-    #[inline]
-    fn note_least(&mut self, instance: usize) {
+    fn note_least(&mut self, place: usize) {
         if self.least.len() > 1 {
-            let rows = &self.times[instance * self.rows..(instance + 1) * self.rows];
-            self.least[instance] = rows.iter().flatten().copied().fold(Time::NONE, Time::min);
+            let instance = place / (self.rows * ROW);
+            let places = &self.times[instance * self.rows * ROW..][..self.rows * ROW];
+            self.least[instance] = places.iter().copied().fold(Time::NONE, Time::min);
         }
     }
 
-    /// The earliest event and its time. Of equal times arrivals come first, then the key store,
-    /// then the lowest instance and place.
+    /// The earliest event and its time, given when the next packet of each direction arrives. Of
+    /// equal times arrivals come first, then the key store, then the lowest instance and place.
     #[inline]
-    pub(crate) fn next(&self, layout: &Layout) -> Option<(u64, Event)> {
-        let (mut time, mut next) = (Time::NONE, None);
-        for (at, event) in [
-            (self.arrivals[Heading::Up as usize], Event::Arrival(Heading::Up)),
-            (self.arrivals[Heading::Down as usize], Event::Arrival(Heading::Down)),
-            (self.key_store, Event::KeyStoreFree),
-        ] {
-            if at < time {
-                (time, next) = (at, Some(event));
-            }
-        }
-        let instance = match self.least.as_slice() {
-            [_] => 0,
+    pub(crate) fn next(&self, layout: &Layout, [up, down]: [Time; 2]) -> Option<(u64, Event)> {
+        let arrival = up.min(down);
+        let shared = arrival.min(self.key_store);
+        let (instance, least) = match self.least.as_slice() {
+            [_] => (0, least_of(&self.times)),
             many => {
-                let (mut best, mut index) = (Time::NONE, 0);
-                for (instance, &at) in many.iter().enumerate() {
-                    if at < best {
-                        (best, index) = (at, instance);
+                let (mut least, mut instance) = (Time::NONE, 0);
+                for (index, &at) in many.iter().enumerate() {
+                    if at < least {
+                        (least, instance) = (at, index);
                     }
                 }
-                if best >= time {
-                    return next.map(|event| (time.0, event));
-                }
-                index
+                (instance, least)
             }
         };
-        let begin = instance * self.rows;
-        let mut found = None;
-        for (row, places) in self.times[begin..begin + self.rows].iter().enumerate() {
-            for (place, &at) in places.iter().enumerate() {
-                if at < time {
-                    (time, found) = (at, Some(row * ROW + place));
-                }
-            }
+        if least < shared {
+            let places = &self.times[instance * self.rows * ROW..];
+            let place = places.iter().position(|&at| at == least)?;
+            return Some((least.ns(), layout.event(instance as u32, place)));
         }
-        match found {
-            Some(place) => Some((time.0, layout.event(instance as u32, place))),
-            None => next.map(|event| (time.0, event)),
-        }
+        let event = match shared {
+            Time::NONE => return None,
+            _ if arrival > shared => Event::KeyStoreFree,
+            _ if up == arrival => Event::Arrival(Heading::Up),
+            _ => Event::Arrival(Heading::Down),
+        };
+        Some((shared.ns(), event))
     }
 }
 
+/// The least of some rows of times.
+#[inline]
+fn least_of(times: &[Time]) -> Time {
+    let (rows, _) = times.as_chunks::<ROW>();
+    let mut least = Time::NONE;
+    for row in rows {
+        // A tree instead of a chain.
+        let [a, b, c, d, e, f, g, h] = *row;
+        least = least.min(a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h))));
+    }
+    least
+}
+
 impl Layout {
-    /// Of each channel and end, the first place of its timers.
-    pub(crate) fn timers(&self) -> &[[u32; 2]] {
-        &self.timers
+    /// How many rows the places of an instance take.
+    fn rows(&self) -> usize {
+        self.places.len().div_ceil(ROW)
+    }
+
+    /// Of each channel and end of an instance, the first place of its timers.
+    pub(crate) fn timers(&self, instance: u32) -> impl Iterator<Item = [u32; 2]> {
+        let begin = instance * (self.rows() * ROW) as u32;
+        self.timers.iter().map(move |places| places.map(|place| begin + place))
+    }
+
+    /// Of each party of an instance, the place of its program.
+    pub(crate) fn programs(&self, instance: u32) -> impl Iterator<Item = u32> {
+        let begin = instance * (self.rows() * ROW) as u32;
+        self.programs.iter().map(move |place| begin + place)
     }
 
     #[inline]
@@ -235,23 +208,24 @@ mod tests {
             let mut queue = EventQueue::default();
             queue.reset(&layout, times.len());
             for (instance, at) in times.iter().enumerate() {
-                let [opener, acceptor] = layout.timers()[0].map(|place| place as usize);
-                queue.set_timers(instance, opener, [Some(at[0]), Some(at[1])]);
-                queue.set_program(&layout, instance, 0, Some(at[2]));
-                queue.set_timers(instance, acceptor, [Some(at[3]), Some(at[4])]);
-                queue.set_program(&layout, instance, 1, Some(at[5]));
+                let instance = instance as u32;
+                let [opener, acceptor] = layout.timers(instance).next().unwrap();
+                let programs: Vec<u32> = layout.programs(instance).collect();
+                queue.set_timers(opener as usize, [Time::at(at[0]), Time::at(at[1])]);
+                queue.set_program(programs[0] as usize, Some(at[2]));
+                queue.set_timers(acceptor as usize, [Time::at(at[3]), Time::at(at[4])]);
+                queue.set_program(programs[1] as usize, Some(at[5]));
             }
-            queue.set_arrival(Heading::Up, Some(shared[0]));
-            queue.set_arrival(Heading::Down, Some(shared[1]));
+            let arrivals = [Time::at(shared[0]), Time::at(shared[1])];
             queue.set_key_store(Some(shared[2]));
             let earliest = times.iter().flatten().chain(&shared).min().copied();
-            let (time, event) = queue.next(&layout).unwrap();
+            let (time, event) = queue.next(&layout, arrivals).unwrap();
             prop_assert_eq!(Some(time), earliest);
             prop_assert_eq!(time, match event {
                 Event::Arrival(heading) => shared[heading as usize],
                 Event::KeyStoreFree => shared[2],
                 Event::Timer { instance, end, timer, .. } => {
-                    times[instance as usize][usize::from(end) * 3 + usize::from(timer)]
+                    times[instance as usize][end as usize * 3 + usize::from(timer)]
                 }
                 Event::Program { instance, party } => {
                     times[instance as usize][party as usize * 3 + 2]
@@ -265,8 +239,8 @@ mod tests {
         let layout = Layout::new(&[[0, 1]], 2);
         let mut queue = EventQueue::default();
         queue.reset(&layout, 1);
-        queue.set_program(&layout, 0, 1, Some(5));
+        queue.set_program(layout.programs(0).next().unwrap() as usize, Some(5));
         queue.reset(&layout, 1);
-        assert_eq!(queue.next(&layout), None);
+        assert_eq!(queue.next(&layout, [Time::NONE; 2]), None);
     }
 }

@@ -4,22 +4,26 @@
 use warifu_model::{Counter, Stage};
 
 use crate::carrier::{AnyCarrier, Carrier, CarrierStream, Counters};
-use crate::link::Heading;
+use crate::case_model::CaseModel;
 use crate::outcome::ConnectionOutcome;
 use crate::packet::Packet;
 use crate::party::{Party, Spent, Written};
 use crate::program::{ChannelPlan, Programs};
+use crate::route::{End, Route};
 
 /// One instance of a scenario in motion.
 #[derive(Debug, Default)]
 pub(crate) struct Instance {
+    /// Its number among the instances of a trial.
+    pub number: u32,
     pub channels: Vec<Channel>,
     pub parties: Vec<Party>,
     /// What has been counted since the instance began.
     pub counters: Counters,
-    /// Of each message, its length, and the write that it was part of.
+    /// Of each message, its length, and the first message of the write that it was part of.
     pub sizes: Vec<u32>,
     pub write_of: Vec<u32>,
+    /// Each write, by its first message.
     pub writes: Vec<Written>,
     pub episodes: Vec<Episode>,
     /// Whether the last episode has ended.
@@ -30,8 +34,10 @@ pub(crate) struct Instance {
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub carrier: AnyCarrier,
-    /// Of each end, which way its packets go, and the first place of its timers in the queue.
-    pub headings: [Heading; 2],
+    /// Of each end, where its packets go, its party, and the first place of its timers in the
+    /// queue.
+    pub routes: [Route; 2],
+    pub parties: [u32; 2],
     pub places: [u32; 2],
     /// The opener's call, its arrival at the acceptor, and the opening at the opener, as the other
     /// end must know them.
@@ -53,31 +59,48 @@ pub(crate) struct Episode {
 }
 
 impl Instance {
-    /// Begins a trial; memory is kept. `rebuild` if it was another model's before.
-    pub(crate) fn reset(
-        &mut self,
-        programs: &Programs,
-        sizes: &[u32],
-        stream: impl Fn(u32) -> CarrierStream,
-        rebuild: bool,
-    ) {
-        if rebuild {
-            let plans = programs.channels.iter().zip(programs.layout.timers());
-            self.channels = plans.map(|(plan, places)| Channel::new(plan, *places)).collect();
+    /// An instance of a model's programs.
+    pub(crate) fn new(number: u32, model: &CaseModel) -> Instance {
+        let programs = &model.programs;
+        let places = programs.layout.timers(number);
+        let plans = (0..).zip(programs.channels.iter().zip(places));
+        let channels = plans.map(|(channel, (plan, places))| {
+            let route = |from: End| Route {
+                instance: number,
+                channel,
+                to: from.peer(),
+                heading: plan.headings[from as usize],
+                clock: if model.one_clock { 0 } else { plan.headings[from as usize] as u8 },
+            };
+            Channel::new(plan, End::BOTH.map(route), places)
+        });
+        let messages = programs.messages.len();
+        let unwritten = Written { time: 0, spent: [0; Stage::ALL.len()] };
+        Instance {
+            number,
+            channels: channels.collect(),
+            write_of: vec![0; messages],
+            writes: vec![unwritten; messages],
+            episodes: vec![Episode::new(); programs.episodes as usize],
+            ..Instance::default()
         }
-        for (number, channel) in (0..).zip(&mut self.channels) {
-            channel.reset(stream(number));
+    }
+
+    /// Begins a trial; memory is kept.
+    pub(crate) fn reset(&mut self, programs: &Programs, sizes: &[u32], seed: u64) {
+        for (channel, state) in (0..).zip(&mut self.channels) {
+            state.reset(CarrierStream::new(seed, self.number, channel));
         }
         self.parties.clear();
-        self.parties.resize(programs.ops.len(), Party::new());
+        let places = programs.layout.programs(self.number);
+        let parties = programs.parties.iter().zip(places);
+        self.parties.extend(parties.map(|(program, place)| Party::new(program.role, place)));
         self.counters = [0; Counter::COUNT];
         self.sizes.clear();
         self.sizes.extend_from_slice(sizes);
-        self.write_of.clear();
-        self.write_of.resize(sizes.len(), 0);
-        self.writes.clear();
-        self.episodes.clear();
-        self.episodes.resize(programs.episodes as usize, Episode::new());
+        for episode in &mut self.episodes {
+            *episode = Episode::new();
+        }
         self.finished = false;
     }
 
@@ -92,18 +115,16 @@ impl Instance {
 
     /// The outcome of each episode; one that has not ended has failed.
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = ConnectionOutcome> {
-        self.episodes.iter().map(|episode| ConnectionOutcome {
-            failed: episode.outcome.failed | !episode.finished,
-            ..episode.outcome
-        })
+        self.episodes.iter().map(|episode| episode.outcome)
     }
 }
 
 impl Channel {
-    fn new(plan: &ChannelPlan, places: [u32; 2]) -> Channel {
+    fn new(plan: &ChannelPlan, routes: [Route; 2], places: [u32; 2]) -> Channel {
         Channel {
             carrier: plan.carrier.channel(plan.first, plan.messages),
-            headings: plan.headings,
+            routes,
+            parties: plan.ends,
             places,
             opening: None,
             request: None,
@@ -133,7 +154,7 @@ impl Episode {
             counters: [0; Counter::COUNT],
             deadline: None,
             finished: false,
-            outcome: ConnectionOutcome::default(),
+            outcome: ConnectionOutcome { failed: true, ..ConnectionOutcome::default() },
         }
     }
 }

@@ -2,7 +2,8 @@
 //! Time: event engine, carriers, resources.
 //!
 //! A [`CaseModel`] is a case with every profile looked up; a [`Simulator`] runs one trial of it
-//! at a time, deterministically for its seed. Nothing here reads a clock or the system's randomness.
+//! at a time, deterministically for its seed. Nothing here reads a clock or the system's
+//! randomness.
 
 mod capture;
 mod carrier;
@@ -12,6 +13,7 @@ mod cost;
 mod engine;
 mod event_queue;
 mod instance;
+mod key_store;
 mod link;
 mod memo;
 mod outcome;
@@ -21,11 +23,15 @@ mod profiles;
 mod program;
 mod random;
 mod resource;
+mod route;
 mod steps;
+mod time;
+mod turn;
+mod world;
 
 pub use capture::PacketEvent;
 pub use case_model::{CaseModel, inputs, lacks, missing_operations};
 pub use engine::{Simulator, simulate_packets};
-pub use link::Heading;
 pub use outcome::{ConnectionOutcome, Outcome};
-pub use random::trial_seed;
+pub use random::{TrialSeeds, trial_seed};
+pub use route::Heading;

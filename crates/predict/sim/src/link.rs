@@ -11,7 +11,9 @@ use warifu_model::{BitsPerSecond, Link, Loss, Nanos};
 
 use crate::cost::Sampler;
 use crate::packet::{Packet, Transit};
-use crate::random::{Purpose, Stream};
+use crate::random::{Purpose, Stream, geometric};
+use crate::route::Heading;
+use crate::time::Time;
 
 /// One direction of the link as a case describes it.
 #[derive(Clone, Debug)]
@@ -52,7 +54,11 @@ pub(crate) enum LossModel {
 #[derive(Debug)]
 pub(crate) struct Path {
     /// What is on its way, by arrival.
-    pub in_flight: VecDeque<Packet>,
+    in_flight: VecDeque<Packet>,
+    /// When the first of them arrives.
+    pub next_arrival: Time,
+    /// When the last packet that was put on its way arrives, ns.
+    latest: u64,
     /// Packets offered so far, and their bytes.
     pub packets: u64,
     pub bytes: u64,
@@ -63,20 +69,13 @@ pub(crate) struct Path {
     last_arrival: u64,
     /// The packet that is lost next, by number.
     next_loss: u64,
-    script_at: usize,
+    /// How many have been lost by `next_loss`.
+    losses: usize,
+    seed: u64,
     bad: Option<bool>,
     loss: Stream,
     jitter: Stream,
     costs: [Stream; 2],
-}
-
-/// Which way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heading {
-    /// From the client to the server.
-    Up,
-    /// From the server to the client.
-    Down,
 }
 
 impl PathModel {
@@ -151,6 +150,8 @@ impl Path {
         let stream = || Stream::new(0, Purpose::LossUp);
         Path {
             in_flight: VecDeque::with_capacity(64),
+            next_arrival: Time::NONE,
+            latest: 0,
             packets: 0,
             bytes: 0,
             dropped: 0,
@@ -158,7 +159,8 @@ impl Path {
             wire_free_at: 0,
             last_arrival: 0,
             next_loss: u64::MAX,
-            script_at: 0,
+            losses: 0,
+            seed: 0,
             bad: None,
             loss: stream(),
             jitter: stream(),
@@ -169,39 +171,52 @@ impl Path {
     /// Begins a trial.
     pub(crate) fn reset(&mut self, model: &PathModel, seed: u64) {
         self.in_flight.clear();
+        self.next_arrival = Time::NONE;
+        self.latest = 0;
         self.departures.clear();
         self.packets = 0;
         self.dropped = 0;
         self.bytes = 0;
         self.wire_free_at = 0;
         self.last_arrival = 0;
-        self.script_at = 0;
         self.bad = None;
         // A stream that will not be drawn from need not be seeded.
-        if !matches!(model.loss, LossModel::None | LossModel::Script(_)) {
-            self.loss = Stream::new(seed, model.loss_purpose);
-        }
+        self.seed = seed;
         self.next_loss = match &model.loss {
-            LossModel::Independent { ln_keep } => self.loss.geometric(*ln_keep),
+            LossModel::None => u64::MAX,
+            LossModel::Independent { ln_keep } => {
+                geometric(Stream::first_bits(seed, model.loss_purpose), *ln_keep)
+            }
+            LossModel::Bursts { .. } => {
+                self.loss = Stream::new(seed, model.loss_purpose);
+                u64::MAX
+            }
             LossModel::Script(script) => script.first().copied().unwrap_or(u64::MAX),
-            _ => u64::MAX,
         };
+        self.losses = 0;
         if model.jitter.is_some() {
             self.jitter = Stream::new(seed, model.jitter_purpose);
         }
-        for (index, interface) in model.interfaces.iter().enumerate() {
-            if interface.as_constant().is_none() {
-                let purpose = if index == 0 { Purpose::ClientCosts } else { Purpose::ServerCosts };
-                // Apart from the stream of the party's own costs.
-                self.costs[index] = Stream::new(!seed ^ model.loss_purpose as u64, purpose);
-            }
+        if model.constant_interfaces.is_none() {
+            // Apart from the streams of the parties' own costs.
+            let seed = !seed ^ model.loss_purpose as u64;
+            self.costs =
+                [Stream::new(seed, Purpose::ClientCosts), Stream::new(seed, Purpose::ServerCosts)];
         }
     }
 
-    /// When the next packet arrives.
+    /// Takes the first packet that arrives.
     #[inline]
-    pub(crate) fn next_arrival(&self) -> Option<u64> {
-        self.in_flight.front().map(|packet| packet.arrival)
+    pub(crate) fn arrive(&mut self) -> Option<Packet> {
+        let packet = self.in_flight.pop_front();
+        self.next_arrival =
+            self.in_flight.front().map_or(Time::NONE, |next| Time::at(next.arrival));
+        packet
+    }
+
+    /// How many packets are on their way.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.len()
     }
 
     /// Whether none of the first so many packets is lost.
@@ -233,21 +248,13 @@ impl Path {
             Heading::Down => (server_interface, client_interface),
         };
         let on_link = now + before;
-        let mut leaves = on_link;
-        let mut serialisation = 0;
-        if let Some(ns_per_byte) = model.ns_per_byte {
-            while self.departures.front().is_some_and(|&at| at <= on_link) {
-                self.departures.pop_front();
+        let (leaves, serialisation) = match model.ns_per_byte {
+            None => (on_link, 0),
+            Some(ns_per_byte) => {
+                let serialisation = (f64::from(bytes) * ns_per_byte).ceil() as u64;
+                (self.queue_up(model.queue_packets, on_link, serialisation)?, serialisation)
             }
-            if self.departures.len() >= model.queue_packets {
-                self.dropped += 1;
-                return None;
-            }
-            serialisation = (f64::from(bytes) * ns_per_byte).ceil() as u64;
-            leaves = self.wire_free_at.max(on_link) + serialisation;
-            self.wire_free_at = leaves;
-            self.departures.push_back(leaves);
-        }
+        };
         let queue = leaves - serialisation - on_link;
         let jitter = model.jitter.as_ref().map_or(0, |law| law.draw(&mut self.jitter));
         if lost {
@@ -276,52 +283,86 @@ impl Path {
     /// Puts a packet that will arrive on its way.
     #[inline]
     pub(crate) fn insert(&mut self, packet: Packet) {
-        let mut at = self.in_flight.len();
-        while at > 0 && self.in_flight[at - 1].arrival > packet.arrival {
-            at -= 1;
-        }
-        if at == self.in_flight.len() {
+        self.next_arrival = self.next_arrival.min(Time::at(packet.arrival));
+        if packet.arrival >= self.latest {
+            self.latest = packet.arrival;
             self.in_flight.push_back(packet);
         } else {
-            self.in_flight.insert(at, packet);
+            self.overtake(packet);
         }
+    }
+
+    /// Puts a packet on its way that arrives before one that left earlier.
+    #[cold]
+    fn overtake(&mut self, packet: Packet) {
+        let at = self.in_flight.partition_point(|other| other.arrival <= packet.arrival);
+        self.in_flight.insert(at, packet);
+    }
+
+    /// Queues a packet up for the wire: when it leaves it, ns; `None` if the queue is full.
+    #[inline(never)]
+    fn queue_up(&mut self, room: usize, on_link: u64, serialisation: u64) -> Option<u64> {
+        while self.departures.front().is_some_and(|&at| at <= on_link) {
+            self.departures.pop_front();
+        }
+        if self.departures.len() >= room {
+            self.dropped += 1;
+            return None;
+        }
+        let leaves = self.wire_free_at.max(on_link) + serialisation;
+        self.wire_free_at = leaves;
+        self.departures.push_back(leaves);
+        Some(leaves)
     }
 
     #[inline]
     fn draw_loss(&mut self, model: &PathModel, number: u64) -> bool {
+        if let LossModel::Bursts { .. } = model.loss {
+            return self.draw_burst(&model.loss);
+        }
+        let lost = number == self.next_loss;
+        if lost {
+            self.next_loss = self.loss_after(model, number);
+        }
+        lost
+    }
+
+    /// The packet that is lost next after one that was.
+    #[cold]
+    fn loss_after(&mut self, model: &PathModel, number: u64) -> u64 {
+        self.losses += 1;
         match &model.loss {
-            LossModel::None => false,
             LossModel::Independent { ln_keep } => {
-                let lost = number == self.next_loss;
-                if lost {
-                    let gap = self.loss.geometric(*ln_keep);
-                    self.next_loss = number.saturating_add(1).saturating_add(gap);
+                if self.losses == 1 {
+                    self.loss = Stream::new(self.seed, model.loss_purpose);
+                    // The first loss took it.
+                    self.loss.bits();
                 }
-                lost
+                let gap = geometric(self.loss.bits(), *ln_keep);
+                number.saturating_add(1).saturating_add(gap)
             }
-            LossModel::Bursts { good_to_bad, bad_to_good, good, bad } => {
+            LossModel::Script(script) => script.get(self.losses).copied().unwrap_or(u64::MAX),
+            LossModel::None | LossModel::Bursts { .. } => u64::MAX,
+        }
+    }
+
+    #[inline(never)]
+    fn draw_burst(&mut self, law: &LossModel) -> bool {
+        let LossModel::Bursts { good_to_bad, bad_to_good, good, bad } = law else { return false };
+        let in_bad = match self.bad {
+            Some(state) => state,
+            None => {
                 let share = if *good_to_bad > 0.0 {
                     good_to_bad / (good_to_bad + bad_to_good)
                 } else {
                     0.0
                 };
-                let in_bad = match self.bad {
-                    Some(state) => state,
-                    None => self.loss.uniform() < share,
-                };
-                let (loss, leave) = if in_bad { (bad, bad_to_good) } else { (good, good_to_bad) };
-                let lost = self.loss.uniform() < *loss;
-                self.bad = Some(in_bad ^ (self.loss.uniform() < *leave));
-                lost
+                self.loss.uniform() < share
             }
-            LossModel::Script(script) => {
-                let lost = number == self.next_loss;
-                if lost {
-                    self.script_at += 1;
-                    self.next_loss = script.get(self.script_at).copied().unwrap_or(u64::MAX);
-                }
-                lost
-            }
-        }
+        };
+        let (loss, leave) = if in_bad { (bad, bad_to_good) } else { (good, good_to_bad) };
+        let lost = self.loss.uniform() < *loss;
+        self.bad = Some(in_bad ^ (self.loss.uniform() < *leave));
+        lost
     }
 }

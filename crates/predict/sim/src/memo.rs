@@ -8,11 +8,8 @@
 //! that outcome to the nanosecond. With few losses that is most trials.
 
 use crate::outcome::ConnectionOutcome;
-use crate::program::Programs;
 use crate::random::mix;
 
-/// Messages whose length depends on chance, at most: one byte of the key for each.
-const MOST_VARYING: usize = 8;
 /// Places for different lengths, a power of two; two that fall on one place take turns.
 const PLACES: usize = 1_024;
 
@@ -40,18 +37,6 @@ impl Memo {
             self.model = model;
             self.known.clear();
         }
-    }
-
-    /// What stands for the lengths of a trial's messages; `None` if too many of them vary.
-    pub(crate) fn key(programs: &Programs, sizes: &[u32]) -> Option<u64> {
-        if programs.varying.len() > MOST_VARYING {
-            return None;
-        }
-        programs.varying.iter().try_fold(0, |key: u64, &index| {
-            let index = index as usize;
-            let change = i64::from(sizes[index]) - i64::from(programs.sizes[index]);
-            i8::try_from(change).ok().map(|change| key << 8 | u64::from(change as u8))
-        })
     }
 
     /// The trial without loss with these lengths, if it is known.

@@ -2,6 +2,7 @@
 //! An IP packet on the link.
 
 use crate::carrier::tcp::wire::TcpSegment;
+use crate::route::Route;
 
 /// An IP packet on its way.
 #[derive(Clone, Copy, Debug)]
@@ -12,10 +13,8 @@ pub(crate) struct Packet {
     pub transit: Transit,
     /// When its content was first sent, ns.
     pub first_sent: u64,
-    /// Which instance, which of its channels, and which end is to get it.
-    pub instance: u32,
-    pub channel: u32,
-    pub to: u8,
+    /// Where it goes.
+    pub route: Route,
     /// What its carrier put in.
     pub body: Body,
 }

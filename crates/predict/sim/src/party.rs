@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A party: one program being run, and where its time went.
 
-use warifu_model::Stage;
+use warifu_model::{Role, Stage};
 
 use crate::packet::{Packet, Transit};
 
@@ -13,8 +13,8 @@ pub(crate) type Spent = [u64; Stage::ALL.len()];
 pub(crate) enum Waiting {
     /// For its own time to come: its next step acts on the world.
     Time,
-    /// For the beginning of its instance.
-    Beginning,
+    /// For the end of a pause, in which others may use its resource.
+    Pause,
     /// For a channel to be open.
     Channel(u32),
     /// For a message.
@@ -30,14 +30,19 @@ pub(crate) enum Waiting {
 /// One program being run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Party {
+    pub role: Role,
+    /// Where the queue has the time at which it goes on.
+    pub place: u32,
     pub at: u32,
     pub waiting: Waiting,
+    /// Whether it has run at all.
+    pub begun: bool,
     /// Whether its processor's caches are cold.
     pub cold: bool,
     /// Whether it holds its resource.
     pub holds: bool,
     /// Whether the key store has been given to it.
-    pub card_granted: bool,
+    pub key_store_granted: bool,
     /// Its own time, ns: never before what happens, and ahead of it while it computes.
     pub time: u64,
     pub spent: Spent,
@@ -51,13 +56,16 @@ pub(crate) struct Written {
 }
 
 impl Party {
-    pub(crate) fn new() -> Party {
+    pub(crate) fn new(role: Role, place: u32) -> Party {
         Party {
+            role,
+            place,
             at: 0,
             waiting: Waiting::Time,
+            begun: false,
             cold: true,
             holds: false,
-            card_granted: false,
+            key_store_granted: false,
             time: 0,
             spent: [0; Stage::ALL.len()],
         }
@@ -117,6 +125,8 @@ mod tests {
 
     use super::*;
     use crate::packet::{Body, Fragment};
+    use crate::route::Heading;
+    use crate::route::{End, Route};
 
     proptest! {
         /// Not a nanosecond is lost or counted twice, whatever the packet went through.
@@ -145,9 +155,7 @@ mod tests {
                     server_interface: server as u32,
                 },
                 first_sent: first,
-                instance: 0,
-                channel: 0,
-                to: 1,
+                route: Route { instance: 0, channel: 0, to: End::Acceptor, heading: Heading::Up, clock: 0 },
                 body: Body::Udp(Fragment { message: 0, transmission: 0, of: 1 }),
             };
             let after = written.arrived(&packet, whole);

@@ -9,12 +9,16 @@ use warifu_model::{
 };
 use warifu_trace::{Bytes, ChannelId, Episode, Message, Party, Program, Step, Trace};
 
-use crate::carrier::{CarrierModel, OPENER};
+use crate::carrier::CarrierModel;
 use crate::cost::Sampler;
 use crate::event_queue::Layout;
-use crate::link::Heading;
 use crate::profiles::{device, key_store};
 use crate::random::Stream;
+use crate::route::End;
+use crate::route::Heading;
+
+/// Messages whose length depends on chance and can be told apart by a key, at most.
+const MOST_VARYING: usize = 8;
 
 /// One step, ready to run.
 #[derive(Clone, Debug)]
@@ -42,20 +46,20 @@ pub(crate) enum Op {
     },
     Send {
         channel: u32,
-        end: u8,
+        end: End,
         first: u32,
         count: u32,
     },
     Receive {
         message: u32,
         channel: u32,
-        end: u8,
+        end: End,
     },
     Close {
         channel: u32,
-        end: u8,
+        end: End,
     },
-    Wait {
+    Pause {
         ns: u64,
     },
     Deadline {
@@ -76,6 +80,13 @@ pub(crate) struct CostPair {
     pub cold: Sampler,
 }
 
+/// A party's program, of all episodes.
+#[derive(Clone, Debug)]
+pub(crate) struct PartyProgram {
+    pub role: Role,
+    pub ops: Vec<Op>,
+}
+
 /// A channel of a scenario, as a trial begins it.
 #[derive(Clone, Debug)]
 pub(crate) struct ChannelPlan {
@@ -93,9 +104,7 @@ pub(crate) struct ChannelPlan {
 #[derive(Clone, Debug)]
 pub(crate) struct Programs {
     /// Of each party, the device's first.
-    pub ops: Vec<Vec<Op>>,
-    /// Of each party, its role as an index: 0 for a client, 1 for a server.
-    pub roles: Vec<u8>,
+    pub parties: Vec<PartyProgram>,
     pub channels: Vec<ChannelPlan>,
     pub episodes: u32,
     pub costs: Vec<CostPair>,
@@ -199,10 +208,11 @@ impl Programs {
             bytes.most() > bytes.fixed
         };
         let ends: Vec<[u32; 2]> = channels.iter().map(|channel| channel.ends).collect();
+        let layout = Layout::new(&ends, parties.len() as u32);
+        let with_role = |(party, ops): (Party, _)| PartyProgram { role: party.role, ops };
         Ok(Programs {
-            ops,
-            roles: parties.iter().map(|party| party.role as u8).collect(),
-            layout: Layout::new(&ends, parties.len() as u32),
+            parties: parties.into_iter().zip(ops).map(with_role).collect(),
+            layout,
             channels,
             episodes: episodes.len() as u32,
             costs: compiler.costs,
@@ -216,32 +226,39 @@ impl Programs {
     }
 
     /// Whether any cost of a role is drawn.
-    pub(crate) fn draws(&self, role: usize) -> bool {
+    pub(crate) fn draws(&self, role: Role) -> bool {
         let drawn = |op: &Op| matches!(op, Op::Draw { .. });
-        let of_role = self.ops.iter().zip(&self.roles).filter(|(_, of)| usize::from(**of) == role);
-        of_role.flat_map(|(ops, _)| ops).any(drawn)
-            || !self.costs[self.wake[role] as usize].is_constant()
+        let of_role = self.parties.iter().filter(|party| party.role == role);
+        of_role.flat_map(|party| &party.ops).any(drawn)
+            || !self.costs[self.wake[role as usize] as usize].is_constant()
     }
 }
 
 impl Programs {
-    /// Draws the lengths of all messages and adds them to a list.
-    pub(crate) fn draw_sizes(&self, lengths: &mut Stream, sizes: &mut Vec<u32>) {
+    /// Draws the lengths of all messages and adds them to a list. Returns what stands for them, one
+    /// byte for each that varies; `None` if that is not enough.
+    pub(crate) fn draw_sizes(&self, lengths: &mut Stream, sizes: &mut Vec<u32>) -> Option<u64> {
         let begin = sizes.len();
         sizes.extend_from_slice(&self.sizes);
+        let sizes = &mut sizes[begin..];
+        let (mut key, mut fits) = (0, self.varying.len() <= MOST_VARYING);
         for &index in &self.varying {
             let bytes = self.messages[index as usize];
-            let mut size = i64::from(self.sizes[index as usize]);
+            let mut change = 0;
             for _ in 0..bytes.ecdsa_signatures {
                 let bits = lengths.bits();
-                size += der_surplus(bits as u32) + der_surplus((bits >> 32) as u32);
+                change += der_surplus(bits as u32) + der_surplus((bits >> 32) as u32);
             }
             if bytes.uncertain_tickets > 0 {
                 let tickets = u32::from(bytes.uncertain_tickets).min(63);
-                size += 16 * i64::from((lengths.bits() & ((1 << tickets) - 1)).count_ones());
+                change += 16 * (lengths.bits() & ((1 << tickets) - 1)).count_ones() as i32;
             }
-            sizes[begin + index as usize] = size as u32;
+            let size = &mut sizes[index as usize];
+            *size = size.saturating_add_signed(change);
+            fits &= i8::try_from(change).is_ok();
+            key = key << 8 | u64::from(change as u8);
         }
+        fits.then_some(key)
     }
 }
 
@@ -261,7 +278,7 @@ struct Shift {
 
 /// What the device does before an episode's own steps.
 fn beginning(episode: &Episode) -> impl Iterator<Item = Op> {
-    let gap = (episode.gap.0 > 0).then_some(Op::Wait { ns: episode.gap.0 });
+    let gap = (episode.gap.0 > 0).then_some(Op::Pause { ns: episode.gap.0 });
     let deadline = episode.deadline.map(|deadline| Op::Deadline { ns: deadline.0 });
     gap.into_iter().chain(deadline)
 }
@@ -277,7 +294,10 @@ impl Compiler<'_> {
         let steps = &program.steps;
         let end = |channel: ChannelId| {
             let ends = trace.channels.get(channel.0 as usize).map(|channel| channel.ends);
-            u8::from(ends.is_some_and(|ends| ends[OPENER] != program.party))
+            match ends {
+                Some([opener, _]) if opener == program.party => End::Opener,
+                _ => End::Acceptor,
+            }
         };
         let last_mark = steps.iter().rposition(|step| matches!(step, Step::Mark(_)));
         let moved = |channel: ChannelId| channel.0 + shift.channel;
@@ -309,7 +329,7 @@ impl Compiler<'_> {
                 Step::Close { channel } => {
                     ops.push(Op::Close { channel: moved(channel), end: end(channel) });
                 }
-                Step::Wait { duration } => ops.push(Op::Wait { ns: duration.0 }),
+                Step::Wait { duration } => ops.push(Op::Pause { ns: duration.0 }),
                 Step::Deadline { duration } => ops.push(Op::Deadline { ns: duration.0 }),
                 Step::Mark(mark) => {
                     ops.push(Op::Mark { mark, episode: shift.episode, last: Some(at) == last_mark })
@@ -410,8 +430,8 @@ pub(crate) const PROCESSING: [[Stage; 2]; 2] =
 /// By how much the DER form of a uniform 256-bit integer differs from 32 bytes, given its top
 /// bits: one more for a top bit that is set, one less for each whole byte that leading zeros
 /// save beyond it (X.690 section 8.3.2).
-fn der_surplus(top: u32) -> i64 {
-    1 - i64::from(top.leading_zeros().div_ceil(8))
+fn der_surplus(top: u32) -> i32 {
+    1 - top.leading_zeros().div_ceil(8) as i32
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What cannot be emulated, and the mend.
+//! What cannot be emulated, and the fix.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use std::fmt;
 pub struct TraceError {
     /// The dotted path of the choice at fault, as in a study.
     pub key: &'static str,
-    /// What is wrong and how to mend it, beginning with a verb.
+    /// What is wrong and how to fix it, beginning with a verb.
     pub message: String,
 }
 

@@ -11,6 +11,7 @@ pub mod coap;
 mod error;
 pub mod https;
 mod order;
+mod protocol;
 mod render;
 mod scenario;
 mod tls;
@@ -18,8 +19,9 @@ mod trace;
 
 pub use error::TraceError;
 pub use order::{Stuck, in_order};
+pub use protocol::scenario;
 pub use render::render;
-pub use scenario::{Episode, Scenario, scenario};
+pub use scenario::{Episode, Scenario};
 pub use tls::{SessionState, Ticket};
 pub use trace::{
     Bytes, Carrier, Channel, ChannelId, Message, MessageId, Party, Program, Resource, Step, Trace,

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A scenario: the connections of a case, one after the other.
 
-use warifu_model::{Case, Nanos, Stack};
+use warifu_model::Nanos;
 
-use crate::error::TraceError;
-use crate::tls::SessionState;
 use crate::trace::Trace;
-use crate::{coap, https};
 
 /// What a device does in a case, without time: traces one after the other, the state of their
 /// sessions handed on from each to the next.
@@ -36,20 +33,5 @@ impl Scenario {
     pub fn of_one(preparation: Vec<Trace>, measured: Trace) -> Scenario {
         let episode = Episode { trace: measured, gap: Nanos::ZERO, deadline: None };
         Scenario { preparation, episodes: vec![episode] }
-    }
-}
-
-/// What happens in a case.
-///
-/// # Errors
-/// Choices that do not go together, or that the real programs refuse.
-pub fn scenario(case: &Case) -> Result<Scenario, TraceError> {
-    let state = SessionState {
-        key_store_session_open: case.key_store.session_open,
-        ..SessionState::default()
-    };
-    match &case.stack {
-        Stack::Https(https) => https::scenario(https, &case.pattern, state),
-        Stack::Coap(coap) => coap::scenario(coap, &case.pattern),
     }
 }

@@ -96,8 +96,8 @@ fn writes(trace: &Trace, party: Role) -> Vec<Bytes> {
 }
 
 /// Runs the real exchange and compares all that both ends send, but for a close_notify at the end
-/// that is not emulated. It is given three tries: one ticket in about 8,000 is a block shorter than the
-/// usual two lengths, because its ticket_age_add begins with nine zeros.
+/// that is not emulated. It is given three tries: one ticket in about 8,000 is a block shorter than
+/// the usual two lengths, because its ticket_age_add begins with nine zeros.
 fn compare(trace: &Trace, tls: &Tls, pki: &Pki) {
     let mut difference = String::new();
     for _ in 0..3 {

@@ -86,7 +86,7 @@ class CoapDriver:
                 port=port,
                 trials=setup.part.trials,
                 rate_per_second=setup.rate_per_second,
-                timeout_seconds=_timeout_seconds(exchange, setup.timeout_seconds),
+                timeout_seconds=_timeout_seconds(exchange, setup),
                 seed=setup.part.seed,
                 alone=setup.cell.has_memory,
                 linger_seconds=_linger_seconds(setup.cell),
@@ -118,10 +118,11 @@ class _Running:
         return {"udp": {end: udp_counters(namespace) for end, namespace in ends.items()}}
 
 
-def _timeout_seconds(exchange: Exchange, most: float) -> float:
+def _timeout_seconds(exchange: Exchange, setup: Setup) -> float:
     if exchange.confirmable:
         return exchange.give_up_seconds + GRACE_SECONDS
-    return min(most, NON_DEADLINE_SECONDS)
+    # No response that the link lets through comes later.
+    return min(setup.timeout_seconds, NON_DEADLINE_SECONDS + _linger_seconds(setup.cell))
 
 
 def _linger_seconds(cell: Cell) -> float:

@@ -4,20 +4,15 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
-from types import TracebackType
 
 from warifu import tools
-from warifu.lab import interruption
 from warifu.lab.errors import LabError
 from warifu.lab.processes import Process
-
-START_SECONDS = 10.0
-"""How long coap-server has to listen, and then to take its body."""
+from warifu.lab.server import START_SECONDS, Server
 
 
-class CoapServer:
+class CoapServer(Server):
     """One coap-server with a resource that answers a GET with a body of chosen length."""
 
     def __init__(
@@ -35,58 +30,22 @@ class CoapServer:
         folder.mkdir(parents=True)
         self._port = port
         self._namespace = namespace
-        self._process = Process(
-            "coap-server",
-            # -d: a PUT may add a resource.
-            [tools.find("coap-server-notls"), "-A", address, "-p", str(port), "-d", "1"],
-            log=folder / "server.log",
-            namespace=namespace,
-            processor=processor,
+        super().__init__(
+            Process(
+                "coap-server",
+                # -d: a PUT may add a resource.
+                [tools.find("coap-server-notls"), "-A", address, "-p", str(port), "-d", "1"],
+                log=folder / "server.log",
+                namespace=namespace,
+                processor=processor,
+            )
         )
         try:
-            self._wait_until_serving()
+            self.wait_until(lambda: _has_bound(self.pid, port))
             self._put(folder, f"coap://{address}:{port}{path}", response_body_bytes)
         except BaseException:
             self.stop()
             raise
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._process.pid
-
-    def check(self) -> None:
-        """Raises LabError if it has ended."""
-        if self._process.exit_code() is not None:
-            raise LabError(f"coap-server has ended in the middle of the run{self._words()}")
-
-    def stop(self) -> None:
-        """Ends it. May be called twice."""
-        self._process.stop()
-
-    def __enter__(self) -> CoapServer:
-        """Itself."""
-        return self
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        """Stops it."""
-        self.stop()
-
-    def _wait_until_serving(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            if self._process.exit_code() is not None:
-                raise LabError(f"coap-server did not start{self._words()}")
-            if _has_bound(self._process.pid, self._port):
-                return
-            interruption.check()
-            time.sleep(0.005)
-        raise LabError(f"coap-server did not start within {START_SECONDS:.0f} s{self._words()}")
 
     def _put(self, folder: Path, url: str, body_bytes: int) -> None:
         """From the server's own end, so that nothing of it is on the link."""
@@ -107,13 +66,13 @@ class CoapServer:
             said = client.log_tail()
             if code != 0 or said:
                 raise LabError(
-                    f"coap-server took no body of {body_bytes} B at {url}: "
+                    f"coap-server did not accept a body of {body_bytes} B at {url}: "
                     f"{said or f'coap-client ended with exit code {code}'}"
                 )
         finally:
             client.stop()
 
-    def _words(self) -> str:
+    def words(self) -> str:
         """What it said last, to end a sentence with; empty if nothing."""
         words = self._process.log_tail(2)
         if "cannot create UDP endpoint" in words:

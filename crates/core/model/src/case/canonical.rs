@@ -65,10 +65,10 @@ impl Case {
     /// The text is of an unknown version of the form, or is none; the message says which.
     pub fn from_canonical(text: &str) -> Result<Case, String> {
         let mut value: Value =
-            serde_json::from_str(text).map_err(|error| format!("is no case: {error}"))?;
+            serde_json::from_str(text).map_err(|error| format!("is not a case: {error}"))?;
         let version = match value.as_object_mut() {
             Some(object) => object.remove("version").map_or(1, |v| v.as_u64().unwrap_or(0)),
-            None => return Err("is no case: expected a JSON object".into()),
+            None => return Err("is not a case: expected a JSON object".into()),
         };
         if version == 1 {
             // What is no case of version 1 is none of version 2 either, and is refused below.
@@ -79,7 +79,7 @@ impl Case {
                  predict and measure the study again"
             ));
         }
-        serde_json::from_value(value).map_err(|error| format!("is no case: {error}"))
+        serde_json::from_value(value).map_err(|error| format!("is not a case: {error}"))
     }
 
     /// What cases have in common that need the same operations of the same profiles: all but the
@@ -219,7 +219,7 @@ mod tests {
         let case = any_case();
         assert_eq!(Case::from_canonical(&case.canonical_v1().unwrap()), Ok(case));
         let error = Case::from_canonical("{\"stack\":{\"kernel\":1}}").unwrap_err();
-        assert!(error.starts_with("is no case: "), "{error}");
+        assert!(error.starts_with("is not a case: "), "{error}");
     }
 
     #[test]

@@ -45,7 +45,8 @@ pub enum Loss {
         /// Probability that a packet is lost.
         probability: Probability,
     },
-    /// Two-state Markov chain stepped at each packet, begun in its stationary state (Gilbert 1960, Elliott 1963).
+    /// Two-state Markov chain stepped at each packet, begun in its stationary state (Gilbert 1960,
+    /// Elliott 1963).
     GilbertElliott {
         /// Probability to enter the bad state, per packet.
         good_to_bad: Probability,

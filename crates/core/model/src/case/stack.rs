@@ -67,6 +67,15 @@ impl Protocol {
         }
     }
 
+    /// The path that is asked for where a study names none.
+    pub(crate) const fn default_path(self) -> &'static str {
+        match self {
+            Protocol::Https => "/",
+            // libcoap's coap-server has a resource of its own at "/".
+            Protocol::Coap => "/data",
+        }
+    }
+
     /// Whether its stacks have a layer.
     pub fn has(self, layer: Layer) -> bool {
         self.layers().contains(&layer)

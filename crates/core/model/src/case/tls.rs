@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_version_has_its_own_resumptions() {
+    fn resumptions_of_each_version() {
         let of = |tls| -> Vec<&str> {
             let fitting = Session::ALL.iter().filter(|session| session.fits(tls));
             fitting.map(|session| session.name()).collect()
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn suites_fit_one_version_and_the_certificate_they_name() {
+    fn version_and_certificate_of_each_suite() {
         for &suite in CipherSuite::ALL {
             for &tls in TlsVersion::ALL {
                 for &certificate in CertificateType::ALL {

@@ -4,13 +4,11 @@
 use std::collections::BTreeMap;
 
 use super::device::DeviceProfile;
-use super::figure::non_empty;
 use super::kernel::KernelProfile;
 use super::key_store::KeyStoreProfile;
 use super::link::LinkProfile;
 use crate::error::Error;
 use crate::nearest::nearest;
-use crate::reader::Section;
 
 /// The kinds of profiles, each with its folder under `profiles/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -140,7 +138,7 @@ impl Catalog {
     }
 
     /// What to say of a name that is not there: `expected one of ...`, or what is wrong with it.
-    pub(crate) fn mend(&self, kind: ProfileKind, name: &str) -> String {
+    pub(crate) fn hint(&self, kind: ProfileKind, name: &str) -> String {
         if let Some(error) = self.broken.get(&(kind, name.to_string())) {
             return format!("its profile has a mistake: {error}");
         }
@@ -160,24 +158,4 @@ impl Catalog {
         }
         format!("{known}{hint}")
     }
-}
-
-/// Reads what every profile begins with: its name, which must be the file's, and a description.
-pub(super) fn heading(root: &Section<'_>, name: &str) -> String {
-    match root.read("name", non_empty) {
-        Some(stated) if stated != name => {
-            root.refuse(
-                "name",
-                format!("is \"{stated}\": expected \"{name}\", as the file is called"),
-            );
-        }
-        None if root.table.get("name").is_none() => {
-            root.refuse("name", format!("is missing: expected name = \"{name}\""));
-        }
-        _ => {}
-    }
-    if root.get("description").is_none() {
-        root.refuse("description", "is missing: say in a sentence what this is");
-    }
-    root.read("description", non_empty).unwrap_or_default()
 }

@@ -77,6 +77,25 @@ impl Condition {
         condition
     }
 
+    /// Adds that a choice has one of these words; `None` where the key or a word is not known, the
+    /// key stands for the second time, or there is no word.
+    pub(super) fn allow<'a>(
+        &mut self,
+        key: &str,
+        words: impl IntoIterator<Item = Option<&'a str>>,
+    ) -> Option<()> {
+        let index = CHOICES.iter().position(|choice| choice.key == key)?;
+        let known = (CHOICES[index].words)();
+        let mut bits = 0;
+        for word in words {
+            let word = word?;
+            bits |= 1 << known.iter().position(|known| *known == word)?;
+        }
+        let first = self.allowed[index] == u8::MAX;
+        self.allowed[index] = bits;
+        (first && bits != 0).then_some(())
+    }
+
     pub(crate) fn holds(&self, point: &Condition) -> bool {
         let mut both = self.allowed.iter().zip(&point.allowed);
         both.all(|(&allowed, bit)| allowed == u8::MAX || allowed & bit != 0)
@@ -98,7 +117,7 @@ impl Condition {
 
 impl Mismatch {
     /// `stack.tls = "1.3"`: the first value that would do.
-    pub(crate) fn mend(&self) -> String {
+    pub(crate) fn hint(&self) -> String {
         let choice = &CHOICES[self.choice];
         let word = (choice.words)().get(self.allowed.trailing_zeros() as usize).copied();
         let word = word.unwrap_or_default();
@@ -128,12 +147,16 @@ fn bits(choice: &Choice, value: &Value) -> Result<u8, String> {
     let words = (choice.words)();
     let expected = || format!("expected {} or a list of them", one_of(&words));
     let one = |value: &Value| {
+        let number;
         let word = match value {
-            Value::String(text) => text.clone(),
-            Value::Integer(number) => number.to_string(),
+            Value::String(text) => text,
+            Value::Integer(value) => {
+                number = value.to_string();
+                &number
+            }
             _ => return Err(expected()),
         };
-        let index = words.iter().position(|known| *known == word);
+        let index = words.iter().position(|known| known == word);
         index
             .map(|index| 1 << index)
             .ok_or_else(|| format!("{} is not known: {}", show(value), expected()))

@@ -3,20 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use toml::Value;
-
 use super::condition::{Condition, Mismatch};
-use super::figure::{Input, Provenance, distribution, non_empty, show_distribution};
+use super::figure::{Input, Provenance, show_distribution};
 use crate::case::Stack;
 use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::operation::Operation;
-use crate::reader::{self, Mistakes, Section};
 use crate::units::Nanos;
-
-/// The idle threshold of a device that states cold costs but no threshold; without a source.
-const IDLE_THRESHOLD: Nanos = Nanos::from_millis(5);
 
 /// What each operation costs on a machine.
 #[derive(Clone, Debug)]
@@ -30,9 +24,9 @@ pub struct DeviceProfile {
     /// A processor idle for longer works at its cold costs until its program waits again.
     pub idle_threshold: Nanos,
     /// What the figures cover, for errors about what they do not.
-    scope: Option<String>,
-    idle_provenance: Provenance,
-    entries: BTreeMap<Operation, Vec<Entry>>,
+    pub(super) scope: Option<String>,
+    pub(super) idle_provenance: Provenance,
+    pub(super) entries: BTreeMap<Operation, Vec<Entry>>,
 }
 
 /// The cost of one operation, as [`DeviceProfile::cost`] finds it.
@@ -54,23 +48,17 @@ pub struct Cost<'a> {
     pub run_id: Option<&'a str>,
 }
 
+/// A cost and the conditions under which it holds.
 #[derive(Clone, Debug)]
-struct Entry {
-    when: Condition,
-    warm: Distribution,
-    cold: Option<Distribution>,
-    per_byte_ns: f64,
-    provenance: Provenance,
+pub(super) struct Entry {
+    pub(super) when: Condition,
+    pub(super) warm: Distribution,
+    pub(super) cold: Option<Distribution>,
+    pub(super) per_byte_ns: f64,
+    pub(super) provenance: Provenance,
 }
 
 impl DeviceProfile {
-    /// Reads a profile; `file` is the name to give in errors.
-    pub fn parse(name: &str, text: &str, file: &str) -> Result<DeviceProfile, Error> {
-        let mistakes = Mistakes::new(file);
-        let profile = mistakes.parse(text).and_then(|table| read(name, &table, file, &mistakes));
-        mistakes.first_or(profile)
-    }
-
     /// The cost of an operation in a stack; of the entries whose conditions hold, the one with
     /// the most conditions. `bytes` scales the part per byte.
     ///
@@ -176,9 +164,9 @@ impl DeviceProfile {
                 .iter()
                 .map(|entry| entry.when.mismatches(point))
                 .min_by_key(Vec::len)
-                .map(|mismatches| mismatches.iter().map(Mismatch::mend).collect::<Vec<_>>());
-            let mends = match nearest {
-                Some(mends) => mends,
+                .map(|mismatches| mismatches.iter().map(Mismatch::hint).collect::<Vec<_>>());
+            let hints = match nearest {
+                Some(hints) => hints,
                 None if operation.needs_client_certificate() => {
                     vec!["stack.authentication = \"server\"".into()]
                 }
@@ -187,104 +175,24 @@ impl DeviceProfile {
                     Vec::new()
                 }
             };
-            for mend in mends {
-                if !changes.contains(&mend) {
-                    changes.push(mend);
+            for hint in hints {
+                if !changes.contains(&hint) {
+                    changes.push(hint);
                 }
             }
         }
         // What no change of the study avoids makes the other changes vain.
-        let mend = match (must_be_added, operations.len()) {
+        let hint = match (must_be_added, operations.len()) {
             (false, _) => format!("use {}", changes.join(" and ")),
             (true, 1) => "add it to the profile".into(),
             (true, _) => "add them to the profile".into(),
         };
         let scope = self.scope.as_ref().map_or(String::new(), |scope| format!(" ({scope})"));
         let have = if operations.len() == 1 { "has" } else { "have" };
-        let message = format!("{have} no cost for {point}{scope}: {mend}, or calibrate the device");
+        let message = format!("{have} no cost for {point}{scope}: {hint}, or calibrate the device");
         let names: Vec<String> = operations.iter().map(ToString::to_string).collect();
         Error::new(&self.file, names.join(", "), message)
     }
-}
-
-fn read(
-    name: &str,
-    table: &toml::Table,
-    file: &str,
-    mistakes: &Mistakes<'_>,
-) -> Option<DeviceProfile> {
-    let root = Section::root(table, mistakes);
-    let description = super::catalog::heading(&root, name);
-    let scope = root.read("scope", non_empty);
-    let around = Provenance::read(&root, &Provenance::NONE);
-    let mut figures = super::figure::Figures::new(name, &root, &around);
-    let idle = figures.read("idle_threshold", "ns", reader::duration, Nanos::to_string);
-    let idle_input = figures.inputs.pop();
-    let idle_provenance = idle_input.map_or(Provenance::NONE, |input| Provenance {
-        source: Some(input.source).filter(|source| !source.is_empty()),
-        kind: input.kind,
-        run_id: around.run_id.clone(),
-    });
-    let mut entries: BTreeMap<Operation, Vec<Entry>> = BTreeMap::new();
-    for section in root.sections("operation") {
-        let Some((operation, entry)) = read_entry(&section, &around) else { continue };
-        let twins = entries.entry(operation).or_default();
-        if twins.iter().any(|twin| twin.when == entry.when) {
-            section.refuse("name", format!("is {operation} under the same conditions again"));
-        }
-        twins.push(entry);
-    }
-    root.refuse_unknown();
-    if entries.is_empty() && !mistakes.any() {
-        root.refuse("operation", "is missing: a device profile states costs in [[operation]]");
-    }
-    (!mistakes.any()).then(|| DeviceProfile {
-        name: name.into(),
-        file: file.into(),
-        description,
-        scope,
-        idle_threshold: idle.unwrap_or(IDLE_THRESHOLD),
-        idle_provenance,
-        entries,
-    })
-}
-
-fn read_entry(section: &Section<'_>, around: &Provenance) -> Option<(Operation, Entry)> {
-    let operation =
-        section.read("name", |value| value.as_str().unwrap_or_default().parse::<Operation>());
-    if section.table.get("name").is_none() {
-        section.refuse(
-            "name",
-            "is missing: expected an operation such as \"client.send.ClientHello\"",
-        );
-    }
-    let when = match section.get("when") {
-        None => Some(Condition::ALWAYS),
-        Some(_) => section.section("when").map(|when| Condition::read(&when)),
-    };
-    let warm = section.read("warm", distribution);
-    if section.table.get("warm").is_none() {
-        section.refuse("warm", "is missing: expected the operation's time, such as \"1.5 ms\"");
-    }
-    let cold = section.read("cold", distribution);
-    let per_byte_ns = section.read("per_byte", per_byte).unwrap_or(0.0);
-    let provenance = Provenance::read(section, around);
-    section.get("note");
-    section.refuse_unknown();
-    Some((operation?, Entry { when: when?, warm: warm?, cold, per_byte_ns, provenance }))
-}
-
-/// `"0.8 ns"`, which may be finer than 1 ns.
-fn per_byte(value: &Value) -> Result<f64, String> {
-    let expected = || "expected a time per byte such as \"0.8 ns\"".to_string();
-    let text = value.as_str().ok_or_else(expected)?;
-    let number = text.trim().strip_suffix("ns").ok_or_else(expected)?.trim();
-    number
-        .parse()
-        .ok()
-        // A second per byte is no rate of computation.
-        .filter(|value: &f64| (0.0..1e9).contains(value))
-        .ok_or_else(expected)
 }
 
 #[cfg(test)]
@@ -294,9 +202,9 @@ mod tests {
     use crate::case::{Authentication, Group, Session, Tls, TlsVersion};
     use crate::operation::{Direction, HandshakeMessage, Role};
 
-    /// One line says all that is to change, so that nobody mends a study a run at a time.
+    /// One line says all that is to change, so that a study is corrected once, not once a run.
     #[test]
-    fn all_that_a_profile_lacks_is_said_at_once() {
+    fn several_missing_operations() {
         let send = |message| Operation::Tls(Role::Client, Direction::Send, message);
         let verify = send(HandshakeMessage::CertificateVerify);
         let text = "[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"1 us\"\n\
@@ -329,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_specific_entry_wins_whatever_the_order() {
+    fn most_specific_entry_in_any_order() {
         let entries = [
             "[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"1 ms\"\n",
             "[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"2 ms\"\nwhen = { tls = \"1.3\" }\n",
@@ -354,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_operation_names_file_operation_choices_and_mend() {
+    fn missing_operation() {
         let profile = parse(
             "scope = \"server-only authentication\"\n[[operation]]\nname = \"client.send.ClientHello\"\n\
              warm = \"1 ms\"\nwhen = { tls = \"1.2\" }\n",
@@ -376,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn two_equally_specific_entries_are_an_error_where_both_hold() {
+    fn two_equally_specific_entries() {
         let profile = parse(
             "[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"1 ms\"\nwhen = { tls = \"1.3\" }\n\
              [[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"2 ms\"\nwhen = { group = \"x25519\" }\n",
@@ -384,77 +292,5 @@ mod tests {
         .unwrap();
         assert!(profile.cost(HELLO, &stack(), 0).unwrap_err().to_string().contains("two costs"));
         assert!(profile.cost(HELLO, &https(Tls { group: Group::Secp256r1, ..tls() }), 0).is_ok());
-    }
-
-    #[test]
-    fn mistakes_are_one_line_with_file_key_and_mend() {
-        let entry =
-            |body: &str| format!("[[operation]]\nname = \"client.send.ClientHello\"\n{body}");
-        for (text, expected) in [
-            (
-                "[[operation]]\nname = \"client.send.ClientHelo\"\nwarm = \"1 ms\"".into(),
-                "d.toml: operation[0].name is \"client.send.ClientHelo\": expected an operation; \
-                 did you mean \"client.send.ClientHello\"?",
-            ),
-            (
-                entry(""),
-                "d.toml: operation[0].warm is missing: expected the operation's time, such as \"1.5 ms\"",
-            ),
-            (
-                entry("warm = \"1 kB\""),
-                "d.toml: operation[0].warm is \"1 kB\": expected a duration",
-            ),
-            (
-                entry("warm = \"1 ms\"\nwhen = { tsl = \"1.3\" }"),
-                "d.toml: operation[0].when.tsl is unknown; did you mean tls?",
-            ),
-            (
-                entry("warm = \"1 ms\"\nwhen = { tls = \"1.4\" }"),
-                "d.toml: operation[0].when.tls is \"1.4\": expected \"1.2\" or \"1.3\"",
-            ),
-            (
-                entry("warm = \"1 ms\"\nkind = \"measured\""),
-                "d.toml: operation[0].kind is \"measured\": expected a source beside it",
-            ),
-            (
-                entry("warm = \"1 ms\"\nper_byte = \"-1 ns\""),
-                "d.toml: operation[0].per_byte is \"-1 ns\": expected a time per byte",
-            ),
-            (String::new(), "d.toml: operation is missing"),
-            (
-                entry("warm = \"1 ms\"\n").repeat(2),
-                "d.toml: operation[1].name is client.send.ClientHello under the same conditions",
-            ),
-        ] {
-            let message = parse(&text).unwrap_err();
-            assert!(message.starts_with(expected), "{message}");
-            assert_eq!(message.lines().count(), 1);
-        }
-    }
-
-    #[test]
-    fn a_calibrated_file_of_two_thousand_entries_is_read_whole() {
-        let list: Vec<String> = (0..21).map(|k| format!("{}.5", 10 * k)).collect();
-        let law = format!("{{ quantiles = [{}], unit = \"us\" }}", list.join(", "));
-        let mut text = String::new();
-        let mut count = 0;
-        'all: for operation in Operation::all() {
-            for group in ["secp256r1", "x25519"] {
-                for session in ["full", "ticket", "psk_dhe_ke", "psk_ke", "0-rtt"] {
-                    for chain in 1..=3 {
-                        text += &format!(
-                            "[[operation]]\nname = \"{operation}\"\nwarm = {law}\ncold = {law}\n\
-                             when = {{ group = \"{group}\", session = \"{session}\", chain_length = {chain} }}\n"
-                        );
-                        count += 1;
-                        if count == 2000 {
-                            break 'all;
-                        }
-                    }
-                }
-            }
-        }
-        let profile = parse(&text).unwrap();
-        assert_eq!(profile.entries.values().map(Vec::len).sum::<usize>(), count);
     }
 }

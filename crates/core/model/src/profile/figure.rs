@@ -175,6 +175,18 @@ pub(crate) fn distribution(value: &Value) -> Result<Distribution, String> {
     }
 }
 
+/// `"0.8 ns"`, which may be finer than 1 ns.
+pub(super) fn per_byte(text: &str) -> Result<f64, String> {
+    let expected = || "expected a time per byte such as \"0.8 ns\"".to_string();
+    let number = text.trim().strip_suffix("ns").ok_or_else(expected)?.trim();
+    number
+        .parse()
+        .ok()
+        // A second per byte is no rate of computation.
+        .filter(|value: &f64| (0.0..1e9).contains(value))
+        .ok_or_else(expected)
+}
+
 /// A law as a table of inputs shows it.
 pub(crate) fn show_distribution(law: &Distribution) -> String {
     if law.min() == law.max() {
@@ -190,8 +202,15 @@ fn significant(value: u64) -> u64 {
     value.saturating_add(step / 2) / step * step
 }
 
+/// A number of units of `scale` ns each, rounded to 1 ns; `None` where it is out of range.
+fn nanos_of(number: f64, scale: f64) -> Option<Nanos> {
+    let nanos = (number * scale).round();
+    // 2^53 ns are 104 days, and the last whole number that f64 holds exactly.
+    (0.0..=9_007_199_254_740_992.0).contains(&nanos).then_some(Nanos(nanos as u64))
+}
+
 /// The number of nanoseconds in a unit of time.
-fn scale(value: &Value) -> Result<f64, String> {
+pub(super) fn scale(value: &Value) -> Result<f64, String> {
     let unit = value.as_str().unwrap_or_default();
     format!("1 {unit}")
         .parse()
@@ -205,22 +224,17 @@ fn quantiles(value: Option<&Value>, unit: Option<f64>) -> Result<Vec<Nanos>, Str
     let refuse = |shown: &str, why: &str| Err(format!("quantiles: {shown} {why}"));
     let nanos = |number: f64, shown: &dyn Fn() -> String| match unit {
         None => refuse(&shown(), "has no unit: add unit = \"ms\" beside the quantiles"),
-        Some(unit) => {
-            let nanos = (number * unit).round();
-            // 2^53 ns are 104 days, and the last whole number that f64 holds exactly.
-            if (0.0..=9_007_199_254_740_992.0).contains(&nanos) {
-                Ok(Nanos(nanos as u64))
-            } else {
-                refuse(&shown(), "is out of range: expected 0 to 100 days")
-            }
-        }
+        Some(unit) => match nanos_of(number, unit) {
+            Some(nanos) => Ok(nanos),
+            None => refuse(&shown(), "is out of range: expected 0 to 100 days"),
+        },
     };
     match value {
         Some(Value::String(text)) => text
             .split_whitespace()
             .map(|word| match word.parse() {
                 Ok(number) => nanos(number, &|| show(&Value::String(word.into()))),
-                Err(_) => refuse(&show(&Value::String(word.into())), "is no number"),
+                Err(_) => refuse(&show(&Value::String(word.into())), "is not a number"),
             })
             .collect(),
         Some(Value::Array(list)) => list
@@ -229,7 +243,7 @@ fn quantiles(value: Option<&Value>, unit: Option<f64>) -> Result<Vec<Nanos>, Str
                 Value::Integer(number) => nanos(*number as f64, &|| show(value)),
                 Value::Float(number) => nanos(*number, &|| show(value)),
                 other => reader::duration(other).or_else(|expected| {
-                    refuse(&show(other), &format!("is no duration: {expected}"))
+                    refuse(&show(other), &format!("is not a duration: {expected}"))
                 }),
             })
             .collect(),
@@ -247,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn laws_as_profiles_write_them() {
+    fn duration_laws() {
         assert_eq!(law("\"172.69 ms\""), Ok(Distribution::constant(Nanos(172_690_000))));
         let three = law("{ quantiles = [1, 2.5, 4], unit = \"ms\" }").unwrap();
         assert_eq!(three.quantile(0.5), Nanos(2_500_000));
@@ -258,16 +272,16 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_what_is_expected() {
+    fn mistakes_in_a_law() {
         for (text, part) in [
             ("5", "expected a duration"),
             ("{ quantiles = [1, 2] }", "has no unit"),
-            ("{ quantiles = [2, 1], unit = \"ms\" }", "do not fall"),
+            ("{ quantiles = [2, 1], unit = \"ms\" }", "ascending order"),
             ("{ quantiles = [], unit = \"ms\" }", "at least one"),
             ("{ quantiles = [-1], unit = \"ms\" }", "out of range"),
             ("{ quantiles = [nan], unit = \"ms\" }", "out of range"),
             ("{ quantiles = [1], unit = \"kbit/s\" }", "unit is"),
-            ("{ quantiles = \"1 x\", unit = \"ms\" }", "\"x\" is no number"),
+            ("{ quantiles = \"1 x\", unit = \"ms\" }", "\"x\" is not a number"),
             ("{ quantiles = \"1 inf\", unit = \"ms\" }", "out of range"),
             ("{ quantiles = \"\", unit = \"ms\" }", "at least one"),
             ("{ quantile = [1], unit = \"ms\" }", "did you mean quantiles"),
@@ -283,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn shown_with_few_digits() {
+    fn significant_digits_of_a_law() {
         assert_eq!(significant(123_456_789), 123_460_000);
         assert_eq!(significant(7), 7);
         assert_eq!(

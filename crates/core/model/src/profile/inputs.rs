@@ -33,7 +33,7 @@ pub fn inputs_where(
     calls: impl Fn(KeyStoreCall) -> bool,
 ) -> Result<Vec<Input>, Error> {
     let missing = |kind: ProfileKind, key: &str, name: &str| {
-        Error::new("profiles", key, format!("is \"{name}\": {}", catalog.mend(kind, name)))
+        Error::new("profiles", key, format!("is \"{name}\": {}", catalog.hint(kind, name)))
     };
     let device = |key: &str, name: &str| {
         catalog.device(name).ok_or_else(|| missing(ProfileKind::Device, key, name))
@@ -76,7 +76,7 @@ pub fn inputs_where(
 pub fn emulation_inputs(case: &Case, catalog: &Catalog) -> Result<Vec<Input>, Error> {
     let name = &case.key_store.profile;
     let key_store = catalog.key_store(name).ok_or_else(|| {
-        let hint = catalog.mend(ProfileKind::KeyStore, name);
+        let hint = catalog.hint(ProfileKind::KeyStore, name);
         Error::new("profiles", "key_store", format!("is \"{name}\": {hint}"))
     })?;
     let mut list = link_inputs(case, catalog);

@@ -3,8 +3,8 @@
 
 use toml::Value;
 
-use super::catalog::heading;
 use super::figure::{Figures, Input, Provenance};
+use super::heading::heading;
 use crate::error::Error;
 use crate::reader::{self, Mistakes, Section};
 use crate::units::Nanos;

@@ -3,8 +3,8 @@
 
 use toml::Value;
 
-use super::catalog::heading;
 use super::figure::{Figures, Input, Provenance, distribution, non_empty, show_distribution};
+use super::heading::heading;
 use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::operation::KeyStoreCall;
@@ -187,7 +187,7 @@ mod tests {
         C_Sign = { value = { quantiles = [5, 6], unit = \"ms\" }, source = \"a paper\", kind = \"published\" }\n";
 
     #[test]
-    fn calls_are_separate_and_may_throttle_and_sleep() {
+    fn calls_throttle_and_sleep() {
         let extra = "[throttle]\ncalls = 10\nwindow = \"1 s\"\n[sleep]\nafter = \"30 s\"\nwake = \"120 ms\"\n";
         let card = parse(&format!("{CALLS}{extra}")).unwrap();
         assert_eq!(card.call(KeyStoreCall::Login).unwrap().mean(), Nanos::from_millis(2));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_card_may_stand_in() {
+    fn virtual_card_as_stand_in() {
         let card = parse(&format!("{CALLS}[stand_in]\ncard = \"sim\"\nagent = true\n")).unwrap();
         assert_eq!(card.stand_in, Some(StandIn { card: "sim".into(), agent: true }));
         let none = parse(&format!("{CALLS}[stand_in]\nagent = true\n")).unwrap_err();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn every_call_is_needed() {
+    fn missing_call() {
         let text = CALLS.replace("C_Login = \"2 ms\"\n", "");
         assert_eq!(
             parse(&text).unwrap_err(),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A link profile: the values of a network that a study need not repeat.
 
-use super::catalog::heading;
 use super::figure::{Figures, Input, Provenance};
+use super::heading::heading;
 use crate::case::{Link, Loss};
 use crate::error::Error;
 use crate::quantities as read;

@@ -2,10 +2,13 @@
 //! Profiles: the figures of devices, key stores, links and kernels, each with its source and
 //! kind.
 
+mod calibrated;
 mod catalog;
 mod condition;
 mod device;
+mod device_file;
 mod figure;
+mod heading;
 mod inputs;
 mod kernel;
 mod key_store;

@@ -149,6 +149,7 @@ fn read(
     let head = head::Head::read(&parts, in_file, in_flags);
     let require = require::read(&parts.require, in_file, in_flags);
     let cases = vary::cases(&parts, catalog, in_file, in_flags)?;
+    require::refuse_without_effect(&parts.require, &cases, in_file, in_flags);
     let head = head?;
     let vary = parts.vary.iter().map(|axis| (axis.path.clone(), axis.shown())).collect();
     Some(Study {

@@ -4,8 +4,9 @@
 use std::fmt;
 
 use super::assignment::Item;
+use crate::case::Case;
 use crate::keyword::{Keyword, one_of};
-use crate::metric::Metric;
+use crate::metric::{Metric, Quantity};
 use crate::nearest::nearest;
 use crate::reader::{Mistakes, show, shown_key};
 use crate::units::{ByteCount, Nanos, Probability};
@@ -19,7 +20,7 @@ pub struct Requirement {
     pub statistic: Statistic,
     /// How the statistic must compare with the bound.
     pub operator: Operator,
-    /// The bound, in the metric's unit (ns, B or 1).
+    /// The bound, in the metric's unit (ns, B, 1, mJ or mAh).
     pub bound: f64,
     /// As written: `https.establishment.p99 < 5 s`.
     pub text: String,
@@ -118,20 +119,43 @@ pub(crate) fn read(
         let key = format!("require.{}", shown_key(&item.key));
         match subject(&item.key) {
             Err(message) => mistakes.add(key, message),
-            Ok((metric, statistic)) => match bound(metric, item.value.as_str().unwrap_or_default())
-            {
-                Err(expected) => {
-                    mistakes.add(key, format!("is {}: {expected}", show(&item.value)));
+            Ok((metric, statistic)) => {
+                match bound(metric.quantity(), item.value.as_str().unwrap_or_default()) {
+                    Err(expected) => {
+                        mistakes.add(key, format!("is {}: {expected}", show(&item.value)));
+                    }
+                    Ok((operator, bound)) => {
+                        let text = item.value.as_str().unwrap_or_default().trim();
+                        let text = format!("{} {text}", item.key);
+                        list.push(Requirement { metric, statistic, operator, bound, text });
+                    }
                 }
-                Ok((operator, bound)) => {
-                    let text = item.value.as_str().unwrap_or_default().trim();
-                    let text = format!("{} {text}", item.key);
-                    list.push(Requirement { metric, statistic, operator, bound, text });
-                }
-            },
+            }
         }
     }
     list
+}
+
+/// Names bounds on metrics that no case has: they would hold whatever happens.
+pub(crate) fn refuse_without_effect(
+    items: &[Item],
+    cases: &[Case],
+    in_file: &Mistakes<'_>,
+    in_flags: &Mistakes<'_>,
+) {
+    for item in items {
+        let Ok((metric, _)) = subject(&item.key) else { continue };
+        if cases.iter().any(|case| metric.applies_to(&case.stack)) {
+            continue;
+        }
+        let protocol = cases.first().map_or("", |case| case.stack.protocol().name());
+        let message = format!(
+            "judges no case: {protocol} has no {}; remove it, or require one of its own metrics",
+            metric.name()
+        );
+        let mistakes = if item.by_flag { in_flags } else { in_file };
+        mistakes.add(format!("require.{}", shown_key(&item.key)), message);
+    }
 }
 
 /// `https.establishment.p99` as metric and statistic.
@@ -151,20 +175,22 @@ fn subject(key: &str) -> Result<(Metric, Statistic), String> {
             Some(name) => format!("did you mean {name}?"),
             None => format!("expected {}", one_of(&names)),
         };
-        return Err(format!("is no metric; {hint}"));
+        return Err(format!("is not a metric; {hint}"));
     };
     let statistic = Statistic::from_word(statistic)
         .map_err(|expected| format!("has no such statistic: {expected}"))?;
     Ok((metric, statistic))
 }
 
-/// `< 5 s` as operator and bound.
-fn bound(metric: Metric, text: &str) -> Result<(Operator, f64), String> {
-    let example = match metric.unit() {
-        "ns" => "\"< 5 s\"",
-        "B" => "\"< 4 KiB\"",
-        _ if metric == Metric::ConnectionFailed => "\"< 1 %\"",
-        _ => "\"<= 20\"",
+/// `< 5 s` as operator and bound, in the unit of values as stored.
+fn bound(quantity: Quantity, text: &str) -> Result<(Operator, f64), String> {
+    let example = match quantity {
+        Quantity::Duration => "\"< 5 s\"",
+        Quantity::Bytes => "\"< 4 KiB\"",
+        Quantity::Count => "\"<= 20\"",
+        Quantity::Share => "\"< 1 %\"",
+        Quantity::Energy => "\"< 5 mJ\"",
+        Quantity::Charge => "\"< 0.5 mAh\"",
     };
     let text = text.trim();
     let operators = [Operator::AtMost, Operator::AtLeast, Operator::Less, Operator::Greater];
@@ -172,15 +198,30 @@ fn bound(metric: Metric, text: &str) -> Result<(Operator, f64), String> {
         return Err(format!("expected a bound such as {example}"));
     };
     let rest = text[operator.sign().len()..].trim();
-    let bound = match metric.unit() {
-        "ns" => rest.parse::<Nanos>().map(|bound| bound.0 as f64).map_err(|error| error.0),
-        "B" => rest.parse::<ByteCount>().map(|bound| bound.0 as f64).map_err(|error| error.0),
-        _ if metric == Metric::ConnectionFailed => {
+    let bound = match quantity {
+        Quantity::Duration => {
+            rest.parse::<Nanos>().map(|bound| bound.0 as f64).map_err(|error| error.0)
+        }
+        Quantity::Bytes => {
+            rest.parse::<ByteCount>().map(|bound| bound.0 as f64).map_err(|error| error.0)
+        }
+        Quantity::Share => {
             rest.parse::<Probability>().map(|bound| bound.0).map_err(|error| error.0)
         }
-        _ => rest.parse::<u32>().map(f64::from).map_err(|_| "expected a whole number".into()),
+        Quantity::Count => {
+            rest.parse::<u32>().map(f64::from).map_err(|_| "expected a whole number".into())
+        }
+        Quantity::Energy | Quantity::Charge => amount(rest, quantity.unit()),
     };
     bound.map(|bound| (operator, bound)).map_err(|why| format!("{why} after {}", operator.sign()))
+}
+
+/// `5.5 mJ`: a number and the one unit in which values are stored.
+fn amount(text: &str, unit: &str) -> Result<f64, String> {
+    let number = text.strip_suffix(unit).and_then(|number| number.trim_end().parse().ok());
+    number
+        .filter(|number: &f64| number.is_finite() && *number >= 0.0)
+        .ok_or_else(|| format!("expected a number of {unit}"))
 }
 
 #[cfg(test)]
@@ -191,6 +232,7 @@ mod tests {
     fn bounds_in_the_units_of_their_metric() {
         let subject = subject("https.establishment.p99");
         assert_eq!(subject, Ok((Metric::HttpsEstablishment, Statistic::P99)));
+        let bound = |metric: Metric, text| bound(metric.quantity(), text);
         let bytes = Metric::BytesLink;
         assert_eq!(bound(Metric::TcpConnect, "<= 1.5 s"), Ok((Operator::AtMost, 1.5e9)));
         assert_eq!(bound(bytes, ">4 KiB"), Ok((Operator::Greater, 4096.0)));
@@ -203,7 +245,16 @@ mod tests {
     }
 
     #[test]
-    fn unknown_metrics_and_statistics_get_a_mend() {
+    fn bounds_on_energy_and_charge() {
+        assert_eq!(bound(Quantity::Energy, "< 5.5 mJ"), Ok((Operator::Less, 5.5)));
+        assert_eq!(bound(Quantity::Charge, ">= 0.25mAh"), Ok((Operator::AtLeast, 0.25)));
+        let error = bound(Quantity::Energy, "< 5 mAh").unwrap_err();
+        assert_eq!(error, "expected a number of mJ after <");
+        assert!(bound(Quantity::Charge, "< inf mAh").is_err());
+    }
+
+    #[test]
+    fn unknown_metrics_and_statistics() {
         assert!(subject("https.establishment").unwrap_err().contains("add .mean, .p50"));
         assert!(subject("https.etablishment.p99").unwrap_err().contains("https.establishment?"));
         assert!(subject("https.establishment.p999").unwrap_err().contains("p99"));

@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_setting_belongs_to_a_section() {
+    fn section_of_each_setting() {
         for setting in SETTINGS {
             let (section, key) = setting.path.split_once('.').unwrap();
             assert!(SECTIONS.contains(&section), "{}", setting.path);

@@ -56,11 +56,21 @@ pub(crate) fn cases(
         hasher.write(case.canonical().as_bytes());
         let twins = known.entry(hasher.finish()).or_default();
         if let Some(&twin) = twins.iter().find(|&&twin| cases[twin] == case) {
-            // What no case has a layer for makes twins; that says more.
-            if refuse_without_effect(parts, &cases, in_file, in_flags) {
+            // What the case has no layer for makes twins; that says more.
+            let other = digits(twin, &parts.vary);
+            if let Some(assignment) = without_effect(&case, parts, &choices, &other) {
+                let protocol = case.stack.protocol().name();
+                let message = format!(
+                    "has no effect: {protocol} has no {} (in the case {}); remove it, or study \
+                     {protocol} in a file of its own",
+                    assignment.setting.layer.name(),
+                    label(parts, &choices)
+                );
+                let mistakes = if assignment.by_flag { in_flags } else { in_file };
+                mistakes.add(&assignment.key, message);
                 return None;
             }
-            let (this, that) = (label(parts, &choices), label(parts, &digits(twin, &parts.vary)));
+            let (this, that) = (label(parts, &choices), label(parts, &other));
             let message = format!("makes the same case of {that} and of {this}: keep one");
             in_file.add("vary", message);
             return None;
@@ -69,6 +79,20 @@ pub(crate) fn cases(
         cases.push(case);
     }
     if refuse_without_effect(parts, &cases, in_file, in_flags) { None } else { Some(cases) }
+}
+
+/// A varied setting that sets two equal cases apart, of a layer that they do not have.
+fn without_effect<'a>(
+    case: &Case,
+    parts: &'a Parts,
+    these: &[usize],
+    others: &[usize],
+) -> Option<&'a Assignment> {
+    let choices = parts.vary.iter().zip(these.iter().zip(others));
+    let different = choices.filter(|(_, (this, other))| this != other);
+    different
+        .flat_map(|(axis, (&this, _))| &axis.choices[this].0)
+        .find(|assignment| !case.stack.has(assignment.setting.layer))
 }
 
 /// Names settings of layers that no case has; whether there were any.

@@ -78,7 +78,7 @@ fn serve(socket: &UdpSocket, manner: Manner, stop: &AtomicBool) -> Seen {
     let mut seen = Seen::new();
     let mut waiting = Vec::new();
     let mut buffer = [0; 2_048];
-    // What was sent before the wish to stop is still read.
+    // What was sent before the request to stop is still read.
     loop {
         let Ok((length, from)) = socket.recv_from(&mut buffer) else {
             if stop.load(Ordering::Relaxed) {

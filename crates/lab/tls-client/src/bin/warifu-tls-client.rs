@@ -2,13 +2,11 @@
 //! The lab's client as a program: its configuration on standard input, one line of JSON for each
 //! connection on standard output, progress on standard error.
 
-use std::io::{self, Read, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
+use warifu_open_loop::Program;
 use warifu_tls_client::VERSION;
-use warifu_tls_client::client::{Config, Ended, run};
+use warifu_tls_client::client::{Config, run};
 
 const HELP: &str = "\
 warifu-tls-client: opens many HTTPS connections at their own pace and times each
@@ -38,50 +36,11 @@ Exit code 0, 2 for a mistake in the configuration, 3 if it cannot run, 130 if in
 ";
 
 fn main() -> ExitCode {
-    if std::env::args().len() > 1 {
-        let asked = std::env::args().any(|argument| argument == "--help" || argument == "-h");
-        if std::env::args().any(|argument| argument == "--version") {
-            println!("warifu-tls-client {}, {}", VERSION, openssl::version::version());
-            return ExitCode::SUCCESS;
-        }
-        print!("{HELP}");
-        return if asked { ExitCode::SUCCESS } else { ExitCode::from(2) };
-    }
-    let mut text = String::new();
-    if let Err(error) = io::stdin().read_to_string(&mut text) {
-        return fail(2, &format!("the configuration cannot be read: {error}"));
-    }
-    let config = match Config::parse(&text) {
-        Ok(config) => config,
-        Err(error) => return fail(2, &error.to_string()),
+    let program = Program {
+        name: "warifu-tls-client",
+        version: format!("{VERSION}, {}", openssl::version::version()),
+        help: HELP,
+        trials: "connections",
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        if let Err(error) = signal_hook::flag::register(signal, stop.clone()) {
-            return fail(3, &format!("signals cannot be caught: {error}"));
-        }
-    }
-    let mut output = io::stdout().lock();
-    let trials = config.trials;
-    let mut progress = |totals: warifu_tls_client::client::Totals| {
-        let _ = writeln!(
-            io::stderr(),
-            "{} of {trials} connections, {} failed, begun at most {:.3} ms late, \
-             {:.0} % of a processor used",
-            totals.reported,
-            totals.failed,
-            totals.latest_ns as f64 / 1e6,
-            100.0 * totals.cpu_ns as f64 / totals.elapsed_ns.max(1) as f64
-        );
-    };
-    match run(&config, &mut output, &mut progress, &stop) {
-        Ok((Ended::Done, _)) => ExitCode::SUCCESS,
-        Ok((Ended::Stopped, _)) => ExitCode::from(130),
-        Err(error) => fail(3, &error.to_string()),
-    }
-}
-
-fn fail(code: u8, why: &str) -> ExitCode {
-    eprintln!("warifu-tls-client: {why}");
-    ExitCode::from(code)
+    program.main(Config::parse, |config| config.trials, run)
 }

@@ -6,15 +6,11 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use warifu_model::{CertificateType, Session};
+use warifu_open_loop::Pace;
 
 use crate::error::Error;
 use crate::key_store::KeyStoreConfig;
 use crate::variant::Variant;
-
-/// More connections than a run can need; a guard against typing mistakes.
-const MOST_TRIALS: u32 = 10_000_000;
-/// Above this one thread cannot keep the pace (a handshake takes about a millisecond).
-const MOST_PER_SECOND: f64 = 10_000.0;
 
 /// A run of the client, as JSON on its standard input.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -67,12 +63,22 @@ const fn sessions() -> u32 {
 impl Config {
     /// Reads and checks it; an error names the key and the fix.
     pub fn parse(text: &str) -> Result<Config, Error> {
-        let mut from = serde_json::Deserializer::from_str(text);
-        let config: Config = serde_path_to_error::deserialize(&mut from)
-            .map_err(|error| Error::Config(format!("{}: {}", error.path(), error.inner())))?;
-        from.end().map_err(|error| Error::Config(format!("after the configuration: {error}")))?;
+        let config: Config = warifu_open_loop::parse(text).map_err(Error::Config)?;
         config.check()?;
         Ok(config)
+    }
+
+    /// When its connections begin.
+    pub(super) fn pace(&self) -> Pace {
+        Pace {
+            trials: self.trials,
+            concurrent: 1,
+            rate_per_second: self.rate_per_second,
+            spread: self.spread,
+            timeout_s: self.timeout_s,
+            alone: self.alone || self.key_store.is_some(),
+            seed: self.seed,
+        }
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -83,24 +89,7 @@ impl Config {
                 return refuse("pki is empty: name a folder that `warifu-tls pki` made".into());
             }
         }
-        if !(1..=MOST_TRIALS).contains(&self.trials) {
-            return refuse(format!("trials is {}: expected 1 to {MOST_TRIALS}", self.trials));
-        }
-        if !(self.rate_per_second > 0.0 && self.rate_per_second <= MOST_PER_SECOND) {
-            return refuse(format!(
-                "rate_per_second is {}: expected more than 0 and at most {MOST_PER_SECOND}",
-                self.rate_per_second
-            ));
-        }
-        if !(0.0..=1.0).contains(&self.spread) {
-            return refuse(format!("spread is {}: expected 0 to 1", self.spread));
-        }
-        if !(self.timeout_s > 0.0 && self.timeout_s <= 86_400.0) {
-            return refuse(format!(
-                "timeout_s is {}: expected more than 0 and at most 86400",
-                self.timeout_s
-            ));
-        }
+        self.pace().check().map_err(Error::Config)?;
         if !self.path.starts_with('/') || !self.path.bytes().all(|byte| byte.is_ascii_graphic()) {
             return refuse(format!(
                 "path is {:?}: expected one that begins with / and holds no spaces",

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,23 +13,18 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use openssl::ssl::SslSession;
 use warifu_model::{Authentication, KeyShare, Keyword, Session, TlsVersion};
-use warifu_os::clock::process_cpu_time;
+use warifu_open_loop::{Ended, Meter, Schedule, TICK, Totals, write_line};
+use warifu_os::Alarm;
 
-use super::alarm::Alarm;
 use super::config::Config;
 use super::connection::{Blueprint, Connection, Progress};
 use super::outcome::Outcome;
-use super::pauses::Pauses;
 use super::sessions::{Sessions, Signatures};
 use crate::context::{ClientContext, ClientCredentials};
 use crate::error::Error;
 use crate::key_store::KeyStore;
 use crate::variant::Variant;
 
-/// How often timeouts and requests to stop are checked.
-const TICK: Duration = Duration::from_millis(100);
-/// How far ahead a connection is prepared, so that its beginning is not delayed by it.
-const AHEAD: Duration = Duration::from_millis(5);
 /// Sessions are got this many at a time.
 const AT_ONCE: u32 = 4;
 /// Times that getting a session may fail before the run is given up.
@@ -36,31 +32,6 @@ const MOST_FAILURES: u32 = 50;
 
 /// Marks the timer among the sockets, which are marked by their trials.
 const ALARM: Token = Token(usize::MAX);
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// Every connection has ended.
-    Done,
-    /// It was asked to stop; open connections were closed and are not reported.
-    Stopped,
-}
-
-/// What a run did, besides its outcomes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Connections reported.
-    pub reported: u32,
-    /// Those of them that failed.
-    pub failed: u32,
-    /// The latest beginning of a connection after its time, ns.
-    pub latest_ns: u64,
-    /// Time since the first connection was due, ns.
-    pub elapsed_ns: u64,
-    /// Processor time of this process since then, ns. Near `elapsed_ns`, the client itself was
-    /// the bottleneck, and the rate has to come down.
-    pub cpu_ns: u64,
-}
 
 /// Runs all connections and writes one line of JSON for each as it ends.
 pub fn run(
@@ -109,7 +80,7 @@ impl<'a> Engine<'a> {
         let poll = Poll::new().map_err(system("waiting for sockets (epoll)"))?;
         let alarm = Alarm::new().map_err(system("timerfd_create"))?;
         poll.registry()
-            .register(&mut SourceFd(&alarm.descriptor()), ALARM, Interest::READABLE)
+            .register(&mut SourceFd(&alarm.as_fd().as_raw_fd()), ALARM, Interest::READABLE)
             .map_err(system("watching the timer (epoll_ctl)"))?;
         Ok(Engine {
             config,
@@ -184,39 +155,31 @@ impl<'a> Engine<'a> {
         progress: &mut dyn FnMut(Totals),
         stop: &AtomicBool,
     ) -> Result<Ended, Error> {
-        let mut pauses = Pauses::new(self.config);
-        let begun = Instant::now();
-        let cpu_before_ns = process_cpu_time().0;
-        let alone = self.config.alone || self.key_store.is_some();
+        let pace = self.config.pace();
+        let mut meter = Meter::start();
         // Packets that getting sessions left in the link's queues must not delay the first.
-        let mut due = begun + if alone { AHEAD + pauses.next() } else { AHEAD };
-        let mut next = 0;
+        let mut schedule = Schedule::new(&pace, meter.begun(), pace.alone);
         let mut ready: Option<Connection> = None;
         let mut ended = Vec::new();
-        let mut told = begun;
-        while next < self.config.trials || !self.live.is_empty() {
+        while schedule.has_more() || !self.live.is_empty() {
             if stop.load(Ordering::Relaxed) {
                 self.live.clear();
                 return Ok(Ended::Stopped);
             }
             let now = Instant::now();
-            if next < self.config.trials && ready.is_none() && now + AHEAD >= due {
-                ready = Some(self.prepare(next, false)?);
+            if ready.is_none()
+                && let Some(trial) = schedule.to_prepare(now)
+            {
+                ready = Some(self.prepare(trial, false)?);
             }
-            let free = !alone || self.live.is_empty();
-            if now >= due
-                && free
+            if schedule.may_begin(now, self.live.is_empty())
                 && let Some(mut connection) = ready.take()
             {
-                let late = nanos(now - due);
-                connection.outcome.late_ns = late;
-                self.totals.latest_ns = self.totals.latest_ns.max(late);
+                connection.outcome.late_ns = self.totals.note_late(now - schedule.due());
                 self.begin(connection, &mut ended)?;
-                next += 1;
-                due += pauses.next();
+                schedule.begun();
             }
-            if next < self.config.trials {
-                let at = if ready.is_some() { due } else { due - AHEAD };
+            if let Some(at) = schedule.wake_at(ready.is_some()) {
                 self.alarm.set(at).map_err(system("timerfd_settime"))?;
             }
             self.turn(TICK, &mut ended)?;
@@ -225,16 +188,9 @@ impl<'a> Engine<'a> {
                 if let Some(key_store) = &self.key_store {
                     key_store.end_of_connection()?;
                 }
-                if alone {
-                    due = due.max(Instant::now() + pauses.next());
-                }
+                schedule.ended();
             }
-            self.totals.elapsed_ns = nanos(begun.elapsed());
-            self.totals.cpu_ns = process_cpu_time().0 - cpu_before_ns;
-            if told.elapsed() >= Duration::from_secs(1) {
-                progress(self.totals);
-                told = Instant::now();
-            }
+            meter.update(&mut self.totals, progress);
         }
         progress(self.totals);
         Ok(Ended::Done)
@@ -340,7 +296,7 @@ impl<'a> Engine<'a> {
 
     fn expire(&mut self, ended: &mut Vec<Connection>) {
         let now = Instant::now();
-        let timeout = Duration::from_secs_f64(self.config.timeout_s);
+        let timeout = self.config.pace().timeout();
         let over: Vec<u32> = self
             .live
             .iter()
@@ -378,25 +334,17 @@ impl<'a> Engine<'a> {
 
     fn report(&mut self, connection: Connection, output: &mut dyn Write) -> Result<(), Error> {
         let outcome = &connection.outcome;
-        self.totals.reported += 1;
-        self.totals.failed += u32::from(outcome.error.is_some());
+        self.totals.count(outcome.error.is_some());
         if outcome.error.is_none() {
             self.check_session(outcome)?;
         }
-        let mut line = serde_json::to_vec(outcome)
-            .map_err(|error| Error::Tls(format!("writing a result as JSON: {error}")))?;
-        line.push(b'\n');
-        output.write_all(&line).and_then(|()| output.flush()).map_err(system("writing the results"))
+        write_line(output, outcome).map_err(system("writing the results"))
     }
 }
 
 /// How long ClientHello may travel for its early data to be taken: TICKET_AGE_ALLOWANCE in
 /// ssl/statem/statem_local.h, OpenSSL 3.0.
 const TICKET_AGE_ALLOWANCE_NS: u64 = 10_000_000_000;
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
 
 fn system(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::System { what, source }

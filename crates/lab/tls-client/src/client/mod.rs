@@ -5,15 +5,14 @@
 //! slow one delays no other. Each trial's socket and TLS object are made before its clock
 //! starts. Times are CLOCK_MONOTONIC.
 
-mod alarm;
 mod config;
 mod connection;
 mod engine;
 mod outcome;
-mod pauses;
 mod sessions;
 mod wire;
 
 pub use config::Config;
-pub use engine::{Ended, Totals, run};
+pub use engine::run;
 pub use outcome::Outcome;
+pub use warifu_open_loop::{Ended, Totals};

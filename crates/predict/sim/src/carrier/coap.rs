@@ -9,10 +9,13 @@
 use warifu_model::Link;
 
 use super::udp::{Udp, UdpModel};
-use super::{ACCEPTOR, Arrival, Carrier, CarrierStream, Net, OPENER, TIMERS};
+use super::{Arrival, Carrier, CarrierStream, Net};
 use crate::clock::Clock;
+use crate::event_queue::TIMERS;
 use crate::packet::{Body, Packet};
 use crate::random::Stream;
+use crate::route::End;
+use crate::time::Time;
 
 /// Confirmable messages compiled for a case.
 #[derive(Clone, Debug)]
@@ -28,6 +31,8 @@ pub(crate) struct Coap {
     timeouts: Timeouts,
     udp: Udp,
     luck: Luck,
+    /// The number of the last request that was written.
+    last_request: u32,
     request: Request,
     response: Response,
     failed: bool,
@@ -137,6 +142,7 @@ impl Coap {
             timeouts: model.timeouts,
             udp: Udp::new(&model.udp, first, messages),
             luck: Luck::Unused(CarrierStream::default()),
+            last_request: first,
             request: Request::Idle,
             response: Response::Idle,
             failed: false,
@@ -153,8 +159,10 @@ impl Coap {
         }
     }
 
-    fn receive_request(&mut self, now: u64) -> Arrival {
+    fn receive_request(&mut self, now: u64, message: u32) -> Arrival {
         match &mut self.response {
+            // A late copy of an earlier request: nobody waits for what it would be answered with.
+            _ if message != self.last_request => {}
             Response::Idle => {
                 self.response = Response::Due { since: now, waiting: 0 };
                 return Arrival::Content;
@@ -179,21 +187,22 @@ impl Carrier for Coap {
     }
 
     /// UDP needs nobody's consent.
-    fn open(&mut self, _: usize, _: &mut Net<'_>) {}
+    fn open(&mut self, _: End, _: &mut Net<'_>) {}
 
-    fn is_open(&self, _: usize) -> bool {
+    fn is_open(&self, _: End) -> bool {
         true
     }
 
-    fn write(&mut self, end: usize, net: &mut Net<'_>, first: u32, sizes: &[u32]) {
+    fn write(&mut self, end: End, net: &mut Net<'_>, first: u32, sizes: &[u32]) {
         let now = net.clock.now;
         for (message, &size) in (first..).zip(sizes) {
             self.udp.send(net, message, size, 0, now, false);
-            if end == OPENER {
+            if end == End::Opener {
                 let timeout = self.timeouts.first(self.random_byte());
                 let expires_at = now + timeout + LATENESS;
                 let retransmit = Retransmit { expires_at, timeout, count: 0 };
                 self.request = Request::Outstanding { message, size, sent: now, retransmit };
+                self.last_request = message;
                 self.response = Response::Idle;
             } else if let Response::Due { since, waiting } = self.response {
                 let turnaround = now - since;
@@ -211,15 +220,19 @@ impl Carrier for Coap {
         }
     }
 
-    fn close(&mut self, _: usize, _: &mut Net<'_>) {}
+    fn close(&mut self, _: End, _: &mut Net<'_>) {}
 
-    fn receive(&mut self, end: usize, net: &mut Net<'_>, packet: &Packet) -> Arrival {
+    fn receive(&mut self, end: End, net: &mut Net<'_>, packet: &Packet) -> Arrival {
         let Body::Udp(fragment) = &packet.body else { return Arrival::Nothing };
         if self.udp.take(fragment).is_none() {
             return Arrival::Nothing;
         }
-        if end == ACCEPTOR {
-            return self.receive_request(net.clock.now);
+        if end == End::Acceptor {
+            return self.receive_request(net.clock.now, fragment.message);
+        }
+        // A late copy of the response to an earlier request answers none.
+        if !matches!(&self.response, Response::Given(given) if given.message == fragment.message) {
+            return Arrival::Nothing;
         }
         match std::mem::replace(&mut self.request, Request::Idle) {
             Request::Outstanding { sent, .. } => {
@@ -232,22 +245,22 @@ impl Carrier for Coap {
         }
     }
 
-    fn has(&self, _: usize, message: u32) -> bool {
+    fn has(&self, _: End, message: u32) -> bool {
         self.udp.has_arrived(message)
     }
 
-    fn carries_last_byte(&self, end: usize, message: u32, packet: &Packet) -> bool {
+    fn carries_last_byte(&self, end: End, message: u32, packet: &Packet) -> bool {
         self.udp.carries_last_byte(end, message, packet)
     }
 
-    fn is_read(&mut self, _: usize) -> bool {
+    fn is_read(&mut self, _: End) -> bool {
         false
     }
 
-    fn read(&mut self, _: usize, _: &mut Net<'_>) {}
+    fn read(&mut self, _: End, _: &mut Net<'_>) {}
 
-    fn on_timer(&mut self, end: usize, net: &mut Net<'_>, _: usize) {
-        if end == OPENER {
+    fn on_timer(&mut self, end: End, net: &mut Net<'_>, _: usize) {
+        if end == End::Opener {
             let Request::Outstanding { message, size, sent, retransmit } = &mut self.request else {
                 return;
             };
@@ -268,20 +281,22 @@ impl Carrier for Coap {
         }
     }
 
-    fn timers(&mut self, end: usize, _: &Clock) -> [Option<u64>; TIMERS] {
+    fn timers(&mut self, end: End, _: &Clock) -> [Time; TIMERS] {
         let expires_at = match (end, &self.request, &self.response) {
-            (OPENER, Request::Outstanding { retransmit, .. }, _) => Some(retransmit.expires_at),
-            (ACCEPTOR, _, Response::Given(given)) => given.again_at,
+            (End::Opener, Request::Outstanding { retransmit, .. }, _) => {
+                Some(retransmit.expires_at)
+            }
+            (End::Acceptor, _, Response::Given(given)) => given.again_at,
             _ => None,
         };
-        [expires_at, None]
+        [Time::of(expires_at), Time::NONE]
     }
 
-    fn has_failed(&self, _: usize) -> bool {
+    fn has_failed(&self, _: End) -> bool {
         self.failed
     }
 
-    fn doubt_timers(&self, _: &Clock) {}
+    fn doubt_timers(&self, _: End, _: &Clock) {}
 }
 
 #[cfg(test)]

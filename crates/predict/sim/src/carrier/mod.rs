@@ -15,19 +15,15 @@ use warifu_trace::Carrier as Kind;
 
 use crate::capture::PacketEvent;
 use crate::clock::{Clock, Jiffy};
-use crate::link::{Heading, Path, PathModel};
+use crate::event_queue::TIMERS;
+use crate::link::{Path, PathModel};
 use crate::packet::{Body, Packet};
 use crate::random::{Purpose, Stream};
+use crate::route::{End, Route};
+use crate::time::Time;
 use coap::{Coap, CoapModel};
 use tcp::{Tcp, TcpModel};
 use udp::{Udp, UdpModel};
-
-/// The end of a channel that opened it.
-pub(crate) const OPENER: usize = 0;
-/// The end that accepted.
-pub(crate) const ACCEPTOR: usize = 1;
-/// How many timers each end of a channel has at most.
-pub(crate) const TIMERS: usize = 2;
 
 /// What an instance has counted so far, by [`Counter`].
 pub(crate) type Counters = [u64; Counter::COUNT];
@@ -55,14 +51,14 @@ pub(crate) enum Arrival {
 /// 1. [`Carrier::reset`] begins a trial; before it, nothing else may be called.
 /// 2. A program at the opener's end calls [`open`](Carrier::open) once; both ends may write when
 ///    [`is_open`](Carrier::is_open) says so. Messages are written in the order of their numbers.
-/// 3. [`receive`](Carrier::receive) gets each packet when it arrives, at the end it is for. After an
-///    [`Arrival::Content`], [`has`](Carrier::has) tells which messages are complete.
+/// 3. [`receive`](Carrier::receive) gets each packet when it arrives, at the end it is for. After
+///    an [`Arrival::Content`], [`has`](Carrier::has) tells which messages are complete.
 /// 4. Whenever a program reads, whether or not a message is complete, [`read`](Carrier::read) is
 ///    called, for carriers to which reading matters (TCP acknowledges then), or
 ///    [`is_read`](Carrier::is_read) first, which may tell that it is not needed.
 /// 5. At the end of every event in which a call took a [`Net`], the driver asks
-///    [`timers`](Carrier::timers) of that end, and calls [`on_timer`](Carrier::on_timer) when, and only when, one of them expires. A
-///    timer that is given as `None` has been stopped.
+///    [`timers`](Carrier::timers) of that end, and calls [`on_timer`](Carrier::on_timer) when, and
+///    only when, one of them expires. A timer that is given as [`Time::NONE`] has been stopped.
 /// 6. After a timer, [`has_failed`](Carrier::has_failed) tells whether the carrier gave up; nothing
 ///    more comes from it then.
 ///
@@ -73,45 +69,46 @@ pub(crate) trait Carrier {
     fn reset(&mut self, stream: CarrierStream);
 
     /// Opens the channel from this end.
-    fn open(&mut self, end: usize, net: &mut Net<'_>);
+    fn open(&mut self, end: End, net: &mut Net<'_>);
 
     /// Whether messages may be written at this end.
-    fn is_open(&self, end: usize) -> bool;
+    fn is_open(&self, end: End) -> bool;
 
     /// Takes messages in one write: the number of the first, and the length of each, B.
-    fn write(&mut self, end: usize, net: &mut Net<'_>, first: u32, sizes: &[u32]);
+    fn write(&mut self, end: End, net: &mut Net<'_>, first: u32, sizes: &[u32]);
 
     /// Ends this end's sending direction.
-    fn close(&mut self, end: usize, net: &mut Net<'_>);
+    fn close(&mut self, end: End, net: &mut Net<'_>);
 
     /// Takes a packet for this end.
-    fn receive(&mut self, end: usize, net: &mut Net<'_>, packet: &Packet) -> Arrival;
+    fn receive(&mut self, end: End, net: &mut Net<'_>, packet: &Packet) -> Arrival;
 
     /// Whether a message of the peer's is complete at this end.
-    fn has(&self, end: usize, message: u32) -> bool;
+    fn has(&self, end: End, message: u32) -> bool;
 
     /// Whether a packet carries the last byte of a message, which is complete at this end; if not,
     /// it filled a hole before it.
-    fn carries_last_byte(&self, end: usize, message: u32, packet: &Packet) -> bool;
+    fn carries_last_byte(&self, end: End, message: u32, packet: &Packet) -> bool;
 
-    /// The program at this end reads what is there; whether that moves the carrier to something,
-    /// for which [`read`](Carrier::read) must be called.
-    fn is_read(&mut self, end: usize) -> bool;
+    /// The program at this end is about to read what is there; whether the carrier acts on that,
+    /// so that [`read`](Carrier::read) must be called.
+    fn is_read(&mut self, end: End) -> bool;
 
     /// The program at this end reads what is there.
-    fn read(&mut self, end: usize, net: &mut Net<'_>);
+    fn read(&mut self, end: End, net: &mut Net<'_>);
 
     /// One of this end's timers has expired.
-    fn on_timer(&mut self, end: usize, net: &mut Net<'_>, timer: usize);
+    fn on_timer(&mut self, end: End, net: &mut Net<'_>, timer: usize);
 
     /// When this end's timers expire.
-    fn timers(&mut self, end: usize, clock: &Clock) -> [Option<u64>; TIMERS];
+    fn timers(&mut self, end: End, clock: &Clock) -> [Time; TIMERS];
 
     /// Whether this end has given up.
-    fn has_failed(&self, end: usize) -> bool;
+    fn has_failed(&self, end: End) -> bool;
 
-    /// Tells the clock of timers that are set and might have expired at another phase of its ticks.
-    fn doubt_timers(&self, clock: &Clock);
+    /// Tells an end's clock of its timers that are set and might have expired at another phase of
+    /// its ticks.
+    fn doubt_timers(&self, end: End, clock: &Clock);
 }
 
 /// What a carrier's random stream comes from; one that never draws makes no stream.
@@ -128,13 +125,10 @@ pub(crate) struct Net<'a> {
     pub clock: &'a Clock,
     pub path: &'a mut Path,
     pub model: &'a PathModel,
-    pub heading: Heading,
-    pub instance: u32,
-    pub channel: u32,
-    /// The other end, which gets what is sent.
-    pub to: u8,
+    /// Where what is sent goes.
+    pub route: &'a Route,
     pub counters: &'a mut Counters,
-    pub log: Option<&'a mut Vec<PacketEvent>>,
+    pub log: &'a mut Option<Vec<PacketEvent>>,
 }
 
 /// A carrier compiled for a case.
@@ -149,8 +143,8 @@ pub(crate) enum CarrierModel {
 #[derive(Debug)]
 pub(crate) enum AnyCarrier {
     Tcp(Box<Tcp>),
-    Udp(Udp),
-    Coap(Coap),
+    Udp(Box<Udp>),
+    Coap(Box<Coap>),
 }
 
 impl CarrierModel {
@@ -175,8 +169,10 @@ impl CarrierModel {
     pub(crate) fn channel(&self, first: u32, messages: u32) -> AnyCarrier {
         match self {
             CarrierModel::Tcp(model) => AnyCarrier::Tcp(Box::new(Tcp::new(model, first, messages))),
-            CarrierModel::Udp(model) => AnyCarrier::Udp(Udp::new(model, first, messages)),
-            CarrierModel::Coap(model) => AnyCarrier::Coap(Coap::new(model, first, messages)),
+            CarrierModel::Udp(model) => AnyCarrier::Udp(Box::new(Udp::new(model, first, messages))),
+            CarrierModel::Coap(model) => {
+                AnyCarrier::Coap(Box::new(Coap::new(model, first, messages)))
+            }
         }
     }
 }
@@ -206,21 +202,21 @@ macro_rules! delegate {
 }
 
 delegate! {
-    #[inline] fn is_open(&self, end: usize) -> bool;
-    #[inline] fn has(&self, end: usize, message: u32) -> bool;
-    #[inline] fn carries_last_byte(&self, end: usize, message: u32, packet: &Packet) -> bool;
-    #[inline] fn has_failed(&self, end: usize) -> bool;
-    fn doubt_timers(&self, clock: &Clock);
+    #[inline] fn is_open(&self, end: End) -> bool;
+    #[inline] fn has(&self, end: End, message: u32) -> bool;
+    #[inline] fn carries_last_byte(&self, end: End, message: u32, packet: &Packet) -> bool;
+    #[inline] fn has_failed(&self, end: End) -> bool;
+    fn doubt_timers(&self, end: End, clock: &Clock);
     ;
     fn reset(&mut self, stream: CarrierStream);
-    fn open(&mut self, end: usize, net: &mut Net<'_>);
-    #[inline] fn write(&mut self, end: usize, net: &mut Net<'_>, first: u32, sizes: &[u32]);
-    fn close(&mut self, end: usize, net: &mut Net<'_>);
-    #[inline] fn receive(&mut self, end: usize, net: &mut Net<'_>, packet: &Packet) -> Arrival;
-    #[inline] fn is_read(&mut self, end: usize) -> bool;
-    #[inline] fn read(&mut self, end: usize, net: &mut Net<'_>);
-    #[inline] fn on_timer(&mut self, end: usize, net: &mut Net<'_>, timer: usize);
-    #[inline] fn timers(&mut self, end: usize, clock: &Clock) -> [Option<u64>; TIMERS];
+    fn open(&mut self, end: End, net: &mut Net<'_>);
+    #[inline] fn write(&mut self, end: End, net: &mut Net<'_>, first: u32, sizes: &[u32]);
+    fn close(&mut self, end: End, net: &mut Net<'_>);
+    #[inline] fn receive(&mut self, end: End, net: &mut Net<'_>, packet: &Packet) -> Arrival;
+    #[inline] fn is_read(&mut self, end: End) -> bool;
+    #[inline] fn read(&mut self, end: End, net: &mut Net<'_>);
+    #[inline] fn on_timer(&mut self, end: End, net: &mut Net<'_>, timer: usize);
+    #[inline] fn timers(&mut self, end: End, clock: &Clock) -> [Time; TIMERS];
 }
 
 impl CarrierStream {
@@ -241,24 +237,23 @@ impl Net<'_> {
     /// and `again` whether that was before.
     pub(crate) fn send(&mut self, bytes: u32, first_sent: u64, again: bool, body: Body) {
         let now = self.clock.now;
+        let route = *self.route;
         self.counters[Counter::Packets as usize] += 1;
         self.counters[Counter::PacketBytes as usize] += u64::from(bytes);
         self.counters[Counter::Retransmitted as usize] += u64::from(again);
-        let arrives = self.path.carry(self.model, self.heading, now, bytes);
-        if let Some(log) = &mut self.log {
-            let lost = arrives.is_none();
-            log.push(PacketEvent::new(now, self.heading, (bytes, again, &body), lost));
+        let arrives = self.path.carry(self.model, route.heading, now, bytes);
+        if self.log.is_some() {
+            self.note(bytes, again, &body, arrives.is_none());
         }
         if let Some((arrival, transit)) = arrives {
-            self.path.insert(Packet {
-                arrival,
-                transit,
-                first_sent,
-                instance: self.instance,
-                channel: self.channel,
-                to: self.to,
-                body,
-            });
+            self.path.insert(Packet { arrival, transit, first_sent, route, body });
         }
+    }
+
+    #[cold]
+    fn note(&mut self, bytes: u32, again: bool, body: &Body, lost: bool) {
+        let event =
+            PacketEvent::new(self.clock.now, self.route.heading, (bytes, again, body), lost);
+        self.log.get_or_insert_default().push(event);
     }
 }

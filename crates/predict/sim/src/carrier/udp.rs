@@ -4,9 +4,12 @@
 
 use warifu_model::Link;
 
-use super::{Arrival, Carrier, CarrierStream, Net, TIMERS};
+use super::{Arrival, Carrier, CarrierStream, Net};
 use crate::clock::Clock;
+use crate::event_queue::TIMERS;
 use crate::packet::{Body, Fragment, Packet};
+use crate::route::End;
+use crate::time::Time;
 
 /// The IPv4 header without options (RFC 791 section 3.1).
 const IP_HEADER: u32 = 20;
@@ -56,8 +59,8 @@ impl Udp {
         self.datagrams.fill(Datagram::default());
     }
 
-    /// Sends a message that left `transmission` times before, the first at `first_sent`, ns; `again`
-    /// if this copy is its sender's own retransmission.
+    /// Sends a message that left `transmission` times before, the first at `first_sent`, ns;
+    /// `again` if this copy is its sender's own retransmission.
     pub(super) fn send(
         &mut self,
         net: &mut Net<'_>,
@@ -108,51 +111,51 @@ impl Carrier for Udp {
     }
 
     /// A socket needs nobody's consent.
-    fn open(&mut self, _: usize, _: &mut Net<'_>) {}
+    fn open(&mut self, _: End, _: &mut Net<'_>) {}
 
-    fn is_open(&self, _: usize) -> bool {
+    fn is_open(&self, _: End) -> bool {
         true
     }
 
-    fn write(&mut self, _: usize, net: &mut Net<'_>, first: u32, sizes: &[u32]) {
+    fn write(&mut self, _: End, net: &mut Net<'_>, first: u32, sizes: &[u32]) {
         let now = net.clock.now;
         for (message, &size) in (first..).zip(sizes) {
             self.send(net, message, size, 0, now, false);
         }
     }
 
-    fn close(&mut self, _: usize, _: &mut Net<'_>) {}
+    fn close(&mut self, _: End, _: &mut Net<'_>) {}
 
-    fn receive(&mut self, _: usize, _: &mut Net<'_>, packet: &Packet) -> Arrival {
+    fn receive(&mut self, _: End, _: &mut Net<'_>, packet: &Packet) -> Arrival {
         match &packet.body {
             Body::Udp(fragment) if self.take(fragment).is_some() => Arrival::Content,
             _ => Arrival::Nothing,
         }
     }
 
-    fn has(&self, _: usize, message: u32) -> bool {
+    fn has(&self, _: End, message: u32) -> bool {
         self.has_arrived(message)
     }
 
-    fn carries_last_byte(&self, _: usize, message: u32, packet: &Packet) -> bool {
+    fn carries_last_byte(&self, _: End, message: u32, packet: &Packet) -> bool {
         matches!(&packet.body, Body::Udp(fragment) if fragment.message == message)
     }
 
-    fn is_read(&mut self, _: usize) -> bool {
+    fn is_read(&mut self, _: End) -> bool {
         false
     }
 
-    fn read(&mut self, _: usize, _: &mut Net<'_>) {}
+    fn read(&mut self, _: End, _: &mut Net<'_>) {}
 
-    fn on_timer(&mut self, _: usize, _: &mut Net<'_>, _: usize) {}
+    fn on_timer(&mut self, _: End, _: &mut Net<'_>, _: usize) {}
 
-    fn timers(&mut self, _: usize, _: &Clock) -> [Option<u64>; TIMERS] {
-        [None; TIMERS]
+    fn timers(&mut self, _: End, _: &Clock) -> [Time; TIMERS] {
+        [Time::NONE; TIMERS]
     }
 
-    fn has_failed(&self, _: usize) -> bool {
+    fn has_failed(&self, _: End) -> bool {
         false
     }
 
-    fn doubt_timers(&self, _: &Clock) {}
+    fn doubt_timers(&self, _: End, _: &Clock) {}
 }

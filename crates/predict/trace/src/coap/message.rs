@@ -51,7 +51,7 @@ pub(super) fn uri_options(path: &str) -> Vec<(u16, u32)> {
 mod tests {
     use super::*;
 
-    /// The request of RFC 7252 figure 16: 2-byte path segments and no token would be 4 + 12.
+    /// The examples of RFC 7252, figures 16 and 17.
     #[test]
     fn lengths_of_examples() {
         // Figure 16 of RFC 7252: GET /temperature without token: header, option of 11 bytes.

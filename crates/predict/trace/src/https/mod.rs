@@ -95,8 +95,8 @@ impl Application for Get<'_> {
             script.flush(Role::Server);
             rest -= content;
         }
-        // nginx closes at once when it was asked to (`ngx_http_close_connection`). That is more than
-        // an end: what follows the response tells TCP of its loss long before a timer does.
+        // nginx closes at once when it was asked to (`ngx_http_close_connection`). That is more
+        // than an end: what follows the response tells TCP of its loss long before a timer does.
         if http::closes(self.tls) {
             script.close(Role::Server);
         }

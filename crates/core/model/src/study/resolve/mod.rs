@@ -32,7 +32,7 @@ pub(crate) fn case(draft: &Draft, catalog: &Catalog) -> Result<Case, Vec<Clash>>
         if catalog.names(kind).binary_search(&name).is_ok() {
             Ok(name.to_string())
         } else {
-            Err((path, format!("is \"{name}\": {}", catalog.mend(kind, name))))
+            Err((path, format!("is \"{name}\": {}", catalog.hint(kind, name))))
         }
     };
     let mut name = |kind, path, stated: &Option<String>, default: &str| {
@@ -52,6 +52,8 @@ pub(crate) fn case(draft: &Draft, catalog: &Catalog) -> Result<Case, Vec<Clash>>
         (Some(device), Some(server), Some(key_store), Some(link), Some(stack))
             if clashes.is_empty() =>
         {
+            let path = draft.path.clone();
+            let path = path.unwrap_or_else(|| stack.protocol().default_path().into());
             Ok(Case {
                 device: Host { profile: device },
                 server: Server { profile: server, workers: draft.workers.unwrap_or(1) },
@@ -63,7 +65,7 @@ pub(crate) fn case(draft: &Draft, catalog: &Catalog) -> Result<Case, Vec<Clash>>
                 stack,
                 pattern: Pattern {
                     kind: draft.pattern.unwrap_or(PatternKind::Request),
-                    path: draft.path.clone().unwrap_or_else(|| "/".into()),
+                    path,
                     response_body: draft.response_body.unwrap_or(RESPONSE_BODY),
                     concurrent: draft.concurrent.unwrap_or(1),
                 },

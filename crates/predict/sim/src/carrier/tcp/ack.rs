@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What an acknowledgement does to the sender (`tcp_ack` of net/ipv4/tcp_input.c).
 
+use super::flags::Flags;
 use super::queue::{EVER_RETRANS, LOST, RETRANS, SACKED, SYN_SEGMENT};
-use super::recovery::{Flags, Retransmit};
+use super::recovery::Retransmit;
 use super::sack::Tagged;
 use super::wire::TcpSegment;
 use super::{CaState, Context, Pending, Socket};

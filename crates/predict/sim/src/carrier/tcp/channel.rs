@@ -8,10 +8,13 @@ use warifu_model::{Case, Catalog, Error, ProfileKind};
 use super::kernel::Kernel;
 use super::wire::{TcpSegment, segment_bytes};
 use super::{Context, Settings, Socket, State};
-use crate::carrier::{Arrival, Carrier, CarrierStream, Net, TIMERS};
+use crate::carrier::{Arrival, Carrier, CarrierStream, Net};
 use crate::clock::{Clock, Jiffy};
+use crate::event_queue::TIMERS;
 use crate::packet::{Body, Packet};
 use crate::profiles::missing;
+use crate::route::End;
+use crate::time::Time;
 
 /// The index of the timer for sending among an end's timers; the other is that of a delayed
 /// acknowledgement.
@@ -80,11 +83,11 @@ impl Tcp {
     #[inline]
     fn socket<'a, 'n>(
         &'a mut self,
-        end: usize,
+        end: End,
         net: &'a mut Net<'n>,
     ) -> (&'a mut Socket, Context<'a, 'n>) {
-        let context = Context { clock: net.clock, settings: &self.settings[end], net };
-        (&mut self.sockets[end], context)
+        let context = Context { clock: net.clock, settings: &self.settings[end as usize], net };
+        (&mut self.sockets[end as usize], context)
     }
 
     /// Where a message that was written ends in its sender's stream.
@@ -103,63 +106,63 @@ impl Carrier for Tcp {
         self.written = [0; 2];
     }
 
-    fn open(&mut self, end: usize, net: &mut Net<'_>) {
+    fn open(&mut self, end: End, net: &mut Net<'_>) {
         let (socket, mut context) = self.socket(end, net);
         socket.connect(&mut context);
     }
 
     #[inline]
-    fn is_open(&self, end: usize) -> bool {
-        self.sockets[end].state == State::Established
+    fn is_open(&self, end: End) -> bool {
+        self.sockets[end as usize].state == State::Established
     }
 
-    fn write(&mut self, end: usize, net: &mut Net<'_>, first: u32, sizes: &[u32]) {
-        let before = self.written[end];
+    fn write(&mut self, end: End, net: &mut Net<'_>, first: u32, sizes: &[u32]) {
+        let before = self.written[end as usize];
         let begin = (first - self.first) as usize;
         for (message, size) in self.ends[begin..begin + sizes.len()].iter_mut().zip(sizes) {
-            self.written[end] += size;
+            self.written[end as usize] += size;
             // The SYN took sequence number 0.
-            *message = NonZeroU32::new(1 + self.written[end]);
+            *message = NonZeroU32::new(1 + self.written[end as usize]);
         }
-        let bytes = self.written[end] - before;
+        let bytes = self.written[end as usize] - before;
         let (socket, mut context) = self.socket(end, net);
         socket.write(&mut context, bytes);
     }
 
-    fn close(&mut self, end: usize, net: &mut Net<'_>) {
+    fn close(&mut self, end: End, net: &mut Net<'_>) {
         let (socket, mut context) = self.socket(end, net);
         socket.close(&mut context);
     }
 
-    fn receive(&mut self, end: usize, net: &mut Net<'_>, packet: &Packet) -> Arrival {
+    fn receive(&mut self, end: End, net: &mut Net<'_>, packet: &Packet) -> Arrival {
         let Body::Tcp(segment) = &packet.body else { return Arrival::Nothing };
         let (socket, mut context) = self.socket(end, net);
         socket.receive(&mut context, segment)
     }
 
     #[inline]
-    fn has(&self, end: usize, message: u32) -> bool {
-        self.end_of(message).is_some_and(|at| at <= self.sockets[end].receiver.rcv_nxt)
+    fn has(&self, end: End, message: u32) -> bool {
+        self.end_of(message).is_some_and(|at| at <= self.sockets[end as usize].receiver.rcv_nxt)
     }
 
     #[inline]
-    fn carries_last_byte(&self, _: usize, message: u32, packet: &Packet) -> bool {
+    fn carries_last_byte(&self, _: End, message: u32, packet: &Packet) -> bool {
         let Body::Tcp(TcpSegment { seq, end, .. }) = packet.body else { return false };
         self.end_of(message).is_some_and(|at| seq < at && at <= end)
     }
 
     #[inline]
-    fn is_read(&mut self, end: usize) -> bool {
-        self.sockets[end].owes_ack()
+    fn is_read(&mut self, end: End) -> bool {
+        self.sockets[end as usize].owes_ack()
     }
 
     #[inline]
-    fn read(&mut self, end: usize, net: &mut Net<'_>) {
+    fn read(&mut self, end: End, net: &mut Net<'_>) {
         let (socket, mut context) = self.socket(end, net);
         socket.after_read(&mut context);
     }
 
-    fn on_timer(&mut self, end: usize, net: &mut Net<'_>, timer: usize) {
+    fn on_timer(&mut self, end: End, net: &mut Net<'_>, timer: usize) {
         let (socket, mut context) = self.socket(end, net);
         match timer {
             WRITE_TIMER => socket.on_write_timer(&mut context),
@@ -168,19 +171,18 @@ impl Carrier for Tcp {
     }
 
     #[inline]
-    fn timers(&mut self, end: usize, clock: &Clock) -> [Option<u64>; TIMERS] {
-        let socket = &mut self.sockets[end];
+    fn timers(&mut self, end: End, clock: &Clock) -> [Time; TIMERS] {
+        let socket = &mut self.sockets[end as usize];
         [socket.write_timer.expires_at(clock), socket.delack_timer.expires_at(clock)]
     }
 
-    fn has_failed(&self, end: usize) -> bool {
-        self.sockets[end].state == State::Failed
+    fn has_failed(&self, end: End) -> bool {
+        self.sockets[end as usize].state == State::Failed
     }
 
-    fn doubt_timers(&self, clock: &Clock) {
-        for socket in &self.sockets {
-            socket.write_timer.doubt(clock);
-            socket.delack_timer.doubt(clock);
-        }
+    fn doubt_timers(&self, end: End, clock: &Clock) {
+        let socket = &self.sockets[end as usize];
+        socket.write_timer.doubt(clock);
+        socket.delack_timer.doubt(clock);
     }
 }

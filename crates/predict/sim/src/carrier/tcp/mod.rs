@@ -4,16 +4,16 @@
 //! A [`Socket`] has no clock and draws nothing: it is told the time, a segment or a timer, and
 //! gives segments to the link. Names of fields and functions follow the kernel's where there is
 //! a counterpart, so that the two can be read side by side. Left out, because no handshake is
-//! long enough to meet it: the receiver's window (taken as wide enough; in the kernel its growth adds
-//! a quick acknowledgement now and then), SACK compression, waiting for a larger segment to offload
-//! (`tcp_tso_should_defer`), pacing, ECN, HyStart, and that CUBIC's clock stands still while a
-//! connection is idle. Left out
-//! because it is a matter of chance: segments that arrive while the program reads are acknowledged
-//! together (`tcp_backlog_ack_defer`).
+//! long enough to meet it: the receiver's window (taken as wide enough; in the kernel its growth
+//! adds a quick acknowledgement now and then), SACK compression, waiting for a larger segment to
+//! offload (`tcp_tso_should_defer`), pacing, ECN, HyStart, and that CUBIC's clock stands still while
+//! a connection is idle. Left out because it is a matter of chance: segments that arrive while the
+//! program reads are acknowledged together (`tcp_backlog_ack_defer`).
 
 mod ack;
 mod channel;
 mod congestion;
+mod flags;
 mod kernel;
 mod open;
 mod output;
@@ -209,7 +209,6 @@ impl Socket {
     /// A segment of this end as it is now, as yet without selective acknowledgements.
     fn segment(&self, context: &Context<'_, '_>, seq: u32, end: u32, flags: u8) -> TcpSegment {
         TcpSegment {
-            first_sent: context.clock.now,
             seq,
             end,
             ack: self.receiver.rcv_nxt,
@@ -224,25 +223,30 @@ impl Socket {
     /// Sends an acknowledgement at once (`tcp_send_ack`).
     pub(crate) fn send_ack(&mut self, context: &mut Context<'_, '_>) {
         let mut packet = self.segment(context, self.snd_nxt, self.snd_nxt, ACK);
-        self.transmit(context, &mut packet);
+        self.transmit(context, &mut packet, context.clock.now);
     }
 
     /// Gives a segment to the link; what acknowledges also clears what was to be
     /// acknowledged (`tcp_event_ack_sent`).
-    fn transmit(&mut self, context: &mut Context<'_, '_>, packet: &mut TcpSegment) {
+    fn transmit(
+        &mut self,
+        context: &mut Context<'_, '_>,
+        packet: &mut TcpSegment,
+        first_sent: u64,
+    ) {
         if packet.flags & ACK != 0 {
             self.receiver.write_sacks(packet);
             self.receiver.ack_sent(context.settings.kernel.ato_min);
             self.delack_timer.stop(context.clock);
         }
-        context.send(packet);
+        context.send(packet, first_sent);
     }
 }
 
 impl Context<'_, '_> {
-    /// Puts a segment on the link.
-    fn send(&mut self, segment: &TcpSegment) {
+    /// Puts a segment on the link whose bytes were first sent then, ns.
+    fn send(&mut self, segment: &TcpSegment, first_sent: u64) {
         let again = segment.flags & AGAIN != 0;
-        self.net.send(segment.wire_bytes(), segment.first_sent, again, Body::Tcp(*segment));
+        self.net.send(segment.wire_bytes(), first_sent, again, Body::Tcp(*segment));
     }
 }

@@ -60,7 +60,7 @@ impl Socket {
             flags: SYN_SEGMENT,
         });
         let packet = self.segment(context, 0, 1, SYN);
-        context.send(&packet);
+        context.send(&packet, context.clock.now);
         self.set_timer(context, Pending::Retransmit, self.round_trip.rto);
     }
 
@@ -135,9 +135,8 @@ impl Socket {
 
     fn send_syn_ack(&mut self, context: &mut Context<'_, '_>, again: bool) {
         let flags = SYN | ACK | if again { AGAIN } else { 0 };
-        let mut packet = self.segment(context, 0, 1, flags);
-        packet.first_sent = self.request.sent;
-        context.send(&packet);
+        let packet = self.segment(context, 0, 1, flags);
+        context.send(&packet, self.request.sent);
         self.request.num_retrans += u32::from(again);
     }
 

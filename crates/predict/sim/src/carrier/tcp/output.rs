@@ -99,7 +99,7 @@ impl Socket {
             stamp: packet.stamp,
             flags: 0,
         });
-        self.transmit(context, &mut packet);
+        self.transmit(context, &mut packet, context.clock.now);
         self.lsndtime = context.clock.jiffies;
         self.receiver.data_sent(context.clock);
         let first = self.packets_out == 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Loss detection by time: RACK (RFC 8985). Follows net/ipv4/tcp_recovery.c of 6.18.
 
+use super::flags::Flags;
 use super::kernel::Kernel;
 use super::queue::{EVER_RETRANS, LOST, RETRANS, SACKED, Segment};
-use super::recovery::Flags;
 use super::{CaState, Context, Pending, Socket};
 
 /// `TCP_RACK_RECOVERY_THRESH`.

@@ -2,6 +2,7 @@
 //! Loss recovery: fast recovery with proportional rate reduction (RFC 6937) and timeouts with F-RTO
 //! (RFC 5682). Follows net/ipv4/tcp_input.c of 6.18.
 
+use super::flags::Flags;
 use super::kernel::Kernel;
 use super::queue::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use super::rack::Rack;
@@ -32,47 +33,12 @@ pub(crate) struct Recovery {
     pub rack: Rack,
 }
 
-/// What an acknowledgement brought (the kernel's `FLAG_*`).
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Flags {
-    pub data: bool,
-    pub window_update: bool,
-    pub data_acked: bool,
-    pub syn_acked: bool,
-    pub advanced: bool,
-    pub data_sacked: bool,
-    pub original_acked: bool,
-    pub dsacking: bool,
-    pub dsack_of_probe: bool,
-    pub set_timer: bool,
-    pub lost_retransmission: bool,
-}
-
 /// What is to be sent after an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retransmit {
     No,
     Lost,
     New,
-}
-
-impl Flags {
-    pub(super) fn acked(&self) -> bool {
-        self.data_acked || self.syn_acked
-    }
-
-    fn not_duplicate(&self) -> bool {
-        self.data || self.window_update || self.acked()
-    }
-
-    /// `tcp_ack_is_dubious`, but for the state.
-    pub(super) fn dubious(&self) -> bool {
-        !self.not_duplicate() || self.data_sacked || self.dsacking
-    }
-
-    fn plain_duplicate(&self) -> bool {
-        !(self.advanced || self.not_duplicate() || self.dsacking)
-    }
 }
 
 impl Recovery {

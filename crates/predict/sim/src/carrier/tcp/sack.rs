@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What selective acknowledgements say of the segments sent (`tcp_sacktag_write_queue`).
 
+use super::flags::Flags;
 use super::queue::{EVER_RETRANS, LOST, RETRANS, SACKED};
-use super::recovery::Flags;
 use super::wire::{Range, TcpSegment};
 use super::{CaState, Context, Socket};
 

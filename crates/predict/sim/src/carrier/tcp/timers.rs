@@ -4,6 +4,7 @@
 use super::wire::{AGAIN, SYN};
 use super::{CaState, Context, Pending, Socket, State};
 use crate::clock::Clock;
+use crate::time::Time;
 
 /// A timer on the kernel's wheel.
 #[derive(Clone, Copy, Debug)]
@@ -42,16 +43,16 @@ impl WheelTimer {
         *self = WheelTimer::Stopped;
     }
 
-    /// When it expires, ns; to be asked at the end of an event.
+    /// When it expires; to be asked at the end of an event.
     #[inline]
-    pub(super) fn expires_at(&mut self, clock: &Clock) -> Option<u64> {
+    pub(super) fn expires_at(&mut self, clock: &Clock) -> Time {
         match *self {
-            WheelTimer::Stopped => None,
-            WheelTimer::Running { expires_at, .. } => Some(expires_at),
+            WheelTimer::Stopped => Time::NONE,
+            WheelTimer::Running { expires_at, .. } => Time::at(expires_at),
             WheelTimer::Set { set_at, delay } => {
                 let expires_at = clock.timer_ns(delay);
                 *self = WheelTimer::Running { set_at, delay, expires_at };
-                Some(expires_at)
+                Time::at(expires_at)
             }
         }
     }
@@ -231,11 +232,10 @@ impl Socket {
         self.total_retrans += 1;
         let flags = if self.state == State::SynSent { SYN } else { self.data_flags(segment.end) };
         let mut packet = self.segment(context, segment.seq, segment.end, flags | AGAIN);
-        packet.first_sent = segment.first_sent;
         if self.state == State::SynSent {
-            context.send(&packet);
+            context.send(&packet, segment.first_sent);
         } else {
-            self.transmit(context, &mut packet);
+            self.transmit(context, &mut packet, segment.first_sent);
             self.lsndtime = context.clock.jiffies;
             self.receiver.data_sent(context.clock);
         }

@@ -29,8 +29,6 @@ pub(crate) const AGAIN: u8 = 128;
 /// A TCP segment. Sequence numbers are bytes from the SYN, which is 0; data begins at 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpSegment {
-    /// When its bytes were first sent, ns.
-    pub first_sent: u64,
     /// First sequence number and the one after the last.
     pub seq: u32,
     pub end: u32,

@@ -3,20 +3,13 @@
 
 from __future__ import annotations
 
-import signal
-import time
 from pathlib import Path
-from types import TracebackType
 
 from warifu import tools
 from warifu.case import HttpsStack, Tls
-from warifu.lab import interruption
 from warifu.lab.case import is_mutual
-from warifu.lab.errors import LabError
 from warifu.lab.processes import Process
-
-START_SECONDS = 10.0
-"""How long nginx has to listen and to start its worker."""
+from warifu.lab.server import Server
 
 _LISTEN = "0A"
 """State TCP_LISTEN in /proc/net/tcp (include/net/tcp_states.h)."""
@@ -34,7 +27,7 @@ _OPENSSL_CIPHERS = {
 """OpenSSL's names of the TLS 1.2 suites (openssl-ciphers(1))."""
 
 
-class Nginx:
+class Nginx(Server):
     """One nginx with one worker, in a folder of its own."""
 
     def __init__(
@@ -59,66 +52,32 @@ class Nginx:
         configuration.write_text(_configuration(folder, address, port, stack, pki))
         self.error_log = folder / "error.log"
         self._port = port
-        self._process = Process(
-            "nginx",
-            [tools.find("nginx"), "-p", folder, "-c", configuration, "-e", self.error_log],
-            log=folder / "start.log",
-            namespace=namespace,
-            processor=processor,
-            # SIGTERM lets the master take its worker along; SIGKILL would orphan it.
-            death_signal="TERM",
+        super().__init__(
+            Process(
+                "nginx",
+                [tools.find("nginx"), "-p", folder, "-c", configuration, "-e", self.error_log],
+                log=folder / "start.log",
+                namespace=namespace,
+                processor=processor,
+                # SIGTERM lets the master take its worker along; SIGKILL would orphan it.
+                death_signal="TERM",
+            )
         )
         try:
-            self._wait_until_serving()
+            self.wait_until(
+                lambda: bool(self._process.children()) and _is_listening(self.pid, port)
+            )
         except BaseException:
             self.stop()
             raise
-
-    @property
-    def master_pid(self) -> int:
-        """Process id of the master."""
-        return self._process.pid
 
     @property
     def worker_pid(self) -> int:
         """Process id of the worker. Raises LabError if it is gone."""
         children = self._process.children()
         if not children:
-            raise LabError(f"nginx has ended in the middle of the run{self.words()}")
+            raise self.ended()
         return children[0]
-
-    def check(self) -> None:
-        """Raises LabError if nginx has ended."""
-        if self._process.exit_code() is not None:
-            raise LabError(f"nginx has ended in the middle of the run{self.words()}")
-
-    def stop(self) -> None:
-        """Ends it. May be called twice."""
-        self._process.stop(signal.SIGTERM)
-
-    def __enter__(self) -> Nginx:
-        """Itself."""
-        return self
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        """Stops it."""
-        self.stop()
-
-    def _wait_until_serving(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            if self._process.exit_code() is not None:
-                raise LabError(f"nginx did not start{self.words()}")
-            if self._process.children() and _is_listening(self._process.pid, self._port):
-                return
-            interruption.check()
-            time.sleep(0.005)
-        raise LabError(f"nginx did not start within {START_SECONDS:.0f} s{self.words()}")
 
     def words(self) -> str:
         """What it said last, to end a sentence with; empty if nothing."""

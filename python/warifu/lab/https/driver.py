@@ -16,11 +16,11 @@ from warifu.case import HttpsStack, Tls
 from warifu.lab import processes, workplace
 from warifu.lab.card import Card
 from warifu.lab.case import CERTIFICATE_BYTES, MAX_TRIALS_A_PART, SOFTWARE, Cell, is_mutual
-from warifu.lab.client import TIMES, Client
 from warifu.lab.driver import Setup
 from warifu.lab.errors import LabError
+from warifu.lab.https.client import TIMES, Client
+from warifu.lab.https.nginx import Nginx
 from warifu.lab.link import SERVER_ADDRESS
-from warifu.lab.nginx import Nginx
 from warifu.lab.trials import Trials
 
 PORT = 8443
@@ -128,9 +128,9 @@ class _Running:
             self._card.check()
         words = self._nginx.words
         if not processes.is_running(self._worker):
-            raise LabError(f"nginx's worker has ended in the middle of the run{words()}")
+            raise LabError(f"nginx's worker ended during the run{words()}")
         if self._worker != self._nginx.worker_pid:
-            raise LabError(f"nginx's worker was replaced in the middle of the run{words()}")
+            raise LabError(f"nginx's worker was replaced during the run{words()}")
 
     def trials(self) -> Trials:
         return self._client.trials(self._setup.part.trials)
@@ -169,7 +169,7 @@ def make_pki(folder: Path, certificate: str, chain_length: int) -> None:
         check=False,
     )  # fmt: skip
     if done.returncode != 0:
-        raise LabError(f"certificates cannot be made: {done.stderr.strip()}")
+        raise LabError(f"cannot create certificates: {done.stderr.strip()}")
 
 
 def _other_certificates(tls: Tls) -> str | None:

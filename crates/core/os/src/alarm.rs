@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A timer among the descriptors. epoll_wait counts in whole milliseconds, and would begin
-//! requests up to one late.
+//! A timer among the descriptors that a program waits for.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,19 +11,23 @@ use rustix::time::{
 };
 
 /// A timerfd; readable from the time that it was set to.
-pub(crate) struct Alarm {
+///
+/// epoll_wait counts in whole milliseconds, and would wake a program up to one late.
+#[derive(Debug)]
+pub struct Alarm {
     file: OwnedFd,
     set: Option<Instant>,
 }
 
 impl Alarm {
-    pub(crate) fn new() -> io::Result<Alarm> {
+    /// Not set yet.
+    pub fn new() -> io::Result<Alarm> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         Ok(Alarm { file: timerfd_create(TimerfdClockId::Monotonic, flags)?, set: None })
     }
 
     /// Goes off at `at`; at once if that has passed.
-    pub(crate) fn set(&mut self, at: Instant) -> io::Result<()> {
+    pub fn set(&mut self, at: Instant) -> io::Result<()> {
         if self.set.replace(at) == Some(at) {
             return Ok(());
         }

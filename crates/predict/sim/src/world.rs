@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What all instances of a trial share: the time, the link, the resources, and what chance decides.
+
+use crate::capture::PacketEvent;
+use crate::case_model::CaseModel;
+use crate::clock::Clock;
+use crate::event_queue::{Event, EventQueue, Layout};
+use crate::key_store::KeyStore;
+use crate::link::Path;
+use crate::random::{Purpose, Stream, mix};
+use crate::resource::{Claimant, Resource};
+
+/// What all instances of a trial share.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub now: u64,
+    /// The clock of both ends, or of each.
+    pub clocks: [Clock; 2],
+    pub queue: EventQueue,
+    pub paths: [Path; 2],
+    /// Costs of client, server and key store; lengths.
+    pub streams: [Stream; 4],
+    /// `client.loop` and `server.worker`.
+    pub resources: [Resource; 2],
+    pub key_store: KeyStore,
+    /// Instances that have not finished.
+    pub unfinished: usize,
+    /// Whether parties have to share their resources.
+    pub shared: bool,
+    /// Who got the resource that was given back in the turn at hand; it goes on after it.
+    pub granted: Option<Claimant>,
+    pub log: Option<Vec<PacketEvent>>,
+}
+
+impl World {
+    /// A world before any trial.
+    pub(crate) fn new() -> World {
+        let stream = || Stream::new(0, Purpose::Clock);
+        World {
+            now: 0,
+            clocks: [Clock::default(), Clock::default()],
+            queue: EventQueue::default(),
+            paths: [Path::new(), Path::new()],
+            streams: [stream(), stream(), stream(), stream()],
+            resources: [Resource::new(), Resource::new()],
+            key_store: KeyStore::new(),
+            unfinished: 0,
+            shared: false,
+            granted: None,
+            log: None,
+        }
+    }
+
+    /// Draws what a trial's chance decides beforehand.
+    pub(crate) fn seed(&mut self, model: &CaseModel, seed: u64) {
+        // One draw needs no stream of its own.
+        let phase = mix(seed ^ mix(Purpose::Clock as u64));
+        self.clocks[0] = Clock::from_bits(model.jiffies[0], phase);
+        if !model.one_clock {
+            self.clocks[1] = Clock::from_bits(model.jiffies[1], mix(phase));
+        }
+        self.paths[0].reset(&model.paths[0], seed);
+        self.paths[1].reset(&model.paths[1], seed);
+        let mut begin = |index: usize, purpose| {
+            if model.draws[index] {
+                self.streams[index] = Stream::new(seed, purpose);
+            }
+        };
+        begin(0, Purpose::ClientCosts);
+        begin(1, Purpose::ServerCosts);
+        begin(2, Purpose::KeyStore);
+        begin(3, Purpose::Lengths);
+    }
+
+    /// Whether none of the first so many packets of each direction is lost.
+    #[inline]
+    pub(crate) fn keeps(&self, packets: [u64; 2]) -> bool {
+        self.paths[0].keeps(packets[0]) && self.paths[1].keeps(packets[1])
+    }
+
+    /// Begins a trial whose chance has been drawn.
+    pub(crate) fn reset(&mut self, model: &CaseModel) {
+        let instances = model.begins.len();
+        self.now = 0;
+        self.unfinished = instances;
+        self.shared = instances > 1;
+        self.granted = None;
+        self.queue.reset(&model.programs.layout, instances);
+        for (resource, capacity) in self.resources.iter_mut().zip(model.capacity) {
+            resource.reset(capacity);
+        }
+        self.key_store.reset();
+    }
+
+    /// The next event and its time.
+    #[inline]
+    pub(crate) fn next(&self, layout: &Layout) -> Option<(u64, Event)> {
+        self.queue.next(layout, [self.paths[0].next_arrival, self.paths[1].next_arrival])
+    }
+
+    /// Moves on to the time of an event.
+    #[inline]
+    pub(crate) fn advance(&mut self, model: &CaseModel, time: u64) {
+        debug_assert!(time >= self.now);
+        self.now = time;
+        self.clocks[0].advance(time);
+        if !model.one_clock {
+            self.clocks[1].advance(time);
+        }
+    }
+}

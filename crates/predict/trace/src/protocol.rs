@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which module emulates the protocol of a case.
+
+use warifu_model::{Case, Stack};
+
+use crate::error::TraceError;
+use crate::scenario::Scenario;
+use crate::tls::SessionState;
+use crate::{coap, https};
+
+/// What happens in a case.
+///
+/// # Errors
+/// Choices that do not go together, or that the real programs refuse.
+pub fn scenario(case: &Case) -> Result<Scenario, TraceError> {
+    let state = SessionState {
+        key_store_session_open: case.key_store.session_open,
+        ..SessionState::default()
+    };
+    match &case.stack {
+        Stack::Https(https) => https::scenario(https, &case.pattern, state),
+        Stack::Coap(coap) => coap::scenario(coap, &case.pattern),
+    }
+}

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Drives `warifu-tls-client`: many connections at fixed pace, one line of times for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warifu.case import HttpsStack
+from warifu.lab.client import Row, TimedClient
+from warifu.lab.trials import SPREAD
+
+TIMES = {
+    "https.establishment": "establishment_ns",
+    "tcp.connect": "tcp_connect_ns",
+    "tls.handshake": "tls_handshake_ns",
+    "https.first_response": "first_response_ns",
+}
+"""Metric to the column of `Trials` that holds it, ns."""
+
+
+_COLUMNS = (*TIMES.values(), "bytes_client_sent", "bytes_server_sent")
+
+
+class Client(TimedClient):
+    """A running client."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        stack: HttpsStack,
+        path: str,
+        pki: Path | None,
+        address: str,
+        port: int,
+        trials: int,
+        rate_per_second: float,
+        timeout_seconds: float,
+        seed: int,
+        alone: bool = False,
+        namespace: str | None = None,
+        processor: int | None = None,
+        key_store: dict[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Starts it. Without `pki` it speaks plain HTTP.
+
+        With `alone`, and with `key_store`, which says what token holds its key, connections come
+        one after the other: each begins a pause after the one before has ended.
+        """
+        config = {
+            "variant": variant(stack) if pki is not None else None,
+            "pki": str(pki) if pki is not None else "",
+            "address": f"{address}:{port}",
+            "trials": trials,
+            "rate_per_second": rate_per_second,
+            "timeout_s": timeout_seconds,
+            "seed": seed,
+            "path": path,
+            "spread": SPREAD,
+            "alone": alone,
+            "key_store": key_store,
+        }
+        super().__init__(
+            "warifu-tls-client",
+            config,
+            folder,
+            values=_values,
+            columns=_COLUMNS,
+            namespace=namespace,
+            processor=processor,
+            environment=environment,
+        )
+
+
+def variant(stack: HttpsStack) -> dict[str, Any]:
+    """A stack as `warifu-tls` takes it (crates/lab/tls-client/src/variant.rs, `Variant`)."""
+    tls = stack.tls
+    value: dict[str, Any] = {
+        "tls": tls.version,
+        "session": tls.session,
+        "authentication": tls.authentication,
+        "group": tls.group,
+        "certificate": tls.certificate,
+        "chain_length": tls.chain_length,
+        "cipher_suite": tls.cipher_suite,
+        "key_share": tls.key_share,
+        "nagle": stack.tcp.nagle,
+    }
+    if tls.server_name is not None:
+        value["server_name"] = tls.server_name
+    return value
+
+
+def _values(row: Row) -> dict[str, Any]:
+    connected, done, first = row["connect_ns"], row["handshake_ns"], row["first_ns"]
+    return {
+        "establishment_ns": first,
+        "tcp_connect_ns": connected,
+        "tls_handshake_ns": done - connected,
+        "first_response_ns": first - done,
+        "bytes_client_sent": row["sent"],
+        "bytes_server_sent": row["received"],
+    }
