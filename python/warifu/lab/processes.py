@@ -46,11 +46,14 @@ class Process:
 
         `environment` is added to this process's own.
         """
-        line: list[str] = [str(tools.find("setpriv")), "--pdeathsig", death_signal, "--"]
+        starters = [tools.find("setpriv")]
+        line: list[str] = [str(starters[0]), "--pdeathsig", death_signal, "--"]
         if namespace is not None:
-            line += [str(tools.find("ip")), "netns", "exec", namespace]
+            starters.append(tools.find("ip"))
+            line += [str(starters[-1]), "netns", "exec", namespace]
         if processor is not None:
-            line += [str(tools.find("taskset")), "-c", str(processor)]
+            starters.append(tools.find("taskset"))
+            line += [str(starters[-1]), "-c", str(processor)]
         line += [str(part) for part in command]
         self.name = name
         self.log = log
@@ -63,6 +66,23 @@ class Process:
                 env=None if environment is None else os.environ | environment,
                 start_new_session=True,
             )
+        try:
+            self._wait_for_program({starter.resolve() for starter in starters})
+        except BaseException:
+            self.stop()
+            raise
+
+    def _wait_for_program(self, starters: set[Path]) -> None:
+        """Returns when the program itself runs, so inside its namespace, or has ended.
+
+        Until then nobody who looks for what runs in the namespace would find it.
+        """
+        deadline = time.monotonic() + GRACE_SECONDS
+        while self._child.poll() is None and time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{self.pid}/exe").readlink() not in starters:
+                    return
+            time.sleep(0.001)
 
     @property
     def pid(self) -> int:
