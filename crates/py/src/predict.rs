@@ -22,7 +22,9 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Simulates every case of a study into a results folder.
 #[pyfunction]
-#[pyo3(signature = (study, out_dir, manifest_json, threads=None, keep="distribution", progress=None, now=None))]
+#[pyo3(signature = (
+    study, out_dir, manifest_json, threads=None, keep="distribution", progress=None, now=None
+))]
 #[allow(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
 pub(crate) fn predict<'py>(
     py: Python<'py>,

@@ -210,7 +210,11 @@ mod tests {
         }
 
         #[test]
-        fn mean_and_samples_lie_within_bounds(law in any_distribution(), u in 0.0..1.0, v in 0.0..1.0) {
+        fn mean_and_samples_lie_within_bounds(
+            law in any_distribution(),
+            u in 0.0..1.0,
+            v in 0.0..1.0,
+        ) {
             let (min, max) = (law.min().0 as f64, law.max().0 as f64);
             prop_assert!((min - 1e-6..=max + 1e-6).contains(&law.mean_ns()));
             let value = law.sample(u, v).0 as f64;

@@ -47,7 +47,10 @@ pub(crate) fn one_of(names: &[&str]) -> String {
 }
 
 macro_rules! keyword {
-    ($type:ident { $($variant:ident = $word:literal),+ $(,)? } $(also { $($alias:literal = $of:ident),+ })?) => {
+    (
+        $type:ident { $($variant:ident = $word:literal),+ $(,)? }
+        $(also { $($alias:literal = $of:ident),+ })?
+    ) => {
         impl Keyword for $type {
             const ALL: &'static [Self] = &[$($type::$variant),+];
             const ALIASES: &'static [(&'static str, Self)] = &[$($(($alias, $type::$of)),+)?];
@@ -71,7 +74,12 @@ keyword!(Session {
 keyword!(Authentication { Server = "server", Mutual = "mutual" });
 // IANA names; the others are what NIST, SEC 2's users and wolfSSL call the same curves.
 keyword!(Group { Secp256r1 = "secp256r1", X25519 = "x25519" }
-    also { "P-256" = Secp256r1, "prime256v1" = Secp256r1, "X25519" = X25519, "Curve25519" = X25519 });
+also {
+    "P-256" = Secp256r1,
+    "prime256v1" = Secp256r1,
+    "X25519" = X25519,
+    "Curve25519" = X25519
+});
 keyword!(CertificateType { EcdsaSecp256r1 = "ecdsa_secp256r1", Rsa2048 = "rsa-2048" });
 keyword!(Aead {
     Aes128Gcm = "AES_128_GCM",

@@ -209,7 +209,8 @@ fn published_quantiles_of_wifi() {
 fn inputs_of_a_case() {
     let catalog = common::catalog();
     let case = study(
-        "name = \"t\"\nkey_store = \"iot-safe-sakomoto\"\n[link]\nprofile = \"lte-m\"\nloss = \"3 %\"",
+        "name = \"t\"\nkey_store = \"iot-safe-sakomoto\"\n[link]\nprofile = \"lte-m\"\n\
+         loss = \"3 %\"",
     )
     .cases
     .remove(0);

@@ -62,7 +62,8 @@ fn defaults_of_a_short_study() {
 #[test]
 fn units_and_shorthands() {
     let study = study(
-        "name = \"m\"\ntrials = 50000\ndevice = \"this-host\"\nstack = \"https/server/tls1.2/resumed/x25519\"\n\
+        "name = \"m\"\ntrials = 50000\ndevice = \"this-host\"\n\
+         stack = \"https/server/tls1.2/resumed/x25519\"\n\
          [link]\nprofile = \"lte-m\"\nrtt = \"1.5 s\"\nloss = \"2 %\"\nrate = \"250 kbit/s\"\n\
          jitter = [\"0 ms\", \"1 ms\", \"8 ms\"]\n[pattern]\nresponse_body = \"4 KiB\"\n\
          [key_store]\nprofile = \"iot-safe-sakomoto\"\nsession_open = false\n",
@@ -86,7 +87,8 @@ fn units_and_shorthands() {
 fn resumed_session_and_aead_by_version() {
     let study = study(
         "name = \"m\"\n[stack]\nsession = \"resumed\"\naead = \"CHACHA20_POLY1305\"\n\
-         certificate = \"rsa-2048\"\nchain_length = 2\n[vary]\n\"stack.tls\" = [\"1.2\", \"1.3\"]\n",
+         certificate = \"rsa-2048\"\nchain_length = 2\n[vary]\n\
+         \"stack.tls\" = [\"1.2\", \"1.3\"]\n",
     );
     let [old, new] = [tls(&study.cases[0]), tls(&study.cases[1])];
     assert_eq!((old.session, new.session), (Session::Ticket, Session::PskDheKe));
@@ -98,8 +100,10 @@ fn resumed_session_and_aead_by_version() {
 #[test]
 fn order_of_varied_cases() {
     let study = study(
-        "name = \"m\"\n[vary]\nstack.tls = [\"1.2\", \"1.3\"]\n\"link.rtt\" = [\"0 ms\", \"60 ms\", \"150 ms\"]\n\
-         link.loss = [\"1 %\", { good_to_bad = \"1 %\", bad_to_good = \"30 %\", loss_good = \"0 %\", loss_bad = \"50 %\" }]\n",
+        "name = \"m\"\n[vary]\nstack.tls = [\"1.2\", \"1.3\"]\n\
+         \"link.rtt\" = [\"0 ms\", \"60 ms\", \"150 ms\"]\n\
+         link.loss = [\"1 %\", { good_to_bad = \"1 %\", bad_to_good = \"30 %\", loss_good = \"0 \
+         %\", loss_bad = \"50 %\" }]\n",
     );
     assert_eq!(study.cases.len(), 12);
     assert_eq!(study.label(0), "tls 1.2, rtt 0 ms, loss 1 %".to_string());
@@ -134,7 +138,8 @@ fn largest_number_of_cases() {
 #[test]
 fn bounds_of_a_study() {
     let study = study(
-        "name = \"m\"\n[require]\n\"https.establishment.p99\" = \"< 5 s\"\nbytes.link.mean = \"<= 4 KiB\"\n",
+        "name = \"m\"\n[require]\n\"https.establishment.p99\" = \"< 5 s\"\n\
+         bytes.link.mean = \"<= 4 KiB\"\n",
     );
     let first = &study.require[0];
     assert_eq!(first.metric, Metric::HttpsEstablishment);
@@ -148,8 +153,10 @@ fn bounds_of_a_study() {
 
 #[test]
 fn flags_over_values_and_vary() {
-    let text = "name = \"m\"\n[link]\nrate_up = \"1 Mbit/s\"\n[stack]\ncipher_suite = \"TLS_AES_128_GCM_SHA256\"\n\
-                [vary]\n\"link.rtt\" = [\"0 ms\", \"60 ms\"]\n\"stack.session\" = [\"full\", \"resumed\"]\n";
+    let text = "name = \"m\"\n[link]\nrate_up = \"1 Mbit/s\"\n[stack]\n\
+                cipher_suite = \"TLS_AES_128_GCM_SHA256\"\n\
+                [vary]\n\"link.rtt\" = [\"0 ms\", \"60 ms\"]\n\
+                \"stack.session\" = [\"full\", \"resumed\"]\n";
     assert_eq!(study(text).cases.len(), 4);
     let set = [
         ("link.rtt", "7 ms"),
@@ -219,17 +226,20 @@ fn mistakes_of_one_value() {
         ("[lnik]\nrtt = \"1 ms\"", "meter.toml: lnik is unknown; did you mean link?"),
         (
             "device = \"gr-peech\"",
-            "meter.toml: device is \"gr-peech\": expected one of gr-peach, this-host, xeon-2-5-ghz-vm; did you mean \"gr-peach\"?",
+            "meter.toml: device is \"gr-peech\": expected one of gr-peach, this-host, \
+             xeon-2-5-ghz-vm; did you mean \"gr-peach\"?",
         ),
         (
             "link = \"lte\"",
-            "meter.toml: link is \"lte\": expected one of ethernet, loopback, lte-m, nb-iot, wifi; did you mean \"lte-m\"?",
+            "meter.toml: link is \"lte\": expected one of ethernet, loopback, lte-m, nb-iot, \
+             wifi; did you mean \"lte-m\"?",
         ),
         ("[stack]\ntls = \"1.4\"", "meter.toml: stack.tls is \"1.4\": expected \"1.2\" or \"1.3\""),
         ("[stack]\ntls = 1.3", "meter.toml: stack.tls is 1.3: expected \"1.2\" or \"1.3\""),
         (
             "stack = \"https/tls1.4\"",
-            "meter.toml: stack is \"https/tls1.4\": \"tls1.4\" is not known in it; did you mean \"tls1.2\"?",
+            "meter.toml: stack is \"https/tls1.4\": \"tls1.4\" is not known in it; did you mean \
+             \"tls1.2\"?",
         ),
         (
             "[stack]\nchain_length = 0",
@@ -266,11 +276,13 @@ fn mistakes_of_one_value() {
         ),
         (
             "[require]\n\"https.establishment.p99\" = \"5 s\"",
-            "meter.toml: require.https.establishment.p99 is \"5 s\": expected a bound such as \"< 5 s\"",
+            "meter.toml: require.https.establishment.p99 is \"5 s\": expected a bound such as \"< \
+             5 s\"",
         ),
         (
             "[require]\n\"https.etablishment.p99\" = \"< 5 s\"",
-            "meter.toml: require.https.etablishment.p99 is not a metric; did you mean https.establishment?",
+            "meter.toml: require.https.etablishment.p99 is not a metric; did you mean \
+             https.establishment?",
         ),
     ] {
         let message = mistake(text);
@@ -283,17 +295,21 @@ fn conflicting_choices() {
     for (stack, expected) in [
         (
             "cipher_suite = \"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256\"",
-            "meter.toml: stack.cipher_suite is \"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256\": TLS 1.3 lacks it; \
-             use \"TLS_AES_128_GCM_SHA256\", or stack.aead = \"AES_128_GCM\", which fits every version",
+            "meter.toml: stack.cipher_suite is \"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256\": TLS \
+             1.3 lacks it; \
+             use \"TLS_AES_128_GCM_SHA256\", or stack.aead = \"AES_128_GCM\", which fits every \
+             version",
         ),
         (
             "tls = \"1.2\"\ncipher_suite = \"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256\"",
-            "meter.toml: stack.cipher_suite is \"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256\": a certificate of type \
+            "meter.toml: stack.cipher_suite is \"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256\": a \
+             certificate of type \
              ecdsa_secp256r1 cannot serve it",
         ),
         (
             "tls = \"1.2\"\nsession = \"0-rtt\"",
-            "meter.toml: stack.session is \"0-rtt\" with nothing to resume: a TLS 1.2 connection leaves a ticket",
+            "meter.toml: stack.session is \"0-rtt\" with nothing to resume: a TLS 1.2 connection \
+             leaves a ticket",
         ),
         (
             "tls = \"1.2\"\nsession = \"psk_ke\"",
@@ -301,11 +317,13 @@ fn conflicting_choices() {
         ),
         (
             "session = \"ticket\"",
-            "meter.toml: stack.session is \"ticket\" with nothing to resume: a TLS 1.3 connection leaves a PSK",
+            "meter.toml: stack.session is \"ticket\" with nothing to resume: a TLS 1.3 connection \
+             leaves a PSK",
         ),
         (
             "session = \"psk_ke\"\nkey_share = \"prepared\"",
-            "meter.toml: stack.key_share is \"prepared\": a PSK without (EC)DHE has no key share to prepare; \
+            "meter.toml: stack.key_share is \"prepared\": a PSK without (EC)DHE has no key share \
+             to prepare; \
              use \"fresh\" or leave it out",
         ),
         (
@@ -314,11 +332,13 @@ fn conflicting_choices() {
         ),
         (
             "authentication = \"server\"\nclient_certificate_bytes = [474]",
-            "meter.toml: stack.client_certificate_bytes is given, but the client shows no certificate",
+            "meter.toml: stack.client_certificate_bytes is given, but the client shows no \
+             certificate",
         ),
         (
             "chain_length = 2\nserver_certificate_bytes = [474]",
-            "meter.toml: stack.server_certificate_bytes holds 1 sizes: expected 2, as stack.chain_length says",
+            "meter.toml: stack.server_certificate_bytes holds 1 sizes: expected 2, as \
+             stack.chain_length says",
         ),
         (
             "aead = \"AES_128_GCM\"\ncipher_suite = \"TLS_AES_128_GCM_SHA256\"",
@@ -355,7 +375,8 @@ fn mistakes_of_vary() {
         ),
         (
             "\"stack.session\" = [\"resumed\", \"psk_dhe_ke\"]",
-            "meter.toml: vary makes the same case of stack.session = resumed and of stack.session = psk_dhe_ke: keep one",
+            "meter.toml: vary makes the same case of stack.session = resumed and of stack.session \
+             = psk_dhe_ke: keep one",
         ),
         (
             "\"stack.tls\" = [\"1.3\", \"1.2\"]\n\"stack.session\" = [\"full\", \"0-rtt\"]",
@@ -450,7 +471,8 @@ fn requirement_on_a_metric_that_no_case_has() {
 /// An id names results on disk: it must not change with the crate's version.
 #[test]
 fn golden_case_ids() {
-    let text = "name = \"m\"\n[stack]\nclient_certificate_bytes = [474]\nserver_certificate_bytes = [474]\n\
+    let text = "name = \"m\"\n[stack]\nclient_certificate_bytes = [474]\n\
+                server_certificate_bytes = [474]\n\
                 [vary]\n\"stack.tls\" = [\"1.2\", \"1.3\"]\n";
     let ids: Vec<String> = study(text).cases.iter().map(|case| case.id().0).collect();
     assert_eq!(ids, ["aae11564bb61110a", "e3c6d8d7003c1c9d"]);
@@ -482,7 +504,11 @@ proptest! {
 
     /// Whatever is changed in a good study, the answer is a study or one line.
     #[test]
-    fn one_line_for_a_broken_study(position in 0_usize..1_500, insert in ".{0,6}", cut in 0_usize..8) {
+    fn one_line_for_a_broken_study(
+        position in 0_usize..1_500,
+        insert in ".{0,6}",
+        cut in 0_usize..8,
+    ) {
         let files = common::toml_files("python/warifu/templates");
         let text = &files[position % files.len()].1;
         let mut characters: Vec<char> = text.chars().collect();
@@ -498,7 +524,10 @@ proptest! {
 
     /// Adding a value to a list changes no other case's id.
     #[test]
-    fn ids_after_adding_a_case(rtts in prop::collection::btree_set(0_u32..1_000, 1..6), more in 1_000_u32..2_000) {
+    fn ids_after_adding_a_case(
+        rtts in prop::collection::btree_set(0_u32..1_000, 1..6),
+        more in 1_000_u32..2_000,
+    ) {
         let ids = |rtts: &[u32]| -> Vec<String> {
             let list: Vec<String> = rtts.iter().map(|rtt| format!("\"{rtt} ms\"")).collect();
             let text = format!("name = \"m\"\n[vary]\n\"link.rtt\" = [{}]\n", list.join(", "));

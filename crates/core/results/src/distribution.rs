@@ -24,8 +24,8 @@ impl Rows {
     /// group's share of the trials is small at both ends and larger in the middle (the scale
     /// function k1 of Dunning and Ertl, arXiv:1902.04023). The mean is exact, and so are the least
     /// and the largest value and the 50th, 90th, 95th, 99th and 99.9th percentile (the smallest
-    /// value that so many trials do not exceed), which have a row of their own. `failed` trials gave
-    /// no value: they count as later than all.
+    /// value that so many trials do not exceed), which have a row of their own. `failed` trials
+    /// gave no value: they count as later than all.
     pub fn push_distribution(
         &mut self,
         metric: Metric,

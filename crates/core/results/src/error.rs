@@ -26,7 +26,8 @@ pub enum ResultsError {
         source: io::Error,
     },
     /// A folder that holds something else than results would be replaced.
-    #[error("{}: is not a results folder (it has no manifest.json): name another one, or remove it", .0.display())]
+    #[error("{}: is not a results folder (it has no manifest.json): name another one, or remove \
+             it", .0.display())]
     NotResults(PathBuf),
     /// A manifest that is not one.
     #[error("{file}: {key} {message}")]

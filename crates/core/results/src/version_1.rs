@@ -157,7 +157,8 @@ mod tests {
         let cases = r#"{"b": "{\"link\":1}", "a": {"link": 2}}"#;
         assert_eq!(
             refused(cases, "{}"),
-            "manifest.json: cases is empty, so the types of its settings are unknown: run the study \
+            "manifest.json: cases is empty, so the types of its settings are unknown: run the \
+             study \
              again, or use the version that wrote it (schema_version 1)"
         );
         let emulated = refused(r#""half": "predicted""#, r#""half": "emulated""#);

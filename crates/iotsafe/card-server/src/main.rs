@@ -12,8 +12,8 @@ use warifu_card_server::LOG;
 use warifu_card_server::{ServerError, csr, personalise, serve};
 use zeroize::Zeroizing;
 
-const AFTER_HELP: &str = r#"The request is a JSON object on stdin, so that no PIN is in the arguments;
-`warifu card` writes it from flags. Try it:
+const AFTER_HELP: &str = r#"The request is a JSON object on stdin, so that no PIN is in the
+arguments; `warifu card` writes it from flags. Try it:
   echo '{"state":"card.state"}' | warifu-card-server create
   echo '{"state":"card.state","socket":"card.sock","at":true}' | warifu-card-server serve
 

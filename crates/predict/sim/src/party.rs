@@ -155,7 +155,13 @@ mod tests {
                     server_interface: server as u32,
                 },
                 first_sent: first,
-                route: Route { instance: 0, channel: 0, to: End::Acceptor, heading: Heading::Up, clock: 0 },
+                route: Route {
+                    instance: 0,
+                    channel: 0,
+                    to: End::Acceptor,
+                    heading: Heading::Up,
+                    clock: 0,
+                },
                 body: Body::Udp(Fragment { message: 0, transmission: 0, of: 1 }),
             };
             let after = written.arrived(&packet, whole);

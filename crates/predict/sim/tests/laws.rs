@@ -19,7 +19,8 @@ fn any_settings() -> impl Strategy<Value = String> {
             "loss = \"0 %\"",
             "loss = \"2 %\"",
             "loss = \"20 %\"",
-            "loss = { good_to_bad = \"2 %\", bad_to_good = \"30 %\", loss_good = \"0 %\", loss_bad = \"60 %\" }",
+            "loss = { good_to_bad = \"2 %\", bad_to_good = \"30 %\", loss_good = \"0 %\", \
+             loss_bad = \"60 %\" }",
         ]),
         prop::sample::select(vec!["", "rate = \"60 kbit/s\"", "rate = \"1 Mbit/s\""]),
         prop::sample::select(vec!["", "jitter = [\"0 ms\", \"1 ms\", \"40 ms\"]"]),
@@ -53,7 +54,8 @@ fn any_settings() -> impl Strategy<Value = String> {
              [stack]\nprotocol = \"https\"\n{tls}\nauthentication = \"{authentication}\"\n\
              chain_length = {chain}\ninitcwnd = {initcwnd}\nnagle = {nagle}\n\
              congestion_control = \"{control}\"\n\
-             [pattern]\nkind = \"request\"\nconcurrent = {concurrent}\nresponse_body = \"{body} B\"\n"
+             [pattern]\nkind = \"request\"\nconcurrent = {concurrent}\n\
+             response_body = \"{body} B\"\n"
         )
     })
 }

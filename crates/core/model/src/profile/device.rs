@@ -240,9 +240,11 @@ mod tests {
     fn most_specific_entry_in_any_order() {
         let entries = [
             "[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"1 ms\"\n",
-            "[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"2 ms\"\nwhen = { tls = \"1.3\" }\n",
+            "[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"2 ms\"\n\
+             when = { tls = \"1.3\" }\n",
             "[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"3 ms\"\n\
-             when = { tls = \"1.3\", session = [\"full\", \"psk_dhe_ke\"] }\nper_byte = \"0.5 ns\"\n",
+             when = { tls = \"1.3\", session = [\"full\", \"psk_dhe_ke\"] }\n\
+             per_byte = \"0.5 ns\"\n",
         ];
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let profile = parse(&order.map(|index| entries[index]).concat()).unwrap();
@@ -264,7 +266,8 @@ mod tests {
     #[test]
     fn missing_operation() {
         let profile = parse(
-            "scope = \"server-only authentication\"\n[[operation]]\nname = \"client.send.ClientHello\"\n\
+            "scope = \"server-only authentication\"\n[[operation]]\n\
+             name = \"client.send.ClientHello\"\n\
              warm = \"1 ms\"\nwhen = { tls = \"1.2\" }\n",
         )
         .unwrap();
@@ -286,8 +289,10 @@ mod tests {
     #[test]
     fn two_equally_specific_entries() {
         let profile = parse(
-            "[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"1 ms\"\nwhen = { tls = \"1.3\" }\n\
-             [[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"2 ms\"\nwhen = { group = \"x25519\" }\n",
+            "[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"1 ms\"\n\
+             when = { tls = \"1.3\" }\n\
+             [[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"2 ms\"\n\
+             when = { group = \"x25519\" }\n",
         )
         .unwrap();
         assert!(profile.cost(HELLO, &stack(), 0).unwrap_err().to_string().contains("two costs"));

@@ -232,7 +232,10 @@ warm = "1500 ns"
         /// The same of whole lines, which come twice, are exchanged or go.
         #[test]
         fn moved_lines_of_calibrated_form(
-            moves in prop::collection::vec(any::<(prop::sample::Index, prop::sample::Index, bool)>(), 1..4),
+            moves in prop::collection::vec(
+                any::<(prop::sample::Index, prop::sample::Index, bool)>(),
+                1..4,
+            ),
         ) {
             let mut lines: Vec<&str> = CALIBRATED.lines().collect();
             for (from, to, keep) in moves {
@@ -263,7 +266,8 @@ warm = "1500 ns"
             ),
             (
                 entry(""),
-                "d.toml: operation[0].warm is missing: expected the operation's time, such as \"1.5 ms\"",
+                "d.toml: operation[0].warm is missing: expected the operation's time, such as \
+                 \"1.5 ms\"",
             ),
             (
                 entry("warm = \"1 kB\""),
@@ -309,7 +313,8 @@ warm = "1500 ns"
                     for chain in 1..=3 {
                         text += &format!(
                             "[[operation]]\nname = \"{operation}\"\nwarm = {law}\ncold = {law}\n\
-                             when = {{ group = \"{group}\", session = \"{session}\", chain_length = {chain} }}\n"
+                             when = {{ group = \"{group}\", session = \"{session}\", chain_length \
+                             = {chain} }}\n"
                         );
                         count += 1;
                         if count == 2000 {

@@ -267,7 +267,8 @@ mod tests {
         assert_eq!(three.quantile(0.5), Nanos(2_500_000));
         assert_eq!(law("{ quantiles = [\"1 ms\", \"4 ms\"] }").unwrap().max(), Nanos(4_000_000));
         assert_eq!(law("{ quantiles = \"1 2.5 4\", unit = \"ms\" }"), Ok(three));
-        let tailed = "{ quantiles = [1, 2], unit = \"s\", tail = { probability = \"4 %\", quantiles = [3, 4] } }";
+        let tailed = "{ quantiles = [1, 2], unit = \"s\", tail = { probability = \"4 %\", \
+                      quantiles = [3, 4] } }";
         assert_eq!(law(tailed).unwrap().tail().unwrap().probability, Probability(0.04));
     }
 

@@ -184,11 +184,13 @@ mod tests {
 
     const CALLS: &str = "[call]\nC_OpenSession = \"1 ms\"\nC_Login = \"2 ms\"\n\
         C_FindObjects = \"3 ms\"\nC_SignInit = \"4 ms\"\n\
-        C_Sign = { value = { quantiles = [5, 6], unit = \"ms\" }, source = \"a paper\", kind = \"published\" }\n";
+        C_Sign = { value = { quantiles = [5, 6], unit = \"ms\" }, source = \"a paper\", kind = \
+        \"published\" }\n";
 
     #[test]
     fn calls_throttle_and_sleep() {
-        let extra = "[throttle]\ncalls = 10\nwindow = \"1 s\"\n[sleep]\nafter = \"30 s\"\nwake = \"120 ms\"\n";
+        let extra = "[throttle]\ncalls = 10\nwindow = \"1 s\"\n[sleep]\nafter = \"30 s\"\n\
+                     wake = \"120 ms\"\n";
         let card = parse(&format!("{CALLS}{extra}")).unwrap();
         assert_eq!(card.call(KeyStoreCall::Login).unwrap().mean(), Nanos::from_millis(2));
         assert_eq!(card.throttle, Some(Throttle { calls: 10, window: Nanos::from_secs(1) }));

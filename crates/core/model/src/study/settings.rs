@@ -179,7 +179,8 @@ fn chain_length(value: &Value) -> Result<u8, String> {
 /// DER sizes, leaf first. No X.509 certificate with a key and a signature is below 100 B, and
 /// TLS messages of several records are beyond the emulation.
 fn certificate_bytes(value: &Value) -> Result<Vec<u16>, String> {
-    let expected = "expected the DER sizes of 1 to 3 certificates, leaf first, each from 100 to 16000 B, such as [474]";
+    let expected = "expected the DER sizes of 1 to 3 certificates, leaf first, each from 100 to \
+                    16000 B, such as [474]";
     let list = value.as_array().filter(|list| (1..=3).contains(&list.len())).ok_or(expected)?;
     list.iter()
         .map(|size| reader::integer(size, 100..=16_000).map(|size| size as u16))

@@ -32,12 +32,14 @@ pub fn toml_files(folder: &str) -> Vec<(String, String, String)> {
 /// Every operation at 10 us, cold 20 us.
 pub fn host_profile(name: &str) -> String {
     let mut text = format!(
-        "name = \"{name}\"\ndescription = \"a stand-in\"\nsource = \"a test\"\nkind = \"measured\"\n\
+        "name = \"{name}\"\ndescription = \"a stand-in\"\nsource = \"a test\"\n\
+         kind = \"measured\"\n\
          run_id = \"r1\"\nidle_threshold = \"2 ms\"\n"
     );
     for operation in Operation::all() {
         text += &format!(
-            "[[operation]]\nname = \"{operation}\"\nwarm = \"10 us\"\ncold = \"20 us\"\nper_byte = \"0.5 ns\"\n"
+            "[[operation]]\nname = \"{operation}\"\nwarm = \"10 us\"\ncold = \"20 us\"\n\
+             per_byte = \"0.5 ns\"\n"
         );
     }
     text

@@ -325,7 +325,8 @@ impl<'a> Engine<'a> {
         match (outcome.resumed, variant.session.is_resumed()) {
             (true, false) => refuse("took up an earlier one"),
             (false, true) => refuse(
-                "refused an earlier one; check that its session tickets are on and their keys are kept",
+                "refused an earlier one; check that its session tickets are on and their keys are \
+                 kept",
             ),
             _ if early && !outcome.early_data => refuse("refused the early data"),
             _ => Ok(()),

@@ -178,7 +178,8 @@ impl CarrierModel {
 }
 
 macro_rules! delegate {
-    ($($(#[$inline:meta])* fn $name:ident(&self $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)+ ;
+    ($($(#[$inline:meta])* fn $name:ident(&self $(, $argument:ident: $type:ty)*)
+        $(-> $result:ty)?;)+ ;
      $($(#[$inline_mut:meta])* fn $name_mut:ident(&mut self $(, $argument_mut:ident: $type_mut:ty)*)
         $(-> $result_mut:ty)?;)+) => {
         impl Carrier for AnyCarrier {

@@ -46,7 +46,8 @@ fn device(time: &str) -> String {
 /// The case that a study's text means, with device and server `constant`.
 pub fn case(settings: &str, catalog: &Catalog) -> Case {
     let text = format!(
-        "name = \"test\"\nseed = 1\ntrials = 1\ndevice = \"constant\"\nserver = \"constant\"\n{settings}"
+        "name = \"test\"\nseed = 1\ntrials = 1\ndevice = \"constant\"\nserver = \"constant\"\n\
+         {settings}"
     );
     let study = Study::parse(&text, "test.toml", catalog).unwrap_or_else(|error| panic!("{error}"));
     study.cases.into_iter().next().expect("a study has a case")
@@ -55,4 +56,5 @@ pub fn case(settings: &str, catalog: &Catalog) -> Case {
 /// TCP + TLS 1.3, full, mutual, 30 ms one way, 2 % loss, 476 ms for a signature, no other cost.
 pub const REFERENCE: &str = "key_store = \"constant\"\n\
      [link]\nprofile = \"loopback\"\nrtt = \"60 ms\"\nloss = \"2 %\"\n\
-     [stack]\nprotocol = \"https\"\ntls = \"1.3\"\nsession = \"full\"\nauthentication = \"mutual\"\n";
+     [stack]\nprotocol = \"https\"\ntls = \"1.3\"\nsession = \"full\"\n\
+     authentication = \"mutual\"\n";

@@ -53,7 +53,8 @@ pub(crate) fn request_bytes(tls: &Tls, pattern: &Pattern) -> Result<u32, TraceEr
         return Err(TraceError::new(
             "pattern.path",
             format!(
-                "is {path:?}: expected a path that begins with / and holds no spaces, for example \"/\""
+                "is {path:?}: expected a path that begins with / and holds no spaces, for example \
+                 \"/\""
             ),
         ));
     }

@@ -6,9 +6,9 @@
 //! a counterpart, so that the two can be read side by side. Left out, because no handshake is
 //! long enough to meet it: the receiver's window (taken as wide enough; in the kernel its growth
 //! adds a quick acknowledgement now and then), SACK compression, waiting for a larger segment to
-//! offload (`tcp_tso_should_defer`), pacing, ECN, HyStart, and that CUBIC's clock stands still while
-//! a connection is idle. Left out because it is a matter of chance: segments that arrive while the
-//! program reads are acknowledged together (`tcp_backlog_ack_defer`).
+//! offload (`tcp_tso_should_defer`), pacing, ECN, HyStart, and that CUBIC's clock stands still
+//! while a connection is idle. Left out because it is a matter of chance: segments that arrive
+//! while the program reads are acknowledged together (`tcp_backlog_ack_defer`).
 
 mod ack;
 mod channel;
