@@ -58,9 +58,12 @@ pub(crate) fn begin_manifest(study: &Study, facts_json: &str) -> PyResult<String
     let facts: RunFacts = serde_json::from_str(facts_json)
         .map_err(|error| warifu_error(format!("manifest: facts of the run: {error}")))?;
     let half = facts.half;
-    let manifest = Manifest::begin(facts, &study.study, |case| match half {
-        Half::Predicted => warifu_sim::inputs(case, &study.catalog),
-        _ => emulation_inputs(case, &study.catalog),
+    let manifest = Manifest::begin(facts, &study.study, |case| {
+        let inputs = match half {
+            Half::Predicted => warifu_sim::inputs(case, &study.catalog),
+            _ => emulation_inputs(case, &study.catalog),
+        };
+        inputs.map_err(|error| error.in_file(&study.study.file))
     });
     Ok(manifest.map_err(warifu_error)?.to_text())
 }

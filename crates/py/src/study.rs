@@ -116,7 +116,8 @@ impl Study {
     /// Every figure that a case uses: name, value, unit, source and kind.
     fn inputs<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let case = case(&self.study, index)?;
-        let inputs = warifu_sim::inputs(case, &self.catalog).map_err(warifu_error)?;
+        let inputs = warifu_sim::inputs(case, &self.catalog)
+            .map_err(|error| warifu_error(error.in_file(&self.study.file)))?;
         let entry = |input: model::Input| {
             [
                 ("name", input.name),
@@ -197,7 +198,8 @@ pub(crate) fn mistakes(
 #[pyfunction]
 pub(crate) fn trace_text(study: &Study, index: usize) -> PyResult<String> {
     let case = case(&study.study, index)?;
-    let scenario = scenario(case).map_err(warifu_error)?;
+    let scenario =
+        scenario(case).map_err(|error| warifu_error(format!("{}: {error}", study.study.file)))?;
     Ok(warifu_trace::render(case, &scenario))
 }
 

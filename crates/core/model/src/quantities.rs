@@ -14,9 +14,9 @@ use crate::units::{BitsPerSecond, Nanos, Probability};
 const LONGEST_DELAY: Nanos = Nanos::from_secs(3600);
 /// More than 400 Gbit/s is no IoT link, and less serialisation than 1 ns cannot be told.
 const HIGHEST_RATE: BitsPerSecond = BitsPerSecond(400_000_000_000);
-/// The least that an IPv4 link must carry whole (RFC 791 section 3.1); below it, TCP's options
-/// leave no room for data.
-const SMALLEST_MTU: u64 = 68;
+/// An IPv4 link must carry 68 bytes whole (RFC 791 section 3.1), which leave TCP with all its
+/// options no room for data; Linux takes no segment size below 48 (`TCP_MIN_SND_MSS`).
+const SMALLEST_MTU: u64 = 100;
 /// The most jitter quantiles worth keeping.
 const MOST_QUANTILES: usize = 10_001;
 
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn values_beyond_their_range() {
         assert!(link_delay(&value("\"2 h\"")).unwrap_err().contains("at most 3600 s"));
-        assert!(mtu(&value("40")).unwrap_err().contains("68 to 65535"));
+        assert!(mtu(&value("40")).unwrap_err().contains("100 to 65535"));
         assert!(rate(&value("\"1000 Gbit/s\"")).unwrap_err().contains("at most 400 Gbit/s"));
         assert!(queue_packets(&value("0")).is_err());
         assert!(jitter(&value("[\"2 ms\", \"1 ms\"]")).unwrap_err().contains("not in order"));

@@ -30,6 +30,11 @@ impl<'a> Mistakes<'a> {
         Mistakes { file, list: RefCell::default() }
     }
 
+    /// The file's name.
+    pub(crate) fn file(&self) -> &str {
+        self.file
+    }
+
     /// Adds one; `message` begins with a verb.
     pub(crate) fn add(&self, key: impl Into<String>, message: impl Into<String>) {
         self.list.borrow_mut().push(Error::new(self.file, key, one_line(&message.into())));

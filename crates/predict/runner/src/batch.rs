@@ -87,7 +87,7 @@ pub fn check(study: &Study, catalog: &Catalog) -> Result<(), warifu_model::Error
     for case in &study.cases {
         if tried.insert(case.needs()) {
             CaseModel::compile(case, catalog)
-                .map_err(|error| lacks(case, catalog).unwrap_or(error))?;
+                .map_err(|error| lacks(case, catalog).unwrap_or(error).in_file(&study.file))?;
         }
     }
     Ok(())
@@ -211,7 +211,8 @@ impl<'a> Job<'a> {
             }
             let model = match compiled.take() {
                 Some((of, model)) if of == case => Ok(model),
-                _ => CaseModel::compile(choices, self.catalog),
+                _ => CaseModel::compile(choices, self.catalog)
+                    .map_err(|error| error.in_file(&self.study.file)),
             };
             let sent = match model {
                 Err(error) => reports.send(Err(error)),

@@ -9,6 +9,7 @@ use warifu_model::{
 };
 use warifu_trace::{Episode, Party, Scenario, Step, Trace, scenario};
 
+use crate::carrier::CarrierModel;
 use crate::clock::Jiffy;
 use crate::cost::Sampler;
 use crate::link::PathModel;
@@ -62,8 +63,7 @@ impl CaseModel {
     /// The case makes no connection (see [`warifu_trace::scenario`]), or a profile lacks what
     /// it needs.
     pub fn compile(case: &Case, catalog: &Catalog) -> Result<CaseModel, Error> {
-        let scenario =
-            scenario(case).map_err(|error| Error::new("study", error.key, error.message))?;
+        let scenario = scenario(case).map_err(|error| Error::in_case(error.key, error.message))?;
         CaseModel::with_episodes(case, &scenario.episodes, catalog)
     }
 
@@ -88,7 +88,7 @@ impl CaseModel {
     ) -> Result<CaseModel, Error> {
         if case.link.mtu < LEAST_MTU {
             let message = format!("is {}: expected at least {LEAST_MTU} B", case.link.mtu);
-            return Err(Error::new("study", "link.mtu", message));
+            return Err(Error::in_case("link.mtu", message));
         }
         let client = profiles::device(catalog, "device.profile", &case.device.profile)?;
         let server = profiles::device(catalog, "server.profile", &case.server.profile)?;
@@ -211,7 +211,7 @@ fn evidence(case: &Case, episodes: &[Episode], catalog: &Catalog) -> Result<Evid
 /// # Errors
 /// As [`CaseModel::compile`].
 pub fn inputs(case: &Case, catalog: &Catalog) -> Result<Vec<Input>, Error> {
-    let scenario = scenario(case).map_err(|error| Error::new("study", error.key, error.message))?;
+    let scenario = scenario(case).map_err(|error| Error::in_case(error.key, error.message))?;
     inputs_of(case, &scenario.episodes, catalog)
 }
 
@@ -225,7 +225,15 @@ fn inputs_of(case: &Case, episodes: &[Episode], catalog: &Catalog) -> Result<Vec
                 .any(|step| matches!(step, Step::Compute { operation: o, .. } if *o == operation))
             || (operation == Operation::Sign(Role::Client) && calls(steps(), KeyStoreCall::Sign))
     };
-    inputs_where(case, catalog, computes, |call| calls(steps(), call))
+    let mut inputs = inputs_where(case, catalog, computes, |call| calls(steps(), call))?;
+    for channel in episodes.iter().flat_map(|episode| &episode.trace.channels) {
+        for input in CarrierModel::inputs(&channel.carrier) {
+            if !inputs.contains(&input) {
+                inputs.push(input);
+            }
+        }
+    }
+    Ok(inputs)
 }
 
 /// Every cost that device and server lack for a case, in one error.

@@ -48,7 +48,7 @@ impl Turn<'_> {
                             let size = u64::from(sizes[message as usize]);
                             counters[Counter::ServerSent as usize] += size;
                         }
-                        if carrier.is_read(end) {
+                        if carrier.acts_on_read(end) {
                             break Some(op);
                         }
                     }

@@ -29,6 +29,8 @@ pub const COMMAND_LINE: &str = "command line";
 pub struct Study {
     /// Its name, also of its results folder.
     pub name: String,
+    /// The name of its file for errors.
+    pub file: String,
     /// What all randomness comes from.
     pub seed: u64,
     /// Measured trials a case.
@@ -105,7 +107,12 @@ impl Study {
     /// nothing varies or there is no such case.
     pub fn label(&self, index: usize) -> String {
         let choices = self.choices(index);
-        let parts = choices.iter().map(|(path, value)| format!("{} {value}", short_name(path)));
+        let name = |path| {
+            let short = short_name(path);
+            let shared = choices.iter().filter(|(other, _)| short_name(other) == short).count() > 1;
+            if shared { path } else { short }
+        };
+        let parts = choices.iter().map(|(path, value)| format!("{} {value}", name(path)));
         parts.collect::<Vec<_>>().join(", ")
     }
 
@@ -154,6 +161,7 @@ fn read(
     let vary = parts.vary.iter().map(|axis| (axis.path.clone(), axis.shown())).collect();
     Some(Study {
         name: head.name,
+        file: in_file.file().to_string(),
         seed: head.seed,
         trials: head.trials,
         predict_trials: head.predict_trials,

@@ -179,6 +179,9 @@ fn subject(key: &str) -> Result<(Metric, Statistic), String> {
     };
     let statistic = Statistic::from_word(statistic)
         .map_err(|expected| format!("has no such statistic: {expected}"))?;
+    if metric.quantity() == Quantity::Share && statistic != Statistic::Mean {
+        return Err(format!("is 0 or 1 in each trial: require {name}.mean, their share"));
+    }
     Ok((metric, statistic))
 }
 
@@ -258,6 +261,11 @@ mod tests {
         assert!(subject("https.establishment").unwrap_err().contains("add .mean, .p50"));
         assert!(subject("https.etablishment.p99").unwrap_err().contains("https.establishment?"));
         assert!(subject("https.establishment.p999").unwrap_err().contains("p99"));
+        assert!(
+            subject("connection.failed.p95")
+                .unwrap_err()
+                .contains("require connection.failed.mean")
+        );
         assert!(subject("x").is_err());
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod coap;
 pub(crate) mod tcp;
 pub(crate) mod udp;
 
-use warifu_model::{Case, Catalog, Counter, Error};
+use warifu_model::{Case, Catalog, Counter, Error, Input};
 use warifu_trace::Carrier as Kind;
 
 use crate::capture::PacketEvent;
@@ -55,7 +55,7 @@ pub(crate) enum Arrival {
 ///    an [`Arrival::Content`], [`has`](Carrier::has) tells which messages are complete.
 /// 4. Whenever a program reads, whether or not a message is complete, [`read`](Carrier::read) is
 ///    called, for carriers to which reading matters (TCP acknowledges then), or
-///    [`is_read`](Carrier::is_read) first, which may tell that it is not needed.
+///    [`acts_on_read`](Carrier::acts_on_read) first, which may tell that it is not needed.
 /// 5. At the end of every event in which a call took a [`Net`], the driver asks
 ///    [`timers`](Carrier::timers) of that end, and calls [`on_timer`](Carrier::on_timer) when, and
 ///    only when, one of them expires. A timer that is given as [`Time::NONE`] has been stopped.
@@ -92,7 +92,7 @@ pub(crate) trait Carrier {
 
     /// The program at this end is about to read what is there; whether the carrier acts on that,
     /// so that [`read`](Carrier::read) must be called.
-    fn is_read(&mut self, end: End) -> bool;
+    fn acts_on_read(&mut self, end: End) -> bool;
 
     /// The program at this end reads what is there.
     fn read(&mut self, end: End, net: &mut Net<'_>);
@@ -157,6 +157,14 @@ impl CarrierModel {
         })
     }
 
+    /// The figures that a carrier rests on beside those of profiles.
+    pub(crate) fn inputs(carrier: &Kind) -> Vec<Input> {
+        match carrier {
+            Kind::CoapConfirmable(_) => vec![coap::lateness()],
+            Kind::Tcp(_) | Kind::Udp => Vec::new(),
+        }
+    }
+
     /// The ticks of the opener's and the acceptor's kernel, where they matter.
     pub(crate) fn jiffies(&self) -> Option<[Jiffy; 2]> {
         match self {
@@ -214,7 +222,7 @@ delegate! {
     #[inline] fn write(&mut self, end: End, net: &mut Net<'_>, first: u32, sizes: &[u32]);
     fn close(&mut self, end: End, net: &mut Net<'_>);
     #[inline] fn receive(&mut self, end: End, net: &mut Net<'_>, packet: &Packet) -> Arrival;
-    #[inline] fn is_read(&mut self, end: End) -> bool;
+    #[inline] fn acts_on_read(&mut self, end: End) -> bool;
     #[inline] fn read(&mut self, end: End, net: &mut Net<'_>);
     #[inline] fn on_timer(&mut self, end: End, net: &mut Net<'_>, timer: usize);
     #[inline] fn timers(&mut self, end: End, clock: &Clock) -> [Time; TIMERS];

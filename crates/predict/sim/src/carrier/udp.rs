@@ -141,7 +141,7 @@ impl Carrier for Udp {
         matches!(&packet.body, Body::Udp(fragment) if fragment.message == message)
     }
 
-    fn is_read(&mut self, _: End) -> bool {
+    fn acts_on_read(&mut self, _: End) -> bool {
         false
     }
 

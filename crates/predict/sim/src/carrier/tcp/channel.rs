@@ -152,7 +152,7 @@ impl Carrier for Tcp {
     }
 
     #[inline]
-    fn is_read(&mut self, end: End) -> bool {
+    fn acts_on_read(&mut self, end: End) -> bool {
         self.sockets[end as usize].owes_ack()
     }
 
