@@ -65,11 +65,21 @@ impl<'a> Mistakes<'a> {
             Err(error) => {
                 let start = error.span().map_or(0, |span| span.start.min(text.len()));
                 let line = 1 + text.as_bytes()[..start].iter().filter(|&&b| b == b'\n').count();
-                self.add(format!("line {line}"), format!("is not TOML: {}", error.message()));
+                let message = match too_large(error.message()) {
+                    Some(number) => format!("holds {number}: TOML's integers have 64 bits"),
+                    None => format!("is not TOML: {}", error.message()),
+                };
+                self.add(format!("line {line}"), message);
                 None
             }
         }
     }
+}
+
+/// The number that a message of the parser's says no integer type has room for.
+fn too_large(message: &str) -> Option<&str> {
+    let (number, rest) = message.strip_prefix("invalid type: integer `")?.split_once('`')?;
+    rest.contains("128").then_some(number)
 }
 
 impl<'a> Section<'a> {

@@ -410,6 +410,11 @@ fn line_of_a_syntax_error() {
     assert!(message.starts_with("meter.toml: line 3 is not TOML: "), "{message}");
     let twice = mistake("trials = 1\ntrials = 2");
     assert!(twice.starts_with("meter.toml: line 3 is not TOML: "), "{twice}");
+    for number in ["99999999999999999999", "-9223372036854775809"] {
+        let large = mistake(&format!("trials = {number}\n"));
+        let expected = format!("meter.toml: line 2 holds {number}: TOML's integers have 64 bits");
+        assert_eq!(large, expected);
+    }
     let message = parse("").unwrap_err();
     assert!(message.starts_with("meter.toml: name is missing"), "{message}");
     for name in ["../x", "", "a b", ".hidden", "ä"] {

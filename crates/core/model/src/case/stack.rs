@@ -92,6 +92,14 @@ impl Layer {
             Layer::Application(protocol) => protocol.name(),
         }
     }
+
+    /// Why what belongs to it says nothing of a protocol without it: `coap has no TLS`.
+    pub(crate) fn missing_from(self, protocol: Protocol) -> String {
+        match self {
+            Layer::Application(own) => format!("only {} has it", own.name()),
+            layer => format!("{} has no {}", protocol.name(), layer.name()),
+        }
+    }
 }
 
 impl Stack {

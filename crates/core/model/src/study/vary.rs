@@ -59,12 +59,13 @@ pub(crate) fn cases(
             // What the case has no layer for makes twins; that says more.
             let other = digits(twin, &parts.vary);
             if let Some(assignment) = without_effect(&case, parts, &choices, &other) {
-                let protocol = case.stack.protocol().name();
+                let protocol = case.stack.protocol();
                 let message = format!(
-                    "has no effect: {protocol} has no {} (in the case {}); remove it, or study \
-                     {protocol} in a file of its own",
-                    assignment.setting.layer.name(),
-                    label(parts, &choices)
+                    "has no effect: {} (in the case {}); remove it, or study {} in a file of its \
+                     own",
+                    assignment.setting.layer.missing_from(protocol),
+                    label(parts, &choices),
+                    protocol.name()
                 );
                 let mistakes = if assignment.by_flag { in_flags } else { in_file };
                 mistakes.add(&assignment.key, message);
@@ -110,10 +111,10 @@ fn refuse_without_effect(
             continue;
         }
         named.push(&assignment.key);
-        let protocol = cases.first().map_or("", |case| case.stack.protocol().name());
+        let Some(case) = cases.first() else { continue };
         let message = format!(
-            "has no effect: {protocol} has no {}; remove it, or choose another stack.protocol",
-            layer.name()
+            "has no effect: {}; remove it, or choose another stack.protocol",
+            layer.missing_from(case.stack.protocol())
         );
         (if assignment.by_flag { in_flags } else { in_file }).add(&assignment.key, message);
     }

@@ -18,7 +18,9 @@ pub(crate) fn stack(text: &str) -> Result<Vec<(&'static str, String)>, String> {
         .map_err(|expected| format!("\"{protocol}\" comes first: {expected}"))?;
     for word in words {
         let Some(setting) = setting(word) else {
-            let known = || all().into_iter().map(|(word, _)| word);
+            let goes = |path| settings::find(path).is_some_and(|setting| known.has(setting.layer));
+            let words = all();
+            let known = || words.iter().filter(|(_, path)| goes(path)).map(|(word, _)| *word);
             let hint = match nearest(word, known()) {
                 Some(name) => format!("did you mean \"{name}\"?"),
                 None => format!("expected {}", known().collect::<Vec<_>>().join(", ")),
@@ -28,8 +30,8 @@ pub(crate) fn stack(text: &str) -> Result<Vec<(&'static str, String)>, String> {
         let layer = settings::find(setting.0).map(|setting| setting.layer);
         if let Some(layer) = layer.filter(|&layer| !known.has(layer)) {
             return Err(format!(
-                "\"{word}\" does not go with {protocol}, which has no {}",
-                layer.name()
+                "\"{word}\" does not go with {protocol}: {}",
+                layer.missing_from(known)
             ));
         }
         if list.iter().any(|(path, _)| *path == setting.0) {
@@ -84,7 +86,10 @@ mod tests {
             ("https/tls1.4", "did you mean \"tls1.2\"?"),
             ("https/tls1.2/tls1.3", "a second time"),
             ("https//", "is not known"),
-            ("https/banana", "expected tls1.2"),
+            ("https/banana", "psk_dhe_ke"),
+            ("coap/banana", "expected CON, NON, con, non"),
+            ("https/con", "\"con\" does not go with https: only coap has it"),
+            ("coap/tls1.3", "\"tls1.3\" does not go with coap: coap has no TLS"),
         ] {
             let message = stack(text).unwrap_err();
             assert!(message.contains(part), "{text}: {message}");
