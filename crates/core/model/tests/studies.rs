@@ -439,7 +439,7 @@ fn setting_of_an_absent_layer() {
         mistake("stack = \"coap/con\"\n[device]\nprofile = \"this-host\"\ntcp = \"linux-6.1\"");
     assert!(message.contains("device.tcp has no effect: coap has no TCP"), "{message}");
     let message = mistake("stack = \"coap/tls1.3\"");
-    assert!(message.contains("\"tls1.3\" does not go with coap, which has no TLS"), "{message}");
+    assert!(message.contains("\"tls1.3\" does not go with coap: coap has no TLS"), "{message}");
 }
 
 #[test]

@@ -23,8 +23,8 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 /// The least MTU whose segments carry data (Linux `TCP_MIN_SND_MSS` is 48).
 const LEAST_MTU: u16 = 100;
 
-/// TCP gives up after a quarter of an hour (`tcp_retries2`), CoAP with the largest parameters that
-/// a study may choose within two hours.
+/// TCP gives up after a quarter of an hour (`tcp_retries2`), CoAP within the twelve hours that a
+/// study may choose.
 const DAY: Nanos = Nanos::from_millis(24 * 3_600_000);
 
 /// A case compiled for simulation.

@@ -97,7 +97,7 @@ fn stack(draft: &Draft, tcp: [Option<String>; 2], clashes: &mut Vec<Clash>) -> O
             let tls = tls::layer(draft, clashes);
             Some(Stack::Https(Https { tls: tls?, tcp: tcp_layer(draft, tcp)? }))
         }
-        Protocol::Coap => Some(Stack::Coap(coap::layer(draft))),
+        Protocol::Coap => coap::layer(draft, clashes).map(Stack::Coap),
     }
 }
 
