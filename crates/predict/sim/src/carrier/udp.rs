@@ -29,17 +29,18 @@ pub(crate) struct UdpModel {
 pub(crate) struct Udp {
     mtu: u32,
     first: u32,
-    datagrams: Vec<Datagram>,
+    /// Whether each message has arrived.
+    arrived: Vec<bool>,
+    /// Of which some fragments are here. Only those of one transmission make up a datagram again.
+    incomplete: Vec<Incomplete>,
 }
 
-/// What has become of a message.
-#[derive(Clone, Copy, Debug, Default)]
-struct Datagram {
-    /// Fragments that are still missing, by transmission: only those of one transmission make up a
-    /// datagram again.
-    missing: u32,
+/// A transmission of which fragments are missing.
+#[derive(Clone, Copy, Debug)]
+struct Incomplete {
+    message: u32,
     transmission: u32,
-    arrived: bool,
+    missing: u32,
 }
 
 impl UdpModel {
@@ -50,13 +51,14 @@ impl UdpModel {
 
 impl Udp {
     pub(crate) fn new(model: &UdpModel, first: u32, messages: u32) -> Udp {
-        let datagrams = vec![Datagram::default(); messages as usize];
-        Udp { mtu: model.mtu, first, datagrams }
+        let arrived = vec![false; messages as usize];
+        Udp { mtu: model.mtu, first, arrived, incomplete: Vec::new() }
     }
 
     /// Begins a trial.
     pub(super) fn begin(&mut self) {
-        self.datagrams.fill(Datagram::default());
+        self.arrived.fill(false);
+        self.incomplete.clear();
     }
 
     /// Sends a message that left `transmission` times before, the first at `first_sent`, ns;
@@ -86,22 +88,32 @@ impl Udp {
     /// Takes a datagram or a fragment; the message that is complete now, and had not been before
     /// in this transmission.
     pub(super) fn take(&mut self, fragment: &Fragment) -> Option<u32> {
-        let datagram = &mut self.datagrams[(fragment.message - self.first) as usize];
-        if datagram.missing == 0 || datagram.transmission != fragment.transmission {
-            datagram.missing = fragment.of;
-            datagram.transmission = fragment.transmission;
-        }
-        datagram.missing -= 1;
-        if datagram.missing > 0 {
+        if fragment.of > 1 && !self.completes(fragment) {
             return None;
         }
-        datagram.arrived = true;
+        self.arrived[(fragment.message - self.first) as usize] = true;
         Some(fragment.message)
     }
 
     /// Whether a message has arrived.
     pub(super) fn has_arrived(&self, message: u32) -> bool {
-        self.datagrams.get((message - self.first) as usize).is_some_and(|one| one.arrived)
+        self.arrived.get((message - self.first) as usize).copied().unwrap_or(false)
+    }
+
+    /// Whether a fragment was the last that was missing of its transmission.
+    fn completes(&mut self, fragment: &Fragment) -> bool {
+        let Fragment { message, transmission, of } = *fragment;
+        let same = |one: &Incomplete| one.message == message && one.transmission == transmission;
+        let Some(index) = self.incomplete.iter().position(same) else {
+            self.incomplete.push(Incomplete { message, transmission, missing: of - 1 });
+            return false;
+        };
+        self.incomplete[index].missing -= 1;
+        let complete = self.incomplete[index].missing == 0;
+        if complete {
+            self.incomplete.swap_remove(index);
+        }
+        complete
     }
 }
 
@@ -158,4 +170,23 @@ impl Carrier for Udp {
     }
 
     fn doubt_timers(&self, _: End, _: &Clock) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fragments_of_two_transmissions_in_between() {
+        let mut udp = Udp::new(&UdpModel { mtu: 1_500 }, 7, 2);
+        let fragment = |transmission| Fragment { message: 8, transmission, of: 2 };
+        assert_eq!(udp.take(&fragment(0)), None);
+        assert_eq!(udp.take(&fragment(1)), None);
+        assert!(!udp.has_arrived(8));
+        assert_eq!(udp.take(&fragment(0)), Some(8));
+        assert!(udp.has_arrived(8) && !udp.has_arrived(7));
+        assert_eq!(udp.take(&fragment(1)), Some(8));
+        udp.begin();
+        assert!(!udp.has_arrived(8) && udp.incomplete.is_empty());
+    }
 }
