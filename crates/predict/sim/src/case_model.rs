@@ -7,7 +7,7 @@ use warifu_model::{
     Case, Catalog, Definition, Error, Evidence, Input, KeyStoreCall, KeyStoreProfile, Mark, Metric,
     Nanos, Operation, Role, SystemCall, inputs_where,
 };
-use warifu_trace::{Episode, Party, Scenario, Step, Trace, scenario};
+use warifu_trace::{Episode, Scenario, Step, Trace, scenario};
 
 use crate::carrier::CarrierModel;
 use crate::clock::Jiffy;
@@ -269,8 +269,9 @@ fn operations(case: &Case, catalog: &Catalog, role: Role) -> Option<Vec<Operatio
     let episodes = scenario(case).ok()?.episodes;
     let software = catalog.key_store(&case.key_store.profile)?.software;
     let mut operations: Vec<Operation> = Vec::new();
-    let party = Party::first(role);
-    for step in episodes.iter().flat_map(|episode| episode.trace.steps(party)) {
+    let programs = episodes.iter().flat_map(|episode| &episode.trace.programs);
+    let of_role = programs.filter(|program| program.party.role == role);
+    for step in of_role.flat_map(|program| &program.steps) {
         match *step {
             Step::Compute { operation, .. } => operations.push(operation),
             Step::KeyStore { call: KeyStoreCall::Sign, .. } if software => {

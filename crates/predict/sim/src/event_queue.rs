@@ -234,6 +234,50 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// Instances of several rows, with times that are set again and cleared.
+        #[test]
+        fn next_among_many_channels(
+            ends in prop::collection::vec((0_u32..4, 0_u32..4), 1..6),
+            instances in 1_usize..4,
+            sets in prop::collection::vec(
+                (any::<prop::sample::Index>(), prop::option::of(0_u64..50), 0_u64..50),
+                1..60,
+            ),
+        ) {
+            let channels: Vec<[u32; 2]> =
+                ends.iter().map(|&(a, b)| [a, if a == b { (a + 1) % 4 } else { b }]).collect();
+            let layout = Layout::new(&channels, 4);
+            let mut queue = EventQueue::default();
+            queue.reset(&layout, instances);
+            let per_instance = layout.rows() * ROW;
+            let mut model = vec![None; instances * per_instance];
+            for (index, time, other) in sets {
+                let instance = index.index(instances) as u32;
+                let ends: Vec<[u32; 2]> = layout.timers(instance).collect();
+                let programs: Vec<u32> = layout.programs(instance).collect();
+                let place = index.index(2 * ends.len() + programs.len());
+                if let Some(&program) = programs.get(place) {
+                    queue.set_program(program as usize, time);
+                    model[program as usize] = time;
+                } else {
+                    let place = place - programs.len();
+                    let first = ends[place / 2][place % 2] as usize;
+                    queue.set_timers(first, [Time::of(time), Time::at(other)]);
+                    model[first] = time;
+                    model[first + 1] = Some(other);
+                }
+            }
+            let places = model.iter().enumerate();
+            let times = places.filter_map(|(place, time)| Some(((*time)?, place)));
+            // Of equal times the lowest instance and place.
+            let expected = times.min().map(|(time, place)| {
+                (time, layout.event((place / per_instance) as u32, place % per_instance))
+            });
+            prop_assert_eq!(queue.next(&layout, [Time::NONE; 2]), expected);
+        }
+    }
+
     #[test]
     fn nothing_waits_after_reset() {
         let layout = Layout::new(&[[0, 1]], 2);
