@@ -54,7 +54,7 @@ MAY_KNOW = {
         "warifu-pkcs11-client",
     },
     "warifu-open-loop": {"warifu-os"},
-    "warifu-coap-client": {"warifu-os", "warifu-open-loop"},
+    "warifu-coap-client": {"warifu-model", "warifu-os", "warifu-open-loop"},
     "warifu-calibrate-bench": {
         "warifu-model",
         "warifu-os",

@@ -65,10 +65,19 @@ def put(port: int, body_bytes: int, folder: Path) -> None:
     subprocess.run(command, check=True, timeout=60)
 
 
+STACK = {
+    "protocol": "coap",
+    "message_type": "CON",
+    "ack_timeout": 2_000_000_000,
+    "ack_random_factor_percent": 150,
+    "max_retransmit": 4,
+}
+
+
 def configuration(port: int, **changes: object) -> bytes:
     known = {
         "address": f"127.0.0.1:{port}",
-        "type": "CON",
+        "stack": STACK,
         "path": "/data",
         "trials": 5,
         "rate_per_second": 200,
@@ -92,7 +101,8 @@ def test_response_in_one_datagram(
     port: int, tmp_path: Path, message_type: str, body_bytes: int
 ) -> None:
     put(port, body_bytes, tmp_path)
-    done = run(configuration(port, type=message_type, body_bytes=body_bytes, token_bytes=TOKEN))
+    stack = STACK | {"message_type": message_type}
+    done = run(configuration(port, stack=stack, body_bytes=body_bytes, token_bytes=TOKEN))
     rows = rows_of(done.stdout)
     assert (done.returncode, [row["trial"] for row in rows]) == (0, list(range(5)))
     response = HEADER + TOKEN + (PAYLOAD_MARKER + body_bytes if body_bytes else 0)
@@ -141,9 +151,15 @@ def test_other_body_ends_the_run(port: int, tmp_path: Path) -> None:
     ("change", "words"),
     [
         ({"trials": 0}, "trials is 0: expected 1 to"),
-        ({"type": "ACK"}, "type: unknown variant `ACK`, expected `CON` or `NON`"),
+        (
+            {"stack": STACK | {"message_type": "ACK"}},
+            "stack: unknown variant `ACK`, expected `CON` or `NON`",
+        ),
         ({"concurrent": 2}, "concurrent is 2: expected a number that divides trials, 5"),
-        ({"ack_timeout_ms": 10}, "ack_timeout_ms is 10: expected 1000 to"),
+        (
+            {"stack": STACK | {"ack_timeout": 10_000_000}},
+            "stack.ack_timeout is 10 ms: expected 1 s",
+        ),
         ({"adress": "x"}, "adress"),
     ],
 )

@@ -3,7 +3,9 @@
 
 use std::net::SocketAddr;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use warifu_model::{Coap, Keyword, Nanos, Stack};
 use warifu_open_loop::Pace;
 
 use crate::error::Error;
@@ -15,14 +17,14 @@ const MOST_PATH_BYTES: usize = 1_000;
 /// A token has at most this many bytes: RFC 7252 section 3.
 const MOST_TOKEN_BYTES: u8 = 8;
 /// coap_session_set_ack_timeout leaves what it was at less than a second.
-const LEAST_ACK_TIMEOUT_MS: u32 = 1_000;
+const LEAST_ACK_TIMEOUT: Nanos = Nanos::from_millis(1_000);
 /// The longest of all timeouts, of `MOST_RETRANSMIT` and `MOST_ACK_RANDOM_FACTOR`, fits the 32 bits
 /// in which libcoap counts milliseconds.
-const MOST_ACK_TIMEOUT_MS: u32 = 60_000;
-const MOST_ACK_RANDOM_FACTOR: f64 = 4.0;
+const MOST_ACK_TIMEOUT: Nanos = Nanos::from_millis(60_000);
+const MOST_ACK_RANDOM_FACTOR_PERCENT: u16 = 400;
 /// coap_session_set_max_retransmit leaves what it was at 0.
-const LEAST_RETRANSMIT: u16 = 1;
-const MOST_RETRANSMIT: u16 = 10;
+const LEAST_RETRANSMIT: u8 = 1;
+const MOST_RETRANSMIT: u8 = 10;
 
 /// A run of the client, as JSON on its standard input.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -30,9 +32,10 @@ const MOST_RETRANSMIT: u16 = 10;
 pub struct Config {
     /// The server, `address:port`.
     pub address: SocketAddr,
-    /// What the request travels in.
-    #[serde(rename = "type")]
-    pub message_type: MessageType,
+    /// The stack of a case: the message's type and the transmission parameters of RFC 7252 section
+    /// 4.8.
+    #[serde(deserialize_with = "coap")]
+    pub stack: Coap,
     /// Path and query of the GET request.
     #[serde(default = "root")]
     pub path: String,
@@ -67,29 +70,19 @@ pub struct Config {
     /// The length that the body of each response must have, B; any, if not given.
     #[serde(default)]
     pub body_bytes: Option<u64>,
-    /// ACK_TIMEOUT, ms.
-    #[serde(default = "ack_timeout_ms")]
-    pub ack_timeout_ms: u32,
-    /// ACK_RANDOM_FACTOR.
-    #[serde(default = "ack_random_factor")]
-    pub ack_random_factor: f64,
-    /// MAX_RETRANSMIT.
-    #[serde(default = "max_retransmit")]
-    pub max_retransmit: u16,
     /// Outcomes list every datagram.
     #[serde(default)]
     pub datagrams: bool,
 }
 
-/// The type of the request's message, RFC 7252 section 4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub enum MessageType {
-    /// Confirmable: sent again until acknowledged.
-    #[serde(rename = "CON")]
-    Confirmable,
-    /// Non-confirmable: sent once.
-    #[serde(rename = "NON")]
-    NonConfirmable,
+fn coap<'de, D: Deserializer<'de>>(stack: D) -> Result<Coap, D::Error> {
+    match Stack::deserialize(stack)? {
+        Stack::Coap(stack) => Ok(stack),
+        other => Err(D::Error::custom(format!(
+            "protocol is {}: this client speaks coap",
+            other.protocol().name()
+        ))),
+    }
 }
 
 fn root() -> String {
@@ -102,21 +95,6 @@ const fn one() -> u32 {
 
 const fn token_bytes() -> u8 {
     1
-}
-
-/// RFC 7252 section 4.8, as libcoap has it.
-const fn ack_timeout_ms() -> u32 {
-    2_000
-}
-
-/// RFC 7252 section 4.8, as libcoap has it.
-const fn ack_random_factor() -> f64 {
-    1.5
-}
-
-/// RFC 7252 section 4.8, as libcoap has it.
-const fn max_retransmit() -> u16 {
-    4
 }
 
 impl Config {
@@ -178,22 +156,24 @@ impl Config {
 
     fn check_retransmission(&self) -> Result<(), Error> {
         let refuse = |text: String| Err(Error::Config(text));
-        if !(LEAST_ACK_TIMEOUT_MS..=MOST_ACK_TIMEOUT_MS).contains(&self.ack_timeout_ms) {
+        let Coap { ack_timeout, ack_random_factor_percent: factor, max_retransmit, .. } =
+            self.stack;
+        if !(LEAST_ACK_TIMEOUT..=MOST_ACK_TIMEOUT).contains(&ack_timeout) {
             return refuse(format!(
-                "ack_timeout_ms is {}: expected {LEAST_ACK_TIMEOUT_MS} to {MOST_ACK_TIMEOUT_MS}",
-                self.ack_timeout_ms
+                "stack.ack_timeout is {ack_timeout}: expected {LEAST_ACK_TIMEOUT} to \
+                 {MOST_ACK_TIMEOUT}"
             ));
         }
-        if !(1.0..=MOST_ACK_RANDOM_FACTOR).contains(&self.ack_random_factor) {
+        if !(100..=MOST_ACK_RANDOM_FACTOR_PERCENT).contains(&factor) {
             return refuse(format!(
-                "ack_random_factor is {}: expected 1 to {MOST_ACK_RANDOM_FACTOR}",
-                self.ack_random_factor
+                "stack.ack_random_factor_percent is {factor}: expected 100 to \
+                 {MOST_ACK_RANDOM_FACTOR_PERCENT}"
             ));
         }
-        if !(LEAST_RETRANSMIT..=MOST_RETRANSMIT).contains(&self.max_retransmit) {
+        if !(LEAST_RETRANSMIT..=MOST_RETRANSMIT).contains(&max_retransmit) {
             return refuse(format!(
-                "max_retransmit is {}: expected {LEAST_RETRANSMIT} to {MOST_RETRANSMIT}",
-                self.max_retransmit
+                "stack.max_retransmit is {max_retransmit}: expected {LEAST_RETRANSMIT} to \
+                 {MOST_RETRANSMIT}"
             ));
         }
         Ok(())
@@ -218,19 +198,18 @@ mod tests {
 
     use super::*;
 
-    const LEAST: &str = r#"{"address": "127.0.0.1:5683", "type": "CON", "trials": 4,
-        "rate_per_second": 10, "timeout_s": 5}"#;
+    const LEAST: &str = r#"{"address": "127.0.0.1:5683", "stack": {"protocol": "coap",
+        "message_type": "CON", "ack_timeout": 2000000000, "ack_random_factor_percent": 150,
+        "max_retransmit": 4}, "trials": 4, "rate_per_second": 10, "timeout_s": 5}"#;
 
     fn said(text: &str) -> String {
         Config::parse(text).map(|_| String::new()).unwrap_or_else(|error| error.to_string())
     }
 
     #[test]
-    fn defaults_are_those_of_rfc_7252() {
+    fn least_configuration() {
         let config = Config::parse(LEAST).unwrap();
-        assert_eq!((config.ack_timeout_ms, config.max_retransmit), (2_000, 4));
-        assert!((config.ack_random_factor - 1.5).abs() < f64::EPSILON);
-        assert_eq!((config.concurrent, config.token_bytes), (1, 1));
+        assert_eq!((config.concurrent, config.token_bytes, &*config.path), (1, 1, "/"));
     }
 
     #[test]
@@ -257,18 +236,19 @@ mod tests {
             ("\"trials\": 4", "\"trials\": -1", "trials"),
             ("\"trials\": 4", "\"trials\": 4, \"concurrent\": 3", "concurrent is 3"),
             ("\"trials\": 4", "\"trials\": 4, \"concurrent\": 0", "concurrent is 0"),
-            ("10", "0", "rate_per_second is 0"),
+            ("\"rate_per_second\": 10", "\"rate_per_second\": 0", "rate_per_second is 0"),
             ("\"timeout_s\": 5", "\"timeout_s\": 0", "timeout_s is 0"),
             ("\"trials\"", "\"linger_s\": -1, \"trials\"", "linger_s is -1"),
             ("127.0.0.1:5683", "nowhere", "address"),
             ("\"trials\"", "\"trails\"", "trails"),
-            ("CON", "ACK", "type"),
+            ("CON", "ACK", "stack: unknown variant `ACK`, expected `CON` or `NON`"),
             ("\"trials\"", "\"token_bytes\": 9, \"trials\"", "token_bytes is 9"),
             ("\"trials\"", "\"path\": \"a\", \"trials\"", "path is \"a\""),
             ("\"trials\"", "\"path\": \"/a%20\", \"trials\"", "neither %"),
-            ("\"trials\"", "\"ack_timeout_ms\": 1, \"trials\"", "ack_timeout_ms is 1"),
-            ("\"trials\"", "\"ack_random_factor\": 0.5, \"trials\"", "ack_random_factor is 0.5"),
-            ("\"trials\"", "\"max_retransmit\": 17, \"trials\"", "max_retransmit is 17"),
+            ("2000000000", "10000000", "stack.ack_timeout is 10 ms: expected 1 s to 60 s"),
+            ("150", "50", "stack.ack_random_factor_percent is 50"),
+            ("\"max_retransmit\": 4", "\"max_retransmit\": 17", "stack.max_retransmit is 17"),
+            ("\"coap\"", "\"mqtt\"", "stack"),
             ("\"trials\"", "\"spread\": 2, \"trials\"", "spread is 2"),
         ] {
             let said = said(&LEAST.replacen(from, to, 1));

@@ -8,7 +8,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 use std::sync::Once;
 
-use crate::config::{Config, MessageType};
+use warifu_model::CoapMessageType;
+
+use crate::config::Config;
 use crate::error::Error;
 use crate::ffi::{
     self, CoapAddress, CoapContext, CoapFixedPoint, CoapPdu, CoapSession, CoapSocketAddress,
@@ -76,10 +78,12 @@ impl Context {
         // SAFETY: the session is alive.
         unsafe {
             let session = session.as_ptr();
-            ffi::coap_session_set_ack_timeout(session, milliseconds(config.ack_timeout_ms));
-            let factor = milliseconds((config.ack_random_factor * 1_000.0).round() as u32);
+            let stack = &config.stack;
+            let timeout = thousandths((stack.ack_timeout.0 / 1_000_000) as u32);
+            ffi::coap_session_set_ack_timeout(session, timeout);
+            let factor = thousandths(u32::from(stack.ack_random_factor_percent) * 10);
             ffi::coap_session_set_ack_random_factor(session, factor);
-            ffi::coap_session_set_max_retransmit(session, config.max_retransmit);
+            ffi::coap_session_set_max_retransmit(session, stack.max_retransmit.into());
         }
         let pdu = pdu(session, config, token)?;
         // SAFETY: the session is alive; the PDU is handed over.
@@ -136,9 +140,9 @@ fn pdu(
     config: &Config,
     token: &[u8],
 ) -> Result<NonNull<CoapPdu>, String> {
-    let message_type = match config.message_type {
-        MessageType::Confirmable => ffi::COAP_MESSAGE_CON,
-        MessageType::NonConfirmable => ffi::COAP_MESSAGE_NON,
+    let message_type = match config.stack.message_type {
+        CoapMessageType::Confirmable => ffi::COAP_MESSAGE_CON,
+        CoapMessageType::NonConfirmable => ffi::COAP_MESSAGE_NON,
     };
     // SAFETY: the session is alive.
     let made =
@@ -168,7 +172,7 @@ fn failed(what: &str) -> String {
 }
 
 /// Thousandths as libcoap takes them.
-fn milliseconds(value: u32) -> CoapFixedPoint {
+fn thousandths(value: u32) -> CoapFixedPoint {
     CoapFixedPoint {
         integer_part: u16::try_from(value / 1_000).unwrap_or(u16::MAX),
         fractional_part: (value % 1_000) as u16,
@@ -208,7 +212,7 @@ mod tests {
     #[test]
     fn fixed_point_of_rfc_7252_defaults() {
         let parts = |value| {
-            let CoapFixedPoint { integer_part, fractional_part } = milliseconds(value);
+            let CoapFixedPoint { integer_part, fractional_part } = thousandths(value);
             (integer_part, fractional_part)
         };
         assert_eq!((parts(2_000), parts(1_500)), ((2, 0), (1, 500)));

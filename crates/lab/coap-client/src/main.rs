@@ -16,7 +16,7 @@ usage: warifu-coap-client < CONFIG.json > TRIALS.ndjson
 
 CONFIG is one JSON object:
   address            the server, \"10.9.0.2:5683\"
-  type               \"CON\", sent again until acknowledged, or \"NON\", sent once
+  stack              the stack of a case, see below
   path               of the request, with its query (\"/\")
   trials             how many requests, each from a port of its own
   rate_per_second    how many begin in a second
@@ -28,10 +28,10 @@ CONFIG is one JSON object:
   seed               decides pauses, message IDs, tokens and retransmission timeouts (0)
   token_bytes        length of the token, 0 to 8 (1, as coap-client begins)
   body_bytes         the length that each response's body must have (any)
-  ack_timeout_ms     RFC 7252's ACK_TIMEOUT (2000)
-  ack_random_factor  RFC 7252's ACK_RANDOM_FACTOR (1.5)
-  max_retransmit     RFC 7252's MAX_RETRANSMIT (4)
   datagrams          each line lists its datagrams (false)
+stack, here with the parameters of RFC 7252 section 4.8, the timeout in ns; \"NON\" is sent once:
+  {\"protocol\": \"coap\", \"message_type\": \"CON\", \"ack_timeout\": 2000000000,
+   \"ack_random_factor_percent\": 150, \"max_retransmit\": 4}
 
 Each line has the trial's number and, in ns from just before the socket was made: request_ns,
 acknowledged_ns (empty ACK), first_ns (first datagram of the response), done_ns (response decoded);

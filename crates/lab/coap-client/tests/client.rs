@@ -10,9 +10,12 @@ use warifu_coap_client::{Config, Ended, Totals, run};
 
 const TRIALS: u32 = 12;
 /// CON without a random part, so that the first timeout is a second.
-const SECOND: &str = r#""type": "CON", "ack_timeout_ms": 1000, "ack_random_factor": 1"#;
-const CON: &str = r#""type": "CON""#;
-const NON: &str = r#""type": "NON""#;
+const SECOND: &str = r#""stack": {"protocol": "coap", "message_type": "CON",
+    "ack_timeout": 1000000000, "ack_random_factor_percent": 100, "max_retransmit": 4}"#;
+const CON: &str = r#""stack": {"protocol": "coap", "message_type": "CON",
+    "ack_timeout": 2000000000, "ack_random_factor_percent": 150, "max_retransmit": 4}"#;
+const NON: &str = r#""stack": {"protocol": "coap", "message_type": "NON",
+    "ack_timeout": 2000000000, "ack_random_factor_percent": 150, "max_retransmit": 4}"#;
 
 fn config(server: &Server, more: &str) -> Config {
     Config::parse(&format!(
@@ -147,7 +150,8 @@ fn failures_are_outcomes_with_a_word() {
 
 #[test]
 fn con_is_given_up_after_max_retransmit() {
-    let more = format!("\"timeout_s\": 60, \"max_retransmit\": 1, {SECOND}");
+    let once = SECOND.replace("\"max_retransmit\": 4", "\"max_retransmit\": 1");
+    let more = format!("\"timeout_s\": 60, {once}");
     for row in fails(Manner::Silent, &more, "not acknowledged") {
         assert_eq!((number(&row, "datagrams_sent"), number(&row, "retransmitted")), (2, 1));
     }
@@ -175,8 +179,8 @@ fn closed_port_is_unreachable() {
 #[test]
 fn request_is_what_the_configuration_says() {
     let server = Server::start(Manner::Piggybacked);
-    let more = r#""timeout_s": 60, "type": "NON", "path": "/a/bc?d=1", "token_bytes": 4"#;
-    let (rows, ..) = outcomes(&config(&server, more));
+    let more = format!(r#""timeout_s": 60, {NON}, "path": "/a/bc?d=1", "token_bytes": 4"#);
+    let (rows, ..) = outcomes(&config(&server, &more));
     let seen = server.seen();
     assert_eq!((rows.len(), seen.len()), (TRIALS as usize, TRIALS as usize));
     for datagrams in seen.values() {

@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use warifu_model::{
-    Authentication, CertificateType, CipherSuite, Group, KeyShare, Keyword, Session, TlsVersion,
+    Authentication, CertificateType, CipherSuite, Group, Https, KeyShare, Keyword, Session,
+    TlsVersion,
 };
 
 use crate::error::Error;
@@ -44,6 +45,25 @@ pub struct Variant {
     /// Server name indication (RFC 6066 section 3); none is sent without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
+}
+
+impl From<&Https> for Variant {
+    /// Without the sizes of certificates, which are those of the PKI.
+    fn from(stack: &Https) -> Variant {
+        let tls = &stack.tls;
+        Variant {
+            tls: tls.version,
+            session: tls.session,
+            authentication: tls.authentication,
+            group: tls.group,
+            certificate: tls.certificate,
+            chain_length: tls.chain_length,
+            cipher_suite: tls.cipher_suite,
+            key_share: tls.key_share,
+            nagle: stack.tcp.nagle,
+            server_name: tls.server_name.clone(),
+        }
+    }
 }
 
 impl Variant {

@@ -6,7 +6,7 @@ mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Manner, Server, variant};
+use common::{Manner, Server, stack_json, variant};
 use warifu_model::{Authentication, KeyShare, Keyword, Session, TlsVersion};
 use warifu_tls_client::client::{Config, Ended, Outcome, Totals, run};
 use warifu_tls_client::{Exchange, From, Pki, Variant};
@@ -14,10 +14,10 @@ use warifu_tls_client::{Exchange, From, Pki, Variant};
 const TRIALS: u32 = 12;
 
 fn config(server: &Server, variant: Option<&Variant>, more: &str) -> Config {
-    let variant = serde_json::to_string(&variant).unwrap();
+    let stack = variant.map_or("null".into(), stack_json);
     let pki = server.pki_folder();
     Config::parse(&format!(
-        r#"{{"variant": {variant}, "pki": {pki:?}, "address": "{}", "trials": {TRIALS},
+        r#"{{"stack": {stack}, "pki": {pki:?}, "address": "{}", "trials": {TRIALS},
             "rate_per_second": 500, "spread": 0.5, "seed": 3, "sessions": 4{more}}}"#,
         server.address()
     ))

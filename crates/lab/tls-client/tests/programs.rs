@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-use common::{Manner, Server, variant};
+use common::{Manner, Server, stack_json, variant};
 use serde_json::Value;
 use warifu_model::{Authentication, Session, TlsVersion};
 
@@ -115,9 +115,9 @@ fn interrupted_client_keeps_lines_and_exits_130() {
     let of = variant(TlsVersion::Tls13, Session::Full, Authentication::Server);
     let server = Server::start(Manner::Tls(of.clone()));
     let config = format!(
-        r#"{{"variant": {}, "pki": {:?}, "address": "{}", "trials": 100000,
+        r#"{{"stack": {}, "pki": {:?}, "address": "{}", "trials": 100000,
             "rate_per_second": 100, "timeout_s": 60}}"#,
-        serde_json::to_string(&of).unwrap(),
+        stack_json(&of),
         server.pki_folder(),
         server.address()
     );
@@ -138,9 +138,9 @@ fn interrupted_client_keeps_lines_and_exits_130() {
 #[test]
 fn missing_pki_names_the_file() {
     let config = format!(
-        r#"{{"variant": {}, "pki": "/nowhere", "address": "127.0.0.1:1", "trials": 1,
+        r#"{{"stack": {}, "pki": "/nowhere", "address": "127.0.0.1:1", "trials": 1,
             "rate_per_second": 1, "timeout_s": 1}}"#,
-        variant_json(Session::Full)
+        stack_json(&variant(TlsVersion::Tls13, Session::Full, Authentication::Mutual))
     );
     let refused = feed(CLIENT, &config);
     assert_eq!(refused.status.code(), Some(3));

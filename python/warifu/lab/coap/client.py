@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class CoapClient(TimedClient):
         that a second response is not answered by ICMP over the link."""
         config = {
             "address": f"{address}:{port}",
-            "type": "CON" if exchange.confirmable else "NON",
+            "stack": asdict(exchange.stack),
             "path": exchange.path,
             "trials": trials,
             "rate_per_second": rate_per_second,
@@ -59,9 +60,6 @@ class CoapClient(TimedClient):
             "seed": seed,
             "token_bytes": exchange.token_bytes,
             "body_bytes": exchange.response_body_bytes,
-            "ack_timeout_ms": exchange.ack_timeout_ms,
-            "ack_random_factor": exchange.ack_random_factor,
-            "max_retransmit": exchange.max_retransmit,
         }
         super().__init__(
             "warifu-coap-client",

@@ -24,16 +24,12 @@ MOST_ACK_RANDOM_FACTOR = 4.0
 class Exchange:
     """One GET request and its response."""
 
-    confirmable: bool
-    """CON, sent again until acknowledged, or NON, sent once."""
+    stack: CoapStack
+    """Its message's type, and the transmission parameters of RFC 7252 section 4.8."""
     path: str
     response_body_bytes: int
     """Up to 1097 B come in one datagram with libcoap's MTU of 1152 B; longer ones come in blocks
     of 1024 B, a round trip each."""
-    ack_timeout_ms: int
-    ack_random_factor: float
-    max_retransmit: int
-    """RFC 7252 section 4.8."""
     token_bytes: int = 1
     """As coap-client's first request has it, and the emulation's."""
 
@@ -44,18 +40,30 @@ class Exchange:
         if not isinstance(stack, CoapStack):
             raise LabError(f"stack.protocol is {stack.protocol}: expected coap")
         return Exchange(
-            confirmable=stack.message_type == "CON",
+            stack=stack,
             path=case.pattern.path,
             response_body_bytes=case.pattern.response_body,
-            ack_timeout_ms=stack.ack_timeout // 1_000_000,
-            ack_random_factor=stack.ack_random_factor_percent / 100,
-            max_retransmit=stack.max_retransmit,
         )
+
+    @property
+    def confirmable(self) -> bool:
+        """CON, sent again until acknowledged, or NON, sent once."""
+        return self.stack.message_type == "CON"
+
+    @property
+    def ack_timeout_ms(self) -> int:
+        """ACK_TIMEOUT."""
+        return self.stack.ack_timeout // 1_000_000
+
+    @property
+    def ack_random_factor(self) -> float:
+        """ACK_RANDOM_FACTOR."""
+        return self.stack.ack_random_factor_percent / 100
 
     @property
     def give_up_seconds(self) -> float:
         """When the sender of a CON gives up: MAX_TRANSMIT_WAIT of RFC 7252 section 4.8.2."""
-        doublings: int = (1 << (self.max_retransmit + 1)) - 1
+        doublings: int = (1 << (self.stack.max_retransmit + 1)) - 1
         return self.ack_timeout_ms / 1_000 * doublings * self.ack_random_factor
 
 
@@ -76,9 +84,9 @@ def why_no_exchange(exchange: Exchange) -> str | None:
             f"stack.ack_timeout is {exchange.ack_timeout_ms} ms: libcoap takes no less than "
             f"{LEAST_ACK_TIMEOUT_MS} ms, the lab no more than {MOST_ACK_TIMEOUT_MS} ms"
         )
-    if not LEAST_RETRANSMIT <= exchange.max_retransmit <= MOST_RETRANSMIT:
+    if not LEAST_RETRANSMIT <= exchange.stack.max_retransmit <= MOST_RETRANSMIT:
         return (
-            f"stack.max_retransmit is {exchange.max_retransmit}: libcoap takes "
+            f"stack.max_retransmit is {exchange.stack.max_retransmit}: libcoap takes "
             f"{LEAST_RETRANSMIT} or more, the lab at most {MOST_RETRANSMIT}"
         )
     if exchange.ack_random_factor > MOST_ACK_RANDOM_FACTOR:

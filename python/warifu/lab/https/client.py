@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class Client(TimedClient):
         one after the other: each begins a pause after the one before has ended.
         """
         config = {
-            "variant": variant(stack) if pki is not None else None,
+            "stack": asdict(stack) if pki is not None else None,
             "pki": str(pki) if pki is not None else "",
             "address": f"{address}:{port}",
             "trials": trials,
@@ -73,25 +74,6 @@ class Client(TimedClient):
             processor=processor,
             environment=environment,
         )
-
-
-def variant(stack: HttpsStack) -> dict[str, Any]:
-    """A stack as `warifu-tls` takes it (crates/lab/tls-client/src/variant.rs, `Variant`)."""
-    tls = stack.tls
-    value: dict[str, Any] = {
-        "tls": tls.version,
-        "session": tls.session,
-        "authentication": tls.authentication,
-        "group": tls.group,
-        "certificate": tls.certificate,
-        "chain_length": tls.chain_length,
-        "cipher_suite": tls.cipher_suite,
-        "key_share": tls.key_share,
-        "nagle": stack.tcp.nagle,
-    }
-    if tls.server_name is not None:
-        value["server_name"] = tls.server_name
-    return value
 
 
 def _values(row: Row) -> dict[str, Any]:

@@ -14,7 +14,7 @@ warifu-tls-client: opens many HTTPS connections at their own pace and times each
 usage: warifu-tls-client < CONFIG.json > TRIALS.ndjson
 
 CONFIG is one JSON object:
-  variant          the TLS choices, see below; null speaks plain HTTP
+  stack            the stack of a case, see below; null speaks plain HTTP
   pki              a folder that `warifu-tls pki` made
   address          \"10.9.0.2:8443\"
   trials           how many connections
@@ -25,10 +25,14 @@ CONFIG is one JSON object:
   path             of the GET request (\"/\")
   sessions         how many are got beforehand for variants that resume (16)
   alone            the next begins a pause after the one before has ended (false)
-variant:
-  {\"tls\": \"1.3\", \"session\": \"full\", \"authentication\": \"mutual\",
-   \"group\": \"secp256r1\", \"certificate\": \"ecdsa_secp256r1\", \"chain_length\": 1,
-   \"cipher_suite\": \"TLS_AES_128_GCM_SHA256\", \"key_share\": \"fresh\", \"nagle\": false}
+stack (certificates are the PKI's, TCP is the kernel's but for nagle):
+  {\"protocol\": \"https\",
+   \"tls\": {\"version\": \"1.3\", \"session\": \"full\", \"authentication\": \"mutual\",
+     \"group\": \"secp256r1\", \"certificate\": \"ecdsa_secp256r1\", \"chain_length\": 1,
+     \"server_certificate_bytes\": [474], \"client_certificate_bytes\": [474],
+     \"cipher_suite\": \"TLS_AES_128_GCM_SHA256\", \"key_share\": \"fresh\"},
+   \"tcp\": {\"device\": \"linux-6.18\", \"server\": \"linux-6.18\",
+     \"congestion_control\": \"cubic\", \"initcwnd\": 10, \"nagle\": false}}
 
 Each line has the trial's number and, in ns from just before connect(): connect_ns,
 handshake_ns, first_ns (first byte of the response), done_ns; sent and received bytes; or error.

@@ -4,8 +4,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use serde::Deserialize;
-use warifu_model::{CertificateType, Session};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use warifu_model::{CertificateType, Keyword, Session, Stack};
 use warifu_open_loop::Pace;
 
 use crate::error::Error;
@@ -16,7 +17,8 @@ use crate::variant::Variant;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The TLS choices; without them plain HTTP is spoken.
+    /// The TLS choices, of a case's stack; without them plain HTTP is spoken.
+    #[serde(rename = "stack", deserialize_with = "variant")]
     pub variant: Option<Variant>,
     /// A folder that `warifu-tls pki` made; not read for plain HTTP.
     #[serde(default)]
@@ -50,6 +52,17 @@ pub struct Config {
     /// Where the client's private key is, if not in the PKI's folder.
     #[serde(default)]
     pub key_store: Option<KeyStoreConfig>,
+}
+
+fn variant<'de, D: Deserializer<'de>>(stack: D) -> Result<Option<Variant>, D::Error> {
+    match Option::<Stack>::deserialize(stack)? {
+        None => Ok(None),
+        Some(Stack::Https(stack)) => Ok(Some(Variant::from(&stack))),
+        Some(other) => Err(D::Error::custom(format!(
+            "protocol is {}: this client speaks https",
+            other.protocol().name()
+        ))),
+    }
 }
 
 fn root() -> String {
@@ -99,7 +112,7 @@ impl Config {
         let ecdsa = |variant: &Variant| variant.certificate == CertificateType::EcdsaSecp256r1;
         if self.key_store.is_some() && !self.variant.as_ref().is_some_and(ecdsa) {
             return refuse(
-                "key_store is given: it needs a variant with certificate ecdsa_secp256r1".into(),
+                "key_store is given: it needs a stack with certificate ecdsa_secp256r1".into(),
             );
         }
         if self.sessions == 0 {
@@ -126,8 +139,11 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: &str = r#"{"variant": null, "address": "127.0.0.1:80", "trials": 3,
+    const PLAIN: &str = r#"{"stack": null, "address": "127.0.0.1:80", "trials": 3,
         "rate_per_second": 10, "timeout_s": 5}"#;
+
+    const COAP: &str = r#"{"protocol": "coap", "message_type": "CON", "ack_timeout": 2000000000,
+        "ack_random_factor_percent": 150, "max_retransmit": 4}"#;
 
     fn said(text: &str) -> String {
         Config::parse(text).map(|_| String::new()).unwrap_or_else(|error| error.to_string())
@@ -149,6 +165,7 @@ mod tests {
             ("\"timeout_s\": 5", "\"timeout_s\": 0", "timeout_s is 0"),
             ("127.0.0.1:80", "nowhere", "address"),
             ("\"trials\"", "\"trails\"", "trails"),
+            ("null", COAP, "stack: protocol is coap: this client speaks https"),
             (
                 "\"trials\": 3",
                 "\"trials\": 3, \"key_store\": {\"module\": \"m.so\", \"session_open\": true}",

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use openssl::ssl::{Ssl, SslContext, SslStream};
 use warifu_model::{
-    Aead, Authentication, CertificateType, CipherSuite, Group, KeyShare, Session, TlsVersion,
+    Aead, Authentication, CertificateType, CipherSuite, CongestionControl, Group, Https, KeyShare,
+    Session, Stack, Tcp, Tls, TlsVersion,
 };
 use warifu_tls_client::context::server_context;
 use warifu_tls_client::{Pki, Variant};
@@ -36,6 +37,33 @@ pub fn variant(tls: TlsVersion, session: Session, authentication: Authentication
         nagle: false,
         server_name: None,
     }
+}
+
+/// The stack of a case with these choices, as JSON.
+pub fn stack_json(variant: &Variant) -> String {
+    let stack = Stack::Https(Https {
+        tls: Tls {
+            version: variant.tls,
+            session: variant.session,
+            authentication: variant.authentication,
+            group: variant.group,
+            certificate: variant.certificate,
+            chain_length: variant.chain_length,
+            server_certificate_bytes: Vec::new(),
+            client_certificate_bytes: Vec::new(),
+            cipher_suite: variant.cipher_suite,
+            key_share: variant.key_share,
+            server_name: variant.server_name.clone(),
+        },
+        tcp: Tcp {
+            device: "linux-6.18".into(),
+            server: "linux-6.18".into(),
+            congestion_control: CongestionControl::Cubic,
+            initcwnd: 10,
+            nagle: variant.nagle,
+        },
+    });
+    serde_json::to_string(&stack).unwrap()
 }
 
 /// What a server does to its clients.
