@@ -47,7 +47,8 @@ table3: release ## the paper's Table 3 with the virtual SIM and the agent (six q
 kernel: release ## the simulated TCP against captures of the running kernel (root, a quiet machine)
 	@.venv/bin/python -m pytest tests/system/kernel
 
-wolfssl: setup ## wolfSSL's IoT SAFE client, built from Debian's source, at the virtual SIM
+wolfssl: ## wolfSSL's IoT SAFE client, built from Debian's source, at the virtual SIM
+	@scripts/setup --with wolfssl
 	@scripts/wolfssl
 
 conformance: setup ## python-pkcs11's own tests on the module, in an environment of their own
