@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Environment variable: folders of profiles that are searched before all others.
 PROFILES_VARIABLE = "WARIFU_PROFILES"
 #: Folder below `profiles/` and the kind of what is in it.
-FOLDERS = {"devices": "device", "key-stores": "key_store", "links": "link", "kernels": "kernel"}
+FOLDERS = {"devices": "device", "key-stores": "key_store", "links": "link", "tcp": "tcp"}
 
 ProfileText = tuple[str, str, str, str]
 
@@ -167,7 +167,7 @@ def sha256(text: str) -> str:
 def _used_profiles(loaded: Loaded) -> Iterator[ProfileText]:
     named: set[tuple[str, str]] = set()
     columns = {"device": "device", "server": "device", "key_store": "key_store"}
-    columns |= {"link": "link", "device_tcp": "kernel", "server_tcp": "kernel"}
+    columns |= {"link": "link", "device_tcp": "tcp", "server_tcp": "tcp"}
     for case in loaded.study.cases:
         settings = case.columns
         named |= {(kind, str(settings[column])) for column, kind in columns.items()}

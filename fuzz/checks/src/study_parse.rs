@@ -22,11 +22,7 @@ static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
         (ProfileKind::Link, "loopback", include_str!("../../../profiles/links/loopback.toml")),
         (ProfileKind::Link, "lte-m", include_str!("../../../profiles/links/lte-m.toml")),
         (ProfileKind::Link, "wifi", include_str!("../../../profiles/links/wifi.toml")),
-        (
-            ProfileKind::Kernel,
-            "linux-6.18",
-            include_str!("../../../profiles/kernels/linux-6.18.toml"),
-        ),
+        (ProfileKind::Tcp, "linux-6.18", include_str!("../../../profiles/tcp/linux-6.18.toml")),
     ] {
         catalog.add(kind, name, text, name).expect("a shipped profile can be read");
     }

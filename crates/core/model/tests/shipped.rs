@@ -185,8 +185,8 @@ fn stall_before_the_signature() {
 #[test]
 fn syn_timers_of_two_kernels() {
     let catalog = common::catalog();
-    let new = catalog.kernel("linux-6.18").unwrap();
-    let old = catalog.kernel("linux-6.1").unwrap();
+    let new = catalog.tcp("linux-6.18").unwrap();
+    let old = catalog.tcp("linux-6.1").unwrap();
     assert_eq!((new.tcp_syn_linear_timeouts, old.tcp_syn_linear_timeouts), (4, 0));
     assert_eq!(new.jiffy(), Nanos::from_millis(4));
     assert_eq!(new.tcp_rto_min, Nanos::from_millis(200));

@@ -57,14 +57,14 @@ fn main() {
 
 /// The kernel `grows`: Linux 6.18 with another number of quick acknowledgements.
 fn add_kernel(catalog: &mut Catalog, quick_acks: u8) {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../profiles/kernels/linux-6.18.toml");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../profiles/tcp/linux-6.18.toml");
     let text = std::fs::read_to_string(path).expect("a readable profile");
     let ours = text.replace("name = \"linux-6.18\"", "name = \"grows\"").replace(
         "tcp_max_quickacks = { value = 16",
         &format!("tcp_max_quickacks = {{ value = {quick_acks}"),
     );
     assert_ne!(text, ours, "the profile is worded as it was");
-    catalog.add(ProfileKind::Kernel, "grows", &ours, path).expect("a valid profile");
+    catalog.add(ProfileKind::Tcp, "grows", &ours, path).expect("a valid profile");
 }
 
 fn line(event: &PacketEvent) -> serde_json::Value {

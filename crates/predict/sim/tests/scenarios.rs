@@ -159,12 +159,12 @@ fn opening(device: &str, server: &str, catalog: &Catalog) -> [Vec<u64>; 2] {
 fn each_end_has_the_timers_of_its_own_kernel() {
     let mut catalog = common::catalog("0 ms");
     // Like Linux 6.18, but for its first timeout.
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../profiles/kernels/linux-6.18.toml");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../profiles/tcp/linux-6.18.toml");
     let text = std::fs::read_to_string(path).unwrap();
     let slow = text
         .replace("name = \"linux-6.18\"", "name = \"slow\"")
         .replace("tcp_timeout_init = { value = \"1 s\"", "tcp_timeout_init = { value = \"3 s\"");
-    catalog.add(warifu_model::ProfileKind::Kernel, "slow", &slow, "slow.toml").unwrap();
+    catalog.add(warifu_model::ProfileKind::Tcp, "slow", &slow, "slow.toml").unwrap();
     let near = |times: &[u64], expected: &[u64]| {
         // The wheel rounds seconds up to 256 ms at most.
         let close = |(time, at): (&u64, &u64)| (*at..=at + 300).contains(time);
@@ -184,12 +184,12 @@ fn each_end_has_the_timers_of_its_own_kernel() {
 #[test]
 fn kernels_with_different_ticks() {
     let mut catalog = common::catalog("70 us");
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../profiles/kernels/linux-6.18.toml");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../profiles/tcp/linux-6.18.toml");
     let text = std::fs::read_to_string(path).unwrap();
     let fast = text
         .replace("name = \"linux-6.18\"", "name = \"fast\"")
         .replace("hz = { value = 250", "hz = { value = 1000");
-    catalog.add(warifu_model::ProfileKind::Kernel, "fast", &fast, "fast.toml").unwrap();
+    catalog.add(warifu_model::ProfileKind::Tcp, "fast", &fast, "fast.toml").unwrap();
     for (device, server) in [("fast", "linux-6.18"), ("linux-6.18", "fast")] {
         let mut case = common::case(common::REFERENCE, &catalog);
         let Stack::Https(https) = &mut case.stack else { panic!("the case is of HTTPS") };

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::device::DeviceProfile;
-use super::kernel::KernelProfile;
 use super::key_store::KeyStoreProfile;
 use super::link::LinkProfile;
+use super::tcp::TcpProfile;
 use crate::error::Error;
 use crate::nearest::nearest;
 
@@ -19,8 +19,8 @@ pub enum ProfileKind {
     KeyStore,
     /// `profiles/links/`.
     Link,
-    /// `profiles/kernels/`.
-    Kernel,
+    /// `profiles/tcp/`.
+    Tcp,
 }
 
 /// All profiles at hand, by kind and name.
@@ -29,7 +29,7 @@ pub struct Catalog {
     devices: BTreeMap<String, DeviceProfile>,
     key_stores: BTreeMap<String, KeyStoreProfile>,
     links: BTreeMap<String, LinkProfile>,
-    kernels: BTreeMap<String, KernelProfile>,
+    tcp: BTreeMap<String, TcpProfile>,
     /// The first mistake of each profile that cannot be read.
     broken: BTreeMap<(ProfileKind, String), Error>,
 }
@@ -37,7 +37,7 @@ pub struct Catalog {
 impl ProfileKind {
     /// Every kind.
     pub const ALL: [ProfileKind; 4] =
-        [ProfileKind::Device, ProfileKind::KeyStore, ProfileKind::Link, ProfileKind::Kernel];
+        [ProfileKind::Device, ProfileKind::KeyStore, ProfileKind::Link, ProfileKind::Tcp];
 
     /// The folder under `profiles/`.
     pub const fn folder(self) -> &'static str {
@@ -45,17 +45,17 @@ impl ProfileKind {
             ProfileKind::Device => "devices",
             ProfileKind::KeyStore => "key-stores",
             ProfileKind::Link => "links",
-            ProfileKind::Kernel => "kernels",
+            ProfileKind::Tcp => "tcp",
         }
     }
 
-    /// The key in a study, as one word: `device`, `key_store`, `link`, `kernel`.
+    /// The key in a study, as one word: `device`, `key_store`, `link`, `tcp`.
     pub const fn name(self) -> &'static str {
         match self {
             ProfileKind::Device => "device",
             ProfileKind::KeyStore => "key_store",
             ProfileKind::Link => "link",
-            ProfileKind::Kernel => "kernel",
+            ProfileKind::Tcp => "tcp",
         }
     }
 
@@ -89,8 +89,8 @@ impl Catalog {
             ProfileKind::Link => {
                 self.links.insert(key, LinkProfile::parse(name, text, file)?);
             }
-            ProfileKind::Kernel => {
-                self.kernels.insert(key, KernelProfile::parse(name, text, file)?);
+            ProfileKind::Tcp => {
+                self.tcp.insert(key, TcpProfile::parse(name, text, file)?);
             }
         }
         Ok(())
@@ -119,9 +119,9 @@ impl Catalog {
         self.links.get(name)
     }
 
-    /// The kernel profile of a name.
-    pub fn kernel(&self, name: &str) -> Option<&KernelProfile> {
-        self.kernels.get(name)
+    /// The TCP profile of a name.
+    pub fn tcp(&self, name: &str) -> Option<&TcpProfile> {
+        self.tcp.get(name)
     }
 
     /// The names of a kind, sorted.
@@ -133,7 +133,7 @@ impl Catalog {
             ProfileKind::Device => keys(&self.devices),
             ProfileKind::KeyStore => keys(&self.key_stores),
             ProfileKind::Link => keys(&self.links),
-            ProfileKind::Kernel => keys(&self.kernels),
+            ProfileKind::Tcp => keys(&self.tcp),
         }
     }
 

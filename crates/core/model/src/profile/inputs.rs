@@ -57,8 +57,7 @@ pub fn inputs_where(
     list.extend(link_inputs(case, catalog));
     if let Some(tcp) = case.stack.tcp() {
         for (key, name) in [("device.tcp", &tcp.device), ("server.tcp", &tcp.server)] {
-            let profile =
-                catalog.kernel(name).ok_or_else(|| missing(ProfileKind::Kernel, key, name))?;
+            let profile = catalog.tcp(name).ok_or_else(|| missing(ProfileKind::Tcp, key, name))?;
             list.extend_from_slice(profile.figures());
         }
     }

@@ -12,7 +12,7 @@ use warifu_model::{Case, Catalog, Operation, ProfileKind, Study};
 pub fn catalog(time: &str) -> Catalog {
     let mut catalog = Catalog::default();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../profiles");
-    for kind in [ProfileKind::KeyStore, ProfileKind::Link, ProfileKind::Kernel] {
+    for kind in [ProfileKind::KeyStore, ProfileKind::Link, ProfileKind::Tcp] {
         let folder = root.join(kind.folder());
         for entry in std::fs::read_dir(&folder).expect("the profiles are there") {
             let path = entry.expect("a readable folder").path();

@@ -43,7 +43,7 @@ pub(crate) fn case(draft: &Draft, catalog: &Catalog) -> Result<Case, Vec<Clash>>
     let server = name(ProfileKind::Device, "server", &draft.server, HOST);
     let key_store = name(ProfileKind::KeyStore, "key_store", &draft.key_store, KEY_STORE);
     let link = name(ProfileKind::Link, "link", &draft.link, LINK);
-    let mut tcp = |path, stated| name(ProfileKind::Kernel, path, stated, TCP);
+    let mut tcp = |path, stated| name(ProfileKind::Tcp, path, stated, TCP);
     let ends = [tcp("device.tcp", &draft.device_tcp), tcp("server.tcp", &draft.server_tcp)];
     let link =
         link.and_then(|name| catalog.link(&name)).map(|profile| of_link(draft, &profile.link));

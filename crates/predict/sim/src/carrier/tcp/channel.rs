@@ -46,9 +46,8 @@ impl TcpModel {
         catalog: &Catalog,
     ) -> Result<TcpModel, Error> {
         let settings = |key: &str, name: &str| -> Result<Settings, Error> {
-            let profile = catalog
-                .kernel(name)
-                .ok_or_else(|| missing(catalog, ProfileKind::Kernel, key, name))?;
+            let profile =
+                catalog.tcp(name).ok_or_else(|| missing(catalog, ProfileKind::Tcp, key, name))?;
             Ok(Settings {
                 kernel: Kernel::new(profile)?,
                 mss: segment_bytes(case.link.mtu),

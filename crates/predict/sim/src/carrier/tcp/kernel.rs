@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A kernel profile in the units that the TCP machine computes in.
 
-use warifu_model::{Error, KernelProfile, Nanos};
+use warifu_model::{Error, Nanos, TcpProfile};
 
 use crate::clock::Jiffy;
 
@@ -61,7 +61,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The profile turns off what the simulated TCP always does.
-    pub(crate) fn new(profile: &KernelProfile) -> Result<Kernel, Error> {
+    pub(crate) fn new(profile: &TcpProfile) -> Result<Kernel, Error> {
         let always = [
             ("tcp_timestamps", profile.tcp_timestamps),
             ("tcp_sack", profile.tcp_sack),
@@ -133,7 +133,7 @@ impl Kernel {
 
 /// The time that `tcp_retries2` timeouts take that begin with the shortest one and double up to the
 /// longest (`tcp_model_timeout`).
-fn data_timeout_ms(profile: &KernelProfile) -> u32 {
+fn data_timeout_ms(profile: &TcpProfile) -> u32 {
     let (least, most) = (profile.tcp_rto_min.0, profile.tcp_rto_max.0);
     let doublings = (most / least.max(1)).max(1).ilog2();
     let retries = u32::from(profile.tcp_retries2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! TCP as Linux does it (6.18, `profiles/kernels/`), one end of a connection.
+//! TCP as Linux does it (6.18, `profiles/tcp/`), one end of a connection.
 //!
 //! A [`Socket`] has no clock and draws nothing: it is told the time, a segment or a timer, and
 //! gives segments to the link. Names of fields and functions follow the kernel's where there is

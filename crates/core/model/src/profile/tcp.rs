@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A kernel profile: the constants and settings of a Linux kernel's TCP.
+//! A TCP profile: the constants and settings of a Linux kernel's TCP.
 
 use toml::Value;
 
@@ -12,12 +12,12 @@ use crate::units::Nanos;
 const LEAST_TIMER: Nanos = Nanos::from_millis(1);
 const LONGEST_TIMER: Nanos = Nanos::from_millis(3_600_000);
 
-macro_rules! kernel_profile {
+macro_rules! tcp_profile {
     ($($(#[$doc:meta])* $field:ident: $type:ty = $unit:literal, $read:expr;)+) => {
         /// The constants and settings of a Linux kernel's TCP, by the names that its source and
         /// its sysctls use. Every field is stated by the profile, with its source.
         #[derive(Clone, Debug, PartialEq)]
-        pub struct KernelProfile {
+        pub struct TcpProfile {
             /// Its name, the file's without ending, for example `linux-6.18`.
             pub name: String,
             /// The file it was read from, for errors.
@@ -33,7 +33,7 @@ macro_rules! kernel_profile {
             table: &toml::Table,
             file: &str,
             mistakes: &Mistakes<'_>,
-        ) -> Option<KernelProfile> {
+        ) -> Option<TcpProfile> {
             let root = Section::root(table, mistakes);
             let description = heading(&root, name);
             let around = Provenance::read(&root, &Provenance::NONE);
@@ -45,7 +45,7 @@ macro_rules! kernel_profile {
             if mistakes.any() {
                 return None;
             }
-            Some(KernelProfile {
+            Some(TcpProfile {
                 name: name.into(),
                 file: file.into(),
                 description,
@@ -56,7 +56,7 @@ macro_rules! kernel_profile {
     };
 }
 
-kernel_profile! {
+tcp_profile! {
     /// CONFIG_HZ: jiffies a second, the grain of every TCP timer but the high-resolution ones.
     hz: u32 = "1/s", |value| number(value, 24..=1_000);
     /// TCP_TIMEOUT_INIT: the retransmission timeout of SYN and SYN-ACK.
@@ -109,9 +109,9 @@ kernel_profile! {
     cubic_bic_scale: u32 = "1", |value| number(value, 1..=1023);
 }
 
-impl KernelProfile {
+impl TcpProfile {
     /// Reads a profile; `file` is the name to give in errors.
-    pub fn parse(name: &str, text: &str, file: &str) -> Result<KernelProfile, Error> {
+    pub fn parse(name: &str, text: &str, file: &str) -> Result<TcpProfile, Error> {
         let mistakes = Mistakes::new(file);
         let profile = mistakes.parse(text).and_then(|table| read(name, &table, file, &mistakes));
         mistakes.first_or(profile)
