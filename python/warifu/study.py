@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warifu import _core
+from warifu import _core, files
 
 if TYPE_CHECKING:
     from warifu._core import Study
@@ -62,7 +62,7 @@ def load(
         question = "".join(f"{key} = {value}\n" for key, value in given)
         study = _core.Study.from_choices(given, texts)
         return Loaded(study, question, "command line", texts, given)
-    text = _read(Path(path))
+    text = _read(Path(path), files.STUDY_BYTES)
     study = _core.Study.parse(text, str(path), texts, given)
     return Loaded(study, text, str(path), texts, given)
 
@@ -104,7 +104,7 @@ def profile_texts(folders: Sequence[Path]) -> Iterator[ProfileText]:
             for file in sorted((folder / name).glob("*.toml")):
                 if (kind, file.stem) not in seen:
                     seen.add((kind, file.stem))
-                    yield kind, file.stem, _read(file), str(file)
+                    yield kind, file.stem, _read(file, files.PROFILE_BYTES), str(file)
 
 
 def stand_ins(loaded: Loaded) -> dict[str, tuple[Path, bool]]:
@@ -202,18 +202,16 @@ def _calibration_run_ids(study: Study, profiles: Sequence[ProfileText]) -> list[
     return sorted(found)
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, most: int) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return files.read_text(path, most)
     except FileNotFoundError:
         raise StudyError(
             f"{path}: does not exist: name a study, or make one with `warifu init {path}`"
         ) from None
     except IsADirectoryError:
         raise StudyError(f"{path}: is a folder: name a study file inside it") from None
-    except UnicodeDecodeError as error:
-        raise StudyError(
-            f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8"
-        ) from None
+    except files.FileRefused as error:
+        raise StudyError(str(error)) from None
     except OSError as error:
         raise StudyError(f"{path}: cannot be read: {error.strerror}: check its rights") from None

@@ -82,13 +82,15 @@ TESTS_MAY_KNOW = {
 
 # room of the Python package -> the rooms that it may import.
 PYTHON_MAY_IMPORT = {
-    "compare": {"compare", "results"},
-    "report": {"report", "compare", "results"},
-    "results": {"results", "_core"},
-    "m3": {"m3", "results", "_core"},
+    "files": set(),
+    "printable": set(),
+    "compare": {"compare", "results", "files"},
+    "report": {"report", "compare", "results", "printable"},
+    "results": {"results", "files", "printable", "_core"},
+    "m3": {"m3", "results", "files", "_core"},
     "case": {"typed_json"},
     "typed_json": set(),
-    "lab": {"lab", "case", "typed_json", "tools", "results", "_core"},
+    "lab": {"lab", "case", "files", "printable", "typed_json", "tools", "results", "_core"},
     "calibrate": {"lab", "calibrate", "case", "m3", "tools", "results", "_core"},
 }
 

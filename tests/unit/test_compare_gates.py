@@ -275,7 +275,7 @@ def test_a_missing_or_foreign_manifest_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="schema_version is 3: this version of Warifu"):
         Results.open(tmp_path)
     (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(ResultsError, match="cannot be read"):
+    with pytest.raises(ResultsError, match="manifest is cut off at line 1, column 1: run the"):
         Results.open(tmp_path)
 
 

@@ -150,13 +150,13 @@ def test_a_manifest_is_checked_and_keeps_what_it_does_not_know(tmp_path: Path) -
         "study": {"name": "meter", "sha256": "", "text": STUDY},
         "seed": 7,
         "started": "2026-01-01T00:00:00Z",
-        "cells": {"b": 1, "a": 2},
+        "cells": {"b": {"trials": 1}, "a": {"trials": 2, "more": 3}},
     }
     _core.write_manifest(tmp_path, json.dumps(manifest))
     written = json.loads((tmp_path / "manifest.json").read_text())
-    assert written["cells"] == {"b": 1, "a": 2}
+    assert written["cells"] == manifest["cells"]
     assert written["complete"] is False
-    for wrong in ({"schema_version": 99}, {"half": "guessed"}, {"seed": -1}):
+    for wrong in ({"schema_version": 99}, {"half": "guessed"}, {"seed": -1}, {"cells": {"b": 1}}):
         with pytest.raises(_core.WarifuError, match=r"manifest\.json: "):
             _core.write_manifest(tmp_path, json.dumps(manifest | wrong))
     assert json.loads((tmp_path / "manifest.json").read_text()) == written

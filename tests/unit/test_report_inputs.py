@@ -22,7 +22,7 @@ MS = 1_000_000
 
 def manifest(jitter: list[int], *figures: dict[str, Any], **case: Any) -> dict[str, Any]:  # noqa: ANN401
     link = {"profile": "nb-iot", "rtt": 837 * MS, "jitter": [one * MS for one in jitter]}
-    stack = {"tcp": {"device": "linux-6.18", "server": "linux-6.18"}}
+    stack = {"tcp": {"device": "linux-6.18", "server": "linux-6.18"}, "tls": {}}
     return {
         "cases": [case_used(CELL.case_id, {"link": link, "stack": stack, **case})],
         "figures": list(figures),

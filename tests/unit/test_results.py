@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from support.studies import MANIFEST, study
-from support.synthetic import Cell, Half
+from support.synthetic import Cell, Half, change_manifest
 from warifu import _core
 from warifu.compare.require import statistic
 from warifu.results import Results, halves, labels
@@ -70,6 +70,7 @@ def test_a_folder_without_observations_is_no_half(tmp_path: Path) -> None:
     assert halves(tmp_path) == (predicted, measured)
     for part in (measured / "observations").iterdir():
         part.unlink()
+    change_manifest(measured, complete=False, finished=None)
     assert halves(tmp_path) == (predicted, None)
 
 

@@ -7,7 +7,6 @@ import contextlib
 import io
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 
 from support.studies import STUDY, host
-from support.synthetic import Cell
+from support.synthetic import Cell, write_manifest
 from support.synthetic import study as made_up
 from warifu import cli
 from warifu.cli import lock
@@ -200,23 +199,24 @@ def test_a_cut_file_without_a_seal_is_one_line_too(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "sealed", "words"),
+    ("old", "new", "again", "words"),
     [
-        ('"seed": 1,', '"seed": 2,', True, "was changed after it was written"),
-        ('"seed": 1,', '"seed": "abc",', False, "seed cannot be read"),
-        ("device = host", "device = gadget", False, "study.text is not the text"),
+        ('"seed": 1,', '"seed": 2,', False, "was changed after it was written (its SHA-256 diff"),
+        ('"manifest_sha256"', '"other"', False, "was changed after it was written (manifest_sha25"),
+        ('"seed": 1,', '"seed": "abc",', True, 'seed is "abc": expected a whole number: run the'),
+        ('"seed": 1,', "", True, "seed is missing: run the study again"),
+        ("device = host", "device = gadget", True, "study.text is not the text"),
+        ('"half": "predicted"', '"half": "measured"', True, "half is measured, but its folder is"),
     ],
 )
-def test_a_changed_manifest_is_refused(old: str, new: str, sealed: bool, words: str) -> None:
+def test_a_changed_manifest_is_refused(old: str, new: str, again: bool, words: str) -> None:
     assert predict("--set", "seed=1").returncode == OK
     path = Path("here/predicted/manifest.json")
     text = path.read_text()
-    if not sealed:
-        text = re.sub(r'"manifest_sha256": "\w+",', "", text)
-        path.write_text(text)
-        assert warifu("report", "here", "--format", "md").returncode == OK
     assert old in text
     path.write_text(text.replace(old, new, 1))
+    if again:
+        write_manifest(path.parent, manifest_of(path.parent))
     done = warifu("report", "here", "--format", "md")
     assert done.returncode == USAGE
     assert "here/predicted/manifest.json: " in line(done)

@@ -17,6 +17,7 @@ from warifu.cli.formats import Format, Plan
 from warifu.cli.group import Group
 from warifu.cli.m3 import m3_app
 from warifu.cli.screen import FormatOption
+from warifu.printable import printable
 
 _EPILOG = """Exit codes: 0 ok; 1 a requirement or a gate failed, or every connection did; 2 a
 mistake in the command line, a study or a profile, or damaged results; 3 this machine lacks
@@ -283,9 +284,10 @@ def trace(
     loaded = choices.load()
     index = _case_index([one.label for one in loaded.study.cases], case)
     if request:
-        sys.stdout.write(_core.request_text(loaded.study.cases[index]))
+        sys.stdout.write(printable(_core.request_text(loaded.study.cases[index]), keep="\r\n"))
     else:
-        sys.stdout.write(_core.trace_text(loaded.study, index).rstrip("\n") + "\n")
+        text = _core.trace_text(loaded.study, index).rstrip("\n")
+        sys.stdout.write(printable(text, keep="\n") + "\n")
     return OK
 
 

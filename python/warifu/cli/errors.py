@@ -23,7 +23,7 @@ INTERRUPTED = 130
 #: Names of the exceptions of other rooms, so that their modules need not be imported to tell:
 #: if one was raised, its module is loaded.
 _USAGE = {"StudyError", "WarifuError", "ResultsError", "CompareError", "ReportError"}
-_USAGE |= {"ResultsDamaged"}
+_USAGE |= {"ResultsDamaged", "FileRefused"}
 _ENVIRONMENT = {"LabError", "LabUnavailable", "RunRejected", "ToolMissing", "CalibrateError"}
 _ENVIRONMENT |= {"CalibrationError", "ResultsMixed", "FolderBusy", "AnotherStudy"}
 
@@ -140,4 +140,7 @@ def _usage(error: Exception) -> int:
 
 
 def _say(text: str) -> None:
-    print(f"warifu: {' '.join(text.split())}", file=sys.stderr)
+    """One line, whatever a file's name or another program put into the text."""
+    from warifu.printable import printable
+
+    print(f"warifu: {printable(' '.join(text.split()))}", file=sys.stderr)

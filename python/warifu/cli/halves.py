@@ -69,10 +69,13 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
 def show(half: Path, form: Format) -> None:
     """Prints a half's table; on a terminal its first rows."""
     from warifu.report.summaries import TERMINAL_ROWS, half_table
-    from warifu.results import Results
+    from warifu.results import Results, interruptions
 
     limit = TERMINAL_ROWS if form is Format.TABLE else None
-    screen.show([half_table(Results.open(half), limit)], form)
+    results = Results.open(half)
+    for sentence in interruptions(results):
+        screen.warn(sentence)
+    screen.show([half_table(results, limit)], form)
 
 
 def _refuse_another_study(name: str, folder: Path) -> None:

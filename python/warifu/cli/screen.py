@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, TextIO
 import typer
 
 from warifu.cli.formats import Format
+from warifu.printable import printable
 
 if TYPE_CHECKING:
     from warifu.report.table import Table
@@ -27,8 +28,8 @@ FormatOption = Annotated[
 
 
 def say(text: str) -> None:
-    """A line for people, on stderr."""
-    print(text, file=sys.stderr, flush=True)
+    """A line for people, on stderr; what would end it or move the cursor is escaped."""
+    print(printable(text), file=sys.stderr, flush=True)
 
 
 def warn(text: str) -> None:
@@ -101,20 +102,21 @@ def _bar(what: str) -> Iterator[Report]:
     )
 
     columns = (
-        TextColumn("{task.description}"),
+        # A study's name and a label are text, whatever brackets they hold.
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[detail]}"),
+        TextColumn("{task.fields[detail]}", markup=False),
     )
     console = Console(stderr=True, no_color=not colourful(sys.stderr))
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(what, total=None, detail="")
+        task = bar.add_task(printable(what), total=None, detail="")
 
         def report(done: int, total: int, detail: str = "") -> None:
-            bar.update(task, completed=done, total=total, detail=detail)
+            bar.update(task, completed=done, total=total, detail=printable(detail))
 
         yield report
 

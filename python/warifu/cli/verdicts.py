@@ -71,6 +71,8 @@ def show_comparison(
     """Prints the comparison: an overview and the judged figures; programs get every figure."""
     from warifu.report import summaries
 
+    for sentence in comparison.interrupted:
+        screen.warn(sentence)
     if form is Format.CSV:
         # One table, so that it can be read as one; it has no room for warnings.
         for warning in comparison.warnings:
@@ -88,12 +90,28 @@ def report(given: Path, out: Path | None, form: Format | None) -> None:
     """Writes the page, or prints its tables."""
     folder = study_folder(results_folder(given))
     comparison = _comparison(folder)
+    _warn_of_missing(folder, comparison)
     if form is None:
         _write_page(folder, comparison, out)
         return
     from warifu.report.tables import report_tables
 
     screen.show(report_tables(folder, comparison), form)
+
+
+def _warn_of_missing(folder: Path, comparison: Comparison | None) -> None:
+    """Says which half is missing or was cut short: its report looks like any other."""
+    from warifu.report.tables import open_halves
+    from warifu.results import interruptions
+
+    predicted, measured = open_halves(folder, comparison)
+    if predicted is None and measured is not None:
+        screen.warn(
+            f"{folder}: has no predicted half, so the measured one is reported alone: run "
+            "`warifu predict` to see how close a prediction comes"
+        )
+    for sentence in interruptions(predicted, measured):
+        screen.warn(sentence)
 
 
 def _comparison(folder: Path) -> Comparison | None:

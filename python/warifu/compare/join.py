@@ -29,6 +29,7 @@ from warifu.results import (
     Distribution,
     Results,
     halves,
+    interruptions,
     weakest,
 )
 
@@ -122,6 +123,8 @@ class Comparison:
     halves_finished: str = "~"
     #: What the measured half warns of: a verdict on contended trials says little.
     warnings: Sequence[str] = ()
+    #: What of the study each half has that was cut short.
+    interrupted: Sequence[str] = ()
 
     def count(self, verdict: Verdict | None) -> int:
         """Cases with this verdict."""
@@ -175,6 +178,7 @@ def compare(
         halves_finished=max(
             str(half.manifest.get("finished") or "~") for half in (predicted, measured)
         ),
+        interrupted=interruptions(predicted, measured),
         warnings=[str(one) for one in measured.manifest.get("warnings") or []],
     )
 

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
-from dataclasses import asdict
+import types
+import typing
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +17,18 @@ from warifu.compare.exact import Bytes
 from warifu.compare.gates import Verdict
 from warifu.compare.join import CaseComparison, Comparison, Row
 from warifu.compare.stats import Distance, Interval
+from warifu.files import RESULTS_BYTES, FileRefused, read_text
 from warifu.results import MEASURED, PREDICTED, ResultsError, read_manifest
 
 FILE_NAME = "comparison.json"
-VERSION = 5
+VERSION = 6
 
 
 def save(comparison: Comparison, folder: Path) -> Path:
     """Writes `comparison.json` into a study's results, whole or not at all."""
     path = folder / FILE_NAME
     partial = path.with_name(f".{FILE_NAME}.partial")
-    text = json.dumps(_plain({"version": VERSION, **asdict(comparison)}), indent=1)
+    text = json.dumps(_plain({"version": VERSION, **dataclasses.asdict(comparison)}), indent=1)
     try:
         with partial.open("w", encoding="utf-8") as file:
             file.write(text + "\n")
@@ -37,19 +41,21 @@ def save(comparison: Comparison, folder: Path) -> Path:
 
 
 def load(folder: Path) -> Comparison | None:
-    """Reads `comparison.json`; None if there is none, or another version wrote it."""
+    """Reads `comparison.json`; None for none, a damaged one, and another version's."""
     try:
-        raw = json.loads((folder / FILE_NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        raw = json.loads(read_text(folder / FILE_NAME, RESULTS_BYTES))
+    except (OSError, FileRefused, ValueError, RecursionError):
         return None
     if not isinstance(raw, dict) or raw.pop("version", None) != VERSION:
         return None
     try:
         raw["cases"] = [_case(case) for case in raw["cases"]]
         raw["verdict"] = _verdict(raw["verdict"])
-        return Comparison(**raw)
-    except (KeyError, TypeError, ValueError):
+        kept = Comparison(**raw)
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
+    # It can be made again at any time, so nothing is said of one that was changed.
+    return kept if _fits(kept, Comparison) else None
 
 
 def current(folder: Path) -> Comparison | None:
@@ -111,3 +117,25 @@ def _plain(value: object) -> object:
 
 def _number(value: float | str) -> float:
     return float(value)
+
+
+def _fits(value: object, kind: object) -> bool:
+    """Whether a value is what the annotations of a comparison say."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, one) for one in arguments)
+    if origin is tuple:
+        values = value if isinstance(value, tuple) else ()
+        return len(values) == len(arguments) and all(map(_fits, values, arguments))
+    if origin in (list, Sequence):
+        return isinstance(value, list) and all(_fits(one, arguments[0]) for one in value)
+    if kind is None or kind is type(None):
+        return value is None
+    if kind is float:
+        return type(value) in (int, float)
+    if not isinstance(kind, type) or not isinstance(value, kind):
+        return False
+    if dataclasses.is_dataclass(kind) or hasattr(kind, "_fields"):
+        hints = typing.get_type_hints(kind)
+        return all(_fits(getattr(value, name), hint) for name, hint in hints.items())
+    return type(value) is kind

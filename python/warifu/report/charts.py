@@ -40,11 +40,13 @@ class Picture:
     is_stretched: bool
 
 
-def cdf(label: str, predicted: Distribution, measured: Distribution | None, key: str) -> Picture:
-    """Both halves' distribution functions of a case; ``key`` makes the picture's ids unique."""
-    halves = {PREDICTED: predicted} if predicted.values.size else {}
-    if measured is not None and measured.values.size:
-        halves[MEASURED] = measured
+def cdf(
+    label: str, predicted: Distribution | None, measured: Distribution | None, key: str
+) -> Picture:
+    """The distribution functions of a case in the halves that there are; ``key`` makes the
+    picture's ids unique."""
+    given = {PREDICTED: predicted, MEASURED: measured}
+    halves = {half: one for half, one in given.items() if one is not None and one.values.size}
     if not halves:
         alt = f"{label}: no connection succeeded, so there is no time to show."
         return Picture(f"<p>{html.escape(alt)}</p>", alt, False)

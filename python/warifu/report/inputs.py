@@ -73,7 +73,7 @@ def remarks(manifest: dict[str, Any]) -> list[str]:
 
 def delays(manifest: dict[str, Any]) -> list[str]:
     """For each link with jitter what is added to its round trips, with the kinds of both."""
-    lines = []
+    lines: list[str] = []
     for case in manifest["cases"]:
         case_id, link = case["case_id"], case["case"].get("link") or {}
         jitter = [float(one) for one in link.get("jitter") or []]
@@ -101,8 +101,8 @@ def finest_ns(manifest: dict[str, Any], case_id: str) -> float:
     own spread or none: neither limits.
     """
     stack = case_of(manifest, case_id).get("stack") or {}
-    tcp = stack.get("tcp") or {"device": stack.get("kernel", "linux-")}
-    kernels = tuple(str(tcp[end]) for end in ("device", "server") if end in tcp)
+    tcp = stack.get("tcp") or {"device": stack.get("kernel") or "linux-"}
+    kernels = tuple(str(tcp[end]) for end in ("device", "server") if tcp.get(end))
     places = [
         place
         for figure in figures_of(manifest, case_id)
@@ -131,7 +131,7 @@ def _mean(quantiles: Sequence[float]) -> float:
 
 def _kind(manifest: dict[str, Any], case_id: str, key: str) -> str:
     """The kind of a link's figure in a case; what the study chose is said to be its choice."""
-    link = case_of(manifest, case_id)["link"]["profile"]
+    link = case_of(manifest, case_id)["link"].get("profile")
     for figure in figures_of(manifest, case_id):
         if figure["name"] in {f"{link} {key}", f"link {key}"}:
             return "chosen by the study" if figure["evidence"] is None else str(figure["kind"])
@@ -156,6 +156,8 @@ def _unused_key_stores(manifest: dict[str, Any]) -> Iterable[str]:
     idle: dict[str, int] = {}
     # Figures are listed for all cases or for none, so without any nothing is known of the calls.
     cases = manifest["cases"] if manifest["figures"] else []
+    # Without TLS there is nothing to sign, and no key store was chosen for it.
+    cases = [case for case in cases if "tls" in (case["case"].get("stack") or {})]
     for case in cases:
         name = str((case["case"].get("key_store") or {}).get("profile") or "software")
         used = {figure["name"] for figure in figures_of(manifest, case["case_id"])}
@@ -172,9 +174,12 @@ def _unused_key_stores(manifest: dict[str, Any]) -> Iterable[str]:
 def _where(figure: dict[str, Any], manifest: dict[str, Any]) -> str:
     """What the cases that use a figure chose and not all did: `stack.session full`."""
     cases = manifest["cases"]
-    mine = [case for case in cases if case["case_id"] in figure.get("cases", ())]
+    used = figure.get("cases", ())
+    mine = [case for case in cases if case["case_id"] in used]
+    if not cases:
+        return f"in {len(used)} cases"
     words = []
-    for axis, (path, _) in enumerate(cases[0].get("choices") or []):
+    for axis, (path, _) in enumerate(cases[0]["choices"]):
         every = {case["choices"][axis][1] for case in cases}
         own = list(dict.fromkeys(case["choices"][axis][1] for case in mine))
         if len(own) < len(every):

@@ -7,6 +7,7 @@ import html
 import re
 from collections.abc import Iterable, Mapping
 
+from warifu.printable import printable
 from warifu.report.table import Table
 from warifu.results import KINDS
 
@@ -25,8 +26,8 @@ _UNIT = re.compile(r"(?<=\d) (?=(?:%|[num]?s|B|[KM]iB)(?![\w/]))")
 
 
 def text(value: object) -> str:
-    """Text as HTML."""
-    return html.escape(str(value), quote=True)
+    """Text as HTML, in the order of its letters."""
+    return html.escape(printable(str(value), keep="\n\t"), quote=True)
 
 
 def flowing(value: object) -> str:

@@ -23,8 +23,8 @@ def write_page(
     """Writes the page of a study's results to ``path``, whole or not at all.
 
     ``comparison`` is that of the two halves, if there are two: without it the prediction is
-    reported alone. ``program`` is how Warifu is called here. Raises ReportError without a
-    predicted half.
+    reported alone, and without a prediction the measurement. ``program`` is how Warifu is called
+    here. Raises ReportError without any half.
     """
     page = render(folder, comparison, program)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,8 +43,8 @@ def write_page(
 def render(folder: Path, comparison: Comparison | None, program: str = "warifu") -> str:
     """The page as text."""
     predicted, measured = tables.open_halves(folder, comparison)
-    if predicted is None:
-        raise ReportError(f"{folder}: has no predicted half: run `warifu predict` first")
+    if predicted is None and measured is None:
+        raise ReportError(f"{folder}: holds no results yet: run `warifu predict` first")
     left_out = comparison is None and halves(folder)[1] is not None
     judged = tables.judge_halves(predicted, measured)
     content = Content(predicted, measured, comparison, judged, left_out, program)
@@ -56,7 +56,7 @@ def render(folder: Path, comparison: Comparison | None, program: str = "warifu")
             sections.distributions,
             sections.where_time_goes,
             sections.errors,
-            sections.predicted_table,
+            sections.case_tables,
             sections.inputs,
             sections.link,
             sections.limits,
@@ -64,7 +64,7 @@ def render(folder: Path, comparison: Comparison | None, program: str = "warifu")
         )
     )
     style = resources.files("warifu.report").joinpath("page.css").read_text(encoding="utf-8")
-    title = markup.text(predicted.study)
+    title = markup.text(content.main.study)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -78,8 +78,9 @@ def render(folder: Path, comparison: Comparison | None, program: str = "warifu")
 
 
 def _subtitle(content: Content) -> str:
-    what = "predicted and measured" if content.measured is not None else "predicted"
-    ended = content.predicted.manifest.get("finished") or content.predicted.manifest.get("started")
-    varies = ", ".join(path for path, _ in content.predicted.manifest.get("vary") or [])
+    what = " and ".join(half.half for half in content.halves)
+    manifest = content.main.manifest
+    ended = manifest.get("finished") or manifest.get("started")
+    varies = ", ".join(path for path, _ in manifest.get("vary") or [])
     words = f"What securing the connection costs, {what}. {ended or ''}"
     return markup.text(f"{words}{f'; varies: {varies}' if varies else ''}")

@@ -97,17 +97,28 @@ def _requirement_value(one: Judged, predicted: dict[str, Any] | None) -> str:
 
 
 def _requirement_record(one: Judged) -> dict[str, Value]:
+    unit = metrics.unit(one.requirement.metric)
     return {
         "requirement": one.requirement.text,
         "case_id": one.case_id,
         "label": one.label,
         "half": one.half,
+        "metric": one.requirement.metric,
+        "statistic": one.requirement.statistic,
+        "operator": one.requirement.operator,
+        "bound": _whole(one.requirement.bound, unit),
         "n": one.n,
-        "value": one.value,
-        "low": one.interval.low,
-        "high": one.interval.high,
+        "value": _whole(one.value, unit),
+        "low": _whole(one.interval.low, unit),
+        "high": _whole(one.interval.high, unit),
+        "unit": unit,
         "verdict": _HOLDS[one.verdict],
         "trials_needed": one.trials_needed,
         "remark": one.remark,
         "evidence": one.evidence,
     }
+
+
+def _whole(value: float, unit: str) -> float:
+    """Nanoseconds are whole: what lies between two is the arithmetic's."""
+    return float(round(value)) if unit == "ns" and math.isfinite(value) else value

@@ -15,7 +15,7 @@ from warifu.report import markup, stages, summaries, tables
 from warifu.report.charts import cdf
 from warifu.report.figures import count
 from warifu.report.requirements import nearest_to_failing, requirement_table
-from warifu.results import KINDS, Results, weakest
+from warifu.results import KINDS, MEASURED, PREDICTED, Results, interruptions, weakest
 
 #: A page shows this many cases as pictures; more cannot be told apart by eye.
 PICTURES = 24
@@ -23,9 +23,9 @@ PICTURES = 24
 
 @dataclass(frozen=True)
 class Content:
-    """What a page is made from."""
+    """What a page is made from: at least one half."""
 
-    predicted: Results
+    predicted: Results | None
     measured: Results | None
     comparison: Comparison | None
     judged: Sequence[Judged]
@@ -35,13 +35,24 @@ class Content:
     program: str = "warifu"
 
     @property
+    def halves(self) -> list[Results]:
+        """The halves that there are, the prediction first."""
+        return [half for half in (self.predicted, self.measured) if half is not None]
+
+    @property
+    def main(self) -> Results:
+        """The half that the page is about: the prediction, or the measurement where there is none
+        yet."""
+        return self.halves[0]
+
+    @property
     def evidence(self) -> str:
         """The weakest evidence that any figure here rests on."""
-        return weakest([str(one) for one in self.predicted.manifest.get("evidence") or []])
+        return weakest([str(one) for one in self.main.manifest.get("evidence") or []])
 
     def shown_cases(self) -> list[str]:
         """The cases worth a picture: all, or the worst, or a spread from fast to slow."""
-        cases = list(self.predicted.cases)
+        cases = list(self.main.cases)
         if len(cases) <= PICTURES:
             return cases
         if self.comparison is not None:
@@ -57,9 +68,14 @@ class Content:
 
 
 def verdict(content: Content) -> str:
-    """The answer first."""
-    sentences = [*_requirement_sentences(content)]
-    if content.comparison is not None:
+    """The answer first; before it what was cut short."""
+    sentences = [*interruptions(*content.halves), *_requirement_sentences(content)]
+    if content.predicted is None:
+        sentences.append(
+            "Nothing was predicted yet: these are measured figures alone. "
+            f"Run `{_command(content, 'predict')}` to see how close a prediction comes."
+        )
+    elif content.comparison is not None:
         sentences.append(_engine_sentence(content.comparison))
         sentences += [f"Warning: {warning}." for warning in content.comparison.warnings]
     else:
@@ -78,31 +94,28 @@ def _requirement_sentences(content: Content) -> list[str]:
     judged = content.judged
     sentences = []
     for requirement in dict.fromkeys(one.requirement.text for one in judged):
-        group = [
-            one for one in judged if one.requirement.text == requirement and one.half == "predicted"
-        ]
+        of_both = [one for one in judged if one.requirement.text == requirement]
+        group = [one for one in of_both if one.half == content.main.half]
+        measured = [one for one in of_both if one.half == MEASURED]
+        if not group:
+            continue
         words = _of_cases(requirement, group)
-        evidence = weakest([one.evidence for one in group])
-        words += f" This rests on {evidence} inputs." if group else ""
-        against = [
-            one
-            for one in judged
-            if one.requirement.text == requirement
-            and one.half == "measured"
-            and one.verdict is Verdict.FAIL
-        ]
+        against = []
+        if content.predicted is not None:
+            words += f" This rests on {weakest([one.evidence for one in group])} inputs."
+            against = [one for one in measured if one.verdict is Verdict.FAIL]
         if against:
             cases = "1 case" if len(against) == 1 else f"{len(against)} cases"
             words += f" The measurement contradicts it in {cases}."
         sentences.append(words)
     if sentences:
-        sentences += inputs_room.delays(content.predicted.manifest)
+        sentences += inputs_room.delays(content.main.manifest)
     return sentences
 
 
 def _of_cases(requirement: str, group: Sequence[Judged]) -> str:
-    """In how many predicted cases a requirement holds, fails and is undecided; the worst is that
-    of the table of requirements."""
+    """In how many cases of a half a requirement holds, fails and is undecided; the worst is that of
+    the table of requirements."""
     every = len(group)
     words = []
     for verdict, what in (
@@ -116,7 +129,7 @@ def _of_cases(requirement: str, group: Sequence[Judged]) -> str:
             words.append(f"{what} {cases}")
         elif count_of:
             words.append(f"{what} {count_of} of {every} cases")
-    sentence = f"{requirement} {', '.join(words)}, as predicted"
+    sentence = f"{requirement} {', '.join(words)}, as {group[0].half}"
     least = nearest_to_failing(group)
     if least.verdict is not Verdict.PASS and every > 1:
         sentence += f"; the worst is {least.label}"
@@ -139,10 +152,11 @@ def _engine_sentence(comparison: Comparison) -> str:
 
 
 def _facts(content: Content) -> str:
-    facts = [(count(len(content.predicted.cases)), "cases")]
-    trials = content.predicted.manifest.get("predict_trials")
-    if trials:
-        facts.append((count(float(trials)), "simulated trials a case"))
+    facts = [(count(len(content.main.cases)), "cases")]
+    if content.predicted is not None:
+        trials = content.predicted.manifest.get("predict_trials")
+        if trials:
+            facts.append((count(float(trials)), "simulated trials a case"))
     if content.comparison is not None:
         least = min(case.n_measured for case in content.comparison.cases)
         most = max(case.n_measured for case in content.comparison.cases)
@@ -159,7 +173,8 @@ def requirements(content: Content) -> str:
     """`[require]` with verdicts; empty without any."""
     if not content.judged:
         return ""
-    table = requirement_table(content.judged, content.predicted.manifest)
+    predicted = None if content.predicted is None else content.predicted.manifest
+    table = requirement_table(content.judged, predicted)
     caption = "Each bound on every case, judged by the 95 % interval; the nearest to failing."
     return "<h2>Requirements</h2>" + markup.table(table, caption) + markup.bullets(table.notes)
 
@@ -172,46 +187,47 @@ def distributions(content: Content) -> str:
     }
     figures = []
     for index, case_id in enumerate(shown):
-        label = content.predicted.label(case_id)
-        measured = content.measured
-        theirs, whole = None, content.predicted.whole(case_id)
-        if measured is not None and case_id in measured.cases:
-            theirs = measured.distribution(case_id, whole)
-        ours = content.predicted.distribution(case_id, whole)
+        label, whole = content.main.label(case_id), content.main.whole(case_id)
+        ours, theirs = (
+            None if half is None or case_id not in half.cases else half.distribution(case_id, whole)
+            for half in (content.predicted, content.measured)
+        )
         picture = cdf(label, ours, theirs, f"c{index}")
         found = verdicts.get(case_id)
         mark = markup.badge(str(found.verdict)) if found is not None and found.verdict else ""
-        n = count(ours.n) + (f" and {count(theirs.n)}" if theirs else "")
+        n = " and ".join(count(one.n) for one in (ours, theirs) if one is not None)
         if picture.is_stretched:
             n += "; stretched"
         figures.append(
             f"<figure><figcaption>{markup.text(label or 'the only case')}"
             f'<span class="quiet">{mark} n {n}</span></figcaption>{picture.svg}</figure>'
         )
-    half = "Predicted beside measured" if content.measured is not None else "Predicted"
+    half = " beside ".join(one.half for one in content.halves).capitalize()
     intro = (
         "Share of connections that had their response by then, counted from the client's first "
         "call. Each picture has its own time axis, which ends at the later P99. Where the tail is "
         "long the picture is stretched up to P99.9: time is logarithmic, and every tenfold fewer "
-        "connections still waiting take the same height. n counts predicted and measured "
-        "connections."
+        "connections still waiting take the same height. n counts "
+        f"{' and '.join(one.half for one in content.halves)} connections."
     )
-    if len(shown) < len(content.predicted.cases):
+    if len(shown) < len(content.main.cases):
         which = "that miss their gates most" if content.comparison else "spread over the study"
-        intro += f" Shown are {len(shown)} of {len(content.predicted.cases)} cases, those {which}."
+        intro += f" Shown are {len(shown)} of {len(content.main.cases)} cases, those {which}."
     return (
         f"<h2>{half}: time to the response</h2>{markup.paragraph(intro)}"
-        f'{_cdf_legend(content.measured is not None)}<div class="cdfs">{"".join(figures)}</div>'
+        f'{_cdf_legend(content)}<div class="cdfs">{"".join(figures)}</div>'
     )
 
 
-def _cdf_legend(both: bool) -> str:
+def _cdf_legend(content: Content) -> str:
     def item(style: str, name: str) -> str:
         line = f'<line x1="1" y1="7" x2="37" y2="7" {style}/>'
         return f'<li><svg width="38" height="14" aria-hidden="true">{line}</svg>{name}</li>'
 
-    items = item('stroke="var(--predicted)" stroke-width="3.5"', "predicted (thick, solid)")
-    if both:
+    items = ""
+    if content.predicted is not None:
+        items += item('stroke="var(--predicted)" stroke-width="3.5"', "predicted (thick, solid)")
+    if content.measured is not None:
         items += item(
             'stroke="var(--measured)" stroke-width="1.75" stroke-dasharray="5 3"',
             "measured (thin, dashed)",
@@ -221,6 +237,8 @@ def _cdf_legend(both: bool) -> str:
 
 def where_time_goes(content: Content) -> str:
     """The waterfall: mean of each stage, and of the slowest trials."""
+    if content.predicted is None:
+        return ""
     shown = content.shown_cases()
     mean = stages.waterfall(content.predicted, shown, slowest=False)
     if not mean:
@@ -298,21 +316,22 @@ def _two_errors(comparison: Comparison) -> str:
     )
 
 
-def predicted_table(content: Content) -> str:
+def case_tables(content: Content) -> str:
     """Every case in figures."""
-    table = summaries.half_table(content.predicted, tables.PAGE_ROWS)
-    parts = ["<h2>Every case in figures</h2>"]
-    parts.append(
-        markup.table(table, "Predicted. Times in ms from the client's first call to the response.")
-    )
-    if content.measured is not None:
-        measured = summaries.half_table(content.measured, tables.PAGE_ROWS)
-        parts.append(markup.table(measured, "Measured on real software over the emulated link."))
-    return "".join(parts) + markup.bullets(table.notes)
+    captions = {
+        PREDICTED: "Predicted. Times in ms from the client's first call to the response.",
+        MEASURED: "Measured on real software over the emulated link, times in ms.",
+    }
+    made = [(half.half, summaries.half_table(half, tables.PAGE_ROWS)) for half in content.halves]
+    parts = [markup.table(table, captions[half]) for half, table in made]
+    # The prediction's notes say what the measurement's do, and more.
+    return f"<h2>Every case in figures</h2>{''.join(parts)}{markup.bullets(made[0][1].notes)}"
 
 
 def inputs(content: Content) -> str:
     """Kind and source of every figure that went in."""
+    if content.predicted is None:
+        return ""
     table = inputs_room.inputs_table(content.predicted.manifest)
     if not table.cells:
         return ""
@@ -344,15 +363,14 @@ def link(content: Content) -> str:
 def provenance(content: Content) -> str:
     """Machine, versions, runs, and how to repeat them."""
     blocks = []
-    for half in (content.predicted, content.measured):
-        if half is not None:
-            rows = markup.definitions(_provenance(half.manifest))
-            blocks.append(f"<div><h3>{half.half.capitalize()}</h3>{rows}</div>")
-    study = content.predicted.manifest.get("study", {})
-    commit = content.predicted.manifest.get("commit")
+    for half in content.halves:
+        rows = markup.definitions(_provenance(half.manifest))
+        blocks.append(f"<div><h3>{half.half.capitalize()}</h3>{rows}</div>")
+    study = content.main.manifest.get("study", {})
+    commit = content.main.manifest.get("commit")
     before = f"git checkout {commit}\n" if commit else ""
-    verb = "run" if content.measured is not None else "predict"
-    seed = content.predicted.manifest.get("seed")
+    verb = "run" if len(content.halves) == 2 else "predict" if content.predicted else "measure"
+    seed = content.main.manifest.get("seed")
     command = f"{before}{_command(content, verb)}    # seed {seed}"
     return (
         f'<h2>How to repeat this</h2><pre>{markup.text(command)}</pre><div class="columns">'
@@ -366,8 +384,8 @@ def provenance(content: Content) -> str:
 
 def _command(content: Content, verb: str) -> str:
     """The command line that runs this study with a verb; what measures needs root."""
-    manifest = content.predicted.manifest
-    before = "sudo " if verb == "run" else ""
+    manifest = content.main.manifest
+    before = "" if verb == "predict" else "sudo "
     sets = "".join(f' --set {path}="{value}"' for path, value in manifest["study"]["overrides"])
     file = manifest["study"]["file"] or "study.toml"
     name = "" if file == "command line" else f" {file}"
@@ -412,6 +430,8 @@ def _routes(manifest: dict[str, Any]) -> list[str]:
 def limits(content: Content) -> str:
     """What the result does not say."""
     items = []
+    if content.predicted is None:
+        items.append("There is no prediction, so nothing here says how close one comes.")
     if content.measured is None:
         items.append(
             "These simulated figures were not compared with a measurement: their error is unknown."
@@ -428,7 +448,7 @@ def limits(content: Content) -> str:
     items.append("Energy and memory are not predicted here, nor how a server behaves under load.")
     if content.evidence == "assumed":
         where = "see the table of inputs first."
-        if not content.predicted.manifest["figures"]:
+        if not content.main.manifest["figures"]:
             where = (
                 "a study of so many cases lists no inputs; predict one of its cases alone, and its "
                 "report says which."
@@ -440,9 +460,7 @@ def limits(content: Content) -> str:
             "Undecided is neither good nor bad: the interval is wider than the gate. The table "
             "says about how many trials would decide."
         )
-    for half in (content.predicted, content.measured):
-        if half is not None and not half.complete:
-            items.append(f"The {half.half} half is not complete: some cases or trials are missing.")
+    items += interruptions(*content.halves)
     if skipped := (content.measured.manifest.get("skipped") if content.measured else None):
         items.append(f"{len(skipped)} cases were not measured; the machine table says why.")
     return "<h2>What this does not say</h2>" + markup.bullets(items)

@@ -144,7 +144,13 @@ def overview_table(comparison: Comparison) -> Table:
         rows = {row.statistic: row for row in case.rows if row.metric == case.metric}
         bytes_verdict = worst([one.verdict for one in case.bytes])
         exact = {Verdict.PASS: "exact", Verdict.FAIL: "differ", None: "-"}
-        table.cells.append(
+        record: dict[str, Value] = {"case_id": case.case_id, "label": case.label}
+        record |= {"metric": case.metric, "verdict": str(case.verdict) if case.verdict else None}
+        for one, row in rows.items():
+            record |= {f"{one}_predicted_ns": row.predicted, f"{one}_measured_ns": row.measured}
+            record |= {f"{one}_difference_ns": row.difference, f"{one}_low_ns": row.interval.low}
+            record |= {f"{one}_high_ns": row.interval.high, f"{one}_relative": row.relative}
+        table.add(
             [
                 case.label,
                 str(case.verdict or "not judged"),
@@ -153,7 +159,16 @@ def overview_table(comparison: Comparison) -> Table:
                 exact.get(bytes_verdict, "undecided"),
                 count(case.n_measured),
                 count(case.failed_measured),
-            ]
+            ],
+            record
+            | {
+                "wasserstein_ns": case.wasserstein.value,
+                "bytes_verdict": str(bytes_verdict) if bytes_verdict else None,
+                "n_predicted": case.n_predicted,
+                "n_measured": case.n_measured,
+                "failed_predicted": case.failed_predicted,
+                "failed_measured": case.failed_measured,
+            },
         )
     predicted = sorted({case.n_predicted for case in comparison.cases})
     table.notes.append(
@@ -161,6 +176,7 @@ def overview_table(comparison: Comparison) -> Table:
         "Wasserstein-1 distance; n and failed are measured connections, beside "
         f"{span(predicted[0], predicted[-1])} predicted."
     )
+    table.notes[:0] = comparison.interrupted
     # Beside the verdicts, not only in the machine's table: they may be the contention's.
     table.notes += [f"Warning from the measurement: {one}." for one in comparison.warnings]
     return table

@@ -7,10 +7,11 @@ import csv
 import io
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from warifu.printable import printable
 
 Value = str | int | float | bool | None
 
@@ -70,24 +71,22 @@ def render(tables: Sequence[Table], form: Format) -> str:
     return "\n".join(map(_plain, tables))
 
 
-#: C0, DEL and C1 of ECMA-48: what a program calls its marks and symbols may hold any of them.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-
-
 def _printable(table: Table) -> Table:
-    """Control characters as Python writes them; JSON has its own way."""
-
-    def clean(text: str) -> str:
-        return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
-
+    """Control characters as Python writes them: a label, a figure's source and what a program calls
+    its symbols may hold any. JSON has its own way."""
     return Table(
-        clean(table.title),
-        table.columns,
-        [[clean(cell) for cell in cells] for cells in table.cells],
-        [{key: clean(one) if isinstance(one, str) else one for key, one in row.items()}
-         for row in table.records],
-        [clean(note) for note in table.notes],
-    )  # fmt: skip
+        printable(table.title),
+        [Column(printable(column.head), column.number) for column in table.columns],
+        [[printable(cell) for cell in cells] for cells in table.cells],
+        [
+            {
+                printable(key): printable(one) if isinstance(one, str) else one
+                for key, one in row.items()
+            }
+            for row in table.records
+        ],
+        [printable(note) for note in table.notes],
+    )
 
 
 def _plain(table: Table) -> str:
@@ -128,7 +127,7 @@ def _csv(table: Table) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(keys)
     for record in table.records:
-        writer.writerow([_finite(record.get(key)) for key in keys])
+        writer.writerow([_csv_word(_typed(key, record.get(key))) for key in keys])
     return text.getvalue()
 
 
@@ -137,7 +136,7 @@ def _json(tables: Sequence[Table]) -> str:
     objects = [
         {
             "title": table.title,
-            "rows": [{key: _finite(one) for key, one in row.items()} for row in table.records],
+            "rows": [{key: _typed(key, one) for key, one in row.items()} for row in table.records],
             "notes": table.notes,
         }
         for table in tables
@@ -145,13 +144,21 @@ def _json(tables: Sequence[Table]) -> str:
     return json.dumps(objects[0] if len(objects) == 1 else objects, indent=2) + "\n"
 
 
-def _finite(value: Value) -> Value:
+def _typed(key: str, value: Value) -> Value:
+    """A value for programs: no infinity, no 20000.0 for a count, and nanoseconds, the clock's unit,
+    without the fraction that arithmetic gives them."""
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):
         return None
-    # A count is no 20000.0.
+    if key.endswith("_ns"):
+        return round(value)
     return int(value) if value.is_integer() else value
+
+
+def _csv_word(value: Value) -> Value:
+    """Flags in the words that other programs have for them."""
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 _LATEX = {

@@ -19,7 +19,7 @@ from warifu.report.summaries import (
     phase_table,
 )
 from warifu.report.table import Column, Table
-from warifu.results import Results, ResultsError, halves
+from warifu.results import Results, ResultsError, halves, interruptions
 
 #: A page with more rows than this is not read; the other formats have them all.
 PAGE_ROWS = 400
@@ -33,7 +33,7 @@ def report_tables(folder: Path, comparison: Comparison | None) -> list[Table]:
     predicted, measured = open_halves(folder, comparison)
     if predicted is None and measured is None:
         raise ResultsError(f"{folder}: holds no results yet: run `warifu predict` first")
-    tables = []
+    tables: list[Table] = []
     if judged := judge_halves(predicted, measured):
         tables.append(requirement_table(judged, None if predicted is None else predicted.manifest))
     tables += [half_table(half) for half in (predicted, measured) if half is not None]
@@ -49,6 +49,7 @@ def report_tables(folder: Path, comparison: Comparison | None) -> list[Table]:
         tables.append(inputs_table(predicted.manifest))
     if measured is not None:
         tables.append(link_table(measured))
+    tables[0].notes[:0] = interruptions(predicted, measured)
     return tables
 
 
@@ -99,7 +100,7 @@ def link_table(measured: Results) -> Table:
     )
     found = measured.manifest.get("link_reports") or {}
     # In the order of the study, not in that in which the cells were finished.
-    for case_id in sorted(found, key=list(measured.cases).index):
+    for case_id in (one for one in measured.cases if one in found):
         reports = found[case_id]
         windows = [one for one in (reports if isinstance(reports, list) else [reports]) if one]
         if windows:

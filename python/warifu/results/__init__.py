@@ -5,17 +5,18 @@ from warifu.results.distribution import Distribution
 from warifu.results.folder import (
     FAILED,
     KINDS,
-    MEASURED,
-    PREDICTED,
     Results,
     Setting,
     duration,
     each_part,
     halves,
+    interruptions,
     labels,
     weakest,
 )
 from warifu.results.manifest import (
+    MEASURED,
+    PREDICTED,
     ResultsDamaged,
     ResultsError,
     case_of,
@@ -38,6 +39,7 @@ __all__ = [
     "each_part",
     "figures_of",
     "halves",
+    "interruptions",
     "labels",
     "read_manifest",
     "weakest",

@@ -16,8 +16,7 @@ from typing import Any
 import polars as pl
 
 import warifu._core as _core
-from warifu.results.folder import MEASURED, PREDICTED
-from warifu.results.manifest import WRITTEN_AS, ResultsError, read_manifest
+from warifu.results.manifest import MEASURED, PREDICTED, WRITTEN_AS, ResultsError, read_manifest
 
 #: What an archived manifest leaves out: large, or of no use to a table.
 _LEFT_OUT = ("figures", "profiles", "link_reports", "cells", "rejections", "files", WRITTEN_AS)

@@ -7,7 +7,8 @@ and know nothing else of whoever wrote them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,18 @@ import warifu._core as _core
 from warifu.results import metrics
 from warifu.results.distribution import Distribution
 from warifu.results.manifest import (
+    MEASURED,
+    PREDICTED,
     WRITTEN_AS,
+    ResultsDamaged,
     ResultsError,
     check_file,
     check_files,
     damaged,
     read_manifest,
 )
-from warifu.results.version_1 import upgraded
+from warifu.results.version_1 import POLARS_TYPES, upgraded
 
-#: Names of the halves, which are also the names of their folders below a study's.
-PREDICTED, MEASURED = "predicted", "measured"
 FAILED = "connection.failed"
 #: Kinds of a profile's figures, from the strongest to the weakest (warifu_model::Kind).
 KINDS = ("measured", "emulated", "simulated", "published", "assumed")
@@ -40,6 +42,13 @@ Setting = str | bool | int | float | None
 _OBSERVATION = {"study", "case_id", "run_id", "connection", "trial", "metric", "stage", "step"}
 _OBSERVATION |= {"from_ns", "until_ns", "value", "unit", "weight", "exact"}
 _OBSERVATION |= {"method", "evidence", "seed"}
+
+#: The columns of observations with their types, and which of them may be null.
+_TYPES = {name: POLARS_TYPES[kind] for name, kind, _, _ in _core.columns()}
+_NULLABLE = {name for name, _, _, nullable in _core.columns() if nullable}
+_SETTINGS = [name for name in _TYPES if name not in _OBSERVATION]
+#: The columns that are read; the others are for people who look into the files.
+_READ = [name for name in _TYPES if name in _OBSERVATION - {"study", "step", "until_ns", "seed"}]
 
 
 @dataclass
@@ -112,27 +121,28 @@ class Results:
         """
         if case_id not in self._frames:
             own = self.path / "observations" / f"{case_id}.parquet"
-            source = [own] if own.is_file() else _parts(self.path)
-            # One case at a time is kept: a folder may be larger than the memory.
-            self._frames = {
-                case_id: _read(
-                    self.path,
-                    self.manifest,
-                    source,
-                    lambda rows: rows.filter(
-                        pl.col("case_id").cast(pl.String) == case_id, pl.col("from_ns").is_null()
-                    ).select(
-                        pl.col("metric", "stage", "method", "evidence", "unit", "run_id").cast(
-                            pl.String
-                        ),
-                        "connection",
-                        "trial",
-                        "value",
-                        "weight",
-                        "exact",
+            parts = _parts(self.path)
+            source = [own] if own in parts else parts
+            rows = _read(
+                self.path,
+                self.manifest,
+                source,
+                lambda rows: rows.filter(
+                    pl.col("case_id").cast(pl.String) == case_id, pl.col("from_ns").is_null()
+                ).select(
+                    pl.col("metric", "stage", "method", "evidence", "unit", "run_id").cast(
+                        pl.String
                     ),
-                )
-            }
+                    "connection",
+                    "trial",
+                    "value",
+                    "weight",
+                    "exact",
+                ),
+            )
+            _check_values(rows, source[0])
+            # One case at a time is kept: a folder may be larger than the memory.
+            self._frames = {case_id: rows}
         return self._frames[case_id]
 
     def distribution(self, case_id: str, metric: str) -> Distribution:
@@ -167,7 +177,10 @@ class Results:
 
     def evidence(self, case_id: str) -> str:
         """The weakest evidence among what a case's observations rest on."""
-        return weakest(self.rows(case_id)["evidence"].unique().to_list())
+        try:
+            return weakest(self.rows(case_id)["evidence"].unique().to_list())
+        except _core.WarifuError as error:
+            raise ResultsDamaged(f"{self.path}: case {case_id}: {error}") from None
 
     def stages(self, case_id: str, slowest: bool = False) -> dict[str, float]:
         """Mean time in each stage of a connection, ns; empty where none was recorded.
@@ -192,6 +205,29 @@ class Results:
         stages = rows.group_by("stage").agg(total.alias("total"))
         return {str(stage): float(value) / count for stage, value in stages.iter_rows()}
 
+    def shortfall(self) -> str:
+        """What of its study a half has that is not complete: `18 of 10,000 trials`; empty for one
+        that is."""
+        if self.complete:
+            return ""
+        every = len(self.manifest["cases"])
+        # A study of very many cases lists none; it has what its lists span.
+        every = every or math.prod(len(values) for _, values in self.manifest["vary"])
+        parts = []
+        if len(self.cases) < every:
+            parts.append(f"{len(self.cases):,} of {every:,} cases")
+        asked = self.manifest["predict_trials"] if self.half == PREDICTED else None
+        if asked and (least := round(min(self._trials(), default=0.0))) < asked:
+            parts.append(f"{least:,} of {asked:,} trials")
+        return "; ".join(parts) or "some of its cases or trials are missing"
+
+    def _trials(self) -> Iterator[float]:
+        """How many trials each case has."""
+        names = (*metrics.all_wholes(), FAILED)
+        for part in each_part(self.path, names):
+            for case_id, weight in part.group_by("case_id").agg(pl.col("weight").sum()).iter_rows():
+                yield float(weight) / self.concurrent(case_id)
+
     def concurrent(self, case_id: str) -> int:
         """How many connections a trial of the case opens at once."""
         concurrent = self.cases.get(case_id, {}).get("concurrent")
@@ -208,13 +244,32 @@ class Results:
 
 
 def halves(path: Path) -> tuple[Path | None, Path | None]:
-    """The predicted and the measured folder at or below ``path``, where there are any."""
-    if (path / "manifest.json").is_file():
-        half = read_manifest(path).get("half")
+    """The predicted and the measured folder at or below ``path``, where there are any.
+
+    Raises ResultsError for a folder that is of neither half, ResultsDamaged for one whose manifest
+    is gone.
+    """
+    if (path / "manifest.json").exists():
+        half = read_manifest(path)["half"]
         if half == PREDICTED:
             return path, _if_results(path.parent / MEASURED)
-        return _if_results(path.parent / PREDICTED), path
+        if half == MEASURED:
+            return _if_results(path.parent / PREDICTED), path
+        raise ResultsError(
+            f"{path}: holds a run of one program on the simulated Cortex-M3, which is neither half "
+            "of a study: name a folder made by `warifu predict` or `warifu measure`"
+        )
     return _if_results(path / PREDICTED), _if_results(path / MEASURED)
+
+
+def interruptions(*of: Results | None) -> list[str]:
+    """What of its study each half has that was cut short, a sentence each."""
+    return [
+        f"The {half.half} half is not complete: {what} (interrupted). Run the study again for the "
+        "rest."
+        for half in of
+        if half is not None and (what := half.shortfall())
+    ]
 
 
 def each_part(path: Path, names: tuple[str, ...]) -> Iterator[pl.DataFrame]:
@@ -264,13 +319,19 @@ def labels(cases: dict[str, dict[str, Setting]]) -> dict[str, str]:
     varying.sort(key=lambda column: _LABEL_ORDER.get(column, len(_LABEL_ORDER)))
     if not varying:
         # All that a reader would have to guess, defaults among it.
-        first = ("protocol", "tls", "session", "authentication", "key_store", "rtt_ns", "loss_mean")
-        varying = [column for column in first if column in columns]
+        varying = [one for one in _ALONE if columns.get(one, {None}) != {None}]
+        if columns.get("tls", {None}) == {None}:
+            # Without TLS nothing is signed, whatever key store there is.
+            varying = [column for column in varying if column != "key_store"]
     return {
         case_id: " · ".join(_words(column, settings.get(column)) for column in varying) or case_id
         for case_id, settings in cases.items()
     }
 
+
+#: What the label of a study's only case says: all that a reader would have to guess.
+_ALONE: tuple[str, ...] = ("protocol", "coap_type", "tls", "session", "authentication")
+_ALONE += ("key_store", "rtt_ns", "loss_mean")
 
 #: Parameters of loss in bursts.
 _BURSTS = ("loss_good_to_bad", "loss_bad_to_good", "loss_good", "loss_bad")
@@ -296,7 +357,7 @@ def _words(column: str, value: Setting) -> str:
         return f"{value} authentication"
     if column == "key_store":
         return f"key store {value}"
-    if column in {"session", "device", "link", "group", "protocol"}:
+    if column in {"session", "device", "link", "group", "protocol", "coap_type"}:
         return str(value)
     return f"{column} {str(value).lower() if isinstance(value, bool) else value}"
 
@@ -310,8 +371,22 @@ def duration(nanos: float) -> str:
 
 
 def _if_results(path: Path) -> Path | None:
-    """A half that was begun, and of which nothing came, is none."""
-    return path if (path / "manifest.json").is_file() and _parts(path) else None
+    """The folder of a half; a half that was begun, and of which nothing came, is none.
+
+    Raises ResultsDamaged where there are observations without their manifest.
+    """
+    if not (path / "manifest.json").exists():
+        if _parts(path):
+            raise ResultsDamaged(
+                f"{path / 'manifest.json'}: is missing, but observations are beside it: put it "
+                f"back, or move {path} away"
+            )
+        return None
+    if _parts(path):
+        return path
+    manifest = read_manifest(path)
+    # Files that it lists and that are gone are told when it is opened.
+    return path if manifest["files"] or manifest["complete"] else None
 
 
 def _parts(path: Path) -> list[Path]:
@@ -334,10 +409,31 @@ def _read(
         if "exact" not in rows.collect_schema():
             # Version 2 had no exact distributions at first.
             rows = rows.with_columns(pl.lit(value=False).alias("exact"))
+        _check_columns(rows.collect_schema(), parts[0])
         return query(rows).collect()
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise damaged(_culprit(parts), f"cannot be read ({first})") from None
+
+
+def _check_columns(found: Mapping[str, pl.DataType], part: Path) -> None:
+    """Raises ResultsDamaged for columns that are not those of observations."""
+    for name in [*_READ, *(name for name in _SETTINGS if name in found)]:
+        if name not in found:
+            raise damaged(part, f"has no column {name}")
+        kind, expected = found[name], _TYPES[name]
+        is_text = expected == pl.String and kind in (pl.Categorical, pl.Enum)
+        # A column of which nothing is known may have lost its type.
+        is_empty = kind == pl.Null and name in _NULLABLE
+        if kind != expected and not is_text and not is_empty:
+            raise damaged(part, f"column {name} is of type {kind}, not {expected}")
+
+
+def _check_values(rows: pl.DataFrame, part: Path) -> None:
+    """Raises ResultsDamaged for values that are no numbers, and weights that weigh nothing."""
+    numbers = pl.col("value").is_finite() & pl.col("weight").is_finite() & (pl.col("weight") >= 0)
+    if not rows.select(numbers.fill_null(value=False).all()).item():
+        raise damaged(part, "holds a value or a weight that is no number")
 
 
 def _culprit(parts: list[Path]) -> Path:
@@ -358,10 +454,19 @@ def _failures(frame: pl.DataFrame) -> float:
 def _cases(path: Path, manifest: dict[str, Any]) -> dict[str, dict[str, Setting]]:
     """The settings of every case that has rows, in the order of the manifest."""
     found: dict[str, dict[str, Setting]] = {}
-    settings = pl.exclude(*sorted(_OBSERVATION - {"case_id"}))
     for part in _parts(path):
-        rows = _read(path, manifest, [part], lambda rows: rows.select(settings).unique())
-        for row in rows.to_dicts():
-            found[str(row.pop("case_id"))] = row
+        for row in _read(path, manifest, [part], _settings).to_dicts():
+            case_id = str(row.pop("case_id"))
+            try:
+                metrics.whole(str(row.get("protocol") or "https"))
+            except _core.WarifuError as error:
+                raise damaged(part, f"case {case_id}: {error}") from None
+            found[case_id] = row
     order = {case["case_id"]: index for index, case in enumerate(manifest["cases"])}
     return dict(sorted(found.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))
+
+
+def _settings(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Each case with its settings, once."""
+    known = [name for name in _SETTINGS if name in rows.collect_schema()]
+    return rows.select("case_id", *known).unique()

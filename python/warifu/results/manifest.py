@@ -3,8 +3,8 @@
 
 The writer seals both: the manifest holds length and SHA-256 of each file of observations, and its
 own SHA-256 (crates/core/results/src/manifest.rs). Each file is hashed once a process, before
-its first row is read, whatever its size: that costs less than reading its rows does. Folders
-written before there were seals are read unchecked.
+its first row is read, whatever its size: that costs less than reading its rows does. Only folders
+of schema version 1 may lack seals, and are then read unchecked.
 """
 
 from __future__ import annotations
@@ -16,8 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import warifu._core as _core
+from warifu.files import RESULTS_BYTES, FileRefused, read_text
+from warifu.printable import printable
 
 FILE_NAME = "manifest.json"
+
+#: The halves of a tally, which are also the names of their folders below a study's.
+PREDICTED, MEASURED = "predicted", "measured"
 
 #: The key under which a manifest that was read holds the schema version it was written in.
 WRITTEN_AS = "written_as"
@@ -39,23 +44,42 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """A folder's manifest. Raises ResultsError with what to do."""
     file = path / FILE_NAME
     try:
-        text = file.read_text(encoding="utf-8")
-        written = json.loads(text)
+        text = read_text(file, RESULTS_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         raise ResultsError(
             f"{path}: is not a results folder (it has no manifest.json): "
             "name one, or make it with `warifu predict`"
         ) from None
-    except (OSError, ValueError) as error:
-        raise ResultsError(f"{file}: cannot be read: {error}: run the study again") from None
-    if isinstance(written, dict):
-        _check_manifest(file, text, written)
+    except FileRefused as error:
+        raise ResultsError(f"{error}, or {_again(path)}") from None
+    except OSError as error:
+        raise ResultsError(
+            f"{file}: cannot be read: {error.strerror}: check its rights, or {_again(path)}"
+        ) from None
+    written = _object(text)
+    _check_seals(file, text, written)
     try:
-        manifest = dict(json.loads(_core.read_manifest(text, str(file))))
+        # What is no manifest is told by whom the format belongs to.
+        manifest = dict(json.loads(_core.read_manifest(text, printable(str(file)))))
     except _core.WarifuError as error:
         raise ResultsError(str(error)) from None
     manifest[WRITTEN_AS] = written["schema_version"]
+    half = manifest["half"]
+    if path.name in {PREDICTED, MEASURED} and half != path.name:
+        raise ResultsDamaged(
+            f"{file}: half is {half}, but its folder is that of the {path.name} half: move the "
+            f"folder away and {_again(path)}"
+        )
     return manifest
+
+
+def _object(text: str) -> dict[str, Any]:
+    """What a text holds as JSON; nothing where it is none, or no object."""
+    try:
+        written = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return written if isinstance(written, dict) else {}
 
 
 def case_of(manifest: dict[str, Any], case_id: str) -> dict[str, Any]:
@@ -118,14 +142,17 @@ def _again(path: Path) -> str:
     return f"run `warifu {verb}` again"
 
 
-def _check_manifest(file: Path, text: str, manifest: dict[str, Any]) -> None:
+def _check_seals(file: Path, text: str, manifest: dict[str, Any]) -> None:
     seal = _SEAL.match(text)
-    if "manifest_sha256" in manifest:
+    if "manifest_sha256" in manifest or manifest.get("schema_version") == _core.SCHEMA_VERSION:
         blank = "" if seal is None else text.replace(seal[1], "0" * 64, 1)
         if seal is None or hashlib.sha256(blank.encode()).hexdigest() != seal[1]:
+            why = "its SHA-256 differs"
+            if "manifest_sha256" not in manifest:
+                why = "manifest_sha256 is missing"
             raise ResultsDamaged(
-                f"{file}: was changed after it was written (its SHA-256 differs): put it back "
-                f"as it was, or move {file.parent} away and {_again(file.parent)}"
+                f"{file}: was changed after it was written ({why}): put it back as it was, or "
+                f"move {file.parent} away and {_again(file.parent)}"
             )
     study = manifest.get("study", {})
     said = study.get("sha256") if isinstance(study, dict) else None

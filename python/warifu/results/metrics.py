@@ -34,6 +34,12 @@ def of(protocol: str) -> frozenset[str]:
 
 
 @functools.cache
+def unit(metric: str) -> str:
+    """The unit of a metric's values: ns, B, 1, mJ or mAh."""
+    return next(str(one["unit"]) for one in _core.metrics() if one["name"] == metric)
+
+
+@functools.cache
 def is_time(metric: str) -> bool:
     """Whether a metric is a time, which a failed connection has later than all others."""
     return any(one["name"] == metric and one["unit"] == "ns" for one in _core.metrics())

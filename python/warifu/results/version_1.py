@@ -14,7 +14,8 @@ import polars as pl
 
 import warifu._core as _core
 
-_TYPES = {
+#: The types of columns, by the words of `_core.columns`.
+POLARS_TYPES = {
     "text": pl.String,
     "bool": pl.Boolean,
     "u16": pl.UInt16,
@@ -26,7 +27,7 @@ _TYPES = {
 
 def upgraded(rows: pl.LazyFrame, manifest: dict[str, Any]) -> pl.LazyFrame:
     """The same rows with every column of the current schema."""
-    every = [(name, _TYPES[kind]) for name, kind, _, _ in _core.columns()]
+    every = [(name, POLARS_TYPES[kind]) for name, kind, _, _ in _core.columns()]
     settings = [
         {"case_id": case["case_id"], **_core.settings(json.dumps(case["case"]))}
         for case in manifest["cases"]

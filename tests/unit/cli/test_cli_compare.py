@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import STUDY, Run, one_line
-from support.synthetic import Cell, Half
+from support.synthetic import Cell, Half, change_manifest
 from support.synthetic import study as made_up
 from warifu.cli import verdicts
 from warifu.cli.errors import FAILED, OK, USAGE
@@ -56,6 +56,7 @@ def test_a_half_of_which_nothing_came_is_none(warifu: Run, tmp_path: Path) -> No
     made_up(tmp_path / "s", [Cell()], n=300)
     for part in (tmp_path / "s" / "measured" / "observations").iterdir():
         part.unlink()
+    change_manifest(tmp_path / "s" / "measured", complete=False, finished=None)
     assert warifu("report", "s")[0] == OK
     code, _, err = warifu("compare", "s")
     assert code == USAGE

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import Run
-from support.synthetic import Cell, Half
+from support.synthetic import Cell, Half, write_manifest
 from support.synthetic import study as made_up
 from warifu.cli.errors import OK
 
@@ -22,7 +22,7 @@ def test_report_makes_the_comparison_that_is_missing_or_old(warifu: Run, tmp_pat
     first = (tmp_path / "s" / "comparison.json").read_text()
     path = tmp_path / "s" / "measured" / "manifest.json"
     manifest = json.loads(path.read_text())
-    path.write_text(json.dumps({**manifest, "run_id": "another-run"}))
+    write_manifest(path.parent, {**manifest, "run_id": "another-run"})
     assert warifu("report", "s")[0] == OK
     assert "another-run" not in first
     assert "another-run" in (tmp_path / "s" / "comparison.json").read_text()

@@ -18,8 +18,10 @@ mod run;
 mod runs;
 mod schema;
 mod seal;
+mod shape;
 mod sink;
 mod version_1;
+mod words;
 
 pub use error::ResultsError;
 pub use figures::FigureUsed;

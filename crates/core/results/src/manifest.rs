@@ -8,19 +8,23 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use warifu_model::{Evidence, Method};
+use warifu_model::{Evidence, Keyword, Method, Metric, Operator, Statistic};
 
 use crate::error::ResultsError;
 use crate::figures::FigureUsed;
 use crate::part::partial_name;
 use crate::seal::{Sealed, sha256};
-use crate::version_1;
+use crate::shape::{self, Mistake};
+use crate::{version_1, words};
 
 /// The schema that this version writes and reads.
 pub const SCHEMA_VERSION: u32 = 2;
 
 /// The key of a manifest's own SHA-256.
 const SEAL_KEY: &str = "manifest_sha256";
+
+const OPERATORS: [Operator; 4] =
+    [Operator::Less, Operator::AtMost, Operator::Greater, Operator::AtLeast];
 
 /// Its name in a results folder.
 pub(crate) const FILE_NAME: &str = "manifest.json";
@@ -187,29 +191,76 @@ impl Manifest {
             key: key.to_owned(),
             message,
         };
-        let unreadable = |cause: serde_json::Error| {
-            error("manifest", format!("cannot be read: {cause}: run the study again"))
+        let again = |message: &str| format!("{message}: run the study again");
+        let not_json = |cause| error("manifest", again(&words::not_json(&cause)));
+        let value: Value = serde_json::from_str(text).map_err(not_json)?;
+        let Value::Object(mut value) = value else {
+            let message = format!("is {}: expected an object", words::shown(&value));
+            return Err(error("manifest", again(&message)));
         };
-        let mut value: Map<String, Value> = serde_json::from_str(text).map_err(unreadable)?;
-        match value.get("schema_version").and_then(Value::as_u64) {
+        let version = value.get("schema_version");
+        match version.and_then(Value::as_u64) {
             Some(version) if version == u64::from(SCHEMA_VERSION) => {}
             Some(1) => {
                 value = version_1::upgrade(value).map_err(|(key, message)| error(key, message))?;
                 value.insert("schema_version".to_owned(), SCHEMA_VERSION.into());
             }
-            version => {
-                let version = version.map_or("missing".to_owned(), |version| version.to_string());
+            _ => {
+                let is = version.map_or("missing".to_owned(), words::shown);
                 let message = format!(
-                    "is {version}: this version of Warifu reads 1 and {SCHEMA_VERSION}: \
+                    "is {is}: this version of Warifu reads 1 and {SCHEMA_VERSION}: \
                      run the study again, or use the version that wrote it"
                 );
                 return Err(error("schema_version", message));
             }
         }
-        serde_path_to_error::deserialize(Value::Object(value)).map_err(|cause| {
-            let (key, cause) = (cause.path().to_string(), cause.into_inner());
-            error(&key, format!("cannot be read: {cause}: run the study again"))
-        })
+        let manifest: Manifest =
+            serde_path_to_error::deserialize(Value::Object(value)).map_err(|cause| {
+                let path = cause.path().to_string();
+                let (key, message) = words::plain(&path, &cause.into_inner().to_string());
+                error(&key, again(&message))
+            })?;
+        manifest.check().map_err(|(key, message)| error(&key, again(&message)))?;
+        Ok(manifest)
+    }
+
+    /// Names the first key whose value readers have no use for, although its type is right.
+    fn check(&self) -> Result<(), Mistake> {
+        let mut known = BTreeSet::new();
+        for (place, case) in self.cases.iter().enumerate() {
+            let key = format!("cases[{place}]");
+            if !known.insert(&case.case_id) {
+                return Err((key, format!("has the case_id {:?} of another case", case.case_id)));
+            }
+            let (axes, first) = (case.choices.len(), self.cases[0].choices.len());
+            if axes != first {
+                let message = format!("is a list of {axes}: expected {first} as in cases[0]");
+                return Err((format!("{key}.choices"), message));
+            }
+            shape::check_case(&case.case, &format!("{key}.case"))?;
+        }
+        for (place, (metric, statistic, operator, ..)) in self.require.iter().enumerate() {
+            let key = format!("require[{place}]");
+            if !Metric::ALL.iter().any(|known| known.name() == metric) {
+                let message = format!("judges {metric:?}, which is no metric of this version");
+                return Err((key, message));
+            }
+            Statistic::from_word(statistic)
+                .map_err(|expected| (key.clone(), format!("has {statistic:?}: {expected}")))?;
+            if !OPERATORS.iter().any(|known| known.sign() == operator) {
+                return Err((key, format!("has {operator:?}: expected <, <=, > or >=")));
+            }
+        }
+        if let Some(tcp) = self.machine.get("tcp") {
+            shape::check_object(tcp, "machine.tcp")?;
+        }
+        for (case_id, report) in &self.link_reports {
+            shape::check_link_report(report, &format!("link_reports.{case_id}"))?;
+        }
+        for (case_id, cell) in &self.cells {
+            shape::check_cell(cell, &format!("cells.{case_id}"))?;
+        }
+        Ok(())
     }
 
     /// Its text, for people as well: indented, one line at the end.
@@ -276,7 +327,53 @@ pub(crate) mod tests {
     fn unknown_key() {
         let text = TEXT.replace("\"seed\"", "\"sead\": 1, \"seed\"");
         let message = Manifest::parse(&text, "manifest.json").unwrap_err().to_string();
-        assert!(message.contains("unknown field `sead`"), "{message}");
+        assert_eq!(
+            message,
+            "manifest.json: sead is a key that no manifest has: run the study again"
+        );
+    }
+
+    /// What is said of a manifest in which one text is exchanged for another.
+    fn refused(from: &str, to: &str) -> String {
+        assert!(TEXT.contains(from));
+        Manifest::parse(&TEXT.replace(from, to), "m.json").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn wrong_values_in_plain_words() {
+        for (from, to, expected) in [
+            ("20261121", "\"now\"", "m.json: seed is \"now\": expected a whole number: "),
+            ("\"seed\": 20261121,", "", "m.json: seed is missing: run the study again"),
+            ("{\"device\": 1}", "1", "m.json: cases[0].case is 1: expected an object: "),
+            ("\"a\"", "\"b\"", "m.json: cases[1] has the case_id \"b\" of another case: "),
+            (
+                "\"schema_version\": 2",
+                "\"schema_version\": \"two\"",
+                "m.json: schema_version is \"two\": this version of Warifu reads 1 and 2: ",
+            ),
+        ] {
+            let message = refused(from, to);
+            assert!(message.starts_with(expected), "{message}");
+        }
+        assert!(Manifest::parse("7", "m.json").unwrap_err().to_string().contains("manifest is 7:"));
+    }
+
+    #[test]
+    fn values_that_readers_go_by() {
+        for (added, expected) in [
+            (r#""cells": {"x": 3},"#, "cells.x is 3: expected an object"),
+            (r#""link_reports": {"x": [7]},"#, "link_reports.x[0] is 7: expected an object"),
+            (r#""machine": {"tcp": 3},"#, "machine.tcp is 3: expected an object"),
+            (r#""require": [["a", "p50", "<", 1.0, ""]],"#, "require[0] judges \"a\", which"),
+            (
+                r#""require": [["tcp.connect", "p51", "<", 1.0, ""]],"#,
+                "require[0] has \"p51\": exp",
+            ),
+            (r#""require": [["tcp.connect", "p50", "=", 1.0, ""]],"#, "require[0] has \"=\": exp"),
+        ] {
+            let message = refused("\"started\"", &format!("{added} \"started\""));
+            assert!(message.starts_with(&format!("m.json: {expected}")), "{message}");
+        }
     }
 
     #[test]
@@ -300,7 +397,7 @@ pub(crate) mod tests {
              run the study again, or use the version that wrote it"
         );
         let cut = Manifest::parse(&TEXT[..40], "manifest.json").unwrap_err().to_string();
-        assert!(cut.starts_with("manifest.json: manifest cannot be read: "), "{cut}");
+        assert!(cut.starts_with("manifest.json: manifest is cut off at line 2, column "), "{cut}");
         assert!(!cut.contains('\n'));
     }
 }

@@ -65,8 +65,8 @@ pub(crate) fn upgrade(mut old: Map<String, Value>) -> Result<Map<String, Value>,
     old.insert("cases".into(), Value::Array(new_cases));
     for key in ["file", "overrides"] {
         let was = if key == "file" { "study_file" } else { key };
-        if let (Some(value), Some(study)) = (old.remove(was), old.get_mut("study")) {
-            study[key] = value;
+        if let (Some(value), Some(Value::Object(study))) = (old.remove(was), old.get_mut("study")) {
+            study.insert(key.to_owned(), value);
         }
     }
     Ok(old)
@@ -119,7 +119,7 @@ mod tests {
         "schema_version": 1, "half": "predicted", "run_id": "run-1", "seed": 7,
         "study": {"name": "meter", "sha256": "", "text": ""}, "study_file": "meter.toml",
         "overrides": [["link.rtt", "80 ms"]], "started": "", "kinds": ["published"],
-        "cases": {"b": "{\"link\":1}", "a": {"link": 2}}, "labels": {"b": "rtt 60 ms"},
+        "cases": {"b": "{\"other\":1}", "a": {"other": 2}}, "labels": {"b": "rtt 60 ms"},
         "inputs": {
             "b": [{"name": "f", "value": "1 ms", "unit": "ns", "source": "s", "kind": "simulated"}],
             "a": [
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(manifest.study.overrides, [("link.rtt".into(), "80 ms".into())]);
         let case = &manifest.cases[0];
         assert_eq!((case.case_id.as_str(), case.label.as_str()), ("b", "rtt 60 ms"));
-        assert_eq!((&case.case, case.evidence), (&json!({"link": 1}), Evidence::Published));
+        assert_eq!((&case.case, case.evidence), (&json!({"other": 1}), Evidence::Published));
         assert_eq!(manifest.cases[1].evidence, Evidence::Assumed);
         let of = |name: &str| manifest.figures.iter().find(|one| one.name == name).unwrap();
         assert_eq!(manifest.figures.len(), 3);
@@ -154,13 +154,15 @@ mod tests {
             let text = OLD.replace(from, to);
             Manifest::parse(&text, "manifest.json").unwrap_err().to_string()
         };
-        let cases = r#"{"b": "{\"link\":1}", "a": {"link": 2}}"#;
+        let cases = r#"{"b": "{\"other\":1}", "a": {"other": 2}}"#;
         assert_eq!(
             refused(cases, "{}"),
             "manifest.json: cases is empty, so the types of its settings are unknown: run the \
              study \
              again, or use the version that wrote it (schema_version 1)"
         );
+        let study = refused(r#"{"name": "meter", "sha256": "", "text": ""}"#, "7");
+        assert_eq!(study, "manifest.json: study is 7: expected an object: run the study again");
         let emulated = refused(r#""half": "predicted""#, r#""half": "emulated""#);
         assert!(
             emulated.starts_with("manifest.json: half is neither predicted nor measured"),

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Text of a file, a name or another program as a terminal may have it."""
+
+from __future__ import annotations
+
+import re
+
+#: What moves a cursor, changes the order in which letters are shown, or ends a line: C0, DEL and C1
+#: (ECMA-48), the bidirectional controls (Unicode Standard Annex 9), the separators of lines and
+#: paragraphs; and lone surrogates, which stand for bytes of a name that are no UTF-8.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""The same text with each such character written as Python writes it, but for those to `keep`.
+
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+
+    def escaped(found: re.Match[str]) -> str:
+        letter = found[0]
+        return letter if letter in keep else letter.encode("unicode_escape").decode("ascii")
+
+    return _UNSAFE.sub(escaped, text)
