@@ -62,9 +62,38 @@ def load(
         question = "".join(f"{key} = {value}\n" for key, value in given)
         study = _core.Study.from_choices(given, texts)
         return Loaded(study, question, "command line", texts, given)
-    text = _read(Path(path), files.STUDY_BYTES)
+    text = read_study(Path(path))
     study = _core.Study.parse(text, str(path), texts, given)
     return Loaded(study, text, str(path), texts, given)
+
+
+def read_study(path: Path) -> str:
+    """The text of a study's file. Raises StudyError."""
+    return _read(path, files.STUDY_BYTES)
+
+
+def no_longer_varied(loaded: Loaded) -> list[str]:
+    """The keys of `[vary]` in the study's file that the overrides took the place of."""
+    if not loaded.overrides:
+        return []
+    import tomllib
+
+    try:
+        axes = tomllib.loads(loaded.text).get("vary", {})
+    except tomllib.TOMLDecodeError:
+        # A question without a file; and what the core reads and Python does not.
+        return []
+    varied = {path for path, _ in loaded.study.vary}
+    return [path for path in _dotted(axes) if path not in varied]
+
+
+def _dotted(table: dict[str, Any]) -> Iterator[str]:
+    """The keys of a table and of those in it, with dots, as the core takes them."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from (f"{key}.{inner}" for inner in _dotted(value))
+        else:
+            yield key
 
 
 def profile_folders() -> list[Path]:

@@ -91,7 +91,7 @@ PYTHON_MAY_IMPORT = {
     "case": {"typed_json"},
     "typed_json": set(),
     "lab": {"lab", "case", "files", "printable", "typed_json", "tools", "results", "_core"},
-    "calibrate": {"lab", "calibrate", "case", "m3", "tools", "results", "_core"},
+    "calibrate": {"files", "lab", "calibrate", "case", "m3", "tools", "results", "_core"},
 }
 
 # crate -> what its sources must not name. Results writes files; the others do no I/O at all.

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from warifu.calibrate.errors import CalibrateError
+from warifu.files import PROFILE_BYTES, FileRefused, read_text
 
 DEVICE = "this-host"
 """Name of the profile."""
@@ -196,10 +197,16 @@ def record_path(profile: Path) -> Path:
 
 def read_record(profile: Path) -> Record:
     """The record of a profile. Raises OSError or ValueError if there is none that can be read."""
-    value = json.loads(record_path(profile).read_text())
+    try:
+        value = json.loads(read_text(record_path(profile), PROFILE_BYTES))
+    except (FileRefused, RecursionError) as error:
+        raise ValueError(str(error)) from None
     if not isinstance(value, dict) or not isinstance(value.get("machine"), dict):
         raise ValueError("is not a calibration record")
-    return Record(str(value.get("run_id", "")), value["machine"], value.get("details", {}))
+    details = value.get("details", {})
+    if not isinstance(details, dict):
+        raise ValueError("its details are no object")
+    return Record(str(value.get("run_id", "")), value["machine"], details)
 
 
 def write(profile: Profile, record: Record, path: Path) -> None:

@@ -16,7 +16,7 @@ from warifu.cli.errors import ENVIRONMENT, FAILED, OK
 from warifu.cli.formats import Format, Plan
 from warifu.cli.group import Group
 from warifu.cli.m3 import m3_app
-from warifu.cli.screen import FormatOption
+from warifu.cli.screen import FormatOption, named
 from warifu.printable import printable
 
 _EPILOG = """Exit codes: 0 ok; 1 a requirement or a gate failed, or every connection did; 2 a
@@ -76,6 +76,8 @@ Out = Annotated[
     typer.Option(
         "--out",
         "-o",
+        parser=named,
+        metavar="PATH",
         help="Folder of the study's results; results/STUDY by default.",
         show_default=False,
     ),
@@ -239,7 +241,13 @@ def report(
     results: Results,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The page; RESULTS/report.html by default."),
+        typer.Option(
+            "--out",
+            "-o",
+            parser=named,
+            metavar="PATH",
+            help="The page; RESULTS/report.html by default.",
+        ),
     ] = None,
     form: Annotated[
         Format | None,
@@ -422,7 +430,11 @@ def calibrate_host(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="The profile; profiles/devices/this-host.toml by default."
+            "--out",
+            "-o",
+            parser=named,
+            metavar="PATH",
+            help="The profile; profiles/devices/this-host.toml by default.",
         ),
     ] = None,
     form: FormatOption = Format.TABLE,

@@ -95,16 +95,12 @@ def timed_for(path: Path) -> Items:
 def cases_of(studies: Sequence[Path], profiles: Sequence[ProfileText]) -> list[str]:
     """The canonical form of every case, read with a stand-in for the profile to be written."""
     from warifu.calibrate import DEVICE, parts
-    from warifu.study import StudyError
+    from warifu.study import read_study
 
     stand_in = parts.stand_in([text for text in profiles if text[:2] != ("device", DEVICE)])
     cases: list[str] = []
     for one in studies:
-        try:
-            text = one.read_text(encoding="utf-8")
-        except OSError as error:
-            raise StudyError(f"{one}: cannot be read: {error.strerror}: check the name") from None
-        cases += [case.json for case in stand_in.study(text, str(one)).cases]
+        cases += [case.json for case in stand_in.study(read_study(one), str(one)).cases]
     return list(dict.fromkeys(cases))
 
 

@@ -12,7 +12,7 @@ import typer
 from warifu.cli import screen
 from warifu.cli.errors import OK
 from warifu.cli.formats import Format
-from warifu.cli.screen import FormatOption
+from warifu.cli.screen import FormatOption, named
 
 _EPILOG = "A development tool: the SIM's keys are in its state file, not in a chip."
 
@@ -211,7 +211,10 @@ def csr(
     pin: AskPin = False,
     pin_file: PinFile = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Output file; stdout by default.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", parser=named, metavar="PATH", help="Output file; stdout by default."
+        ),
     ] = None,
 ) -> int:
     """Have the SIM sign a certificate request for its client key (PKCS #10, PEM).

@@ -21,8 +21,12 @@ from warifu import tools
 from warifu.cli import screen
 from warifu.cli.errors import OK
 from warifu.cli.formats import Format
+from warifu.files import read_text
 
 _PROGRAM = "warifu-card-server"
+#: Letters that are read of a PIN's line: more than any PIN has.
+_PIN_LETTERS = 1_000
+_FAULTS_BYTES = 1_000_000
 
 
 class CardError(Exception):
@@ -61,8 +65,12 @@ def pin(asked: bool, file: Path | None, *, new: bool) -> str | None:
     """A PIN from a prompt or a file's first line, never from the command line; None where none is
     wanted."""
     if file is not None:
-        text = sys.stdin.readline() if str(file) == "-" else file.read_text(encoding="utf-8")
-        first = text.partition("\n")[0].strip()
+        if str(file) == "-":
+            first = sys.stdin.readline(_PIN_LETTERS).strip()
+        else:
+            # It may be a pipe, from a program that keeps passwords; what is no PIN the card says.
+            with file.open(encoding="utf-8", errors="replace") as lines:
+                first = lines.readline(_PIN_LETTERS).strip()
         if not first:
             # The card would count it as a wrong one.
             raise typer.BadParameter(f"--pin-file {file}: its first line is empty")
@@ -111,7 +119,7 @@ def faults(given: str | None) -> str | None:
     """The faults: as given, or the content of a file."""
     if given is None or "=" in given:
         return given
-    return Path(given).read_text(encoding="utf-8")
+    return read_text(Path(given), _FAULTS_BYTES)
 
 
 def ask(verb: str, request: dict[str, Any]) -> dict[str, Any]:

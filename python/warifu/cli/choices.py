@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from warifu.cli import screen
+
 if TYPE_CHECKING:
     from warifu.study import Loaded
 
@@ -127,7 +129,15 @@ class Choices:
                 "name a study file, or describe the case by flags such as --device this-host "
                 "--link lte-m --stack https/tls1.3"
             )
-        return study.load(self.study, self.overrides)
+        loaded = study.load(self.study, self.overrides)
+        if dropped := study.no_longer_varied(loaded):
+            given = ", ".join(path for path, _ in self.overrides)
+            what = ", ".join(f"vary.{path}" for path in dropped)
+            screen.warn(
+                f"{loaded.file}: {what} is left out, because the command line sets {given}: every "
+                "case has that; to vary it all the same, give --set vary.PATH=[...]"
+            )
+        return loaded
 
 
 def with_choices(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from warifu.cli import ownership, provenance, screen
 from warifu.cli.formats import Format
+from warifu.files import RESULTS_BYTES, FileRefused, read_text
 
 if TYPE_CHECKING:
     from warifu.lab.measure import Progress, Summary
@@ -82,9 +83,9 @@ def _refuse_another_study(name: str, folder: Path) -> None:
     """A study may replace its own prediction, of other values too, and no other's."""
     for half in ("predicted", "measured"):
         try:
-            manifest = json.loads((folder / half / "manifest.json").read_text(encoding="utf-8"))
+            manifest = json.loads(read_text(folder / half / "manifest.json", RESULTS_BYTES))
             there = manifest["study"]["name"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, FileRefused, RecursionError, ValueError, KeyError, TypeError):
             # What nobody can read is no study that could be lost.
             continue
         if there != name:

@@ -15,7 +15,7 @@ import typer
 from warifu.cli import screen
 from warifu.cli.errors import FAILED, NOTHING_WRITTEN, OK, when_interrupted
 from warifu.cli.formats import Format
-from warifu.cli.screen import FormatOption
+from warifu.cli.screen import FormatOption, named
 
 if TYPE_CHECKING:
     from warifu.m3 import Options, Profile, Run
@@ -95,7 +95,12 @@ Top = Annotated[int, typer.Option("--top", min=1, help="Rows of each table at mo
 Out = Annotated[
     Path | None,
     typer.Option(
-        "--out", "-o", help="Write the figures as observations to a folder.", show_default=False
+        "--out",
+        "-o",
+        parser=named,
+        metavar="PATH",
+        help="Write the figures as observations to a folder.",
+        show_default=False,
     ),
 ]
 

@@ -12,7 +12,7 @@ from warifu.cli import ownership, screen
 from warifu.cli.errors import NO_PROFILE, OK, when_interrupted
 from warifu.cli.formats import Format
 from warifu.cli.m3 import Arguments, Chip, Elf, Input, Most, Waits, finite, options_of
-from warifu.cli.screen import FormatOption
+from warifu.cli.screen import FormatOption, named
 
 if TYPE_CHECKING:
     from warifu.calibrate.m3 import Outcome
@@ -42,6 +42,8 @@ def m3(
         typer.Option(
             "--out",
             "-o",
+            parser=named,
+            metavar="PATH",
             help="The profile's file; default: devices/ELF.toml in $WARIFU_PROFILES or profiles/.",
             show_default=False,
         ),

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol, TextIO
 
 import typer
@@ -25,6 +26,13 @@ FormatOption = Annotated[
     Format,
     typer.Option("--format", "-f", help="How tables are printed.", case_sensitive=False),
 ]
+
+
+def named(text: str) -> Path:
+    """The path that a flag gives; an empty one would silently stand for the folder one is in."""
+    if not text:
+        raise typer.BadParameter("is empty: name a file or a folder")
+    return Path(text)
 
 
 def say(text: str) -> None:

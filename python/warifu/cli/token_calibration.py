@@ -14,7 +14,7 @@ import typer
 from warifu.cli import ownership, screen
 from warifu.cli.errors import NO_PROFILE, OK, when_interrupted
 from warifu.cli.formats import Format
-from warifu.cli.screen import FormatOption
+from warifu.cli.screen import FormatOption, named
 
 if TYPE_CHECKING:
     from warifu.calibrate.statistics import Estimate, Statistics
@@ -70,7 +70,14 @@ def token(
         typer.Option("--name", help="Name of the profile; the token's label by default."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File of the profile, instead of a name.")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            parser=named,
+            metavar="PATH",
+            help="File of the profile, instead of a name.",
+        ),
     ] = None,
     form: FormatOption = Format.TABLE,
 ) -> int:

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from warifu import _core
+from warifu.files import RESULTS_BYTES, FileRefused, read_text
 from warifu.m3.profiling import Profile
 from warifu.m3.running import Cycles, Run
 from warifu.results import ResultsError
@@ -84,8 +85,8 @@ def _refuse_others(folder: Path) -> None:
     if not file.exists():
         return
     try:
-        half = json.loads(file.read_text(encoding="utf-8"))["half"]
-    except (ValueError, KeyError, TypeError):
+        half = json.loads(read_text(file, RESULTS_BYTES))["half"]
+    except (FileRefused, RecursionError, ValueError, KeyError, TypeError):
         half = "unknown"
     if half != HALF:
         raise ResultsError(

@@ -215,7 +215,8 @@ def run(program: Path | str, options: Options | None = None, output: Output | No
 
 
 def read_program(path: Path) -> bytes:
-    """Reads an ELF file. Raises WarifuError for a device, a pipe or a huge file, and OSError."""
+    """Reads an ELF file. Raises WarifuError for a device, a pipe, a huge file and what is no ELF
+    file, and OSError."""
     status = path.stat()
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise _core.WarifuError("not a regular file: expected an ELF file")
@@ -223,7 +224,12 @@ def read_program(path: Path) -> bytes:
         raise _core.WarifuError(
             f"has {status.st_size} bytes: expected an ELF file of at most {MAX_FILE_BYTES}"
         )
-    return path.read_bytes()
+    content = path.read_bytes()
+    if not content.startswith(b"\x7fELF"):
+        raise _core.WarifuError(
+            "is not an ELF file: name a linked program, such as arm-none-eabi-gcc writes with -o"
+        )
+    return content
 
 
 @contextmanager

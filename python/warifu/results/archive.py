@@ -1,42 +1,88 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """A judged study in small: both halves in one Parquet file, and a `run.json` that says what it was.
 
-Times are kept to 1 us, which is finer than any table shows; packet logs, link reports and the text
-of profiles are left out, and named by their hashes where they have one. `restore` makes a results
-folder of it again, from which every table can be computed as it was.
+Times are kept to 1 us, which is finer than any table shows, and as distributions: how often each
+value was seen, not in which trial. Within a case and metric values ascend, and each is stored as
+the step from the one before, so that a half of 240,000 connections has some hundred kilobytes.
+Timelines, packet logs, link reports and the text of profiles are left out, and named by their
+hashes where they have one. `restore` makes a results folder of it again, from which every table can
+be computed as it was.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 import warifu._core as _core
-from warifu.results.manifest import MEASURED, PREDICTED, WRITTEN_AS, ResultsError, read_manifest
+from warifu.results.folder import Results, Setting
+from warifu.results.manifest import (
+    MEASURED,
+    PREDICTED,
+    WRITTEN_AS,
+    ResultsDamaged,
+    ResultsError,
+)
+from warifu.results.version_1 import POLARS_TYPES
 
 #: What an archived manifest leaves out: large, or of no use to a table.
 _LEFT_OUT = ("figures", "profiles", "link_reports", "cells", "rejections", "files", WRITTEN_AS)
 #: The largest file that is worth committing.
 MOST_BYTES = 2_000_000
-_US = 1_000.0
+#: A value is stored as a whole number of ticks: of 1 us for times, of a millionth for the others.
+_TICK_NS = 1_000
+_TICKS_OF_ONE = 1_000_000
+
+#: What one distribution shares; `stage` is null for the whole metric.
+_GROUP = ("half", "case_id", "metric", "stage", "unit", "exact", "method", "evidence")
+#: The columns of an archive beside those of the group: steps of ticks and of the trial's number,
+#: which only stages have, since they belong together.
+_SCHEMA = {
+    **dict.fromkeys(_GROUP, pl.String),
+    "exact": pl.Boolean,
+    "connection": pl.UInt32,
+    "trial": pl.Int64,
+    "ticks": pl.Int64,
+    "weight": pl.Float64,
+}
+#: What reading a damaged archive ends in.
+_UNREADABLE = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    AttributeError,
+    KeyError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    ResultsError,
+    _core.WarifuError,
+)
 
 
 def archive(folder: Path, target: Path) -> dict[str, Any]:
     """Writes a study's two halves as ``target``, a Parquet file; what `run.json` says of it.
 
-    Raises ResultsError where a half is missing or the file would be too large to commit.
+    Raises ResultsError where a half is missing or damaged, where the file exists, and where it
+    would be too large to commit.
     """
-    manifests = {half: read_manifest(folder / half) for half in (PREDICTED, MEASURED)}
-    kept = {half: json.dumps(_without(manifest)) for half, manifest in manifests.items()}
-    frames = [_rows(folder / half) for half in manifests]
+    if target.exists():
+        raise ResultsError(f"{target}: exists already: remove it, or name another file")
+    halves = {half: Results.open(folder / half) for half in (PREDICTED, MEASURED)}
+    kept = {
+        half: json.dumps({"manifest": _without(one.manifest), "cases": one.cases})
+        for half, one in halves.items()
+    }
+    rows = pl.concat([_steps(one) for one in halves.values()])
     partial = target.with_name(f".{target.name}.partial")
     try:
-        pl.concat(frames).write_parquet(
-            partial, compression="zstd", compression_level=19, metadata=kept
+        rows.write_parquet(
+            partial, compression="zstd", compression_level=19, statistics=False, metadata=kept
         )
         content = partial.read_bytes()
         if len(content) > MOST_BYTES:
@@ -45,35 +91,112 @@ def archive(folder: Path, target: Path) -> dict[str, Any]:
                 "judge fewer cells or trials in one study"
             )
         partial.rename(target)
+    except OSError as error:
+        raise ResultsError(
+            f"{target}: cannot be written: {error.strerror or error}: choose another place"
+        ) from None
     finally:
         partial.unlink(missing_ok=True)
-    return _run(manifests) | {"archive": target.name, "sha256": hashlib.sha256(content).hexdigest()}
+    run = _run({half: one.manifest for half, one in halves.items()})
+    return run | {"archive": target.name, "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def restore(source: Path, folder: Path) -> None:
-    """Makes the results folder of an archived study again. Raises ResultsError."""
-    manifests = pl.read_parquet_metadata(source)
-    rows = pl.read_parquet(source)
+    """Makes the results folder of an archived study again.
+
+    Raises ResultsError where the folder exists, and ResultsDamaged for what is no archive.
+    """
+    if not source.is_file():
+        raise ResultsError(f"{source}: is not a file: name an archive, made by `archive.py`")
+    if folder.exists():
+        raise ResultsError(f"{folder}: exists already: name a new folder")
+    partial = folder.with_name(f".{folder.name}.partial")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        _restore(source, partial)
+        partial.rename(folder)
+    except OSError as error:
+        where = error.filename or folder
+        raise ResultsError(
+            f"{where}: cannot be read or written: {error.strerror or error}: choose another place"
+        ) from None
+    except _UNREADABLE as error:
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ResultsDamaged(
+            f"{source}: is not a whole archive of a study ({first}): take it from where it was "
+            "committed"
+        ) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _restore(source: Path, folder: Path) -> None:
+    kept = pl.read_parquet_metadata(source)
+    steps = pl.read_parquet(source, columns=list(_SCHEMA))
+    if steps.schema != pl.Schema(_SCHEMA):
+        raise ValueError("its columns are of other types")
+    rows = steps.with_columns(pl.col("ticks", "trial").cum_sum().over(_GROUP))
+    value = pl.when(pl.col("unit") == "ns").then(pl.col("ticks").cast(pl.Float64) * _TICK_NS)
+    rows = rows.with_columns(value.otherwise(pl.col("ticks") / _TICKS_OF_ONE).alias("value"))
     for half in (PREDICTED, MEASURED):
-        manifest = json.loads(manifests[half])
+        about = json.loads(kept[half])
+        manifest = about["manifest"]
         part = folder / half / "observations" / "part-00000.parquet"
         part.parent.mkdir(parents=True)
-        rows.filter(pl.col("run_id") == manifest["run_id"]).write_parquet(part)
+        _observations(rows.filter(pl.col("half") == half), manifest, about["cases"]).write_parquet(
+            part
+        )
         content = part.read_bytes()
         sealed = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         manifest["files"] = {f"observations/{part.name}": sealed}
-        try:
-            _core.write_manifest(folder / half, json.dumps(manifest))
-        except _core.WarifuError as error:
-            raise ResultsError(str(error)) from None
+        _core.write_manifest(folder / half, json.dumps(manifest))
+        Results.open(folder / half)
 
 
-def _rows(path: Path) -> pl.DataFrame:
-    rows = pl.read_parquet(path / "observations" / "*.parquet")
-    rounded = (pl.col("value") / _US).round() * _US
-    return rows.with_columns(
-        pl.when(pl.col("unit") == "ns").then(rounded).otherwise("value").alias("value")
+def _steps(results: Results) -> pl.DataFrame:
+    """The observations of a half as an archive has them."""
+    return pl.concat([_steps_of_case(results, case_id) for case_id in results.cases])
+
+
+def _steps_of_case(results: Results, case_id: str) -> pl.DataFrame:
+    per_ns = (pl.col("value") / _TICK_NS).round()
+    ticks = pl.when(pl.col("unit") == "ns").then(per_ns)
+    rows = results.rows(case_id).with_columns(
+        ticks.otherwise((pl.col("value") * _TICKS_OF_ONE).round()).cast(pl.Int64).alias("ticks"),
+        pl.lit(results.half).alias("half"),
+        pl.lit(case_id).alias("case_id"),
     )
+    whole = rows.filter(pl.col("stage").is_null())
+    whole = whole.group_by(*_GROUP, "ticks").agg(pl.col("weight").sum())
+    whole = whole.with_columns(
+        pl.lit(0, pl.UInt32).alias("connection"), pl.lit(None, pl.UInt64).alias("trial")
+    )
+    staged = rows.filter(pl.col("stage").is_not_null())
+    both = pl.concat([one.select(*_SCHEMA) for one in (whole, staged)])
+    both = both.sort(*_GROUP, "connection", "trial", "ticks").cast(pl.Schema(_SCHEMA))
+    # The trial of what is counted by value is its place.
+    place = pl.int_range(pl.len()).over(_GROUP)
+    both = both.with_columns(pl.col("trial").fill_null(place))
+    step = pl.col("ticks", "trial")
+    return both.with_columns(step - step.shift(1, fill_value=0).over(_GROUP))
+
+
+def _observations(
+    rows: pl.DataFrame, manifest: dict[str, Any], cases: dict[str, dict[str, Setting]]
+) -> pl.DataFrame:
+    """Rows of an archive as observations, with every column."""
+    types = {name: POLARS_TYPES[kind] for name, kind, _, _ in _core.columns()}
+    known = [name for name in types if any(name in one for one in cases.values())]
+    settings = pl.DataFrame(
+        [{"case_id": case_id, **one} for case_id, one in cases.items()],
+        schema={"case_id": pl.String} | {name: types[name] for name in known},
+    )
+    about = {"study": manifest["study"]["name"], "run_id": manifest["run_id"]}
+    about |= {"seed": manifest["seed"]}
+    joined = rows.join(settings, on="case_id", how="left", maintain_order="left")
+    given = joined.with_columns(pl.lit(one).alias(name) for name, one in about.items())
+    absent = [pl.lit(None).alias(name) for name in types if name not in given.columns]
+    return given.with_columns(absent).select(list(types)).cast(pl.Schema(types))
 
 
 def _without(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -116,17 +239,22 @@ def _hashes(manifest: dict[str, Any]) -> dict[str, str]:
 def _worst_lateness_us(reports: dict[str, Any]) -> dict[str, float]:
     """The largest P99 and maximum that the emulated link had in any window of any case."""
     found = [
-        window[way]["lateness_us"]
-        for windows in reports.values()
-        for window in windows
+        (window.get(way) or {}).get("lateness_us") or {}
+        for window in _windows(reports)
         for way in ("a_to_b", "b_to_a")
-        if way in window
     ]
-    return {key: max((float(one[key]) for one in found), default=0.0) for key in ("p99", "max")}
+    return {
+        key: max((float(one.get(key) or 0.0) for one in found), default=0.0)
+        for key in ("p99", "max")
+    }
 
 
 def _worst_late_fraction(reports: dict[str, Any]) -> float:
-    fractions = (
-        float(window["late_fraction"]) for windows in reports.values() for window in windows
-    )
+    fractions = (float(window.get("late_fraction") or 0.0) for window in _windows(reports))
     return max(fractions, default=0.0)
+
+
+def _windows(reports: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The link's report on each part of each case."""
+    for report in reports.values():
+        yield from report if isinstance(report, list) else [report]
