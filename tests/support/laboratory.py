@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from warifu.case import VERSION
-from warifu.lab.case import CERTIFICATE_BYTES, Cell
+from warifu.lab.case import Cell
+from warifu.lab.https.stack import CERTIFICATE_BYTES
 
 _KERNEL = "linux-" + ".".join(os.uname().release.split(".")[:2])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from warifu.case import Case, HttpsStack, Link, Tls
+from warifu.case import Case, Link
 from warifu.lab.errors import LabError
 from warifu.typed_json import JsonError
 
@@ -14,17 +14,6 @@ THIS_HOST = "this-host"
 
 SOFTWARE = "software"
 """The key-store profile of a key in memory."""
-
-CERTIFICATE_BYTES: dict[tuple[str, int], tuple[int, ...]] = {
-    ("ecdsa_secp256r1", 1): (486,),
-    ("ecdsa_secp256r1", 2): (496, 455),
-    ("ecdsa_secp256r1", 3): (496, 465, 455),
-    ("rsa-2048", 1): (882,),
-    ("rsa-2048", 2): (892, 851),
-    ("rsa-2048", 3): (892, 861, 851),
-}
-"""DER sizes of the chains that `warifu-tls pki` makes for either end, leaf first; as in
-`crates/core/model/src/certificates.rs`, from which a study that states none has them."""
 
 MAX_TRIALS_A_PART = 1_000
 """Trials after which a cell's progress is kept."""
@@ -54,13 +43,6 @@ class Cell:
             return Cell(case_id, canonical, label, Case.from_json(canonical))
         except JsonError as error:
             raise LabError(f"case {case_id}: {error}") from None
-
-    @property
-    def https(self) -> HttpsStack:
-        """Its stack. Raises LabError for any other, which `why_not_measurable` names before."""
-        if not isinstance(self.case.stack, HttpsStack):
-            raise LabError(f"stack.protocol is {self.case.stack.protocol}: expected https")
-        return self.case.stack
 
     @property
     def link(self) -> Link:
@@ -97,16 +79,6 @@ class Cell:
         rates = [rate for rate in (link.rate_up, link.rate_down) if rate is not None]
         queues = sum(LEFT_BYTES * 8 * 1_000_000_000 // rate for rate in rates)
         return 2 * (link.rtt + 2 * max(link.jitter, default=0)) + queues
-
-
-def is_resumed(tls: Tls) -> bool:
-    """Whether an earlier connection must have been made."""
-    return tls.session != "full"
-
-
-def is_mutual(tls: Tls) -> bool:
-    """Whether the client shows a certificate."""
-    return tls.authentication == "mutual"
 
 
 def trials_a_part(cell: Cell, most: int = MAX_TRIALS_A_PART) -> int:

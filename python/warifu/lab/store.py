@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from warifu import _core
+from warifu.files import RESULTS_BYTES, FileRefused, read_text
 from warifu.lab.errors import LabError
 from warifu.lab.trials import Trials
+from warifu.printable import printable
 
 T = TypeVar("T")
 
@@ -65,12 +67,21 @@ class Store:
         """The manifest of an earlier run, if there is one."""
         path = self.folder / "manifest.json"
         try:
-            value = json.loads(path.read_text())
+            text = read_text(path, RESULTS_BYTES)
+            value = json.loads(text)
+            if not isinstance(value, dict):
+                raise ValueError("is no object")
+            if value.get("schema_version") == _core.SCHEMA_VERSION:
+                # Whatever else it is, it is not taken up; see `_refuse_mixture`.
+                value = json.loads(_core.read_manifest(text, printable(str(path))))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except _core.WarifuError as error:
+            raise LabError(f"{error}, after moving {self.folder} away") from None
+        except (FileRefused, OSError, RecursionError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no manifest"
             raise LabError(
-                f"{path}: cannot be read ({error}): move the folder away to measure again"
+                f"{path}: cannot be read ({why}): move {self.folder} away to measure again"
             ) from None
         return dict(value)
 
@@ -141,11 +152,15 @@ class Store:
         return self.folder / "parts" / part.case_id / part.file_name
 
     def _part(self, part: Part) -> dict[str, Any] | None:
+        """What was kept of a part; None where there is nothing that can be used."""
         try:
-            value = json.loads(self._part_path(part).read_text())
-        except (OSError, ValueError):
+            value = json.loads(read_text(self._part_path(part), RESULTS_BYTES))
+        except (FileRefused, OSError, RecursionError, ValueError):
             return None
-        return value if value.get("seed") == part.seed else None
+        if not isinstance(value, dict) or value.get("seed") != part.seed:
+            return None
+        whole = all(isinstance(value.get(key), dict) for key in ("record", "trials"))
+        return value if whole else None
 
     def _write(self, path: Path, text: str) -> None:
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")

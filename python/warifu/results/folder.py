@@ -468,5 +468,10 @@ def _cases(path: Path, manifest: dict[str, Any]) -> dict[str, dict[str, Setting]
 
 def _settings(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Each case with its settings, once."""
-    known = [name for name in _SETTINGS if name in rows.collect_schema()]
-    return rows.select("case_id", *known).unique()
+    settings = [
+        name
+        for name, kind in rows.collect_schema().items()
+        # A run of one program has settings of its own; none is a list or a table.
+        if name not in _OBSERVATION and not kind.is_nested() and kind != pl.Object
+    ]
+    return rows.select("case_id", *settings).unique()

@@ -14,7 +14,6 @@ from support.laboratory import make_case
 from warifu import _core, study
 from warifu.lab import seeds
 from warifu.lab.case import (
-    CERTIFICATE_BYTES,
     MAX_TRIALS_A_PART,
     Cell,
     parts_of,
@@ -22,6 +21,7 @@ from warifu.lab.case import (
 )
 from warifu.lab.drivers import driver_of, why_not_measurable
 from warifu.lab.https.driver import kernel_remark
+from warifu.lab.https.stack import CERTIFICATE_BYTES, https_of
 from warifu.lab.link import configuration, impairments
 from warifu.lab.store import Part
 
@@ -86,7 +86,7 @@ def test_default_certificate_sizes_match_the_model() -> None:
     profiles = list(study.profile_texts(study.profile_folders()))
     seen = set()
     for view in _core.Study.parse(STATED, "chains.toml", profiles).cases:
-        tls = Cell.parse(view.id, view.json, view.label).https.tls
+        tls = https_of(Cell.parse(view.id, view.json, view.label)).tls
         key = (tls.certificate, tls.chain_length)
         assert tls.server_certificate_bytes == CERTIFICATE_BYTES[key]
         seen.add(key)

@@ -95,8 +95,8 @@ def damaged(good: bytes) -> dict[str, tuple[bytes, str]]:
     thumb[at + 4] &= 0xFE
     thumb[24] &= 0xFE  # e_entry
     return {
-        "empty": (b"", "not a valid 32-bit ELF file"),
-        "text": (b"#!/bin/sh\necho hello\n" * 9, "not a valid 32-bit ELF file"),
+        "empty": (b"", "is not an ELF file: name a linked program"),
+        "text": (b"#!/bin/sh\necho hello\n" * 9, "is not an ELF file: name a linked program"),
         "64 bits": (
             Path(sys.executable).resolve().read_bytes()[:100_000],
             "not a valid 32-bit ELF file",
@@ -308,7 +308,7 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
     bad = tmp_path / "bad.elf"
     bad.write_bytes(b"no")
     for ask in (m3.run, m3.profile, m3.taint, m3.size):
-        with pytest.raises(WarifuError, match=r"bad\.elf: not a valid 32-bit ELF file"):
+        with pytest.raises(WarifuError, match=r"bad\.elf: is not an ELF file: name a linked"):
             ask(bad)
 
 

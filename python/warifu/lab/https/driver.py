@@ -15,11 +15,12 @@ from warifu import tools
 from warifu.case import HttpsStack, Tls
 from warifu.lab import processes, workplace
 from warifu.lab.card import Card
-from warifu.lab.case import CERTIFICATE_BYTES, MAX_TRIALS_A_PART, SOFTWARE, Cell, is_mutual
+from warifu.lab.case import MAX_TRIALS_A_PART, SOFTWARE, Cell
 from warifu.lab.driver import Setup
 from warifu.lab.errors import LabError
 from warifu.lab.https.client import TIMES, Client
 from warifu.lab.https.nginx import Nginx
+from warifu.lab.https.stack import CERTIFICATE_BYTES, https_of, is_mutual
 from warifu.lab.link import SERVER_ADDRESS
 from warifu.lab.trials import Trials
 
@@ -44,14 +45,14 @@ class HttpsDriver:
 
     def why_not_measurable(self, cell: Cell, stand_ins: Collection[str]) -> str | None:
         """Certificates and TCP are the lab's own."""
-        tls = cell.https.tls
+        tls = https_of(cell).tls
         key_store = cell.case.key_store.profile
         if key_store != SOFTWARE and tls.certificate != "ecdsa_secp256r1":
             return (
                 f"stack.certificate is {tls.certificate}: the key of {key_store} is on "
                 'P-256; only `certificate = "ecdsa_secp256r1"` can be measured with it'
             )
-        return _other_certificates(tls) or _other_kernels(cell.https)
+        return _other_certificates(tls) or _other_kernels(https_of(cell))
 
     def remark(self, cell: Cell) -> str | None:
         """What to know if a TCP profile of the case is of another patch level."""
@@ -59,13 +60,13 @@ class HttpsDriver:
 
     def routing(self, cell: Cell) -> dict[str, Any]:
         """Congestion control and initial window are the route's."""
-        tcp = cell.https.tcp
+        tcp = https_of(cell).tcp
         return {"congestion_control": tcp.congestion_control, "initcwnd": tcp.initcwnd}
 
     def start(self, up: ExitStack, setup: Setup) -> _Running:
         """nginx, the card of a key that is not in memory, and the client."""
         cell, part = setup.cell, setup.part
-        stack = cell.https
+        stack = https_of(cell)
         port = PORT if setup.port is None else setup.port
         pki = shared_pki(setup.shared, stack.tls)
         nginx = up.enter_context(
@@ -136,7 +137,7 @@ class _Running:
         return self._client.trials(self._setup.part.trials)
 
     def record(self) -> dict[str, Any]:
-        setup, tcp = self._setup, self._setup.cell.https.tcp
+        setup, tcp = self._setup, https_of(self._setup.cell).tcp
         return {
             "segments_retransmitted": {
                 "client": workplace.retransmitted(setup.client_namespace),
@@ -214,7 +215,7 @@ _VERSION = re.compile(r"(\d+)\.(\d+)(?![\d])")
 def kernel_remark(cell: Cell) -> str | None:
     """What to know if a TCP profile of the case is of another patch level; None if none is."""
     release = os.uname().release
-    for key, profile in _kernels(cell.https).items():
+    for key, profile in _kernels(https_of(cell)).items():
         wanted = profile.removeprefix("linux-")
         if release != wanted and not release.startswith((wanted + ".", wanted + "-")):
             return (

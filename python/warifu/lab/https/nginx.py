@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warifu import tools
 from warifu.case import HttpsStack, Tls
-from warifu.lab.case import is_mutual
+from warifu.lab.https.stack import is_mutual
 from warifu.lab.processes import Process
 from warifu.lab.server import Server
 
