@@ -133,3 +133,8 @@ def test_a_figure_with_two_values_says_where_each_holds() -> None:
     ]
     held["cases"] = [case_used(name, {}) for name in chosen]
     assert "in 2 of 3 cases" in inputs.inputs_table(held).cells[0][0]
+
+
+def test_key_store_of_a_case_that_has_nothing_to_sign() -> None:
+    coap = manifest([], RTT, key_store={"profile": "iot-safe-sakomoto"}, stack={"protocol": "coap"})
+    assert not any("Key store" in one for one in inputs.remarks(coap))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from support.synthetic import Cell, Half, case_used, figure_used, study
 from warifu.compare.join import compare_folder
 from warifu.report import charts
 from warifu.report.page import ReportError, render, write_page
+from warifu.report.summaries import overview_table
+from warifu.report.tables import report_tables
 from warifu.results import Distribution
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -176,7 +179,7 @@ def test_the_same_results_give_the_same_page(tmp_path: Path) -> None:
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match="has no predicted half"):
+    with pytest.raises(ReportError, match="holds no results yet: run `warifu predict` first"):
         write_page(tmp_path, None, tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
     Half("predicted", [Cell()], 50, seed=1).write(tmp_path)
@@ -277,3 +280,51 @@ def test_what_the_routes_pin_stands_beside_the_settings(tmp_path: Path) -> None:
     Half("measured", [Cell()], 200, seed=2, manifest=measured).write(tmp_path)
     text = Page(render(tmp_path, compare_folder(tmp_path))).text
     assert "pinned by route congestion_control = cubic, initcwnd = 10" in text
+
+
+def test_measured_half_alone(tmp_path: Path) -> None:
+    Half("measured", [Cell(), Cell(loss=0.02)], 2_000, seed=2).write(tmp_path)
+    text = render(tmp_path, None)
+    page = Page(text)
+    assert "Nothing was predicted yet: these are measured figures alone." in page.text
+    assert "https.establishment.p99 < 5 s holds in all 2 cases, as measured." in page.text
+    assert "Measured: time to the response" in page.text
+    assert "n counts measured connections." in page.text
+    assert "measured (thin, dashed)" in text
+    assert "predicted (thick, solid)" not in text
+    assert "Where the time goes" not in page.text
+    assert "There is no prediction, so nothing here says how close one comes." in page.text
+    assert "simulated trials" not in page.text
+    assert len(page.of("figure")) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"predict_trials": 10_000}, "18 of 10,000 trials (interrupted)"),
+        ({"predict_trials": 18, "cases": 12}, "1 of 12 cases (interrupted)"),
+        ({"predict_trials": 20, "cases": 12}, "1 of 12 cases; 18 of 20 trials (interrupted)"),
+        (
+            {"predict_trials": 18, "cases": 0, "vary": [["a", ["1"] * 40], ["b", ["1"] * 100]]},
+            "1 of 4,000 cases (interrupted)",
+        ),
+        ({"predict_trials": 18}, "some of its cases or trials are missing (interrupted)"),
+    ],
+)
+def test_interrupted_half_says_first_what_it_has(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    cell = Cell()
+    others = [case_used(str(number), {}) for number in range(1, changes.pop("cases", 1))]
+    listed = [] if "vary" in changes else [case_used(cell.case_id, cell.canonical), *others]
+    manifest = {"complete": False, "finished": None, "cases": listed, **changes}
+    Half("predicted", [cell], 18, seed=1, manifest=manifest).write(tmp_path)
+    sentence = f"The predicted half is not complete: {words}. Run the study again for the rest."
+    text = Page(render(tmp_path, None)).text.replace("\N{NO-BREAK SPACE}", " ")
+    assert text.index(sentence) < text.index("https.establishment.p99")
+    # Also where the tables alone are asked for.
+    assert sentence in report_tables(tmp_path, None)[0].notes
+    Half("measured", [cell], 18, seed=2).write(tmp_path)
+    comparison = compare_folder(tmp_path)
+    assert comparison.interrupted == [sentence]
+    assert overview_table(comparison).notes[0] == sentence

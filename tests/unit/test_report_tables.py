@@ -216,3 +216,45 @@ def test_a_measurement_that_was_not_compared_is_not_reported(tmp_path: Path) -> 
     assert predicted is not None
     assert measured is None
     assert [table.title for table in report_tables(folder, None)][-1] == "inputs of the prediction"
+
+
+def test_words_for_programs() -> None:
+    table = Table("t", [Column("case", number=False)])
+    table.add(["x"], {"nagle": True, "exact": False, "mean_ns": 1.5e6 + 1 / 3, "share": 1 / 3})
+    table.add(["y"], {"nagle": None, "exact": True, "mean_ns": math.inf, "share": 2.0})
+    rows = list(csv.DictReader(io.StringIO(render([table], Format.CSV))))
+    assert rows[0] == {
+        "nagle": "true", "exact": "false", "mean_ns": "1500000", "share": "0.3333333333333333"
+    }  # fmt: skip
+    assert rows[1] == {"nagle": "", "exact": "true", "mean_ns": "", "share": "2"}
+    first = json.loads(render([table], Format.JSON))["rows"][0]
+    assert first == {"nagle": True, "exact": False, "mean_ns": 1_500_000, "share": 1 / 3}
+
+
+def test_overview_for_programs(tmp_path: Path) -> None:
+    comparison = compare_folder(study(tmp_path, [Cell(), Cell(loss=0.02)], n=2_000))
+    overview = summaries.overview_table(comparison)
+    first, *_ = json.loads(render([overview, overview], Format.JSON))[0]["rows"]
+    (case, _) = comparison.cases
+    row = case.row("p95")
+    assert row is not None
+    assert (first["case_id"], first["label"]) == (case.case_id, case.label)
+    assert first["p95_predicted_ns"] == round(row.predicted)
+    assert first["p95_relative"] == pytest.approx(row.relative)
+    assert (first["n_measured"], first["bytes_verdict"]) == (2_000, "pass")
+    assert {type(value) for key, value in first.items() if key.endswith("_ns")} == {int}
+
+
+def test_requirements_have_their_unit(tmp_path: Path) -> None:
+    half = Results.open(Half("predicted", [Cell()], 500, seed=1).write(tmp_path))
+    bounds = [
+        ("https.establishment", "mean", "<", 5e9, "https.establishment.mean < 5 s"),
+        ("bytes.client_sent", "max", "<", 2_000, "bytes.client_sent.max < 2000 B"),
+        ("connection.failed", "mean", "<", 0.01, "connection.failed.mean < 1 %"),
+    ]
+    table = requirement_table(judge_all(half, requirements(bounds)))
+    rows = list(csv.DictReader(io.StringIO(render([table], Format.CSV))))
+    assert [row["unit"] for row in rows] == ["ns", "B", "1"]
+    assert [row["bound"] for row in rows] == ["5000000000", "2000", "0.01"]
+    assert [row["metric"] for row in rows] == [metric for metric, *_ in bounds]
+    assert all(rows[0][key].isdecimal() for key in ("value", "low", "high"))

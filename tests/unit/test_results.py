@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -80,3 +81,11 @@ def test_the_only_case_is_named_by_what_a_reader_would_have_to_guess() -> None:
     assert labels({"x": case}) == {
         "x": "https · TLS 1.3 · full · mutual authentication · key store software · no loss"
     }
+
+
+def test_the_only_case_of_coap_says_whether_it_is_confirmable() -> None:
+    case: dict[str, Any] = {"protocol": "coap", "coap_type": "CON", "rtt_ns": 60_000_000}
+    case |= {"tls": None, "session": None, "authentication": None, "key_store": "software"}
+    case |= {"loss_mean": 0.0}
+    assert labels({"x": case}) == {"x": "coap · CON · RTT 60 ms · no loss"}
+    assert labels({"x": case | {"coap_type": "NON"}}) == {"x": "coap · NON · RTT 60 ms · no loss"}

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from support.paths import ROOT
@@ -14,7 +17,7 @@ from support.synthetic import Cell, Half
 from warifu.compare.join import compare_folder
 from warifu.report.summaries import comparison_table, overview_table
 from warifu.report.table import Format, render
-from warifu.results import ResultsError, archive
+from warifu.results import Results, ResultsDamaged, ResultsError, archive
 
 CELLS = [Cell(), Cell(loss=0.02)]
 
@@ -75,6 +78,144 @@ def test_two_halves_from_different_profiles(tmp_path: Path) -> None:
     hashes = [run["profiles"][half]["device this-host"] for half in ("predicted", "measured")]
     assert hashes == [hashlib.sha256(text).hexdigest() for text in (b"new", b"old")]
     assert run["calibration_run_ids"] == {"predicted": ["new"], "measured": ["old"]}
+
+
+def archived(tmp_path: Path, predicted: Half, measured: Half) -> Path:
+    """Two halves, archived."""
+    for half in (predicted, measured):
+        half.write(tmp_path / "whole")
+    archive.archive(tmp_path / "whole", tmp_path / "a.parquet")
+    return tmp_path / "a.parquet"
+
+
+def small(tmp_path: Path) -> Path:
+    """An archive of little."""
+    return archived(
+        tmp_path, Half("predicted", CELLS, 50, seed=1), Half("measured", CELLS, 50, seed=2)
+    )
+
+
+def test_size_of_ten_thousand_connections_a_cell(tmp_path: Path) -> None:
+    cells = [Cell(rtt_ms=rtt, loss=0.02) for rtt in (1, 60, 150)]
+    measured = Half("measured", cells, 10_000, seed=2, client_bytes=(915, 916))
+    path = archived(tmp_path, Half("predicted", cells, 200, seed=1), measured)
+    # A judged study has 24 such cells, and may have 2 MB.
+    assert path.stat().st_size < 3 * 2_000_000 / 24
+    archive.restore(path, tmp_path / "again")
+    again = Results.open(tmp_path / "again" / "measured")
+    whole = Results.open(tmp_path / "whole" / "measured")
+    for case_id in whole.cases:
+        assert again.cases[case_id].items() >= whole.cases[case_id].items()
+        for metric in ("https.establishment", "bytes.client_sent", "tcp.connect"):
+            ours, theirs = (half.distribution(case_id, metric) for half in (whole, again))
+            assert (ours.n, ours.failed) == (theirs.n, theirs.failed)
+            most = 500.0 if metric != "bytes.client_sent" else 0.0
+            for p in (0.001, 0.25, 0.5, 0.95, 0.999):
+                assert theirs.quantile(p) == pytest.approx(ours.quantile(p), abs=most)
+
+
+def test_stages_of_each_trial_stay_together(tmp_path: Path) -> None:
+    path = archived(
+        tmp_path,
+        Half("predicted", CELLS, 2_000, seed=1, failed=3),
+        Half("measured", CELLS, 50, seed=2),
+    )
+    archive.restore(path, tmp_path / "again")
+    again, whole = (Results.open(tmp_path / one / "predicted") for one in ("again", "whole"))
+    for case_id in whole.cases:
+        assert again.failures(case_id) == 3.0
+        for slowest in (False, True):
+            stages = again.stages(case_id, slowest)
+            assert stages == pytest.approx(whole.stages(case_id, slowest), abs=500)
+
+
+def test_results_of_version_1(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "tests" / "goldens" / "version-1", tmp_path / "whole")
+    old = Results.open(tmp_path / "whole" / "predicted")
+    new = Half("measured", [Cell()], 50, seed=2).write(tmp_path / "whole")
+    archive.archive(tmp_path / "whole", tmp_path / "a.parquet")
+    archive.restore(tmp_path / "a.parquet", tmp_path / "again")
+    again = Results.open(tmp_path / "again" / "predicted")
+    assert again.cases == old.cases
+    for case_id in old.cases:
+        whole = old.whole(case_id)
+        times, before = again.distribution(case_id, whole), old.distribution(case_id, whole)
+        assert times.values == pytest.approx(before.values, abs=500)
+        assert again.label(case_id) == old.label(case_id)
+    assert Results.open(tmp_path / "again" / "measured").run_id == Results.open(new).run_id
+
+
+def test_names_that_are_taken(tmp_path: Path) -> None:
+    path = small(tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(ResultsError, match=r"a\.parquet: exists already: remove it, or name"):
+        archive.archive(tmp_path / "whole", path)
+    assert path.read_bytes() == before
+    with pytest.raises(ResultsError, match="whole: exists already: name a new folder"):
+        archive.restore(path, tmp_path / "whole")
+    with pytest.raises(ResultsError, match=r"none\.parquet: is not a file: name an archive"):
+        archive.restore(tmp_path / "none.parquet", tmp_path / "again")
+    with pytest.raises(ResultsError, match=r"nowhere.*: cannot be written: .*: choose another"):
+        archive.archive(tmp_path / "whole", tmp_path / "nowhere" / "a.parquet")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ResultsError, match=r"file.*: choose another place"):
+        archive.restore(path, tmp_path / "file" / "again")
+
+
+def test_damaged_half_is_not_archived(tmp_path: Path) -> None:
+    Half("measured", CELLS, 50, seed=2).write(tmp_path)
+    folder = Half("predicted", CELLS, 50, seed=1).write(tmp_path)
+    part = next((folder / "observations").iterdir())
+    part.write_bytes(part.read_bytes()[:3_000])
+    with pytest.raises(ResultsDamaged, match=f"{part}: cannot be read"):
+        archive.archive(tmp_path, tmp_path / "a.parquet")
+    assert not (tmp_path / "a.parquet").exists()
+
+
+def without_manifests(path: Path) -> None:
+    pl.read_parquet(path).write_parquet(path)
+
+
+def other_columns(path: Path) -> None:
+    kept = pl.read_parquet_metadata(path)
+    about = {half: kept[half] for half in ("predicted", "measured")}
+    rows = pl.read_parquet(path).with_columns(pl.col("ticks").cast(pl.String))
+    rows.write_parquet(path, metadata=about)
+
+
+def other_manifest(path: Path) -> None:
+    about = {half: json.dumps({"manifest": 7, "cases": []}) for half in ("predicted", "measured")}
+    pl.read_parquet(path).write_parquet(path, metadata=about)
+
+
+def other_cases(path: Path) -> None:
+    kept = pl.read_parquet_metadata(path)
+    about = {half: json.loads(kept[half]) for half in ("predicted", "measured")}
+    about["measured"]["cases"] = {CELLS[0].case_id: {"rtt_ns": "sixty"}}
+    texts = {half: json.dumps(one) for half, one in about.items()}
+    pl.read_parquet(path).write_parquet(path, metadata=texts)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(path.read_bytes()[:-100]),
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(path.read_bytes().replace(b"emulated", b"emulate!")),
+        without_manifests,
+        other_columns,
+        other_manifest,
+        other_cases,
+    ],
+)
+def test_damaged_archive(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    path = small(tmp_path)
+    damage(path)
+    with pytest.raises(ResultsDamaged, match="is not a whole archive of a study") as error:
+        archive.restore(path, tmp_path / "again")
+    assert str(error.value).startswith(f"{path}: ")
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "again").exists() and not list(tmp_path.glob(".*"))
 
 
 JUDGED = sorted((ROOT / "studies" / "accuracy").glob("*.run.json"))

@@ -118,7 +118,7 @@ def _comparison(folder: Path) -> Comparison | None:
     """The comparison of the halves that are there, if they can be compared."""
     from warifu.compare.join import CompareError
     from warifu.compare.store import current
-    from warifu.results import ResultsDamaged, ResultsError
+    from warifu.results import ResultsDamaged, ResultsError, read_manifest
     from warifu.results import halves as both
 
     try:
@@ -128,7 +128,11 @@ def _comparison(folder: Path) -> Comparison | None:
     except ResultsDamaged:
         raise
     except (CompareError, ResultsError) as error:
-        # A measurement of what the study was before must not cost the report of what it is now.
+        # A measurement of what the study was before must not cost the report of what it is now;
+        # but it is of no use if the prediction cannot be read either.
+        predicted, _ = both(folder)
+        if predicted is not None:
+            read_manifest(predicted)
         screen.warn(f"{error}; until then only the prediction is reported")
         return None
     return comparison

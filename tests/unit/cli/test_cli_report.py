@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from support.commands import Run
-from support.synthetic import Cell, Half, write_manifest
+from support.synthetic import Cell, Half, change_manifest, write_manifest
 from support.synthetic import study as made_up
-from warifu.cli.errors import OK
+from warifu.cli.errors import FAILED, OK
 
 
 def test_report_makes_the_comparison_that_is_missing_or_old(warifu: Run, tmp_path: Path) -> None:
@@ -42,3 +42,26 @@ def test_a_report_warns_of_a_measurement_of_something_else(
     code, _, err = warifu("report", "s", *form)
     assert code == OK
     assert "schema_version is 0" in err
+
+
+@pytest.mark.parametrize("form", [(), ("--format", "csv")])
+def test_report_warns_of_an_interrupted_half(
+    warifu: Run, tmp_path: Path, form: tuple[str, ...]
+) -> None:
+    made_up(tmp_path / "s", [Cell()], n=50)
+    change_manifest(tmp_path / "s" / "predicted", complete=False, predict_trials=50_000)
+    for verb in (("report", *form), ("compare", *form)):
+        code, _, err = warifu(*verb, "s")
+        assert code in {OK, FAILED}
+        assert err.count("warning: The predicted half is not complete: 20,000 of 50,000 tri") == 1
+
+
+@pytest.mark.parametrize("form", [(), ("--format", "md")])
+def test_report_of_a_measured_half_alone(
+    warifu: Run, tmp_path: Path, form: tuple[str, ...]
+) -> None:
+    Half("measured", [Cell()], 50, seed=2).write(tmp_path / "s")
+    code, _, err = warifu("report", "s", *form)
+    assert code == OK
+    assert "warning: s: has no predicted half, so the measured one is reported alone: run" in err
+    assert (tmp_path / "s" / "report.html").exists() == (not form)

@@ -47,7 +47,10 @@ pub(crate) fn plain(path: &str, cause: &str) -> (String, String) {
     if let Some((found, expected)) =
         cause.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "))
     {
-        let expected = expected.strip_prefix("a tuple of size ").unwrap_or(expected);
+        let expected = match expected.strip_prefix("a tuple of size ") {
+            Some(count) => count.to_owned(),
+            None => wanted(expected),
+        };
         return (key, format!("is a list of {found}: expected {expected}"));
     }
     (key, format!("cannot be used: {}", cut(cause)))

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Reading a results folder ends in tables or in one line, whatever the folder holds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from support.commands import Run, one_line
+from support.synthetic import Cell, Half, change_manifest, figure_used
+from support.synthetic import study as made_up
+from warifu.cli.errors import ENVIRONMENT, OK, USAGE
+from warifu.compare import store
+from warifu.results import Results, ResultsDamaged, ResultsError, halves
+
+CELLS = [Cell(), Cell(rtt_ms=99)]
+TWO_VALUES = [
+    figure_used("d ClientHello", "1 us", "simulated", cases=[CELLS[0].case_id]),
+    figure_used("d ClientHello", "2 us", "simulated", cases=[CELLS[1].case_id]),
+]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(elsewhere: None) -> None:
+    """Commands write where they are."""
+
+
+@pytest.mark.parametrize("form", [(), ("--format", "md")])
+def test_manifest_that_lists_figures_and_no_cases(warifu: Run, form: tuple[str, ...]) -> None:
+    half = Half("predicted", CELLS, 50, 1, manifest={"cases": [], "figures": TWO_VALUES})
+    half.write(Path("s"))
+    assert warifu("report", "s", *form)[0] == OK
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"cells": {"x": 3}}, "cells.x is 3: expected an object"),
+        ({"cells": {"x": {"parts": [{"route": 1}]}}}, "cells.x.parts[0].route is 1: expected an"),
+        ({"link_reports": {"x": 3}}, "link_reports.x is 3: expected a"),
+        ({"link_reports": {"x": [{"a_to_b": []}]}}, "link_reports.x[0].a_to_b is a list: expected"),
+        ({"machine": {"tcp": "cubic"}}, 'machine.tcp is "cubic": expected an object'),
+        ({"machine": None}, "machine is null: expected an object"),
+        ({"study": []}, "study is a list of 0: expected an object"),
+        ({"require": [["tcp.connect", "p99", "<"]]}, "require[0] is a list of 3: expected 5"),
+        ({"require": [["tcp.connect", "p98", "<", 1, ""]]}, 'require[0] has "p98": expected one'),
+        ({"require": [["no.metric", "p99", "<", 1, ""]]}, 'require[0] judges "no.metric", which'),
+        ({"schema_version": "two"}, 'schema_version is "two": this version of Warifu reads 1 and'),
+        ({"schema_version": None}, "schema_version is null: this version"),
+        ({"half": "emulated"}, "half is emulated, but its folder is that of the predicted half"),
+        ({"half": "whole"}, 'half is "whole": expected predicted, measured, emulated:'),
+        ({"more": 1}, "more is a key that no manifest has"),
+        ({"cases": [{"case_id": "x", "evidence": "assumed", "case": 3}]}, "cases[0].case is 3: ex"),
+        (
+            {"cases": [{"case_id": "x", "evidence": "assumed", "case": {"link": {"jitter": 3}}}]},
+            "cases[0].case.link.jitter is 3: expected a list",
+        ),
+        ({"cases": [{"case_id": "x", "evidence": "none", "case": {}}]}, "cases[0].evidence"),
+    ],
+)
+def test_manifest_of_another_shape(warifu: Run, change: dict[str, Any], words: str) -> None:
+    made_up(Path("s"), CELLS, n=50)
+    change_manifest(Path("s/predicted"), **change)
+    for verb in (("report", "s"), ("report", "s", "--format", "csv"), ("compare", "s")):
+        code, out, err = warifu(*verb)
+        assert (code, out) == (USAGE, "")
+        assert f"s/predicted/manifest.json: {words}" in one_line(err)
+        # No word of the library's, nor of Python's.
+        for foreign in ("invalid type", "u64", "struct", "field", "NoneType", "line 1"):
+            assert foreign not in one_line(err).replace("schema_version", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"{", "manifest is cut off at line 1, column 1: run the study again"),
+        (b"[" * 100_000, "manifest is not JSON at line 1, column "),
+        (b"7", "manifest is 7: expected an object"),
+        (b"\xff\xfe", "is not UTF-8 text (byte 0)"),
+        (b'{"schema_version": 2}', "(manifest_sha256 is missing)"),
+        (b'{"schema_version": 1, "study": 7, "half": "predicted", "cases": {"a": {}}}', "study is"),
+    ],
+)
+def test_text_that_is_no_manifest(warifu: Run, text: bytes, words: str) -> None:
+    made_up(Path("s"), CELLS, n=50)
+    Path("s/predicted/manifest.json").write_bytes(text)
+    code, _, err = warifu("report", "s")
+    assert code == USAGE
+    assert "s/predicted/manifest.json: " in one_line(err)
+    assert words in one_line(err)
+
+
+def test_manifest_that_is_a_pipe(warifu: Run) -> None:
+    made_up(Path("s"), CELLS, n=50)
+    Path("s/predicted/manifest.json").unlink()
+    os.mkfifo("s/predicted/manifest.json")
+    code, _, err = warifu("report", "s")
+    assert code == USAGE
+    assert "s/predicted/manifest.json: is a pipe, not a file" in one_line(err)
+
+
+def test_observations_without_their_manifest(warifu: Run) -> None:
+    made_up(Path("s"), CELLS, n=50)
+    Path("s/measured/manifest.json").unlink()
+    for verb in ("report", "compare"):
+        code, _, err = warifu(verb, "s")
+        assert code == USAGE
+        assert "s/measured/manifest.json: is missing, but observations are beside it" in err
+
+
+def test_only_file_of_a_half_is_missing(warifu: Run) -> None:
+    folder = Half("predicted", [Cell()], 50, seed=1).write(Path("s"))
+    (part,) = (folder / "observations").iterdir()
+    seal = {"bytes": 1, "sha256": "0" * 64}
+    change_manifest(folder, files={f"observations/{part.name}": seal})
+    part.unlink()
+    for form in ((), ("--format", "md")):
+        code, _, err = warifu("report", "s", *form)
+        assert code == USAGE
+        assert f"{part}: is missing, but manifest.json lists it: run `warifu predict`" in err
+
+
+def test_link_report_of_a_case_without_rows(warifu: Run) -> None:
+    made_up(Path("s"), CELLS, n=50)
+    window = {"accepted": True, "late_fraction": 0.0}
+    change_manifest(Path("s/measured"), link_reports={"another": [window]})
+    assert warifu("report", "s", "--format", "md")[0] == OK
+
+
+def rewrite(change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    """Changes every file of a prediction, under seals that fit."""
+    files = {}
+    for part in Path("s/predicted/observations").iterdir():
+        change(pl.read_parquet(part)).write_parquet(part)
+        content = part.read_bytes()
+        seal = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        files[f"observations/{part.name}"] = seal
+    change_manifest(Path("s/predicted"), files=files)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows: rows.drop("weight"), "has no column weight"),
+        (lambda rows: rows.with_columns(pl.lit("x").alias("value")), "column value is of type"),
+        (lambda rows: rows.with_columns(pl.lit("60").alias("rtt_ns")), "column rtt_ns is of type"),
+        (lambda rows: rows.with_columns(pl.lit(float("nan")).alias("value")), "is no number"),
+        (lambda rows: rows.with_columns(pl.lit(-1.0).alias("weight")), "is no number"),
+        (lambda rows: rows.with_columns(pl.lit("smtp").alias("protocol")), 'protocol is "smtp"'),
+        (lambda rows: rows.with_columns(pl.lit("guessed").alias("evidence")), "evidence is"),
+    ],
+)
+def test_observations_of_another_shape(
+    warifu: Run, change: Callable[[pl.DataFrame], pl.DataFrame], words: str
+) -> None:
+    made_up(Path("s"), [Cell()], n=50)
+    rewrite(change)
+    code, _, err = warifu("report", "s", "--format", "md")
+    assert code == USAGE
+    assert words in one_line(err)
+    assert "s/predicted" in one_line(err)
+
+
+def test_column_of_lists_is_no_setting() -> None:
+    made_up(Path("s"), [Cell()], n=50)
+    rewrite(lambda rows: rows.with_columns(pl.lit([1, 2]).alias("more")))
+    results = Results.open(Path("s/predicted"))
+    assert "more" not in results.cases[Cell().case_id]
+
+
+def test_run_of_a_program_is_neither_half(tmp_path: Path) -> None:
+    folder = Half("predicted", [Cell()], 50, seed=1, manifest={"half": "emulated"}).write(tmp_path)
+    place = folder.rename(tmp_path / "program")
+    with pytest.raises(ResultsError, match="simulated Cortex-M3, which is neither half"):
+        halves(place)
+    with pytest.raises(ResultsDamaged, match="half is emulated, but its folder"):
+        halves(place.rename(tmp_path / "measured"))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("cases", 0, "n_measured"), "many"),
+        (("cases", 0, "label"), 7),
+        (("cases", 0), 7),
+        (("cases", 0, "rows", 0, "gate"), []),
+        (("cases", 0, "wasserstein"), 3),
+        (("warnings",), "all"),
+        (("study",), None),
+    ],
+)
+def test_comparison_of_another_shape_is_made_again(
+    warifu: Run, path: tuple[str | int, ...], value: object
+) -> None:
+    made_up(Path("s"), [Cell()], n=50)
+    assert warifu("compare", "s")[0] in {OK, 1}
+    file = Path("s/comparison.json")
+    assert store.load(Path("s")) is not None
+    whole = json.loads(file.read_text())
+    at: Any = whole
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    file.write_text(json.dumps(whole))
+    assert store.load(Path("s")) is None
+    assert warifu("report", "s")[0] == OK
+    assert store.load(Path("s")) is not None
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "7", '{"version": 6}'])
+def test_text_that_is_no_comparison(text: str) -> None:
+    Path("comparison.json").write_text(text)
+    assert store.load(Path()) is None
+
+
+def test_name_that_moves_the_cursor(warifu: Run) -> None:
+    for name in ("a\x1b[2Jb", "a\u202eb", "a\udcffb", "a\nb"):
+        made_up(Path(name), [Cell()], n=50)
+        Path(name, "predicted", "manifest.json").write_text("{")
+        code, _, err = warifu("report", name)
+        assert code == USAGE
+        assert "manifest is cut off" in one_line(err)
+        assert not set(err) & set("\x1b\u202e\udcff")
+
+
+@pytest.mark.parametrize("form", ["table", "md", "csv", "latex"])
+def test_label_that_moves_the_cursor(warifu: Run, form: str) -> None:
+    made_up(Path("s"), [Cell()], n=50)
+    case = {"case_id": Cell().case_id, "label": "a\x1b[2J\u202eb", "evidence": "assumed"}
+    change_manifest(Path("s/predicted"), cases=[case | {"case": {}}])
+    for verb in ("report", "compare"):
+        code, out, err = warifu(verb, "s", "--format", form)
+        assert code in {OK, 1}
+        assert not set(out + err) & set("\x1b\u202e")
+        assert form == "latex" or r"a\x1b[2J\u202eb" in out
+
+
+def test_folder_that_cannot_be_written(warifu: Run) -> None:
+    made_up(Path("s"), [Cell()], n=50)
+    Path("file").write_text("")
+    code, _, err = warifu("report", "s", "--out", "file/page.html")
+    assert code == ENVIRONMENT
+    assert "file" in one_line(err)
