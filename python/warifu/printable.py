@@ -25,3 +25,12 @@ def printable(text: str, keep: str = "") -> str:
         return letter if letter in keep else letter.encode("unicode_escape").decode("ascii")
 
     return _UNSAFE.sub(escaped, text)
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a name that came from the system is UTF-8, which libraries take alone."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

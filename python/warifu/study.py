@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warifu import _core, files
+from warifu.printable import is_utf8, printable
 
 if TYPE_CHECKING:
     from warifu._core import Study
@@ -58,13 +59,18 @@ def load(
     """
     texts = list(profile_texts(profile_folders() if profiles is None else profiles))
     given = list(overrides)
+    for key, value in given:
+        if not is_utf8(key + value):
+            raise StudyError(f"command line: {key} is {value}: expected UTF-8 text")
     if path is None:
         question = "".join(f"{key} = {value}\n" for key, value in given)
         study = _core.Study.from_choices(given, texts)
         return Loaded(study, question, "command line", texts, given)
     text = read_study(Path(path))
-    study = _core.Study.parse(text, str(path), texts, given)
-    return Loaded(study, text, str(path), texts, given)
+    # As it is written in messages and in the manifest.
+    name = printable(str(path))
+    study = _core.Study.parse(text, name, texts, given)
+    return Loaded(study, text, name, texts, given)
 
 
 def read_study(path: Path) -> str:
@@ -133,7 +139,8 @@ def profile_texts(folders: Sequence[Path]) -> Iterator[ProfileText]:
             for file in sorted((folder / name).glob("*.toml")):
                 if (kind, file.stem) not in seen:
                     seen.add((kind, file.stem))
-                    yield kind, file.stem, _read(file, files.PROFILE_BYTES), str(file)
+                    text = _read(file, files.PROFILE_BYTES)
+                    yield kind, printable(file.stem), text, printable(str(file))
 
 
 def stand_ins(loaded: Loaded) -> dict[str, tuple[Path, bool]]:

@@ -124,3 +124,18 @@ def test_flag_that_takes_the_place_of_what_a_study_varies(warifu: Run) -> None:
     assert studies.no_longer_varied(loaded) == ["stack", "link.rtt"]
     for overrides in ([], [("trials", "7")], [("vary.link.rtt", '["1 ms", "2 ms"]')]):
         assert studies.no_longer_varied(studies.load("three.toml", overrides)) == []
+
+
+def test_names_that_are_no_utf8(warifu: Run) -> None:
+    for command, words in (
+        (("trace", "--link", "\udcff"), r"command line: link is \udcff: expected UTF-8 text"),
+        (("trace", "--set", "seed=\udcff"), r"command line: seed is \udcff: expected UTF-8"),
+        (("predict", "--link", "lte-m", "--out", "\udcff"), "is not UTF-8 text: choose another"),
+        (("trace", "\udcff.toml"), r"\udcff.toml: does not exist: name a study"),
+    ):
+        code, _, err = warifu(*command)
+        assert code == USAGE
+        assert words in one_line(err)
+    Path("\udcff.toml").write_text(STUDY)
+    assert warifu("trace", "\udcff.toml")[0] == 0
+    assert studies.load("\udcff.toml").file == r"\udcff.toml"

@@ -221,13 +221,22 @@ def test_text_that_is_no_comparison(text: str) -> None:
 
 
 def test_name_that_moves_the_cursor(warifu: Run) -> None:
-    for name in ("a\x1b[2Jb", "a\u202eb", "a\udcffb", "a\nb"):
+    for name in ("a\x1b[2Jb", "a\u202eb", "a\nb"):
         made_up(Path(name), [Cell()], n=50)
         Path(name, "predicted", "manifest.json").write_text("{")
         code, _, err = warifu("report", name)
         assert code == USAGE
         assert "manifest is cut off" in one_line(err)
-        assert not set(err) & set("\x1b\u202e\udcff")
+        assert not set(err) & set("\x1b\u202e")
+
+
+def test_name_that_is_no_utf8(warifu: Run) -> None:
+    made_up(Path("s"), [Cell()], n=50)
+    Path("s").rename("a\udcffb")
+    for verb in ("report", "compare"):
+        code, _, err = warifu(verb, "a\udcffb")
+        assert code == USAGE
+        assert r"a\udcffb/predicted: its name is not UTF-8" in one_line(err)
 
 
 @pytest.mark.parametrize("form", ["table", "md", "csv", "latex"])

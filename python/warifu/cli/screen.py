@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, TextIO
 import typer
 
 from warifu.cli.formats import Format
-from warifu.printable import printable
+from warifu.printable import is_utf8, printable
 
 if TYPE_CHECKING:
     from warifu.report.table import Table
@@ -32,6 +32,8 @@ def named(text: str) -> Path:
     """The path that a flag gives; an empty one would silently stand for the folder one is in."""
     if not text:
         raise typer.BadParameter("is empty: name a file or a folder")
+    if not is_utf8(text):
+        raise typer.BadParameter("is not UTF-8 text: choose another name")
     return Path(text)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import warifu._core as _core
 from warifu.files import RESULTS_BYTES, FileRefused, read_text
-from warifu.printable import printable
+from warifu.printable import is_utf8
 
 FILE_NAME = "manifest.json"
 
@@ -43,6 +43,8 @@ class ResultsDamaged(ResultsError):  # noqa: N818 - what happened, not what it i
 def read_manifest(path: Path) -> dict[str, Any]:
     """A folder's manifest. Raises ResultsError with what to do."""
     file = path / FILE_NAME
+    if not is_utf8(str(path)):
+        raise ResultsError(f"{path}: its name is not UTF-8, which files of results need: rename it")
     try:
         text = read_text(file, RESULTS_BYTES)
     except (FileNotFoundError, NotADirectoryError):
@@ -60,7 +62,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     _check_seals(file, text, written)
     try:
         # What is no manifest is told by whom the format belongs to.
-        manifest = dict(json.loads(_core.read_manifest(text, printable(str(file)))))
+        manifest = dict(json.loads(_core.read_manifest(text, str(file))))
     except _core.WarifuError as error:
         raise ResultsError(str(error)) from None
     manifest[WRITTEN_AS] = written["schema_version"]
