@@ -8,7 +8,8 @@ WARIFU := .venv/bin/warifu
 	conformance m3-tls m3-qemu golden fuzz wheel clean
 
 help: ## this list
-	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1	/' | expand -t 20
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | \
+		sed -E 's/^([a-z0-9-]+):.*## /  make \1	/' | expand -t 20
 
 setup: ## packages, virtual environment, binaries (development build)
 	@scripts/setup
@@ -60,7 +61,8 @@ m3-tls: ## a TLS 1.3 handshake on the simulated Cortex-M3, message by message
 
 m3-qemu: ## the Cortex-M3 beside QEMU: ten million random instructions, programs, rules
 	@scripts/setup --with tests
-	@M3_RANDOM_INSTRUCTIONS=10000000 cargo test --locked --workspace --test qemu --test timing --test taint -- --nocapture
+	@M3_RANDOM_INSTRUCTIONS=10000000 cargo test --locked --workspace \
+		--test qemu --test timing --test taint -- --nocapture
 
 golden: setup ## write the golden files anew (give the reason in the commit)
 	@scripts/golden
