@@ -135,7 +135,7 @@ def program() -> str:
 
 
 def as_root(arguments: str) -> str:
-    """A command line of ours for root, whoever reads it now."""
+    """A command line of ours that runs as root: with sudo for other users."""
     return f"{'' if os.geteuid() == 0 else 'sudo '}{program()} {arguments}"
 
 

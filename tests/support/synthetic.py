@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Made-up results folders in the real schema, for tests of whoever reads results."""
+"""Made-up results folders in the real schema, for tests of what reads results."""
 
 from __future__ import annotations
 

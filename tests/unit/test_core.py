@@ -46,7 +46,7 @@ def test_flags_take_the_place_of_what_the_text_says() -> None:
     assert question.cases[0].columns["link"] == "lte-m"
 
 
-def test_a_mistake_is_one_line_that_names_file_key_and_mend() -> None:
+def test_a_mistake_is_one_line_that_names_file_key_and_fix() -> None:
     text = STUDY.replace('"2 %"', '"1.2"')
     with pytest.raises(_core.WarifuError) as caught:
         _core.Study.parse(text, "meter.toml", [*PROFILES, host()], [("device", "host")])

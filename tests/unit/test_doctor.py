@@ -23,7 +23,7 @@ def finding(name: str, path: Path | None = None) -> doctor.Finding:
     return next(item for item in doctor.examine(path) if item.name == name)
 
 
-def test_every_area_is_looked_at_and_every_fault_has_a_mend() -> None:
+def test_every_area_is_looked_at_and_every_fault_has_a_hint() -> None:
     findings = doctor.examine()
     assert {item.area for item in findings} == {
         "tools", "rights", "kernel", "processors", "leftovers", "calibration",

@@ -9,6 +9,7 @@ import json
 import math
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -258,3 +259,15 @@ def test_requirements_have_their_unit(tmp_path: Path) -> None:
     assert [row["bound"] for row in rows] == ["5000000000", "2000", "0.01"]
     assert [row["metric"] for row in rows] == [metric for metric, *_ in bounds]
     assert all(rows[0][key].isdecimal() for key in ("value", "low", "high"))
+
+
+def test_settings_that_no_case_has_are_no_columns(tmp_path: Path) -> None:
+    folder = Half("predicted", [Cell(), Cell(loss=0.02)], 50, seed=1).write(tmp_path)
+    for part in (folder / "observations").iterdir():
+        pl.read_parquet(part).with_columns(
+            pl.lit(None, pl.String).alias("session"), pl.lit(None, pl.UInt64).alias("rate_up_bps")
+        ).write_parquet(part)
+    text = render([summaries.half_table(Results.open(folder))], Format.CSV)
+    head = text.splitlines()[0].split(",")
+    assert "tls" in head and "loss_mean" in head
+    assert not {"session", "rate_up_bps"} & set(head)

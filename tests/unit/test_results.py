@@ -43,7 +43,7 @@ def test_stages_do_not_depend_on_how_they_were_stored(both: tuple[Results, Resul
     assert list(stored.cases) == list(every.cases)
     for case_id in stored.cases:
         assert every.stages(case_id) == pytest.approx(stored.stages(case_id), rel=1e-9)
-        # Which of equally slow trials are among the slowest is nobody's business.
+        # Which of equally slow trials are among the slowest does not matter.
         slowest = [sum(one.stages(case_id, slowest=True).values()) for one in both]
         assert slowest[1] == pytest.approx(slowest[0], rel=1e-9)
 

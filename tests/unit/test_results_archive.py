@@ -148,9 +148,12 @@ def test_results_of_version_1(tmp_path: Path) -> None:
 def test_names_that_are_taken(tmp_path: Path) -> None:
     path = small(tmp_path)
     before = path.read_bytes()
-    with pytest.raises(ResultsError, match=r"a\.parquet: exists already: remove it, or name"):
-        archive.archive(tmp_path / "whole", path)
+    path.write_bytes(b"an older archive")
+    archive.archive(tmp_path / "whole", path)
     assert path.read_bytes() == before
+    (tmp_path / "folder.parquet").mkdir()
+    with pytest.raises(ResultsError, match=r"folder\.parquet: cannot be written: Is a dir"):
+        archive.archive(tmp_path / "whole", tmp_path / "folder.parquet")
     with pytest.raises(ResultsError, match="whole: exists already: name a new folder"):
         archive.restore(path, tmp_path / "whole")
     with pytest.raises(ResultsError, match=r"none\.parquet: is not a file: name an archive"):

@@ -89,7 +89,7 @@ def test_a_lock_ends_with_its_holder_however_that_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["file/below", "/proc/warifu/below"])
-def test_a_place_that_cannot_be_made_is_named_with_a_mend(place: str) -> None:
+def test_place_that_cannot_be_made(place: str) -> None:
     Path("file").write_text("something else")
     done = warifu("predict", *DEVICE, "--out", place)
     assert done.returncode == ENVIRONMENT

@@ -21,7 +21,7 @@ TIMED = ("warifu-link", "warifu-tls-client", "warifu-coap-client", "warifu-calib
 def profile() -> str:
     """`release` if the compiled core and every program that times are; `development` otherwise.
 
-    A program that is missing is reported by whoever needs it.
+    A missing program is reported where it is needed.
     """
     return DEVELOPMENT if _development() else RELEASE
 

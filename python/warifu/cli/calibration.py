@@ -38,9 +38,9 @@ def host(studies: Sequence[Path], out: Path | None, plan: str, if_stale: bool) -
             timed = timed_for(path)
             reasons = refused(studies)
             if missing := parts.missing(timed, items):
-                whom = ", ".join(map(str, studies)) or "every study"
+                wanted = ", ".join(map(str, studies)) or "every study"
                 what = ", ".join(f"{len(some)} of {name}" for name, some in missing.items())
-                reasons.append(f"{path} does not cover {whom} (not timed: {what})")
+                reasons.append(f"{path} does not cover {wanted} (not timed: {what})")
             items = parts.merged(timed, items)
         if not reasons:
             screen.say(f"{path} is valid for this machine; nothing to calibrate")

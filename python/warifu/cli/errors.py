@@ -73,7 +73,7 @@ def guarded(work: Callable[[], int]) -> int:
         _say(str(interrupt) or _INTERRUPTED)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read the output has seen enough; Python must not complain when it exits.
+        # The reader of the output has closed it; Python must not complain when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except Exception as error:
@@ -84,7 +84,7 @@ def guarded(work: Callable[[], int]) -> int:
 
 
 def _explain(error: Exception) -> int | None:
-    """Says what happened; None for what nobody foresaw, which deserves its traceback."""
+    """Says what happened; None for what is a mistake of ours, which needs its traceback."""
     name = type(error).__name__
     if name == "NoArgsIsHelpError":
         # Its message is the help, as long as it is.

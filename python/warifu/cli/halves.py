@@ -86,7 +86,7 @@ def _refuse_another_study(name: str, folder: Path) -> None:
             manifest = json.loads(read_text(folder / half / "manifest.json", RESULTS_BYTES))
             there = manifest["study"]["name"]
         except (OSError, FileRefused, RecursionError, ValueError, KeyError, TypeError):
-            # What nobody can read is no study that could be lost.
+            # Nothing is lost with a manifest that cannot be read.
             continue
         if there != name:
             raise AnotherStudy(

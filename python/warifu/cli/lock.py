@@ -30,7 +30,7 @@ class FolderBusy(Exception):  # noqa: N818 - what happened, not what it is
 def held(folder: Path, verb: str) -> Iterator[None]:
     """Holds a study's folder for ``verb``; makes the folder if need be.
 
-    Whoever holds it already in this process goes on. The lock is the kernel's and ends with the
+    A process that holds it already goes on. The lock is the kernel's and ends with the
     process, however that ends. A folder in which nothing was left is removed again, and those
     that were made for it.
 
@@ -49,7 +49,7 @@ def held(folder: Path, verb: str) -> Iterator[None]:
     finally:
         _held.discard(where)
         with contextlib.suppress(OSError):
-            # Before it is let go: whoever waits sees that its file is not the one at the path.
+            # Before the lock is released: who waits for it sees that its file is gone.
             (folder / FILE_NAME).unlink()
         os.close(descriptor)
         for one in made:

@@ -155,7 +155,7 @@ def run(
     measured: bool,
     form: Format,
 ) -> int:
-    """Both halves, comparison, requirements and report; nobody else writes there meanwhile."""
+    """Both halves, comparison, requirements and report, while the folder is locked."""
     folder = halves.folder_of(loaded, out)
     with lock.held(folder, "run"):
         return _run(loaded, folder, threads, trials, measured, form)
@@ -254,7 +254,7 @@ def _show_requirements(folder: Path, judged: list[Judged], form: Format) -> None
 
     table = requirement_table(judged, read_manifest(folder / "predicted"))
     if form in {Format.CSV, Format.JSON}:
-        # Standard output holds the comparison; two tables in one file help nobody.
+        # Standard output holds the comparison, and a file of two tables cannot be read as one.
         for row in table.cells:
             screen.say("requirement: " + ", ".join(row[:5]))
     else:

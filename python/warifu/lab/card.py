@@ -17,7 +17,7 @@ from warifu.lab.errors import LabError
 from warifu.lab.processes import Process, Stoppable
 
 PIN = "1234"
-"""Nobody's: the card lives as long as the part."""
+"""No secret: the card lives as long as the part."""
 KEY_LABEL = "client"
 """Of slot 01 (crates/iotsafe/card/src/card/personalise.rs)."""
 _PATIENCE_SECONDS = 10.0
@@ -81,7 +81,7 @@ class Card(Stoppable):
             f"socket = {json.dumps(str(socket))}\n[[card]]\n"
             f'name = "card"\naddress = {json.dumps(self._address)}\n'
             f"pin = {json.dumps(f'file:{pin}')}\n"
-            # No signature waits for a key pair that nobody asked for: the model has none.
+            # No signature waits for key pairs that were not asked for: the model has none.
             "pairs_ahead = false\nrandom_ahead_bytes = 0\n"
         )
         self._agent = Process(

@@ -70,7 +70,7 @@ class Summary:
     skipped: dict[str, str] = field(default_factory=dict)
     """Case label to the reason why the lab cannot run it."""
     given_up: dict[str, str] = field(default_factory=dict)
-    """Case label to the reason why it was begun in vain; the same command tries again."""
+    """Case label to the reason why every attempt failed; the same command tries again."""
     rejections: int = 0
     warnings: list[str] = field(default_factory=list)
 
@@ -322,7 +322,7 @@ class _Run:
         if self._is_finished(case_id) or not all(map(self._store.has_part, parts)):
             return
         if self._manifest["files"].pop(self._store.file_of(case_id), None):
-            # Between the new file and the new manifest nobody must take the one for damaged.
+            # A reader between the two writes must not take the new file for a damaged one.
             self._store.write_manifest(self._manifest)
         records, file = self._store.finish_case(
             self._study.name,

@@ -75,7 +75,7 @@ class Process:
     def _wait_for_program(self, starters: set[Path]) -> None:
         """Returns when the program itself runs, so inside its namespace, or has ended.
 
-        Until then nobody who looks for what runs in the namespace would find it.
+        Before that, a search for what runs in the namespace would not find it.
         """
         deadline = time.monotonic() + GRACE_SECONDS
         while self._child.poll() is None and time.monotonic() < deadline:

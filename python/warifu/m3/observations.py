@@ -47,7 +47,7 @@ def write(folder: Path, run: Run, profile: Profile | None, run_id: str, started:
     case_id = _sha256(text.encode())[:16]
     frame = _frame(run, choices, case_id, run_id, _rows(run, profile))
     whole = folder.with_name(f"{folder.name}.partial")
-    # What an earlier run could not finish is worth nothing.
+    # Left by an earlier run that could not finish.
     shutil.rmtree(whole, ignore_errors=True)
     part = whole / "observations" / f"{case_id}.parquet"
     part.parent.mkdir(parents=True)

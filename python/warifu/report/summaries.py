@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from warifu.compare import stats
 from warifu.compare.exact import Bytes
@@ -51,9 +51,13 @@ def half_table(results: Results, limit: int | None = None) -> Table:
         ],
     )
     failed = 0.0
+    # A setting of a layer that no case has, such as TLS beside CoAP, is no column.
+    settings = {
+        name for case in results.cases.values() for name, value in case.items() if value is not None
+    }
     for case_id in shown:
         failed += results.failures(case_id)
-        _half_row(table, results, case_id)
+        _half_row(table, results, case_id, settings)
     predicted = results.half == PREDICTED
     table.notes.append(
         (
@@ -79,7 +83,7 @@ def half_table(results: Results, limit: int | None = None) -> Table:
     return table
 
 
-def _half_row(table: Table, results: Results, case_id: str) -> None:
+def _half_row(table: Table, results: Results, case_id: str, settings: Container[str]) -> None:
     times = results.distribution(case_id, results.whole(case_id))
     method, evidence = results.method(case_id), results.evidence(case_id)
     mean, mean_interval = times.mean(), normal_mean(times)
@@ -110,7 +114,8 @@ def _half_row(table: Table, results: Results, case_id: str) -> None:
         cells.append(span(sizes.values[0], sizes.values[-1]) if sizes.values.size else "-")
         record[f"{metric}_p50_b"] = sizes.quantile(0.5)
     record |= {"method": method, "evidence": evidence}
-    table.add([*cells, method, evidence], record | results.cases[case_id])
+    record |= {name: one for name, one in results.cases[case_id].items() if name in settings}
+    table.add([*cells, method, evidence], record)
 
 
 def normal_mean(times: Distribution) -> Interval:

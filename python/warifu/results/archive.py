@@ -68,11 +68,9 @@ _UNREADABLE = (
 def archive(folder: Path, target: Path) -> dict[str, Any]:
     """Writes a study's two halves as ``target``, a Parquet file; what `run.json` says of it.
 
-    Raises ResultsError where a half is missing or damaged, where the file exists, and where it
-    would be too large to commit.
+    An older file is replaced by one that is whole. Raises ResultsError where a half is missing or
+    damaged, and where the file cannot be written or would be too large to commit.
     """
-    if target.exists():
-        raise ResultsError(f"{target}: exists already: remove it, or name another file")
     halves = {half: Results.open(folder / half) for half in (PREDICTED, MEASURED)}
     kept = {
         half: json.dumps({"manifest": _without(one.manifest), "cases": one.cases})
@@ -90,7 +88,7 @@ def archive(folder: Path, target: Path) -> dict[str, Any]:
                 f"{target}: would have {len(content):,} bytes: expected at most {MOST_BYTES:,}: "
                 "judge fewer cells or trials in one study"
             )
-        partial.rename(target)
+        partial.replace(target)
     except OSError as error:
         raise ResultsError(
             f"{target}: cannot be written: {error.strerror or error}: choose another place"

@@ -2,7 +2,7 @@
 """Reading a results folder: `manifest.json` beside `observations/*.parquet`.
 
 The schema is that of crates/core/results; comparing and reporting read results through here
-and know nothing else of whoever wrote them.
+and know nothing else of what wrote them.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     written = _object(text)
     _check_seals(file, text, written)
     try:
-        # What is no manifest is told by whom the format belongs to.
+        # The core defines the format, so it says what is wrong with another.
         manifest = dict(json.loads(_core.read_manifest(text, str(file))))
     except _core.WarifuError as error:
         raise ResultsError(str(error)) from None

@@ -158,7 +158,7 @@ def test_what_is_expected_is_said_in_one_line(
     assert words in one_line(capsys.readouterr().err)
 
 
-def test_what_nobody_foresaw_keeps_its_traceback() -> None:
+def test_mistake_of_ours_keeps_its_traceback() -> None:
     def work() -> int:
         raise AssertionError("a bug")
 

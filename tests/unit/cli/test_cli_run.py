@@ -54,7 +54,7 @@ def test_run_goes_by_its_requirements(
 def test_run_where_no_case_can_be_measured_writes_its_report(
     warifu: Run, fake: Callable[[FakePredict], None], tmp_path: Path
 ) -> None:
-    """With the real lab, which is not asked to do anything, so that nobody need be root."""
+    """With the real lab, which is not asked to do anything, so that root is not needed."""
     fake(FakePredict())
     card = ("--key-store", "iot-safe-sakomoto")
     for _ in range(2):

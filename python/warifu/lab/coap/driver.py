@@ -28,7 +28,7 @@ GRACE_SECONDS = 7.0
 """How much later than libcoap the client gives up, so that a trial has libcoap's reason."""
 
 NON_DEADLINE_SECONDS = 10.0
-"""When a NON without a response counts as failed: nobody sends it again."""
+"""When a NON without a response counts as failed: it is never sent again."""
 
 DATAGRAM_BYTES_MAX = 1_180
 """libcoap's MTU of 1152 B and the headers of UDP and IPv4."""
