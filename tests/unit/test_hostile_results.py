@@ -127,10 +127,13 @@ def test_only_file_of_a_half_is_missing(warifu: Run) -> None:
         assert f"{part}: is missing, but manifest.json lists it: run `warifu predict`" in err
 
 
-def test_link_report_of_a_case_without_rows(warifu: Run) -> None:
+def test_link_reports_of_nothing(warifu: Run) -> None:
     made_up(Path("s"), CELLS, n=50)
     window = {"accepted": True, "late_fraction": 0.0}
-    change_manifest(Path("s/measured"), link_reports={"another": [window]})
+    nothing: dict[str, Any] = dict.fromkeys(("accepted", "late_fraction", "a_to_b"))
+    nothing |= {"b_to_a": dict.fromkeys(("lateness_us", "delivered", "dropped_by_loss"))}
+    reports = {"another": [window], CELLS[0].case_id: [nothing]}
+    change_manifest(Path("s/measured"), link_reports=reports)
     assert warifu("report", "s", "--format", "md")[0] == OK
 
 

@@ -116,16 +116,16 @@ def link_table(measured: Results) -> Table:
 
 
 def _link_row(table: Table, label: str, case_id: str, windows: list[dict[str, Any]]) -> None:
-    directions = [one[way] for one in windows for way in ("a_to_b", "b_to_a") if way in one]
-    lateness = [one.get("lateness_us", {}) for one in directions]
-    delivered = sum(int(one.get("delivered", 0)) for one in directions)
-    lost = sum(int(one.get("dropped_by_loss", 0)) for one in directions)
-    late = max((float(one.get("late_fraction", 0.0)) for one in windows), default=0.0)
+    directions = [one.get(name) or {} for one in windows for name in ("a_to_b", "b_to_a")]
+    lateness = [one.get("lateness_us") or {} for one in directions]
+    delivered = sum(int(one.get("delivered") or 0) for one in directions)
+    lost = sum(int(one.get("dropped_by_loss") or 0) for one in directions)
+    late = max((float(one.get("late_fraction") or 0.0) for one in windows), default=0.0)
     worst = {
-        key: max((float(one.get(key, 0.0)) for one in lateness), default=0.0)
+        key: max((float(one.get(key) or 0.0) for one in lateness), default=0.0)
         for key in ("p50", "p99", "max")
     }
-    accepted = all(one.get("accepted", True) for one in windows)
+    accepted = all(one.get("accepted") is not False for one in windows)
     share = lost / (lost + delivered) if lost + delivered else 0.0
     table.add(
         [

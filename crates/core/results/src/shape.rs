@@ -40,8 +40,9 @@ pub(crate) fn check_case(case: &Value, key: &str) -> Result<(), Mistake> {
 
 /// The emulated link's reports by case id: one for each part that the case was measured in.
 pub(crate) fn check_link_report(report: &Value, key: &str) -> Result<(), Mistake> {
+    const LATENESS: Shape = Object(&[("p50", Number), ("p99", Number), ("max", Number)]);
     const DIRECTION: Shape =
-        Object(&[("lateness_us", Each(&Number)), ("delivered", Whole), ("dropped_by_loss", Whole)]);
+        Object(&[("lateness_us", LATENESS), ("delivered", Whole), ("dropped_by_loss", Whole)]);
     const WINDOW: Shape = Object(&[
         ("accepted", Flag),
         ("late_fraction", Number),
