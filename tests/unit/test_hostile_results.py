@@ -3,21 +3,36 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from support.commands import Run, one_line
-from support.synthetic import Cell, Half, change_manifest, figure_used
+from support.synthetic import (
+    Cell,
+    Half,
+    case_used,
+    change_manifest,
+    figure_used,
+    write_manifest,
+)
 from support.synthetic import study as made_up
 from warifu.cli.errors import ENVIRONMENT, OK, USAGE
 from warifu.compare import store
+from warifu.compare.join import Comparison, compare_folder
+from warifu.report import page, sections
+from warifu.report.charts import Picture
+from warifu.report.table import Format, render
+from warifu.report.tables import report_tables
 from warifu.results import Results, ResultsDamaged, ResultsError, halves
 
 CELLS = [Cell(), Cell(rtt_ms=99)]
@@ -260,3 +275,69 @@ def test_folder_that_cannot_be_written(warifu: Run) -> None:
     code, _, err = warifu("report", "s", "--out", "file/page.html")
     assert code == ENVIRONMENT
     assert "file" in one_line(err)
+
+
+def places(value: object, so_far: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every place in a value of JSON; of a list the first two."""
+    yield so_far
+    inner = value.items() if isinstance(value, dict) else ()
+    inner = enumerate(value[:2]) if isinstance(value, list) else inner
+    for key, one in inner:
+        yield from places(one, (*so_far, key))
+
+
+def rich(folder: Path) -> dict[str, dict[str, Any]]:
+    """Both halves of a study with something under every key; their manifests."""
+    about = {"link": {"profile": "lte-m", "rtt": 60_000_000, "jitter": [0, 5_000_000]}}
+    about |= {"stack": {"protocol": "https", "tls": {}, "tcp": {"device": "linux-6.18"}}}
+    about |= {"key_store": {"profile": "iot-safe-sakomoto"}}
+    cases = [case_used(one.case_id, about, "x", [("link.rtt", "1 ms")]) for one in CELLS]
+    way = {"lateness_us": {"p50": 9, "p99": 40.5, "max": 80}, "delivered": 3, "dropped_by_loss": 1}
+    window = {"accepted": True, "late_fraction": 0.0005, "a_to_b": way, "b_to_a": way}
+    both = {"cases": cases, "figures": TWO_VALUES, "vary": [["link.rtt", ["1 ms", "2 ms"]]]}
+    both |= {"machine": {"kernel": "6.18.0", "tcp": {"tcp_sack": "1"}}, "warnings": ["late"]}
+    both |= {"study": {"overrides": [["link.rtt", "1 ms"]], "file": "x.toml"}, "trials": 50}
+    part = {"route": {"initcwnd": 10}, "processor_shares": {"others": 0.1, "stolen": 0.0}}
+    measured = {"link_reports": {CELLS[0].case_id: [window]}, "skipped": {"a": "b"}}
+    measured |= {"cells": {CELLS[0].case_id: {"trials": 50, "parts": [part]}}, "rejections": [{}]}
+    Half("predicted", CELLS, 50, seed=1, manifest=both).write(folder)
+    Half("measured", CELLS, 50, seed=2, manifest=both | measured).write(folder)
+    return {
+        half: json.loads((folder / half / "manifest.json").read_text())
+        for half in ("predicted", "measured")
+    }
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+def test_any_value_anywhere_in_a_manifest(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "rich"
+    if folder not in KEPT:
+        KEPT[folder] = rich(folder), compare_folder(folder)
+    manifests, comparison = KEPT[folder]
+    half = data.draw(st.sampled_from(["predicted", "measured"]))
+    changed = copy.deepcopy(manifests[half])
+    *path, last = data.draw(st.sampled_from([one for one in places(changed) if one]))
+    at: Any = changed
+    for key in path:
+        at = at[key]
+    at[last] = data.draw(st.sampled_from([None, 3, -1, 1e308, "x", "\x1b[2J", True, [], {}, [[]]]))
+    write_manifest(folder / half, changed)
+    try:
+        tables = report_tables(folder, comparison)
+        assert "\x1b" not in render(tables, Format.TABLE)
+        with pytest.MonkeyPatch.context() as patch:
+            # Pictures take most of the time, and show nothing of a manifest.
+            patch.setattr(sections, "cdf", lambda *_: Picture("", "", False))
+            page.render(folder, comparison)
+    except ResultsError as error:
+        assert f"{folder / half}" in str(error)
+        assert "\n" not in str(error)
+    finally:
+        write_manifest(folder / half, manifests[half])
+
+
+#: The folder of the test above, its manifests and its comparison: made once.
+KEPT: dict[Path, tuple[dict[str, dict[str, Any]], Comparison]] = {}
