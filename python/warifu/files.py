@@ -33,12 +33,7 @@ class FileRefused(Exception):  # noqa: N818 - what happened, not what it is
 def read_bytes(path: Path, most: int) -> bytes:
     """The bytes of a regular file. Raises FileRefused for more than ``most`` and for what is none,
     and OSError."""
-    mode = path.stat().st_mode
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(mode):
-        what = next((name for is_one, name in _KINDS if is_one(mode)), "something else")
-        raise FileRefused(f"{path}: is {what}, not a file: name a regular file")
+    _refuse_other(path, path.stat().st_mode)
     with path.open("rb") as file:
         # Its size is not asked for: a file of /proc has none, and others may grow.
         content = file.read(most + 1)
@@ -57,3 +52,20 @@ def read_text(path: Path, most: int) -> str:
         raise FileRefused(
             f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8"
         ) from None
+
+
+def refuse_to_replace(path: Path) -> None:
+    """Raises FileRefused, or OSError, where ``path`` is there and is no regular file: a device that
+    is replaced by a file is gone."""
+    try:
+        _refuse_other(path, path.stat().st_mode)
+    except FileNotFoundError:
+        return
+
+
+def _refuse_other(path: Path, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        what = next((name for is_one, name in _KINDS if is_one(mode)), "something else")
+        raise FileRefused(f"{path}: is {what}, not a file: name a regular file")

@@ -85,7 +85,7 @@ PYTHON_MAY_IMPORT = {
     "files": set(),
     "printable": set(),
     "compare": {"compare", "results", "files"},
-    "report": {"report", "compare", "results", "printable"},
+    "report": {"report", "compare", "results", "files", "printable"},
     "results": {"results", "files", "printable", "_core"},
     "m3": {"m3", "results", "files", "_core"},
     "case": {"typed_json"},

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from support.commands import STUDY, Run, one_line
+from support.synthetic import Cell
+from support.synthetic import study as made_up
 from warifu import files
 from warifu import study as studies
+from warifu.calibrate.errors import CalibrateError
+from warifu.calibrate.profile import refuse_foreign
 from warifu.cli import card_program
 from warifu.cli.errors import USAGE
 from warifu.files import FileRefused, read_bytes, read_text
@@ -139,3 +143,18 @@ def test_names_that_are_no_utf8(warifu: Run) -> None:
     Path("\udcff.toml").write_text(STUDY)
     assert warifu("trace", "\udcff.toml")[0] == 0
     assert studies.load("\udcff.toml").file == r"\udcff.toml"
+
+
+def test_device_is_not_replaced_by_a_file(warifu: Run) -> None:
+    made_up(Path("s"), [Cell()], n=50)
+    os.mkfifo("pipe")
+    for command in (
+        ("report", "s", "--out", "pipe"),
+        ("calibrate", "host", "--out", "pipe"),
+    ):
+        code, _, err = warifu(*command)
+        assert code == USAGE
+        assert "pipe: is a pipe, not a file: name a regular file" in err
+        assert Path("pipe").is_fifo()
+    with pytest.raises(CalibrateError, match="pipe: is a pipe, not a file"):
+        refuse_foreign(Path("pipe"), "warifu calibrate m3", "choose another")

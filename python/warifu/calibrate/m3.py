@@ -118,7 +118,7 @@ def calibrate_m3(
     path = out or folder / f"{_slug(elf.stem)}.toml"
     if path.suffix != ".toml":
         raise CalibrateError(f"{path}: expected a name that ends with .toml")
-    _refuse_foreign(path)
+    profiles.refuse_foreign(path, _BY, "choose another --out")
     if out is None:
         profiles.refuse_hiding("device", path, others, _BY)
     readings = []
@@ -333,12 +333,6 @@ def condition(words: Sequence[str]) -> Condition:
 
 def _why(run: m3.Run) -> str:
     return run.message if run.code is None else f"its exit code is {run.code}"
-
-
-def _refuse_foreign(path: Path) -> None:
-    """Raises CalibrateError rather than replace a handwritten profile."""
-    if path.exists() and _BY not in path.read_text(encoding="utf-8"):
-        raise CalibrateError(f"{path}: was not written by `{_BY}`: choose another --out")
 
 
 def _slug(name: str) -> str:

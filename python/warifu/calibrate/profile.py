@@ -225,6 +225,19 @@ def refuse_hiding(kind: str, path: Path, others: Sequence[ProfileText], by: str)
             raise CalibrateError(f"{path}: would hide {file}: choose another name with --out")
 
 
+def refuse_foreign(path: Path, by: str, hint: str, mark: str = "") -> None:
+    """Raises CalibrateError where a file is there that ``by`` did not write: a profile that someone
+    wrote by hand is not replaced. ``mark`` is what it writes into each, its name by default."""
+    try:
+        text = read_text(path, PROFILE_BYTES)
+    except FileNotFoundError:
+        return
+    except FileRefused as error:
+        raise CalibrateError(str(error)) from None
+    if (mark or by) not in text:
+        raise CalibrateError(f"{path}: was not written by `{by}`: {hint}")
+
+
 def _write(path: Path, text: str) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:

@@ -26,7 +26,8 @@ from warifu.lab import interruption
 FOLDER = Path("profiles", "key-stores")
 """Where a profile of a key store is written by default, from the current folder."""
 
-_MARK = "# Written by `warifu calibrate token`"
+_BY = "warifu calibrate token"
+_MARK = f"# Written by `{_BY}`"
 _OURS = "Warifu"
 """What our own module says of its maker (crates/iotsafe/pkcs11/src/info.rs)."""
 _SOFTWARE_TPM = ["SW", "TPM"]
@@ -71,7 +72,7 @@ def calibrate_token(
     """
     if name is not None:
         path = _path(name, out, folder)
-        _refuse_foreign(path)
+        profile.refuse_foreign(path, _BY, "choose another --name or --out", _MARK)
         if out is None:
             profile.refuse_hiding("key_store", path, others, _MARK)
     run_id = _new_run_id()
@@ -197,16 +198,8 @@ def _path(name: str, out: Path | None, folder: Path) -> Path:
     return path
 
 
-def _refuse_foreign(path: Path) -> None:
-    """A profile that someone wrote by hand is not replaced by a run."""
-    if path.exists() and _MARK not in path.read_text(encoding="utf-8"):
-        raise CalibrateError(
-            f"{path}: was not written by `warifu calibrate token`: choose another --name or --out"
-        )
-
-
 def _write(path: Path, text: str) -> None:
-    _refuse_foreign(path)
+    profile.refuse_foreign(path, _BY, "choose another --name or --out", _MARK)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:

@@ -23,13 +23,14 @@ def host(studies: Sequence[Path], out: Path | None, plan: str, if_stale: bool) -
     machine and serves the studies is kept; one that fits and does not serve them is made anew for
     them and for all that it served.
     """
-    from warifu import study
+    from warifu import files, study
     from warifu.calibrate import DEFAULT_PROFILE, build, parts
     from warifu.calibrate.host import calibrate_host
     from warifu.calibrate.profile import record_path
 
-    build.refuse_development()
     path = out or DEFAULT_PROFILE
+    files.refuse_to_replace(path)
+    build.refuse_development()
     profiles = list(study.profile_texts(study.profile_folders()))
     items = parts.needed(cases_of(studies, profiles) or None)
     if if_stale:

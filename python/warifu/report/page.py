@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from warifu.compare.join import Comparison
+from warifu.files import refuse_to_replace
 from warifu.report import markup, sections, tables
 from warifu.report.sections import Content
 from warifu.results import halves
@@ -24,8 +25,9 @@ def write_page(
 
     ``comparison`` is that of the two halves, if there are two: without it the prediction is
     reported alone, and without a prediction the measurement. ``program`` is how Warifu is called
-    here. Raises ReportError without any half.
+    here. Raises ReportError without any half, FileRefused where ``path`` is no file, and OSError.
     """
+    refuse_to_replace(path)
     page = render(folder, comparison, program)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")

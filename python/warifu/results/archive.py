@@ -21,6 +21,7 @@ from typing import Any
 import polars as pl
 
 import warifu._core as _core
+from warifu.files import FileRefused, refuse_to_replace
 from warifu.results.folder import Results, Setting
 from warifu.results.manifest import (
     MEASURED,
@@ -71,6 +72,10 @@ def archive(folder: Path, target: Path) -> dict[str, Any]:
     An older file is replaced by one that is whole. Raises ResultsError where a half is missing or
     damaged, and where the file cannot be written or would be too large to commit.
     """
+    try:
+        refuse_to_replace(target)
+    except (FileRefused, OSError) as error:
+        raise ResultsError(_cannot(target, error)) from None
     halves = {half: Results.open(folder / half) for half in (PREDICTED, MEASURED)}
     kept = {
         half: json.dumps({"manifest": _without(one.manifest), "cases": one.cases})
@@ -90,9 +95,7 @@ def archive(folder: Path, target: Path) -> dict[str, Any]:
             )
         partial.replace(target)
     except OSError as error:
-        raise ResultsError(
-            f"{target}: cannot be written: {error.strerror or error}: choose another place"
-        ) from None
+        raise ResultsError(_cannot(target, error)) from None
     finally:
         partial.unlink(missing_ok=True)
     run = _run({half: one.manifest for half, one in halves.items()})
@@ -195,6 +198,13 @@ def _observations(
     given = joined.with_columns(pl.lit(one).alias(name) for name, one in about.items())
     absent = [pl.lit(None).alias(name) for name in types if name not in given.columns]
     return given.with_columns(absent).select(list(types)).cast(pl.Schema(types))
+
+
+def _cannot(target: Path, error: FileRefused | OSError) -> str:
+    """Why an archive cannot be written."""
+    if isinstance(error, FileRefused):
+        return str(error)
+    return f"{target}: cannot be written: {error.strerror or error}: choose another place"
 
 
 def _without(manifest: dict[str, Any]) -> dict[str, Any]:
