@@ -96,8 +96,9 @@ const PARTIES: &[CaseColumn] = &[
     text("device", |case| name(&case.device.profile)),
     text("server", |case| name(&case.server.profile)),
     number("server_workers", ColumnType::U16, "1", |case| Some(Value::U16(case.server.workers))),
-    text("key_store", |case| name(&case.key_store.profile)),
-    flag("session_open", |case| Some(Value::Bool(case.key_store.session_open))),
+    // Without security there is no key to keep.
+    text("key_store", |case| case.stack.tls().and_then(|_| name(&case.key_store.profile))),
+    flag("session_open", |case| case.stack.tls().map(|_| Value::Bool(case.key_store.session_open))),
 ];
 
 const LINK: &[CaseColumn] = &[

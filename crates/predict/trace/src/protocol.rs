@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which module emulates the protocol of a case.
 
-use warifu_model::{Case, Stack};
+use warifu_model::{Case, Protocol, Stack};
 
 use crate::error::TraceError;
 use crate::scenario::Scenario;
@@ -20,5 +20,21 @@ pub fn scenario(case: &Case) -> Result<Scenario, TraceError> {
     match &case.stack {
         Stack::Https(https) => https::scenario(https, &case.pattern, state),
         Stack::Coap(coap) => coap::scenario(coap, &case.pattern),
+    }
+}
+
+/// The words of a protocol for what it sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Framing {
+    /// What is added to the content of a message.
+    pub(crate) overhead: &'static str,
+    /// What its messages are called.
+    pub(crate) messages: &'static str,
+}
+
+pub(crate) fn framing(protocol: Protocol) -> Framing {
+    match protocol {
+        Protocol::Https => Framing { overhead: "record layer", messages: "records" },
+        Protocol::Coap => Framing { overhead: "header", messages: "messages" },
     }
 }

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use warifu_model::{Case, Direction, Keyword, Operation, Role, Tls};
 
 use crate::order::in_order;
+use crate::protocol::{self, Framing};
 use crate::scenario::Scenario;
 use crate::trace::{Bytes, Message, Party, Step, Trace};
 
@@ -23,17 +24,18 @@ pub fn render(case: &Case, scenario: &Scenario) -> String {
     for line in describe(case) {
         let _ = writeln!(text, "{}", fit(&line, WIDTH));
     }
+    let framing = protocol::framing(case.stack.protocol());
     for (index, trace) in scenario.preparation.iter().enumerate() {
         let count = scenario.preparation.len();
         let _ = writeln!(text, "\nPreparation {} of {count}, not measured", index + 1);
-        connection(&mut text, trace);
+        connection(&mut text, trace, framing);
     }
     for (index, episode) in scenario.episodes.iter().enumerate() {
         let _ = match scenario.episodes.len() {
             1 => writeln!(text, "\nThe measured connection"),
             count => writeln!(text, "\nMeasured connection {} of {count}", index + 1),
         };
-        connection(&mut text, &episode.trace);
+        connection(&mut text, &episode.trace, framing);
     }
     text
 }
@@ -88,8 +90,8 @@ fn sizes(chain: &[u16]) -> String {
     }
 }
 
-fn connection(text: &mut String, trace: &Trace) {
-    row(text, "client", "content + record layer, B", "server");
+fn connection(text: &mut String, trace: &Trace, framing: Framing) {
+    row(text, "client", &format!("content + {}, B", framing.overhead), "server");
     let _ = writeln!(text, "{}", "-".repeat(WIDTH));
     let order = match in_order(trace) {
         Ok(order) => order,
@@ -121,7 +123,7 @@ fn connection(text: &mut String, trace: &Trace) {
             }
         }
     }
-    totals(text, trace, &order);
+    totals(text, trace, &order, framing);
 }
 
 fn cell(step: &Step) -> String {
@@ -150,7 +152,7 @@ fn made_or_processed(direction: Direction, message: &str) -> String {
     }
 }
 
-/// The direction, the label, and the bytes as content + record layer.
+/// The direction, the label, and the bytes: content + what carries it.
 fn on_the_wire(message: &Message) -> String {
     let least = message.bytes.fixed - message.overhead;
     let most = message.bytes.most() - message.overhead;
@@ -163,59 +165,65 @@ fn on_the_wire(message: &Message) -> String {
     }
 }
 
-/// What each party sent before the other spoke, then all in each direction.
-fn totals(text: &mut String, trace: &Trace, order: &[(Party, &Step)]) {
-    struct Flight {
-        from: Party,
-        writes: usize,
-        records: usize,
-        bytes: Bytes,
-        overhead: u32,
+/// What a party sent before the other spoke, or in all.
+#[derive(Clone, Copy)]
+struct Flight {
+    from: Party,
+    writes: usize,
+    messages: usize,
+    bytes: Bytes,
+    overhead: u32,
+}
+
+impl Flight {
+    fn new(from: Party) -> Flight {
+        Flight { from, writes: 0, messages: 0, bytes: Bytes::default(), overhead: 0 }
     }
+
+    fn add(&mut self, other: Flight) {
+        self.writes += other.writes;
+        self.messages += other.messages;
+        self.bytes = self.bytes + other.bytes;
+        self.overhead += other.overhead;
+    }
+}
+
+/// What each party sent before the other spoke, then all in each direction.
+fn totals(text: &mut String, trace: &Trace, order: &[(Party, &Step)], framing: Framing) {
     let mut flights: Vec<Flight> = Vec::new();
     for &(party, step) in order {
         let Step::Send { first, count, .. } = step else { continue };
-        let range = first.0 as usize..(first.0 + count) as usize;
-        let messages = &trace.messages[range];
+        let messages = &trace.messages[first.0 as usize..(first.0 + count) as usize];
         if flights.last().is_none_or(|flight| flight.from != party) {
-            let bytes = Bytes::default();
-            flights.push(Flight { from: party, writes: 0, records: 0, bytes, overhead: 0 });
+            flights.push(Flight::new(party));
         }
         if let Some(flight) = flights.last_mut() {
-            flight.writes += 1;
-            flight.records += messages.len();
-            flight.bytes = flight.bytes + messages.iter().map(|m| m.bytes).sum();
-            flight.overhead += messages.iter().map(|m| m.overhead).sum::<u32>();
+            flight.add(Flight {
+                from: party,
+                writes: 1,
+                messages: messages.len(),
+                bytes: messages.iter().map(|message| message.bytes).sum(),
+                overhead: messages.iter().map(|message| message.overhead).sum(),
+            });
         }
     }
+    let Framing { overhead, messages } = framing;
     let _ =
-        writeln!(text, "\nflight  from    writes  records  bytes         of which record layer");
+        writeln!(text, "\nflight  from    writes  {messages:<8} bytes         of which {overhead}");
     for (index, flight) in flights.iter().enumerate() {
-        let _ = writeln!(
-            text,
-            "{:<7} {:<7} {:<7} {:<8} {:<13} {}",
-            index + 1,
-            flight.from.name(),
-            flight.writes,
-            flight.records,
-            span(flight.bytes.fixed, flight.bytes.most()),
-            flight.overhead
-        );
+        total(text, &(index + 1).to_string(), flight);
     }
     for party in [Party::CLIENT, Party::SERVER] {
-        let of: Vec<&Flight> = flights.iter().filter(|flight| flight.from == party).collect();
-        let bytes: Bytes = of.iter().map(|flight| flight.bytes).sum();
-        let _ = writeln!(
-            text,
-            "{:<7} {:<7} {:<7} {:<8} {:<13} {}",
-            "all",
-            party.name(),
-            of.iter().map(|flight| flight.writes).sum::<usize>(),
-            of.iter().map(|flight| flight.records).sum::<usize>(),
-            span(bytes.fixed, bytes.most()),
-            of.iter().map(|flight| flight.overhead).sum::<u32>()
-        );
+        let mut all = Flight::new(party);
+        flights.iter().filter(|flight| flight.from == party).for_each(|flight| all.add(*flight));
+        total(text, "all", &all);
     }
+}
+
+fn total(text: &mut String, name: &str, flight: &Flight) {
+    let Flight { from, writes, messages, bytes, overhead } = *flight;
+    let (from, bytes) = (from.name(), span(bytes.fixed, bytes.most()));
+    let _ = writeln!(text, "{name:<7} {from:<7} {writes:<7} {messages:<8} {bytes:<13} {overhead}");
 }
 
 fn span(least: u32, most: u32) -> String {

@@ -128,6 +128,9 @@ impl Mismatch {
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.allowed.iter().all(|&bits| bits == 0) {
+            return f.write_str("a stack without TLS");
+        }
         let mut first = true;
         for (&bits, choice) in
             self.allowed.iter().zip(&CHOICES).filter(|(bits, _)| !matches!(**bits, 0 | u8::MAX))
