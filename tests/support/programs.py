@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -236,11 +237,34 @@ def version(name: str, command: Iterable[object], pattern: str) -> None:
     VERSIONS[name] = found[1]
 
 
+_RESERVED: list[socket.socket] = []
+
+
 def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """A port that is free now."""
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that is free, and that nobody else gets before a program binds to it.
+
+    The kernel gives it to no socket that asks for any port (ip(7), ip_local_port_range). To other
+    tests, in this process and in others, an abstract Unix socket of its name says that it is taken,
+    until this process ends. The port before it is never given out: libcoap's server uses both.
+    """
+    range_of_kernel = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
+    low, high = map(int, range_of_kernel.split())
+    for port in range(10_001, 65_536, 2):
+        if low <= port <= high:
+            continue
+        reserved = socket.socket(socket.AF_UNIX)
+        try:
+            reserved.bind(f"\0warifu-test-port-{port}")
+            with socket.socket(socket.AF_INET, kind) as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            reserved.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
+            continue
+        _RESERVED.append(reserved)
+        return port
+    raise AssertionError("no port is free outside net.ipv4.ip_local_port_range")
 
 
 def _new_key(path: Path) -> tuple[object, ...]:

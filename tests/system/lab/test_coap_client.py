@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from support.programs import free_port
 from warifu import tools
 
 HEADER = 4
@@ -32,9 +33,7 @@ MOST_IN_ONE_DATAGRAM = 1_097
 @pytest.fixture
 def port() -> Iterator[int]:
     """The port of a running coap-server to which resources can be added."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        free: int = probe.getsockname()[1]
+    free = free_port(socket.SOCK_DGRAM)
     server = subprocess.Popen(
         [tools.find("coap-server-notls"), "-A", "127.0.0.1", "-p", str(free), "-d", "1"]
     )
