@@ -6,8 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -113,19 +111,16 @@ def test_killed_server_fails_the_part(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(driver, "CoapServer", Watched)
 
-    def kill() -> None:
-        while not started:
-            time.sleep(0.01)
-        time.sleep(0.3)
-        os.kill(started[0].pid, signal.SIGKILL)
+    # Asked again and again from when the client has been started.
+    def kill() -> bool:
+        (server,) = started
+        os.kill(server.pid, signal.SIGKILL)
+        return False
 
-    killer = threading.Thread(target=kill)
-    killer.start()
-    try:
-        with pytest.raises(LabError, match="coap-server ended during the run"):
-            run(make_coap_case(), trials=200)
-    finally:
-        killer.join()
+    cell = make_coap_case()
+    part = Part(cell.case_id, 0, 200, 7)
+    with Bench(FAST) as bench, pytest.raises(LabError, match="coap-server ended during the run"):
+        bench.run(cell, part, kill)
 
 
 def test_port_in_use_is_named(tmp_path: Path) -> None:

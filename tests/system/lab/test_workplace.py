@@ -63,7 +63,7 @@ def test_sweep_removes_leftovers_of_a_killed_lab() -> None:
     owner.send_signal(signal.SIGKILL)
     owner.wait()
     owner.stdout.close()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while processes.is_running(int(child)) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not processes.is_running(int(child)), "a child dies with its lab"
@@ -91,16 +91,21 @@ def test_reused_process_id_does_not_own_leftovers() -> None:
 def test_process_group_is_killed_after_its_leader(tmp_path: Path) -> None:
     script = "sleep 1000 & echo $! > child; exec sleep 1000"
     leader = Process("leader", ["sh", "-c", f"cd {tmp_path}; {script}"], log=tmp_path / "log")
-    deadline = time.monotonic() + 10
-    while not (tmp_path / "child").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.05)
-    child = int((tmp_path / "child").read_text())
+    child = number_in(tmp_path / "child")
     os.kill(leader.pid, signal.SIGKILL)
     leader.wait(5)
     assert processes.is_running(child)
     leader.stop()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while processes.is_running(child) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not processes.is_running(child)
+
+
+def number_in(path: Path) -> int:
+    """The number in a file that another process is about to write, when it is there as a whole."""
+    deadline = time.monotonic() + 60
+    while not (text := path.read_text() if path.exists() else "").endswith("\n"):
+        assert time.monotonic() < deadline, f"{path} holds {text!r}"
+        time.sleep(0.01)
+    return int(text)
