@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import select
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,20 +51,37 @@ def test_modem_and_socket_have_separate_channels(state: Path, tmp_path: Path) ->
         assert len(modem.csim(RANDOM)) == 10
 
 
-def test_echo_is_immediate(state: Path, tmp_path: Path) -> None:
-    faults = "script\nlate 700 ms\n"
-    with Server(state, at=True, faults=faults) as server:
+COMMAND = f'AT+CSIM={2 * len(SELECT)},"{SELECT.hex()}"\r'.encode()
+
+
+def read_until(line: int, enough: Callable[[bytes], bool]) -> bytes:
+    """What comes from a line until it is enough."""
+    said = b""
+    deadline = time.monotonic() + 30
+    while not enough(said):
+        left_s = max(0.0, deadline - time.monotonic())
+        assert select.select([line], [], [], left_s)[0], f"nothing after {said!r}"
+        said += os.read(line, 256)
+    return said
+
+
+def test_echo_does_not_wait_for_the_card(state: Path) -> None:
+    # Later than `read_until` waits.
+    with Server(state, at=True, faults="script\nlate 60 s\n") as server:
+        line = os.open(server.ready["at"], os.O_RDWR | os.O_NOCTTY)
+        os.write(line, COMMAND)
+        assert read_until(line, lambda said: len(said) >= len(COMMAND)) == COMMAND
+        os.close(line)
+
+
+def test_late_answer_follows_the_echo(state: Path) -> None:
+    with Server(state, at=True, faults="script\nlate 700 ms\n") as server:
         line = os.open(server.ready["at"], os.O_RDWR | os.O_NOCTTY)
         begin = time.monotonic()
-        command = f'AT+CSIM={2 * len(SELECT)},"{SELECT.hex()}"\r'.encode()
-        os.write(line, command)
-        echo = b""
-        while len(echo) < len(command):
-            echo += os.read(line, 256)
-        assert echo == command
-        assert time.monotonic() - begin < 0.7
-        assert b"+CSIM: 4" in os.read(line, 256)
+        os.write(line, COMMAND)
+        said = read_until(line, lambda said: b"+CSIM: 4" in said)
         assert time.monotonic() - begin >= 0.7
+        assert said.startswith(COMMAND)
         os.close(line)
 
 
