@@ -14,6 +14,9 @@ const SECOND: &str = r#""stack": {"protocol": "coap", "message_type": "CON",
     "ack_timeout": 1000000000, "ack_random_factor_percent": 100, "max_retransmit": 4}"#;
 const CON: &str = r#""stack": {"protocol": "coap", "message_type": "CON",
     "ack_timeout": 2000000000, "ack_random_factor_percent": 150, "max_retransmit": 4}"#;
+/// CON whose first timeout is beyond any test's.
+const CON_ONCE: &str = r#""stack": {"protocol": "coap", "message_type": "CON",
+    "ack_timeout": 60000000000, "ack_random_factor_percent": 100, "max_retransmit": 4}"#;
 const NON: &str = r#""stack": {"protocol": "coap", "message_type": "NON",
     "ack_timeout": 2000000000, "ack_random_factor_percent": 150, "max_retransmit": 4}"#;
 
@@ -130,7 +133,7 @@ fn second_response_changes_nothing() {
 
 #[test]
 fn second_response_is_taken_in_silence_while_the_port_is_kept() {
-    for row in succeeds(Manner::Late, &format!(r#""linger_s": 0.3, {SECOND}"#)) {
+    for row in succeeds(Manner::Late, &format!(r#""linger_s": 3, {SECOND}"#)) {
         assert_eq!((number(&row, "datagrams_received"), number(&row, "received")), (1, 14));
         assert_eq!((number(&row, "received_all"), number(&row, "sent_all")), (28, 10));
     }
@@ -140,8 +143,8 @@ fn second_response_is_taken_in_silence_while_the_port_is_kept() {
 fn failures_are_outcomes_with_a_word() {
     fails(Manner::NotFound, &format!("\"timeout_s\": 60, {CON}"), "the server answered 4.04");
     fails(Manner::Resets, &format!("\"timeout_s\": 60, {CON}"), "reset");
-    // Nobody tells the sender of a NON.
-    fails(Manner::Resets, &format!("\"timeout_s\": 0.2, {NON}"), "reset");
+    // Nobody tells the sender of a NON: it waits all the time.
+    fails(Manner::Resets, &format!("\"timeout_s\": 3, {NON}"), "reset");
     for row in fails(Manner::Silent, &format!("\"timeout_s\": 0.2, {NON}"), "timeout") {
         assert_eq!((number(&row, "sent"), number(&row, "received")), (5, 0));
     }
@@ -159,14 +162,11 @@ fn con_is_given_up_after_max_retransmit() {
 
 #[test]
 fn closed_port_is_unreachable() {
-    let address = {
-        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.local_addr().unwrap()
-    };
-    for more in [CON, NON] {
+    let port = port_without_socket();
+    for more in [CON_ONCE, NON] {
         let text = format!(
-            r#"{{"address": "{address}", "trials": 2, "rate_per_second": 500, "timeout_s": 0.2,
-                {more}}}"#
+            r#"{{"address": "127.0.0.1:{port}", "trials": 2, "rate_per_second": 500,
+                "timeout_s": 3, {more}}}"#
         );
         let (rows, _, totals) = outcomes(&Config::parse(&text).unwrap());
         assert_eq!(totals.failed, 2, "{rows:?}");
@@ -174,6 +174,16 @@ fn closed_port_is_unreachable() {
             assert!(row["error"] == "unreachable" && number(&row, "unreachable") == 1, "{row}");
         }
     }
+}
+
+/// A free port that the kernel gives to nobody who asks for any (ip(7), ip_local_port_range), such
+/// as a test in parallel.
+fn port_without_socket() -> u16 {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+    let ends: Vec<u16> = range.split_whitespace().map(|end| end.parse().unwrap()).collect();
+    let given_out = ends[0]..=ends[1];
+    let is_free = |port: &u16| std::net::UdpSocket::bind(("127.0.0.1", *port)).is_ok();
+    (1_024..=u16::MAX).filter(|port| !given_out.contains(port)).find(is_free).unwrap()
 }
 
 #[test]
