@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{Ends, numbered, run_tests, trial};
+use common::{Ends, numbered, run_tests, trial, until};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::ExitCode;
@@ -169,10 +169,7 @@ fn set_flushes_packets_under_way() {
     for _ in 0..5 {
         a.send(b"never").unwrap();
     }
-    let mut under_way = 0;
-    while under_way < 5 {
-        under_way = link.report().unwrap().a_to_b.under_way_at_end;
-    }
+    until("five packets' coming under way", || link.report().unwrap().a_to_b.under_way_at_end == 5);
     let closed = link.set(LinkConfig::default(), None).unwrap();
     assert_eq!((closed.a_to_b.counters.flushed, closed.a_to_b.under_way_at_start), (5, 5));
     conserved(&closed.a_to_b);
@@ -237,11 +234,11 @@ fn deleted_device_is_reported() {
     netns::ip_batch(ends.b.name(), "link del dev tun0\n").unwrap();
     // The forwarding thread has ended or is about to; asking it either way gives its reason.
     let mut link = link;
-    let error = loop {
-        if let Err(error) = link.report() {
-            break error.to_string();
-        }
-    };
+    let mut error = String::new();
+    until("the link's end", || {
+        error = link.report().err().map(|error| error.to_string()).unwrap_or_default();
+        !error.is_empty()
+    });
     assert!(error.contains("was it, or its namespace, deleted?"), "{error}");
 }
 

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Ends, numbered, run_tests, trial};
+use common::{Ends, numbered, run_tests, trial, until};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
@@ -124,21 +124,17 @@ fn death_of_parent_stops_the_link() {
     // The shell starts the program, waits until it is ready, and dies by SIGKILL while the
     // program's stdin stays open.
     let script = r#""$0" --config "$1" --ignore-stdin > "$2" &
-        until grep -q ready "$2"; do sleep 0.05; done; kill -9 $$"#;
+        for _ in $(seq 400); do grep -q ready "$2" && kill -9 $$; sleep 0.05; done"#;
     let log = std::env::temp_dir().join(format!("warifu-link-{}.log", std::process::id()));
     let mut shell = Command::new("sh");
     shell.args(["-c", script, env!("CARGO_BIN_EXE_warifu-link"), &config]).arg(&log);
-    assert!(!shell.status().unwrap().success());
-    while Ends::devices(&ends.a) != ["lo"] {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    assert!(!shell.status().unwrap().success(), "the program was not ready within 20 s");
+    until("the devices' end", || Ends::devices(&ends.a) == ["lo"]);
     // The last report follows the devices' end.
     let stopped = |text: &str| {
         text.lines().any(|line| line.starts_with(r#"{"event":"stopped""#) && line.ends_with('}'))
     };
-    while !stopped(&std::fs::read_to_string(&log).unwrap()) {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until("the last report", || stopped(&std::fs::read_to_string(&log).unwrap()));
     std::fs::remove_file(log).unwrap();
 }
 

@@ -5,11 +5,11 @@ use libtest_mimic::{Arguments, Trial};
 use std::net::UdpSocket;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use warifu_link::netns::{self, Namespace};
 use warifu_link::{Config, LinkConfig, LinkError};
 
-/// How long a test waits for a packet that must come, or makes sure of one that must not.
+/// How long a test waits for what must come.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One test for `run_tests`, by the name of its function.
@@ -83,6 +83,15 @@ impl Ends {
         let table = table.unwrap();
         let names = table.lines().filter_map(|line| line.split_once(':'));
         names.map(|(name, _)| name.trim().to_owned()).collect()
+    }
+}
+
+/// Looks again and again until something is so; `what` says what did not happen.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what} did not happen within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
