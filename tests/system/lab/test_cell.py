@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -98,8 +97,8 @@ def test_connections_do_not_share_a_queue(monkeypatch: pytest.MonkeyPatch) -> No
     apart = run(case_part(6), slow).columns["tcp_connect_ns"]
     monkeypatch.setattr(Cell, "has_memory", False)
     together = run(case_part(6), slow).columns["tcp_connect_ns"]
-    # A SYN and its answer take 10 ms; behind connections that begin 50 ms apart, hundreds.
-    assert 2 * statistics.median(apart) < statistics.median(together)
+    # A SYN and its answer take 10 ms; behind several that begin 50 ms apart, hundreds.
+    assert 2 * sum(apart) < sum(together)
 
 
 @pytest.mark.smoke
