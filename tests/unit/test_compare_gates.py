@@ -27,7 +27,7 @@ from warifu.compare.join import CompareError, compare, compare_folder
 from warifu.compare.require import Judged, judge_all, requirements
 from warifu.compare.stats import Interval, share_interval
 from warifu.compare.store import load, save
-from warifu.report.summaries import comparison_table
+from warifu.report.summaries import comparison_table, overview_table
 from warifu.results import Results, ResultsError
 
 FREE, LOSSY = Cell(), Cell(loss=0.02)
@@ -55,6 +55,46 @@ def test_the_larger_bound_counts() -> None:
     assert gate.width_ns(2e6) == 0.3e6
     assert gate.width_ns(184e6) == pytest.approx(1.84e6)
     assert gate.text() == "1 % or 0.3 ms"
+
+
+def test_gate_that_is_wider_than_half_the_figure() -> None:
+    gate = Gate("p50", 0.01, 0.3e6)
+    assert gate.is_too_wide(0.59e6)
+    assert not gate.is_too_wide(0.6e6)
+    # An infinite figure is no small one, and a share is never too wide.
+    assert not gate.is_too_wide(math.inf)
+    assert not Gate("p50", 0.6).is_too_wide(1.0)
+
+
+@pytest.mark.parametrize(("scale", "verdict"), [(1.0, "pass"), (0.1, None), (9.0, "fail")])
+def test_figure_below_twice_its_gate_is_not_judged(
+    tmp_path: Path, scale: float, verdict: str | None
+) -> None:
+    # 1.8 ms of computing, of which a tenth is less than the gates of 0.3 and 0.5 ms.
+    (case,) = compare_folder(study(tmp_path, [Cell(rtt_ms=0)], scale=scale)).cases
+    assert case.verdict == verdict
+    rows = [case.row("p50"), case.row("mean")]
+    silent = [] if verdict else ["the gate is wider than half the figure"] * 2
+    assert [row.no_statement for row in rows if row and row.no_statement] == silent
+    assert case.no_statement == bool(silent)
+
+
+def test_table_of_a_gate_that_says_nothing(tmp_path: Path) -> None:
+    comparison = compare_folder(study(tmp_path, [Cell(rtt_ms=0)], scale=0.1))
+    assert comparison.verdict is None
+    assert [row[1] for row in overview_table(comparison).cells] == ["no statement"]
+    rows = comparison_table(comparison, judged_only=True)
+    p50 = rows.cells[0]
+    assert (p50[6], p50[7]) == ("1 % or 0.3 ms", "no statement")
+    # The difference is known, and shown.
+    assert p50[4].startswith("+1.6")
+    assert p50[9] == "the gate is wider than half the figure"
+    assert rows.records[0]["no_statement"] == p50[9]
+
+
+def test_bytes_that_differ_fail_where_the_gates_of_times_say_nothing(tmp_path: Path) -> None:
+    folder = study(tmp_path, [Cell(rtt_ms=0)], scale=0.1, client_bytes=(921,))
+    assert compare_folder(folder).verdict is Verdict.FAIL
 
 
 def test_gates_by_loss() -> None:

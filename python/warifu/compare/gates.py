@@ -33,6 +33,14 @@ class Gate:
         """The largest difference that is allowed, given the measured value in ns."""
         return max(self.relative * abs(measured), self.absolute_ns)
 
+    def is_too_wide(self, measured: float) -> bool:
+        """Whether the absolute allowance is more than half of the measured value in ns.
+
+        Then a prediction that misses the value by half would pass: the gate says nothing, whatever
+        the difference is.
+        """
+        return self.absolute_ns > abs(measured) / 2.0
+
     def text(self) -> str:
         """For people: `1 % or 0.3 ms`."""
         share = f"{self.relative * 100:g} %"
@@ -44,6 +52,9 @@ LOSS_FREE = (Gate("p50", 0.01, 0.3 * _MS), Gate("mean", 0.02, 0.5 * _MS))
 LOSS_2 = (Gate("mean", 0.02), Gate("p95", 0.03), Gate("p99", 0.05))
 LOSS_5 = (Gate("mean", 0.03), Gate("p95", 0.05), Gate("p99", 0.08))
 
+#: Why a gate that is too wide gives no verdict.
+TOO_WIDE = "the gate is wider than half the figure"
+
 #: For people, and for the report.
 RULE = (
     "Loss-free: P50 within 1 % or 0.3 ms, mean within 2 % or 0.5 ms (the larger bound of each), "
@@ -51,7 +62,9 @@ RULE = (
     "P99 8 %. Above 5 % no gate was agreed: the figures are shown and not judged. A gate is "
     "judged by the 95 % interval of predicted minus measured: inside passes, wholly outside "
     "fails, anything else is undecided and needs more trials. A quantile that failed connections "
-    "reach in both halves has no value, and is not judged."
+    "reach in both halves has no value, and is not judged. Where a bound in ms is more than half "
+    "of the measured figure, the gate says nothing: no statement, and equal bytes alone are no "
+    "pass."
 )
 
 

@@ -15,6 +15,7 @@ from warifu.compare import stats
 from warifu.compare.exact import Bytes, compare_bytes
 from warifu.compare.gates import (
     RULE,
+    TOO_WIDE,
     Gate,
     Verdict,
     gates_for,
@@ -97,6 +98,11 @@ class CaseComparison:
     wasserstein: stats.Distance
     kolmogorov: tuple[float, float]
     verdict: Verdict | None
+
+    @property
+    def no_statement(self) -> bool:
+        """Whether it has gates, and none of them says anything."""
+        return self.verdict is None and any(row.no_statement for row in self.rows)
 
     def row(self, statistic: str, metric: str | None = None) -> Row | None:
         """The row of a statistic of a metric, or of the one that is judged, if it was compared."""
@@ -218,9 +224,6 @@ def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseCom
     ]
     sizes = [found for one in BYTES if (found := compare_bytes(one, *halves_of[one]))]
     bytes_gated = loss <= 0.0
-    verdicts = [row.verdict for row in rows if row.verdict is not None]
-    if bytes_gated:
-        verdicts += [one.verdict for one in sizes]
     return CaseComparison(
         case_id=case_id,
         label=predicted.label(case_id),
@@ -239,8 +242,19 @@ def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseCom
         bytes_gated=bytes_gated,
         wasserstein=stats.wasserstein(ours, theirs, rng, limit),
         kolmogorov=stats.kolmogorov(ours, theirs),
-        verdict=worst(verdicts),
+        verdict=_case_verdict(rows, sizes if bytes_gated else []),
     )
+
+
+def _case_verdict(rows: Sequence[Row], sizes: Sequence[Bytes]) -> Verdict | None:
+    """The worst verdict of a case, None where nothing is judged.
+
+    Where the gates of the times say nothing, equal bytes do not make the case pass.
+    """
+    times = [row.verdict for row in rows if row.verdict is not None]
+    verdict = worst(times + [one.verdict for one in sizes])
+    silent = not times and any(row.no_statement for row in rows)
+    return None if silent and verdict is Verdict.PASS else verdict
 
 
 def mean_loss(predicted: Results, case_id: str) -> float:
@@ -308,6 +322,8 @@ def _row(
         return replace(row, no_statement=stats.failures_reach(p) + " in both halves")
     # Where failures reach the measured quantile it has no value to take a share of.
     width = gate.width_ns(measured if math.isfinite(measured) else predicted)
+    if gate.is_too_wide(measured):
+        return replace(row, width=width, no_statement=TOO_WIDE)
     verdict = judge(interval, width)
     needed = None
     if verdict is Verdict.UNDECIDED:

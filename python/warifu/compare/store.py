@@ -21,7 +21,7 @@ from warifu.files import RESULTS_BYTES, FileRefused, read_text
 from warifu.results import MEASURED, PREDICTED, ResultsError, read_manifest
 
 FILE_NAME = "comparison.json"
-VERSION = 6
+VERSION = 7
 
 
 def save(comparison: Comparison, folder: Path) -> Path:

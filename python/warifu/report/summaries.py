@@ -30,6 +30,8 @@ TERMINAL_ROWS = 60
 #: within a few percent and takes a hundred times as long.
 _NORMAL_FROM = 10_000
 _BYTES = ("bytes.client_sent", "bytes.server_sent")
+#: The verdict of a gate that says nothing.
+_NO_STATEMENT = "no statement"
 
 
 def half_table(results: Results, limit: int | None = None) -> Table:
@@ -158,7 +160,7 @@ def overview_table(comparison: Comparison) -> Table:
         table.add(
             [
                 case.label,
-                str(case.verdict or "not judged"),
+                str(case.verdict or (_NO_STATEMENT if case.no_statement else "not judged")),
                 *(_relative(rows[one]) if one in rows else "-" for one in STATISTICS),
                 ms(case.wasserstein.value, case.wasserstein.interval),
                 exact.get(bytes_verdict, "undecided"),
@@ -270,7 +272,7 @@ def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
             _name(row.statistic),
             _as_exact_as(row.predicted, row),
             _as_exact_as(row.measured, row),
-            "-" if row.no_statement else signed_ms_with(row.difference, row.interval),
+            "-" if math.isnan(row.difference) else signed_ms_with(row.difference, row.interval),
             percent(row.relative, half),
             row.gate or "-",
             _verdict(row) or "-",
@@ -312,7 +314,7 @@ def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
 
 def _verdict(row: Row) -> str | None:
     if row.no_statement:
-        return "no statement"
+        return _NO_STATEMENT
     return None if row.verdict is None else str(row.verdict)
 
 
