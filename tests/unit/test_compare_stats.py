@@ -128,6 +128,16 @@ def test_wasserstein_of_a_shift_is_the_shift() -> None:
     assert distance.chance < 0.2
 
 
+@pytest.mark.parametrize("apart", [0.0, 1.0])
+def test_interval_of_a_distance_holds_its_estimate(apart: float) -> None:
+    """Nearly the same trials twice: all resamples are farther apart than the trials themselves."""
+    rng = np.random.default_rng(18)
+    values = rng.gamma(2.0, 1e6, 40)
+    distance = stats.wasserstein(Distribution.of(values + apart), Distribution.of(values), rng)
+    assert distance.interval.low == distance.value == pytest.approx(apart)
+    assert distance.interval.high > 1e5
+
+
 def test_a_perfect_prediction_is_as_near_as_chance() -> None:
     rng = np.random.default_rng(16)
     distance = stats.wasserstein(

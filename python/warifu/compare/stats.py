@@ -136,8 +136,11 @@ def mean_difference(
 class Distance(NamedTuple):
     """A distance between two distributions.
 
-    ``interval`` is the percentile bootstrap's; a distance is never negative, so noise alone
-    makes it positive: ``chance`` is what a perfect prediction stays below in 95 % of runs.
+    ``interval`` is the percentile bootstrap's. A distance is never negative, so noise alone makes
+    it positive, and a resample adds noise to that of the trials: the bootstrap is biased upwards,
+    and where its whole interval is above the estimate the low end is the estimate itself (so is
+    the high end in the opposite case). ``chance`` is what a perfect prediction stays below in 95 %
+    of runs.
     """
 
     value: float
@@ -171,7 +174,7 @@ def wasserstein(
         perfect = _drawn(measured, p_share, rng)
         resampled[replicate] = between.area(drawn_p, drawn_m)
         by_chance[replicate] = within.area(drawn_p, perfect)
-    interval = Interval(_lower_tail(resampled), _upper_tail(resampled))
+    interval = Interval(min(value, _lower_tail(resampled)), max(value, _upper_tail(resampled)))
     return Distance(value, interval, float(np.quantile(by_chance, CONFIDENCE)))
 
 
