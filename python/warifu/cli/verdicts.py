@@ -88,7 +88,13 @@ def show_comparison(
 
 def report(given: Path, out: Path | None, form: Format | None) -> None:
     """Writes the page, or prints its tables."""
-    folder = study_folder(results_folder(given))
+    from warifu.results import halves as both
+
+    folder = results_folder(given)
+    if (folder / "manifest.json").is_file():
+        # Refuses a folder that is no half before the one above it is looked at.
+        both(folder)
+    folder = study_folder(folder)
     comparison = _comparison(folder)
     _warn_of_missing(folder, comparison)
     if form is None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from support.commands import Run
+from support.commands import Run, one_line
 from support.synthetic import Cell, Half, change_manifest, write_manifest
 from support.synthetic import study as made_up
-from warifu.cli.errors import FAILED, OK
+from warifu.cli.errors import FAILED, OK, USAGE
+from warifu.results import archive
 
 
 def test_report_makes_the_comparison_that_is_missing_or_old(warifu: Run, tmp_path: Path) -> None:
@@ -65,3 +66,28 @@ def test_report_of_a_measured_half_alone(
     assert code == OK
     assert "warning: s: has no predicted half, so the measured one is reported alone: run" in err
     assert (tmp_path / "s" / "report.html").exists() == (not form)
+
+
+@pytest.mark.parametrize("verb", ["compare", "report"])
+def test_folder_of_one_program_on_the_simulated_chip(
+    warifu: Run, tmp_path: Path, verb: str
+) -> None:
+    half = Half("predicted", [Cell()], 50, seed=1).write(tmp_path / "results")
+    half.rename(tmp_path / "results" / "m3")
+    change_manifest(tmp_path / "results" / "m3", half="emulated")
+    code, _, err = warifu(verb, "results/m3")
+    assert code == USAGE
+    words = "warifu: results/m3: holds a run of one program on the simulated Cortex-M3, which is"
+    assert one_line(err).startswith(words)
+
+
+@pytest.mark.parametrize("verb", [("compare",), ("report",), ("report", "--format", "md")])
+def test_restored_archive_says_so(warifu: Run, tmp_path: Path, verb: tuple[str, ...]) -> None:
+    made_up(tmp_path / "s", [Cell()], n=300)
+    archive.archive(tmp_path / "s", tmp_path / "kept.parquet")
+    archive.restore(tmp_path / "kept.parquet", tmp_path / "again")
+    code, out, _ = warifu(*verb, "again")
+    assert code == OK
+    said = out or (tmp_path / "again" / "report.html").read_text()
+    assert "restored from the archive kept.parquet (SHA-256 " in said
+    assert "which keeps times to 1 us and neither inputs nor link reports" in said
