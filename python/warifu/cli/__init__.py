@@ -13,7 +13,11 @@ def main() -> None:
     python_takes = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if python_takes:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from warifu.cli.encoding import never_fail
     from warifu.cli.errors import guarded
+
+    for stream in (sys.stdout, sys.stderr):
+        never_fail(stream)
 
     def start() -> int:
         if python_takes:

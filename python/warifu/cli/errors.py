@@ -50,7 +50,8 @@ class Interrupted(Exception):  # noqa: N818 - what happened, not what it is
 #: Where a command's work is its output alone.
 NOTHING_WRITTEN = "interrupted; nothing was written"
 NO_PROFILE = "interrupted; no profile was written, and an earlier one is unchanged"
-_INTERRUPTED = "interrupted; what was finished is kept, and a measurement resumes from there"
+#: Where nothing is known of what was kept.
+_INTERRUPTED = "interrupted"
 
 
 @contextmanager

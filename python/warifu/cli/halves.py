@@ -55,16 +55,21 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
                 now=provenance.now,
             )
         except KeyboardInterrupt:
-            if older:
-                rest = f"; what was finished is in {partial}" if partial.exists() else ""
-                screen.say(f"{target} is unchanged{rest}")
-            elif target.exists():
-                screen.say(f"what was finished is in {target}")
-            raise
+            raise KeyboardInterrupt(_what_is_left(target, partial, older)) from None
         finally:
             _remove_if_empty(folder)
             ownership.give_back(target, partial)
     return target
+
+
+def _what_is_left(target: Path, partial: Path, older: bool) -> str:
+    """What an interrupted prediction leaves; results in ``target`` may be an ``older`` run's."""
+    places = [partial] if older else [target, partial]
+    kept = [one for one in places if (one / "manifest.json").is_file()]
+    words = "interrupted; no case was finished, so nothing of it is kept"
+    if kept:
+        words = f"interrupted; the cases that were finished are in {kept[0]}"
+    return f"{words}; {target} is unchanged" if older else words
 
 
 def show(half: Path, form: Format) -> None:
@@ -112,12 +117,20 @@ def measure(
 ) -> tuple[Path, Summary]:
     """Measures every case that this machine can into ``folder/measured``.
 
-    Finished cells of an earlier run are kept. Raises LabUnavailable where nothing can be measured,
-    ResultsMixed where the folder holds what other tools or another machine gave.
+    Finished cells of an earlier run are kept, and Ctrl-C says which of this one's. Raises
+    LabUnavailable where nothing can be measured, ResultsMixed where the folder holds what other
+    tools or another machine gave.
     """
     target = folder / "measured"
     try:
         summary = _measure(loaded, target, trials, rate)
+    except KeyboardInterrupt:
+        # The store's layout (warifu.lab.store): a part that is whole, or a cell.
+        kept = any(target.glob("parts/*/*.json")) or any(target.glob("observations/*.parquet"))
+        left = "nothing was measured yet, so nothing is kept"
+        if kept:
+            left = f"what was measured is kept in {target}; the same command takes it up from there"
+        raise KeyboardInterrupt(f"interrupted; {left}") from None
     finally:
         _remove_if_empty(folder)
         ownership.give_back(target)

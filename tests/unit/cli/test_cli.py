@@ -14,11 +14,12 @@ import pytest
 
 from support.commands import DEVICE, Run, one_line
 from support.paths import ROOT
-from support.synthetic import Cell
+from support.synthetic import Cell, Half
 from support.synthetic import study as made_up
 from warifu import _core, tools
 from warifu import study as studies
 from warifu.calibrate import parts
+from warifu.cli.encoding import never_fail
 from warifu.cli.errors import ENVIRONMENT, INTERRUPTED, OK, USAGE, guarded
 from warifu.lab.errors import LabUnavailable, ResultsMixed
 
@@ -219,3 +220,32 @@ def test_what_an_earlier_run_did_says_nothing_of_the_pace(
     assert "left" not in first
     assert "about 90 s left" in second or "about 2 min left" in second
     assert "about 80 s left" in third
+
+
+@pytest.mark.parametrize(
+    ("settings", "label"),
+    [
+        ({"LC_ALL": "POSIX", "PYTHONUTF8": "0"}, b"RTT 60 ms - loss 2 %"),
+        ({"PYTHONIOENCODING": "ascii"}, b"RTT 60 ms - loss 2 %"),
+        ({"PYTHONIOENCODING": "latin-1"}, b"RTT 60 ms \xb7 loss 2 %"),
+        ({"PYTHONIOENCODING": "utf-8"}, "RTT 60 ms · loss 2 %".encode()),
+    ],
+)
+def test_output_never_fails_for_its_encoding(
+    tmp_path: Path, settings: dict[str, str], label: bytes
+) -> None:
+    cells = [Cell(rtt_ms=rtt, loss=loss) for rtt in (60, 99) for loss in (0.0, 0.02)]
+    Half("predicted", cells, 50, seed=1, failed=10).write(tmp_path / "s")
+    command = [sys.executable, "-m", "warifu.cli", "report", "s", "--format", "md"]
+    done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, **settings})
+    assert done.returncode == OK, done.stderr
+    assert label in done.stdout
+    infinity = "∞".encode() if settings.get("PYTHONIOENCODING") == "utf-8" else b"| inf |"
+    assert infinity in done.stdout
+
+
+def test_sign_that_an_encoding_lacks(tmp_path: Path) -> None:
+    with (tmp_path / "out").open("w", encoding="ascii") as stream:
+        never_fail(stream)
+        stream.write("±2 · ≥ 3 ∞ 割")
+    assert (tmp_path / "out").read_text() == "+-2 - >= 3 inf ?"

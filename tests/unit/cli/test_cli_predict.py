@@ -10,6 +10,7 @@ import pytest
 
 from support.commands import DEVICE, FakePredict, Run, one_line, run_id
 from warifu import _core
+from warifu.cli import halves
 from warifu.cli.errors import INTERRUPTED, OK, USAGE
 
 
@@ -32,8 +33,10 @@ def test_older_results_stay_until_new_ones_are_complete(
     fake(FakePredict(seed=2, interrupted=True))
     code, _, err = warifu("predict", *DEVICE, "--out", "here")
     assert code == INTERRUPTED
-    assert "here/predicted is unchanged; what was finished is in here/predicted.partial" in err
-    assert "warifu: interrupted; what was finished is kept" in err
+    assert one_line(err) == (
+        "warifu: interrupted; the cases that were finished are in here/predicted.partial; "
+        "here/predicted is unchanged"
+    )
     assert run_id(tmp_path / "here" / "predicted") == "run-predicted-1"
     assert run_id(tmp_path / "here" / "predicted.partial") == "run-predicted-2"
     fake(FakePredict(seed=3))
@@ -43,7 +46,48 @@ def test_older_results_stay_until_new_ones_are_complete(
     fake(FakePredict(seed=4, interrupted=True))
     code, _, err = warifu("predict", *DEVICE, "--out", "first")
     assert code == INTERRUPTED
-    assert "what was finished is in first/predicted\n" in err
+    words = "warifu: interrupted; the cases that were finished are in first/predicted"
+    assert one_line(err) == words
+
+
+def test_interruption_before_a_case_is_finished(
+    warifu: Run,
+    fake: Callable[[FakePredict], None],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_core, "predict", interrupted)
+    words = "warifu: interrupted; no case was finished, so nothing of it is kept"
+    code, _, err = warifu("predict", *DEVICE, "--out", "here")
+    assert (code, one_line(err)) == (INTERRUPTED, words)
+    assert list(tmp_path.iterdir()) == []
+    fake(FakePredict(seed=1))
+    warifu("predict", *DEVICE, "--out", "here")
+    monkeypatch.setattr(_core, "predict", interrupted)
+    _, _, err = warifu("predict", *DEVICE, "--out", "here")
+    assert one_line(err) == f"{words}; here/predicted is unchanged"
+
+
+@pytest.mark.parametrize("kept", ["", "parts/a/0000000-2.json", "observations/a.parquet"])
+def test_interrupted_measurement_says_what_is_kept(
+    warifu: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kept: str
+) -> None:
+    def interrupted(*_: object) -> None:
+        if kept:
+            path = Path("here") / "measured" / kept
+            path.parent.mkdir(parents=True)
+            path.touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(halves, "_measure", interrupted)
+    code, _, err = warifu("measure", *DEVICE, "--out", "here")
+    left = "nothing was measured yet, so nothing is kept"
+    if kept:
+        left = "what was measured is kept in here/measured; the same command takes it up from there"
+    assert (code, one_line(err)) == (INTERRUPTED, f"warifu: interrupted; {left}")
 
 
 def test_a_study_that_cannot_be_run_leaves_nothing_behind(
