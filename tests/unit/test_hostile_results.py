@@ -341,3 +341,13 @@ def test_any_value_anywhere_in_a_manifest(
 
 #: The folder of the test above, its manifests and its comparison: made once.
 KEPT: dict[Path, tuple[dict[str, dict[str, Any]], Comparison]] = {}
+
+
+def test_case_without_a_protocol(tmp_path: Path) -> None:
+    folder = Half("predicted", [Cell()], 50, seed=1).write(tmp_path)
+    (part,) = (folder / "observations").iterdir()
+    rows = pl.read_parquet(part)
+    for changed in (rows.drop("protocol"), rows.with_columns(protocol=pl.lit(None, pl.String))):
+        changed.write_parquet(part)
+        with pytest.raises(ResultsDamaged, match=f"case {Cell().case_id} has no protocol"):
+            Results.open(folder)

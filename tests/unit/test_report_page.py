@@ -117,7 +117,7 @@ def test_the_page_says_what_it_must(both: str) -> None:
     text = Page(both).text
     for part in (
         "https.establishment.p99 < 5 s holds in all 4 cases, as predicted.",
-        "Of 4 measured cases the prediction is within its gates in",
+        "Of 4 judged cases (4 measured) the prediction is within its gates in",
         "8 measured connections failed",
         "Engine error",
         "Field error None yet",
@@ -328,3 +328,64 @@ def test_interrupted_half_says_first_what_it_has(
     comparison = compare_folder(tmp_path)
     assert comparison.interrupted == [sentence]
     assert overview_table(comparison).notes[0] == sentence
+
+
+def lead(folder: Path, bound_ns: float, predicted: int, measured: int, scale: float = 1.0) -> str:
+    """The top of the page of two cases, RTT 60 and 150 ms, with so many trials in each half."""
+    cells = [Cell(rtt_ms=60), Cell(rtt_ms=150)]
+    bound = ["https.establishment", "p99", "<", bound_ns, "p99 < bound"]
+    Half("predicted", cells, predicted, seed=1, manifest={"require": [bound]}).write(folder)
+    Half("measured", cells, measured, 2, scale).write(folder)
+    text = Page(render(folder, compare_folder(folder))).text
+    return text[: text.index("cases")] + text[text.index("cases") : text.index("Requirements")]
+
+
+def test_measurement_that_agrees_or_is_undecided_contradicts_nothing(tmp_path: Path) -> None:
+    # Too few measured trials for a P99: a fail is sure, a pass is not.
+    text = lead(tmp_path, 300e6, 2_000, 50)
+    assert "p99 < bound holds in 1 of 2 cases, fails in 1 of 2 cases, as predicted" in text
+    assert "contradicts" not in text
+    assert "It is undecided by the measurement in 1 case." in text
+
+
+def test_measurement_that_fails_where_the_prediction_holds_contradicts_it(tmp_path: Path) -> None:
+    text = lead(tmp_path, 500e6, 2_000, 2_000, scale=1.5)
+    assert "p99 < bound holds in all 2 cases, as predicted" in text
+    assert "The measurement contradicts it in 1 case." in text
+    assert "undecided by" not in text
+
+
+def test_measurement_that_holds_where_the_prediction_fails_contradicts_it(tmp_path: Path) -> None:
+    text = lead(tmp_path, 300e6, 2_000, 2_000, scale=0.5)
+    assert "The measurement contradicts it in 1 case." in text
+
+
+def test_measurement_that_decides_what_is_predicted_as_undecided(tmp_path: Path) -> None:
+    text = lead(tmp_path, 300e6, 50, 2_000)
+    assert "holds in 0" not in text
+    assert "fails in 1 of 2 cases, is undecided in 1 of 2 cases, as predicted" in text
+    assert "Predicted as undecided, it holds in 1 case as measured." in text
+    assert "contradicts" not in text
+
+
+@pytest.mark.parametrize(
+    ("losses", "scale", "words"),
+    [
+        ((0.0, 0.3, 0.4), 1.0, "The prediction is within every gate in 1 judged case (3 measured)"),
+        ((0.3, 0.4), 1.0, "No gate says anything of the 2 cases measured."),
+        ((0.0, 0.3), 1.5, "Of 1 judged case (2 measured) the prediction is within its gates in 0"),
+    ],
+)
+def test_cases_that_are_measured_and_not_judged(
+    tmp_path: Path, losses: tuple[float, ...], scale: float, words: str
+) -> None:
+    folder = study(tmp_path, [Cell(loss=loss) for loss in losses], scale=scale)
+    assert words in Page(render(folder, compare_folder(folder))).text
+
+
+def test_waterfall_of_a_case_with_failed_trials_says_whose_time_it_is(tmp_path: Path) -> None:
+    Half("predicted", [Cell(), Cell(rtt_ms=9)], 810, seed=1, failed=190).write(tmp_path / "some")
+    page = render(tmp_path / "some", None)
+    assert page.count("(of the trials that ended; 19 % failed)") >= 4
+    Half("predicted", [Cell()], 810, seed=1).write(tmp_path / "none")
+    assert "of the trials that ended" not in render(tmp_path / "none", None)

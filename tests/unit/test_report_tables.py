@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import math
+import re
 from pathlib import Path
 
 import polars as pl
@@ -111,6 +112,24 @@ def test_rounding_never_hides_more_than_a_sixth_of_the_interval(value: float, sh
     assert abs(float(shown) * MS - value) <= max(half / 6, 0.5) * (1 + 1e-9)
 
 
+@given(
+    st.floats(min_value=1e3, max_value=1e11),
+    st.floats(min_value=0.0, max_value=1.0),
+    st.floats(min_value=1.0, max_value=50.0),
+)
+def test_printed_estimate_lies_in_its_printed_interval(
+    value: float, below: float, above: float
+) -> None:
+    interval = Interval(value * below, value * above)
+    shown = figures.ms_with(value, interval)
+    alone = figures.ms(value, interval)
+    # The same figure in another table, without its interval, is rounded alike.
+    assert shown.split(" ")[0] == alone
+    if "(" in shown:
+        low, high = map(float, shown.split("(")[1].rstrip(")").split(" to "))
+        assert low <= float(alone) <= high
+
+
 def test_nothing_is_a_naked_mean(tmp_path: Path) -> None:
     half = Results.open(Half("predicted", [Cell()], 2_000, seed=1).write(tmp_path))
     heads = [column.head for column in summaries.half_table(half).columns]
@@ -190,10 +209,25 @@ def test_a_share_is_shown_in_percent_and_what_is_undecided_says_why(tmp_path: Pa
     assert requirement_row(half, "connection.failed", "mean", 0.01)[6] == "10.0 % (8.2 to 12.0 %)"
     row = requirement_row(half, "bytes.client_sent", "max", 1_000)
     assert row[3] == "undecided (a maximum cannot be proven by trials: require a quantile)"
-    assert row[6] == "917 or more"
+    assert row[6] == "917 B or more, of the trials that ended; 10 % failed"
     row = requirement_row(half, "packets.link", "p50", 40)
     assert row[3] == "undecided (no connection gave a value of packets.link)"
     assert row[6] == "-"
+
+
+def test_required_values_have_units_and_say_what_failed_trials_leave_out(tmp_path: Path) -> None:
+    half = Results.open(Half("predicted", [Cell()], 810, seed=1, failed=190).write(tmp_path))
+    hint = ", of the trials that ended; 19 % failed"
+    sent = requirement_row(half, "bytes.client_sent", "mean", 1_000)[6]
+    assert re.fullmatch(r"91\d\.\d+ B \(91\d\.\d+ to 91\d\.\d+\)" + hint, sent)
+    assert requirement_row(half, "bytes.server_sent", "p50", 1_000)[6] == "1650 B" + hint
+    assert requirement_row(half, "tls.handshake", "mean", 1e9)[6].endswith(" ms" + hint)
+    # Quantiles of times count a failure as later than all others.
+    assert requirement_row(half, "tls.handshake", "p50", 1e9)[6].endswith(" ms")
+    assert "ended" not in requirement_row(half, "connection.failed", "mean", 0.5)[6]
+    few = Half("predicted", [Cell()], 9_997, seed=1, failed=3).write(tmp_path / "few")
+    row = requirement_row(Results.open(few), "tls.handshake", "mean", 1e9)
+    assert row[6].endswith("; 0.03 % failed")
 
 
 def test_only_the_study_s_own_cases_and_bounds_are_judged(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from warifu.compare import stats
 from warifu.compare.gates import Verdict
 from warifu.compare.stats import Interval
-from warifu.results import FAILED, PREDICTED, Distribution, Results
+from warifu.results import FAILED, PREDICTED, Distribution, Results, metrics
 
 _QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 
@@ -62,6 +62,8 @@ class Judged:
     remark: str = ""
     #: The weakest evidence that the figure rests on.
     evidence: str = "assumed"
+    #: The share of trials that failed and have no value in this figure; 0 where all count.
+    left_out: float = 0.0
 
     @property
     def margin(self) -> float:
@@ -148,7 +150,21 @@ def _judge(
         needed,
         remark,
         results.evidence(case_id),
+        _left_out(results, case_id, requirement),
     )
+
+
+def _left_out(results: Results, case_id: str, requirement: Requirement) -> float:
+    """The share of failed trials where the figure is of those that ended.
+
+    Quantiles and maxima of times count a failure as later than all others; means cannot, and of
+    bytes and counts a failed trial has no value.
+    """
+    if requirement.metric == FAILED:
+        return 0.0
+    if metrics.is_time(requirement.metric) and requirement.statistic != "mean":
+        return 0.0
+    return results.failed_share(case_id)
 
 
 def _share_below(requirement: Requirement) -> float | None:

@@ -40,16 +40,12 @@ def number(value: float, places: int) -> str:
 
 def ms(value_ns: float, interval_ns: Interval | None = None, finest_ns: float = 0.0) -> str:
     """A time in ms, as exact as its interval is narrow, and no finer than ``finest_ns``."""
-    return number(value_ns / _MS, _no_finer(_places(value_ns, interval_ns), finest_ns))
+    return number(value_ns / _MS, _no_finer(_shown_places(value_ns, interval_ns), finest_ns))
 
 
 def ms_with(value_ns: float, interval_ns: Interval, finest_ns: float = 0.0) -> str:
     """A time in ms with its interval: `184.32 (184.30 to 184.35)`; no finer than ``finest_ns``."""
-    places = _places(value_ns, interval_ns)
-    if math.isfinite(value_ns) and value_ns > 0.0:
-        # However wide the interval, a digit of the value is shown.
-        places = max(places, -math.floor(math.log10(value_ns / _MS)))
-    places = _no_finer(places, finest_ns)
+    places = _no_finer(_shown_places(value_ns, interval_ns), finest_ns)
     if interval_ns.low == interval_ns.high:
         return number(value_ns / _MS, places)
     low, high = (number(end / _MS, places) for end in interval_ns)
@@ -71,6 +67,16 @@ def percent(value: float, half_width: float = math.nan) -> str:
     return _signed(number(value * 100.0, max(0, min(2, places)))) + " %"
 
 
+def ended_only(failed_share: float) -> str:
+    """What a figure leaves out that failed trials have no part in; empty where none failed."""
+    if not failed_share:
+        return ""
+    least = min(failed_share, 1.0 - failed_share) * 100.0
+    # So many decimals that neither side is rounded away.
+    places = max(0, -math.floor(math.log10(least))) if least > 0.0 else 0
+    return f"of the trials that ended; {number(failed_share * 100.0, places)} % failed"
+
+
 def count(value: float) -> str:
     """A count with groups of digits: `20,000`."""
     return f"{value:,.0f}"
@@ -79,6 +85,15 @@ def count(value: float) -> str:
 def span(low: float, high: float) -> str:
     """A range of counts: `914` or `914 to 918`."""
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _shown_places(value_ns: float, interval_ns: Interval | None) -> int:
+    """The decimals of a value and its interval: one rule, so that the one stays in the other."""
+    places = _places(value_ns, interval_ns)
+    if math.isfinite(value_ns) and value_ns > 0.0:
+        # However wide the interval, a digit of the value is shown.
+        places = max(places, -math.floor(math.log10(value_ns / _MS)))
+    return places
 
 
 def _places(value_ns: float, interval_ns: Interval | None) -> int:

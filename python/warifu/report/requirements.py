@@ -9,7 +9,7 @@ from typing import Any
 
 from warifu.compare.gates import Verdict
 from warifu.compare.require import Judged
-from warifu.report.figures import count, decimals, ms_with, number, span
+from warifu.report.figures import count, decimals, ended_only, ms_with, number
 from warifu.report.inputs import delays, finest_ns
 from warifu.report.table import Column, Table, Value
 from warifu.results import FAILED, PREDICTED, metrics, weakest
@@ -84,6 +84,11 @@ _HOLDS = {Verdict.PASS: "holds", Verdict.FAIL: "fails", Verdict.UNDECIDED: "unde
 def _requirement_value(one: Judged, predicted: dict[str, Any] | None) -> str:
     if math.isnan(one.value):
         return "-"
+    hint = ended_only(one.left_out)
+    return _with_unit(one, predicted) + (f", {hint}" if hint else "")
+
+
+def _with_unit(one: Judged, predicted: dict[str, Any] | None) -> str:
     if metrics.is_time(one.requirement.metric):
         finest = finest_ns(predicted, one.case_id) if predicted and one.half == PREDICTED else 0.0
         return f"{ms_with(one.value, one.interval, finest)} ms"
@@ -91,9 +96,17 @@ def _requirement_value(one: Judged, predicted: dict[str, Any] | None) -> str:
         places = max(0, decimals(one.interval.half_width * 100.0))
         value, low, high = (number(end * 100.0, places) for end in (one.value, *one.interval))
         return f"{value} % ({low} to {high} %)"
-    if math.isinf(one.interval.high):
-        return f"{one.interval.low:g} or more"
-    return span(one.interval.low, one.interval.high)
+    # Of a number of packets the unit is 1, and the metric says what is counted.
+    unit = metrics.unit(one.requirement.metric).removeprefix("1")
+    after = f" {unit}" if unit else ""
+    interval = one.interval
+    if math.isinf(interval.high):
+        return f"{interval.low:g}{after} or more"
+    if interval.low == interval.high:
+        return f"{one.value:g}{after}"
+    places = max(0, decimals(interval.half_width))
+    value, first, last = (number(end, places) for end in (one.value, *interval))
+    return f"{value}{after} ({first} to {last})"
 
 
 def _requirement_record(one: Judged) -> dict[str, Value]:
@@ -115,6 +128,7 @@ def _requirement_record(one: Judged) -> dict[str, Value]:
         "verdict": _HOLDS[one.verdict],
         "trials_needed": one.trials_needed,
         "remark": one.remark,
+        "failed_left_out": one.left_out,
         "evidence": one.evidence,
     }
 

@@ -100,17 +100,35 @@ def _requirement_sentences(content: Content) -> list[str]:
         if not group:
             continue
         words = _of_cases(requirement, group)
-        against = []
         if content.predicted is not None:
             words += f" This rests on {weakest([one.evidence for one in group])} inputs."
-            against = [one for one in measured if one.verdict is Verdict.FAIL]
-        if against:
-            cases = "1 case" if len(against) == 1 else f"{len(against)} cases"
-            words += f" The measurement contradicts it in {cases}."
+            words += _of_measurement(group, measured)
         sentences.append(words)
     if sentences:
         sentences += inputs_room.delays(content.main.manifest)
     return sentences
+
+
+def _of_measurement(predicted: Sequence[Judged], measured: Sequence[Judged]) -> str:
+    """What the measurement says of predicted verdicts on a requirement, case by case.
+
+    It contradicts one only by a verdict of its own: an undecided one leaves it as it was.
+    """
+    verdicts = {one.case_id: one.verdict for one in predicted}
+    both = [(verdicts[one.case_id], one.verdict) for one in measured if one.case_id in verdicts]
+    undecided = Verdict.UNDECIDED
+    against = sum(undecided not in pair and pair[0] is not pair[1] for pair in both)
+    words = f" The measurement contradicts it in {_cases(against)}." if against else ""
+    for verdict, what in ((Verdict.PASS, "holds"), (Verdict.FAIL, "fails")):
+        if settled := both.count((undecided, verdict)):
+            words += f" Predicted as undecided, it {what} in {_cases(settled)} as measured."
+    if open_ones := sum(pair[1] is undecided for pair in both):
+        words += f" It is undecided by the measurement in {_cases(open_ones)}."
+    return words
+
+
+def _cases(number: int) -> str:
+    return "1 case" if number == 1 else f"{number} cases"
 
 
 def _of_cases(requirement: str, group: Sequence[Judged]) -> str:
@@ -141,9 +159,13 @@ def _engine_sentence(comparison: Comparison) -> str:
     passing, failing, open_ones = (
         comparison.count(one) for one in (Verdict.PASS, Verdict.FAIL, Verdict.UNDECIDED)
     )
+    every = len(comparison.cases)
+    if not judged:
+        return f"No gate says anything of the {_cases(every)} measured."
+    of = f"{len(judged)} judged case{'s' if len(judged) > 1 else ''} ({every} measured)"
     if passing == len(judged):
-        return f"The prediction is within every gate in all {len(judged)} measured cases."
-    words = [f"Of {len(judged)} measured cases the prediction is within its gates in {passing}"]
+        return f"The prediction is within every gate in {'all ' * (passing > 1)}{of}."
+    words = [f"Of {of} the prediction is within its gates in {passing}"]
     if failing:
         words.append(f"outside in {failing}")
     if open_ones:

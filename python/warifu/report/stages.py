@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from warifu.report.figures import ms, number
+from warifu.report.figures import ended_only, ms, number
 from warifu.report.inputs import finest_ns
 from warifu.report.markup import text
 from warifu.results import Results, Setting, duration
@@ -55,6 +55,7 @@ def waterfall(results: Results, cases: Sequence[str], slowest: bool) -> str:
                 found[case_id],
                 scale,
                 finest_ns(results.manifest, case_id),
+                ended_only(results.failed_share(case_id)),
             )
             for case_id in members
         )
@@ -74,7 +75,7 @@ def legend(stages: Sequence[str]) -> str:
     return f'<ul class="legend">{items}</ul>'
 
 
-def _bar(label: str, stages: dict[str, float], scale: float, finest: float) -> str:
+def _bar(label: str, stages: dict[str, float], scale: float, finest: float, hint: str) -> str:
     total = sum(stages.values())
     spans = []
     words = []
@@ -100,8 +101,10 @@ def _bar(label: str, stages: dict[str, float], scale: float, finest: float) -> s
             f"{text(inside)}</span>"
         )
     # The figures stand below the bar as well: who prints or taps cannot point at a part.
-    alt = text(f"{label}: {'; '.join(words)}")
-    words_below = f'<div class="parts" aria-hidden="true">{text(", ".join(words))}</div>'
+    of = f" ({hint})" if hint else ""
+    alt = text(f"{label}{of}: {'; '.join(words)}")
+    below = ", ".join(words) + of
+    words_below = f'<div class="parts" aria-hidden="true">{text(below)}</div>'
     return (
         f'<tr><th scope="row">{text(label)}</th>'
         f'<td class="track"><div class="bar" role="img" aria-label="{alt}">{"".join(spans)}</div>'

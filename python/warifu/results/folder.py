@@ -112,7 +112,7 @@ class Results:
         return metric in metrics.of(self._protocol(case_id))
 
     def _protocol(self, case_id: str) -> str:
-        return str(self.cases.get(case_id, {}).get("protocol") or "https")
+        return str(self.cases[case_id]["protocol"])
 
     def rows(self, case_id: str) -> pl.DataFrame:
         """The observations of one case, without its settings: metric, stage, value, weight, ...
@@ -170,6 +170,11 @@ class Results:
         """Connections of a case that got no response."""
         return _failures(self.rows(case_id).filter(pl.col("stage").is_null()))
 
+    def failed_share(self, case_id: str) -> float:
+        """The share of a case's connections that got no response, 0 to 1."""
+        failed = self.distribution(case_id, FAILED)
+        return failed.mean() if failed.n else 0.0
+
     def method(self, case_id: str) -> str:
         """How a case's observations were obtained: `measured`, `emulated` or `simulated`."""
         methods = self.rows(case_id)["method"].unique().sort().to_list()
@@ -183,7 +188,8 @@ class Results:
             raise ResultsDamaged(f"{self.path}: case {case_id}: {error}") from None
 
     def stages(self, case_id: str, slowest: bool = False) -> dict[str, float]:
-        """Mean time in each stage of a connection, ns; empty where none was recorded.
+        """Mean time in each stage of a connection that got its response, ns; empty where none was
+        recorded.
 
         With ``slowest`` only the band of the slowest trials (crates/core/results,
         Rows::push_stages); of a measurement's single trials, the slowest hundredth.
@@ -457,13 +463,22 @@ def _cases(path: Path, manifest: dict[str, Any]) -> dict[str, dict[str, Setting]
     for part in _parts(path):
         for row in _read(path, manifest, [part], _settings).to_dicts():
             case_id = str(row.pop("case_id"))
-            try:
-                metrics.whole(str(row.get("protocol") or "https"))
-            except _core.WarifuError as error:
-                raise damaged(part, f"case {case_id}: {error}") from None
+            # A run of one program has no protocol; without one a half has no metrics.
+            if manifest["half"] in {PREDICTED, MEASURED}:
+                _check_protocol(row.get("protocol"), case_id, part)
             found[case_id] = row
     order = {case["case_id"]: index for index, case in enumerate(manifest["cases"])}
     return dict(sorted(found.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))
+
+
+def _check_protocol(protocol: Setting, case_id: str, part: Path) -> None:
+    """Raises ResultsDamaged unless it is a protocol that Warifu knows."""
+    if not isinstance(protocol, str):
+        raise damaged(part, f"case {case_id} has no protocol")
+    try:
+        metrics.whole(protocol)
+    except _core.WarifuError as error:
+        raise damaged(part, f"case {case_id}: {error}") from None
 
 
 def _settings(rows: pl.LazyFrame) -> pl.LazyFrame:
