@@ -83,7 +83,7 @@ impl World {
         let instances = model.begins.len();
         self.now = 0;
         self.unfinished = instances;
-        self.shared = instances > 1;
+        self.shared = instances > 1 || model.programs.parties.len() > 2;
         self.granted = None;
         self.queue.reset(&model.programs.layout, instances);
         for (resource, capacity) in self.resources.iter_mut().zip(model.capacity) {

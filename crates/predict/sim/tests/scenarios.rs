@@ -4,12 +4,18 @@
 
 mod common;
 
-use warifu_model::{Case, Catalog, Metric, Nanos, Stack, Stage};
+use warifu_model::{
+    Case, Catalog, CoapMessage, Direction, Mark, Metric, Nanos, Operation, Role, Stack, Stage,
+    Study,
+};
 use warifu_sim::{
     CaseModel, ConnectionOutcome, Heading, Outcome, PacketEvent, Simulator, simulate_packets,
     trial_seed,
 };
-use warifu_trace::{Episode, scenario};
+use warifu_trace::{
+    Bytes, Carrier, Channel, ChannelId, Episode, Message, MessageId, Party, Program, Resource,
+    Step, Trace, scenario,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -218,4 +224,72 @@ fn gap_of_two_hours() {
     let connections = run(&model);
     assert!(connections.iter().all(|connection| !connection.failed));
     assert!(connections[1].marks[0] > hours.0);
+}
+
+/// A device asks two servers of one machine, each with 20 ms of work for its request.
+fn two_servers(workers: u32) -> u64 {
+    let catalog = common::catalog("10 ms");
+    let settings = format!(
+        "server = {{ profile = \"constant\", workers = {workers} }}\nstack = \"coap/non\"\n\
+         [link]\nprofile = \"loopback\"\nrtt = \"60 ms\"\n"
+    );
+    let text = format!("name = \"test\"\ndevice = \"constant\"\n{settings}");
+    let case = Study::parse(&text, "test.toml", &catalog).unwrap().cases.remove(0);
+    let servers = [0, 1].map(|index| Party { role: Role::Server, index });
+    let message = |from, channel, label: &str| Message {
+        from,
+        channel: ChannelId(channel),
+        label: label.into(),
+        bytes: Bytes::exactly(20),
+        overhead: 0,
+    };
+    let send = |message, channel| Step::Send {
+        first: MessageId(message),
+        count: 1,
+        channel: ChannelId(channel),
+    };
+    let receive = |message| Step::Receive { message: MessageId(message) };
+    let work = Step::Compute {
+        operation: Operation::Coap(Role::Server, Direction::Receive, CoapMessage::Request),
+        bytes: 0,
+        resource: Resource::ServerWorker,
+    };
+    let server = |index: u32| Program {
+        party: servers[index as usize],
+        steps: vec![receive(index), work.clone(), work.clone(), send(2 + index, index)],
+    };
+    let trace = Trace {
+        channels: servers
+            .map(|server| Channel { carrier: Carrier::Udp, ends: [Party::CLIENT, server] })
+            .to_vec(),
+        messages: vec![
+            message(Party::CLIENT, 0, "first request"),
+            message(Party::CLIENT, 1, "second request"),
+            message(servers[0], 0, "first response"),
+            message(servers[1], 1, "second response"),
+        ],
+        programs: vec![
+            Program {
+                party: Party::CLIENT,
+                steps: vec![
+                    Step::Mark(Mark::Start),
+                    send(0, 0),
+                    send(1, 1),
+                    receive(2),
+                    receive(3),
+                    Step::Mark(Mark::FirstResponse),
+                ],
+            },
+            server(0),
+            server(1),
+        ],
+    };
+    let model = CaseModel::with_trace(&case, &trace, &catalog).unwrap();
+    run(&model)[0].value(Metric::CoapExchange)
+}
+
+#[test]
+fn servers_of_one_machine_share_its_workers() {
+    let (one, two) = (two_servers(1), two_servers(2));
+    assert!((20 * MS..40 * MS).contains(&(one - two)), "{one} ns with one worker, {two} with two");
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The closed list of settings: their dotted paths, and how each is read.
 
-use toml::Value;
-
 use std::sync::Arc;
+
+use toml::Value;
 
 use super::draft::{Draft, SessionWord};
 use crate::case::{CertificateType, CipherSuite, Layer, Protocol};
@@ -110,8 +110,6 @@ settings! {
         "device.profile" text device = profile_name;
         "server.profile" text server = profile_name;
         "server.workers" bare workers = workers;
-        "key_store.profile" text key_store = profile_name;
-        "key_store.session_open" bare session_open = reader::boolean;
         "link.profile" text link = profile_name;
         "link.rtt" text rtt = quantity::link_delay;
         "link.jitter" bare jitter = quantity::jitter;
@@ -127,7 +125,10 @@ settings! {
         "pattern.response_body" text response_body = response_body;
         "pattern.concurrent" bare concurrent = concurrent;
     }
+    // A stack without security has no key to keep.
     Layer::Tls => {
+        "key_store.profile" text key_store = profile_name;
+        "key_store.session_open" bare session_open = reader::boolean;
         "stack.tls" text tls = reader::keyword;
         "stack.session" text session = session;
         "stack.authentication" text authentication = reader::keyword;

@@ -6,7 +6,7 @@
 //! record of message IDs: each copy of a request is processed and answered afresh, one after the
 //! other (section 4.5 allows it for idempotent requests).
 
-use warifu_model::{Evidence, Input, Kind, Link};
+use warifu_model::{Evidence, Input, Kind, Link, Nanos};
 
 use super::udp::{Udp, UdpModel};
 use super::{Arrival, Carrier, CarrierStream, Net};
@@ -112,7 +112,7 @@ const LATENESS: u64 = 45_000;
 pub(super) fn lateness() -> Input {
     Input {
         name: "coap timeout lateness".into(),
-        value: "45 us".into(),
+        value: Nanos(LATENESS).to_string(),
         unit: "ns".into(),
         source: "20 to 70 us with libcoap 4.3.1 on Linux 6.18, a virtual machine, \
                  22 November 2026"
@@ -317,7 +317,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use warifu_model::{CoapMessageType, Nanos};
+    use warifu_model::CoapMessageType;
 
     fn timeouts(ack_timeout_ms: u64, ack_random_factor_percent: u16) -> Timeouts {
         Timeouts::new(&warifu_model::Coap {

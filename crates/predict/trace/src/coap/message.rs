@@ -39,9 +39,9 @@ const fn extended(value: u32) -> u32 {
 /// (RFC 7252 section 6.4).
 pub(super) fn uri_options(path: &str) -> Vec<(u16, u32)> {
     let (path, query) = path.split_once('?').map_or((path, None), |(p, q)| (p, Some(q)));
-    let segments = path.trim_start_matches('/').split('/');
-    // A path of "/" alone has no option.
-    let segments = segments.filter(|_| path != "/");
+    // A path of "/" alone has no option; an empty segment has one, which is empty.
+    let segments = path.strip_prefix('/').filter(|rest| !rest.is_empty());
+    let segments = segments.into_iter().flat_map(|rest| rest.split('/'));
     let arguments = query.into_iter().flat_map(|query| query.split('&'));
     let option = |number: u16| move |text: &str| (number, text.len() as u32);
     segments.map(option(URI_PATH)).chain(arguments.map(option(URI_QUERY))).collect()
@@ -74,6 +74,8 @@ mod tests {
     fn uri_becomes_options() {
         assert_eq!(uri_options("/"), []);
         assert_eq!(uri_options("/a/bc"), [(URI_PATH, 1), (URI_PATH, 2)]);
+        assert_eq!(uri_options("//a"), [(URI_PATH, 0), (URI_PATH, 1)]);
+        assert_eq!(uri_options("/?a"), [(URI_QUERY, 1)]);
         assert_eq!(uri_options("/a?x=1&y"), [(URI_PATH, 1), (URI_QUERY, 3), (URI_QUERY, 1)]);
     }
 }

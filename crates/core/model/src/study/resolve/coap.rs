@@ -6,6 +6,10 @@ use crate::case::{Coap, CoapMessageType};
 use crate::study::draft::Draft;
 use crate::units::Nanos;
 
+/// Uri-Path and Uri-Query (RFC 7252 section 5.10).
+const LONGEST_OPTION: usize = 255;
+/// What fits the MTU of 1152 B that libcoap assumes, with the options' headers.
+const LONGEST_PATH: usize = 1_000;
 /// The longest that a study may let a request be outstanding.
 const MOST_TRANSMIT_WAIT: Nanos = Nanos(12 * HOUR.0);
 const HOUR: Nanos = Nanos::from_millis(3_600_000);
@@ -45,6 +49,40 @@ pub(super) fn layer(draft: &Draft, clashes: &mut Vec<Clash>) -> Option<Coap> {
     None
 }
 
+/// Refuses a path whose segments and arguments are not a request's options as they are written
+/// (RFC 7252 section 6.4).
+pub(super) fn check_path(path: &str) -> Result<(), Clash> {
+    let refuse = |why: &str| Err(("pattern.path", format!("is {}: {why}", cut(path))));
+    let (segments, query) = match path.split_once('?') {
+        Some((segments, query)) => (segments, Some(query)),
+        None => (path, None),
+    };
+    let arguments = || query.into_iter().flat_map(|query| query.split('&'));
+    if path.contains(['%', '#']) {
+        return refuse("CoAP's options carry their bytes as they are; choose one without % and #");
+    }
+    if segments.split('/').any(|segment| matches!(segment, "." | "..")) {
+        return refuse("a Uri-Path option is neither . nor .. (RFC 7252 section 5.10.1)");
+    }
+    if arguments().any(str::is_empty) {
+        return refuse("an argument is empty; remove the ? or & before it");
+    }
+    if segments.split('/').chain(arguments()).any(|option| option.len() > LONGEST_OPTION) {
+        return refuse("expected parts of at most 255 B (RFC 7252 section 5.10)");
+    }
+    if path.len() > LONGEST_PATH {
+        return refuse("expected at most 1000 B, which fit one message");
+    }
+    Ok(())
+}
+
+/// The beginning of a path, for messages.
+fn cut(path: &str) -> String {
+    const MOST: usize = 60;
+    // A path is ASCII.
+    if path.len() <= MOST { path.into() } else { format!("{}...", &path[..MOST]) }
+}
+
 /// RFC 7252 section 4.8.2: from the first transmission to giving up.
 fn max_transmit_wait(coap: &Coap) -> Nanos {
     let factor = u64::from(coap.ack_random_factor_percent);
@@ -60,6 +98,27 @@ mod tests {
     fn max_transmit_wait_of_the_defaults() {
         let coap = layer(&Draft::default(), &mut Vec::new()).unwrap();
         assert_eq!(max_transmit_wait(&coap), Nanos::from_millis(93_000));
+    }
+
+    #[test]
+    fn paths_that_are_no_options() {
+        for path in ["/", "/a", "//a", "/a/b?c=1&d", "/?x"] {
+            assert_eq!(check_path(path), Ok(()), "{path}");
+        }
+        let long = format!("/{}", "a".repeat(256));
+        let longer = "/a".repeat(501);
+        for (path, word) in [
+            ("/a%20b", "without % and #"),
+            ("/a/../b", "neither . nor .."),
+            ("/a?", "an argument is empty"),
+            ("/a?b&&c", "an argument is empty"),
+            (&long, "parts of at most 255 B"),
+            (&longer, "at most 1000 B"),
+        ] {
+            let (key, message) = check_path(path).unwrap_err();
+            assert_eq!(key, "pattern.path");
+            assert!(message.contains(word) && message.len() < 160, "{message}");
+        }
     }
 
     #[test]

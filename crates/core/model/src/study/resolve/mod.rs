@@ -54,6 +54,7 @@ pub(crate) fn case(draft: &Draft, catalog: &Catalog) -> Result<Case, Vec<Clash>>
         {
             let path = draft.path.clone();
             let path = path.unwrap_or_else(|| stack.protocol().default_path().into());
+            check_path(&stack, &path).map_err(|clash| vec![clash])?;
             Ok(Case {
                 device: Host { profile: device },
                 server: Server { profile: server, workers: draft.workers.unwrap_or(1) },
@@ -98,6 +99,14 @@ fn stack(draft: &Draft, tcp: [Option<String>; 2], clashes: &mut Vec<Clash>) -> O
             Some(Stack::Https(Https { tls: tls?, tcp: tcp_layer(draft, tcp)? }))
         }
         Protocol::Coap => coap::layer(draft, clashes).map(Stack::Coap),
+    }
+}
+
+/// Whether a protocol's requests can have a path.
+fn check_path(stack: &Stack, path: &str) -> Result<(), Clash> {
+    match stack {
+        Stack::Https(_) => Ok(()),
+        Stack::Coap(_) => coap::check_path(path),
     }
 }
 
