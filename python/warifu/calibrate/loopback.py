@@ -37,7 +37,6 @@ trials = {trials}
 predict_trials = 300
 device = "this-host"
 server = "this-host"
-key_store = "software"
 [link]
 profile = "loopback"
 {settings}[vary]

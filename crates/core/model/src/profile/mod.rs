@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Profiles: the figures of devices, key stores, links and TCP implementations, each with its source and
-//! kind.
+//! Profiles: the figures of devices, key stores, links and TCP implementations, each with its
+//! source and kind.
 
 mod calibrated;
 mod catalog;
