@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs: ELF files and their symbols; [`Program::load`] puts them into a chip.
 
+mod attributes;
 mod load;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use object::elf::{EM_ARM, PT_LOAD, STT_FUNC, STT_OBJECT};
+use object::elf::{EM_ARM, PT_LOAD, STT_FUNC, STT_NOTYPE, STT_OBJECT};
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolFlags};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolFlags};
 
 use crate::core::Fault;
 
@@ -24,6 +25,12 @@ pub enum ProgramError {
          -mcpu=cortex-m3 -mthumb"
     )]
     NotArm(u16),
+    /// For another core of Arm's, whose instructions or timing differ.
+    #[error(
+        "this ELF file is for {0}, and the simulated core is a Cortex-M3, whose timing differs: \
+         compile and link it with -mcpu=cortex-m3"
+    )]
+    OtherCore(String),
     /// Big-endian.
     #[error("this ELF file is big-endian: compile it for little-endian (-mlittle-endian)")]
     BigEndian,
@@ -109,6 +116,8 @@ pub struct Program {
     pub symbols: Vec<Symbol>,
     /// Symbols without type and size, such as those of linker scripts.
     pub labels: Vec<(String, u32)>,
+    /// Those among them that are global and in code, as the routines of hand-written assembly are.
+    pub code_labels: Vec<Symbol>,
     vectors: Option<u32>,
 }
 
@@ -132,8 +141,13 @@ impl Program {
         if header.e_type(endian) != object::elf::ET_EXEC {
             return Err(ProgramError::NotExecutable);
         }
+        let attributes = elf.section_by_name(".ARM.attributes");
+        let attributes = attributes.and_then(|section| section.data().ok()).unwrap_or_default();
+        if let Some(core) = attributes::other_core(attributes) {
+            return Err(ProgramError::OtherCore(core));
+        }
         let segments = segments(&elf, file)?;
-        let (symbols, labels) = symbols(&elf)?;
+        let Names { symbols, labels, code_labels } = symbols(&elf)?;
         let vectors = elf
             .sections()
             .find(|section| {
@@ -157,6 +171,7 @@ impl Program {
             entry: header.e_entry(endian),
             symbols,
             labels,
+            code_labels,
             vectors,
         })
     }
@@ -258,12 +273,30 @@ fn segments(
     if segments.is_empty() { Err(ProgramError::Empty) } else { Ok(segments) }
 }
 
-/// Functions and variables by address, and labels without type and size.
-type Names = (Vec<Symbol>, Vec<(String, u32)>);
+/// What a file names.
+struct Names {
+    /// Functions and variables, by address.
+    symbols: Vec<Symbol>,
+    /// Labels without type and size, and those of them that are global and in code.
+    labels: Vec<(String, u32)>,
+    code_labels: Vec<Symbol>,
+}
+
+/// Whether a symbol without a type may be a routine: not one of a linker script at a section's end.
+fn is_in_code<'data>(
+    elf: &ElfFile32<'data, Endianness>,
+    symbol: &impl ObjectSymbol<'data>,
+) -> bool {
+    let Some(section) = symbol.section_index().and_then(|at| elf.section_by_index(at).ok()) else {
+        return false;
+    };
+    let within = symbol.address().wrapping_sub(section.address());
+    symbol.is_global() && section.kind() == SectionKind::Text && within < section.size()
+}
 
 fn symbols(elf: &ElfFile32<'_, Endianness>) -> Result<Names, ProgramError> {
     let mut bytes = 0;
-    let (mut symbols, mut labels) = (Vec::new(), Vec::new());
+    let (mut symbols, mut labels, mut code_labels) = (Vec::new(), Vec::new(), Vec::new());
     for symbol in elf.symbols() {
         let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
         let Ok(name) = symbol.name() else { continue };
@@ -287,9 +320,14 @@ fn symbols(elf: &ElfFile32<'_, Endianness>) -> Result<Names, ProgramError> {
                 is_function,
             });
         } else {
+            if kind == STT_NOTYPE && is_in_code(elf, &symbol) {
+                let address = address & !1;
+                let name = name.to_owned();
+                code_labels.push(Symbol { name, address, bytes: 0, is_function: true });
+            }
             labels.push((name.to_owned(), address));
         }
     }
     symbols.sort_by(|a, b| (a.address, a.bytes, &a.name).cmp(&(b.address, b.bytes, &b.name)));
-    Ok((symbols, labels))
+    Ok(Names { symbols, labels, code_labels })
 }
