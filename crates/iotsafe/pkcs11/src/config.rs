@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The configuration: the environment, or else a file, or else the default cards.
 
-use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,6 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use warifu_agent_protocol::Address;
 use warifu_iotsafe_client::{CardAddress, Channel, ChannelPolicy, Options};
+use warifu_os::secure_variable;
 
 /// The default timeout of a call. The slowest signature of Sakomoto et al. 2025 took 1.7 s.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -99,17 +99,17 @@ enum RawChannel {
 }
 
 impl Config {
-    /// Loads the configuration from the environment and the file.
+    /// Loads the configuration from the environment and the file. In a setuid program the
+    /// environment counts for nothing, and `/etc/warifu/pkcs11.toml` is the only file.
     ///
     /// # Errors
     /// [`ConfigError`], in one line.
     pub fn load() -> Result<Config, ConfigError> {
-        let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        let mut config = match file(&variable)? {
+        let mut config = match file(&secure_variable)? {
             Some((path, text)) => Config::parse(&text, &path.display().to_string())?,
             None => Config::parse("", "")?,
         };
-        if let Some(address) = variable("WARIFU_CARD") {
+        if let Some(address) = secure_variable("WARIFU_CARD") {
             let address = address.parse().map_err(|error| invalid("WARIFU_CARD", error))?;
             // The settings in the file for this card apply; other cards are not used.
             config.cards.retain(|card| card.address == address);
@@ -120,12 +120,12 @@ impl Config {
         }
         if config.cards.is_empty() {
             let reader = Address::Card(CardAddress::Pcsc(None));
-            config.cards = vec![Card::at(default_socket(&variable)), Card::at(reader)];
+            config.cards = vec![Card::at(default_socket(&secure_variable)), Card::at(reader)];
         }
-        if let Some(path) = variable("WARIFU_PKCS11_TRACE") {
+        if let Some(path) = secure_variable("WARIFU_PKCS11_TRACE") {
             config.trace = Some(path.into());
         }
-        config.quiet |= variable("WARIFU_PKCS11_QUIET").is_some();
+        config.quiet |= secure_variable("WARIFU_PKCS11_QUIET").is_some();
         Ok(config)
     }
 
