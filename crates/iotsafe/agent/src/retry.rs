@@ -83,6 +83,7 @@ pub fn kind(error: &TokenError) -> String {
         TokenError::NoPin => "no_pin",
         TokenError::NoPeerContainer | TokenError::ContainerInUse => "no_place",
         TokenError::KeyLost => "key_lost",
+        TokenError::PeerNotOnCurve => "peer_not_on_curve",
         TokenError::Denied(_) => "denied",
     };
     kind.to_owned()

@@ -308,6 +308,12 @@ impl Token for CardToken {
         peer: &[u8; 65],
         deadline: Instant,
     ) -> Result<SecretBytes, TokenError> {
+        let keys = &self.inventory(deadline)?.private_keys;
+        let own = keys.iter().find(|private| private.id == key);
+        let curve = own.and_then(|own| own.attributes.curve());
+        if curve.is_some_and(|curve| curve.point(peer).is_none()) {
+            return Err(TokenError::PeerNotOnCurve);
+        }
         let container = self.peer_container(key, deadline)?;
         let mut data = tlv::field(tag::PRIVATE_KEY_ID, key);
         tlv::push(&mut data, tag::PUBLIC_KEY_ID, &container);

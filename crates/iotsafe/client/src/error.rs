@@ -78,6 +78,9 @@ pub enum TokenError {
     /// The agent denies the request; the text says why and how to fix it.
     #[error("{0}")]
     Denied(String),
+    /// A peer's public key is not a point on the curve of the key, which was not used.
+    #[error("the peer's public key is not a point on the key's curve")]
+    PeerNotOnCurve,
 }
 
 impl TokenError {

@@ -233,13 +233,23 @@ impl Slot {
     /// The end of a session, which removes its objects. After the last session the state of the
     /// card is forgotten and its channel closed.
     pub fn end_of_session(&self, session: CK_SESSION_HANDLE, last: bool) {
-        lock(&self.objects).end_of_session(session);
+        let free = lock(&self.objects).end_of_session(session);
+        if !last {
+            // The end of the last session gives back all that there are.
+            free.iter().for_each(|container| self.give_back(container));
+        }
         if last {
             self.log_out();
             lock(&self.objects).mark_outdated();
             lock(&self.known).pin = None;
             self.release();
         }
+    }
+
+    /// Frees a container for volatile keys, whose key was destroyed, for other callers of an agent.
+    pub fn give_back(&self, container: &[u8]) {
+        // Without an answer the agent is gone, and has nothing of ours in use.
+        let _ = self.with_token(|token, deadline| token.give_back(container, deadline));
     }
 
     /// Closes the card's channel.
