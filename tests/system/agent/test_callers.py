@@ -4,7 +4,6 @@ Root starts them as another user, so these tests need root."""
 
 from __future__ import annotations
 
-import os
 import select
 import subprocess
 import sys
@@ -102,7 +101,8 @@ def test_strangers_leave_places_and_lose_theirs(card: Path, open_folder: Path) -
             assert ready
             assert agent.token("--audience", "a").returncode == 0
             limit = time.monotonic() + 60
-            while len(os.listdir(f"/proc/{agent.process.pid}/task")) > 12:
+            tasks = Path(f"/proc/{agent.process.pid}/task")
+            while len(list(tasks.iterdir())) > 12:
                 assert time.monotonic() < limit, "slow frames keep their places"
                 time.sleep(0.1)
         finally:

@@ -115,6 +115,8 @@ impl StatusWord {
     pub const OK: StatusWord = StatusWord(0x9000);
     /// The store does not agree with itself.
     pub const INTEGRITY: StatusWord = StatusWord(0x6400);
+    /// Writing to the memory failed.
+    pub const MEMORY_FAILURE: StatusWord = StatusWord(0x6581);
     /// A length is wrong.
     pub const WRONG_LENGTH: StatusWord = StatusWord(0x6700);
     /// The logical channel is not open, or there is none of that number.

@@ -31,7 +31,7 @@ pub enum TokenError {
     )]
     NoChannel,
     /// The card refuses a command.
-    #[error("the card refused {command} with {sw}")]
+    #[error("the card refused {command} with {sw}{}", meaning(*sw))]
     Status {
         /// The command, as GSMA IoT.05 names it.
         command: Cow<'static, str>,
@@ -112,6 +112,15 @@ impl TokenError {
             }
             _ => false,
         }
+    }
+}
+
+/// What a status word says that is not about the command itself (ISO 7816-4 section 5.6).
+fn meaning(sw: StatusWord) -> &'static str {
+    match sw {
+        StatusWord::MEMORY_FAILURE => ", memory failure",
+        StatusWord::CHANNEL_NOT_SUPPORTED => ", logical channel not open or not supported",
+        _ => "",
     }
 }
 

@@ -28,6 +28,8 @@ struct World {
     files: Option<Vec<u8>>,
     /// What the modem passes on to nobody: commands that begin like this.
     refuses: Option<Vec<u8>>,
+    /// The answer to every SELECT.
+    selects: Option<Vec<u8>>,
     /// Whether the line cannot be opened again.
     unplugged: bool,
     sent: Vec<Vec<u8>>,
@@ -47,6 +49,7 @@ impl World {
             fails: None,
             files,
             refuses: None,
+            selects: None,
             unplugged: false,
             sent: Vec::new(),
         }))
@@ -82,6 +85,9 @@ impl Transport for Line {
         world.sent.push(apdu.to_vec());
         if world.refuses.as_ref().is_some_and(|start| apdu.starts_with(start)) {
             return Err(TransportError::Refused("+CME ERROR: 4".to_owned()));
+        }
+        if let (ins::SELECT, Some(answer)) = (apdu[1], &world.selects) {
+            return Ok(answer.clone());
         }
         let answer = world.transmit(apdu);
         if world.lose > 0 && apdu.starts_with(&[0, ins::MANAGE_CHANNEL, 0]) {
@@ -198,6 +204,20 @@ fn channel_before_its_select_is_not_closed() {
     assert_eq!(token(&world).info(soon()).unwrap_err(), TokenError::NoChannel);
     other.join().unwrap();
     assert!(world.lock().unwrap().is_open(3));
+}
+
+#[test]
+fn memory_failure_and_closed_channel_are_told_as_such() {
+    for (sw, says) in [
+        ([0x65, 0x81], "the card refused SELECT with 6581, memory failure"),
+        ([0x68, 0x81], "the card refused SELECT with 6881, logical channel not open or not"),
+    ] {
+        let world = World::new(None);
+        world.lock().unwrap().selects = Some(sw.to_vec());
+        let error = token(&world).info(soon()).unwrap_err();
+        assert!(error.to_string().starts_with(says), "{error}");
+        assert!((1..4).all(|channel| !world.lock().unwrap().is_open(channel)), "it was given back");
+    }
 }
 
 fn late() -> TransportError {

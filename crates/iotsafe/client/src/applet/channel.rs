@@ -208,7 +208,7 @@ impl Applet {
             if !last.is_error() {
                 return Ok(Selected { aid: aid.clone(), channel, opened });
             }
-            if matches!(last, StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::NO_CHANNEL) {
+            if matches!(last, StatusWord::NO_CHANNEL) || !is_about_the_applet(last) {
                 break;
             }
         }
@@ -216,8 +216,11 @@ impl Applet {
             self.selected = Some(Selected { aid: Vec::new(), channel, opened });
             self.close_selected(deadline);
         }
-        if matches!(last, StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::NO_CHANNEL) {
+        if last == StatusWord::NO_CHANNEL {
             return Err(TokenError::NoChannel);
+        }
+        if !is_about_the_applet(last) {
+            return Err(TokenError::status("SELECT", last));
         }
         Err(TokenError::NoApplet { tried: own.len(), last })
     }
@@ -251,6 +254,12 @@ impl Applet {
             _ => Err(TokenError::answer("MANAGE CHANNEL", "contains no channel number")),
         }
     }
+}
+
+/// Whether a refusal of SELECT may mean that there is no such applet: not where the memory fails or
+/// the channel is not open.
+fn is_about_the_applet(sw: StatusWord) -> bool {
+    !matches!(sw, StatusWord::MEMORY_FAILURE | StatusWord::CHANNEL_NOT_SUPPORTED)
 }
 
 pub(super) fn close_command(channel: Channel) -> Command<'static> {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::termios::{ControlModes, OptionalActions, QueueSelector};
 use warifu_card::apdu::Command;
-use warifu_os::DeadlineStream;
+use warifu_os::{DeadlineStream, printable};
 use zeroize::Zeroizing;
 
 use super::{Transport, TransportError, checked};
@@ -249,7 +249,8 @@ impl Line {
             while let Some(end) = self.buffer.iter().position(|byte| matches!(byte, b'\r' | b'\n'))
             {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
-                let text = String::from_utf8_lossy(&line).trim().to_owned();
+                // An error's text reaches people's terminals.
+                let text = printable(String::from_utf8_lossy(&line).trim());
                 if !text.is_empty() {
                     return Ok(text);
                 }
@@ -396,6 +397,19 @@ mod tests {
         transport.connect(soon()).unwrap();
         assert_eq!(transport.exchange(&[0x80, 0x84, 0, 0, 8], soon()).unwrap(), [0x69, 0x85]);
         assert_eq!(thread.join().unwrap().0, ["ATE0\r", "AT+CSIM=10,\"8084000008\"\r"]);
+    }
+
+    #[test]
+    fn escape_sequences_of_a_modem_do_not_reach_the_terminal() {
+        let soon = || Instant::now() + Duration::from_secs(20);
+        let hostile = "\r\n+CME ERROR: \x1b]0;owned\x07\x1b[2J\u{9b}31m\r\n";
+        let answers: &'static [&str] = Box::leak(Box::new(["\r\nOK\r\n", hostile]));
+        let (thread, mut transport) = modem(answers);
+        transport.connect(soon()).unwrap();
+        let error = transport.exchange(&[0x80, 0x84, 0, 0, 8], soon()).unwrap_err().to_string();
+        assert!(error.contains("+CME ERROR: ") && error.contains("owned"), "{error}");
+        assert!(!error.chars().any(char::is_control), "{error:?}");
+        thread.join().unwrap();
     }
 
     #[test]
