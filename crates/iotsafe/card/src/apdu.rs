@@ -6,6 +6,9 @@ use std::fmt;
 /// The most bytes that one short answer holds, which `Le = 00` asks for.
 pub const SHORT_ANSWER_MAX_BYTES: usize = 256;
 
+/// The header, and extended Lc and Le.
+const HEADER_AND_LENGTHS_MAX_BYTES: usize = 4 + 3 + 2;
+
 /// A command APDU, its lengths already taken apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Command<'a> {
@@ -43,7 +46,9 @@ impl<'a> Command<'a> {
     /// The same as bytes; short where it fits, extended where it must.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![self.cla, self.ins, self.p1, self.p2];
+        // At once: a growing vector would leave copies behind, of a PIN perhaps.
+        let mut bytes = Vec::with_capacity(HEADER_AND_LENGTHS_MAX_BYTES + self.data.len());
+        bytes.extend_from_slice(&[self.cla, self.ins, self.p1, self.p2]);
         let short =
             self.data.len() <= 0xff && self.le.is_none_or(|le| le <= SHORT_ANSWER_MAX_BYTES);
         if short {

@@ -221,9 +221,9 @@ impl Token for CardToken {
                 PinState::Verified => Err(TokenError::PinWrong { tries_left: None }),
             };
         }
-        let mut padded = Zeroizing::new([0xff; PIN_MAX_BYTES]);
+        let mut padded = Box::new(Zeroizing::new([0xff; PIN_MAX_BYTES]));
         padded[..pin.len()].copy_from_slice(pin);
-        match self.send_pin(&*padded, deadline)? {
+        match self.send_pin(&**padded, deadline)? {
             StatusWord::OK => Ok(()),
             StatusWord::PIN_LOCKED => Err(TokenError::PinLocked),
             StatusWord::DATA_INVALIDATED | StatusWord::INSTRUCTION => Err(TokenError::NoPin),

@@ -41,10 +41,11 @@ pub enum Tries {
     None,
 }
 
-/// A PIN, padded to the longest so that comparing takes the same time for all.
+/// A PIN, padded to the longest so that comparing takes the same time for all. On the heap: a value
+/// that is moved would leave copies on the stack, which nothing overwrites.
 #[derive(Clone)]
 pub struct HeldPin {
-    padded: Zeroizing<[u8; PIN_MAX_BYTES]>,
+    padded: Box<Zeroizing<[u8; PIN_MAX_BYTES]>>,
     length: usize,
 }
 
@@ -52,7 +53,7 @@ impl HeldPin {
     /// None if it is too long for a PIN.
     #[must_use]
     pub fn new(pin: &[u8]) -> Option<HeldPin> {
-        let mut padded = Zeroizing::new([0xff; PIN_MAX_BYTES]);
+        let mut padded = Box::new(Zeroizing::new([0xff; PIN_MAX_BYTES]));
         padded.get_mut(..pin.len())?.copy_from_slice(pin);
         Some(HeldPin { padded, length: pin.len() })
     }
@@ -62,7 +63,7 @@ impl HeldPin {
     }
 
     fn is(&self, pin: &[u8]) -> bool {
-        HeldPin::new(pin).is_some_and(|other| bool::from(self.padded.ct_eq(&*other.padded)))
+        HeldPin::new(pin).is_some_and(|other| bool::from(self.padded.ct_eq(&**other.padded)))
     }
 }
 
