@@ -163,12 +163,6 @@ impl Card {
         Card { address, label: None, options, card_hashes: false, replace_keys: false }
     }
 
-    /// Whether its transport needs a thread: calls of PC/SC have no deadline.
-    #[must_use]
-    pub fn needs_thread(&self) -> bool {
-        matches!(self.address, Address::Card(CardAddress::Pcsc(_)))
-    }
-
     fn of(raw: RawCard, origin: &str) -> Result<Card, ConfigError> {
         let address = raw.address.parse().map_err(|error| invalid(origin, error))?;
         let aid = match &raw.aid {
@@ -195,7 +189,7 @@ impl Card {
         if raw.label.as_ref().is_some_and(|label| label.len() > 32) {
             return Err(invalid(origin, "card.label: expected at most 32 bytes"));
         }
-        let options = Options { aid, channel };
+        let options = Options { aid, channel, no_threads: false };
         let RawCard { label, card_hashes, replace_keys, .. } = raw;
         Ok(Card { address, label, options, card_hashes, replace_keys })
     }
@@ -268,7 +262,6 @@ mod tests {
         let fixed = ChannelPolicy::Fixed(Channel::new(1).unwrap());
         assert_eq!(config.cards[0].options.channel, fixed);
         assert_eq!(config.cards[1].options.channel, ChannelPolicy::Basic);
-        assert!(config.cards[1].needs_thread());
     }
 
     #[test]
