@@ -26,8 +26,8 @@ pub enum TokenError {
     /// The card has no free logical channel.
     #[error(
         "all logical channels of the card are in use: close a program that uses it (behind a \
-         modem, \
-         the channel of a killed program stays open: restart the modem)"
+         modem, the channels of programs of other users that were killed stay open: restart the \
+         modem)"
     )]
     NoChannel,
     /// The card refuses a command.

@@ -30,6 +30,8 @@ struct World {
     refuses: Option<Vec<u8>>,
     /// The answer to every SELECT.
     selects: Option<Vec<u8>>,
+    /// The channels of killed programs, as the transport has them written down.
+    orphans: Vec<u8>,
     /// Whether the line cannot be opened again.
     unplugged: bool,
     sent: Vec<Vec<u8>>,
@@ -50,6 +52,7 @@ impl World {
             files,
             refuses: None,
             selects: None,
+            orphans: Vec::new(),
             unplugged: false,
             sent: Vec::new(),
         }))
@@ -116,6 +119,14 @@ impl Transport for Line {
 
     fn shares_channels(&self) -> bool {
         false
+    }
+
+    fn channel_closed(&mut self, channel: u8) {
+        self.0.lock().unwrap().orphans.retain(|orphan| *orphan != channel);
+    }
+
+    fn orphaned_channels(&mut self) -> Vec<u8> {
+        self.0.lock().unwrap().orphans.clone()
     }
 
     fn name(&self) -> String {
@@ -204,6 +215,28 @@ fn channel_before_its_select_is_not_closed() {
     assert_eq!(token(&world).info(soon()).unwrap_err(), TokenError::NoChannel);
     other.join().unwrap();
     assert!(world.lock().unwrap().is_open(3));
+}
+
+#[test]
+fn channels_of_killed_programs_are_closed() {
+    let world = World::new(Some(vec![2]));
+    {
+        let mut world = world.lock().unwrap();
+        (1..4).for_each(|channel| assert_eq!(world.open(), channel));
+        // Channel 1 was the killed program's; 2 has become the modem's since; 3 is another's.
+        for channel in [1, 3] {
+            let mut select = SELECT;
+            select[0] = channel;
+            assert_eq!(world.transmit(&select), [0x90, 0]);
+        }
+        world.orphans = vec![1, 2];
+    }
+    let mut one = token(&world);
+    one.info(soon()).unwrap();
+    one.release(soon());
+    let mut world = world.lock().unwrap();
+    assert_eq!([1, 2, 3].map(|channel| world.is_open(channel)), [false, true, true]);
+    assert!(world.orphans.is_empty());
 }
 
 #[test]

@@ -16,6 +16,7 @@ use warifu_card::apdu::Command;
 use warifu_os::{DeadlineStream, printable};
 use zeroize::Zeroizing;
 
+use super::channel_record::ChannelRecord;
 use super::{Transport, TransportError, checked};
 
 /// The most bytes of a line, enough for any short APDU.
@@ -48,6 +49,7 @@ struct Line {
     /// Read, not yet made into lines.
     buffer: Vec<u8>,
     synchronised: bool,
+    channels: ChannelRecord,
 }
 
 impl Csim {
@@ -92,7 +94,13 @@ impl Csim {
             )));
         }
         let _ = rustix::termios::tcflush(&fd, QueueSelector::IOFlush);
-        Ok(Line { stream: DeadlineStream::terminal(fd), buffer: Vec::new(), synchronised: false })
+        let device = rustix::fs::fstat(&fd).map_err(|e| gone(e.into()))?.st_rdev;
+        Ok(Line {
+            stream: DeadlineStream::terminal(fd),
+            buffer: Vec::new(),
+            synchronised: false,
+            channels: ChannelRecord::of_device(device),
+        })
     }
 
     fn failed(&mut self, error: &io::Error) -> TransportError {
@@ -175,6 +183,18 @@ impl Transport for Csim {
 
     fn resets_card(&self) -> bool {
         false
+    }
+
+    fn channel_opened(&mut self, channel: u8) {
+        self.line.iter().for_each(|line| line.channels.opened(channel));
+    }
+
+    fn channel_closed(&mut self, channel: u8) {
+        self.line.iter().for_each(|line| line.channels.closed(channel));
+    }
+
+    fn orphaned_channels(&mut self) -> Vec<u8> {
+        self.line.as_ref().map(|line| line.channels.orphans()).unwrap_or_default()
     }
 
     fn name(&self) -> String {
