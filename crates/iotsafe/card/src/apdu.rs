@@ -43,6 +43,22 @@ impl<'a> Command<'a> {
         Ok(Command { cla: *cla, ins: *ins, p1: *p1, p2: *p2, data, le })
     }
 
+    /// As [`Command::parse`], but a byte 00 between the data of a short command and its Le is none:
+    /// [`crate::quirks::SurplusByte`].
+    ///
+    /// # Errors
+    /// As [`Command::parse`].
+    pub fn parse_with_surplus(bytes: &'a [u8]) -> Result<Command<'a>, StatusWord> {
+        if let [cla, ins, p1, p2, lc, rest @ ..] = bytes
+            && *lc > 0
+            && let Some((data, [0, le])) = rest.split_at_checked(usize::from(*lc))
+        {
+            let le = if *le == 0 { SHORT_ANSWER_MAX_BYTES } else { usize::from(*le) };
+            return Ok(Command { cla: *cla, ins: *ins, p1: *p1, p2: *p2, data, le: Some(le) });
+        }
+        Command::parse(bytes)
+    }
+
     /// The same as bytes; short where it fits, extended where it must.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

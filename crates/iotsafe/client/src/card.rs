@@ -16,8 +16,8 @@ use crate::signing::{self, Signing};
 use crate::token::{GeneratedPair, PinState, SignInput, Token};
 use crate::transport::{Transport, TransportError};
 
-/// The most bytes that one READ FILE requests.
-const READ_MAX_BYTES: usize = 256;
+/// A READ FILE that gives less than this ends the file: most cards give 256 bytes, some 255.
+const READ_FULL_BYTES: usize = 255;
 /// The most bytes of a file: READ FILE's offset has 15 bits.
 const FILE_MAX_BYTES: usize = 0x7fff;
 /// The most bytes of one GET RANDOM.
@@ -262,7 +262,7 @@ impl Token for CardToken {
                     Err(TokenError::Status { .. }) if !content.is_empty() => return Ok(content),
                     answer => answer?,
                 };
-                let ends = part.len() < READ_MAX_BYTES;
+                let ends = part.len() < READ_FULL_BYTES;
                 content.append(&mut part);
                 let whole = file.size_bytes.is_some_and(|size| content.len() == usize::from(size));
                 if ends || whole || content.len() > FILE_MAX_BYTES {
