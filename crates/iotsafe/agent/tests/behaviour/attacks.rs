@@ -265,8 +265,7 @@ fn callers_of_a_cold_agent_read_the_card_once() {
             drop(card);
             all.into_iter().for_each(|one| assert_eq!(one.join().unwrap(), 600));
         });
-        let commands = bench.world().commands;
-        commands
+        bench.world().commands
     };
     assert_eq!(read(20), read(1));
 }
