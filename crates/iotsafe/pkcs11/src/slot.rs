@@ -120,7 +120,7 @@ impl Slot {
         // The turn ends here, so that the next one sees a card that was lost.
         drop(turn);
         result.map_err(|error| {
-            if !matches!(error, TokenError::PinWrong { .. } | TokenError::Status { .. }) {
+            if is_for_people(&error) {
                 (self.reporter)(&format!("{}: {error}", self.location));
             }
             Rv::from(error)
@@ -373,6 +373,16 @@ impl Slot {
     /// The table of objects.
     pub fn objects(&self) -> MutexGuard<'_, ObjectTable> {
         lock(&self.objects)
+    }
+}
+
+/// Whether the return value says too little: not of what a command answers, unless it is one that
+/// has to succeed before any other.
+fn is_for_people(error: &TokenError) -> bool {
+    match error {
+        TokenError::PinWrong { .. } => false,
+        TokenError::Status { command, .. } => matches!(&**command, "SELECT" | "MANAGE CHANNEL"),
+        _ => true,
     }
 }
 

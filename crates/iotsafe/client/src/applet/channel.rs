@@ -209,6 +209,8 @@ impl Applet {
             ChannelPolicy::Fixed(channel) => (channel, false),
             ChannelPolicy::Open => self.open_channel(deadline)?,
         };
+        // The basic channel is open on every card: a server refuses it that has none left for us.
+        let none_left = self.options.channel == ChannelPolicy::Open && channel == Channel::BASIC;
         let own: Vec<Vec<u8>> = match &self.options.aid {
             Some(aid) => vec![aid.clone()],
             None => AIDS.iter().map(|aid| aid.to_vec()).collect(),
@@ -238,7 +240,9 @@ impl Applet {
             self.selected = Some(Selected { aid: Vec::new(), channel, opened });
             self.close_selected(deadline);
         }
-        if last == StatusWord::NO_CHANNEL {
+        if last == StatusWord::NO_CHANNEL
+            || (last == StatusWord::CHANNEL_NOT_SUPPORTED && none_left)
+        {
             return Err(TokenError::NoChannel);
         }
         if !is_about_the_applet(last) {
