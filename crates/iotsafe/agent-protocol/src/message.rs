@@ -216,7 +216,8 @@ impl std::fmt::Debug for Answer {
     }
 }
 
-/// A message longer than [`MESSAGE_MAX_BYTES`] becomes its digest, of which the signature is the same.
+/// A message longer than [`MESSAGE_MAX_BYTES`] becomes its digest, of which the signature is the
+/// same.
 impl From<SignInput<'_>> for Input {
     fn from(input: SignInput<'_>) -> Input {
         let (is_message, hash, bytes) = match input {

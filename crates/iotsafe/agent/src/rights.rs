@@ -125,8 +125,8 @@ impl Rights {
         Err(TokenError::Denied(text))
     }
 
-    /// Checks the right to give a PIN, which is compared with the held one: a caller that may use no
-    /// key has no use for it.
+    /// Checks the right to give a PIN, which is compared with the held one: a caller that may use
+    /// no key has no use for it.
     ///
     /// # Errors
     /// See [`Rights::allow`].

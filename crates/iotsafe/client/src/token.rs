@@ -135,8 +135,8 @@ pub trait Token: Send {
     /// See [`Token::info`]; [`TokenError::PinNeeded`].
     fn generate(&mut self, key: &[u8], deadline: Instant) -> Result<GeneratedPair, TokenError>;
 
-    /// Gives back a container for volatile keys, whose key is not used any more, to other callers of
-    /// an agent. A card of this process has no others.
+    /// Gives back a container for volatile keys, whose key is not used any more, to other callers
+    /// of an agent. A card of this process has no others.
     ///
     /// # Errors
     /// See [`Token::info`].

@@ -136,8 +136,8 @@ impl Applet {
         Ok(())
     }
 
-    /// Closes the channels of processes that were killed, if the applet is still selected there: the
-    /// modem may have restarted, and have given the channel to someone else.
+    /// Closes the channels of processes that were killed, if the applet is still selected there:
+    /// the modem may have restarted, and have given the channel to someone else.
     fn close_orphaned(&mut self, deadline: Instant) -> Result<(), TokenError> {
         if !self.may_lose_channels() {
             return Ok(());
