@@ -2,7 +2,7 @@
 //! Limits on the number of connections, each of which has a thread: no user can take all of them.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::card::lock;
 
@@ -42,14 +42,21 @@ impl UserKind {
 pub(super) struct CallerSlots(Mutex<BTreeMap<(UserKind, u32), usize>>);
 
 /// The slot of one caller, until this is dropped.
-pub(super) struct CallerSlot<'a> {
-    slots: &'a CallerSlots,
+pub(super) struct CallerSlot {
+    slots: Arc<CallerSlots>,
     user: (UserKind, u32),
+}
+
+impl CallerSlot {
+    /// Its user.
+    pub(super) fn uid(&self) -> u32 {
+        self.user.1
+    }
 }
 
 impl CallerSlots {
     /// A slot, if there is one left for this user.
-    pub(super) fn take(&self, uid: u32, kind: UserKind) -> Option<CallerSlot<'_>> {
+    pub(super) fn take(self: &Arc<Self>, uid: u32, kind: UserKind) -> Option<CallerSlot> {
         let mut taken = lock(&self.0);
         let (most, most_of_kind) = kind.limits();
         let all: usize = taken.range((kind, 0)..=(kind, u32::MAX)).map(|(_, count)| count).sum();
@@ -58,7 +65,7 @@ impl CallerSlots {
             return None;
         }
         taken.insert((kind, uid), own + 1);
-        Some(CallerSlot { slots: self, user: (kind, uid) })
+        Some(CallerSlot { slots: Arc::clone(self), user: (kind, uid) })
     }
 
     /// How many are taken.
@@ -67,7 +74,7 @@ impl CallerSlots {
     }
 }
 
-impl Drop for CallerSlot<'_> {
+impl Drop for CallerSlot {
     fn drop(&mut self) {
         let mut taken = lock(&self.slots.0);
         if let Some(count) = taken.get_mut(&self.user) {
@@ -83,13 +90,13 @@ impl Drop for CallerSlot<'_> {
 mod tests {
     use super::*;
 
-    fn all(slots: &CallerSlots, uid: u32, kind: UserKind) -> Vec<CallerSlot<'_>> {
+    fn all(slots: &Arc<CallerSlots>, uid: u32, kind: UserKind) -> Vec<CallerSlot> {
         std::iter::from_fn(|| slots.take(uid, kind)).collect()
     }
 
     #[test]
     fn slots_per_user_are_limited() {
-        let slots = CallerSlots::default();
+        let slots = Arc::<CallerSlots>::default();
         let without_rights = all(&slots, 1, UserKind::WithoutRights);
         let with_rights = all(&slots, 2, UserKind::WithRights);
         let own = all(&slots, 3, UserKind::Own);
@@ -104,7 +111,7 @@ mod tests {
 
     #[test]
     fn users_together_leave_places_to_the_others() {
-        let slots = CallerSlots::default();
+        let slots = Arc::<CallerSlots>::default();
         let of_many = |kind| (100..164).flat_map(|uid| all(&slots, uid, kind)).collect::<Vec<_>>();
         let strangers = of_many(UserKind::WithoutRights);
         assert_eq!(strangers.len(), ALL_WITHOUT_RIGHTS_MAX);

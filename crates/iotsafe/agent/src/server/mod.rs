@@ -9,8 +9,8 @@ mod wakeup;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,17 +24,19 @@ use warifu_os::Clock;
 use zeroize::Zeroizing;
 
 use crate::LOG;
-use crate::card::{Caller, CallerId, Holder, PinStatus, Tries};
+use crate::card::{Caller, CallerId, Holder, PinStatus, Tries, lock};
 use crate::jwt::Jwts;
 use crate::metrics::Metrics;
 use crate::rights::{Right, Rights};
-use caller_slots::{CallerSlots, UserKind};
+use caller_slots::{CallerSlot, CallerSlots, UserKind};
 pub use socket::{Socket, SocketError};
 use timed::Timed;
 use wakeup::Wakeup;
 
 /// How long a caller without rights may take to send its request, which is refused.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long between two reports of refused connections.
+const REFUSAL_PAUSE: Duration = Duration::from_secs(60);
 /// How much memory a frame is given before as many bytes of it have arrived.
 const FIRST_READ_BYTES: usize = 4096;
 /// The longest timeout of a request, whatever the caller asks for.
@@ -58,7 +60,9 @@ pub struct Agent {
     metrics: Arc<Metrics>,
     clock: Arc<dyn Clock>,
     callers: AtomicU64,
-    slots: CallerSlots,
+    slots: Arc<CallerSlots>,
+    /// When a refused connection was last reported.
+    refusal_reported: Mutex<Option<Instant>>,
     stop: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -87,7 +91,8 @@ impl Agent {
             metrics,
             clock,
             callers: AtomicU64::new(0),
-            slots: CallerSlots::default(),
+            slots: Arc::default(),
+            refusal_reported: Mutex::default(),
             stop,
         })
     }
@@ -114,22 +119,42 @@ impl Agent {
         }
     }
 
-    /// Serves one caller until it closes its connection.
-    pub fn serve(self: &Arc<Self>, stream: &UnixStream) {
-        let Ok(credentials) = rustix::net::sockopt::socket_peercred(stream) else { return };
-        let uid = credentials.uid.as_raw();
-        let rights = self.rights.iter().find(|rights| rights.uid == uid);
-        let kind = match rights {
+    /// A slot for the caller at the other end of a connection, before it costs a thread.
+    fn admit(&self, stream: &UnixStream) -> Option<CallerSlot> {
+        let uid = rustix::net::sockopt::socket_peercred(stream).ok()?.uid.as_raw();
+        let kind = match self.rights_of(uid) {
             _ if uid == self.own_uid => UserKind::Own,
             Some(_) => UserKind::WithRights,
             None => UserKind::WithoutRights,
         };
-        let Some(_slot) = self.slots.take(uid, kind) else {
+        let slot = self.slots.take(uid, kind);
+        if slot.is_none() {
+            self.report_refusal(uid);
+        }
+        slot
+    }
+
+    /// Not for each of thousands: whoever can connect could fill the log with them.
+    fn report_refusal(&self, uid: u32) {
+        let now = Instant::now();
+        let mut reported = lock(&self.refusal_reported);
+        if reported.is_none_or(|last| now.saturating_duration_since(last) >= REFUSAL_PAUSE) {
+            *reported = Some(now);
             LOG.line(format_args!(
-                "too many connections, of user {uid} or in all: one was refused"
+                "too many connections, of user {uid} or of all such users: refused (said once a \
+                 minute)"
             ));
-            return;
-        };
+        }
+    }
+
+    fn rights_of(&self, uid: u32) -> Option<&Rights> {
+        self.rights.iter().find(|rights| rights.uid == uid)
+    }
+
+    /// Serves one caller until it closes its connection.
+    fn serve(self: &Arc<Self>, stream: &UnixStream, slot: CallerSlot) {
+        let uid = slot.uid();
+        let rights = self.rights_of(uid);
         let id = self.callers.fetch_add(1, Ordering::Relaxed) + 1;
         let _end = EndOfCaller { agent: self, id };
         // A caller may disconnect at any time.
