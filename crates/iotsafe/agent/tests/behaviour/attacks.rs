@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Callers that mean the others no good, each with some right of its own.
 
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use warifu_os::Clock;
 use crate::common::{Bench, PIN, World, ask, jwt, locked, soon};
 use crate::{KEY, VOLATILE, bench, digest, nothing_wrong, own_uid, sign};
 
+const LONG: Duration = Duration::from_secs(60);
 /// A user other than the agent's.
 const OTHER: Caller<'static> = Caller { id: 1000, uid: 33, has_gone: &|| false };
 const CERTIFICATE: [u8; 1] = [2];
@@ -83,6 +85,32 @@ fn long_request_does_not_reset_the_card() {
     assert_eq!(bench.world().resets, resets);
     let peer = *bench.world().card.card().export_public_key(&KEY).unwrap().bytes();
     other.derive(&VOLATILE, &peer, soon()).unwrap();
+}
+
+#[test]
+fn users_take_turns_at_the_card() {
+    let bench = bench(None, None);
+    let order = Mutex::new(Vec::new());
+    let card = locked(&bench.world);
+    thread::scope(|scope| {
+        for (number, uid) in [33, 33, 33, 33, 33, 34].into_iter().enumerate() {
+            let (bench, order) = (&bench, &order);
+            scope.spawn(move || {
+                // Asked when the caller has its turn.
+                let has_gone = || {
+                    order.lock().unwrap().push(uid);
+                    false
+                };
+                let caller = Caller { id: number as u64, uid, has_gone: &has_gone };
+                bench.holder().random(&caller, 8, bench.clock.now() + LONG).unwrap();
+            });
+            while bench.holder().waiting() <= number {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        drop(card);
+    });
+    assert_eq!(order.into_inner().unwrap(), [33, 33, 34, 33, 33, 33]);
 }
 
 #[test]
