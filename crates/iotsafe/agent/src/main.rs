@@ -33,7 +33,7 @@ A configuration (--config, TOML) names several cards and other users:
   [[caller]]
   uid = 33
   keys = [\"client\"]
-  may = [\"sign\", \"token\"]   # also derive, generate
+  may = [\"sign\", \"token\"]   # also derive, generate, replace, random, verify, login
 
 Exit code: 0 done; 2 invalid arguments or request; 3 machine, card or agent unavailable.";
 
