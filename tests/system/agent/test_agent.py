@@ -116,6 +116,29 @@ def test_card_behind_a_modem(tmp_path: Path) -> None:
                 assert agent.process.wait(timeout=20) == 0
 
 
+def test_killed_agents_behind_a_modem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of them than the card has channels: the next one closes those of the killed."""
+    runtime = tmp_path / "runtime"
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    link = tmp_path / "modem"
+    with holding.served(tmp_path, at=True, link=str(link)):
+        for number in range(5):
+            with Agent(tmp_path, "--card", f"csim:{link}") as agent:
+                done = agent.token("--audience", f"a{number}")
+                assert done.returncode == 0, done.stderr
+                (record,) = (runtime / "warifu").iterdir()
+                assert record.stat().st_mode & 0o777 == 0o600
+                assert record.read_text().split()[0] == str(agent.process.pid)
+                agent.process.kill()
+                agent.process.wait()
+        with Agent(tmp_path, "--card", f"csim:{link}") as agent:
+            assert agent.token("--audience", "last").returncode == 0
+            agent.ask("stop")
+            assert agent.process.wait(timeout=20) == 0
+        assert record.read_text() == ""
+
+
 def token_of(card: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`warifu-agent token` without an agent."""
     return subprocess.run(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support import sim
+from support import needs, sim
 from support.sim import Client, Server
 from warifu import tools
 
@@ -33,6 +34,24 @@ def refused(done: subprocess.CompletedProcess[str], code: int = USAGE) -> str:
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
     (line,) = done.stderr.splitlines()
     return line
+
+
+@needs.program("pkcs11-tool")
+@pytest.mark.parametrize("quirks", ["strict", "wolfssl", "orange", "thales"])
+def test_token_has_one_name(tmp_path: Path, quirks: str) -> None:
+    """`warifu card list` and PKCS#11, whatever the applet shows of its identifier."""
+    state, path = tmp_path / "card.state", tmp_path / "card.sock"
+    label = sim.ask("create", state=state, quirks=quirks, label="meter-7")["label"]
+    module = tools.find("libwarifu_pkcs11.so")
+    with Server(state, socket=path):
+        done = subprocess.run(
+            ["pkcs11-tool", "--module", str(module), "--list-token-slots"],
+            capture_output=True, text=True, check=True, timeout=60,
+            env=os.environ | {"WARIFU_CARD": f"unix:{path}"},
+        )  # fmt: skip
+    (shown,) = re.findall(r"token label +: (.*)", done.stdout)
+    assert shown == label
+    assert shown == ("iot-safe" if quirks == "thales" else "meter-7")
 
 
 @pytest.mark.parametrize("option", [("--pin-tries", "5"), ("--pin-scope", "every-key")])

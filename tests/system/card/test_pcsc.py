@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +16,7 @@ import pytest
 
 from support import needs
 from support.sim import ATR, RANDOM, SELECT, Client, Server
+from warifu import tools
 from warifu.doctor import card, pcsc
 
 pytestmark = needs.root
@@ -64,6 +68,20 @@ def test_pkcs11_tool_through_pcscd(pcscd: tuple[Server, Path]) -> None:
         reader = service.connect(server.ready["reader"])
         assert reader.transmit(RANDOM) == b"\x69\x85", "it was reset"
         reader.disconnect()
+
+
+def test_program_that_allows_no_threads(pcscd: tuple[Server, Path]) -> None:
+    server, _ = pcscd
+    script = Path(__file__).with_name("without_threads.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(tools.find("libwarifu_pkcs11.so"))],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env=os.environ | {"WARIFU_CARD": f"pcsc:{server.ready['reader']}"},
+    )
+    assert done.stdout.split() == ["0", "0", "1", "0", "0", "1"], done.stdout + done.stderr
 
 
 def test_reader_port_is_in_a_network_namespace(pcscd: tuple[Server, Path]) -> None:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from support import sim
+from support import needs, sim
 from support.sim import SELECT, Client, Server
 
 #: crates/iotsafe/card-server/src/store.rs
@@ -111,12 +112,31 @@ def test_full_disk(tmp_path: Path) -> None:
                 while True:
                     file.write(b"x" * 4096)
             assert client.status(verify("0000")) == 0x6581
+            assert not (folder / "card.state.tmp").exists()
             assert tries_left(state) == 15
             ballast.unlink()
             assert client.status(verify("0000")) == 0x63CD, "the first wrong try was not lost"
         assert tries_left(state) == 13
     finally:
         subprocess.run(["umount", folder], check=True)
+
+
+@needs.root
+def test_root_locks_nobody_out_and_follows_no_link(tmp_path: Path) -> None:
+    """Root creates and resets a card in the folder of a user, who owns what is made there."""
+    folder, precious = tmp_path / "users", tmp_path / "precious"
+    folder.mkdir()
+    os.chown(folder, 65534, 65534)
+    state = folder / "card.state"
+    sim.ask("create", state=state)
+    assert (folder / "card.state.lock").stat().st_uid == 65534
+    (folder / "card.state.lock").unlink()
+    precious.write_text("root's own")
+    (folder / "card.state.lock").symlink_to(precious)
+    with pytest.raises(RuntimeError, match=r"card\.state\.lock"):
+        sim.ask("reset", state=state, erase=True)
+    assert precious.read_text() == "root's own"
+    assert precious.stat().st_uid == 0
 
 
 def test_state_readable_by_others_is_refused(state: Path) -> None:

@@ -87,7 +87,8 @@ impl Clock for SystemClock {
 #[derive(Clone, Debug)]
 pub struct VirtualClock {
     start: Instant,
-    unix_start: Duration,
+    /// The time since the Unix epoch at the start, ns, as last set.
+    unix_start_ns: Arc<AtomicU64>,
     passed_ns: Arc<AtomicU64>,
 }
 
@@ -95,13 +96,20 @@ impl VirtualClock {
     /// A clock at this time since the Unix epoch.
     #[must_use]
     pub fn starting_at(unix_start: Duration) -> VirtualClock {
-        VirtualClock { start: Instant::now(), unix_start, passed_ns: Arc::default() }
+        let unix_start_ns = Arc::new(AtomicU64::new(nanoseconds(unix_start)));
+        VirtualClock { start: Instant::now(), unix_start_ns, passed_ns: Arc::default() }
+    }
+
+    /// Sets the time since the Unix epoch, back or forth, as people and NTP do with a machine's
+    /// clock; [`Clock::now`] stays.
+    pub fn set_unix_time(&self, time: Duration) {
+        let start = time.saturating_sub(self.passed());
+        self.unix_start_ns.store(nanoseconds(start), Ordering::SeqCst);
     }
 
     /// Moves the time on.
     pub fn advance(&self, by: Duration) {
-        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-        self.passed_ns.fetch_add(by, Ordering::SeqCst);
+        self.passed_ns.fetch_add(nanoseconds(by), Ordering::SeqCst);
     }
 
     /// Moves the time on to an instant, if that is not past.
@@ -112,6 +120,10 @@ impl VirtualClock {
     fn passed(&self) -> Duration {
         Duration::from_nanos(self.passed_ns.load(Ordering::SeqCst))
     }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Default for VirtualClock {
@@ -127,7 +139,7 @@ impl Clock for VirtualClock {
     }
 
     fn unix_time(&self) -> Duration {
-        self.unix_start + self.passed()
+        Duration::from_nanos(self.unix_start_ns.load(Ordering::SeqCst)) + self.passed()
     }
 
     fn sleep(&self, duration: Duration) {
@@ -164,5 +176,9 @@ mod tests {
         clock.advance_to(start);
         assert_eq!(clock.now() - start, Duration::from_secs(3_601));
         assert_eq!(clock.unix_time(), Duration::from_secs(4_601));
+        clock.set_unix_time(Duration::from_secs(4_000));
+        same.advance(Duration::from_secs(1));
+        assert_eq!(clock.unix_time(), Duration::from_secs(4_001));
+        assert_eq!(clock.now() - start, Duration::from_secs(3_602));
     }
 }

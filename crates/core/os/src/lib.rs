@@ -3,9 +3,11 @@
 //!
 //! - [`Alarm`]: a timer among the descriptors that a program waits for.
 //! - [`clock`]: the machine's clocks, and [`Clock`] where time is an argument.
+//! - [`secure_variable`]: the environment, for libraries that setuid programs may load.
 //! - [`Log`]: lines for people on stderr.
+//! - [`printable`]: text of others, for a terminal.
 //! - [`DeadlineStream`]: reading and writing a file descriptor by a deadline.
-//! - [`TurnQueue`]: mutual exclusion in the order of arrival, with a timeout.
+//! - [`TurnQueue`]: mutual exclusion, users in rotation, with a timeout.
 //! - [`VERSION`]: what `--version` says of programs that time something.
 #![warn(clippy::unwrap_used)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -13,13 +15,17 @@
 mod alarm;
 pub mod clock;
 mod deadline_stream;
+mod environment;
 mod log;
+mod printable;
 mod turn_queue;
 
 pub use alarm::Alarm;
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use deadline_stream::DeadlineStream;
+pub use environment::{is_privileged_start, secure_variable};
 pub use log::Log;
+pub use printable::printable;
 pub use turn_queue::{Turn, TurnQueue};
 
 /// What `--version` says, and that a development build, which nothing should be timed with, is one.

@@ -4,6 +4,8 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use crate::printable::printable;
+
 /// Writes lines to stderr, each after the program's name.
 ///
 /// Not `eprintln!`, which panics once nobody reads stderr any more, as behind `2>&1 | head -1`.
@@ -19,9 +21,10 @@ impl Log {
         Log { program }
     }
 
-    /// Writes `PROGRAM: MESSAGE` and a line break in one piece.
+    /// Writes `PROGRAM: MESSAGE` and a line break in one piece. The message may quote a modem, a
+    /// card or a caller: it is made [`printable`].
     pub fn line(self, message: impl Display) {
-        let text = format!("{}: {message}\n", self.program);
+        let text = format!("{}: {}\n", self.program, printable(&message.to_string()));
         // A closed stderr leaves nowhere to report that writing failed.
         let _ = io::stderr().write_all(text.as_bytes());
     }

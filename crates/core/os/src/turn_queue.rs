@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Mutual exclusion in the order of arrival, which a mutex alone does not promise.
+//! Mutual exclusion in a fair order, which a mutex alone does not promise.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Lets one thread at a time have its turn, first come, first served.
+/// Lets one thread at a time have its turn: the users who wait take turns in rotation, so that none
+/// can keep the others waiting with many requests; the threads of one user in order of arrival.
 #[derive(Debug, Default)]
 pub struct TurnQueue {
     queue: Mutex<Queue>,
     moved: Condvar,
 }
 
-/// Tickets in the order of arrival; the first one has the turn.
 #[derive(Debug, Default)]
 struct Queue {
     next_ticket: u64,
-    tickets: VecDeque<u64>,
+    /// Who has the turn.
+    current: Option<u64>,
+    /// Tickets in order of arrival, each with its user.
+    waiting: VecDeque<(u64, u32)>,
+    /// The users who wait; the first one is next.
+    rotation: VecDeque<u32>,
 }
 
 /// The turn of one thread, until this is dropped.
@@ -28,25 +33,32 @@ pub struct Turn<'a> {
 }
 
 impl TurnQueue {
-    /// Waits for a turn.
+    /// Waits for a turn, as user 0.
     pub fn acquire(&self) -> Turn<'_> {
-        let (mut queue, turn) = self.enqueue();
-        while queue.tickets.front() != Some(&turn.ticket) {
+        let (mut queue, turn) = self.enqueue(0);
+        while queue.current != Some(turn.ticket) {
             queue = self.moved.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
         turn
     }
 
-    /// Waits for a turn, but no longer than `timeout`; None if it did not come in that time.
+    /// Waits for a turn, as user 0, but no longer than `timeout`; None if it did not come in that
+    /// time.
     #[must_use]
     pub fn acquire_within(&self, timeout: Duration) -> Option<Turn<'_>> {
+        self.acquire_for(0, timeout)
+    }
+
+    /// The same for a user.
+    #[must_use]
+    pub fn acquire_for(&self, user: u32, timeout: Duration) -> Option<Turn<'_>> {
         // A timeout that no clock can express is none.
-        let Some(deadline) = Instant::now().checked_add(timeout) else {
-            return Some(self.acquire());
-        };
-        let (mut queue, turn) = self.enqueue();
-        while queue.tickets.front() != Some(&turn.ticket) {
-            let left = deadline.saturating_duration_since(Instant::now());
+        let deadline = Instant::now().checked_add(timeout);
+        let (mut queue, turn) = self.enqueue(user);
+        while queue.current != Some(turn.ticket) {
+            let left = deadline.map_or(Duration::MAX, |deadline| {
+                deadline.saturating_duration_since(Instant::now())
+            });
             if left.is_zero() {
                 drop(queue); // dropping the turn leaves the queue
                 return None;
@@ -54,14 +66,15 @@ impl TurnQueue {
             let woken = self.moved.wait_timeout(queue, left);
             queue = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
+        drop(queue);
         Some(turn)
     }
 
     /// A turn if nobody has one or waits for one.
     #[must_use]
     pub fn try_acquire(&self) -> Option<Turn<'_>> {
-        let (queue, turn) = self.enqueue();
-        let first = queue.tickets.front() == Some(&turn.ticket);
+        let (queue, turn) = self.enqueue(0);
+        let first = queue.current == Some(turn.ticket);
         drop(queue);
         first.then_some(turn)
     }
@@ -69,15 +82,20 @@ impl TurnQueue {
     /// How many threads have a turn or wait for one.
     #[must_use]
     pub fn length(&self) -> usize {
-        self.lock().tickets.len()
+        let queue = self.lock();
+        queue.waiting.len() + usize::from(queue.current.is_some())
     }
 
     /// The locked queue must be dropped before the turn: a turn that ends locks it.
-    fn enqueue(&self) -> (MutexGuard<'_, Queue>, Turn<'_>) {
+    fn enqueue(&self, user: u32) -> (MutexGuard<'_, Queue>, Turn<'_>) {
         let mut queue = self.lock();
         let ticket = queue.next_ticket;
         queue.next_ticket += 1;
-        queue.tickets.push_back(ticket);
+        queue.waiting.push_back((ticket, user));
+        if !queue.rotation.contains(&user) {
+            queue.rotation.push_back(user);
+        }
+        queue.proceed();
         (queue, Turn { queue: self, ticket })
     }
 
@@ -86,11 +104,45 @@ impl TurnQueue {
     }
 }
 
+impl Queue {
+    /// Gives the turn to the next user's first thread, if nobody has it.
+    fn proceed(&mut self) {
+        if self.current.is_some() {
+            return;
+        }
+        let Some(user) = self.rotation.pop_front() else { return };
+        if let Some(at) = self.waiting.iter().position(|(_, waiting)| *waiting == user) {
+            self.current = self.waiting.remove(at).map(|(ticket, _)| ticket);
+        }
+        if self.waits(user) {
+            self.rotation.push_back(user);
+        }
+    }
+
+    fn waits(&self, user: u32) -> bool {
+        self.waiting.iter().any(|(_, waiting)| *waiting == user)
+    }
+
+    /// Ends a turn, or the wait for one.
+    fn leave(&mut self, ticket: u64) {
+        if self.current == Some(ticket) {
+            self.current = None;
+        } else if let Some(at) = self.waiting.iter().position(|(waiting, _)| *waiting == ticket) {
+            let user = self.waiting.remove(at).map(|(_, user)| user);
+            self.rotation.retain(|waiting| Some(*waiting) != user);
+            // Behind the others: who gives up early is not served earlier.
+            let waits = user.filter(|user| self.waits(*user));
+            self.rotation.extend(waits);
+        }
+        self.proceed();
+    }
+}
+
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let mut queue = self.queue.lock();
-        queue.tickets.retain(|ticket| *ticket != self.ticket);
-        let others = !queue.tickets.is_empty();
+        queue.leave(self.ticket);
+        let others = queue.current.is_some();
         drop(queue);
         if others {
             self.queue.moved.notify_all();
@@ -140,6 +192,47 @@ mod tests {
     #[test]
     fn turns_with_timeout_in_order_of_arrival() {
         order_of_turns(|queue| queue.acquire_within(LONG).unwrap());
+    }
+
+    #[test]
+    fn users_take_turns_however_many_threads_one_has() {
+        let queue = Arc::new(TurnQueue::default());
+        let (sender, receiver) = mpsc::channel();
+        let first = queue.acquire();
+        let users = [7, 7, 7, 7, 8, 8, 9];
+        let threads: Vec<_> = users
+            .into_iter()
+            .enumerate()
+            .map(|(number, user)| {
+                let (own, sender) = (Arc::clone(&queue), sender.clone());
+                let thread = thread::spawn(move || {
+                    let _turn = own.acquire_for(user, LONG).unwrap();
+                    sender.send(user).unwrap();
+                });
+                while queue.length() < number + 2 {
+                    thread::yield_now();
+                }
+                thread
+            })
+            .collect();
+        drop(first);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        drop(sender);
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), [7, 8, 9, 7, 8, 7, 7]);
+    }
+
+    #[test]
+    fn who_gives_up_leaves_the_rotation() {
+        let queue = TurnQueue::default();
+        let first = queue.acquire();
+        for user in [7, 8, 7] {
+            assert!(queue.acquire_for(user, Duration::from_millis(1)).is_none());
+        }
+        assert_eq!(queue.length(), 1);
+        assert!(queue.lock().rotation.is_empty());
+        drop(first);
+        assert!(queue.acquire_for(8, Duration::ZERO).is_some());
+        assert_eq!(queue.length(), 0);
     }
 
     #[test]

@@ -46,7 +46,9 @@ impl Address {
     #[must_use]
     pub fn token(&self, options: Options, watch: Option<Watch>) -> Box<dyn Token> {
         match self {
-            Address::Card(card) => Box::new(CardToken::new(card.transport(watch), options)),
+            Address::Card(card) => {
+                Box::new(CardToken::new(card.transport_with(&options, watch), options))
+            }
             Address::Agent { socket, card } => {
                 let socket = socket.clone().unwrap_or_else(default_socket);
                 let client = AgentClient::new(&socket, card.as_deref()).watched(watch);

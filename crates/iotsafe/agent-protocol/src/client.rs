@@ -10,7 +10,9 @@ use warifu_iotsafe_client::transport::{Exchange, TransportError, Watch};
 use warifu_os::DeadlineStream;
 use zeroize::Zeroizing;
 
-use crate::message::{Answer, Call, FRAME_MAX_BYTES, Reply, Request, decode, encode};
+use crate::message::{
+    Answer, Call, FRAME_MAX_BYTES, REQUEST_MAX_BYTES, Reply, Request, decode, encode,
+};
 
 /// A connection to the agent, made when it is first used, and again after an error.
 pub struct AgentClient {
@@ -47,9 +49,11 @@ impl AgentClient {
         let start = Instant::now();
         let timeout = deadline.saturating_duration_since(start);
         let request = Request { number: self.number, card: self.card.clone(), timeout, call };
-        let Some(frame) = encode(&request) else {
-            let text = "the message is too long for the agent: sign its hash instead";
-            return Err(TokenError::Denied(text.to_owned()));
+        let frame = encode(&request).filter(|frame| frame.len() <= REQUEST_MAX_BYTES + 4);
+        let Some(frame) = frame else {
+            let text =
+                format!("the request is too long for the agent: {REQUEST_MAX_BYTES} B at most");
+            return Err(TokenError::Denied(text));
         };
         let received = self.round_trip(&frame, deadline).inspect_err(|_| self.stream = None);
         if let Some(watch) = &self.watch {

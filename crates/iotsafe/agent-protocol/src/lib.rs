@@ -25,16 +25,16 @@ mod client;
 pub mod message;
 mod token;
 
-use std::env;
 use std::path::{Path, PathBuf};
 
 pub use address::{Address, AddressError};
 pub use client::AgentClient;
 pub use token::AgentToken;
+use warifu_os::secure_variable;
 
 /// Where the agent listens unless it is told otherwise.
 #[must_use]
 pub fn default_socket() -> PathBuf {
-    let folder = env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
-    Path::new(&folder.unwrap_or_else(|| "/run".into())).join("warifu-agent.sock")
+    let folder = secure_variable("XDG_RUNTIME_DIR").unwrap_or_else(|| "/run".to_owned());
+    Path::new(&folder).join("warifu-agent.sock")
 }

@@ -11,15 +11,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use warifu_card::crypto::Hash;
-use warifu_iotsafe_client::{File, Inventory, PinState, SignInput, TokenError, TokenInfo};
+use warifu_iotsafe_client::{Inventory, PinState, SignInput, TokenError, TokenInfo};
 use zeroize::Zeroizing;
 
 /// The version of the messages; others are refused.
-pub const VERSION: u8 = 1;
-/// The longest frame without its length, bytes: a message for the card to hash, and some more.
-pub const FRAME_MAX_BYTES: usize = (1 << 20) + 4096;
-/// The most random bytes of one request.
-pub const RANDOM_MAX_BYTES: usize = 1 << 16;
+pub const VERSION: u8 = 2;
+/// The longest frame without its length, bytes.
+pub const FRAME_MAX_BYTES: usize = 1 << 20;
+/// The longest request without its length, bytes: what the agent gives a caller memory for.
+pub const REQUEST_MAX_BYTES: usize = 1 << 14;
+/// The most random bytes of one request. The card is another caller's after every 256.
+pub const RANDOM_MAX_BYTES: usize = 4096;
+/// The longest message that the card hashes, bytes: 35 commands, which fit into one attempt. The
+/// caller hashes longer ones itself.
+pub const MESSAGE_MAX_BYTES: usize = 8192;
+/// The most bytes of a token, and of a request for one.
+pub const JWT_MAX_BYTES: usize = 8192;
 
 /// A request of a caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,8 +52,8 @@ pub enum Call {
     VerifyPin(Zeroizing<Vec<u8>>),
     /// [`Token::objects`](warifu_iotsafe_client::Token::objects).
     Objects,
-    /// [`Token::read_file`](warifu_iotsafe_client::Token::read_file).
-    ReadFile(File),
+    /// [`Token::read_file`](warifu_iotsafe_client::Token::read_file), of the file with this id.
+    ReadFile(Vec<u8>),
     /// [`Token::read_public_key`](warifu_iotsafe_client::Token::read_public_key).
     ReadPublicKey(Vec<u8>),
     /// [`Token::sign`](warifu_iotsafe_client::Token::sign).
@@ -74,6 +81,8 @@ pub enum Call {
     },
     /// [`Token::generate`](warifu_iotsafe_client::Token::generate).
     Generate(Vec<u8>),
+    /// [`Token::give_back`](warifu_iotsafe_client::Token::give_back).
+    GiveBack(Vec<u8>),
     /// [`Token::random`](warifu_iotsafe_client::Token::random), at most [`RANDOM_MAX_BYTES`].
     Random(u32),
     /// A JSON Web Token (RFC 7519) signed with ES256.
@@ -173,6 +182,7 @@ impl Call {
             Call::Verify { .. } => "verify",
             Call::Derive { .. } => "derive",
             Call::Generate(_) => "generate",
+            Call::GiveBack(_) => "give_back",
             Call::Random(_) => "random",
             Call::Jwt(_) => "token",
             Call::Metrics => "metrics",
@@ -206,23 +216,40 @@ impl std::fmt::Debug for Answer {
     }
 }
 
+/// A message longer than [`MESSAGE_MAX_BYTES`] becomes its digest, of which the signature is the
+/// same.
 impl From<SignInput<'_>> for Input {
     fn from(input: SignInput<'_>) -> Input {
         let (is_message, hash, bytes) = match input {
-            SignInput::Digest(hash, digest) => (false, hash, digest),
-            SignInput::Message(hash, message) => (true, hash, message),
+            SignInput::Digest(hash, digest) => (false, hash, digest.to_vec()),
+            SignInput::Message(hash, message) if message.len() > MESSAGE_MAX_BYTES => {
+                (false, hash, hash.digest(message))
+            }
+            SignInput::Message(hash, message) => (true, hash, message.to_vec()),
         };
-        Input { is_message, hash: hash.bit(), bytes: bytes.to_vec() }
+        Input { is_message, hash: hash.bit(), bytes }
+    }
+}
+
+impl JwtRequest {
+    /// How much memory it takes, bytes, about.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        let one = |text: &String| size_of::<String>() + text.len();
+        let texts = self.audience.iter().chain(&self.issuer).chain(&self.subject);
+        let texts = texts.chain(&self.key_id).chain([&self.key]).map(one).sum::<usize>();
+        texts + self.claims.iter().map(|(name, value)| one(name) + one(value)).sum::<usize>()
     }
 }
 
 impl Input {
-    /// None for an unknown hash, or a digest of the wrong length.
+    /// None for an unknown hash, a digest of the wrong length, or a message that is too long.
     #[must_use]
     pub fn as_sign_input(&self) -> Option<SignInput<'_>> {
         let hash = Hash::ALL.into_iter().find(|hash| hash.bit() == self.hash)?;
         if self.is_message {
-            return Some(SignInput::Message(hash, &self.bytes));
+            let short = self.bytes.len() <= MESSAGE_MAX_BYTES;
+            return short.then_some(SignInput::Message(hash, &self.bytes));
         }
         (self.bytes.len() == hash.length_bytes()).then_some(SignInput::Digest(hash, &self.bytes))
     }
@@ -297,6 +324,24 @@ mod tests {
         let longer = [&frame[4..], &[0]].concat();
         assert_eq!(decode::<Reply>(&longer), None);
         assert_eq!(encode(&vec![0_u8; FRAME_MAX_BYTES]), None);
+    }
+
+    #[test]
+    fn long_message_becomes_its_digest() {
+        let message = [7; MESSAGE_MAX_BYTES + 1];
+        let short = Input::from(SignInput::Message(Hash::Sha384, &message[1..]));
+        assert!(short.is_message && short.as_sign_input().is_some());
+        let long = Input::from(SignInput::Message(Hash::Sha384, &message));
+        assert!(!long.is_message && long.bytes == Hash::Sha384.digest(&message));
+        let refused = Input { is_message: true, bytes: message.to_vec(), ..short };
+        assert_eq!(refused.as_sign_input(), None);
+        let request = Request {
+            number: 1,
+            card: String::new(),
+            timeout: Duration::ZERO,
+            call: Call::Sign { key: vec![1; 20], input: long },
+        };
+        assert!(encode(&request).unwrap().len() <= REQUEST_MAX_BYTES);
     }
 
     #[test]

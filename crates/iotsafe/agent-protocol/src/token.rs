@@ -69,7 +69,7 @@ impl Token for AgentToken {
     }
 
     fn read_file(&mut self, file: &File, deadline: Instant) -> Result<Vec<u8>, TokenError> {
-        let content = self.bytes(Call::ReadFile(file.clone()), deadline)?;
+        let content = self.bytes(Call::ReadFile(file.id.clone()), deadline)?;
         Ok(content.expose().to_vec())
     }
 
@@ -115,6 +115,13 @@ impl Token for AgentToken {
                 let point = point.try_into().map_err(|_| self.0.unexpected_answer())?;
                 Ok(GeneratedPair { public_id, point })
             }
+            _ => Err(self.0.unexpected_answer()),
+        }
+    }
+
+    fn give_back(&mut self, key: &[u8], deadline: Instant) -> Result<(), TokenError> {
+        match self.0.call(Call::GiveBack(key.to_vec()), deadline)? {
+            Answer::Done => Ok(()),
             _ => Err(self.0.unexpected_answer()),
         }
     }

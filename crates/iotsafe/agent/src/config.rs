@@ -195,7 +195,7 @@ fn rights(raw: RawCaller) -> Result<Rights, String> {
         })
     };
     let may = raw.may.as_ref().map(|names| names.iter().map(right).collect::<Result<_, _>>());
-    let may = may.transpose()?.unwrap_or_else(|| Right::ALL.to_vec());
+    let may = may.transpose()?.unwrap_or_else(|| Right::DEFAULT.to_vec());
     let keys = raw.keys.filter(|keys| !keys.iter().any(|key| key == "*"));
     Ok(Rights { uid: raw.uid, keys, may })
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use chrono::DateTime;
 use jwt_compact::{Algorithm, AlgorithmExt, AlgorithmSignature, Claims, Header};
 use serde_json::Value;
-use warifu_agent_protocol::message::JwtRequest;
+use warifu_agent_protocol::message::{JWT_MAX_BYTES, JwtRequest};
 use warifu_card::crypto::Point;
 use warifu_iotsafe_client::{Curve, Hash, Inventory, SignInput, TokenError};
 
@@ -23,6 +23,8 @@ use crate::rights::{Right, Rights};
 pub const LIFETIME_MAX_S: u32 = 366 * 86_400;
 /// The most cached tokens; callers of others wait for the card.
 const KEPT_MAX: usize = 256;
+/// What the signature adds to a token, bytes: a full stop, and 64 bytes in base64url.
+const SIGNATURE_BYTES: usize = 1 + 86;
 /// A failed renewal is retried after this fraction of the lifetime.
 const RETRY_PART: u32 = 20;
 
@@ -36,8 +38,11 @@ pub struct Jwts {
 #[derive(Clone, Debug)]
 struct Kept {
     token: String,
+    /// The user who first asked for it, whose place it takes.
+    uid: u32,
     /// The key's id and label, for the callers' rights.
     key: (Vec<u8>, String),
+    issued: Duration,
     expires: Duration,
     renew: Duration,
     /// Whether it was asked for since it was made.
@@ -65,7 +70,7 @@ impl Jwts {
         let last_tenth = Duration::from_secs(request.lifetime_s.into()) / 10;
         if let Some(kept) = lock(&self.kept).get_mut(request)
             && now + last_tenth < kept.expires
-            && kept.keys == holder.keys()
+            && kept.is_good(holder, now)
         {
             rights.allow(Right::Token, &kept.key.0, &kept.key.1)?;
             kept.wanted = true;
@@ -77,7 +82,7 @@ impl Jwts {
         let result = (kept.token.clone(), kept.expires.as_secs());
         let mut all = lock(&self.kept);
         all.retain(|_, kept| kept.is_good(holder, now));
-        if all.len() < KEPT_MAX {
+        if has_place(&mut all, caller.uid) {
             all.insert(request.clone(), kept);
         }
         Ok(result)
@@ -100,7 +105,9 @@ impl Jwts {
             holder.metrics.token(&holder.settings.name, kind);
             let mut all = lock(&self.kept);
             match (made, all.get_mut(&request)) {
-                (Ok(kept), _) => drop(all.insert(request, Kept { wanted: false, ..kept })),
+                (Ok(made), Some(kept)) => *kept = Kept { wanted: false, uid: kept.uid, ..made },
+                // It was dropped meanwhile.
+                (Ok(_), None) => {}
                 (Err(error), Some(kept)) => {
                     let pause = Duration::from_secs(request.lifetime_s.into()) / RETRY_PART;
                     kept.renew = now + pause;
@@ -125,10 +132,28 @@ impl Jwts {
 }
 
 impl Kept {
-    /// Whether it is still valid, and signed with a key of this card that was not replaced since.
+    /// Whether it is valid now, and signed with a key of this card that was not replaced since. A
+    /// clock that was set back makes `iat` lie in the future: such a token is refused elsewhere, or
+    /// valid for longer than was asked.
     fn is_good(&self, holder: &Holder, now: Duration) -> bool {
-        self.expires > now && self.keys == holder.keys()
+        self.issued <= now && now < self.expires && self.keys == holder.keys()
     }
+}
+
+/// Whether there is a place for one more token of a user. If all are taken, the user with the most
+/// loses the one that ends first, unless it is the same user.
+fn has_place(all: &mut BTreeMap<JwtRequest, Kept>, uid: u32) -> bool {
+    if all.len() < KEPT_MAX {
+        return true;
+    }
+    let mut counts = BTreeMap::<u32, usize>::new();
+    all.values().for_each(|kept| *counts.entry(kept.uid).or_default() += 1);
+    let own = counts.get(&uid).copied().unwrap_or_default();
+    let others = counts.into_iter().filter(|(_, count)| *count > own + 1);
+    let Some((most, _)) = others.max_by_key(|(_, count)| *count) else { return false };
+    let of_most = all.iter().filter(|(_, kept)| kept.uid == most);
+    let first = of_most.min_by_key(|(_, kept)| kept.expires).map(|(request, _)| request.clone());
+    first.is_some_and(|request| all.remove(&request).is_some())
 }
 
 /// Has the card sign a token.
@@ -139,6 +164,7 @@ fn make(
     request: &JwtRequest,
     deadline: Instant,
 ) -> Result<Kept, TokenError> {
+    check_size("the request for a token", request.size_bytes())?;
     if !(1..=LIFETIME_MAX_S).contains(&request.lifetime_s) {
         let text = format!("lifetime is {} s: expected 1 to {LIFETIME_MAX_S}", request.lifetime_s);
         return Err(TokenError::Denied(text));
@@ -146,16 +172,18 @@ fn make(
     let keys = holder.keys();
     let key = key_of(&*holder.inventory(caller, deadline)?, &request.key)?;
     rights.allow(Right::Token, &key.0, &key.1)?;
-    let issued = holder.clock.unix_time();
+    let issued = Duration::from_secs(holder.clock.unix_time().as_secs());
     let lifetime = Duration::from_secs(request.lifetime_s.into());
-    let expires = Duration::from_secs(issued.as_secs()) + lifetime;
+    let expires = issued + lifetime;
     let mut claims = Claims::new(claims_of(request)?);
     let date = |time: Duration| DateTime::from_timestamp(time.as_secs() as i64, 0);
     (claims.issued_at, claims.expiration) = (date(issued), date(expires));
     let mut header = Header::empty().with_token_type("JWT");
     header.key_id.clone_from(&request.key_id);
-    let mut sign = |digest: &[u8]| {
-        holder.sign(caller, &key.0, SignInput::Digest(Hash::Sha256, digest), deadline)
+    let mut sign = |message: &[u8]| {
+        check_size("the token", message.len() + SIGNATURE_BYTES)?;
+        let digest = Hash::Sha256.digest(message);
+        holder.sign(caller, &key.0, SignInput::Digest(Hash::Sha256, &digest), deadline)
     };
     let card = Es256 { sign: RefCell::new(&mut sign), error: RefCell::default() };
     let token = card.token(&header, &claims, &());
@@ -164,7 +192,19 @@ fn make(
     }
     let token =
         token.map_err(|error| TokenError::Denied(format!("creating the token failed: {error}")))?;
-    Ok(Kept { token, key, expires, renew: issued + lifetime / 2, wanted: true, keys })
+    let (uid, renew) = (caller.uid, issued + lifetime / 2);
+    Ok(Kept { token, uid, key, issued, expires, renew, wanted: true, keys })
+}
+
+/// Refuses what would take memory without limit.
+fn check_size(what: &str, bytes: usize) -> Result<(), TokenError> {
+    match bytes <= JWT_MAX_BYTES {
+        true => Ok(()),
+        false => {
+            let text = format!("{what} has {bytes} B: expected {JWT_MAX_BYTES} B at most");
+            Err(TokenError::Denied(text))
+        }
+    }
 }
 
 /// The claims other than iat and exp.
@@ -215,7 +255,7 @@ fn key_of(inventory: &Inventory, wanted: &str) -> Result<(Vec<u8>, String), Toke
     })
 }
 
-/// Signs a SHA-256 hash.
+/// Signs a message.
 type Signer<'a> = dyn FnMut(&[u8]) -> Result<[u8; 64], TokenError> + 'a;
 
 /// ES256 by a card. The library's signer cannot fail, so the card's error is kept here.
@@ -247,7 +287,7 @@ impl Algorithm for Es256<'_> {
     }
 
     fn sign(&self, (): &(), message: &[u8]) -> Signature {
-        let signature = (self.sign.borrow_mut())(&Hash::Sha256.digest(message));
+        let signature = (self.sign.borrow_mut())(message);
         Signature(signature.unwrap_or_else(|error| {
             self.error.replace(Some(error));
             [0; 64]

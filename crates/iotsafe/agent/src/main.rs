@@ -33,7 +33,7 @@ A configuration (--config, TOML) names several cards and other users:
   [[caller]]
   uid = 33
   keys = [\"client\"]
-  may = [\"sign\", \"token\"]   # also derive, generate
+  may = [\"sign\", \"token\"]   # also derive, generate, replace, random, verify, login
 
 Exit code: 0 done; 2 invalid arguments or request; 3 machine, card or agent unavailable.";
 
@@ -155,6 +155,15 @@ fn report_parse_error(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
+/// A PIN in this process's memory is in no core file, and no debugger of the same user reads it
+/// (PR_SET_DUMPABLE, prctl(2)).
+fn keep_memory_private() -> rustix::io::Result<()> {
+    use rustix::process::{DumpableBehavior, Resource, Rlimit};
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    rustix::process::setrlimit(Resource::Core, none)
+}
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -162,6 +171,9 @@ fn main() -> ExitCode {
     };
     // Files and sockets of this program are private.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    if let Err(error) = keep_memory_private() {
+        LOG.line(format_args!("the PIN could be in a core file: {error}"));
+    }
     let result = match cli.verb {
         Verb::Start(args) => start::start(&args),
         Verb::Status(agent) => commands::status(&agent),

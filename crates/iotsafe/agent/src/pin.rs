@@ -3,7 +3,8 @@
 //! environment, which other users can read.
 
 use std::env;
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -11,6 +12,9 @@ use std::str::FromStr;
 use zeroize::Zeroizing;
 
 use crate::card::HeldPin;
+
+/// More than a PIN and a line about it.
+const FILE_MAX_BYTES: usize = 1024;
 
 /// The source of a PIN.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +58,10 @@ impl PinSource {
                 (Zeroizing::new(asked), "the prompt".to_owned())
             }
             PinSource::File(path) => {
-                check_mode(path)?;
-                (read(path)?, path.display().to_string())
+                // Opened once: what is checked is what is read.
+                let file = open(path)?;
+                check_owner_and_mode(path, &file)?;
+                (read(path, file)?, path.display().to_string())
             }
             PinSource::Credential(name) => {
                 let folder = env::var_os("CREDENTIALS_DIRECTORY").ok_or_else(|| {
@@ -64,7 +70,8 @@ impl PinSource {
                          unit"
                     )
                 })?;
-                (read(&Path::new(&folder).join(name))?, format!("the credential {name}"))
+                let path = Path::new(&folder).join(name);
+                (read(&path, open(&path)?)?, format!("the credential {name}"))
             }
         };
         let digits = text.lines().next().unwrap_or_default().trim();
@@ -74,27 +81,52 @@ impl PinSource {
     }
 }
 
-/// Refuses a file that other users can read or write.
-fn check_mode(path: &Path) -> Result<(), String> {
-    let mode = fs::metadata(path).map_or(0, |about| about.mode()); // what is missing is read next
+/// Refuses a file that other users can read or write, or that belongs to one of them.
+fn check_owner_and_mode(path: &Path, file: &File) -> Result<(), String> {
+    let about = file.metadata().map_err(|error| format!("{}: {error}", path.display()))?;
+    let (mode, own) = (about.mode(), rustix::process::geteuid().as_raw());
+    let path = path.display();
+    if about.uid() != own && about.uid() != 0 {
+        let uid = about.uid();
+        return Err(format!("{path}: belongs to user {uid}: run chown {own} {path}"));
+    }
     if mode & 0o077 == 0 {
         return Ok(());
     }
-    let path = path.display();
     Err(format!(
         "{path}: accessible to other users (mode {:o}): run chmod 600 {path}",
         mode & 0o777
     ))
 }
 
-fn read(path: &Path) -> Result<Zeroizing<String>, String> {
-    let text = fs::read_to_string(path);
-    text.map(Zeroizing::new).map_err(|error| format!("{}: {error}: check the name", path.display()))
+fn open(path: &Path) -> Result<File, String> {
+    File::open(path).map_err(|error| unreadable(path, &error))
+}
+
+/// Reads into memory that does not grow: growing leaves copies behind.
+fn read(path: &Path, mut file: File) -> Result<Zeroizing<String>, String> {
+    let mut bytes = Zeroizing::new(vec![0; FILE_MAX_BYTES]);
+    let mut length = 0;
+    while length < bytes.len() {
+        match file.read(&mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(more) => length += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(unreadable(path, &error)),
+        }
+    }
+    let text = std::str::from_utf8(&bytes[..length]).unwrap_or_default();
+    Ok(Zeroizing::new(text.to_owned()))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}: check the name", path.display())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

@@ -59,9 +59,16 @@ pub fn is_transient(error: &TokenError) -> bool {
     }
 }
 
-/// 6400 and 6F00 are unspecific; after 6581 the memory may work again (ISO 7816-4 section 5.6).
+/// 6400 and 6F00 are unspecific; after 6581 the memory may work again, and a channel that is not
+/// open can be opened (ISO 7816-4 section 5.6).
 fn is_transient_status(sw: StatusWord) -> bool {
-    matches!(sw, StatusWord::UNKNOWN | StatusWord(0x6400 | 0x6581))
+    matches!(
+        sw,
+        StatusWord::UNKNOWN
+            | StatusWord::INTEGRITY
+            | StatusWord::MEMORY_FAILURE
+            | StatusWord::CHANNEL_NOT_SUPPORTED
+    )
 }
 
 /// An error's kind, as the metrics name it.
@@ -83,6 +90,7 @@ pub fn kind(error: &TokenError) -> String {
         TokenError::NoPin => "no_pin",
         TokenError::NoPeerContainer | TokenError::ContainerInUse => "no_place",
         TokenError::KeyLost => "key_lost",
+        TokenError::PeerNotOnCurve => "peer_not_on_curve",
         TokenError::Denied(_) => "denied",
     };
     kind.to_owned()

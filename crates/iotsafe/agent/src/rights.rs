@@ -14,11 +14,38 @@ pub enum Right {
     Generate,
     /// JSON Web Tokens.
     Token,
+    /// Random bytes of the card.
+    Random,
+    /// Signatures verified by the card.
+    Verify,
+    /// Tries of a PIN that the agent does not hold.
+    Login,
+    /// New key pairs in place of existing ones.
+    Replace,
 }
 
 impl Right {
     /// All.
-    pub const ALL: [Right; 4] = [Right::Sign, Right::Derive, Right::Generate, Right::Token];
+    pub const ALL: [Right; 8] = [
+        Right::Sign,
+        Right::Derive,
+        Right::Generate,
+        Right::Token,
+        Right::Random,
+        Right::Verify,
+        Right::Login,
+        Right::Replace,
+    ];
+    /// Those of a caller in the configuration that names none: all that destroys nothing.
+    pub const DEFAULT: [Right; 7] = [
+        Right::Sign,
+        Right::Derive,
+        Right::Generate,
+        Right::Token,
+        Right::Random,
+        Right::Verify,
+        Right::Login,
+    ];
 
     /// Its name in the configuration.
     #[must_use]
@@ -28,6 +55,10 @@ impl Right {
             Right::Derive => "derive",
             Right::Generate => "generate",
             Right::Token => "token",
+            Right::Random => "random",
+            Right::Verify => "verify",
+            Right::Login => "login",
+            Right::Replace => "replace",
         }
     }
 }
@@ -71,11 +102,8 @@ impl Rights {
     /// # Errors
     /// [`TokenError::Denied`], which names the user, the right and how to grant it.
     pub fn allow(&self, right: Right, id: &[u8], label: &str) -> Result<(), TokenError> {
-        let (uid, word) = (self.uid, right.name());
-        if !self.may.contains(&right) {
-            let text = format!("user {uid} may not {word}: add \"{word}\" to its caller.may");
-            return Err(TokenError::Denied(text));
-        }
+        let uid = self.uid;
+        self.allow_without_key(right)?;
         if !self.covers(id, label) {
             let key = hex::encode(id);
             let text = format!("user {uid} may not use the key {key}: add it to its caller.keys");
@@ -84,18 +112,30 @@ impl Rights {
         Ok(())
     }
 
-    /// Checks the right to send a PIN: a caller that may use no key could only lock it.
+    /// Checks the right to an operation without a key.
+    ///
+    /// # Errors
+    /// As [`Rights::allow`].
+    pub fn allow_without_key(&self, right: Right) -> Result<(), TokenError> {
+        if self.may.contains(&right) {
+            return Ok(());
+        }
+        let (uid, word) = (self.uid, right.name());
+        let text = format!("user {uid} may not {word}: add \"{word}\" to its caller.may");
+        Err(TokenError::Denied(text))
+    }
+
+    /// Checks the right to give a PIN, which is compared with the held one: a caller that may use
+    /// no key has no use for it.
     ///
     /// # Errors
     /// See [`Rights::allow`].
-    pub fn allow_login(&self) -> Result<(), TokenError> {
-        let uses = |right: &Right| *right != Right::Token;
-        if self.may.iter().any(uses) {
-            return Ok(());
+    pub fn allow_pin(&self) -> Result<(), TokenError> {
+        let uses = [Right::Sign, Right::Derive, Right::Generate, Right::Login];
+        match uses.iter().any(|right| self.may.contains(right)) {
+            true => Ok(()),
+            false => self.allow_without_key(Right::Login),
         }
-        let uid = self.uid;
-        let text = format!("user {uid} may not log in: add \"sign\" to its caller.may");
-        Err(TokenError::Denied(text))
     }
 
     /// Removes the private keys of a list that they do not include.

@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
 use zeroize::Zeroizing;
 
 use crate::error::ServerError;
@@ -26,6 +26,9 @@ pub const KILL_VARIABLE: &str = "WARIFU_CARD_KILL_AT";
 /// The points at which a save can be cut: temporary file made, half written, all written, synced,
 /// renamed, folder synced.
 pub const STEPS_PER_SAVE: u32 = 6;
+
+/// More than the number of a process.
+const LOCK_MAX_BYTES: u64 = 32;
 
 /// How often a lock that is held is tried again, and how long after.
 const LOCK_TRIES: u32 = 10;
@@ -51,17 +54,10 @@ impl Store {
         let found = path.canonicalize();
         let path = found.as_deref().unwrap_or(path);
         let beside = with_suffix(path, ".lock");
-        let mut lock = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&beside)
-            .map_err(|error| match error.kind() {
-                ErrorKind::NotFound => ServerError::file(folder_of(path), error),
-                _ => ServerError::file(&beside, error),
-            })?;
+        let mut lock = open_lock(&beside, path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => ServerError::file(folder_of(path), error),
+            _ => ServerError::file(&beside, error),
+        })?;
         // An owner that is just ending holds it a moment longer, in a child that it has forked.
         let held = (0..LOCK_TRIES).all(|number| {
             std::thread::sleep(LOCK_PAUSE * number.min(1));
@@ -105,7 +101,14 @@ impl Store {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(beside)?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(beside)?;
+        self.write(file, beside, state).inspect_err(|_| {
+            // On a full disk even an empty file takes a place that others need.
+            let _ = fs::remove_file(beside);
+        })
+    }
+
+    fn write(&mut self, mut file: File, beside: &Path, state: &[u8]) -> std::io::Result<()> {
         keep_owner(&self.path, &file)?;
         self.step();
         let (first, second) = state.split_at(state.len() / 2);
@@ -132,6 +135,30 @@ impl Store {
             None => {}
         }
     }
+}
+
+/// Opens or creates the lock beside a state file. Root may do so in a user's folder: no link is
+/// followed, what is there already is only used if it can be nothing but a lock, and a new one
+/// belongs to whom the card belongs, so that the user is not locked out.
+fn open_lock(beside: &Path, path: &Path) -> std::io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(flags);
+    match options.clone().create_new(true).mode(0o600).open(beside) {
+        Ok(file) => {
+            let card = if path.exists() { path } else { folder_of(path) };
+            keep_owner(card, &file)?;
+            return Ok(file);
+        }
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        Err(_) => {}
+    }
+    let file = options.open(beside)?;
+    let about = file.metadata()?;
+    if !about.is_file() || about.nlink() != 1 || about.len() > LOCK_MAX_BYTES {
+        return Err(std::io::Error::other("not a lock of this program: remove it"));
+    }
+    Ok(file)
 }
 
 /// Gives a new file to the owner of the one that it is to replace: what root changes with sudo
@@ -225,6 +252,36 @@ mod tests {
         let error = read(&path).unwrap_err();
         assert!(error.to_string().contains("chmod 600"), "{error}");
         assert!(matches!(read(folder.path()), Err(ServerError::Corrupt { .. })));
+    }
+
+    #[test]
+    fn lock_that_is_a_link_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("card.state"), folder.path().join("other"));
+        let lock = with_suffix(&path, ".lock");
+        fs::write(&other, "123").unwrap();
+        std::os::unix::fs::symlink(&other, &lock).unwrap();
+        assert!(Store::lock(&path).is_err());
+        fs::remove_file(&lock).unwrap();
+        fs::hard_link(&other, &lock).unwrap();
+        let error = Store::lock(&path).unwrap_err().to_string();
+        assert!(error.contains("remove it"), "{error}");
+        fs::remove_file(&lock).unwrap();
+        fs::write(&lock, "a file of somebody's, longer than any lock").unwrap();
+        assert!(Store::lock(&path).is_err());
+        assert!(fs::read_to_string(&lock).unwrap().contains("somebody's"));
+        assert_eq!(fs::read_to_string(&other).unwrap(), "123");
+    }
+
+    #[test]
+    fn failed_save_leaves_no_temporary_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("card.state");
+        let mut store = Store::lock(&path).unwrap();
+        // A folder in the place of the state: it cannot be replaced by a file.
+        fs::create_dir(&path).unwrap();
+        assert!(store.save(b"state").is_err());
+        assert!(!with_suffix(&path, ".tmp").exists());
     }
 
     #[test]

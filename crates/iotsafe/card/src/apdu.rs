@@ -6,6 +6,9 @@ use std::fmt;
 /// The most bytes that one short answer holds, which `Le = 00` asks for.
 pub const SHORT_ANSWER_MAX_BYTES: usize = 256;
 
+/// The header, and extended Lc and Le.
+const HEADER_AND_LENGTHS_MAX_BYTES: usize = 4 + 3 + 2;
+
 /// A command APDU, its lengths already taken apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Command<'a> {
@@ -40,10 +43,28 @@ impl<'a> Command<'a> {
         Ok(Command { cla: *cla, ins: *ins, p1: *p1, p2: *p2, data, le })
     }
 
+    /// As [`Command::parse`], but a byte 00 between the data of a short command and its Le is none:
+    /// [`crate::quirks::SurplusByte`].
+    ///
+    /// # Errors
+    /// As [`Command::parse`].
+    pub fn parse_with_surplus(bytes: &'a [u8]) -> Result<Command<'a>, StatusWord> {
+        if let [cla, ins, p1, p2, lc, rest @ ..] = bytes
+            && *lc > 0
+            && let Some((data, [0, le])) = rest.split_at_checked(usize::from(*lc))
+        {
+            let le = if *le == 0 { SHORT_ANSWER_MAX_BYTES } else { usize::from(*le) };
+            return Ok(Command { cla: *cla, ins: *ins, p1: *p1, p2: *p2, data, le: Some(le) });
+        }
+        Command::parse(bytes)
+    }
+
     /// The same as bytes; short where it fits, extended where it must.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![self.cla, self.ins, self.p1, self.p2];
+        // At once: a growing vector would leave copies behind, of a PIN perhaps.
+        let mut bytes = Vec::with_capacity(HEADER_AND_LENGTHS_MAX_BYTES + self.data.len());
+        bytes.extend_from_slice(&[self.cla, self.ins, self.p1, self.p2]);
         let short =
             self.data.len() <= 0xff && self.le.is_none_or(|le| le <= SHORT_ANSWER_MAX_BYTES);
         if short {
@@ -115,6 +136,8 @@ impl StatusWord {
     pub const OK: StatusWord = StatusWord(0x9000);
     /// The store does not agree with itself.
     pub const INTEGRITY: StatusWord = StatusWord(0x6400);
+    /// Writing to the memory failed.
+    pub const MEMORY_FAILURE: StatusWord = StatusWord(0x6581);
     /// A length is wrong.
     pub const WRONG_LENGTH: StatusWord = StatusWord(0x6700);
     /// The logical channel is not open, or there is none of that number.

@@ -13,6 +13,9 @@ pub const CARD_LABEL_MAX_BYTES: usize = APPLET_ID_MAX_BYTES - 1 - SERIAL_BYTES;
 /// The default label.
 pub const CARD_LABEL: &str = "warifu";
 
+/// What PKCS#11 calls a card whose applet shows no identifier with a label.
+pub const NO_LABEL: &str = "iot-safe";
+
 /// The applet's identifier for a label and a serial number; None for a label that is empty, too
 /// long or not of visible ASCII characters.
 #[must_use]

@@ -4,6 +4,8 @@
 //! The clients are those of wolfSSL, of Orange (IoT-SAFE-APDU-library) and of Thales
 //! (iot-safe-middleware). Each profile is a card that its client can talk to.
 
+use crate::apdu::SHORT_ANSWER_MAX_BYTES;
+
 /// How a computed signature is headed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureHeader {
@@ -105,6 +107,35 @@ pub enum Reopen {
     Restart,
 }
 
+/// What a byte 00 between the data of a command and its Le does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SurplusByte {
+    /// 6700.
+    Refuse,
+    /// Nothing.
+    Ignore,
+}
+
+/// How much one short answer holds at most, and one READ FILE gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerMax {
+    /// 256 bytes.
+    Bytes256,
+    /// 255 bytes; what is longer comes in more parts.
+    Bytes255,
+}
+
+impl AnswerMax {
+    /// The same as a number.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        match self {
+            AnswerMax::Bytes256 => SHORT_ANSWER_MAX_BYTES,
+            AnswerMax::Bytes255 => SHORT_ANSWER_MAX_BYTES - 1,
+        }
+    }
+}
+
 /// One choice each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quirks {
@@ -130,6 +161,10 @@ pub struct Quirks {
     pub closed_channel: ClosedChannel,
     /// What opening an open session does.
     pub reopen: Reopen,
+    /// What a surplus 00 behind data does.
+    pub surplus_byte: SurplusByte,
+    /// How much an answer holds.
+    pub answer_max: AnswerMax,
 }
 
 impl Quirks {
@@ -146,6 +181,8 @@ impl Quirks {
         file_template: FileTemplate::SizeAndUsage,
         closed_channel: ClosedChannel::Refuse,
         reopen: Reopen::Refuse,
+        surplus_byte: SurplusByte::Refuse,
+        answer_max: AnswerMax::Bytes256,
     };
 
     /// For wolfSSL's client: it selects on channel 1 without opening it, sends no Le, wants
@@ -164,7 +201,8 @@ impl Quirks {
     /// For Orange's client: it reads the application's template by fixed positions (an applet id
     /// whose length is one too high, one byte of hash algorithms), wants a key's hash algorithms
     /// behind the signature algorithms, files without usage whose size has its low byte first,
-    /// and sends a command again after 6Cxx.
+    /// and sends a command again after 6Cxx. In a reader it sends a 00 behind the data of each
+    /// command (`iot_safe_pcsc_sendAPDU` counts a byte too many), before Le if there is one.
     pub const ORANGE: Quirks = Quirks {
         other_le: OtherLe::Wrong6C,
         applet_id: AppletId::Overstated,
@@ -172,15 +210,17 @@ impl Quirks {
         hash_width: HashWidth::One,
         file_template: FileTemplate::LittleEndianSize,
         closed_channel: ClosedChannel::Open,
+        surplus_byte: SurplusByte::Ignore,
         ..Quirks::STRICT
     };
 
-    /// For Thales' client: it opens its signature session again and again without closing it. Its
-    /// applet leaves out its id.
+    /// For Thales' client: it opens its signature session again and again without closing it, and
+    /// asserts that an answer has at most 255 bytes. Its applet leaves out its id.
     pub const THALES: Quirks = Quirks {
         applet_id: AppletId::Absent,
         closed_channel: ClosedChannel::Open,
         reopen: Reopen::Restart,
+        answer_max: AnswerMax::Bytes255,
         ..Quirks::STRICT
     };
 
@@ -210,7 +250,8 @@ impl Quirks {
         Quirks::PROFILES.into_iter().find(|(_, quirks)| quirks == self).map(|(name, _)| name)
     }
 
-    /// One byte for each choice, in the order of the fields: how the state file has them.
+    /// One byte for each choice, in the order of the fields, the last three in one: how the state
+    /// file has them.
     #[must_use]
     pub(crate) fn to_bytes(self) -> [u8; 11] {
         [
@@ -224,7 +265,7 @@ impl Quirks {
             self.hash_width as u8,
             self.file_template as u8,
             self.closed_channel as u8,
-            self.reopen as u8,
+            self.reopen as u8 | (self.surplus_byte as u8) << 1 | (self.answer_max as u8) << 2,
         ]
     }
 
@@ -234,9 +275,11 @@ impl Quirks {
         fn one<T: Copy, const N: usize>(byte: u8, choices: [T; N]) -> Option<T> {
             choices.get(usize::from(byte)).copied()
         }
-        let [header, order, digest, other, none, applet, place, width, file, closed, reopen] =
-            *bytes;
-        Some(Quirks {
+        let [header, order, digest, other, none, applet, place, width, file, closed, last] = *bytes;
+        if last > 0b111 {
+            return None;
+        }
+        let found = Quirks {
             signature_header: one(header, [SignatureHeader::Ber, SignatureHeader::Length16])?,
             id_order: one(order, [IdOrder::AsStored, IdOrder::Either])?,
             digest_length: one(digest, [DigestLength::AsDeclared, DigestLength::AnyHash])?,
@@ -247,8 +290,17 @@ impl Quirks {
             hash_width: one(width, [HashWidth::Two, HashWidth::One])?,
             file_template: one(file, [FileTemplate::SizeAndUsage, FileTemplate::LittleEndianSize])?,
             closed_channel: one(closed, [ClosedChannel::Refuse, ClosedChannel::Open])?,
-            reopen: one(reopen, [Reopen::Refuse, Reopen::Restart])?,
-        })
+            reopen: one(last & 1, [Reopen::Refuse, Reopen::Restart])?,
+            surplus_byte: one(last >> 1 & 1, [SurplusByte::Refuse, SurplusByte::Ignore])?,
+            answer_max: one(last >> 2, [AnswerMax::Bytes256, AnswerMax::Bytes255])?,
+        };
+        // A profile of a state file from before the last two choices.
+        let older = |profile: &Quirks| {
+            let Quirks { surplus_byte, answer_max, .. } = Quirks::STRICT;
+            Quirks { surplus_byte, answer_max, ..*profile } == found
+        };
+        let profiles = Quirks::PROFILES.into_iter().map(|(_, profile)| profile);
+        Some(profiles.into_iter().find(older).unwrap_or(found))
     }
 }
 
@@ -265,5 +317,10 @@ mod tests {
         let own = Quirks { no_le: NoLe::Deliver, ..Quirks::STRICT };
         assert_eq!(own.name(), None);
         assert_eq!(Quirks::from_bytes(&[3; 11]), None);
+        let mut older = Quirks::THALES.to_bytes();
+        older[10] &= 1;
+        assert_eq!(Quirks::from_bytes(&older), Some(Quirks::THALES));
+        older[10] = 8;
+        assert_eq!(Quirks::from_bytes(&older), None);
     }
 }

@@ -212,10 +212,21 @@ fn orange_client() {
     let signature = Signature::from_slice(&signature[2..]).unwrap();
     client_key(&client).verify_prehash(&digest, &signature).unwrap();
     client.get(0x2a, 1, 1, &[]);
+
+    // In a reader it sends a 00 behind the data, and then Le if there is one.
+    let read = [0x81, 0xcd, 0, 0, 3, 0x85, 1, slot::CLIENT_KEY];
+    let exact = client.raw(&[&read[..], &[0]].concat());
+    assert_eq!(exact.sw, StatusWord::OK);
+    assert_eq!(client.raw(&[&read[..], &[0, 0]].concat()), exact);
+    assert_eq!(client.raw(&[&read[..], &[0, 0, 0]].concat()).sw, StatusWord::WRONG_LENGTH);
+    assert_eq!(client.raw(&[&read[..], &[1, 0]].concat()).sw, StatusWord::WRONG_LENGTH);
+    let mut strict = Client::selected(Quirks::STRICT);
+    let refused = strict.raw(&[&[0x80][..], &read[1..], &[0, 0]].concat());
+    assert_eq!(refused.sw, StatusWord::WRONG_LENGTH);
 }
 
-/// Thales' client: session 0, opened for each signature and never closed; files by 256 bytes
-/// until one answer is empty or short.
+/// Thales' client: session 0, opened for each signature and never closed; files from where the last
+/// answer ended until one is empty, and none longer than 255 bytes, which it asserts.
 #[test]
 fn thales_client() {
     let mut client = Client::selected(Quirks::THALES);
@@ -227,9 +238,14 @@ fn thales_client() {
         client.get(0x2b, 0x80, 0, &fields(&[(tag::FINAL_HASH, &digest)]));
     }
     let mut read = Vec::new();
-    for offset in [0_u16, 256, 512] {
-        let [high, low] = offset.to_be_bytes();
-        read.extend(client.get(0xb0, high, low, &[0x83, 1, slot::CLIENT_CERTIFICATE]));
+    loop {
+        let [high, low] = (read.len() as u16).to_be_bytes();
+        let part = client.get(0xb0, high, low, &[0x83, 1, slot::CLIENT_CERTIFICATE]);
+        assert!(part.len() <= 255);
+        if part.is_empty() {
+            break;
+        }
+        read.extend(part);
     }
     assert_eq!(read, certificate);
     assert!(client.get(0xb0, 2, 0x58, &[0x83, 1, slot::CLIENT_CERTIFICATE]).is_empty());

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::applet::Options;
 use crate::transport::{Csim, Pcsc, Transport, Unix, Watch, Watched};
 
 /// The speed of a serial line unless another is given.
@@ -44,7 +45,16 @@ impl CardAddress {
     /// exchange.
     #[must_use]
     pub fn transport(&self, watch: Option<Watch>) -> Box<dyn Transport> {
+        self.transport_with(&Options::default(), watch)
+    }
+
+    /// The same with these options.
+    #[must_use]
+    pub fn transport_with(&self, options: &Options, watch: Option<Watch>) -> Box<dyn Transport> {
         let transport: Box<dyn Transport> = match self {
+            CardAddress::Pcsc(reader) if options.no_threads => {
+                Box::new(Pcsc::without_threads(reader.as_deref()))
+            }
             CardAddress::Unix(path) => Box::new(Unix::new(path)),
             CardAddress::Pcsc(reader) => Box::new(Pcsc::new(reader.as_deref())),
             CardAddress::Csim(path, baud) => Box::new(Csim::new(path, *baud)),

@@ -16,8 +16,8 @@ use crate::signing::{self, Signing};
 use crate::token::{GeneratedPair, PinState, SignInput, Token};
 use crate::transport::{Transport, TransportError};
 
-/// The most bytes that one READ FILE requests.
-const READ_MAX_BYTES: usize = 256;
+/// A READ FILE that gives less than this ends the file: most cards give 256 bytes, some 255.
+const READ_FULL_BYTES: usize = 255;
 /// The most bytes of a file: READ FILE's offset has 15 bits.
 const FILE_MAX_BYTES: usize = 0x7fff;
 /// The most bytes of one GET RANDOM.
@@ -221,9 +221,9 @@ impl Token for CardToken {
                 PinState::Verified => Err(TokenError::PinWrong { tries_left: None }),
             };
         }
-        let mut padded = Zeroizing::new([0xff; PIN_MAX_BYTES]);
+        let mut padded = Box::new(Zeroizing::new([0xff; PIN_MAX_BYTES]));
         padded[..pin.len()].copy_from_slice(pin);
-        match self.send_pin(&*padded, deadline)? {
+        match self.send_pin(&**padded, deadline)? {
             StatusWord::OK => Ok(()),
             StatusWord::PIN_LOCKED => Err(TokenError::PinLocked),
             StatusWord::DATA_INVALIDATED | StatusWord::INSTRUCTION => Err(TokenError::NoPin),
@@ -262,7 +262,7 @@ impl Token for CardToken {
                     Err(TokenError::Status { .. }) if !content.is_empty() => return Ok(content),
                     answer => answer?,
                 };
-                let ends = part.len() < READ_MAX_BYTES;
+                let ends = part.len() < READ_FULL_BYTES;
                 content.append(&mut part);
                 let whole = file.size_bytes.is_some_and(|size| content.len() == usize::from(size));
                 if ends || whole || content.len() > FILE_MAX_BYTES {
@@ -308,6 +308,12 @@ impl Token for CardToken {
         peer: &[u8; 65],
         deadline: Instant,
     ) -> Result<SecretBytes, TokenError> {
+        let keys = &self.inventory(deadline)?.private_keys;
+        let own = keys.iter().find(|private| private.id == key);
+        let curve = own.and_then(|own| own.attributes.curve());
+        if curve.is_some_and(|curve| curve.point(peer).is_none()) {
+            return Err(TokenError::PeerNotOnCurve);
+        }
         let container = self.peer_container(key, deadline)?;
         let mut data = tlv::field(tag::PRIVATE_KEY_ID, key);
         tlv::push(&mut data, tag::PUBLIC_KEY_ID, &container);

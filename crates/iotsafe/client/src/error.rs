@@ -26,12 +26,12 @@ pub enum TokenError {
     /// The card has no free logical channel.
     #[error(
         "all logical channels of the card are in use: close a program that uses it (behind a \
-         modem, \
-         the channel of a killed program stays open: restart the modem)"
+         modem, the channels of programs of other users that were killed stay open: restart the \
+         modem)"
     )]
     NoChannel,
     /// The card refuses a command.
-    #[error("the card refused {command} with {sw}")]
+    #[error("the card refused {command} with {sw}{}", meaning(*sw))]
     Status {
         /// The command, as GSMA IoT.05 names it.
         command: Cow<'static, str>,
@@ -78,6 +78,9 @@ pub enum TokenError {
     /// The agent denies the request; the text says why and how to fix it.
     #[error("{0}")]
     Denied(String),
+    /// A peer's public key is not a point on the curve of the key, which was not used.
+    #[error("the peer's public key is not a point on the key's curve")]
+    PeerNotOnCurve,
 }
 
 impl TokenError {
@@ -109,6 +112,15 @@ impl TokenError {
             }
             _ => false,
         }
+    }
+}
+
+/// What a status word says that is not about the command itself (ISO 7816-4 section 5.6).
+fn meaning(sw: StatusWord) -> &'static str {
+    match sw {
+        StatusWord::MEMORY_FAILURE => ", memory failure",
+        StatusWord::CHANNEL_NOT_SUPPORTED => ", logical channel not open or not supported",
+        _ => "",
     }
 }
 

@@ -80,6 +80,8 @@ pub struct Inventory {
     pub public_keys: Vec<PublicKey>,
     /// Files.
     pub files: Vec<File>,
+    /// Containers for volatile keys that other callers of an agent are using.
+    pub volatile_in_use: Vec<KeyAttributes>,
 }
 
 impl KeyAttributes {

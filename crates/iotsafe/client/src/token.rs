@@ -116,10 +116,12 @@ pub trait Token: Send {
         deadline: Instant,
     ) -> Result<bool, TokenError>;
 
-    /// The ECDH shared secret of a key and a peer's point: the x coordinate.
+    /// The ECDH shared secret of a key and a peer's point: the x coordinate. A point that is not on
+    /// the key's curve is not sent to the card: cards that do not check it leak the key (Biehl,
+    /// Meyer, Mueller 2000).
     ///
     /// # Errors
-    /// See [`Token::info`]; [`TokenError::NoPeerContainer`].
+    /// See [`Token::info`]; [`TokenError::NoPeerContainer`], [`TokenError::PeerNotOnCurve`].
     fn derive(
         &mut self,
         key: &[u8],
@@ -132,6 +134,15 @@ pub trait Token: Send {
     /// # Errors
     /// See [`Token::info`]; [`TokenError::PinNeeded`].
     fn generate(&mut self, key: &[u8], deadline: Instant) -> Result<GeneratedPair, TokenError>;
+
+    /// Gives back a container for volatile keys, whose key is not used any more, to other callers
+    /// of an agent. A card of this process has no others.
+    ///
+    /// # Errors
+    /// See [`Token::info`].
+    fn give_back(&mut self, _key: &[u8], _deadline: Instant) -> Result<(), TokenError> {
+        Ok(())
+    }
 
     /// Fills `room` with random bytes from the card.
     ///

@@ -28,6 +28,10 @@ struct World {
     files: Option<Vec<u8>>,
     /// What the modem passes on to nobody: commands that begin like this.
     refuses: Option<Vec<u8>>,
+    /// The answer to every SELECT.
+    selects: Option<Vec<u8>>,
+    /// The channels of killed programs, as the transport has them written down.
+    orphans: Vec<u8>,
     /// Whether the line cannot be opened again.
     unplugged: bool,
     sent: Vec<Vec<u8>>,
@@ -47,6 +51,8 @@ impl World {
             fails: None,
             files,
             refuses: None,
+            selects: None,
+            orphans: Vec::new(),
             unplugged: false,
             sent: Vec::new(),
         }))
@@ -83,6 +89,9 @@ impl Transport for Line {
         if world.refuses.as_ref().is_some_and(|start| apdu.starts_with(start)) {
             return Err(TransportError::Refused("+CME ERROR: 4".to_owned()));
         }
+        if let (ins::SELECT, Some(answer)) = (apdu[1], &world.selects) {
+            return Ok(answer.clone());
+        }
         let answer = world.transmit(apdu);
         if world.lose > 0 && apdu.starts_with(&[0, ins::MANAGE_CHANNEL, 0]) {
             world.lose -= 1;
@@ -110,6 +119,14 @@ impl Transport for Line {
 
     fn shares_channels(&self) -> bool {
         false
+    }
+
+    fn channel_closed(&mut self, channel: u8) {
+        self.0.lock().unwrap().orphans.retain(|orphan| *orphan != channel);
+    }
+
+    fn orphaned_channels(&mut self) -> Vec<u8> {
+        self.0.lock().unwrap().orphans.clone()
     }
 
     fn name(&self) -> String {
@@ -198,6 +215,42 @@ fn channel_before_its_select_is_not_closed() {
     assert_eq!(token(&world).info(soon()).unwrap_err(), TokenError::NoChannel);
     other.join().unwrap();
     assert!(world.lock().unwrap().is_open(3));
+}
+
+#[test]
+fn channels_of_killed_programs_are_closed() {
+    let world = World::new(Some(vec![2]));
+    {
+        let mut world = world.lock().unwrap();
+        (1..4).for_each(|channel| assert_eq!(world.open(), channel));
+        // Channel 1 was the killed program's; 2 has become the modem's since; 3 is another's.
+        for channel in [1, 3] {
+            let mut select = SELECT;
+            select[0] = channel;
+            assert_eq!(world.transmit(&select), [0x90, 0]);
+        }
+        world.orphans = vec![1, 2];
+    }
+    let mut one = token(&world);
+    one.info(soon()).unwrap();
+    one.release(soon());
+    let mut world = world.lock().unwrap();
+    assert_eq!([1, 2, 3].map(|channel| world.is_open(channel)), [false, true, true]);
+    assert!(world.orphans.is_empty());
+}
+
+#[test]
+fn memory_failure_and_closed_channel_are_told_as_such() {
+    for (sw, says) in [
+        ([0x65, 0x81], "the card refused SELECT with 6581, memory failure"),
+        ([0x68, 0x81], "the card refused SELECT with 6881, logical channel not open or not"),
+    ] {
+        let world = World::new(None);
+        world.lock().unwrap().selects = Some(sw.to_vec());
+        let error = token(&world).info(soon()).unwrap_err();
+        assert!(error.to_string().starts_with(says), "{error}");
+        assert!((1..4).all(|channel| !world.lock().unwrap().is_open(channel)), "it was given back");
+    }
 }
 
 fn late() -> TransportError {

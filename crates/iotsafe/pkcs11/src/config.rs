@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The configuration: the environment, or else a file, or else the default cards.
 
-use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,6 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use warifu_agent_protocol::Address;
 use warifu_iotsafe_client::{CardAddress, Channel, ChannelPolicy, Options};
+use warifu_os::secure_variable;
 
 /// The default timeout of a call. The slowest signature of Sakomoto et al. 2025 took 1.7 s.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -99,17 +99,17 @@ enum RawChannel {
 }
 
 impl Config {
-    /// Loads the configuration from the environment and the file.
+    /// Loads the configuration from the environment and the file. In a setuid program the
+    /// environment counts for nothing, and `/etc/warifu/pkcs11.toml` is the only file.
     ///
     /// # Errors
     /// [`ConfigError`], in one line.
     pub fn load() -> Result<Config, ConfigError> {
-        let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        let mut config = match file(&variable)? {
+        let mut config = match file(&secure_variable)? {
             Some((path, text)) => Config::parse(&text, &path.display().to_string())?,
             None => Config::parse("", "")?,
         };
-        if let Some(address) = variable("WARIFU_CARD") {
+        if let Some(address) = secure_variable("WARIFU_CARD") {
             let address = address.parse().map_err(|error| invalid("WARIFU_CARD", error))?;
             // The settings in the file for this card apply; other cards are not used.
             config.cards.retain(|card| card.address == address);
@@ -120,12 +120,12 @@ impl Config {
         }
         if config.cards.is_empty() {
             let reader = Address::Card(CardAddress::Pcsc(None));
-            config.cards = vec![Card::at(default_socket(&variable)), Card::at(reader)];
+            config.cards = vec![Card::at(default_socket(&secure_variable)), Card::at(reader)];
         }
-        if let Some(path) = variable("WARIFU_PKCS11_TRACE") {
+        if let Some(path) = secure_variable("WARIFU_PKCS11_TRACE") {
             config.trace = Some(path.into());
         }
-        config.quiet |= variable("WARIFU_PKCS11_QUIET").is_some();
+        config.quiet |= secure_variable("WARIFU_PKCS11_QUIET").is_some();
         Ok(config)
     }
 
@@ -163,12 +163,6 @@ impl Card {
         Card { address, label: None, options, card_hashes: false, replace_keys: false }
     }
 
-    /// Whether its transport needs a thread: calls of PC/SC have no deadline.
-    #[must_use]
-    pub fn needs_thread(&self) -> bool {
-        matches!(self.address, Address::Card(CardAddress::Pcsc(_)))
-    }
-
     fn of(raw: RawCard, origin: &str) -> Result<Card, ConfigError> {
         let address = raw.address.parse().map_err(|error| invalid(origin, error))?;
         let aid = match &raw.aid {
@@ -195,7 +189,7 @@ impl Card {
         if raw.label.as_ref().is_some_and(|label| label.len() > 32) {
             return Err(invalid(origin, "card.label: expected at most 32 bytes"));
         }
-        let options = Options { aid, channel };
+        let options = Options { aid, channel, no_threads: false };
         let RawCard { label, card_hashes, replace_keys, .. } = raw;
         Ok(Card { address, label, options, card_hashes, replace_keys })
     }
@@ -268,7 +262,6 @@ mod tests {
         let fixed = ChannelPolicy::Fixed(Channel::new(1).unwrap());
         assert_eq!(config.cards[0].options.channel, fixed);
         assert_eq!(config.cards[1].options.channel, ChannelPolicy::Basic);
-        assert!(config.cards[1].needs_thread());
     }
 
     #[test]

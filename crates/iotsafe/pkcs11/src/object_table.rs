@@ -95,9 +95,14 @@ impl ObjectTable {
         self.table.remove(&handle);
     }
 
-    /// Removes the objects of a session.
-    pub fn end_of_session(&mut self, session: CK_SESSION_HANDLE) {
-        self.table.retain(|_, object| object.session != Some(session));
+    /// Removes the objects of a session; returns the containers of the private keys among them.
+    pub fn end_of_session(&mut self, session: CK_SESSION_HANDLE) -> Vec<Vec<u8>> {
+        let removed = self.table.extract_if(.., |_, object| object.session == Some(session));
+        let containers = removed.filter_map(|(_, object)| match &object.kind {
+            Kind::PrivateKey(key) => Some(key.card_id.clone()),
+            _ => None,
+        });
+        containers.collect()
     }
 
     /// Whether a session of this process uses the private key in a container.

@@ -28,6 +28,7 @@ impl From<TokenError> for Rv {
             }
             TokenError::KeyLost => CKR_KEY_HANDLE_INVALID,
             TokenError::Denied(_) => CKR_KEY_FUNCTION_NOT_PERMITTED,
+            TokenError::PeerNotOnCurve => CKR_MECHANISM_PARAM_INVALID,
             TokenError::PinWrong { .. } => CKR_PIN_INCORRECT,
             TokenError::PinLocked => CKR_PIN_LOCKED,
             TokenError::PinNeeded => CKR_USER_NOT_LOGGED_IN,

@@ -120,7 +120,7 @@ impl Slot {
         // The turn ends here, so that the next one sees a card that was lost.
         drop(turn);
         result.map_err(|error| {
-            if !matches!(error, TokenError::PinWrong { .. } | TokenError::Status { .. }) {
+            if is_for_people(&error) {
                 (self.reporter)(&format!("{}: {error}", self.location));
             }
             Rv::from(error)
@@ -233,13 +233,23 @@ impl Slot {
     /// The end of a session, which removes its objects. After the last session the state of the
     /// card is forgotten and its channel closed.
     pub fn end_of_session(&self, session: CK_SESSION_HANDLE, last: bool) {
-        lock(&self.objects).end_of_session(session);
+        let free = lock(&self.objects).end_of_session(session);
+        if !last {
+            // The end of the last session gives back all that there are.
+            free.iter().for_each(|container| self.give_back(container));
+        }
         if last {
             self.log_out();
             lock(&self.objects).mark_outdated();
             lock(&self.known).pin = None;
             self.release();
         }
+    }
+
+    /// Frees a container for volatile keys, whose key was destroyed, for other callers of an agent.
+    pub fn give_back(&self, container: &[u8]) {
+        // Without an answer the agent is gone, and has nothing of ours in use.
+        let _ = self.with_token(|token, deadline| token.give_back(container, deadline));
     }
 
     /// Closes the card's channel.
@@ -363,6 +373,16 @@ impl Slot {
     /// The table of objects.
     pub fn objects(&self) -> MutexGuard<'_, ObjectTable> {
         lock(&self.objects)
+    }
+}
+
+/// Whether the return value says too little: not of what a command answers, unless it is one that
+/// has to succeed before any other.
+fn is_for_people(error: &TokenError) -> bool {
+    match error {
+        TokenError::PinWrong { .. } => false,
+        TokenError::Status { command, .. } => matches!(&**command, "SELECT" | "MANAGE CHANNEL"),
+        _ => true,
     }
 }
 

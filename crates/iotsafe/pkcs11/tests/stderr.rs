@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A program whose stderr is full: its calls still return their errors.
 
+#![allow(clippy::disallowed_methods, reason = "a test program of its own")]
+
 use std::env;
 use std::fs::File;
 use std::process::{self, Command, Stdio};

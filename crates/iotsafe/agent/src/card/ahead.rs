@@ -60,7 +60,7 @@ impl CardTurn<'_> {
                 }
             }
         }
-        if self.state.open && !self.state.volatile_keys.is_any_lent() {
+        if self.state.open && !lock(&self.holder.volatile_keys).is_any_lent() {
             let close = settings.idle_close;
             if self.state.last_used.is_none() || idle < close {
                 return close.saturating_sub(idle).max(settings.ahead_after);
@@ -133,13 +133,14 @@ impl CardTurn<'_> {
         let Holder { settings, metrics, .. } = self.holder;
         let place = inventory.private_keys.iter().find(|key| {
             let usable = key.attributes.is_volatile() && key.attributes.may_generate();
-            settings.pairs_ahead && usable && self.state.volatile_keys.is_free(&key.id)
+            let free = || lock(&self.holder.volatile_keys).is_free(&key.id);
+            settings.pairs_ahead && usable && free()
         });
         let Some(place) = place else { return Ok(false) };
         let Some(pair) = allow_refusal(self.generate(&place.id, deadline))? else {
             return Ok(false);
         };
-        self.state.volatile_keys.keep_ready(&place.id, pair);
+        lock(&self.holder.volatile_keys).keep_ready(&place.id, pair);
         metrics.ahead(&settings.name, "made_pair");
         Ok(true)
     }

@@ -4,10 +4,13 @@
 //!
 //! While the agent is logged in, callers with rights need no PIN: the token reports that it has
 //! none. If a caller sends one anyway (programs have it in their URI), it is compared with the held
-//! PIN in constant time, without the card. A different PIN is sent to the card once, which counts
-//! it. The agent's own login would reset the card's counter, so after more than [`WRONG_MAX`] wrong
-//! PINs since the last correct one the held PIN is forgotten, and a person has to enter it again.
+//! PIN in constant time, without the card. A different PIN of another user is wrong, and never sent
+//! to the card: it would end the login of all. One of the agent's own user is sent to the card
+//! once, which counts it. The agent's own login would reset the card's counter, so after more than
+//! [`WRONG_MAX`] wrong PINs since the last correct one the held PIN is forgotten, and a person has
+//! to enter it again.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use subtle::ConstantTimeEq;
@@ -19,11 +22,30 @@ use zeroize::Zeroizing;
 pub const WRONG_MAX: u8 = 1;
 /// With fewer tries left the agent sends no PIN: the last try is left to a person.
 const TRIES_MIN: u8 = 2;
+/// With fewer tries left no PIN of another user is sent: one is left to the agent's login, and the
+/// last to a person.
+const TRIES_MIN_OF_OTHERS: u8 = 3;
+/// How many wrong PINs in a row of another user are compared with the held one at once.
+const COMPARED_MAX: u32 = 3;
+/// After those, how long until the next: a PIN of four digits takes a year of guesses.
+const COMPARE_PAUSE: Duration = Duration::from_secs(3600);
 
-/// A PIN, padded to the longest so that comparing takes the same time for all.
+/// Which tries of the card's PIN a caller may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tries {
+    /// All: the user who runs the agent.
+    All,
+    /// Never the last two: another user with the right to log in, while no PIN is held.
+    ButTwo,
+    /// None: other users.
+    None,
+}
+
+/// A PIN, padded to the longest so that comparing takes the same time for all. On the heap: a value
+/// that is moved would leave copies on the stack, which nothing overwrites.
 #[derive(Clone)]
 pub struct HeldPin {
-    padded: Zeroizing<[u8; PIN_MAX_BYTES]>,
+    padded: Box<Zeroizing<[u8; PIN_MAX_BYTES]>>,
     length: usize,
 }
 
@@ -31,7 +53,7 @@ impl HeldPin {
     /// None if it is too long for a PIN.
     #[must_use]
     pub fn new(pin: &[u8]) -> Option<HeldPin> {
-        let mut padded = Zeroizing::new([0xff; PIN_MAX_BYTES]);
+        let mut padded = Box::new(Zeroizing::new([0xff; PIN_MAX_BYTES]));
         padded.get_mut(..pin.len())?.copy_from_slice(pin);
         Some(HeldPin { padded, length: pin.len() })
     }
@@ -41,7 +63,7 @@ impl HeldPin {
     }
 
     fn is(&self, pin: &[u8]) -> bool {
-        HeldPin::new(pin).is_some_and(|other| bool::from(self.padded.ct_eq(&*other.padded)))
+        HeldPin::new(pin).is_some_and(|other| bool::from(self.padded.ct_eq(&**other.padded)))
     }
 }
 
@@ -102,6 +124,8 @@ pub struct Login {
     unanswered: Option<Option<u8>>,
     /// Wrong PINs since the last correct one, with those that the card may have counted.
     wrong_by_callers: u8,
+    /// Other users' wrong PINs since their last correct one, and when the last one was compared.
+    compared: BTreeMap<u32, (u32, Instant)>,
     /// Another user has tried a PIN on a card that does not report the tries left, and none has
     /// been accepted since.
     blind_try: bool,
@@ -249,16 +273,42 @@ impl Login {
         };
     }
 
-    /// Verifies a caller's PIN. It is sent to the card at most once, and not again after an error;
-    /// `may_lock` is whether the last try may be used.
+    /// Compares another user's PIN with the held one, in constant time and without the card.
     ///
     /// # Errors
-    /// The card's errors; [`TokenError::Denied`] at the last try, or at the second one if the card
-    /// does not report how many are left.
+    /// [`TokenError::PinWrong`]; [`TokenError::Denied`] for one that comes too soon after others.
+    pub fn compare_for_caller(
+        &mut self,
+        pin: &[u8],
+        uid: u32,
+        now: Instant,
+    ) -> Result<(), TokenError> {
+        let (wrong, last) = self.compared.get(&uid).copied().unwrap_or((0, now));
+        if wrong >= COMPARED_MAX && now.saturating_duration_since(last) < COMPARE_PAUSE {
+            let text = format!(
+                "{wrong} wrong PINs of user {uid} in a row: the next is compared after an hour; \
+                 callers of an agent that is logged in need no PIN"
+            );
+            return Err(TokenError::Denied(text));
+        }
+        if self.held.as_ref().is_some_and(|held| held.is(pin)) {
+            self.compared.remove(&uid);
+            return Ok(());
+        }
+        self.compared.insert(uid, (wrong.saturating_add(1), now));
+        Err(TokenError::PinWrong { tries_left: None })
+    }
+
+    /// Verifies a caller's PIN. It is sent to the card at most once, and not again after an error;
+    /// `tries` are those that it may use.
+    ///
+    /// # Errors
+    /// The card's errors; [`TokenError::Denied`] at a try that is not the caller's to use, which is
+    /// the second one of other users if the card does not report how many are left.
     pub fn verify_for_caller(
         &mut self,
         pin: &[u8],
-        may_lock: bool,
+        tries: Tries,
         token: &mut CardToken,
         now: Instant,
         deadline: Instant,
@@ -267,10 +317,16 @@ impl Login {
             self.wrong_by_callers = 0;
             return Ok(());
         }
-        self.logged_in = false;
-        if !may_lock {
-            self.protect_last_try(token.pin_state(deadline)?)?;
+        match tries {
+            Tries::All => {}
+            Tries::ButTwo => self.protect_last_tries(token.pin_state(deadline)?)?,
+            Tries::None => {
+                let text = "the agent holds no PIN, and you may not log in: add \"login\" to your \
+                            caller.may, or start the agent with --pin";
+                return Err(TokenError::Denied(text.to_owned()));
+            }
         }
+        self.logged_in = false;
         match token.verify_pin(pin, deadline) {
             Ok(()) => {
                 self.blind_try = false;
@@ -292,12 +348,12 @@ impl Login {
         }
     }
 
-    /// Keeps other users from using the last try. If the card does not report the tries left, they
-    /// have one between them.
-    fn protect_last_try(&mut self, state: PinState) -> Result<(), TokenError> {
+    /// Keeps other users from using the last tries. If the card does not report the tries left,
+    /// they have one between them.
+    fn protect_last_tries(&mut self, state: PinState) -> Result<(), TokenError> {
         let text = match state {
-            PinState::Wanted(Some(tries)) if tries < TRIES_MIN => {
-                "only one try of the PIN is left: only the user who runs the agent may use it"
+            PinState::Wanted(Some(tries)) if tries < TRIES_MIN_OF_OTHERS => {
+                "few tries of the PIN are left: only the user who runs the agent may use them"
             }
             PinState::Wanted(None) | PinState::Verified => {
                 if !std::mem::replace(&mut self.blind_try, true) {

@@ -10,7 +10,6 @@ mod settings;
 mod turn;
 mod volatile_keys;
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
@@ -23,7 +22,7 @@ use zeroize::Zeroizing;
 
 use crate::metrics::Metrics;
 use cache::CardCache;
-pub use login::{HeldPin, Login, PinStatus, not_logged_in};
+pub use login::{HeldPin, Login, PinStatus, Tries, not_logged_in};
 pub use settings::CardSettings;
 use turn::CardTurn;
 pub use volatile_keys::CallerId;
@@ -33,13 +32,15 @@ use volatile_keys::VolatileKeys;
 pub struct Caller<'a> {
     /// Its number.
     pub id: CallerId,
+    /// Its user: users get turns in rotation.
+    pub uid: u32,
     /// Whether it has closed its connection.
     pub has_gone: &'a dyn Fn() -> bool,
 }
 
 impl Caller<'_> {
     /// The agent itself.
-    pub const AGENT: Caller<'static> = Caller { id: 0, has_gone: &|| false };
+    pub const AGENT: Caller<'static> = Caller { id: 0, uid: u32::MAX, has_gone: &|| false };
 }
 
 /// Holds one card.
@@ -54,8 +55,22 @@ pub struct Holder {
     /// Incremented when keys are generated, the card is exchanged, or the PIN's lifetime ends:
     /// tokens signed before are no longer handed out.
     keys: AtomicU64,
-    /// Callers that have ended since the card was last used.
-    ended: Mutex<BTreeSet<CallerId>>,
+    /// The card's volatile keys, which need no turn to look at.
+    volatile_keys: Mutex<VolatileKeys>,
+    /// What the PIN was at the end of the last turn.
+    known_pin: Mutex<KnownPin>,
+}
+
+/// What of a PIN's state holds until the next turn ends, so that nobody waits to be told.
+#[derive(Clone, Copy, Default)]
+enum KnownPin {
+    /// The card must be asked.
+    #[default]
+    Unknown,
+    /// The card has none.
+    Absent,
+    /// The agent is logged in for its callers, until the PIN's lifetime ends.
+    Held(Option<Instant>),
 }
 
 /// The state that belongs to whoever has the turn.
@@ -68,7 +83,8 @@ struct State {
     /// The session was lost since the card was last seen to be the same one.
     unconfirmed: bool,
     login: Login,
-    volatile_keys: VolatileKeys,
+    /// The card has reported, in this session, that it has no PIN.
+    no_pin: bool,
     random: Zeroizing<Vec<u8>>,
     rng: Xoshiro256PlusPlus,
     /// None before the first caller.
@@ -98,7 +114,7 @@ impl Holder {
             failed: false,
             unconfirmed: false,
             login,
-            volatile_keys: VolatileKeys::default(),
+            no_pin: false,
             random: Zeroizing::default(),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             last_used: None,
@@ -113,13 +129,14 @@ impl Holder {
             state: Mutex::new(state),
             cache: Mutex::default(),
             keys: AtomicU64::new(0),
-            ended: Mutex::default(),
+            volatile_keys: Mutex::default(),
+            known_pin: Mutex::default(),
         }
     }
 
     /// A caller has closed its connection: its volatile keys are free.
     pub fn end_of_caller(&self, caller: CallerId) {
-        lock(&self.ended).insert(caller);
+        lock(&self.volatile_keys).end_of_caller(caller);
     }
 
     /// Closes the card's channel, when the agent ends or the card has been idle.
@@ -160,7 +177,7 @@ impl Holder {
     fn turn(&self, caller: &Caller<'_>, deadline: Instant) -> Result<CardTurn<'_>, TokenError> {
         let within = deadline.saturating_duration_since(self.clock.now());
         let timeout = || TransportError::Timeout(format!("the card {}", self.settings.name));
-        let turn = self.turns.acquire_within(within).ok_or_else(timeout)?;
+        let turn = self.turns.acquire_for(caller.uid, within).ok_or_else(timeout)?;
         if (caller.has_gone)() {
             return Err(
                 TransportError::Gone("the caller has closed the connection".to_owned()).into()

@@ -4,14 +4,18 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use warifu_card::StatusWord;
 use warifu_card::crypto::SecretBytes;
 use warifu_iotsafe_client::{
-    File, GeneratedPair, Inventory, PinState, SignInput, Token, TokenError, TokenInfo,
+    GeneratedPair, Inventory, PinState, SignInput, Token, TokenError, TokenInfo,
 };
 use zeroize::Zeroizing;
 
 use super::turn::read_twice;
-use super::{Caller, Holder, lock};
+use super::{Caller, Holder, KnownPin, Tries, lock};
+
+/// How many random bytes one turn fetches: one GET RANDOM.
+const RANDOM_PART_BYTES: usize = 256;
 
 impl Holder {
     /// Information on the card.
@@ -19,11 +23,15 @@ impl Holder {
     /// # Errors
     /// [`TokenError`], as for all functions here.
     pub fn info(&self, caller: &Caller<'_>, deadline: Instant) -> Result<TokenInfo, TokenError> {
-        let cached = lock(&self.cache).info.clone();
-        if let Some(info) = cached {
+        let cached = || lock(&self.cache).info.clone();
+        if let Some(info) = cached() {
             return Ok(info);
         }
         let mut turn = self.turn(caller, deadline)?;
+        // The caller before may have read it.
+        if let Some(info) = cached() {
+            return Ok(info);
+        }
         let info = read_twice(|| turn.work(None, deadline, |token, end| token.info(end)))?;
         lock(&self.cache).info = Some(info.clone());
         Ok(info)
@@ -38,11 +46,20 @@ impl Holder {
         caller: &Caller<'_>,
         deadline: Instant,
     ) -> Result<PinState, TokenError> {
+        let known = *lock(&self.known_pin);
+        match known {
+            KnownPin::Absent => return Ok(PinState::Absent),
+            KnownPin::Held(until) if until.is_none_or(|until| self.clock.now() < until) => {
+                return Ok(PinState::Absent);
+            }
+            _ => {}
+        }
         let mut turn = self.turn(caller, deadline)?;
         if turn.state.login.covers_callers() {
             return Ok(PinState::Absent);
         }
         let state = turn.work(None, deadline, |token, end| token.pin_state(end))?;
+        turn.state.no_pin = state == PinState::Absent;
         Ok(match state {
             _ if turn.state.login.covers_callers() => PinState::Absent,
             PinState::Verified if turn.state.login.check_not_expired().is_err() => {
@@ -52,8 +69,8 @@ impl Holder {
         })
     }
 
-    /// Verifies a caller's PIN. It is sent to the card at most once; `may_lock` is whether the last
-    /// try may be used. The card gets the full time of an attempt however short the caller's
+    /// Verifies a caller's PIN. It is sent to the card at most once; `tries` are those that it may
+    /// use. The card gets the full time of an attempt however short the caller's
     /// deadline is, so that no caller can hide that the card has counted a wrong PIN.
     ///
     /// # Errors
@@ -62,16 +79,23 @@ impl Holder {
         &self,
         caller: &Caller<'_>,
         pin: &[u8],
-        may_lock: bool,
+        tries: Tries,
         deadline: Instant,
     ) -> Result<(), TokenError> {
         let mut turn = self.turn(caller, deadline)?;
         let now = self.clock.now();
         // A reset after the login would end it.
         turn.reset_after_failure(turn.end_of_attempt(deadline))?;
+        if tries != Tries::All {
+            // The held PIN comes first: another user's is only compared with it.
+            turn.log_in(turn.end_of_attempt(deadline))?;
+            if turn.state.login.covers_callers() {
+                return turn.state.login.compare_for_caller(pin, caller.uid, now);
+            }
+        }
         let end = self.clock.now() + self.settings.retry.attempt;
         let state = &mut *turn.state;
-        let result = state.login.verify_for_caller(pin, may_lock, &mut state.token, now, end);
+        let result = state.login.verify_for_caller(pin, tries, &mut state.token, now, end);
         if turn.note_session() && result.is_ok() {
             turn.state.login.session_lost_before();
         }
@@ -84,9 +108,7 @@ impl Holder {
     /// See [`Holder::info`].
     pub fn objects(&self, caller: &Caller<'_>, deadline: Instant) -> Result<Inventory, TokenError> {
         let mut inventory = Inventory::clone(&*self.inventory(caller, deadline)?);
-        if inventory.private_keys.iter().any(|key| key.attributes.is_volatile()) {
-            self.turn(caller, deadline)?.state.volatile_keys.hide_others(&mut inventory, caller.id);
-        }
+        lock(&self.volatile_keys).hide_others(&mut inventory, caller.id);
         Ok(inventory)
     }
 
@@ -99,28 +121,40 @@ impl Holder {
         caller: &Caller<'_>,
         deadline: Instant,
     ) -> Result<Arc<Inventory>, TokenError> {
-        let cached = lock(&self.cache).inventory.clone();
-        if let Some(inventory) = cached {
+        let cached = || lock(&self.cache).inventory.clone();
+        if let Some(inventory) = cached() {
             return Ok(inventory);
         }
         let mut turn = self.turn(caller, deadline)?;
-        turn.read_inventory(deadline)
+        match cached() {
+            Some(inventory) => Ok(inventory),
+            None => turn.read_inventory(deadline),
+        }
     }
 
-    /// A file's content.
+    /// The content of the file with this id. How long it is, the card has told: what a caller says
+    /// of it does not decide what the others get.
     ///
     /// # Errors
     /// See [`Holder::info`].
     pub fn read_file(
         &self,
         caller: &Caller<'_>,
-        file: &File,
+        id: &[u8],
         deadline: Instant,
     ) -> Result<Vec<u8>, TokenError> {
-        if let Some(content) = lock(&self.cache).file(file) {
-            return Ok(content.to_vec());
+        let inventory = self.inventory(caller, deadline)?;
+        let file = inventory.files.iter().find(|file| file.id == id).ok_or_else(|| {
+            TokenError::Status { command: "READ FILE".into(), sw: StatusWord::NOT_FOUND }
+        })?;
+        let cached = || lock(&self.cache).file(file).map(<[u8]>::to_vec);
+        if let Some(content) = cached() {
+            return Ok(content);
         }
         let mut turn = self.turn(caller, deadline)?;
+        if let Some(content) = cached() {
+            return Ok(content);
+        }
         let content =
             read_twice(|| turn.work(None, deadline, |token, end| token.read_file(file, end)))?;
         lock(&self.cache).keep_file(file, &content);
@@ -137,10 +171,14 @@ impl Holder {
         id: &[u8],
         deadline: Instant,
     ) -> Result<[u8; 65], TokenError> {
-        let cached = lock(&self.cache).point(id);
-        match cached {
+        let cached = || lock(&self.cache).point(id);
+        if let Some(point) = cached() {
+            return Ok(point);
+        }
+        let mut turn = self.turn(caller, deadline)?;
+        match cached() {
             Some(point) => Ok(point),
-            None => self.turn(caller, deadline)?.read_point(id, None, deadline),
+            None => turn.read_point(id, None, deadline),
         }
     }
 
@@ -182,7 +220,9 @@ impl Holder {
         deadline: Instant,
     ) -> Result<bool, TokenError> {
         let mut turn = self.turn(caller, deadline)?;
-        turn.work(None, deadline, |token, end| token.verify(public_key, input, signature, end))
+        turn.work_in_one_attempt(deadline, |token, end| {
+            token.verify(public_key, input, signature, end)
+        })
     }
 
     /// The ECDH shared secret of a key and a peer's public key.
@@ -203,7 +243,8 @@ impl Holder {
         turn.work(lent, deadline, |token, end| token.derive(key, peer, end))
     }
 
-    /// Generates a key pair; in a volatile container it is the caller's until it disconnects.
+    /// Generates a key pair; in a volatile container it is the caller's until it disconnects or
+    /// gives it back.
     ///
     /// # Errors
     /// See [`Holder::info`]; [`TokenError::ContainerInUse`].
@@ -216,13 +257,17 @@ impl Holder {
         let volatile = self.is_volatile(caller, key, deadline)?;
         let mut turn = self.turn(caller, deadline)?;
         turn.state.login.check_not_expired()?;
-        if volatile && let Some(pair) = turn.state.volatile_keys.take_ready(key, caller.id)? {
+        let ready = match volatile {
+            true => lock(&self.volatile_keys).take_ready(key, caller.id)?,
+            false => None,
+        };
+        if let Some(pair) = ready {
             self.metrics.ahead(&self.settings.name, "used_pair");
             return Ok(pair);
         }
         if volatile {
             let pair = turn.generate(key, deadline)?;
-            turn.state.volatile_keys.lend(key, caller.id);
+            lock(&self.volatile_keys).lend(key, caller.id);
             return Ok(pair);
         }
         // Even a failed attempt may have generated one.
@@ -234,7 +279,31 @@ impl Holder {
         Ok(pair)
     }
 
-    /// Random bytes from the card, each handed out once.
+    /// Whether a container has, or may have, a key that a new pair would replace for good.
+    ///
+    /// # Errors
+    /// See [`Holder::info`].
+    pub fn has_kept_pair(
+        &self,
+        caller: &Caller<'_>,
+        key: &[u8],
+        deadline: Instant,
+    ) -> Result<bool, TokenError> {
+        let inventory = self.inventory(caller, deadline)?;
+        let mut keys = inventory.private_keys.iter().filter(|private| private.id == key);
+        Ok(keys.any(|private| {
+            let attributes = &private.attributes;
+            !attributes.is_volatile() && attributes.filled != Some(false)
+        }))
+    }
+
+    /// Frees a volatile key's container, if it is lent to this caller.
+    pub fn give_back(&self, caller: &Caller<'_>, key: &[u8]) {
+        lock(&self.volatile_keys).give_back(key, caller.id);
+    }
+
+    /// Random bytes from the card, each handed out once. Others have their turns between each
+    /// [`RANDOM_PART_BYTES`].
     ///
     /// # Errors
     /// See [`Holder::info`].
@@ -244,18 +313,19 @@ impl Holder {
         length: usize,
         deadline: Instant,
     ) -> Result<Zeroizing<Vec<u8>>, TokenError> {
-        let mut turn = self.turn(caller, deadline)?;
-        let pool = &mut turn.state.random;
-        if pool.len() >= length {
-            let from = pool.len() - length;
-            let bytes = Zeroizing::new(pool[from..].to_vec());
+        let mut bytes = Zeroizing::new(vec![0; length]);
+        for part in bytes.chunks_mut(RANDOM_PART_BYTES) {
+            let mut turn = self.turn(caller, deadline)?;
+            let pool = &mut turn.state.random;
+            let Some(from) = pool.len().checked_sub(part.len()) else {
+                turn.work_in_one_attempt(deadline, |token, end| token.random(part, end))?;
+                continue;
+            };
+            part.copy_from_slice(&pool[from..]);
             pool[from..].fill(0);
             pool.truncate(from);
             self.metrics.ahead(&self.settings.name, "used_random");
-            return Ok(bytes);
         }
-        let mut bytes = Zeroizing::new(vec![0; length]);
-        turn.work(None, deadline, |token, end| token.random(&mut bytes, end))?;
         Ok(bytes)
     }
 

@@ -14,13 +14,15 @@ use zeroize::Zeroize;
 
 use super::cache::{CardCache, Verifier, on_curve};
 use super::login::not_logged_in;
-use super::{Caller, CallerId, Holder, State, lock};
+use super::{Caller, CallerId, Holder, KnownPin, State, lock};
 use crate::LOG;
 use crate::retry;
 
 /// How often cached data is read until two readings agree, so that a bit error on the line is not
 /// cached.
 const READINGS_MAX: usize = 4;
+/// The most bytes of a message that the card gets in one command.
+const ONE_COMMAND_BYTES: usize = 240;
 /// How often a login is repeated in one attempt if the card was reset after it.
 const LOGINS_MAX: usize = 3;
 
@@ -34,9 +36,6 @@ pub(super) struct CardTurn<'a> {
 impl<'a> CardTurn<'a> {
     pub(super) fn new(holder: &'a Holder, turn: Turn<'a>) -> CardTurn<'a> {
         let mut state = lock(&holder.state);
-        for caller in std::mem::take(&mut *lock(&holder.ended)) {
-            state.volatile_keys.end_of_caller(caller);
-        }
         if state.login.expire(holder.clock.now()) {
             // The card stays logged in until it is reset, which happens before the next operation.
             state.failed = true;
@@ -51,6 +50,30 @@ impl<'a> CardTurn<'a> {
     /// retries until the deadline. `lent` is a volatile key and the caller that it was lent to.
     pub(super) fn work<T>(
         &mut self,
+        lent: Option<(&[u8], CallerId)>,
+        deadline: Instant,
+        operation: impl FnMut(&mut CardToken, Instant) -> Result<T, TokenError>,
+    ) -> Result<T, TokenError> {
+        self.work_while(retry::is_transient, lent, deadline, operation)
+    }
+
+    /// The same for an operation whose length a caller chooses: one that did not end within one
+    /// attempt would not within the next, and would keep the card from the others.
+    pub(super) fn work_in_one_attempt<T>(
+        &mut self,
+        deadline: Instant,
+        operation: impl FnMut(&mut CardToken, Instant) -> Result<T, TokenError>,
+    ) -> Result<T, TokenError> {
+        let repeats = |error: &TokenError| {
+            let late = matches!(error, TokenError::Transport(TransportError::Timeout(_)));
+            retry::is_transient(error) && !late
+        };
+        self.work_while(repeats, None, deadline, operation)
+    }
+
+    fn work_while<T>(
+        &mut self,
+        repeats: impl Fn(&TokenError) -> bool,
         lent: Option<(&[u8], CallerId)>,
         deadline: Instant,
         mut operation: impl FnMut(&mut CardToken, Instant) -> Result<T, TokenError>,
@@ -69,7 +92,7 @@ impl<'a> CardTurn<'a> {
             let exhausted = failures > settings.retry.times || clock.now() + delay >= deadline;
             // The request was for the card that was there before.
             let exchanged = self.holder.keys() != keys;
-            if !retry::is_transient(&error) || exhausted || exchanged {
+            if !repeats(&error) || exhausted || exchanged {
                 return Err(error);
             }
             clock.sleep(delay);
@@ -87,7 +110,7 @@ impl<'a> CardTurn<'a> {
         let ready = self.check_same_card(end).and_then(|()| self.log_in(end));
         ready.inspect_err(|_| self.state.failed = true)?;
         if let Some((place, caller)) = lent {
-            self.state.volatile_keys.check(place, caller)?;
+            lock(&self.holder.volatile_keys).check(place, caller)?;
         }
         self.holder.metrics.session(&self.holder.settings.name, self.state.open);
         let (mut result, mut lost) = self.once(end, operation);
@@ -220,13 +243,19 @@ impl<'a> CardTurn<'a> {
             Some(private) => self.verifier(private, deadline)?,
             None => None,
         };
-        self.work(lent, deadline, |token, end| {
+        let sign = |token: &mut CardToken, end| {
             let signature = token.sign(key, input, end)?;
             match &verifier {
                 Some(verifier) => verifier.checked(input, signature),
                 None => Ok(signature),
             }
-        })
+        };
+        match input {
+            SignInput::Message(_, text) if text.len() > ONE_COMMAND_BYTES && lent.is_none() => {
+                self.work_in_one_attempt(deadline, sign)
+            }
+            _ => self.work(lent, deadline, sign),
+        }
     }
 
     /// The verifier of a key's signatures; None if the card does not export the public key, whose
@@ -313,7 +342,8 @@ impl<'a> CardTurn<'a> {
             self.state.open = false;
             self.state.unconfirmed = true;
             self.state.login.session_lost();
-            self.state.volatile_keys.session_lost();
+            self.state.no_pin = false;
+            lock(&self.holder.volatile_keys).session_lost();
         }
         lost
     }
@@ -345,6 +375,12 @@ impl<'a> CardTurn<'a> {
 
 impl Drop for CardTurn<'_> {
     fn drop(&mut self) {
+        let login = &self.state.login;
+        *lock(&self.holder.known_pin) = match self.state.no_pin {
+            _ if login.covers_callers() => KnownPin::Held(login.expires()),
+            true => KnownPin::Absent,
+            false => KnownPin::Unknown,
+        };
         if std::thread::panicking() {
             // In the middle of an operation: what the card has open is unknown.
             self.state.failed = true;

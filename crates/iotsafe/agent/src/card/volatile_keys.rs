@@ -71,6 +71,13 @@ impl VolatileKeys {
         self.lent.insert(container.to_vec(), caller);
     }
 
+    /// A caller has no more use for the key in a container.
+    pub fn give_back(&mut self, container: &[u8], caller: CallerId) {
+        if self.lent.get(container) == Some(&caller) {
+            self.lent.remove(container);
+        }
+    }
+
     /// Checks that a caller may use the key in a volatile container.
     ///
     /// # Errors
@@ -83,7 +90,8 @@ impl VolatileKeys {
         }
     }
 
-    /// Removes other callers' containers from a list; those that nobody uses appear empty.
+    /// Removes other callers' containers from a list, which tells only that they are in use; those
+    /// that nobody uses appear empty.
     pub fn hide_others(&self, inventory: &mut Inventory, caller: CallerId) {
         let others =
             |container: &[u8]| self.lent.get(container).is_some_and(|owner| *owner != caller);
@@ -93,6 +101,8 @@ impl VolatileKeys {
             .filter(|key| key.attributes.is_volatile())
             .filter_map(|key| Some((key.public_id.clone()?, key.id.clone())))
             .collect();
+        let in_use = inventory.private_keys.iter().filter(|key| others(&key.id));
+        inventory.volatile_in_use = in_use.map(|key| key.attributes).collect();
         inventory.private_keys.retain(|key| !others(&key.id));
         inventory.public_keys.retain(|key| !pairs.get(&key.id).is_some_and(|id| others(id)));
         for key in &mut inventory.private_keys {

@@ -2,19 +2,21 @@
 //! Limits on the number of connections, each of which has a thread: no user can take all of them.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::card::lock;
 
-/// The most connections at a time.
-const CALLERS_MAX: usize = 256;
-/// The most of one user with rights, other than the agent's own user.
+/// The most connections of the agent's own user at a time.
+const OWN_MAX: usize = 256;
+/// The most of one other user with rights, and of all of them.
 const WITH_RIGHTS_MAX: usize = 64;
-/// The most of one user without rights.
+const ALL_WITH_RIGHTS_MAX: usize = 192;
+/// The most of one user without rights, and of all of them, however many users a stranger has.
 const WITHOUT_RIGHTS_MAX: usize = 4;
+const ALL_WITHOUT_RIGHTS_MAX: usize = 16;
 
 /// The user of a caller.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum UserKind {
     /// The user who runs the agent.
     Own,
@@ -24,32 +26,46 @@ pub(super) enum UserKind {
     WithoutRights,
 }
 
+impl UserKind {
+    /// The most connections of one user, and of all of this kind.
+    fn limits(self) -> (usize, usize) {
+        match self {
+            UserKind::Own => (OWN_MAX, OWN_MAX),
+            UserKind::WithRights => (WITH_RIGHTS_MAX, ALL_WITH_RIGHTS_MAX),
+            UserKind::WithoutRights => (WITHOUT_RIGHTS_MAX, ALL_WITHOUT_RIGHTS_MAX),
+        }
+    }
+}
+
 /// The connections of each user.
 #[derive(Default)]
-pub(super) struct CallerSlots(Mutex<BTreeMap<u32, usize>>);
+pub(super) struct CallerSlots(Mutex<BTreeMap<(UserKind, u32), usize>>);
 
 /// The slot of one caller, until this is dropped.
-pub(super) struct CallerSlot<'a> {
-    slots: &'a CallerSlots,
-    uid: u32,
+pub(super) struct CallerSlot {
+    slots: Arc<CallerSlots>,
+    user: (UserKind, u32),
+}
+
+impl CallerSlot {
+    /// Its user.
+    pub(super) fn uid(&self) -> u32 {
+        self.user.1
+    }
 }
 
 impl CallerSlots {
     /// A slot, if there is one left for this user.
-    pub(super) fn take(&self, uid: u32, kind: UserKind) -> Option<CallerSlot<'_>> {
-        let mut all = lock(&self.0);
-        let most = match kind {
-            UserKind::Own => CALLERS_MAX,
-            UserKind::WithRights => WITH_RIGHTS_MAX,
-            UserKind::WithoutRights => WITHOUT_RIGHTS_MAX,
-        };
-        let total: usize = all.values().sum();
-        let own = all.get(&uid).copied().unwrap_or_default();
-        if total >= CALLERS_MAX || own >= most {
+    pub(super) fn take(self: &Arc<Self>, uid: u32, kind: UserKind) -> Option<CallerSlot> {
+        let mut taken = lock(&self.0);
+        let (most, most_of_kind) = kind.limits();
+        let all: usize = taken.range((kind, 0)..=(kind, u32::MAX)).map(|(_, count)| count).sum();
+        let own = taken.get(&(kind, uid)).copied().unwrap_or_default();
+        if all >= most_of_kind || own >= most {
             return None;
         }
-        all.insert(uid, own + 1);
-        Some(CallerSlot { slots: self, uid })
+        taken.insert((kind, uid), own + 1);
+        Some(CallerSlot { slots: Arc::clone(self), user: (kind, uid) })
     }
 
     /// How many are taken.
@@ -58,13 +74,13 @@ impl CallerSlots {
     }
 }
 
-impl Drop for CallerSlot<'_> {
+impl Drop for CallerSlot {
     fn drop(&mut self) {
-        let mut all = lock(&self.slots.0);
-        if let Some(count) = all.get_mut(&self.uid) {
+        let mut taken = lock(&self.slots.0);
+        if let Some(count) = taken.get_mut(&self.user) {
             *count -= 1;
             if *count == 0 {
-                all.remove(&self.uid);
+                taken.remove(&self.user);
             }
         }
     }
@@ -74,23 +90,33 @@ impl Drop for CallerSlot<'_> {
 mod tests {
     use super::*;
 
+    fn all(slots: &Arc<CallerSlots>, uid: u32, kind: UserKind) -> Vec<CallerSlot> {
+        std::iter::from_fn(|| slots.take(uid, kind)).collect()
+    }
+
     #[test]
     fn slots_per_user_are_limited() {
-        let slots = CallerSlots::default();
-        let all = |uid, kind| std::iter::from_fn(|| slots.take(uid, kind)).collect::<Vec<_>>();
-        let (without_rights, with_rights) =
-            (all(1, UserKind::WithoutRights), all(2, UserKind::WithRights));
-        assert_eq!(
-            (without_rights.len(), with_rights.len()),
-            (WITHOUT_RIGHTS_MAX, WITH_RIGHTS_MAX)
-        );
-        let own = all(3, UserKind::Own);
-        assert_eq!(own.len(), CALLERS_MAX - WITHOUT_RIGHTS_MAX - WITH_RIGHTS_MAX);
-        assert_eq!(slots.taken(), CALLERS_MAX);
+        let slots = Arc::<CallerSlots>::default();
+        let without_rights = all(&slots, 1, UserKind::WithoutRights);
+        let with_rights = all(&slots, 2, UserKind::WithRights);
+        let own = all(&slots, 3, UserKind::Own);
+        assert_eq!(without_rights.len(), WITHOUT_RIGHTS_MAX);
+        assert_eq!((with_rights.len(), own.len()), (WITH_RIGHTS_MAX, OWN_MAX));
         drop((without_rights, own));
         assert_eq!(slots.taken(), WITH_RIGHTS_MAX);
         assert!(slots.take(1, UserKind::WithoutRights).is_some());
         drop(with_rights);
         assert_eq!(slots.taken(), 0);
+    }
+
+    #[test]
+    fn users_together_leave_places_to_the_others() {
+        let slots = Arc::<CallerSlots>::default();
+        let of_many = |kind| (100..164).flat_map(|uid| all(&slots, uid, kind)).collect::<Vec<_>>();
+        let strangers = of_many(UserKind::WithoutRights);
+        assert_eq!(strangers.len(), ALL_WITHOUT_RIGHTS_MAX);
+        let others = of_many(UserKind::WithRights);
+        assert_eq!(others.len(), ALL_WITH_RIGHTS_MAX);
+        assert_eq!(all(&slots, 3, UserKind::Own).len(), OWN_MAX);
     }
 }

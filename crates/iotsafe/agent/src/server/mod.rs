@@ -3,38 +3,42 @@
 
 mod caller_slots;
 mod socket;
+mod timed;
 mod wakeup;
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 use warifu_agent_protocol::message::{
-    Answer, Call, FRAME_MAX_BYTES, RANDOM_MAX_BYTES, Reply, Request, decode, encode,
+    Answer, Call, RANDOM_MAX_BYTES, REQUEST_MAX_BYTES, Reply, Request, decode, encode,
 };
 use warifu_iotsafe_client::{TokenError, TransportError};
 use warifu_os::Clock;
 use zeroize::Zeroizing;
 
 use crate::LOG;
-use crate::card::{Caller, CallerId, Holder, PinStatus};
+use crate::card::{Caller, CallerId, Holder, PinStatus, Tries, lock};
 use crate::jwt::Jwts;
 use crate::metrics::Metrics;
 use crate::rights::{Right, Rights};
-use caller_slots::{CallerSlots, UserKind};
+use caller_slots::{CallerSlot, CallerSlots, UserKind};
 pub use socket::{Socket, SocketError};
+use timed::Timed;
 use wakeup::Wakeup;
 
 /// How long a caller without rights may take to send its request, which is refused.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long between two reports of refused connections.
+const REFUSAL_PAUSE: Duration = Duration::from_secs(60);
 /// How much memory a frame is given before as many bytes of it have arrived.
-const FIRST_READ_BYTES: usize = 16 * 1024;
+const FIRST_READ_BYTES: usize = 4096;
 /// The longest timeout of a request, whatever the caller asks for.
 const TIMEOUT_MAX: Duration = Duration::from_secs(600);
 
@@ -56,7 +60,9 @@ pub struct Agent {
     metrics: Arc<Metrics>,
     clock: Arc<dyn Clock>,
     callers: AtomicU64,
-    slots: CallerSlots,
+    slots: Arc<CallerSlots>,
+    /// When a refused connection was last reported.
+    refusal_reported: Mutex<Option<Instant>>,
     stop: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -85,7 +91,8 @@ impl Agent {
             metrics,
             clock,
             callers: AtomicU64::new(0),
-            slots: CallerSlots::default(),
+            slots: Arc::default(),
+            refusal_reported: Mutex::default(),
             stop,
         })
     }
@@ -112,22 +119,42 @@ impl Agent {
         }
     }
 
-    /// Serves one caller until it closes its connection.
-    pub fn serve(self: &Arc<Self>, stream: &UnixStream) {
-        let Ok(credentials) = rustix::net::sockopt::socket_peercred(stream) else { return };
-        let uid = credentials.uid.as_raw();
-        let rights = self.rights.iter().find(|rights| rights.uid == uid);
-        let kind = match rights {
+    /// A slot for the caller at the other end of a connection, before it costs a thread.
+    fn admit(&self, stream: &UnixStream) -> Option<CallerSlot> {
+        let uid = rustix::net::sockopt::socket_peercred(stream).ok()?.uid.as_raw();
+        let kind = match self.rights_of(uid) {
             _ if uid == self.own_uid => UserKind::Own,
             Some(_) => UserKind::WithRights,
             None => UserKind::WithoutRights,
         };
-        let Some(_slot) = self.slots.take(uid, kind) else {
+        let slot = self.slots.take(uid, kind);
+        if slot.is_none() {
+            self.report_refusal(uid);
+        }
+        slot
+    }
+
+    /// Not for each of thousands: whoever can connect could fill the log with them.
+    fn report_refusal(&self, uid: u32) {
+        let now = Instant::now();
+        let mut reported = lock(&self.refusal_reported);
+        if reported.is_none_or(|last| now.saturating_duration_since(last) >= REFUSAL_PAUSE) {
+            *reported = Some(now);
             LOG.line(format_args!(
-                "too many connections, of user {uid} or in all: one was refused"
+                "too many connections, of user {uid} or of all such users: refused (said once a \
+                 minute)"
             ));
-            return;
-        };
+        }
+    }
+
+    fn rights_of(&self, uid: u32) -> Option<&Rights> {
+        self.rights.iter().find(|rights| rights.uid == uid)
+    }
+
+    /// Serves one caller until it closes its connection.
+    fn serve(self: &Arc<Self>, stream: &UnixStream, slot: CallerSlot) {
+        let uid = slot.uid();
+        let rights = self.rights_of(uid);
         let id = self.callers.fetch_add(1, Ordering::Relaxed) + 1;
         let _end = EndOfCaller { agent: self, id };
         // A caller may disconnect at any time.
@@ -137,15 +164,10 @@ impl Agent {
         };
     }
 
-    fn serve_requests(
-        &self,
-        mut from: &UnixStream,
-        id: CallerId,
-        rights: &Rights,
-    ) -> io::Result<()> {
+    fn serve_requests(&self, from: &UnixStream, id: CallerId, rights: &Rights) -> io::Result<()> {
         let gone = || has_hung_up(from);
-        let caller = Caller { id, has_gone: &gone };
-        while let Some(frame) = read_frame(&mut from)? {
+        let caller = Caller { id, uid: rights.uid, has_gone: &gone };
+        while let Some(frame) = read_frame(&mut Timed::whenever(from))? {
             let received = self.clock.now();
             let Some(request) = decode::<Request>(&frame) else {
                 return Ok(()); // not this protocol, or another version of it: disconnect
@@ -185,9 +207,12 @@ impl Agent {
         }
         let card = self.card(&request.card)?;
         self.metrics.request(&card.holder.settings.name, request.call.name());
-        // Only the user who runs the agent may use the last try of a PIN.
-        let may_lock = uid == self.own_uid;
-        let answer = card.answer(caller, rights, may_lock, request.call, deadline);
+        let tries = match uid == self.own_uid {
+            true => Tries::All,
+            false if rights.may.contains(&Right::Login) => Tries::ButTwo,
+            false => Tries::None,
+        };
+        let answer = card.answer(caller, rights, tries, request.call, deadline);
         card.wakeup.notify();
         answer
     }
@@ -226,7 +251,7 @@ impl Card {
         &self,
         caller: &Caller<'_>,
         rights: &Rights,
-        may_lock: bool,
+        tries: Tries,
         call: Call,
         deadline: Instant,
     ) -> Result<Answer, TokenError> {
@@ -241,8 +266,8 @@ impl Card {
             Call::Info => Answer::Info(holder.info(caller, deadline)?),
             Call::PinState => Answer::PinState(holder.pin_state(caller, deadline)?),
             Call::VerifyPin(pin) => {
-                rights.allow_login()?;
-                holder.verify_pin(caller, &pin, may_lock, deadline)?;
+                rights.allow_pin()?;
+                holder.verify_pin(caller, &pin, tries, deadline)?;
                 Answer::Done
             }
             Call::Objects => {
@@ -250,7 +275,7 @@ impl Card {
                 rights.filter(&mut inventory);
                 Answer::Objects(inventory)
             }
-            Call::ReadFile(file) => bytes(&holder.read_file(caller, &file, deadline)?),
+            Call::ReadFile(id) => bytes(&holder.read_file(caller, &id, deadline)?),
             Call::ReadPublicKey(id) => bytes(&holder.read_public_key(caller, &id, deadline)?),
             Call::Sign { key, input } => {
                 may(Right::Sign, &key)?;
@@ -258,6 +283,7 @@ impl Card {
                 bytes(&holder.sign(caller, &key, input, deadline)?)
             }
             Call::Verify { key, input, signature } => {
+                rights.allow_without_key(Right::Verify)?;
                 let input = input.as_sign_input().ok_or_else(malformed)?;
                 let signature = signature[..].try_into().map_err(|_| malformed())?;
                 Answer::Matches(holder.verify(caller, &key, input, signature, deadline)?)
@@ -269,10 +295,18 @@ impl Card {
             }
             Call::Generate(key) => {
                 may(Right::Generate, &key)?;
+                if holder.has_kept_pair(caller, &key, deadline)? {
+                    may(Right::Replace, &key)?;
+                }
                 let pair = holder.generate(caller, &key, deadline)?;
                 Answer::Pair { public_id: pair.public_id, point: pair.point.to_vec() }
             }
+            Call::GiveBack(key) => {
+                holder.give_back(caller, &key);
+                Answer::Done
+            }
             Call::Random(length) => {
+                rights.allow_without_key(Right::Random)?;
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
                 if length > RANDOM_MAX_BYTES {
                     return Err(malformed());
@@ -317,22 +351,19 @@ impl Drop for EndOfCaller<'_> {
 }
 
 /// Answers one request of a caller without rights with an error.
-fn refuse(mut stream: &UnixStream, uid: u32) -> io::Result<()> {
-    stream.set_read_timeout(Some(REFUSAL_TIMEOUT))?;
-    let Some(frame) = read_frame(&mut stream)? else { return Ok(()) };
+fn refuse(stream: &UnixStream, uid: u32) -> io::Result<()> {
+    let Some(frame) = read_frame(&mut Timed::within(stream, REFUSAL_TIMEOUT))? else {
+        return Ok(());
+    };
     let Some(request) = decode::<Request>(&frame) else { return Ok(()) };
     let text = format!("user {uid} may not use this agent: add a [[caller]] with uid = {uid}");
     write_reply(stream, request.number, Err(TokenError::Denied(text)))
 }
 
-fn write_reply(
-    mut to: &UnixStream,
-    number: u32,
-    answer: Result<Answer, TokenError>,
-) -> io::Result<()> {
+fn write_reply(to: &UnixStream, number: u32, answer: Result<Answer, TokenError>) -> io::Result<()> {
     let reply = encode(&Reply { number, answer })
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-    to.write_all(&reply)
+    Timed::now(to).write_all(&reply)
 }
 
 /// The next frame without its length; None at the end, and for a length that is too long.
@@ -343,7 +374,7 @@ fn read_frame(from: &mut impl Read) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
         result => result?,
     }
     let length = u32::from_be_bytes(length) as usize;
-    if length > FRAME_MAX_BYTES {
+    if length > REQUEST_MAX_BYTES {
         return Ok(None);
     }
     // It may contain a PIN: there is no other copy of it. And a caller that only announces a long
@@ -382,11 +413,11 @@ mod tests {
 
     #[test]
     fn announced_frame_length_allocates_nothing() {
-        let announced = (FRAME_MAX_BYTES as u32).to_be_bytes();
+        let announced = (REQUEST_MAX_BYTES as u32).to_be_bytes();
         let mut from = LargestRead(&announced, 0);
         assert!(read_frame(&mut from).is_err());
         assert!(from.1 <= FIRST_READ_BYTES, "{}", from.1);
-        for length in [0, 1, FIRST_READ_BYTES, FIRST_READ_BYTES + 1, FRAME_MAX_BYTES] {
+        for length in [0, 1, FIRST_READ_BYTES, FIRST_READ_BYTES + 1, REQUEST_MAX_BYTES] {
             let body: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
             let frame = [&(length as u32).to_be_bytes()[..], &body].concat();
             assert_eq!(*read_frame(&mut &frame[..]).unwrap().unwrap(), body);

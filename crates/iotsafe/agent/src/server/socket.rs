@@ -104,19 +104,28 @@ impl Socket {
     pub fn start(&self, agent: &Arc<Agent>) -> io::Result<()> {
         let (listener, agent) = (self.listener.try_clone()?, Arc::clone(agent));
         thread::spawn(move || {
+            let mut reported = false;
             for stream in listener.incoming() {
                 let taken = match stream {
-                    Ok(stream) => {
-                        let agent = Arc::clone(&agent);
-                        thread::Builder::new().spawn(move || agent.serve(&stream)).map(drop)
-                    }
+                    Ok(stream) => match agent.admit(&stream) {
+                        Some(slot) => {
+                            let agent = Arc::clone(&agent);
+                            let serve = move || agent.serve(&stream, slot);
+                            thread::Builder::new().spawn(serve).map(drop)
+                        }
+                        None => Ok(()),
+                    },
                     Err(error) => Err(error),
                 };
-                if let Err(error) = taken {
-                    // Perhaps out of file descriptors or threads, which may be temporary.
+                let Err(error) = taken else {
+                    reported = false;
+                    continue;
+                };
+                // Perhaps out of file descriptors or threads, which may be temporary.
+                if !std::mem::replace(&mut reported, true) {
                     LOG.line(format_args!("accepting a connection failed: {error}"));
-                    thread::sleep(Duration::from_millis(100));
                 }
+                thread::sleep(Duration::from_millis(100));
             }
         });
         Ok(())

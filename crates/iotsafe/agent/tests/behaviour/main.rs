@@ -5,6 +5,7 @@
 mod common;
 
 mod ahead;
+mod attacks;
 mod callers;
 mod card;
 mod pins;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use warifu_agent::card::{Caller, PinStatus};
+use warifu_agent::card::{Caller, PinStatus, Tries};
 use warifu_agent::rights::{Right, Rights};
 use warifu_card::PinScope;
 use warifu_card::faults::{Fault, Plan};
@@ -50,7 +50,7 @@ fn unanswered_wrong_pin_counts() {
     let late = Fault::LateAnswer { by: Nanos(1_000_000_000) };
     bench.world().card.replace_plan(Plan::Script([Some(late)].into_iter().collect()));
     let hasty = bench.clock.now() + Duration::from_millis(500);
-    let wrong = bench.holder().verify_pin(&Caller::AGENT, b"9999", true, hasty);
+    let wrong = bench.holder().verify_pin(&Caller::AGENT, b"9999", Tries::All, hasty);
     assert_eq!(wrong, Err(TokenError::PinWrong { tries_left: Some(2) }));
     sign(&mut other, 1).unwrap();
     other.verify_pin(PIN.as_bytes(), soon()).unwrap();
@@ -162,12 +162,13 @@ fn caller_without_key_rights_cannot_log_in() {
     assert!(matches!(denied, Err(TokenError::Denied(_))), "{denied:?}");
     assert_eq!(bench.world().tries_left(), 3);
 
-    let other = |pin: &[u8]| bench.holder().verify_pin(&Caller::AGENT, pin, false, soon());
-    assert!(other(b"9999").is_err() && other(b"9999").is_err());
+    let give = |pin: &[u8], tries| bench.holder().verify_pin(&Caller::AGENT, pin, tries, soon());
+    let other = |pin: &[u8]| give(pin, Tries::ButTwo);
+    assert!(other(b"9999").is_err());
     let denied = other(PIN.as_bytes());
     assert!(matches!(denied, Err(TokenError::Denied(_))), "{denied:?}");
-    assert_eq!(bench.world().tries_left(), 1);
-    bench.holder().verify_pin(&Caller::AGENT, PIN.as_bytes(), true, soon()).unwrap();
+    assert_eq!(bench.world().tries_left(), 2);
+    give(PIN.as_bytes(), Tries::All).unwrap();
     assert_eq!(bench.world().tries_left(), 3);
     other(PIN.as_bytes()).unwrap();
 }
@@ -176,14 +177,15 @@ fn caller_without_key_rights_cannot_log_in() {
 fn hidden_tries_leave_one_to_other_users() {
     let bench = bench(Some(PinScope::Signing), None);
     bench.world().hides_tries = true;
-    let other = |pin: &[u8]| bench.holder().verify_pin(&Caller::AGENT, pin, false, soon());
+    let give = |pin: &[u8], tries| bench.holder().verify_pin(&Caller::AGENT, pin, tries, soon());
+    let other = |pin: &[u8]| give(pin, Tries::ButTwo);
     assert!(other(b"9999").is_err());
     for _ in 0..3 {
         let denied = other(b"9998");
         assert!(matches!(denied, Err(TokenError::Denied(_))), "{denied:?}");
     }
     assert_eq!(bench.world().tries_left(), 2);
-    bench.holder().verify_pin(&Caller::AGENT, PIN.as_bytes(), true, soon()).unwrap();
+    give(PIN.as_bytes(), Tries::All).unwrap();
     assert_eq!(bench.world().tries_left(), 3);
     // The card has taken one since: another user may err once more.
     let wrong = other(b"9999");

@@ -81,6 +81,14 @@ impl World {
         self.card = FaultyCard::new(card, Plan::Script(VecDeque::new()), 1);
     }
 
+    /// Personalises a file.
+    pub fn write_file(&mut self, id: u8, content: &[u8]) {
+        let card = self.card.card();
+        let mut card = Card::from_bytes(&card.to_bytes()).unwrap();
+        card.write_file(&[id], content).unwrap();
+        self.card = FaultyCard::new(card, Plan::Script(VecDeque::new()), 1);
+    }
+
     /// How many logical channels the card has open, but the basic one.
     pub fn open_channels(&mut self) -> usize {
         let World { card, rng, .. } = self;

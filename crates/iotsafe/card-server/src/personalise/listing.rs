@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use warifu_card::object::{KeyType, ObjectKind, slot};
+use warifu_card::quirks::AppletId;
 use warifu_card::{Card, PinScope, identity};
 
 use super::request::{List, ScopeName};
@@ -97,11 +98,15 @@ pub(super) fn listing(path: &Path, card: &Card) -> Result<Listing, ServerError> 
             subject: x509::subject(content),
         }
     });
-    let id = &card.settings().applet_id;
+    // As programs see it: some applets show no identifier.
+    let id: &[u8] = match card.settings().quirks.applet_id {
+        AppletId::Absent => &[],
+        AppletId::Plain | AppletId::Overstated => &card.settings().applet_id,
+    };
     let key = card.export_public_key(&[slot::CLIENT_KEY]);
     Ok(Listing {
         state: path.to_owned(),
-        label: identity::label(id).unwrap_or_default().to_owned(),
+        label: identity::label(id).unwrap_or(identity::NO_LABEL).to_owned(),
         serial: hex::encode_upper(identity::serial(id)),
         quirks: card.settings().quirks.name().unwrap_or("own").to_owned(),
         pin,

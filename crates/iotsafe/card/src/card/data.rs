@@ -65,7 +65,12 @@ impl Card {
             return Err(StatusWord::CONDITIONS);
         }
         let rest = file.content.get(offset..).ok_or(StatusWord::INCORRECT_P1_P2)?;
-        let length = rest.len().min(request.le.unwrap_or(SHORT_ANSWER_MAX_BYTES));
+        let most = self.settings.quirks.answer_max.bytes();
+        let room = match request.le {
+            Some(le) if le > SHORT_ANSWER_MAX_BYTES => le,
+            le => le.unwrap_or(SHORT_ANSWER_MAX_BYTES).min(most),
+        };
+        let length = rest.len().min(room);
         Ok(Answer::of(rest[..length].to_vec()))
     }
 

@@ -21,7 +21,7 @@ use crate::apdu::{Command, Response, SHORT_ANSWER_MAX_BYTES, StatusWord};
 use crate::identity::{APPLET_ID_MAX_BYTES, CARD_LABEL};
 use crate::object::{Object, Selector, Store, find};
 use crate::pin::Pin;
-use crate::quirks::{ClosedChannel, IdOrder, NoLe, OtherLe, Quirks, SignatureHeader};
+use crate::quirks::{ClosedChannel, IdOrder, NoLe, OtherLe, Quirks, SignatureHeader, SurplusByte};
 use crate::tlv::{Fields, SignatureLength, tag};
 
 /// The application identifiers that select the applet: wolfSSL's and Orange's clients use the
@@ -197,7 +197,11 @@ impl Card {
     /// Answers a command. Never panics, whatever the bytes; an answer that is an error has
     /// changed nothing that survives a reset, but for the PIN's counter.
     pub fn transmit(&mut self, command: &[u8], rng: &mut dyn CryptoRng) -> Response {
-        let answer = Command::parse(command).and_then(|command| self.accept(command, rng));
+        let parsed = match self.settings.quirks.surplus_byte {
+            SurplusByte::Refuse => Command::parse(command),
+            SurplusByte::Ignore => Command::parse_with_surplus(command),
+        };
+        let answer = parsed.and_then(|command| self.accept(command, rng));
         answer.unwrap_or_else(Response::status)
     }
 
@@ -323,7 +327,9 @@ impl Card {
     /// The next `room` bytes of what waits.
     fn next_part(&mut self, channel: usize, room: usize) -> Response {
         let pending = &mut self.channels[channel].pending;
-        let cut = room.min(pending.len());
+        let short = room <= SHORT_ANSWER_MAX_BYTES;
+        let most = if short { self.settings.quirks.answer_max.bytes() } else { room };
+        let cut = room.min(pending.len()).min(most);
         let rest = Zeroizing::new(pending.split_off(cut));
         let mut data = std::mem::replace(pending, rest);
         let waiting = pending.len();

@@ -22,7 +22,7 @@ pub(super) const LOGICAL_CHANNELS: RangeInclusive<u8> = 1..=19;
 
 /// A logical channel, 0 to 19.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Channel(u8);
+pub struct Channel(pub(super) u8);
 
 /// The channel to use the applet on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +65,7 @@ impl Applet {
         let connected = self.transport.connect(deadline);
         self.forget_if_gone(connected)?;
         self.close_left_open(deadline)?;
+        self.close_orphaned(deadline)?;
         let give_up = deadline.min(Instant::now() + CHANNEL_TIMEOUT);
         let mut was_reset = false;
         let mut idle = None;
@@ -130,8 +131,28 @@ impl Applet {
                 Err(error) => return Err(error),
             }
             self.left_open.pop();
+            self.transport.channel_closed(channel.0);
         }
         Ok(())
+    }
+
+    /// Closes the channels of processes that were killed, if the applet is still selected there:
+    /// the modem may have restarted, and have given the channel to someone else.
+    fn close_orphaned(&mut self, deadline: Instant) -> Result<(), TokenError> {
+        if !self.may_lose_channels() {
+            return Ok(());
+        }
+        for number in self.transport.orphaned_channels() {
+            let channel = Channel::new(number).filter(|channel| *channel != Channel::BASIC);
+            let Some(channel) = channel else { continue };
+            match self.query(channel, ins::GET_DATA, deadline) {
+                Ok(answer) if answer.sw.is_error() => self.transport.channel_closed(number),
+                Ok(_) => self.left_open.push(channel),
+                Err(TokenError::Transport(TransportError::Refused(_))) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.close_left_open(deadline)
     }
 
     /// Closes every channel, as far as possible.
@@ -146,8 +167,9 @@ impl Applet {
     fn close_selected(&mut self, deadline: Instant) {
         if let Some(Selected { channel, opened: true, .. }) = self.selected.take() {
             // An error is not serious: a removed card has closed the channel.
-            if let Err(error) = self.exchange(&close_command(channel), deadline) {
-                self.leave_after(&error, channel, true);
+            match self.exchange(&close_command(channel), deadline) {
+                Ok(_) => self.transport.channel_closed(channel.0),
+                Err(error) => self.leave_after(&error, channel, true),
             }
         }
     }
@@ -187,6 +209,8 @@ impl Applet {
             ChannelPolicy::Fixed(channel) => (channel, false),
             ChannelPolicy::Open => self.open_channel(deadline)?,
         };
+        // The basic channel is open on every card: a server refuses it that has none left for us.
+        let none_left = self.options.channel == ChannelPolicy::Open && channel == Channel::BASIC;
         let own: Vec<Vec<u8>> = match &self.options.aid {
             Some(aid) => vec![aid.clone()],
             None => AIDS.iter().map(|aid| aid.to_vec()).collect(),
@@ -208,7 +232,7 @@ impl Applet {
             if !last.is_error() {
                 return Ok(Selected { aid: aid.clone(), channel, opened });
             }
-            if matches!(last, StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::NO_CHANNEL) {
+            if matches!(last, StatusWord::NO_CHANNEL) || !is_about_the_applet(last) {
                 break;
             }
         }
@@ -216,8 +240,13 @@ impl Applet {
             self.selected = Some(Selected { aid: Vec::new(), channel, opened });
             self.close_selected(deadline);
         }
-        if matches!(last, StatusWord::CHANNEL_NOT_SUPPORTED | StatusWord::NO_CHANNEL) {
+        if last == StatusWord::NO_CHANNEL
+            || (last == StatusWord::CHANNEL_NOT_SUPPORTED && none_left)
+        {
             return Err(TokenError::NoChannel);
+        }
+        if !is_about_the_applet(last) {
+            return Err(TokenError::status("SELECT", last));
         }
         Err(TokenError::NoApplet { tried: own.len(), last })
     }
@@ -230,7 +259,12 @@ impl Applet {
             // The basic channel needs no opening (ISO 7816-4 section 11.1.2): such an answer is
             // damaged.
             (StatusWord::OK, [number, ..]) => match Channel::new(*number).filter(|_| *number > 0) {
-                Some(channel) => Ok((channel, true)),
+                Some(channel) => {
+                    if !self.transport.resets_card() {
+                        self.transport.channel_opened(channel.0);
+                    }
+                    Ok((channel, true))
+                }
                 None => {
                     let what = "contains no channel number";
                     Err(TokenError::answer("MANAGE CHANNEL", what))
@@ -251,6 +285,12 @@ impl Applet {
             _ => Err(TokenError::answer("MANAGE CHANNEL", "contains no channel number")),
         }
     }
+}
+
+/// Whether a refusal of SELECT may mean that there is no such applet: not where the memory fails or
+/// the channel is not open.
+fn is_about_the_applet(sw: StatusWord) -> bool {
+    !matches!(sw, StatusWord::MEMORY_FAILURE | StatusWord::CHANNEL_NOT_SUPPORTED)
 }
 
 pub(super) fn close_command(channel: Channel) -> Command<'static> {

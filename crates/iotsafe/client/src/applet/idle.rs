@@ -58,6 +58,7 @@ impl Applet {
     ) -> Result<bool, TokenError> {
         for channel in channels {
             self.exchange(&close_command(*channel), deadline)?;
+            self.transport.channel_closed(channel.0);
         }
         Ok(!channels.is_empty())
     }
@@ -80,7 +81,7 @@ impl Applet {
         }
     }
 
-    fn query(
+    pub(super) fn query(
         &mut self,
         channel: Channel,
         ins: u8,

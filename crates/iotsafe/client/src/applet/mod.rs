@@ -31,6 +31,8 @@ pub struct Options {
     pub aid: Option<Vec<u8>>,
     /// The channel.
     pub channel: ChannelPolicy,
+    /// Whether the program allows no threads of ours (CKF_LIBRARY_CANT_CREATE_OS_THREADS).
+    pub no_threads: bool,
 }
 
 /// The applet and its selection.

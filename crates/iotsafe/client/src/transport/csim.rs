@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::termios::{ControlModes, OptionalActions, QueueSelector};
 use warifu_card::apdu::Command;
-use warifu_os::DeadlineStream;
+use warifu_os::{DeadlineStream, printable};
 use zeroize::Zeroizing;
 
+use super::channel_record::ChannelRecord;
 use super::{Transport, TransportError, checked};
 
 /// The most bytes of a line, enough for any short APDU.
@@ -48,6 +49,7 @@ struct Line {
     /// Read, not yet made into lines.
     buffer: Vec<u8>,
     synchronised: bool,
+    channels: ChannelRecord,
 }
 
 impl Csim {
@@ -92,7 +94,13 @@ impl Csim {
             )));
         }
         let _ = rustix::termios::tcflush(&fd, QueueSelector::IOFlush);
-        Ok(Line { stream: DeadlineStream::terminal(fd), buffer: Vec::new(), synchronised: false })
+        let device = rustix::fs::fstat(&fd).map_err(|e| gone(e.into()))?.st_rdev;
+        Ok(Line {
+            stream: DeadlineStream::terminal(fd),
+            buffer: Vec::new(),
+            synchronised: false,
+            channels: ChannelRecord::of_device(device),
+        })
     }
 
     fn failed(&mut self, error: &io::Error) -> TransportError {
@@ -177,6 +185,18 @@ impl Transport for Csim {
         false
     }
 
+    fn channel_opened(&mut self, channel: u8) {
+        self.line.iter().for_each(|line| line.channels.opened(channel));
+    }
+
+    fn channel_closed(&mut self, channel: u8) {
+        self.line.iter().for_each(|line| line.channels.closed(channel));
+    }
+
+    fn orphaned_channels(&mut self) -> Vec<u8> {
+        self.line.as_ref().map(|line| line.channels.orphans()).unwrap_or_default()
+    }
+
     fn name(&self) -> String {
         format!("csim:{}", self.path.display())
     }
@@ -249,7 +269,8 @@ impl Line {
             while let Some(end) = self.buffer.iter().position(|byte| matches!(byte, b'\r' | b'\n'))
             {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
-                let text = String::from_utf8_lossy(&line).trim().to_owned();
+                // An error's text reaches people's terminals.
+                let text = printable(String::from_utf8_lossy(&line).trim());
                 if !text.is_empty() {
                     return Ok(text);
                 }
@@ -396,6 +417,19 @@ mod tests {
         transport.connect(soon()).unwrap();
         assert_eq!(transport.exchange(&[0x80, 0x84, 0, 0, 8], soon()).unwrap(), [0x69, 0x85]);
         assert_eq!(thread.join().unwrap().0, ["ATE0\r", "AT+CSIM=10,\"8084000008\"\r"]);
+    }
+
+    #[test]
+    fn escape_sequences_of_a_modem_do_not_reach_the_terminal() {
+        let soon = || Instant::now() + Duration::from_secs(20);
+        let hostile = "\r\n+CME ERROR: \x1b]0;owned\x07\x1b[2J\u{9b}31m\r\n";
+        let answers: &'static [&str] = Box::leak(Box::new(["\r\nOK\r\n", hostile]));
+        let (thread, mut transport) = modem(answers);
+        transport.connect(soon()).unwrap();
+        let error = transport.exchange(&[0x80, 0x84, 0, 0, 8], soon()).unwrap_err().to_string();
+        assert!(error.contains("+CME ERROR: ") && error.contains("owned"), "{error}");
+        assert!(!error.chars().any(char::is_control), "{error:?}");
+        thread.join().unwrap();
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! Transports to a card: each takes a command APDU and returns the answer, or an error by the
 //! deadline.
 
+mod channel_record;
 mod csim;
 mod local;
 mod pcsc;
@@ -97,6 +98,17 @@ pub trait Transport: Send {
     /// Lets other programs at the card again.
     fn end(&mut self) {}
 
+    /// A channel was opened for this process, on a card that [`Transport::reset`] does not reset.
+    fn channel_opened(&mut self, _channel: u8) {}
+
+    /// A channel was closed.
+    fn channel_closed(&mut self, _channel: u8) {}
+
+    /// Channels that other processes have opened and, having been killed, will not close.
+    fn orphaned_channels(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// Where it leads, for people: `unix:/run/user/1000/warifu-card.sock`.
     fn name(&self) -> String;
 }
@@ -184,6 +196,18 @@ impl Transport for Watched {
 
     fn end(&mut self) {
         self.inner.end();
+    }
+
+    fn channel_opened(&mut self, channel: u8) {
+        self.inner.channel_opened(channel);
+    }
+
+    fn channel_closed(&mut self, channel: u8) {
+        self.inner.channel_closed(channel);
+    }
+
+    fn orphaned_channels(&mut self) -> Vec<u8> {
+        self.inner.orphaned_channels()
     }
 
     fn name(&self) -> String {

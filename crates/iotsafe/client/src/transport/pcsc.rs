@@ -3,7 +3,8 @@
 //! machine without it; the crate `pcsc` links it.
 //!
 //! `SCardTransmit` has no deadline and cannot be cancelled, so a separate thread makes the calls:
-//! at the deadline the caller abandons it with any late answer.
+//! at the deadline the caller abandons it with any late answer. A program that allows its libraries
+//! no threads has the calls made in its own, where they take as long as the reader takes.
 
 mod sys;
 mod worker;
@@ -17,7 +18,7 @@ use zeroize::Zeroizing;
 use super::csim::without_le;
 use super::{Transport, TransportError, checked};
 pub use sys::readers;
-use worker::{Job, Reply, Worker};
+use worker::{Connection, Job, Outcome, Reply, Worker};
 
 /// The most threads that may hang in a reader that does not answer.
 const STUCK_MAX: usize = 4;
@@ -25,8 +26,26 @@ const STUCK_MAX: usize = 4;
 /// A card in a PC/SC reader.
 pub struct Pcsc {
     reader: Option<String>,
-    worker: Option<Worker>,
+    threads: bool,
+    calls: Option<Calls>,
     stuck: Arc<AtomicUsize>,
+}
+
+/// Who makes the calls of a connection.
+enum Calls {
+    Thread(Worker),
+    Caller(Connection),
+}
+
+impl Calls {
+    /// None at the deadline: these calls cannot be used again.
+    fn call(&mut self, job: Job, deadline: Instant) -> Option<Outcome> {
+        match self {
+            Calls::Thread(worker) => worker.call(job, deadline),
+            Calls::Caller(_) if Instant::now() >= deadline => None,
+            Calls::Caller(connection) => Some(connection.call(job)),
+        }
+    }
 }
 
 impl Pcsc {
@@ -34,24 +53,32 @@ impl Pcsc {
     /// is first used.
     #[must_use]
     pub fn new(reader: Option<&str>) -> Pcsc {
-        Pcsc { reader: reader.map(str::to_owned), worker: None, stuck: Arc::default() }
+        let reader = reader.map(str::to_owned);
+        Pcsc { reader, threads: true, calls: None, stuck: Arc::default() }
+    }
+
+    /// The same without a thread of its own: a reader that does not answer holds the caller.
+    #[must_use]
+    pub fn without_threads(reader: Option<&str>) -> Pcsc {
+        Pcsc { threads: false, ..Pcsc::new(reader) }
     }
 
     fn call(&mut self, job: Job, deadline: Instant) -> Result<Reply, TransportError> {
-        let worker = match self.worker.take() {
-            Some(worker) => worker,
-            None => self.start_worker()?,
+        let mut calls = match self.calls.take() {
+            Some(calls) => calls,
+            None if self.threads => Calls::Thread(self.start_worker()?),
+            None => Calls::Caller(Connection::new(self.reader.clone())),
         };
-        match worker.call(job, deadline) {
+        match calls.call(job, deadline) {
             Some(Ok(reply)) => {
-                self.worker = Some(worker);
+                self.calls = Some(calls);
                 Ok(reply)
             }
             Some(Err(error)) => {
                 // After a reset by another program the connection can be used; after other errors
                 // it is made again.
                 if error == TransportError::CardReset {
-                    self.worker = Some(worker);
+                    self.calls = Some(calls);
                 }
                 Err(error)
             }
@@ -72,20 +99,20 @@ impl Pcsc {
 
 impl Transport for Pcsc {
     fn connect(&mut self, deadline: Instant) -> Result<(), TransportError> {
-        match self.worker {
+        match self.calls {
             Some(_) => Ok(()),
             None => self.reset(deadline).map(drop),
         }
     }
 
     fn exchange(&mut self, apdu: &[u8], deadline: Instant) -> Result<Vec<u8>, TransportError> {
-        if self.worker.is_none() {
+        if self.calls.is_none() {
             self.reset(deadline)?;
             return Err(TransportError::CardReset);
         }
         match self.call(Job::Transmit(Zeroizing::new(apdu.to_vec())), deadline)? {
             Reply::Answer(answer) => {
-                checked(answer, "the reader").inspect_err(|_| self.worker = None)
+                checked(answer, "the reader").inspect_err(|_| self.calls = None)
             }
             Reply::Done => Err(TransportError::Garbled("no answer from the reader".to_owned())),
         }
@@ -99,15 +126,17 @@ impl Transport for Pcsc {
     }
 
     fn begin(&mut self, deadline: Instant) -> Result<(), TransportError> {
-        if self.worker.is_none() {
+        if self.calls.is_none() {
             self.reset(deadline)?;
         }
         self.call(Job::Begin, deadline).map(drop)
     }
 
     fn end(&mut self) {
-        if let Some(worker) = &self.worker {
-            worker.send(Job::End);
+        match &mut self.calls {
+            Some(Calls::Thread(worker)) => worker.send(Job::End),
+            Some(Calls::Caller(connection)) => drop(connection.call(Job::End)),
+            None => {}
         }
     }
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use cryptoki_sys::*;
-use warifu_iotsafe_client::Token;
 use warifu_iotsafe_client::transport::{Exchange, Watch};
+use warifu_iotsafe_client::{Options, Token};
 use warifu_os::Log;
 
 use crate::config::Config;
@@ -73,8 +73,7 @@ pub(crate) fn current_trace() -> Option<Arc<Trace>> {
 /// C_Initialize.
 ///
 /// # Errors
-/// CKR_CRYPTOKI_ALREADY_INITIALIZED, CKR_NEED_TO_CREATE_THREADS, CKR_GENERAL_ERROR for an
-/// invalid configuration.
+/// CKR_CRYPTOKI_ALREADY_INITIALIZED, CKR_GENERAL_ERROR for an invalid configuration.
 pub fn initialise(args: InitialiseArgs) -> Result {
     let before = CURRENT.load_full();
     if before.as_ref().is_some_and(|library| library.is_of_this_process()) {
@@ -152,7 +151,7 @@ fn new_library(args: InitialiseArgs) -> Result<Library> {
                     None
                 }
             };
-            let tokens = tokens_of(&config, args, trace.as_ref())?;
+            let tokens = tokens_of(&config, args, trace.as_ref());
             // One error for all the default addresses.
             let together = if config.explicit { 1 } else { tokens.len() };
             report = if config.quiet { silent() } else { to_stderr(together) };
@@ -170,19 +169,17 @@ fn tokens_of(
     config: &Config,
     args: InitialiseArgs,
     trace: Option<&Arc<Trace>>,
-) -> Result<Vec<(SlotConfig, Box<dyn Token>)>> {
-    let needs_thread = config.cards.iter().any(|card| card.needs_thread());
-    if args.no_threads && needs_thread && config.explicit {
-        return fail(CKR_NEED_TO_CREATE_THREADS);
-    }
-    let usable = config.cards.iter().filter(|card| !(args.no_threads && card.needs_thread()));
-    Ok(usable
+) -> Vec<(SlotConfig, Box<dyn Token>)> {
+    config
+        .cards
+        .iter()
         .map(|card| {
             let watch = trace.map(|trace| {
                 let trace = Arc::clone(trace);
                 Arc::new(move |exchange: &Exchange| trace.exchange(exchange)) as Watch
             });
-            let token = card.address.token(card.options.clone(), watch);
+            let options = Options { no_threads: args.no_threads, ..card.options.clone() };
+            let token = card.address.token(options, watch);
             let slot = SlotConfig {
                 location: card.address.to_string(),
                 label: card.label.clone(),
@@ -192,7 +189,7 @@ fn tokens_of(
             };
             (slot, token)
         })
-        .collect())
+        .collect()
 }
 
 fn silent() -> Reporter {

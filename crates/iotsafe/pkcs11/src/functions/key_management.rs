@@ -154,7 +154,10 @@ fn choose_container(
     });
     let mut containers: Vec<_> = containers.collect();
     if containers.is_empty() {
-        return fail(CKR_TEMPLATE_INCONSISTENT);
+        // Perhaps other callers of the agent are using all that there are.
+        let in_use = &inventory.volatile_in_use;
+        let fits = in_use.iter().any(|other| other.curve() == Some(curve)) && !on_token;
+        return fail(if fits { CKR_DEVICE_MEMORY } else { CKR_TEMPLATE_INCONSISTENT });
     }
     if on_token {
         // The names of containers are fixed: others cannot be stored.

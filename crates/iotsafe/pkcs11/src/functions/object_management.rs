@@ -98,6 +98,11 @@ pub fn destroy_object(
         return fail(CKR_SESSION_READ_ONLY);
     }
     match &object.kind {
+        // A volatile key of the card: its container is free for others.
+        Kind::PrivateKey(key) if object.session.is_some() => {
+            library.end_signatures_with(slot, &key.card_id);
+            slot.give_back(&key.card_id);
+        }
         _ if object.session.is_some() => {}
         Kind::PrivateKey(key) if key.replaceable => {
             slot.with_token(|token, deadline| token.generate(&key.card_id, deadline))?;

@@ -106,7 +106,7 @@ fn pin_flags(pin: PinState) -> CK_FLAGS {
 
 /// The label in the applet's identifier, if that is text.
 fn label_of(info: &TokenInfo) -> String {
-    identity::label(&info.applet_id).unwrap_or("iot-safe").to_owned()
+    identity::label(&info.applet_id).unwrap_or(identity::NO_LABEL).to_owned()
 }
 
 fn serial(info: &TokenInfo) -> String {

@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::open_private;
 use crate::slot::lock;
 
 const BEGIN: &str = "[\n";
@@ -26,7 +27,7 @@ impl Array {
     /// Creates a file, or opens one to append to.
     pub(super) fn open(path: &Path) -> io::Result<Array> {
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+        let file = open_private(options.read(true).write(true).truncate(false), path)?;
         if file.metadata()?.len() > 0 && !with_lock(&file, || Ok(ends_as_ours(&file)))? {
             let text = "not a trace of this module: remove it";
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));

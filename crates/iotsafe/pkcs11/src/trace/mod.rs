@@ -8,6 +8,7 @@ mod chrome;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
@@ -65,7 +66,7 @@ impl Trace {
             array.push(&name_of_process()).map_err(failed)?;
             Sink::Chrome(array)
         } else {
-            let file = OpenOptions::new().append(true).create(true).open(path);
+            let file = open_private(OpenOptions::new().append(true), path);
             Sink::Lines(file.map_err(failed)?)
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -123,6 +124,16 @@ impl Trace {
             }
         };
     }
+}
+
+/// Opens or creates a file that nobody else reads. A symbolic link is refused: whoever may write to
+/// the folder could lead it to another file of this user.
+fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let opened = options.create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path);
+    opened.map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => io::Error::other("is a symbolic link, which is not followed"),
+        _ => error,
+    })
 }
 
 /// What the process is called, beside its number.
@@ -183,9 +194,28 @@ mod opening {
         assert_eq!(passes("good.json"), Some(true));
         other.unlock().unwrap();
         assert_eq!(passes("good.json"), None);
-        std::os::unix::fs::symlink("/dev/full", folder.join("full.json")).unwrap();
-        assert_eq!(passes("full.json"), Some(true));
+        let full = chrome::Array::open(Path::new("/dev/full")).unwrap();
+        let error = full.push("{}").unwrap_err();
+        assert!(TraceError { path: PathBuf::new(), error }.is_temporary());
         assert_eq!(passes("none/trace.json"), Some(false));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn trace_is_private_and_follows_no_link() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = std::env::temp_dir().join(format!("warifu-trace-link-{}", process::id()));
+        fs::create_dir(&folder).unwrap();
+        for name in ["trace.txt", "trace.json"] {
+            let (target, link) = (folder.join(name), folder.join(format!("link-{name}")));
+            Trace::open(&target).unwrap();
+            let mode = fs::metadata(&target).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+            symlink(folder.join("none"), &link).unwrap();
+            let Err(error) = Trace::open(&link) else { panic!("{name} follows a link") };
+            assert!(error.to_string().contains("is a symbolic link"), "{error}");
+            assert!(!error.is_temporary() && !folder.join("none").exists());
+        }
         fs::remove_dir_all(&folder).unwrap();
     }
 }

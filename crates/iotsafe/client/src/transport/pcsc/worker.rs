@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The thread that makes the calls of one connection.
+//! A connection, and the thread that makes its calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ pub(super) enum Reply {
     Done,
 }
 
-type Outcome = Result<Reply, TransportError>;
+pub(super) type Outcome = Result<Reply, TransportError>;
 
 /// The caller's end; after it is dropped, the thread ends when its current call returns.
 pub(super) struct Worker {
@@ -50,7 +50,7 @@ impl Worker {
         let named = thread::Builder::new().name("warifu-pcsc".to_owned());
         let body = move || {
             stuck.fetch_add(1, Ordering::Relaxed);
-            serve(reader.as_deref(), &todo, &done, &stuck);
+            serve(reader, &todo, &done, &stuck);
             stuck.fetch_sub(1, Ordering::Relaxed);
         };
         named.spawn(body).map_err(|error| {
@@ -80,40 +80,57 @@ impl Worker {
 }
 
 fn serve(
-    reader: Option<&str>,
+    reader: Option<String>,
     todo: &Receiver<Job>,
     done: &SyncSender<Outcome>,
     busy: &AtomicUsize,
 ) {
-    let mut card: Option<Card> = None;
+    let mut connection = Connection::new(reader);
     loop {
         // While it waits for a job it does not hang in a reader.
         busy.fetch_sub(1, Ordering::Relaxed);
         let job = todo.recv();
         busy.fetch_add(1, Ordering::Relaxed);
         let Ok(job) = job else { return };
+        let answered = !matches!(job, Job::End);
+        let said = connection.call(job);
+        if answered && done.send(said).is_err() {
+            return;
+        }
+    }
+}
+
+/// A connection to a card, made by its first job. Its calls take as long as the reader takes.
+pub(super) struct Connection {
+    reader: Option<String>,
+    card: Option<Card>,
+}
+
+impl Connection {
+    pub(super) fn new(reader: Option<String>) -> Connection {
+        Connection { reader, card: None }
+    }
+
+    pub(super) fn call(&mut self, job: Job) -> Outcome {
+        let Connection { reader, card } = self;
         let said = match job {
-            Job::Connect => connect(reader, &mut card).map(Reply::Answer),
+            Job::Connect => connect(reader.as_deref(), card).map(Reply::Answer),
             Job::Transmit(apdu) => {
-                with(&card, |card| card.transmit(for_protocol(&apdu, card.t0())).map(Reply::Answer))
+                with(card, |card| card.transmit(for_protocol(&apdu, card.t0())).map(Reply::Answer))
             }
-            Job::Begin => with(&card, |card| card.begin().map(|()| Reply::Done)),
+            Job::Begin => with(card, |card| card.begin().map(|()| Reply::Done)),
             Job::End => {
-                if let Some(card) = &card {
-                    card.end();
-                }
-                continue;
+                card.iter().for_each(Card::end);
+                Ok(Reply::Done)
             }
         };
         if matches!(said, Err(TransportError::CardReset)) {
             // Acknowledges the reset, so that the next call works.
-            if let Some(card) = &mut card {
+            if let Some(card) = card {
                 let _ = card.reconnect();
             }
         }
-        if done.send(said).is_err() {
-            return;
-        }
+        said
     }
 }
 
