@@ -13,6 +13,8 @@ use crate::timing::{Cycles, Rules};
 const MAX_INSTRUCTIONS: usize = 256;
 /// Slots of the direct-mapped table in front of the hash map.
 const SLOTS: usize = 1 << 15;
+/// The key of an empty slot: nothing can be executed at the end of the address space.
+const NOWHERE: u32 = u32::MAX;
 
 /// Instructions that are executed in sequence.
 #[derive(Debug)]
@@ -21,6 +23,9 @@ pub struct Block {
     pub operations: Box<[Operation]>,
     /// Whether EPSR.IT changes within it.
     pub has_it: bool,
+    /// The last instruction, if the block was cut behind it for its length alone: the cost of the
+    /// next one depends on it.
+    pub cut_after: Option<Decoded>,
 }
 
 impl Block {
@@ -38,26 +43,36 @@ impl Block {
 #[derive(Debug)]
 pub struct Blocks {
     slots: Box<[(u32, u32)]>,
-    by_address: HashMap<u32, u32>,
+    by_key: HashMap<u32, u32>,
     blocks: Vec<Block>,
 }
 
 impl Default for Blocks {
     fn default() -> Self {
         Blocks {
-            slots: vec![(1, 0); SLOTS].into_boxed_slice(),
-            by_address: HashMap::new(),
+            slots: vec![(NOWHERE, 0); SLOTS].into_boxed_slice(),
+            by_key: HashMap::new(),
             blocks: Vec::new(),
         }
     }
 }
 
 impl Blocks {
-    /// The block at an address, decoded if it is new; `None` where there is no memory.
+    /// The block at an address, decoded if it is new; `None` where there is no memory. `cut` is the
+    /// number of the block just executed, if that was cut there ([`Block::cut_after`]): its
+    /// continuation differs from the block that a branch to the same address enters.
     #[inline]
-    pub fn find(&mut self, at: u32, memory: &mut Memory, rules: &Rules) -> Option<u32> {
-        let (address, block) = self.slots[slot(at)];
-        if address == at { Some(block) } else { self.find_or_decode(at, memory, rules) }
+    pub fn find(
+        &mut self,
+        at: u32,
+        cut: Option<u32>,
+        memory: &mut Memory,
+        rules: &Rules,
+    ) -> Option<u32> {
+        // Instructions are at even addresses.
+        let key = at | u32::from(cut.is_some());
+        let (found, block) = self.slots[slot(key)];
+        if found == key { Some(block) } else { self.find_or_decode(key, cut, memory, rules) }
     }
 
     /// A block by its number.
@@ -67,34 +82,41 @@ impl Blocks {
     }
 
     #[cold]
-    fn find_or_decode(&mut self, at: u32, memory: &mut Memory, rules: &Rules) -> Option<u32> {
-        let block = match self.by_address.get(&at) {
+    fn find_or_decode(
+        &mut self,
+        key: u32,
+        cut: Option<u32>,
+        memory: &mut Memory,
+        rules: &Rules,
+    ) -> Option<u32> {
+        let block = match self.by_key.get(&key) {
             Some(block) => *block,
             None => {
-                let block = decode(at, 0, MAX_INSTRUCTIONS, memory, rules)?;
+                let at = key & !1;
+                let previous = cut.and_then(|cut| self.blocks[cut as usize].cut_after);
+                let block = decode(at, previous, 0, MAX_INSTRUCTIONS, memory, rules)?;
                 let last = block.operations.last()?;
                 memory.note_decoded(at, last.next().wrapping_sub(at));
                 self.blocks.push(block);
                 let number = self.blocks.len() as u32 - 1;
-                self.by_address.insert(at, number);
+                self.by_key.insert(key, number);
                 number
             }
         };
-        self.slots[slot(at)] = (at, block);
+        self.slots[slot(key)] = (key, block);
         Some(block)
     }
 
     /// Empties the cache, because code was changed.
     pub fn clear(&mut self) {
-        // No block begins at an odd address.
-        self.slots.fill((1, 0));
-        self.by_address.clear();
+        self.slots.fill((NOWHERE, 0));
+        self.by_key.clear();
         self.blocks.clear();
     }
 }
 
-fn slot(at: u32) -> usize {
-    (at >> 1) as usize & (SLOTS - 1)
+fn slot(key: u32) -> usize {
+    (key >> 1) as usize & (SLOTS - 1)
 }
 
 /// One instruction from memory.
@@ -104,9 +126,11 @@ pub fn fetch(at: u32, memory: &Memory, in_it_block: bool) -> Option<Decoded> {
     Some(isa::decode(at, first, second, in_it_block))
 }
 
-/// Decodes from `start` to the first instruction that may branch; `it_state` is EPSR.IT before it.
+/// Decodes from `start` to the first instruction that may branch; `previous` is the instruction
+/// executed before it if the processor did not jump there, `it_state` is EPSR.IT before it.
 pub fn decode(
     start: u32,
+    previous: Option<Decoded>,
     it_state: u8,
     max_instructions: usize,
     memory: &Memory,
@@ -115,7 +139,8 @@ pub fn decode(
     let mut operations: Vec<Operation> = Vec::new();
     let (mut at, mut it_state) = (start, it_state);
     let mut before = Cycles::default();
-    let mut previous: Option<Decoded> = None;
+    let mut previous = previous;
+    let mut cut_after = None;
     let mut current = fetch(at, memory, it_state != 0)?;
     loop {
         let mut operation = Operation::new(&current, at, it_state);
@@ -134,7 +159,10 @@ pub fn decode(
                 previous = Some(current);
                 current = next;
             }
-            _ => break,
+            _ => {
+                cut_after = Some(current).filter(|current| !ends_block(&current.instruction));
+                break;
+            }
         }
         if max_instructions == 1 {
             break;
@@ -144,7 +172,7 @@ pub fn decode(
         || operations
             .last()
             .is_some_and(|last| matches!(last.instruction, Instruction::IfThen { .. }));
-    Some(Block { operations: operations.into_boxed_slice(), has_it })
+    Some(Block { operations: operations.into_boxed_slice(), has_it, cut_after })
 }
 
 /// Wait states of the code words that an instruction is the first to need: in straight-line code
@@ -198,7 +226,8 @@ mod tests {
 
     fn cycles(start: u32, wait_states: u64) -> u64 {
         let rules = Rules::cortex_m3().expect("rules");
-        let block = decode(start, 0, MAX_INSTRUCTIONS, &memory(wait_states), &rules).expect("code");
+        let block =
+            decode(start, None, 0, MAX_INSTRUCTIONS, &memory(wait_states), &rules).expect("code");
         block.operations.last().map_or(0, |last| last.cycles_through().high)
     }
 

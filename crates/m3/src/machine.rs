@@ -113,6 +113,7 @@ impl Machine {
         observer: &mut O,
     ) -> Result<(), Stop> {
         let due = self.core.system.next_tick().unwrap_or(u64::MAX);
+        let mut cut = None;
         loop {
             let now = self.core.system.reading(self.core.clock);
             if now >= due {
@@ -121,6 +122,7 @@ impl Machine {
             if self.core.memory.code_changed {
                 self.core.memory.forget_decoded();
                 self.blocks.clear();
+                cut = None;
             }
             let at = self.core.registers.r[15];
             let remaining = limits.instructions.saturating_sub(self.instructions);
@@ -133,7 +135,7 @@ impl Machine {
             if self.core.registers.it_state != 0 {
                 return self.step(at, observer);
             }
-            let Some(number) = self.blocks.find(at, &mut self.core.memory, &self.rules) else {
+            let Some(number) = self.blocks.find(at, cut, &mut self.core.memory, &self.rules) else {
                 return self.fetch_failed(at, observer);
             };
             let block = self.blocks.get(number);
@@ -151,6 +153,8 @@ impl Machine {
             };
             self.instructions += executed as u64;
             let last = &operations[executed.saturating_sub(1)];
+            let is_cut = block.cut_after.is_some() && executed == block.operations.len();
+            cut = (flow == Flow::Next && is_cut).then_some(number);
             match flow {
                 Flow::Next => self.core.registers.r[15] = last.next(),
                 Flow::Jumped => {}
@@ -171,7 +175,8 @@ impl Machine {
     /// Executes one instruction inside an IT block that an exception interrupted.
     fn step<O: Observer>(&mut self, at: u32, observer: &mut O) -> Result<(), Stop> {
         let it_state = self.core.registers.it_state;
-        let Some(block) = block::decode(at, it_state, 1, &self.core.memory, &self.rules) else {
+        let Some(block) = block::decode(at, None, it_state, 1, &self.core.memory, &self.rules)
+        else {
             return self.fetch_failed(at, observer);
         };
         let (executed, flow) = execute(&mut self.core, &block.operations, observer, |_, _| false);

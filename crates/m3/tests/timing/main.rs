@@ -123,6 +123,32 @@ fn rules_give_cycles_of_their_sources() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Blocks of decoded instructions are cut at some length: wherever that falls, the rules that look
+/// at the instruction before must see it.
+#[test]
+fn long_straight_code_costs_what_its_parts_cost() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let around = run(&assemble("", directory.path()), None);
+    for (part, alone) in [
+        ("add r9, r0, #4; ldr r10, [r9]", Cycles { low: 3, high: 4 }),
+        ("add.w r8, r8, #1; add r9, r0, #4; str r4, [r9]", Cycles { low: 3, high: 4 }),
+        ("movs r4, r5; it eq; addeq r4, r4, r5", Cycles::both(2)),
+    ] {
+        assert_eq!(run(&assemble(part, directory.path()), None) - around, alone, "{part}");
+        // One instruction more moves the cuts to another place of the part.
+        for shift in 0..3 {
+            let shifts = vec!["mov.w r12, #1"; shift].join("; ");
+            let code = format!("{shifts}; .rept 667; {part}; .endr");
+            let counted = run(&assemble(&code, directory.path()), None) - around;
+            let expected = Cycles {
+                low: alone.low * 667 + shift as u64,
+                high: alone.high * 667 + shift as u64,
+            };
+            assert_eq!(counted, expected, "{part}, {shift}");
+        }
+    }
+}
+
 /// A loop of instructions whose cost depends on their neighbours, after a set-up of SysTick.
 fn cycles_with_timer(control: u32, reload: u32, directory: &Path) -> Cycles {
     let code = format!(
