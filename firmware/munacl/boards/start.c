@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Start-up code without a C library's: vectors, .data and .bss, main, its result. */
+#include "start.h"
+
+extern uint32_t __data_load[], __data_start[], __data_end[];
+extern uint32_t __bss_start[], __bss_end[], __stack_top[];
+int main(void);
+void munacl_reset(void);
+
+static int semihosting(int number, const void *parameter)
+{
+    register int r0 __asm__("r0") = number;
+    register const void *r1 __asm__("r1") = parameter;
+    __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+    return r0;
+}
+
+__attribute__((weak)) void munacl_print(const char *text)
+{
+    semihosting(0x04, text);
+}
+
+__attribute__((weak, noreturn)) void munacl_leave(int code)
+{
+    const uint32_t block[2] = {0x20026, (uint32_t)code};
+    semihosting(0x20, block);
+    for (;;) {}
+}
+
+void munacl_print_number(uint32_t value)
+{
+    static const uint32_t powers[] = {1000000000, 100000000, 10000000, 1000000, 100000,
+                                      10000,      1000,      100,      10,      1};
+    char text[11];
+    int length = 0;
+    for (int i = 0; i < 10; i++) {
+        char digit = '0';
+        for (; value >= powers[i]; value -= powers[i])
+            digit++;
+        if (length || digit != '0' || i == 9)
+            text[length++] = digit;
+    }
+    text[length] = 0;
+    munacl_print(text);
+}
+
+/* Before .data and .bss are set up: what is to be seen of memory as power-up left it. */
+__attribute__((weak)) void munacl_before_memory(void) {}
+
+__attribute__((noreturn)) void munacl_reset(void)
+{
+    munacl_before_memory();
+    for (uint32_t *from = __data_load, *to = __data_start; to < __data_end;)
+        *to++ = *from++;
+    for (uint32_t *to = __bss_start; to < __bss_end;)
+        *to++ = 0;
+    munacl_leave(main());
+}
+
+__attribute__((weak, noreturn)) void munacl_fault(void)
+{
+    munacl_leave(99);
+}
+
+__attribute__((section(".vectors"), used)) static const void *const vectors[] = {
+    __stack_top, (void *)munacl_reset, (void *)munacl_fault, (void *)munacl_fault,
+    (void *)munacl_fault, (void *)munacl_fault, (void *)munacl_fault, 0, 0, 0, 0,
+    (void *)munacl_fault, (void *)munacl_fault, 0, (void *)munacl_fault, (void *)munacl_fault,
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The Salsa20 core and HSalsa20 (D. J. Bernstein, "Salsa20 specification", "Extending the Salsa20
+ * nonce"). */
+#include "internal.h"
+
+void munacl_salsa20_words(uint32_t x[16], const unsigned char *in, const unsigned char *k,
+                          const unsigned char *c)
+{
+    for (int i = 0; i < 4; i++) {
+        x[5 * i] = munacl_load32(c + 4 * i);
+        x[1 + i] = munacl_load32(k + 4 * i);
+        x[6 + i] = munacl_load32(in + 4 * i);
+        x[11 + i] = munacl_load32(k + 16 + 4 * i);
+    }
+}
+
+int crypto_core_salsa20(unsigned char *out, const unsigned char *in, const unsigned char *k,
+                        const unsigned char *c)
+{
+    uint32_t x[16], y[16];
+    munacl_salsa20_words(x, in, k, c);
+    memcpy(y, x, sizeof y);
+    munacl_salsa20_rounds(y);
+    for (int i = 0; i < 16; i++)
+        y[i] += x[i];
+    memcpy(out, y, 64);
+    return 0;
+}
+
+int crypto_core_hsalsa20(unsigned char *out, const unsigned char *in, const unsigned char *k,
+                         const unsigned char *c)
+{
+    uint32_t x[16];
+    munacl_salsa20_words(x, in, k, c);
+    munacl_salsa20_rounds(x);
+    for (int i = 0; i < 4; i++) {
+        memcpy(out + 4 * i, &x[5 * i], 4);
+        memcpy(out + 16 + 4 * i, &x[6 + i], 4);
+    }
+    return 0;
+}

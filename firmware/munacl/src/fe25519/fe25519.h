@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Arithmetic modulo p = 2^255 - 19. An element is eight words and any value below 2^256; only
+ * munacl_fe_freeze makes it unique. Formulas are programs of field operations on an array of
+ * elements, the slots: a call from C costs more bytes and cycles than a step of a program. */
+#ifndef MUNACL_FE25519_H
+#define MUNACL_FE25519_H
+
+#include "internal.h"
+
+typedef uint32_t munacl_fe[8];
+
+enum munacl_fe_operation {
+    MUNACL_FE_END,
+    MUNACL_FE_MUL,     /* d = a * b */
+    MUNACL_FE_SQR,     /* d = a, squared b times (at least once) */
+    MUNACL_FE_ADD,     /* d = a + b */
+    MUNACL_FE_SUB,     /* d = a - b */
+    MUNACL_FE_A24,     /* d = a * 121666 + b (RFC 7748 section 5: (486662 + 2) / 4) */
+    MUNACL_FE_SELECT   /* d = a where the mask given to munacl_fe_run is all ones */
+};
+#define FE(operation, d, a, b) \
+    ((uint32_t)MUNACL_FE_##operation << 24 | (d) << 16 | (a) << 8 | (b))
+
+/* Runs a program to its END. `mask` is 0 or all ones and may be secret; the program is public. */
+void munacl_fe_run(munacl_fe *slots, const uint32_t *program, uint32_t mask);
+/* The least representative. */
+void munacl_fe_freeze(munacl_fe a);
+
+/* Slot 2 to the power 2^250 - 1 in slot 4, its 11th power in slot 3; slots 5 and 6 are used. */
+extern const uint32_t munacl_fe_power_250[];
+/* The inverse of slot 2 in slot 3, 0 for 0; after munacl_fe_power_250. */
+extern const uint32_t munacl_fe_inverse[];
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Field arithmetic by products of 16 by 16 bits. Compilers have no reason to use UMULL here, whose
+ * time on the Cortex-M3 depends on its operands: the disassembly gate holds them to it. */
+#include "fe25519.h"
+
+/* r = a + 2^256 * above modulo 2p, for `above` below 2^25. */
+static void fold(munacl_fe r, const munacl_fe a, uint32_t above)
+{
+    /* 2^256 = 38. Twice: the first fold may carry out, and then leaves less than 2^30. */
+    for (int pass = 0; pass < 2; pass++) {
+        uint64_t sum = above * 38;
+        for (int i = 0; i < 8; i++) {
+            sum += a[i];
+            r[i] = (uint32_t)sum;
+            sum >>= 32;
+        }
+        above = (uint32_t)sum;
+        a = r;
+    }
+}
+
+static void add(munacl_fe d, const munacl_fe a, const munacl_fe b)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < 8; i++) {
+        sum += (uint64_t)a[i] + b[i];
+        d[i] = (uint32_t)sum;
+        sum >>= 32;
+    }
+    fold(d, d, (uint32_t)sum);
+}
+
+static void sub(munacl_fe d, const munacl_fe a, const munacl_fe b)
+{
+    uint64_t difference = 0;
+    for (int i = 0; i < 8; i++) {
+        difference = (uint64_t)a[i] - b[i] - (difference >> 63);
+        d[i] = (uint32_t)difference;
+    }
+    /* 2^256 too much, which is 38. Twice: d may be less than 38, but then not a second time. */
+    for (int pass = 0; pass < 2; pass++) {
+        uint32_t excess = 38 & (uint32_t)(difference >> 32);
+        difference = 0;
+        for (int i = 0; i < 8; i++) {
+            difference = (uint64_t)d[i] - excess - (difference >> 63);
+            d[i] = (uint32_t)difference;
+            excess = 0;
+        }
+    }
+}
+
+static void halves(uint16_t out[16], const munacl_fe a)
+{
+    memcpy(out, a, 32);
+}
+
+void MUNACL_TWIN(munacl_fe_mul)(munacl_fe d, const munacl_fe a, const munacl_fe b);
+void MUNACL_TWIN(munacl_fe_mul)(munacl_fe d, const munacl_fe a, const munacl_fe b)
+{
+    uint16_t x[16], y[16], product[32];
+    halves(x, a);
+    halves(y, b);
+    uint64_t sum = 0;
+    for (int k = 0; k < 31; k++) {
+        for (int i = k < 16 ? 0 : k - 15; i <= k && i < 16; i++)
+            sum += (uint32_t)x[i] * y[k - i];
+        product[k] = (uint16_t)sum;
+        sum >>= 16;
+    }
+    product[31] = (uint16_t)sum;
+    uint32_t carry = 0;
+    uint16_t low[16];
+    for (int i = 0; i < 16; i++) {
+        carry += product[i] + product[16 + i] * 38u;
+        low[i] = (uint16_t)carry;
+        carry >>= 16;
+    }
+    memcpy(d, low, 32);
+    fold(d, d, carry);
+}
+
+static void a24(munacl_fe d, const munacl_fe a, const munacl_fe b)
+{
+    uint16_t x[16], y[16];
+    halves(x, a);
+    halves(y, b);
+    /* 121666 = 2^16 + 56130: the second part takes a product of 16 by 16 bits. */
+    uint64_t sum = 0;
+    uint32_t before = 0;
+    for (int i = 0; i < 16; i++) {
+        sum += (uint32_t)x[i] * 56130u;
+        sum += before;
+        sum += y[i];
+        before = x[i];
+        y[i] = (uint16_t)sum;
+        sum >>= 16;
+    }
+    memcpy(d, y, 32);
+    fold(d, d, (uint32_t)sum + before);
+}
+
+void MUNACL_TWIN(munacl_fe_run)(munacl_fe *slots, const uint32_t *program, uint32_t mask)
+{
+    for (;; program++) {
+        uint32_t *d = slots[*program >> 16 & 255];
+        const uint32_t *a = slots[*program >> 8 & 255];
+        unsigned count = *program & 255;
+        const uint32_t *b = slots[count];
+        switch (*program >> 24) {
+        case MUNACL_FE_END:
+            return;
+        case MUNACL_FE_SQR:
+            do {
+                MUNACL_TWIN(munacl_fe_mul)(d, a, a);
+                a = d;
+            } while (--count);
+            break;
+        case MUNACL_FE_MUL:
+            MUNACL_TWIN(munacl_fe_mul)(d, a, b);
+            break;
+        case MUNACL_FE_ADD:
+            add(d, a, b);
+            break;
+        case MUNACL_FE_SUB:
+            sub(d, a, b);
+            break;
+        case MUNACL_FE_A24:
+            a24(d, a, b);
+            break;
+        case MUNACL_FE_SELECT:
+            for (int i = 0; i < 8; i++)
+                d[i] ^= (d[i] ^ a[i]) & mask;
+        }
+    }
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What the primitives share. Everything here is little-endian, as the Cortex-M3 and the hosts of
+ * the tests are. */
+#ifndef MUNACL_INTERNAL_H
+#define MUNACL_INTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "munacl.h"
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "munacl needs a little-endian processor"
+#endif
+
+/* The portable twin of an assembly routine: the routine itself where there is no assembly, and
+ * NAME_portable in the test that holds the two against each other. */
+#ifdef MUNACL_TWINS
+#define MUNACL_TWIN(name) name##_portable
+#else
+#define MUNACL_TWIN(name) name
+#endif
+
+/* A loop's variables that the compiler must not reason about, so that it makes no branch of them. */
+static inline uint32_t munacl_opaque(uint32_t value)
+{
+    __asm__("" : "+r"(value));
+    return value;
+}
+
+static inline uint32_t munacl_load32(const unsigned char *from)
+{
+    uint32_t value;
+    memcpy(&value, from, 4);
+    return value;
+}
+
+/* Overwrites secrets; the compiler may not leave it out. */
+static inline void munacl_wipe(void *at, size_t bytes)
+{
+    memset(at, 0, bytes);
+    __asm__ volatile("" : : "r"(at) : "memory");
+}
+
+/* Salsa20's twenty rounds on 16 words, without the addition at their end. */
+void munacl_salsa20_rounds(uint32_t x[16]);
+/* One block of Salsa20: `out` is `in` after the rounds plus `in`; in[8], in[9] are the counter. */
+void munacl_salsa20_words(uint32_t x[16], const unsigned char *in, const unsigned char *k,
+                          const unsigned char *c);
+
+/* Poly1305's state: h < 2^130 + small in five words, the clamped r, and s. */
+struct munacl_poly1305 {
+    uint32_t h[5];
+    uint32_t r[4];
+    uint32_t s[4];
+};
+/* Takes `blocks` blocks of 16 bytes, each with `top` (1 for whole blocks) behind it. */
+void munacl_poly1305_blocks(struct munacl_poly1305 *state, const unsigned char *m, size_t blocks,
+                            uint32_t top);
+
+/* SHA-512: `state` in words, most significant half of each second. */
+void munacl_sha512_blocks(uint64_t state[8], const unsigned char *m, size_t blocks);
+/* The hash from a state after `before` bytes (a multiple of 128) and the rest of the message. */
+void munacl_sha512_finish(unsigned char *out, size_t out_bytes, uint64_t state[8],
+                          const unsigned char *m, size_t mlen, size_t before);
+extern const uint64_t munacl_sha512_initial[8];
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Poly1305 (D. J. Bernstein, "The Poly1305-AES message-authentication code"; RFC 8439 2.5). */
+#include "internal.h"
+
+int crypto_onetimeauth_poly1305(unsigned char *a, const unsigned char *m, size_t mlen,
+                                const unsigned char *k)
+{
+    struct munacl_poly1305 state;
+    memset(state.h, 0, sizeof state.h);
+    memcpy(state.r, k, 32);
+    state.r[0] &= 0x0fffffff;
+    for (int i = 1; i < 4; i++)
+        state.r[i] &= 0x0ffffffc;
+    munacl_poly1305_blocks(&state, m, mlen / 16, 1);
+    if (mlen & 15) {
+        unsigned char last[16] = {0};
+        memcpy(last, m + (mlen & ~(size_t)15), mlen & 15);
+        last[mlen & 15] = 1;
+        munacl_poly1305_blocks(&state, last, 1, 0);
+        munacl_wipe(last, sizeof last);
+    }
+    /* h modulo p: h + 5 reaches 2^130 where h is p or more. Twice, since h may exceed 2^130. */
+    uint32_t *h = state.h;
+    for (int pass = 0; pass < 2; pass++) {
+        uint32_t g[5];
+        uint64_t sum = 5;
+        for (int i = 0; i < 5; i++) {
+            sum += h[i];
+            g[i] = (uint32_t)sum;
+            sum >>= 32;
+        }
+        uint32_t take = 0 - ((0 - (g[4] >> 2)) >> 31);
+        g[4] -= 4;
+        for (int i = 0; i < 5; i++)
+            h[i] ^= (h[i] ^ g[i]) & take;
+    }
+    uint64_t sum = 0;
+    for (int i = 0; i < 4; i++) {
+        sum += (uint64_t)h[i] + state.s[i];
+        h[i] = (uint32_t)sum;
+        sum >>= 32;
+    }
+    memcpy(a, h, 16);
+    munacl_wipe(&state, sizeof state);
+    return 0;
+}
+
+int crypto_onetimeauth_poly1305_verify(const unsigned char *a, const unsigned char *m, size_t mlen,
+                                       const unsigned char *k)
+{
+    unsigned char expected[16];
+    crypto_onetimeauth_poly1305(expected, m, mlen, k);
+    return crypto_verify_16(a, expected);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Multiples of the base point by a signed comb (M. Hamburg, "Fast and compact elliptic-curve
+ * cryptography", section 3.3): every digit is 1 or -1, so that no column is zero. */
+#include "ed25519.h"
+
+/* 2^256 - 1 modulo L. */
+static const uint32_t ones[8] = {
+    0x8d98951c, 0xd6ec3174, 0x737dcf70, 0xc6ef5bf4, 0xfffffffe, 0xffffffff, 0xffffffff, 0x0fffffff,
+};
+
+void munacl_ed_signs(uint32_t out[8], const unsigned char *s)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < 8; i++) {
+        sum += (uint64_t)munacl_load32(s + 4 * i) + ones[i];
+        out[i] = (uint32_t)sum;
+        sum >>= 32;
+    }
+    uint32_t odd = 0 - (out[0] & 1);
+    sum = 0;
+    for (int i = 0; i < 8; i++) {
+        sum += (uint64_t)out[i] + (munacl_load32(munacl_sc_order + 4 * i) & odd);
+        out[i] = (uint32_t)sum;
+        sum >>= 32;
+    }
+    for (int i = 0; i < 8; i++)
+        out[i] = out[i] >> 1 | (i < 7 ? out[i + 1] << 31 : 0);
+}
+
+uint32_t munacl_ed_column(const uint32_t signs[8], unsigned column)
+{
+    uint32_t bits = 0;
+    for (unsigned tooth = 0; tooth < MUNACL_ED_TEETH; tooth++) {
+        unsigned bit = column + MUNACL_ED_SPACING * tooth;
+        bits |= (signs[bit >> 5] >> (bit & 31) & 1) << tooth;
+    }
+    /* A top bit of 0 negates the column: the other bits are then complemented. */
+    uint32_t negative = (bits >> (MUNACL_ED_TEETH - 1)) - 1;
+    return ((bits ^ negative) & (MUNACL_ED_POINTS - 1)) | (negative & 0x80000000);
+}
+
+/* Reads the whole table: the index may be secret. */
+static void look_up(munacl_fe *slots, uint32_t index)
+{
+    memset(slots[YPX], 0, 3 * sizeof *slots);
+    for (uint32_t i = 0; i < MUNACL_ED_POINTS; i++) {
+        /* All ones where i is the index: then the difference is 0, and less 1 has its top bit set. */
+        uint32_t mask = munacl_opaque((uint32_t)((int32_t)((i ^ index) - 1) >> 31));
+        for (int slot = 0; slot < 3; slot++)
+            for (int word = 0; word < 8; word++)
+                slots[YPX + slot][word] |= munacl_ed_table[i][slot][word] & mask;
+    }
+}
+
+void munacl_ed_base(munacl_fe *slots, const unsigned char *s)
+{
+    uint32_t signs[8];
+    munacl_ed_signs(signs, s);
+    munacl_ed_zero(slots);
+    for (unsigned column = MUNACL_ED_SPACING; column--;) {
+        munacl_fe_run(slots, munacl_ed_double, 0);
+        uint32_t index = munacl_ed_column(signs, column);
+        look_up(slots, index & 0x7fffffff);
+        munacl_ed_negate(slots, (uint32_t)((int32_t)index >> 31));
+        munacl_fe_run(slots, munacl_ed_add_affine, 0);
+    }
+    munacl_wipe(signs, sizeof signs);
+}

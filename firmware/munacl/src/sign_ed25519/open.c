@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Verification (RFC 8032 section 5.1.7, without the cofactor): signature, message and key are
+ * public, so that time and addresses may depend on them. */
+#include "ed25519.h"
+
+static const uint32_t d[8] = {0x135978a3, 0x75eb4dca, 0x4141d8ab, 0x00700a4d,
+                              0x7779e898, 0x8cc74079, 0x2b6ffe73, 0x52036cee};
+static const uint32_t root[8] = {0x4a0ea0b0, 0xc4ee1b27, 0xad2fe478, 0x2f431806,
+                                 0x3dfbd7a7, 0x2b4d0099, 0x4fc1df0b, 0x2b832480};
+
+/* Odd multiples of the key: 1, 3, .. of it. */
+#ifndef MUNACL_ED_MULTIPLES
+#define MUNACL_ED_MULTIPLES 4
+#endif
+
+static int is_zero_vartime(munacl_fe a)
+{
+    munacl_fe_freeze(a);
+    uint32_t bits = 0;
+    for (int i = 0; i < 8; i++)
+        bits |= a[i];
+    return bits == 0;
+}
+
+/* E and H, whose product is T, and X, Y, Z of the key's negative; -1 if no point has this
+ * encoding. Slots 9 to 12 are used. */
+static int decode_negative_vartime(munacl_fe *slots, const unsigned char *pk)
+{
+    /* u = y^2 - 1 in slot 7, v = d y^2 + 1 in 8, u v^3 in 11, u v^7 in 2. */
+    static const uint32_t before[] = {
+        FE(SQR, 3, Y, 1), FE(SUB, 7, 3, 2), FE(MUL, 8, 3, 9), FE(ADD, 8, 8, 2), FE(SQR, 3, 8, 1),
+        FE(MUL, 11, 3, 8), FE(SQR, 4, 11, 1), FE(MUL, 4, 4, 8), FE(MUL, 2, 4, 7),
+        FE(MUL, 11, 11, 7), FE(END, 0, 0, 0),
+    };
+    /* x = u v^3 (u v^7)^(2^252 - 3); v x^2 - u, v x^2 + u, x sqrt(-1) in 4, 5, 6. */
+    static const uint32_t after[] = {
+        FE(SQR, 4, 4, 2), FE(MUL, 4, 4, 2), FE(MUL, X, 11, 4), FE(SQR, 3, X, 1), FE(MUL, 3, 3, 8),
+        FE(SUB, 4, 3, 7), FE(ADD, 5, 3, 7), FE(MUL, 6, X, 10), FE(SUB, 2, 2, 2), FE(END, 0, 0, 0),
+    };
+    static const uint32_t negate[] = {FE(SUB, X, Z, X), FE(END, 0, 0, 0)};
+    munacl_ed_zero(slots);
+    memcpy(slots[Y], pk, 32);
+    slots[Y][7] &= 0x7fffffff;
+    memcpy(slots[9], d, 32);
+    memcpy(slots[10], root, 32);
+    memcpy(slots[3], slots[Y], 32);
+    munacl_fe_freeze(slots[3]);
+    if (memcmp(slots[3], slots[Y], 32) != 0)
+        return -1;
+    munacl_fe_run(slots, before, 0);
+    munacl_fe_run(slots, munacl_fe_power_250, 0);
+    munacl_fe_run(slots, after, 0);
+    if (!is_zero_vartime(slots[4])) {
+        if (!is_zero_vartime(slots[5]))
+            return -1;
+        memcpy(slots[X], slots[6], 32);
+    }
+    uint32_t sign = pk[31] >> 7;
+    munacl_fe_freeze(slots[X]);
+    if ((slots[X][0] & 1) == sign) {
+        if (sign && is_zero_vartime(slots[X]))
+            return -1;
+        munacl_fe_run(slots, negate, 0);
+    }
+    memset(slots[Z], 0, 32);
+    slots[Z][0] = 1;
+    memcpy(slots[E], slots[X], 32);
+    memcpy(slots[H], slots[Y], 32);
+    return 0;
+}
+
+/* Digits 0 or odd, below 2 MUNACL_ED_MULTIPLES in magnitude, of a scalar below L. */
+static void recode_vartime(signed char digits[256], const unsigned char *s)
+{
+    for (int i = 0; i < 256; i++)
+        digits[i] = s[i >> 3] >> (i & 7) & 1;
+    const int most = 2 * MUNACL_ED_MULTIPLES - 1;
+    for (int i = 0; i < 256; i++) {
+        if (!digits[i])
+            continue;
+        for (int j = 1; j <= 5 && i + j < 256; j++) {
+            int add = digits[i + j] << j;
+            if (!add)
+                continue;
+            if (digits[i] + add <= most) {
+                digits[i] = (signed char)(digits[i] + add);
+                digits[i + j] = 0;
+            } else if (digits[i] - add >= -most) {
+                digits[i] = (signed char)(digits[i] - add);
+                for (int k = i + j; k < 256; k++) {
+                    if (!digits[k]) {
+                        digits[k] = 1;
+                        break;
+                    }
+                    digits[k] = 0;
+                }
+            } else {
+                break;
+            }
+        }
+    }
+}
+
+/* What an addition of X, Y, Z takes, in four slots from PREPARED on; d is in the third before. */
+enum { PREPARED = MUNACL_ED_SLOTS, SLOTS = PREPARED + 4 };
+static void prepare(munacl_fe *slots)
+{
+    static const uint32_t program[] = {
+        FE(MUL, T, E, H), FE(MUL, PREPARED + 2, T, PREPARED + 2),
+        FE(ADD, PREPARED + 2, PREPARED + 2, PREPARED + 2), FE(ADD, PREPARED, Y, X),
+        FE(SUB, PREPARED + 1, Y, X), FE(END, 0, 0, 0),
+    };
+    memcpy(slots[PREPARED + 2], d, 32);
+    munacl_fe_run(slots, program, 0);
+    memcpy(slots[PREPARED + 3], slots[Z], 32);
+}
+
+/* h times the point in slots, plus s times the base point. */
+static void multiply_vartime(munacl_fe *slots, const unsigned char *h, const unsigned char *s)
+{
+    munacl_fe multiples[MUNACL_ED_MULTIPLES][4];
+    signed char digits[256];
+    uint32_t signs[8];
+    recode_vartime(digits, h);
+    munacl_ed_signs(signs, s);
+    /* Twice the point and the point, then twice the point again and again. */
+    prepare(slots);
+    memcpy(multiples[0], slots[PREPARED], sizeof multiples[0]);
+    memcpy(slots[YPX], slots[PREPARED], sizeof multiples[0]);
+    munacl_fe_run(slots, munacl_ed_double, 0);
+    prepare(slots);
+    for (int i = 1; i < MUNACL_ED_MULTIPLES; i++) {
+        munacl_fe_run(slots, munacl_ed_add, 0);
+        if (i == 1)
+            memcpy(slots[YPX], slots[PREPARED], sizeof multiples[0]);
+        prepare(slots);
+        memcpy(multiples[i], slots[PREPARED], sizeof multiples[0]);
+    }
+    munacl_ed_zero(slots);
+    for (unsigned bit = 256; bit--;) {
+        munacl_fe_run(slots, munacl_ed_double, 0);
+        int digit = digits[bit];
+        if (digit) {
+            memcpy(slots[YPX], multiples[(digit < 0 ? -digit : digit) >> 1], sizeof multiples[0]);
+            munacl_ed_negate(slots, digit < 0 ? 0xffffffff : 0);
+            munacl_fe_run(slots, munacl_ed_add, 0);
+        }
+        if (bit < MUNACL_ED_SPACING) {
+            uint32_t index = munacl_ed_column(signs, bit);
+            memcpy(slots[YPX], munacl_ed_table[index & 0x7fffffff], 3 * sizeof *slots);
+            munacl_ed_negate(slots, (uint32_t)((int32_t)index >> 31));
+            munacl_fe_run(slots, munacl_ed_add_affine, 0);
+        }
+    }
+}
+
+/* Whether s < L. */
+static int is_reduced_vartime(const unsigned char *s)
+{
+    for (int i = 31; i >= 0; i--)
+        if (s[i] != munacl_sc_order[i])
+            return s[i] < munacl_sc_order[i];
+    return 0;
+}
+
+static int is_valid_vartime(unsigned char *m, const unsigned char *sm, size_t smlen,
+                            const unsigned char *pk)
+{
+    munacl_fe slots[SLOTS];
+    unsigned char hash[64];
+    if (smlen < 64 || !is_reduced_vartime(sm + 32) || decode_negative_vartime(slots, pk) != 0)
+        return 0;
+    /* The room of m takes R, the key and the message, which are hashed. */
+    memmove(m, sm, smlen);
+    memcpy(m + 32, pk, 32);
+    crypto_hash_sha512(hash, m, smlen);
+    munacl_sc_from_hash(hash, hash);
+    multiply_vartime(slots, hash, sm + 32);
+    munacl_ed_encode(hash, slots);
+    return memcmp(hash, sm, 32) == 0;
+}
+
+int crypto_sign_ed25519_open(unsigned char *m, unsigned long long *mlen, const unsigned char *sm,
+                             size_t smlen, const unsigned char *pk)
+{
+    if (is_valid_vartime(m, sm, smlen, pk)) {
+        memmove(m, m + 64, smlen - 64);
+        memset(m + smlen - 64, 0, 64);
+        *mlen = smlen - 64;
+        return 0;
+    }
+    memset(m, 0, smlen);
+    *mlen = (unsigned long long)-1;
+    return -1;
+}
