@@ -1,0 +1,693 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Field arithmetic modulo 2^255 - 19 for the Cortex-M3, in constant time: products are MUL's of 16
+ * by 16 bits, whose time does not depend on operands.
+ *
+ * A product of 128 by 128 bits is two sums of products: those of halves of equal position and those
+ * of unequal position, which stand 16 bits higher. Within each, the products of one half by the four
+ * low (or high) halves of the other factor are the words of a number, so that a product takes a MUL
+ * and an ADC. 256 bits are three such products (Karatsuba, by differences).
+ *
+ * The routines fe_* are internal: they clobber all registers and use the frame below, at SP.
+ *   r0 result, r1 and r2 operands: eight words each, which may be the same
+ * They return to the address in the frame's LR.
+ */
+	.syntax unified
+	.thumb
+
+	.equ A0, 0 /* the first factor; then the low half of the product of differences */
+	.equ A1, 16
+	.equ DA, 32 /* differences of the factors' halves */
+	.equ DB, 48
+	.equ P0, 64 /* products of low halves, of high halves */
+	.equ P1, 96
+	.equ DST, 128
+	.equ BPTR, 132
+	.equ SIGN, 136 /* all ones if the product of differences is subtracted */
+	.equ LR, 140
+	.equ COUNT, 144
+	.equ PROGRAM, 148
+	.equ SLOTS, 152
+	.equ MASK, 156
+	.equ FRAME, 164
+
+/* r8 to r11 = the low (0) or high (2) halves of four words at \b + \off */
+.macro HALVES b, off, high
+	ldrh	r8, [\b, #\off + \high]
+	ldrh	r9, [\b, #\off + 4 + \high]
+	ldrh	r10, [\b, #\off + 8 + \high]
+	ldrh	r11, [\b, #\off + 12 + \high]
+.endm
+
+/* \w0, \w1, \w2 += three products by \x, \w3 = the fourth and the carry; no carry beyond */
+.macro ROW_NEW x, w0, w1, w2, w3
+	mul	r7, \x, r8
+	adds	\w0, \w0, r7
+	mul	r7, \x, r9
+	adcs	\w1, \w1, r7
+	mul	r7, \x, r10
+	adcs	\w2, \w2, r7
+	mul	\w3, \x, r11
+	adc	\w3, \w3, #0
+.endm
+
+/* \w0 .. \w3 += four products by lr; the carry is for the next row, which begins with it */
+.macro ROW_FIRST w0, w1, w2, w3
+	mul	r7, lr, r8
+	adds	\w0, \w0, r7
+	mul	r7, lr, r9
+	adcs	\w1, \w1, r7
+	mul	r7, lr, r10
+	adcs	\w2, \w2, r7
+	mul	r7, lr, r11
+	adcs	\w3, \w3, r7
+.endm
+.macro ROW_NEXT top, w0, w1, w2, w3
+	mul	\top, lr, r11
+	adc	\top, \top, #0
+	mul	r7, lr, r8
+	adds	\w0, \w0, r7
+	mul	r7, lr, r9
+	adcs	\w1, \w1, r7
+	mul	r7, lr, r10
+	adcs	\w2, \w2, r7
+	adcs	\w3, \w3, \top
+.endm
+
+/* The product of four words at SP + \a and four at \b + \boff: the low four words go to SP + \out,
+ * the high four are r4, r5, r6, r12. If \again is 1, \b is loaded from the frame where needed. */
+.macro MUL128 a, b, boff, again, out
+	HALVES	\b, \boff, 2
+	ldrh	r4, [sp, #\a]
+	ldrh	r5, [sp, #\a + 4]
+	ldrh	r6, [sp, #\a + 8]
+	ldrh	lr, [sp, #\a + 12]
+	mul	r0, r4, r8
+	mul	r1, r4, r9
+	mul	r2, r4, r10
+	mul	r3, r4, r11
+	ROW_NEW	r5, r1, r2, r3, r4
+	ROW_NEW	r6, r2, r3, r4, r5
+	ROW_NEW	lr, r3, r4, r5, r6
+.if \again
+	ldr	r7, [sp, #BPTR]
+	HALVES	r7, \boff, 0
+.else
+	HALVES	sp, \boff, 0
+.endif
+	ldrh	lr, [sp, #\a + 2]
+	ROW_FIRST r0, r1, r2, r3
+	ldrh	lr, [sp, #\a + 6]
+	ROW_NEXT r12, r1, r2, r3, r4
+	ldrh	lr, [sp, #\a + 10]
+	ROW_NEXT r12, r2, r3, r4, r5
+	ldrh	lr, [sp, #\a + 14]
+	ROW_NEXT r12, r3, r4, r5, r6
+	mov	r7, #0
+	adc	r7, r7, #0
+	/* Sixteen bits up. */
+	lsl	r12, r7, #16
+	orr	r12, r12, r6, lsr #16
+	lsls	r6, r6, #16
+	orr	r6, r6, r5, lsr #16
+	lsls	r5, r5, #16
+	orr	r5, r5, r4, lsr #16
+	lsls	r4, r4, #16
+	orr	r4, r4, r3, lsr #16
+	lsls	r3, r3, #16
+	orr	r3, r3, r2, lsr #16
+	lsls	r2, r2, #16
+	orr	r2, r2, r1, lsr #16
+	lsls	r1, r1, #16
+	orr	r1, r1, r0, lsr #16
+	ldrh	lr, [sp, #\a]
+	lsls	r0, r0, #16
+	ROW_FIRST r0, r1, r2, r3
+	ldrh	lr, [sp, #\a + 4]
+	str	r0, [sp, #\out]
+	ROW_NEXT r0, r1, r2, r3, r4
+	ldrh	lr, [sp, #\a + 8]
+	ROW_NEXT r0, r2, r3, r4, r5
+	ldrh	lr, [sp, #\a + 12]
+	ROW_NEXT r0, r3, r4, r5, r6
+	adc	r12, r12, #0
+.if \again
+	ldr	r7, [sp, #BPTR]
+	HALVES	r7, \boff, 2
+.else
+	HALVES	sp, \boff, 2
+.endif
+	ldrh	lr, [sp, #\a + 2]
+	ROW_FIRST r1, r2, r3, r4
+	ldrh	lr, [sp, #\a + 6]
+	str	r1, [sp, #\out + 4]
+	ROW_NEXT r0, r2, r3, r4, r5
+	ldrh	lr, [sp, #\a + 10]
+	str	r2, [sp, #\out + 8]
+	ROW_NEXT r0, r3, r4, r5, r6
+	ldrh	lr, [sp, #\a + 14]
+	str	r3, [sp, #\out + 12]
+	ROW_NEXT r0, r4, r5, r6, r12
+.endm
+
+.macro STORE_HIGH out
+	str	r4, [sp, #\out + 16]
+	str	r5, [sp, #\out + 20]
+	str	r6, [sp, #\out + 24]
+	str	r12, [sp, #\out + 28]
+.endm
+
+/* The square of four words at \b + \boff, as MUL128; the products of unequal halves, which count
+ * twice, wait in SP + \scratch, 28 bytes. */
+.macro SQR128 b, boff, scratch, out
+	/* l0 l1 l2 l3 h0 h1 h2 h3 = r2 r3 r8 r9 r10 r11 lr r12 */
+	ldrh	r2, [\b, #\boff]
+	ldrh	r3, [\b, #\boff + 4]
+	ldrh	r8, [\b, #\boff + 8]
+	ldrh	r9, [\b, #\boff + 12]
+	ldrh	r10, [\b, #\boff + 2]
+	ldrh	r11, [\b, #\boff + 6]
+	ldrh	lr, [\b, #\boff + 10]
+	ldrh	r12, [\b, #\boff + 14]
+	mul	r0, r2, r10
+	mul	r1, r2, r11
+	mul	r4, r2, lr
+	mul	r5, r2, r12
+	str	r0, [sp, #\scratch]
+	mul	r7, r3, r10
+	adds	r1, r1, r7
+	mul	r7, r3, r11
+	adcs	r4, r4, r7
+	mul	r7, r3, lr
+	adcs	r5, r5, r7
+	mul	r0, r3, r12
+	adc	r0, r0, #0
+	str	r1, [sp, #\scratch + 4]
+	mul	r7, r8, r10
+	adds	r4, r4, r7
+	mul	r7, r8, r11
+	adcs	r5, r5, r7
+	mul	r7, r8, lr
+	adcs	r0, r0, r7
+	mul	r1, r8, r12
+	adc	r1, r1, #0
+	str	r4, [sp, #\scratch + 8]
+	mul	r7, r9, r10
+	adds	r5, r5, r7
+	mul	r7, r9, r11
+	adcs	r0, r0, r7
+	mul	r7, r9, lr
+	adcs	r1, r1, r7
+	mul	r4, r9, r12
+	adc	r4, r4, #0
+	str	r5, [sp, #\scratch + 12]
+	str	r0, [sp, #\scratch + 16]
+	str	r1, [sp, #\scratch + 20]
+	str	r4, [sp, #\scratch + 24]
+	/* Products of different halves of equal position: words 1 to 6 = r7 (in memory), r0, r1, r4,
+	 * r5, r6. */
+	mul	r6, r2, r3
+	mul	r0, r2, r8
+	mul	r1, r2, r9
+	str	r6, [sp, #\out]
+	mul	r7, r3, r8
+	adds	r1, r1, r7
+	mul	r4, r3, r9
+	adc	r4, r4, #0
+	mul	r5, r8, r9
+	mul	r7, r10, r11
+	adds	r0, r0, r7
+	mul	r7, r10, lr
+	adcs	r1, r1, r7
+	mul	r7, r10, r12
+	adcs	r4, r4, r7
+	adc	r5, r5, #0
+	mul	r7, r11, lr
+	adds	r4, r4, r7
+	mul	r7, r11, r12
+	adcs	r5, r5, r7
+	mul	r6, lr, r12
+	adc	r6, r6, #0
+	ldr	r7, [sp, #\out]
+	/* Twice, and the squares. */
+	adds	r7, r7, r7
+	adcs	r0, r0, r0
+	adcs	r1, r1, r1
+	adcs	r4, r4, r4
+	adcs	r5, r5, r5
+	adcs	r6, r6, r6
+	mul	r12, r12, r12
+	adc	r12, r12, #0
+	mul	r2, r2, r2
+	mul	r10, r10, r10
+	adds	r7, r7, r10
+	mul	r3, r3, r3
+	adcs	r0, r0, r3
+	mul	r11, r11, r11
+	adcs	r1, r1, r11
+	mul	r8, r8, r8
+	adcs	r4, r4, r8
+	mul	lr, lr, lr
+	adcs	r5, r5, lr
+	mul	r9, r9, r9
+	adcs	r6, r6, r9
+	adc	r12, r12, #0
+	/* Words r2 r7 r0 r1 r4 r5 r6 r12; the unequal ones 17 bits up. */
+	ldr	r3, [sp, #\scratch]
+	ldr	r8, [sp, #\scratch + 4]
+	ldr	r9, [sp, #\scratch + 8]
+	ldr	r10, [sp, #\scratch + 12]
+	ldr	r11, [sp, #\scratch + 16]
+	ldr	lr, [sp, #\scratch + 20]
+	adds	r2, r2, r3, lsl #17
+	adcs	r7, r7, r8, lsl #17
+	adcs	r0, r0, r9, lsl #17
+	adcs	r1, r1, r10, lsl #17
+	adcs	r4, r4, r11, lsl #17
+	adcs	r5, r5, lr, lsl #17
+	str	r2, [sp, #\out]
+	ldr	r2, [sp, #\scratch + 24]
+	adcs	r6, r6, r2, lsl #17
+	adc	r12, r12, #0
+	adds	r7, r7, r3, lsr #15
+	adcs	r0, r0, r8, lsr #15
+	adcs	r1, r1, r9, lsr #15
+	adcs	r4, r4, r10, lsr #15
+	adcs	r5, r5, r11, lsr #15
+	adcs	r6, r6, lr, lsr #15
+	adc	r12, r12, r2, lsr #15
+	str	r7, [sp, #\out + 4]
+	str	r0, [sp, #\out + 8]
+	str	r1, [sp, #\out + 12]
+.endm
+
+/* r3 to r6 = |r3 .. r6 - r7 .. r10|; \mask all ones if it was negative */
+.macro DIFFERENCE mask
+	subs	r3, r3, r7
+	sbcs	r4, r4, r8
+	sbcs	r5, r5, r9
+	sbcs	r6, r6, r10
+	sbc	\mask, \mask, \mask
+	eor	r3, r3, \mask
+	eor	r4, r4, \mask
+	eor	r5, r5, \mask
+	eor	r6, r6, \mask
+	subs	r3, r3, \mask
+	sbcs	r4, r4, \mask
+	sbcs	r5, r5, \mask
+	sbc	r6, r6, \mask
+.endm
+.macro STORE4 at
+	str	r3, [sp, #\at]
+	str	r4, [sp, #\at + 4]
+	str	r5, [sp, #\at + 8]
+	str	r6, [sp, #\at + 12]
+.endm
+
+	.section .text.munacl_fe, "ax", %progbits
+	.balign 4
+
+/* void munacl_fe_run(munacl_fe *slots, const uint32_t *program, uint32_t mask)
+ * Runs a program of field operations (fe25519.h). The program is public, slots and mask may be
+ * secret. Time depends on the program alone. Stack: 200 bytes. */
+	.global	munacl_fe_run
+	.type	munacl_fe_run, %function
+	.thumb_func
+munacl_fe_run:
+	push	{r4-r11, lr}
+	sub	sp, sp, #FRAME
+	str	r0, [sp, #SLOTS]
+	str	r1, [sp, #PROGRAM]
+	str	r2, [sp, #MASK]
+	adr	r3, next + 1
+	str	r3, [sp, #LR]
+	.balign 4
+next:
+	ldr	r4, [sp, #PROGRAM]
+	ldr	r5, [sp, #SLOTS]
+	ldr	r3, [r4], #4
+	str	r4, [sp, #PROGRAM]
+	ubfx	r0, r3, #16, #8
+	ubfx	r1, r3, #8, #8
+	uxtb	r4, r3
+	lsrs	r3, r3, #24
+	add	r0, r5, r0, lsl #5
+	add	r1, r5, r1, lsl #5
+	add	r2, r5, r4, lsl #5
+	tbh	[pc, r3, lsl #1]
+2:	.hword	(finish - 2b) / 2
+	.hword	(fe_mul_run - 2b) / 2
+	.hword	(squares - 2b) / 2
+	.hword	(fe_add_run - 2b) / 2
+	.hword	(fe_sub_run - 2b) / 2
+	.hword	(fe_a24_run - 2b) / 2
+	.hword	(select - 2b) / 2
+select:
+	ldr	r2, [sp, #MASK]
+	mov	r12, #2
+3:	ldm	r0, {r3-r6}
+	ldm	r1!, {r7-r10}
+	eor	r7, r7, r3
+	eor	r8, r8, r4
+	eor	r9, r9, r5
+	eor	r10, r10, r6
+	and	r7, r7, r2
+	and	r8, r8, r2
+	and	r9, r9, r2
+	and	r10, r10, r2
+	eor	r3, r3, r7
+	eor	r4, r4, r8
+	eor	r5, r5, r9
+	eor	r6, r6, r10
+	stm	r0!, {r3-r6}
+	subs	r12, r12, #1
+	bne	3b
+	b	next
+squares:
+	str	r4, [sp, #COUNT]
+	bl	fe_sqr
+	ldr	r4, [sp, #COUNT]
+	subs	r4, r4, #1
+	ldr	r0, [sp, #DST]
+	mov	r1, r0
+	bne	squares
+	adr	r3, next + 1
+	str	r3, [sp, #LR]
+	b	next
+finish:
+	add	sp, sp, #FRAME
+	pop	{r4-r11, pc}
+	.size	munacl_fe_run, . - munacl_fe_run
+
+/* r0 = r1 * r2. 0 to 2^256 - 1 in, the same out. */
+	.thumb_func
+fe_mul:
+	str	lr, [sp, #LR]
+fe_mul_run:
+	str	r0, [sp, #DST]
+	str	r2, [sp, #BPTR]
+	ldm	r1, {r3-r10}
+	stm	sp, {r3-r10}
+	DIFFERENCE r11
+	STORE4	DA
+	ldm	r2, {r3-r10}
+	DIFFERENCE r12
+	STORE4	DB
+	eor	r11, r11, r12
+	mvn	r11, r11
+	str	r11, [sp, #SIGN]
+	MUL128	A0, r2, 0, 1, P0
+	STORE_HIGH P0
+	ldr	r2, [sp, #BPTR]
+	MUL128	A1, r2, 16, 1, P1
+	STORE_HIGH P1
+	MUL128	DA, sp, DB, 0, A0
+
+/* The product of differences is at A0 and in r4, r5, r6, r12. The middle of the product is
+ * P0 + P1 -+ it; what stands above 2^256 counts 38 times. */
+combine:
+	add	r7, sp, #P0 + 16
+	ldm	r7, {r0-r3}
+	add	r7, sp, #P1
+	ldm	r7, {r7-r10}
+	adds	r7, r7, r0
+	adcs	r8, r8, r1
+	adcs	r9, r9, r2
+	adcs	r10, r10, r3
+	mov	r11, #0
+	adc	r11, r11, #0
+	ldr	lr, [sp, #SIGN]
+	ldr	r0, [sp, #A0]
+	ldr	r1, [sp, #A0 + 4]
+	ldr	r2, [sp, #A0 + 8]
+	ldr	r3, [sp, #A0 + 12]
+	eor	r0, r0, lr
+	eor	r1, r1, lr
+	eor	r2, r2, lr
+	eor	r3, r3, lr
+	eor	r4, r4, lr
+	eor	r5, r5, lr
+	eor	r6, r6, lr
+	eor	r12, r12, lr
+	cmn	lr, lr
+	adcs	r0, r0, r7
+	adcs	r1, r1, r8
+	adcs	r2, r2, r9
+	adcs	r3, r3, r10
+	adcs	r4, r4, r7
+	adcs	r5, r5, r8
+	adcs	r6, r6, r9
+	adcs	r12, r12, r10
+	adc	lr, lr, #0
+	ldr	r7, [sp, #P0]
+	ldr	r8, [sp, #P0 + 4]
+	ldr	r9, [sp, #P0 + 8]
+	ldr	r10, [sp, #P0 + 12]
+	adds	r0, r0, r7
+	adcs	r1, r1, r8
+	adcs	r2, r2, r9
+	adcs	r3, r3, r10
+	adcs	r4, r4, r11
+	adcs	r5, r5, #0
+	adcs	r6, r6, #0
+	adcs	r12, r12, #0
+	adc	lr, lr, r11
+	ldr	r7, [sp, #P1 + 16]
+	ldr	r8, [sp, #P1 + 20]
+	ldr	r9, [sp, #P1 + 24]
+	ldr	r10, [sp, #P1 + 28]
+	adds	r4, r4, r7
+	adcs	r5, r5, r8
+	adcs	r6, r6, r9
+	adcs	r12, r12, r10
+	adc	lr, lr, #0 /* no longer negative */
+	adds	r7, r7, lr
+	adcs	r8, r8, #0
+	adcs	r9, r9, #0
+	adc	r10, r10, #0
+	/* r0 .. r3 += 38 (r7 .. r10), r11 above. */
+	mov	lr, #38
+	uxth	r11, r7
+	mul	r11, r11, lr
+	adds	r0, r0, r11
+	uxth	r11, r8
+	mul	r11, r11, lr
+	adcs	r1, r1, r11
+	uxth	r11, r9
+	mul	r11, r11, lr
+	adcs	r2, r2, r11
+	uxth	r11, r10
+	mul	r11, r11, lr
+	adcs	r3, r3, r11
+	mov	r11, #0
+	adc	r11, r11, #0
+	lsr	r7, r7, #16
+	mul	r7, r7, lr
+	lsr	r8, r8, #16
+	mul	r8, r8, lr
+	lsr	r9, r9, #16
+	mul	r9, r9, lr
+	lsr	r10, r10, #16
+	mul	r10, r10, lr
+	adds	r0, r0, r7, lsl #16
+	adcs	r1, r1, r8, lsl #16
+	adcs	r2, r2, r9, lsl #16
+	adcs	r3, r3, r10, lsl #16
+	adc	r11, r11, #0
+	adds	r1, r1, r7, lsr #16
+	adcs	r2, r2, r8, lsr #16
+	adcs	r3, r3, r9, lsr #16
+	adc	r11, r11, r10, lsr #16
+	/* r7, r8, r9, r11 = the low words of P0 + 38 (r4, r5, r6, r12) + 38 r11. */
+	mul	r11, r11, lr
+	ldr	r7, [sp, #P0]
+	ldr	r8, [sp, #P0 + 4]
+	ldr	r9, [sp, #P0 + 8]
+	uxth	r10, r4
+	mla	r11, r10, lr, r11
+	adds	r7, r7, r11
+	uxth	r10, r5
+	mul	r10, r10, lr
+	adcs	r8, r8, r10
+	uxth	r10, r6
+	mul	r10, r10, lr
+	adcs	r9, r9, r10
+	ldr	r11, [sp, #P0 + 12]
+	uxth	r10, r12
+	mul	r10, r10, lr
+	adcs	r11, r11, r10
+	mov	r10, #0
+	adc	r10, r10, #0
+	lsrs	r4, r4, #16
+	mul	r4, r4, lr
+	lsrs	r5, r5, #16
+	mul	r5, r5, lr
+	lsrs	r6, r6, #16
+	mul	r6, r6, lr
+	lsr	r12, r12, #16
+	mul	r12, r12, lr
+	adds	r8, r8, r4, lsr #16
+	adcs	r9, r9, r5, lsr #16
+	adcs	r11, r11, r6, lsr #16
+	adc	r10, r10, r12, lsr #16
+	adds	r7, r7, r4, lsl #16
+	adcs	r8, r8, r5, lsl #16
+	adcs	r9, r9, r6, lsl #16
+	adcs	r11, r11, r12, lsl #16
+	adcs	r0, r0, r10
+	adcs	r1, r1, #0
+	adcs	r2, r2, #0
+	adcs	r3, r3, #0
+	/* A carry leaves r0 .. r3 below 2^8: 38 more reach r0 at most. */
+	sbc	r10, r10, r10
+	bic	r10, lr, r10
+	ldr	r4, [sp, #DST]
+	adds	r7, r7, r10
+	adcs	r8, r8, #0
+	adcs	r9, r9, #0
+	adcs	r11, r11, #0
+	adc	r0, r0, #0
+	str	r7, [r4]
+	str	r8, [r4, #4]
+	str	r9, [r4, #8]
+	str	r11, [r4, #12]
+	str	r0, [r4, #16]
+	str	r1, [r4, #20]
+	str	r2, [r4, #24]
+	str	r3, [r4, #28]
+fe_return:
+	ldr	pc, [sp, #LR]
+
+/* r0 = r1 ^ 2. */
+	.thumb_func
+fe_sqr:
+	str	lr, [sp, #LR]
+fe_sqr_run:
+	str	r0, [sp, #DST]
+	str	r1, [sp, #BPTR]
+	ldm	r1, {r3-r10}
+	DIFFERENCE r11
+	STORE4	DA
+	mvn	r11, #0
+	str	r11, [sp, #SIGN]
+	SQR128	r1, 0, P1, P0
+	STORE_HIGH P0
+	ldr	r1, [sp, #BPTR]
+	SQR128	r1, 16, A0, P1
+	STORE_HIGH P1
+	SQR128	sp, DA, DA, A0
+	b	combine
+
+/* r0 = r1 + r2. */
+	.thumb_func
+fe_add:
+	str	lr, [sp, #LR]
+fe_add_run:
+	ldm	r1, {r3-r10}
+	ldm	r2!, {r11, r12, lr}
+	adds	r3, r3, r11
+	adcs	r4, r4, r12
+	adcs	r5, r5, lr
+	ldm	r2!, {r11, r12, lr}
+	adcs	r6, r6, r11
+	adcs	r7, r7, r12
+	adcs	r8, r8, lr
+	ldm	r2, {r11, r12}
+	adcs	r9, r9, r11
+	adcs	r10, r10, r12
+	/* A carry is 38; a second one leaves less than 38. */
+	mov	r12, #38
+	sbc	r11, r11, r11
+	bic	r11, r12, r11
+	adds	r3, r3, r11
+	adcs	r4, r4, #0
+	adcs	r5, r5, #0
+	adcs	r6, r6, #0
+	adcs	r7, r7, #0
+	adcs	r8, r8, #0
+	adcs	r9, r9, #0
+	adcs	r10, r10, #0
+	sbc	r11, r11, r11
+	bic	r11, r12, r11
+	add	r3, r3, r11
+	stm	r0, {r3-r10}
+	ldr	pc, [sp, #LR]
+
+/* r0 = r1 - r2. */
+	.thumb_func
+fe_sub:
+	str	lr, [sp, #LR]
+fe_sub_run:
+	ldm	r1, {r3-r10}
+	ldm	r2!, {r11, r12, lr}
+	subs	r3, r3, r11
+	sbcs	r4, r4, r12
+	sbcs	r5, r5, lr
+	ldm	r2!, {r11, r12, lr}
+	sbcs	r6, r6, r11
+	sbcs	r7, r7, r12
+	sbcs	r8, r8, lr
+	ldm	r2, {r11, r12}
+	sbcs	r9, r9, r11
+	sbcs	r10, r10, r12
+	sbc	r11, r11, r11
+	and	r11, r11, #38
+	subs	r3, r3, r11
+	sbcs	r4, r4, #0
+	sbcs	r5, r5, #0
+	sbcs	r6, r6, #0
+	sbcs	r7, r7, #0
+	sbcs	r8, r8, #0
+	sbcs	r9, r9, #0
+	sbcs	r10, r10, #0
+	/* A second borrow leaves 2^256 - 38 at least. */
+	sbc	r11, r11, r11
+	and	r11, r11, #38
+	sub	r3, r3, r11
+	stm	r0, {r3-r10}
+	ldr	pc, [sp, #LR]
+
+/* r0 = 121666 r1 + r2, by halves: 121666 = 2^16 + 56130. */
+	.thumb_func
+fe_a24:
+	str	lr, [sp, #LR]
+fe_a24_run:
+	str	r0, [sp, #DST]
+	movw	r3, #56130
+	mov	r4, #0 /* the half before */
+	mov	r5, #0 /* the sum before, whose upper half is the carry */
+	mov	r12, #8
+1:	ldr	r6, [r1], #4
+	ldr	r7, [r2], #4
+	uxth	r8, r6
+	uxth	r9, r7
+	mla	r9, r8, r3, r9
+	add	r9, r9, r4
+	add	r9, r9, r5, lsr #16
+	lsrs	r4, r6, #16
+	lsrs	r7, r7, #16
+	mla	r5, r4, r3, r7
+	add	r5, r5, r8
+	add	r5, r5, r9, lsr #16
+	bfi	r9, r5, #16, #16
+	str	r9, [r0], #4
+	subs	r12, r12, #1
+	bne	1b
+	add	r11, r4, r5, lsr #16
+	mov	r12, #38
+	mul	r11, r11, r12
+	ldr	r0, [sp, #DST]
+	ldm	r0, {r3-r10}
+	adds	r3, r3, r11
+	adcs	r4, r4, #0
+	adcs	r5, r5, #0
+	adcs	r6, r6, #0
+	adcs	r7, r7, #0
+	adcs	r8, r8, #0
+	adcs	r9, r9, #0
+	adcs	r10, r10, #0
+	sbc	r11, r11, r11
+	bic	r11, r12, r11
+	add	r3, r3, r11
+	stm	r0, {r3-r10}
+	ldr	pc, [sp, #LR]
+

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Each assembly routine against its portable C twin, on edge and random inputs. */
+#include "fe25519/fe25519.h"
+#include "start.h"
+
+#ifndef ROUNDS
+#define ROUNDS 300
+#endif
+
+void munacl_fe_run_portable(munacl_fe *slots, const uint32_t *program, uint32_t mask);
+void munacl_salsa20_rounds_portable(uint32_t x[16]);
+void munacl_poly1305_blocks_portable(struct munacl_poly1305 *state, const unsigned char *m,
+                                     size_t blocks, uint32_t top);
+void munacl_sha512_blocks_portable(uint64_t state[8], const unsigned char *m, size_t blocks);
+
+void randombytes(unsigned char *out, unsigned long long bytes)
+{
+    memset(out, 1, bytes);
+}
+
+static int failures;
+static void compare(const char *what, uint32_t which, const void *a, const void *b, size_t bytes)
+{
+    if (memcmp(a, b, bytes) != 0 && failures++ < 20) {
+        munacl_print(what);
+        munacl_print(" differs from its twin: input ");
+        munacl_print_number(which);
+        munacl_print("\n");
+    }
+}
+
+static uint32_t random_word(void)
+{
+    static uint32_t x = 2463534242u;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return x;
+}
+
+/* 0, 1, p - 1, p, p + 1, 2^255 - 1, 2p - 1, 2p, 2^256 - 1, halves of all ones, sparse words; then
+ * random ones whose words are often all zeros or all ones. */
+static void element(munacl_fe a, uint32_t which)
+{
+    static const uint32_t edges[][3] = {
+        {0, 0, 0}, {1, 0, 0}, {0xffffffec, 0xffffffff, 0x7fffffff},
+        {0xffffffed, 0xffffffff, 0x7fffffff}, {0xffffffee, 0xffffffff, 0x7fffffff},
+        {0xffffffff, 0xffffffff, 0x7fffffff}, {0xffffffd9, 0xffffffff, 0xffffffff},
+        {0xffffffda, 0xffffffff, 0xffffffff}, {0xffffffdb, 0xffffffff, 0xffffffff},
+        {0xffffffff, 0xffffffff, 0xffffffff}, {0, 0xffff0000, 0xffff0000},
+        {0xffff, 0xffff, 0xffff}, {0, 0, 0x80000000}, {0xffffffff, 0, 0}, {0, 0xffffffff, 0},
+        {0xffff0001, 0x0001ffff, 0x80000001},
+    };
+    if (which < sizeof edges / sizeof *edges) {
+        for (int i = 0; i < 8; i++)
+            a[i] = edges[which][i == 0 ? 0 : i == 7 ? 2 : 1];
+        return;
+    }
+    uint32_t kinds = random_word();
+    for (int i = 0; i < 8; i++, kinds >>= 3)
+        a[i] = (kinds & 7) == 0 ? 0 : (kinds & 7) == 1 ? 0xffffffff : random_word();
+}
+
+static void fields(uint32_t which, uint32_t other)
+{
+    static const uint32_t program[] = {
+        FE(MUL, 2, 0, 1),  FE(SQR, 3, 0, 1),    FE(ADD, 4, 0, 1), FE(SUB, 5, 0, 1),
+        FE(A24, 6, 0, 1),  FE(SELECT, 7, 0, 0), FE(SQR, 8, 1, 3), FE(MUL, 0, 0, 0),
+        FE(SUB, 9, 1, 1),  FE(ADD, 1, 1, 1),    FE(A24, 10, 1, 1), FE(END, 0, 0, 0),
+    };
+    munacl_fe here[11], there[11];
+    memset(here, 0x55, sizeof here);
+    element(here[0], which);
+    element(here[1], other);
+    memcpy(there, here, sizeof here);
+    uint32_t mask = 0 - (which & 1);
+    munacl_fe_run(here, program, mask);
+    munacl_fe_run_portable(there, program, mask);
+    for (int i = 0; i < 11; i++) {
+        munacl_fe_freeze(here[i]);
+        munacl_fe_freeze(there[i]);
+        if (i < 2 || memcmp(here[i], there[i], 32) != 0)
+            compare(i == 2 ? "fe mul" : i == 3 ? "fe sqr" : i == 4 ? "fe add" : i == 5 ? "fe sub"
+                    : i == 6 ? "fe a24" : i == 7 ? "fe select" : "fe", 1000 * which + other,
+                    here[i], there[i], 32);
+    }
+}
+
+int main(void)
+{
+    for (uint32_t i = 0; i < 16; i++)
+        for (uint32_t j = 0; j < 16; j++)
+            fields(i, j);
+    for (uint32_t i = 0; i < ROUNDS; i++)
+        fields(100 + i, 100 + (i & 31 ? i : i & 15));
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        uint32_t x[16], y[16];
+        for (int j = 0; j < 16; j++)
+            x[j] = y[j] = i ? random_word() : 0xffffffff;
+        munacl_salsa20_rounds(x);
+        munacl_salsa20_rounds_portable(y);
+        compare("salsa20", i, x, y, sizeof x);
+    }
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        struct munacl_poly1305 a, b;
+        unsigned char m[64];
+        uint32_t ones = i < 8 ? 0xffffffff : 0;
+        for (int j = 0; j < 5; j++)
+            a.h[j] = random_word() | ones;
+        for (int j = 0; j < 4; j++)
+            a.r[j] = random_word() | ones, a.s[j] = 0;
+        a.h[4] &= 3;
+        a.r[0] &= 0x0fffffff;
+        for (int j = 1; j < 4; j++)
+            a.r[j] &= 0x0ffffffc;
+        for (int j = 0; j < 64; j += 4) {
+            uint32_t word = random_word() | ones;
+            memcpy(m + j, &word, 4);
+        }
+        b = a;
+        munacl_poly1305_blocks(&a, m + (i & 1), 1 + (i & 1) * 2, (i >> 1) & 1);
+        munacl_poly1305_blocks_portable(&b, m + (i & 1), 1 + (i & 1) * 2, (i >> 1) & 1);
+        /* Both keep h below 2^131; what is equal is h modulo p. */
+        for (int pass = 0; pass < 2; pass++) {
+            struct munacl_poly1305 *s = pass ? &b : &a;
+            for (int twice = 0; twice < 3; twice++) {
+                uint64_t sum = (uint64_t)(s->h[4] >> 2) * 5;
+                s->h[4] &= 3;
+                for (int j = 0; j < 5; j++) {
+                    sum += s->h[j];
+                    s->h[j] = (uint32_t)sum;
+                    sum >>= 32;
+                }
+            }
+        }
+        compare("poly1305", i, a.h, b.h, sizeof a.h);
+    }
+    for (uint32_t i = 0; i < ROUNDS / 8 + 2; i++) {
+        uint64_t a[8], b[8];
+        unsigned char m[260];
+        for (int j = 0; j < 8; j++)
+            a[j] = b[j] = i ? (uint64_t)random_word() << 32 | random_word() : ~(uint64_t)0;
+        for (int j = 0; j < 260; j++)
+            m[j] = i ? (unsigned char)random_word() : 255;
+        munacl_sha512_blocks(a, m + (i & 3), 1 + (i & 1));
+        munacl_sha512_blocks_portable(b, m + (i & 3), 1 + (i & 1));
+        compare("sha512", i, a, b, sizeof a);
+    }
+    munacl_print(failures ? "twins: different\n" : "twins: equal\n");
+    return failures != 0;
+}
