@@ -43,11 +43,12 @@ static inline void munacl_wipe(void *at, size_t bytes)
     __asm__ volatile("" : : "r"(at) : "memory");
 }
 
-/* Salsa20's twenty rounds on 16 words, without the addition at their end. */
-void munacl_salsa20_rounds(uint32_t x[16]);
-/* One block of Salsa20: `out` is `in` after the rounds plus `in`; in[8], in[9] are the counter. */
+/* Salsa20's function on 16 words: out = in after twenty rounds, plus in. */
+void munacl_salsa20_block(uint32_t out[16], const uint32_t in[16]);
+/* The words of constants, key and input. */
 void munacl_salsa20_words(uint32_t x[16], const unsigned char *in, const unsigned char *k,
                           const unsigned char *c);
+extern const unsigned char munacl_sigma[16];
 
 /* Poly1305's state: h < 2^130 + small in five words, the clamped r, and s. */
 struct munacl_poly1305 {

@@ -8,7 +8,7 @@
 #endif
 
 void munacl_fe_run_portable(munacl_fe *slots, const uint32_t *program, uint32_t mask);
-void munacl_salsa20_rounds_portable(uint32_t x[16]);
+void munacl_salsa20_block_portable(uint32_t out[16], const uint32_t in[16]);
 void munacl_poly1305_blocks_portable(struct munacl_poly1305 *state, const unsigned char *m,
                                      size_t blocks, uint32_t top);
 void munacl_sha512_blocks_portable(uint64_t state[8], const unsigned char *m, size_t blocks);
@@ -97,8 +97,8 @@ int main(void)
         uint32_t x[16], y[16];
         for (int j = 0; j < 16; j++)
             x[j] = y[j] = i ? random_word() : 0xffffffff;
-        munacl_salsa20_rounds(x);
-        munacl_salsa20_rounds_portable(y);
+        munacl_salsa20_block(x, x);
+        munacl_salsa20_block_portable(y, y);
         compare("salsa20", i, x, y, sizeof x);
     }
     for (uint32_t i = 0; i < ROUNDS; i++) {

@@ -2,8 +2,6 @@
 /* NaCl's crypto_box: X25519, HSalsa20, then the secret box. */
 #include "internal.h"
 
-extern const unsigned char munacl_sigma[16];
-
 int crypto_box_curve25519xsalsa20poly1305_keypair(unsigned char *pk, unsigned char *sk)
 {
     return crypto_dh_curve25519_keypair(pk, sk);

@@ -17,13 +17,10 @@ void munacl_salsa20_words(uint32_t x[16], const unsigned char *in, const unsigne
 int crypto_core_salsa20(unsigned char *out, const unsigned char *in, const unsigned char *k,
                         const unsigned char *c)
 {
-    uint32_t x[16], y[16];
+    uint32_t x[16];
     munacl_salsa20_words(x, in, k, c);
-    memcpy(y, x, sizeof y);
-    munacl_salsa20_rounds(y);
-    for (int i = 0; i < 16; i++)
-        y[i] += x[i];
-    memcpy(out, y, 64);
+    munacl_salsa20_block(x, x);
+    memcpy(out, x, 64);
     return 0;
 }
 
@@ -32,10 +29,13 @@ int crypto_core_hsalsa20(unsigned char *out, const unsigned char *in, const unsi
 {
     uint32_t x[16];
     munacl_salsa20_words(x, in, k, c);
-    munacl_salsa20_rounds(x);
+    munacl_salsa20_block(x, x);
+    /* Without the sum at the end, of which these words of the input are public or constant. */
     for (int i = 0; i < 4; i++) {
-        memcpy(out + 4 * i, &x[5 * i], 4);
-        memcpy(out + 16 + 4 * i, &x[6 + i], 4);
+        uint32_t diagonal = x[5 * i] - munacl_load32(c + 4 * i);
+        uint32_t middle = x[6 + i] - munacl_load32(in + 4 * i);
+        memcpy(out + 4 * i, &diagonal, 4);
+        memcpy(out + 16 + 4 * i, &middle, 4);
     }
     return 0;
 }

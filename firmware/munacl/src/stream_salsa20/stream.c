@@ -8,20 +8,13 @@ int crypto_stream_salsa20_xor(unsigned char *c, const unsigned char *m, size_t m
                               const unsigned char *n, const unsigned char *k)
 {
     uint32_t in[16], block[16];
-    for (int i = 0; i < 4; i++) {
-        in[5 * i] = munacl_load32(munacl_sigma + 4 * i);
-        in[1 + i] = munacl_load32(k + 4 * i);
-        in[11 + i] = munacl_load32(k + 16 + 4 * i);
-    }
+    static const unsigned char zero[16];
+    munacl_salsa20_words(in, zero, k, munacl_sigma);
     in[6] = munacl_load32(n);
     in[7] = munacl_load32(n + 4);
-    in[8] = in[9] = 0;
     while (mlen) {
-        memcpy(block, in, sizeof block);
-        munacl_salsa20_rounds(block);
+        munacl_salsa20_block(block, in);
         size_t bytes = mlen < 64 ? mlen : 64;
-        for (int i = 0; i < 16; i++)
-            block[i] += in[i];
         if (bytes == 64) {
             for (int i = 0; i < 16; i++) {
                 uint32_t word = munacl_load32(m + 4 * i) ^ block[i];

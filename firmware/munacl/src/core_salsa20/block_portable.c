@@ -6,8 +6,10 @@ static inline uint32_t rotate(uint32_t value, unsigned bits)
     return value << bits | value >> (32 - bits);
 }
 
-void MUNACL_TWIN(munacl_salsa20_rounds)(uint32_t x[16])
+void MUNACL_TWIN(munacl_salsa20_block)(uint32_t out[16], const uint32_t in[16])
 {
+    uint32_t x[16];
+    memcpy(x, in, 64);
     for (int round = 0; round < 20; round++) {
         /* A column round, then the transposition that makes the next one a row round. */
         uint32_t y[16];
@@ -25,4 +27,6 @@ void MUNACL_TWIN(munacl_salsa20_rounds)(uint32_t x[16])
         }
         memcpy(x, y, 64);
     }
+    for (int i = 0; i < 16; i++)
+        out[i] = x[i] + in[i];
 }

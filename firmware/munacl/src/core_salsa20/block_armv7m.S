@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* void munacl_salsa20_block(uint32_t out[16], const uint32_t in[16])
+ * out = in after Salsa20's twenty rounds, plus in ("Salsa20 specification", section 8). The arrays
+ * may be the same, and are aligned to words. Time fixed. Clobbers what the procedure call standard
+ * lets it. Stack: 64 bytes.
+ *
+ * Thirteen words are in registers. The last quarter-round of a column round needs words 3, 7 and 11,
+ * that of a row round 12, 13 and 14: they take turns in the same registers. */
+	.syntax unified
+	.thumb
+
+	.equ COUNT, 12
+	.equ OUT, 16
+	.equ IN, 20
+	.equ FRAME, 28
+
+.macro QUARTER a, b, c, d
+	add	lr, \a, \d
+	eor	\b, \b, lr, ror #25
+	add	lr, \b, \a
+	eor	\c, \c, lr, ror #23
+	add	lr, \c, \b
+	eor	\d, \d, lr, ror #19
+	add	lr, \d, \c
+	eor	\a, \a, lr, ror #14
+.endm
+
+/* Registers by word: 0 r0, 1 r1, 2 r2, 4 r3, 5 r4, 6 r5, 8 r6, 9 r7, 10 r8, 15 r9,
+ * 12 and 3 r10, 13 and 7 r11, 14 and 11 r12. */
+	.section .text.munacl_salsa20_block, "ax", %progbits
+	.balign 4
+	.global	munacl_salsa20_block
+	.type	munacl_salsa20_block, %function
+	.thumb_func
+munacl_salsa20_block:
+	push	{r4-r11, lr}
+	sub	sp, sp, #FRAME
+	str	r0, [sp, #OUT]
+	str	r1, [sp, #IN]
+	mov	lr, r1
+	ldr	r10, [lr, #12]
+	ldr	r11, [lr, #28]
+	ldr	r12, [lr, #44]
+	stm	sp, {r10-r12}
+	movs	r0, #10
+	str	r0, [sp, #COUNT]
+	ldm	lr!, {r0-r2}
+	ldr	r3, [lr, #4]
+	ldr	r4, [lr, #8]
+	ldr	r5, [lr, #12]
+	ldr	r6, [lr, #20]
+	ldr	r7, [lr, #24]
+	ldr	r8, [lr, #28]
+	ldr	r10, [lr, #36]
+	ldr	r11, [lr, #40]
+	ldr	r12, [lr, #44]
+	ldr	r9, [lr, #48]
+1:	QUARTER	r0, r3, r6, r10
+	QUARTER	r4, r7, r11, r1
+	QUARTER	r8, r12, r2, r5
+	/* 12, 13, 14 out; 3, 7, 11 in. */
+	ldr	lr, [sp]
+	str	r10, [sp]
+	mov	r10, lr
+	ldr	lr, [sp, #4]
+	str	r11, [sp, #4]
+	mov	r11, lr
+	ldr	lr, [sp, #8]
+	str	r12, [sp, #8]
+	mov	r12, lr
+	QUARTER	r9, r10, r11, r12
+	QUARTER	r0, r1, r2, r10
+	QUARTER	r4, r5, r11, r3
+	QUARTER	r8, r12, r6, r7
+	ldr	lr, [sp]
+	str	r10, [sp]
+	mov	r10, lr
+	ldr	lr, [sp, #4]
+	str	r11, [sp, #4]
+	mov	r11, lr
+	ldr	lr, [sp, #8]
+	str	r12, [sp, #8]
+	mov	r12, lr
+	QUARTER	r9, r10, r11, r12
+	ldr	lr, [sp, #COUNT]
+	subs	lr, lr, #1
+	str	lr, [sp, #COUNT]
+	bne	1b
+	/* The sum with the input, two registers being free after a store. */
+	str	r9, [sp, #COUNT]
+	ldr	lr, [sp, #IN]
+	ldr	r9, [lr]
+	add	r0, r0, r9
+	ldr	r9, [lr, #4]
+	add	r1, r1, r9
+	ldr	r9, [lr, #8]
+	add	r2, r2, r9
+	ldr	r9, [lr, #16]
+	add	r3, r3, r9
+	ldr	r9, [lr, #20]
+	add	r4, r4, r9
+	ldr	r9, [lr, #24]
+	add	r5, r5, r9
+	ldr	r9, [lr, #32]
+	add	r6, r6, r9
+	ldr	r9, [lr, #36]
+	add	r7, r7, r9
+	ldr	r9, [lr, #40]
+	add	r8, r8, r9
+	ldr	r9, [lr, #48]
+	add	r10, r10, r9
+	ldr	r9, [lr, #52]
+	add	r11, r11, r9
+	ldr	r9, [lr, #56]
+	add	r12, r12, r9
+	ldr	r9, [sp, #OUT]
+	str	r0, [r9]
+	str	r1, [r9, #4]
+	str	r2, [r9, #8]
+	str	r3, [r9, #16]
+	str	r4, [r9, #20]
+	str	r5, [r9, #24]
+	str	r6, [r9, #32]
+	str	r7, [r9, #36]
+	str	r8, [r9, #40]
+	str	r10, [r9, #48]
+	str	r11, [r9, #52]
+	str	r12, [r9, #56]
+	ldr	r0, [lr, #12]
+	ldr	r1, [lr, #28]
+	ldr	r2, [lr, #44]
+	ldr	r3, [lr, #60]
+	ldm	sp, {r4-r7}
+	add	r0, r0, r4
+	add	r1, r1, r5
+	add	r2, r2, r6
+	add	r3, r3, r7
+	str	r0, [r9, #12]
+	str	r1, [r9, #28]
+	str	r2, [r9, #44]
+	str	r3, [r9, #60]
+	add	sp, sp, #FRAME
+	pop	{r4-r11, pc}
+	.size	munacl_salsa20_block, . - munacl_salsa20_block

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* void munacl_poly1305_blocks(struct munacl_poly1305 *state, const unsigned char *m, size_t blocks,
+ *                             uint32_t top)
+ * h = (h + block + 2^128 top) r modulo 2^130 - 5 for each block of 16 bytes; h stays below 2^130 +
+ * 2^8, r is clamped. `m` need not be aligned. Time depends on `blocks` alone. Clobbers what the
+ * procedure call standard lets it. Stack: 208 bytes. */
+	.syntax unified
+	.thumb
+#include "fe25519/product.inc"
+
+	.equ M, DST
+	.equ BLOCKS, BPTR
+	.equ TOP, SIGN
+	.equ STATE, COUNT
+	.equ H4, PROGRAM
+
+	.section .text.munacl_poly1305_blocks, "ax", %progbits
+	.balign 4
+	.global	munacl_poly1305_blocks
+	.type	munacl_poly1305_blocks, %function
+	.thumb_func
+munacl_poly1305_blocks:
+	push	{r4-r11, lr}
+	sub	sp, sp, #FRAME
+	cmp	r2, #0
+	beq	2f
+	str	r3, [sp, #TOP]
+	str	r0, [sp, #STATE]
+	add	r4, r0, #20
+	ldm	r4, {r4-r7}
+	str	r4, [sp, #DB]
+	str	r5, [sp, #DB + 4]
+	str	r6, [sp, #DB + 8]
+	str	r7, [sp, #DB + 12]
+	ldm	r0, {r4-r8}
+1:	/* h in r4 .. r8 */
+	str	r2, [sp, #BLOCKS]
+	ldr	r0, [r1]
+	ldr	r2, [r1, #4]
+	ldr	r3, [r1, #8]
+	ldr	r9, [r1, #12]
+	ldr	r10, [sp, #TOP]
+	adds	r1, r1, #16
+	str	r1, [sp, #M]
+	adds	r4, r4, r0
+	adcs	r5, r5, r2
+	adcs	r6, r6, r3
+	adcs	r7, r7, r9
+	adc	r8, r8, r10
+	str	r4, [sp, #DA]
+	str	r5, [sp, #DA + 4]
+	str	r6, [sp, #DA + 8]
+	str	r7, [sp, #DA + 12]
+	str	r8, [sp, #H4]
+	bl	munacl_mul128
+	/* h4 r, whose words are below 2^32: h4 has three bits, a word of r 28. */
+	ldr	r8, [sp, #H4]
+	ldr	r0, [sp, #DB]
+	ldr	r1, [sp, #DB + 4]
+	ldr	r2, [sp, #DB + 8]
+	ldr	r3, [sp, #DB + 12]
+	mul	r0, r0, r8
+	adds	r4, r4, r0
+	mul	r1, r1, r8
+	adcs	r5, r5, r1
+	mul	r2, r2, r8
+	adcs	r6, r6, r2
+	mul	r3, r3, r8
+	adc	r12, r12, r3
+	/* r4 r5 r6 r12 stand 2^128 higher: what is above 2^130 counts 5 times, as 4 and 1. */
+	ldm	sp, {r0-r3}
+	and	r8, r4, #3
+	bic	r9, r4, #3
+	adds	r0, r0, r9
+	adcs	r1, r1, r5
+	adcs	r2, r2, r6
+	adcs	r3, r3, r12
+	adc	r8, r8, #0
+	lsr	r9, r9, #2
+	orr	r9, r9, r5, lsl #30
+	lsr	r5, r5, #2
+	orr	r5, r5, r6, lsl #30
+	lsr	r6, r6, #2
+	orr	r6, r6, r12, lsl #30
+	adds	r4, r0, r9
+	adcs	r5, r5, r1
+	adcs	r6, r6, r2
+	adcs	r7, r3, r12, lsr #2
+	adc	r8, r8, #0
+	ldr	r2, [sp, #BLOCKS]
+	ldr	r1, [sp, #M]
+	subs	r2, r2, #1
+	bne	1b
+	ldr	r0, [sp, #STATE]
+	stm	r0, {r4-r8}
+2:	add	sp, sp, #FRAME
+	pop	{r4-r11, pc}
+	.size	munacl_poly1305_blocks, . - munacl_poly1305_blocks
