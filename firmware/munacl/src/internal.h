@@ -43,8 +43,8 @@ static inline void munacl_wipe(void *at, size_t bytes)
     __asm__ volatile("" : : "r"(at) : "memory");
 }
 
-/* Salsa20's function on 16 words: out = in after twenty rounds, plus in. */
-void munacl_salsa20_block(uint32_t out[16], const uint32_t in[16]);
+/* Salsa20's function: the 16 words of out = in after twenty rounds, plus in. */
+void munacl_salsa20_block(void *out, const uint32_t in[16]);
 /* The words of constants, key and input. */
 void munacl_salsa20_words(uint32_t x[16], const unsigned char *in, const unsigned char *k,
                           const unsigned char *c);

@@ -8,7 +8,7 @@
 #endif
 
 void munacl_fe_run_portable(munacl_fe *slots, const uint32_t *program, uint32_t mask);
-void munacl_salsa20_block_portable(uint32_t out[16], const uint32_t in[16]);
+void munacl_salsa20_block_portable(void *out, const uint32_t in[16]);
 void munacl_poly1305_blocks_portable(struct munacl_poly1305 *state, const unsigned char *m,
                                      size_t blocks, uint32_t top);
 void munacl_sha512_blocks_portable(uint64_t state[8], const unsigned char *m, size_t blocks);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* void munacl_salsa20_block(uint32_t out[16], const uint32_t in[16])
- * out = in after Salsa20's twenty rounds, plus in ("Salsa20 specification", section 8). The arrays
- * may be the same, and are aligned to words. Time fixed. Clobbers what the procedure call standard
- * lets it. Stack: 64 bytes.
+/* void munacl_salsa20_block(void *out, const uint32_t in[16])
+ * 64 bytes of out = in after Salsa20's twenty rounds, plus in ("Salsa20 specification", section 8). The arrays
+ * may be the same; `out` need not be aligned. Time fixed. Clobbers what the procedure call standard
+ * lets it. Stack: 72 bytes.
  *
  * Thirteen words are in registers. The last quarter-round of a column round needs words 3, 7 and 11,
  * that of a row round 12, 13 and 14: they take turns in the same registers. */
 	.syntax unified
 	.thumb
 
-	.equ COUNT, 12
-	.equ OUT, 16
-	.equ IN, 20
-	.equ FRAME, 28
+	.equ OTHERS, 12
+	.equ COUNT, 24
+	.equ OUT, 28
+	.equ IN, 32
+	.equ FRAME, 36
 
 .macro QUARTER a, b, c, d
 	add	lr, \a, \d
@@ -41,7 +42,9 @@ munacl_salsa20_block:
 	ldr	r10, [lr, #12]
 	ldr	r11, [lr, #28]
 	ldr	r12, [lr, #44]
-	stm	sp, {r10-r12}
+	str	r10, [sp, #OTHERS]
+	str	r11, [sp, #OTHERS + 4]
+	str	r12, [sp, #OTHERS + 8]
 	movs	r0, #10
 	str	r0, [sp, #COUNT]
 	ldm	lr!, {r0-r2}
@@ -59,28 +62,18 @@ munacl_salsa20_block:
 	QUARTER	r4, r7, r11, r1
 	QUARTER	r8, r12, r2, r5
 	/* 12, 13, 14 out; 3, 7, 11 in. */
-	ldr	lr, [sp]
-	str	r10, [sp]
-	mov	r10, lr
-	ldr	lr, [sp, #4]
-	str	r11, [sp, #4]
-	mov	r11, lr
-	ldr	lr, [sp, #8]
-	str	r12, [sp, #8]
-	mov	r12, lr
+	stm	sp, {r10-r12}
+	ldr	r10, [sp, #OTHERS]
+	ldr	r11, [sp, #OTHERS + 4]
+	ldr	r12, [sp, #OTHERS + 8]
 	QUARTER	r9, r10, r11, r12
 	QUARTER	r0, r1, r2, r10
 	QUARTER	r4, r5, r11, r3
 	QUARTER	r8, r12, r6, r7
-	ldr	lr, [sp]
-	str	r10, [sp]
-	mov	r10, lr
-	ldr	lr, [sp, #4]
-	str	r11, [sp, #4]
-	mov	r11, lr
-	ldr	lr, [sp, #8]
-	str	r12, [sp, #8]
-	mov	r12, lr
+	str	r10, [sp, #OTHERS]
+	str	r11, [sp, #OTHERS + 4]
+	str	r12, [sp, #OTHERS + 8]
+	ldm	sp, {r10-r12}
 	QUARTER	r9, r10, r11, r12
 	ldr	lr, [sp, #COUNT]
 	subs	lr, lr, #1
@@ -130,7 +123,10 @@ munacl_salsa20_block:
 	ldr	r1, [lr, #28]
 	ldr	r2, [lr, #44]
 	ldr	r3, [lr, #60]
-	ldm	sp, {r4-r7}
+	ldr	r4, [sp, #OTHERS]
+	ldr	r5, [sp, #OTHERS + 4]
+	ldr	r6, [sp, #OTHERS + 8]
+	ldr	r7, [sp, #COUNT]
 	add	r0, r0, r4
 	add	r1, r1, r5
 	add	r2, r2, r6

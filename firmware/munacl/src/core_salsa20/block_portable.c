@@ -6,7 +6,7 @@ static inline uint32_t rotate(uint32_t value, unsigned bits)
     return value << bits | value >> (32 - bits);
 }
 
-void MUNACL_TWIN(munacl_salsa20_block)(uint32_t out[16], const uint32_t in[16])
+void MUNACL_TWIN(munacl_salsa20_block)(void *out, const uint32_t in[16])
 {
     uint32_t x[16];
     memcpy(x, in, 64);
@@ -28,5 +28,6 @@ void MUNACL_TWIN(munacl_salsa20_block)(uint32_t out[16], const uint32_t in[16])
         memcpy(x, y, 64);
     }
     for (int i = 0; i < 16; i++)
-        out[i] = x[i] + in[i];
+        x[i] += in[i];
+    memcpy(out, x, 64);
 }

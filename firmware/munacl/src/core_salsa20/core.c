@@ -19,8 +19,7 @@ int crypto_core_salsa20(unsigned char *out, const unsigned char *in, const unsig
 {
     uint32_t x[16];
     munacl_salsa20_words(x, in, k, c);
-    munacl_salsa20_block(x, x);
-    memcpy(out, x, 64);
+    munacl_salsa20_block(out, x);
     return 0;
 }
 

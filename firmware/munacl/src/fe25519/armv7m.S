@@ -7,7 +7,7 @@
  * low (or high) halves of the other factor are the words of a number, so that a product takes a MUL
  * and an ADC. 256 bits are three such products (Karatsuba, by differences).
  *
- * The routines fe_* are internal: they clobber all registers and use the frame below, at SP.
+ * The routines munacl_fe_mul to munacl_fe_a24 are internal: they clobber all registers and use the frame below, at SP.
  *   r0 result, r1 and r2 operands: eight words each, which may be the same
  * They return to the address in the frame's LR.
  */
@@ -76,7 +76,7 @@ select:
 	b	next
 squares:
 	str	r4, [sp, #COUNT]
-	bl	fe_sqr
+	bl	munacl_fe_sqr
 	ldr	r4, [sp, #COUNT]
 	subs	r4, r4, #1
 	ldr	r0, [sp, #DST]
@@ -91,8 +91,10 @@ finish:
 	.size	munacl_fe_run, . - munacl_fe_run
 
 /* r0 = r1 * r2. 0 to 2^256 - 1 in, the same out. */
+	.global	munacl_fe_mul
+	.hidden	munacl_fe_mul
 	.thumb_func
-fe_mul:
+munacl_fe_mul:
 	str	lr, [sp, #LR]
 fe_mul_run:
 	str	r0, [sp, #DST]
@@ -270,8 +272,10 @@ fe_return:
 	ldr	pc, [sp, #LR]
 
 /* r0 = r1 ^ 2. */
+	.global	munacl_fe_sqr
+	.hidden	munacl_fe_sqr
 	.thumb_func
-fe_sqr:
+munacl_fe_sqr:
 	str	lr, [sp, #LR]
 fe_sqr_run:
 	str	r0, [sp, #DST]
@@ -290,8 +294,10 @@ fe_sqr_run:
 	b	combine
 
 /* r0 = r1 + r2. */
+	.global	munacl_fe_add
+	.hidden	munacl_fe_add
 	.thumb_func
-fe_add:
+munacl_fe_add:
 	str	lr, [sp, #LR]
 fe_add_run:
 	ldm	r1, {r3-r10}
@@ -325,8 +331,10 @@ fe_add_run:
 	ldr	pc, [sp, #LR]
 
 /* r0 = r1 - r2. */
+	.global	munacl_fe_sub
+	.hidden	munacl_fe_sub
 	.thumb_func
-fe_sub:
+munacl_fe_sub:
 	str	lr, [sp, #LR]
 fe_sub_run:
 	ldm	r1, {r3-r10}
@@ -359,8 +367,10 @@ fe_sub_run:
 	ldr	pc, [sp, #LR]
 
 /* r0 = 121666 r1 + r2, by halves: 121666 = 2^16 + 56130. */
+	.global	munacl_fe_a24
+	.hidden	munacl_fe_a24
 	.thumb_func
-fe_a24:
+munacl_fe_a24:
 	str	lr, [sp, #LR]
 fe_a24_run:
 	str	r0, [sp, #DST]
