@@ -26,9 +26,7 @@ void munacl_fe_run(munacl_fe *slots, const uint32_t *program, uint32_t mask);
 /* The least representative. */
 void munacl_fe_freeze(munacl_fe a);
 
-/* Slot 2 to the power 2^250 - 1 in slot 4, its 11th power in slot 3; slots 5 and 6 are used. */
-extern const uint32_t munacl_fe_power_250[];
-/* The inverse of slot 2 in slot 3, 0 for 0; after munacl_fe_power_250. */
-extern const uint32_t munacl_fe_inverse[];
+/* The inverse; 0 for 0. Time fixed. */
+void munacl_fe_invert(munacl_fe a);
 
 #endif

@@ -5,7 +5,7 @@
 int crypto_scalarmult_curve25519_base(unsigned char *q, const unsigned char *n)
 {
     static const uint32_t map[] = {FE(ADD, H, Z, Y), FE(SUB, Z, Z, Y), FE(END, 0, 0, 0)};
-    static const uint32_t quotient[] = {FE(MUL, 3, 3, H), FE(END, 0, 0, 0)};
+    static const uint32_t quotient[] = {FE(MUL, H, H, Z), FE(END, 0, 0, 0)};
     munacl_fe slots[MUNACL_ED_SLOTS];
     unsigned char s[32];
     memcpy(s, n, 32);
@@ -13,11 +13,10 @@ int crypto_scalarmult_curve25519_base(unsigned char *q, const unsigned char *n)
     s[31] = (s[31] & 63) | 64;
     munacl_ed_base(slots, s);
     munacl_fe_run(slots, map, 0);
-    munacl_fe_run(slots, munacl_fe_power_250, 0);
-    munacl_fe_run(slots, munacl_fe_inverse, 0);
+    munacl_fe_invert(slots[Z]);
     munacl_fe_run(slots, quotient, 0);
-    munacl_fe_freeze(slots[3]);
-    memcpy(q, slots[3], 32);
+    munacl_fe_freeze(slots[H]);
+    memcpy(q, slots[H], 32);
     munacl_wipe(s, sizeof s);
     munacl_wipe(slots, sizeof slots);
     return 0;

@@ -8,6 +8,20 @@ static const uint32_t d[8] = {0x135978a3, 0x75eb4dca, 0x4141d8ab, 0x00700a4d,
 static const uint32_t root[8] = {0x4a0ea0b0, 0xc4ee1b27, 0xad2fe478, 0x2f431806,
                                  0x3dfbd7a7, 0x2b4d0099, 0x4fc1df0b, 0x2b832480};
 
+/* Slot 2 to the power 2^250 - 1 in slot 4; slots 3, 5 and 6 are used. */
+static const uint32_t power_250[] = {
+    FE(SQR, 3, 2, 1),   FE(SQR, 4, 3, 2),   FE(MUL, 4, 4, 2), /* 9 */
+    FE(MUL, 3, 3, 4),   FE(SQR, 5, 3, 1),   FE(MUL, 4, 4, 5), /* 2^5 - 1 */
+    FE(SQR, 5, 4, 5),   FE(MUL, 4, 5, 4),                     /* 2^10 - 1 */
+    FE(SQR, 5, 4, 10),  FE(MUL, 5, 5, 4),                     /* 2^20 - 1 */
+    FE(SQR, 6, 5, 20),  FE(MUL, 5, 6, 5),                     /* 2^40 - 1 */
+    FE(SQR, 5, 5, 10),  FE(MUL, 4, 5, 4),                     /* 2^50 - 1 */
+    FE(SQR, 5, 4, 50),  FE(MUL, 5, 5, 4),                     /* 2^100 - 1 */
+    FE(SQR, 6, 5, 100), FE(MUL, 5, 6, 5),                     /* 2^200 - 1 */
+    FE(SQR, 5, 5, 50),  FE(MUL, 4, 5, 4),                     /* 2^250 - 1 */
+    FE(END, 0, 0, 0),
+};
+
 /* Odd multiples of the key: 1, 3, .. of it. */
 #ifndef MUNACL_ED_MULTIPLES
 #define MUNACL_ED_MULTIPLES 4
@@ -48,7 +62,7 @@ static int decode_negative_vartime(munacl_fe *slots, const unsigned char *pk)
     if (memcmp(slots[3], slots[Y], 32) != 0)
         return -1;
     munacl_fe_run(slots, before, 0);
-    munacl_fe_run(slots, munacl_fe_power_250, 0);
+    munacl_fe_run(slots, power_250, 0);
     munacl_fe_run(slots, after, 0);
     if (!is_zero_vartime(slots[4])) {
         if (!is_zero_vartime(slots[5]))

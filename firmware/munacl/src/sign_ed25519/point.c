@@ -36,12 +36,11 @@ void munacl_ed_negate(munacl_fe *slots, uint32_t mask)
     }
 }
 
-static const uint32_t affine[] = {FE(MUL, X, X, 3), FE(MUL, Y, Y, 3), FE(END, 0, 0, 0)};
+static const uint32_t affine[] = {FE(MUL, X, X, Z), FE(MUL, Y, Y, Z), FE(END, 0, 0, 0)};
 
 void munacl_ed_encode(unsigned char *out, munacl_fe *slots)
 {
-    munacl_fe_run(slots, munacl_fe_power_250, 0);
-    munacl_fe_run(slots, munacl_fe_inverse, 0);
+    munacl_fe_invert(slots[Z]);
     munacl_fe_run(slots, affine, 0);
     munacl_fe_freeze(slots[X]);
     munacl_fe_freeze(slots[Y]);
