@@ -9,11 +9,34 @@
  *
  * The routines munacl_fe_mul to munacl_fe_a24 are internal: they clobber all registers and use the frame below, at SP.
  *   r0 result, r1 and r2 operands: eight words each, which may be the same
- * They return to the address in the frame's LR.
+ * munacl_fe_mul and munacl_fe_sqr keep LR in the frame.
  */
 	.syntax unified
 	.thumb
 #include "product.inc"
+
+/* T = high half of P0 + low half of P1 in r7 .. r10, its carry in r11; the low half of the product
+ * of differences, which is at A0, in r0 .. r3. The high half is in r4, r5, r6, r12. */
+.macro MIDDLE
+	ldr	r0, [sp, #P0 + 16]
+	ldr	r1, [sp, #P0 + 20]
+	ldr	r2, [sp, #P0 + 24]
+	ldr	r3, [sp, #P0 + 28]
+	ldr	r7, [sp, #P1]
+	ldr	r8, [sp, #P1 + 4]
+	ldr	r9, [sp, #P1 + 8]
+	ldr	r10, [sp, #P1 + 12]
+	adds	r7, r7, r0
+	adcs	r8, r8, r1
+	adcs	r9, r9, r2
+	adcs	r10, r10, r3
+	mov	r11, #0
+	adc	r11, r11, #0
+	ldr	r0, [sp, #A0]
+	ldr	r1, [sp, #A0 + 4]
+	ldr	r2, [sp, #A0 + 8]
+	ldr	r3, [sp, #A0 + 12]
+.endm
 
 	.section .text.munacl_fe, "ax", %progbits
 	.balign 4
@@ -36,6 +59,7 @@ munacl_fe_run:
 next:
 	ldr	r4, [sp, #PROGRAM]
 	ldr	r5, [sp, #SLOTS]
+	ldr	lr, [sp, #LR]
 	ldr	r3, [r4], #4
 	str	r4, [sp, #PROGRAM]
 	ubfx	r0, r3, #16, #8
@@ -103,11 +127,14 @@ fe_mul_run:
 	stm	sp, {r3-r10}
 	DIFFERENCE r11
 	STORE4	DA
-	ldm	r2, {r3-r10}
+	ldm	r2, {r7-r10}
+	ldr	r3, [r2, #16]
+	ldr	r4, [r2, #20]
+	ldr	r5, [r2, #24]
+	ldr	r6, [r2, #28]
 	DIFFERENCE r12
 	STORE4	DB
 	eor	r11, r11, r12
-	mvn	r11, r11
 	str	r11, [sp, #SIGN]
 	MUL128	A0, r2, 0, 1, P0
 	STORE_HIGH P0
@@ -116,24 +143,9 @@ fe_mul_run:
 	STORE_HIGH P1
 	bl	munacl_mul128
 
-/* The product of differences is at A0 and in r4, r5, r6, r12. The middle of the product is
- * P0 + P1 -+ it; what stands above 2^256 counts 38 times. */
-combine:
-	add	r7, sp, #P0 + 16
-	ldm	r7, {r0-r3}
-	add	r7, sp, #P1
-	ldm	r7, {r7-r10}
-	adds	r7, r7, r0
-	adcs	r8, r8, r1
-	adcs	r9, r9, r2
-	adcs	r10, r10, r3
-	mov	r11, #0
-	adc	r11, r11, #0
+/* The product of (a0 - a1) and (b1 - b0) is negative where SIGN is all ones. */
+	MIDDLE
 	ldr	lr, [sp, #SIGN]
-	ldr	r0, [sp, #A0]
-	ldr	r1, [sp, #A0 + 4]
-	ldr	r2, [sp, #A0 + 8]
-	ldr	r3, [sp, #A0 + 12]
 	eor	r0, r0, lr
 	eor	r1, r1, lr
 	eor	r2, r2, lr
@@ -152,6 +164,11 @@ combine:
 	adcs	r6, r6, r9
 	adcs	r12, r12, r10
 	adc	lr, lr, #0
+
+/* r0 .. r6, r12 = T + T 2^128 + the product of differences, lr above them (-1 to 1). What the
+ * middle of the whole product still lacks is P0's low half and P1's high half; what stands above
+ * 2^256 counts 38 times. */
+combine:
 	ldr	r7, [sp, #P0]
 	ldr	r8, [sp, #P0 + 4]
 	ldr	r9, [sp, #P0 + 8]
@@ -283,14 +300,22 @@ fe_sqr_run:
 	ldm	r1, {r3-r10}
 	DIFFERENCE r11
 	STORE4	DA
-	mvn	r11, #0
-	str	r11, [sp, #SIGN]
 	SQR128	r1, 0, P1, P0
 	STORE_HIGH P0
 	ldr	r1, [sp, #BPTR]
 	SQR128	r1, 16, A0, P1
 	STORE_HIGH P1
 	SQR128	sp, DA, DA, A0
+	MIDDLE
+	subs	r0, r7, r0
+	sbcs	r1, r8, r1
+	sbcs	r2, r9, r2
+	sbcs	r3, r10, r3
+	sbcs	r4, r7, r4
+	sbcs	r5, r8, r5
+	sbcs	r6, r9, r6
+	sbcs	r12, r10, r12
+	sbc	lr, lr, lr
 	b	combine
 
 /* r0 = r1 + r2. */
@@ -298,17 +323,16 @@ fe_sqr_run:
 	.hidden	munacl_fe_add
 	.thumb_func
 munacl_fe_add:
-	str	lr, [sp, #LR]
 fe_add_run:
 	ldm	r1, {r3-r10}
-	ldm	r2!, {r11, r12, lr}
-	adds	r3, r3, r11
-	adcs	r4, r4, r12
-	adcs	r5, r5, lr
-	ldm	r2!, {r11, r12, lr}
-	adcs	r6, r6, r11
-	adcs	r7, r7, r12
-	adcs	r8, r8, lr
+	ldm	r2!, {r1, r11, r12}
+	adds	r3, r3, r1
+	adcs	r4, r4, r11
+	adcs	r5, r5, r12
+	ldm	r2!, {r1, r11, r12}
+	adcs	r6, r6, r1
+	adcs	r7, r7, r11
+	adcs	r8, r8, r12
 	ldm	r2, {r11, r12}
 	adcs	r9, r9, r11
 	adcs	r10, r10, r12
@@ -328,24 +352,23 @@ fe_add_run:
 	bic	r11, r12, r11
 	add	r3, r3, r11
 	stm	r0, {r3-r10}
-	ldr	pc, [sp, #LR]
+	bx	lr
 
 /* r0 = r1 - r2. */
 	.global	munacl_fe_sub
 	.hidden	munacl_fe_sub
 	.thumb_func
 munacl_fe_sub:
-	str	lr, [sp, #LR]
 fe_sub_run:
 	ldm	r1, {r3-r10}
-	ldm	r2!, {r11, r12, lr}
-	subs	r3, r3, r11
-	sbcs	r4, r4, r12
-	sbcs	r5, r5, lr
-	ldm	r2!, {r11, r12, lr}
-	sbcs	r6, r6, r11
-	sbcs	r7, r7, r12
-	sbcs	r8, r8, lr
+	ldm	r2!, {r1, r11, r12}
+	subs	r3, r3, r1
+	sbcs	r4, r4, r11
+	sbcs	r5, r5, r12
+	ldm	r2!, {r1, r11, r12}
+	sbcs	r6, r6, r1
+	sbcs	r7, r7, r11
+	sbcs	r8, r8, r12
 	ldm	r2, {r11, r12}
 	sbcs	r9, r9, r11
 	sbcs	r10, r10, r12
@@ -364,14 +387,13 @@ fe_sub_run:
 	and	r11, r11, #38
 	sub	r3, r3, r11
 	stm	r0, {r3-r10}
-	ldr	pc, [sp, #LR]
+	bx	lr
 
 /* r0 = 121666 r1 + r2, by halves: 121666 = 2^16 + 56130. */
 	.global	munacl_fe_a24
 	.hidden	munacl_fe_a24
 	.thumb_func
 munacl_fe_a24:
-	str	lr, [sp, #LR]
 fe_a24_run:
 	str	r0, [sp, #DST]
 	movw	r3, #56130
@@ -411,5 +433,5 @@ fe_a24_run:
 	bic	r11, r12, r11
 	add	r3, r3, r11
 	stm	r0, {r3-r10}
-	ldr	pc, [sp, #LR]
+	bx	lr
 

@@ -17,8 +17,8 @@ static void apply(int32_t *a, int32_t *b, const int32_t m[4], int32_t modular)
         first += m[0] * a[i] + m[1] * b[i];
         second += m[2] * a[i] + m[3] * b[i];
         if (i == 0) {
-            first_p = (first * INVERSE_OF_19) & MASK & modular;
-            second_p = (second * INVERSE_OF_19) & MASK & modular;
+            first_p = ((first & MASK) * INVERSE_OF_19) & MASK & modular;
+            second_p = ((second & MASK) * INVERSE_OF_19) & MASK & modular;
             first -= 19 * first_p;
             second -= 19 * second_p;
         } else {
