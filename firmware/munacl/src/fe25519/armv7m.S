@@ -15,27 +15,40 @@
 	.thumb
 #include "product.inc"
 
+/* \w += \q shifted left by \bits, r11 above */
+.macro SHIFTED q0, q1, q2, q3, w0, w1, w2, w3, bits
+	adds	\w0, \w0, \q0, lsl #\bits
+	adcs	\w1, \w1, \q1, lsl #\bits
+	adcs	\w2, \w2, \q2, lsl #\bits
+	adcs	\w3, \w3, \q3, lsl #\bits
+	adc	r11, r11, #0
+	adds	\w1, \w1, \q0, lsr #32 - \bits
+	adcs	\w2, \w2, \q1, lsr #32 - \bits
+	adcs	\w3, \w3, \q2, lsr #32 - \bits
+	adc	r11, r11, \q3, lsr #32 - \bits
+.endm
+
 /* T = high half of P0 + low half of P1 in r7 .. r10, its carry in r11; the low half of the product
- * of differences, which is at A0, in r0 .. r3. The high half is in r4, r5, r6, r12. */
+ * of differences in r0 .. r3. The high half is in r4, r5, r6, r12. */
 .macro MIDDLE
-	ldr	r0, [sp, #P0 + 16]
-	ldr	r1, [sp, #P0 + 20]
-	ldr	r2, [sp, #P0 + 24]
-	ldr	r3, [sp, #P0 + 28]
-	ldr	r7, [sp, #P1]
-	ldr	r8, [sp, #P1 + 4]
-	ldr	r9, [sp, #P1 + 8]
-	ldr	r10, [sp, #P1 + 12]
+	ldr	r0, [sp, #P0H]
+	ldr	r1, [sp, #P0H + 4]
+	ldr	r2, [sp, #P0H + 8]
+	ldr	r3, [sp, #P0H + 12]
+	ldr	r7, [sp, #P1L]
+	ldr	r8, [sp, #P1L + 4]
+	ldr	r9, [sp, #P1L + 8]
+	ldr	r10, [sp, #P1L + 12]
 	adds	r7, r7, r0
 	adcs	r8, r8, r1
 	adcs	r9, r9, r2
 	adcs	r10, r10, r3
 	mov	r11, #0
 	adc	r11, r11, #0
-	ldr	r0, [sp, #A0]
-	ldr	r1, [sp, #A0 + 4]
-	ldr	r2, [sp, #A0 + 8]
-	ldr	r3, [sp, #A0 + 12]
+	ldr	r0, [sp, #DL]
+	ldr	r1, [sp, #DL + 4]
+	ldr	r2, [sp, #DL + 8]
+	ldr	r3, [sp, #DL + 12]
 .endm
 
 	.section .text.munacl_fe, "ax", %progbits
@@ -122,7 +135,11 @@ munacl_fe_mul:
 	str	lr, [sp, #LR]
 fe_mul_run:
 	str	r0, [sp, #DST]
+	add	r3, r2, #16
+	add	r4, sp, #DB
 	str	r2, [sp, #BPTR]
+	str	r3, [sp, #BPTR + 16]
+	str	r4, [sp, #BPTR + 32]
 	ldm	r1, {r3-r10}
 	stm	sp, {r3-r10}
 	DIFFERENCE r11
@@ -136,12 +153,14 @@ fe_mul_run:
 	STORE4	DB
 	eor	r11, r11, r12
 	str	r11, [sp, #SIGN]
-	MUL128	A0, r2, 0, 1, P0
-	STORE_HIGH P0
-	ldr	r2, [sp, #BPTR]
-	MUL128	A1, r2, 16, 1, P1
-	STORE_HIGH P1
 	bl	munacl_mul128
+	STORE_HIGH P0H
+	add	sp, sp, #A1
+	bl	munacl_mul128
+	STORE_HIGH P1H - A1
+	add	sp, sp, #DA - A1
+	bl	munacl_mul128
+	sub	sp, sp, #DA
 
 /* The product of (a0 - a1) and (b1 - b0) is negative where SIGN is all ones. */
 	MIDDLE
@@ -169,10 +188,10 @@ fe_mul_run:
  * middle of the whole product still lacks is P0's low half and P1's high half; what stands above
  * 2^256 counts 38 times. */
 combine:
-	ldr	r7, [sp, #P0]
-	ldr	r8, [sp, #P0 + 4]
-	ldr	r9, [sp, #P0 + 8]
-	ldr	r10, [sp, #P0 + 12]
+	ldr	r7, [sp, #P0L]
+	ldr	r8, [sp, #P0L + 4]
+	ldr	r9, [sp, #P0L + 8]
+	ldr	r10, [sp, #P0L + 12]
 	adds	r0, r0, r7
 	adcs	r1, r1, r8
 	adcs	r2, r2, r9
@@ -182,10 +201,10 @@ combine:
 	adcs	r6, r6, #0
 	adcs	r12, r12, #0
 	adc	lr, lr, r11
-	ldr	r7, [sp, #P1 + 16]
-	ldr	r8, [sp, #P1 + 20]
-	ldr	r9, [sp, #P1 + 24]
-	ldr	r10, [sp, #P1 + 28]
+	ldr	r7, [sp, #P1H]
+	ldr	r8, [sp, #P1H + 4]
+	ldr	r9, [sp, #P1H + 8]
+	ldr	r10, [sp, #P1H + 12]
 	adds	r4, r4, r7
 	adcs	r5, r5, r8
 	adcs	r6, r6, r9
@@ -195,98 +214,51 @@ combine:
 	adcs	r8, r8, #0
 	adcs	r9, r9, #0
 	adc	r10, r10, #0
-	/* r0 .. r3 += 38 (r7 .. r10), r11 above. */
-	mov	lr, #38
-	uxth	r11, r7
-	mul	r11, r11, lr
-	adds	r0, r0, r11
-	uxth	r11, r8
-	mul	r11, r11, lr
-	adcs	r1, r1, r11
-	uxth	r11, r9
-	mul	r11, r11, lr
-	adcs	r2, r2, r11
-	uxth	r11, r10
-	mul	r11, r11, lr
-	adcs	r3, r3, r11
+	/* 38 = 2 + 4 + 32. r0 .. r3 += 38 (r7 .. r10), r11 above. */
 	mov	r11, #0
+	SHIFTED	r7, r8, r9, r10, r0, r1, r2, r3, 1
+	SHIFTED	r7, r8, r9, r10, r0, r1, r2, r3, 2
+	SHIFTED	r7, r8, r9, r10, r0, r1, r2, r3, 5
+	mov	lr, #38
+	mul	lr, lr, r11
+	mov	r11, #0
+	ldr	r7, [sp, #P0L]
+	ldr	r8, [sp, #P0L + 4]
+	ldr	r9, [sp, #P0L + 8]
+	ldr	r10, [sp, #P0L + 12]
+	/* r7 .. r10 += 38 (r4, r5, r6, r12) + lr. */
+	adds	r7, r7, lr
+	adcs	r8, r8, #0
+	adcs	r9, r9, #0
+	adcs	r10, r10, #0
 	adc	r11, r11, #0
-	lsr	r7, r7, #16
-	mul	r7, r7, lr
-	lsr	r8, r8, #16
-	mul	r8, r8, lr
-	lsr	r9, r9, #16
-	mul	r9, r9, lr
-	lsr	r10, r10, #16
-	mul	r10, r10, lr
-	adds	r0, r0, r7, lsl #16
-	adcs	r1, r1, r8, lsl #16
-	adcs	r2, r2, r9, lsl #16
-	adcs	r3, r3, r10, lsl #16
-	adc	r11, r11, #0
-	adds	r1, r1, r7, lsr #16
-	adcs	r2, r2, r8, lsr #16
-	adcs	r3, r3, r9, lsr #16
-	adc	r11, r11, r10, lsr #16
-	/* r7, r8, r9, r11 = the low words of P0 + 38 (r4, r5, r6, r12) + 38 r11. */
-	mul	r11, r11, lr
-	ldr	r7, [sp, #P0]
-	ldr	r8, [sp, #P0 + 4]
-	ldr	r9, [sp, #P0 + 8]
-	uxth	r10, r4
-	mla	r11, r10, lr, r11
-	adds	r7, r7, r11
-	uxth	r10, r5
-	mul	r10, r10, lr
-	adcs	r8, r8, r10
-	uxth	r10, r6
-	mul	r10, r10, lr
-	adcs	r9, r9, r10
-	ldr	r11, [sp, #P0 + 12]
-	uxth	r10, r12
-	mul	r10, r10, lr
-	adcs	r11, r11, r10
-	mov	r10, #0
-	adc	r10, r10, #0
-	lsrs	r4, r4, #16
-	mul	r4, r4, lr
-	lsrs	r5, r5, #16
-	mul	r5, r5, lr
-	lsrs	r6, r6, #16
-	mul	r6, r6, lr
-	lsr	r12, r12, #16
-	mul	r12, r12, lr
-	adds	r8, r8, r4, lsr #16
-	adcs	r9, r9, r5, lsr #16
-	adcs	r11, r11, r6, lsr #16
-	adc	r10, r10, r12, lsr #16
-	adds	r7, r7, r4, lsl #16
-	adcs	r8, r8, r5, lsl #16
-	adcs	r9, r9, r6, lsl #16
-	adcs	r11, r11, r12, lsl #16
-	adcs	r0, r0, r10
+	SHIFTED	r4, r5, r6, r12, r7, r8, r9, r10, 1
+	SHIFTED	r4, r5, r6, r12, r7, r8, r9, r10, 2
+	SHIFTED	r4, r5, r6, r12, r7, r8, r9, r10, 5
+	adds	r0, r0, r11
 	adcs	r1, r1, #0
 	adcs	r2, r2, #0
 	adcs	r3, r3, #0
 	/* A carry leaves r0 .. r3 below 2^8: 38 more reach r0 at most. */
-	sbc	r10, r10, r10
-	bic	r10, lr, r10
+	sbc	r11, r11, r11
+	mov	lr, #38
+	bic	r11, lr, r11
+	ldr	lr, [sp, #LR]
 	ldr	r4, [sp, #DST]
-	adds	r7, r7, r10
+	adds	r7, r7, r11
 	adcs	r8, r8, #0
 	adcs	r9, r9, #0
-	adcs	r11, r11, #0
+	adcs	r10, r10, #0
 	adc	r0, r0, #0
 	str	r7, [r4]
 	str	r8, [r4, #4]
 	str	r9, [r4, #8]
-	str	r11, [r4, #12]
+	str	r10, [r4, #12]
 	str	r0, [r4, #16]
 	str	r1, [r4, #20]
 	str	r2, [r4, #24]
 	str	r3, [r4, #28]
-fe_return:
-	ldr	pc, [sp, #LR]
+	bx	lr
 
 /* r0 = r1 ^ 2. */
 	.global	munacl_fe_sqr
@@ -300,12 +272,12 @@ fe_sqr_run:
 	ldm	r1, {r3-r10}
 	DIFFERENCE r11
 	STORE4	DA
-	SQR128	r1, 0, P1, P0
-	STORE_HIGH P0
+	SQR128	r1, 0, P1L, P0L
+	STORE_HIGH P0H
 	ldr	r1, [sp, #BPTR]
-	SQR128	r1, 16, A0, P1
-	STORE_HIGH P1
-	SQR128	sp, DA, DA, A0
+	SQR128	r1, 16, A0, P1L
+	STORE_HIGH P1H
+	SQR128	sp, DA, A0, DL
 	MIDDLE
 	subs	r0, r7, r0
 	sbcs	r1, r8, r1

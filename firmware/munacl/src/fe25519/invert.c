@@ -12,28 +12,26 @@ enum { BITS = 15, DIGITS = 18, BATCHES = 40, MASK = (1 << BITS) - 1, INVERSE_OF_
  * multiples of p = 2^255 - 19 make the division exact, otherwise it is. */
 static void apply(int32_t *a, int32_t *b, const int32_t m[4], int32_t modular)
 {
-    int32_t first = 0, second = 0, first_p = 0, second_p = 0;
-    for (int i = 0; i < DIGITS; i++) {
+    int32_t first = m[0] * a[0] + m[1] * b[0], second = m[2] * a[0] + m[3] * b[0];
+    int32_t first_p = ((first & MASK) * INVERSE_OF_19) & MASK & modular;
+    int32_t second_p = ((second & MASK) * INVERSE_OF_19) & MASK & modular;
+    first = (first - 19 * first_p) >> BITS;
+    second = (second - 19 * second_p) >> BITS;
+    for (int i = 1; i < DIGITS; i++) {
         first += m[0] * a[i] + m[1] * b[i];
         second += m[2] * a[i] + m[3] * b[i];
-        if (i == 0) {
-            first_p = ((first & MASK) * INVERSE_OF_19) & MASK & modular;
-            second_p = ((second & MASK) * INVERSE_OF_19) & MASK & modular;
-            first -= 19 * first_p;
-            second -= 19 * second_p;
-        } else {
-            if (i == DIGITS - 1) {
-                first += first_p;
-                second += second_p;
-            }
-            a[i - 1] = first & MASK;
-            b[i - 1] = second & MASK;
-        }
+        a[i - 1] = first & MASK;
+        b[i - 1] = second & MASK;
         first >>= BITS;
         second >>= BITS;
     }
-    a[DIGITS - 1] = first;
-    b[DIGITS - 1] = second;
+    /* The upper digit of p's multiples, 2^255. */
+    first_p += a[DIGITS - 2];
+    second_p += b[DIGITS - 2];
+    a[DIGITS - 2] = first_p & MASK;
+    b[DIGITS - 2] = second_p & MASK;
+    a[DIGITS - 1] = first + (first_p >> BITS);
+    b[DIGITS - 1] = second + (second_p >> BITS);
 }
 
 void munacl_fe_invert(munacl_fe a)
