@@ -66,6 +66,7 @@ munacl_fe_run:
 	str	r0, [sp, #SLOTS]
 	str	r1, [sp, #PROGRAM]
 	str	r2, [sp, #MASK]
+	BEGIN	r3
 	adr	r3, next + 1
 	str	r3, [sp, #LR]
 	.balign 4
@@ -136,10 +137,8 @@ munacl_fe_mul:
 fe_mul_run:
 	str	r0, [sp, #DST]
 	add	r3, r2, #16
-	add	r4, sp, #DB
 	str	r2, [sp, #BPTR]
 	str	r3, [sp, #BPTR + 16]
-	str	r4, [sp, #BPTR + 32]
 	ldm	r1, {r3-r10}
 	stm	sp, {r3-r10}
 	DIFFERENCE r11
@@ -226,16 +225,19 @@ combine:
 	ldr	r8, [sp, #P0L + 4]
 	ldr	r9, [sp, #P0L + 8]
 	ldr	r10, [sp, #P0L + 12]
-	/* r7 .. r10 += 38 (r4, r5, r6, r12) + lr. */
+	/* r7 .. r10 += 38 (r4, r5, r6, r12) + lr, and on into r0. */
 	adds	r7, r7, lr
-	adcs	r8, r8, #0
-	adcs	r9, r9, #0
-	adcs	r10, r10, #0
-	adc	r11, r11, #0
-	SHIFTED	r4, r5, r6, r12, r7, r8, r9, r10, 1
+	adcs	r8, r8, r4, lsr #31
+	adcs	r9, r9, r5, lsr #31
+	adcs	r10, r10, r6, lsr #31
+	adc	r11, r11, r12, lsr #31
 	SHIFTED	r4, r5, r6, r12, r7, r8, r9, r10, 2
 	SHIFTED	r4, r5, r6, r12, r7, r8, r9, r10, 5
-	adds	r0, r0, r11
+	adds	r7, r7, r4, lsl #1
+	adcs	r8, r8, r5, lsl #1
+	adcs	r9, r9, r6, lsl #1
+	adcs	r10, r10, r12, lsl #1
+	adcs	r0, r0, r11
 	adcs	r1, r1, #0
 	adcs	r2, r2, #0
 	adcs	r3, r3, #0

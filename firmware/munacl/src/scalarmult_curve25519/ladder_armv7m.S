@@ -44,6 +44,7 @@ munacl_x25519_ladder:
 	sub	sp, sp, #LOCALS
 	str	r0, [sp, #POINT]
 	str	r1, [sp, #SCALAR]
+	BEGIN	r2
 	ldm	r0, {r2-r9}
 	add	r0, sp, #X1
 	stm	r0, {r2-r9}

@@ -39,28 +39,16 @@ uint32_t munacl_ed_column(const uint32_t signs[8], unsigned column)
     return ((bits ^ negative) & (MUNACL_ED_POINTS - 1)) | (negative & 0x80000000);
 }
 
-/* Reads the whole table: the index may be secret. */
-static void look_up(munacl_fe *slots, uint32_t index)
-{
-    memset(slots[YPX], 0, 3 * sizeof *slots);
-    for (uint32_t i = 0; i < MUNACL_ED_POINTS; i++) {
-        /* All ones where i is the index: then the difference is 0, and less 1 has its top bit set. */
-        uint32_t mask = munacl_opaque((uint32_t)((int32_t)((i ^ index) - 1) >> 31));
-        for (int slot = 0; slot < 3; slot++)
-            for (int word = 0; word < 8; word++)
-                slots[YPX + slot][word] |= munacl_ed_table[i][slot][word] & mask;
-    }
-}
-
 void munacl_ed_base(munacl_fe *slots, const unsigned char *s)
 {
     uint32_t signs[8];
     munacl_ed_signs(signs, s);
     munacl_ed_zero(slots);
     for (unsigned column = MUNACL_ED_SPACING; column--;) {
-        munacl_fe_run(slots, munacl_ed_double, 0);
+        if (column != MUNACL_ED_SPACING - 1)
+            munacl_fe_run(slots, munacl_ed_double, 0);
         uint32_t index = munacl_ed_column(signs, column);
-        look_up(slots, index & 0x7fffffff);
+        munacl_ed_look_up(slots[YPX], index & 0x7fffffff);
         munacl_ed_negate(slots, (uint32_t)((int32_t)index >> 31));
         munacl_fe_run(slots, munacl_ed_add_affine, 0);
     }

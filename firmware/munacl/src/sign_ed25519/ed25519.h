@@ -18,7 +18,9 @@ extern const uint32_t munacl_ed_add[];
 #define MUNACL_ED_TEETH 4
 #define MUNACL_ED_SPACING 64
 #define MUNACL_ED_POINTS 8
-extern const uint32_t munacl_ed_table[MUNACL_ED_POINTS][3][8];
+extern const uint32_t munacl_ed_table[MUNACL_ED_POINTS][24];
+/* The point of an index that may be secret. */
+void munacl_ed_look_up(uint32_t *out, uint32_t index);
 
 /* The neutral element. */
 void munacl_ed_zero(munacl_fe *slots);

@@ -38,7 +38,7 @@ def multiple(n: int, point: Point) -> Point:
 
 def words(value: int) -> str:
     texts = [f"0x{value >> 32 * i & 0xFFFFFFFF:08x}" for i in range(8)]
-    return f"{{{', '.join(texts[:4])},\n         {', '.join(texts[4:])}}}"
+    return f"{', '.join(texts[:4])},\n        {', '.join(texts[4:])}"
 
 
 def points(teeth: int, spacing: int) -> list[str]:
@@ -59,7 +59,7 @@ def main() -> None:
     print("/* SPDX-License-Identifier: Apache-2.0 OR MIT */")
     print(f"/* Written by generate_table.py {teeth} {spacing}: y + x, y - x, 2dxy of each point. */")
     print('#include "ed25519.h"\n')
-    print("const uint32_t munacl_ed_table[MUNACL_ED_POINTS][3][8] = {")
+    print("const uint32_t munacl_ed_table[MUNACL_ED_POINTS][24] = {")
     print("    {\n" + "\n    },\n    {\n".join(points(teeth, spacing)) + "\n    },\n};")
 
 

@@ -151,7 +151,10 @@ static void multiply_vartime(munacl_fe *slots, const unsigned char *h, const uns
         memcpy(multiples[i], slots[PREPARED], sizeof multiples[0]);
     }
     munacl_ed_zero(slots);
-    for (unsigned bit = 256; bit--;) {
+    unsigned bit = 256;
+    while (bit > MUNACL_ED_SPACING && !digits[bit - 1])
+        bit--;
+    while (bit--) {
         munacl_fe_run(slots, munacl_ed_double, 0);
         int digit = digits[bit];
         if (digit) {
@@ -177,21 +180,42 @@ static int is_reduced_vartime(const unsigned char *s)
     return 0;
 }
 
-static int is_valid_vartime(unsigned char *m, const unsigned char *sm, size_t smlen,
-                            const unsigned char *pk)
+/* The challenge; apart from what follows, so that their stacks do not add up. The room of m takes R,
+ * the key and the message. */
+__attribute__((noinline)) static void challenge(unsigned char out[32], unsigned char *m,
+                                                const unsigned char *sm, size_t smlen,
+                                                const unsigned char *pk)
 {
-    munacl_fe slots[SLOTS];
     unsigned char hash[64];
-    if (smlen < 64 || !is_reduced_vartime(sm + 32) || decode_negative_vartime(slots, pk) != 0)
-        return 0;
-    /* The room of m takes R, the key and the message, which are hashed. */
     memmove(m, sm, smlen);
     memcpy(m + 32, pk, 32);
     crypto_hash_sha512(hash, m, smlen);
-    munacl_sc_from_hash(hash, hash);
-    multiply_vartime(slots, hash, sm + 32);
-    munacl_ed_encode(hash, slots);
-    return memcmp(hash, sm, 32) == 0;
+    munacl_sc_from_hash(out, hash);
+}
+
+/* R that the equation asks for. */
+__attribute__((noinline)) static int expected_vartime(unsigned char r[32], const unsigned char *h,
+                                                      const unsigned char *s,
+                                                      const unsigned char *pk)
+{
+    munacl_fe slots[SLOTS];
+    if (decode_negative_vartime(slots, pk) != 0)
+        return -1;
+    multiply_vartime(slots, h, s);
+    munacl_ed_encode(r, slots);
+    return 0;
+}
+
+static int is_valid_vartime(unsigned char *m, const unsigned char *sm, size_t smlen,
+                            const unsigned char *pk)
+{
+    unsigned char h[32], s[32], r[32], key[32];
+    if (smlen < 64 || !is_reduced_vartime(sm + 32))
+        return 0;
+    memcpy(s, sm + 32, 32);
+    memcpy(key, pk, 32);
+    challenge(h, m, sm, smlen, key);
+    return expected_vartime(r, h, s, key) == 0 && memcmp(r, m, 32) == 0;
 }
 
 int crypto_sign_ed25519_open(unsigned char *m, unsigned long long *mlen, const unsigned char *sm,
