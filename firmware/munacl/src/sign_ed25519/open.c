@@ -159,13 +159,15 @@ static void multiply_vartime(munacl_fe *slots, const unsigned char *h, const uns
         int digit = digits[bit];
         if (digit) {
             memcpy(slots[YPX], multiples[(digit < 0 ? -digit : digit) >> 1], sizeof multiples[0]);
-            munacl_ed_negate(slots, digit < 0 ? 0xffffffff : 0);
+            if (digit < 0)
+                munacl_ed_negate(slots, 0xffffffff);
             munacl_fe_run(slots, munacl_ed_add, 0);
         }
         if (bit < MUNACL_ED_SPACING) {
             uint32_t index = munacl_ed_column(signs, bit);
             memcpy(slots[YPX], munacl_ed_table[index & 0x7fffffff], 3 * sizeof *slots);
-            munacl_ed_negate(slots, (uint32_t)((int32_t)index >> 31));
+            if (index >> 31)
+                munacl_ed_negate(slots, 0xffffffff);
             munacl_fe_run(slots, munacl_ed_add_affine, 0);
         }
     }

@@ -4,57 +4,75 @@
 
 const unsigned char munacl_sigma[16] = "expand 32-byte k";
 
-int crypto_stream_salsa20_xor(unsigned char *c, const unsigned char *m, size_t mlen,
-                              const unsigned char *n, const unsigned char *k)
+/* The stream, xored with m unless that is NULL. */
+static void stream(unsigned char *c, const unsigned char *m, size_t mlen, const unsigned char *n,
+                   const unsigned char *k)
 {
     uint32_t in[16], block[16];
-    static const unsigned char zero[16];
-    munacl_salsa20_words(in, zero, k, munacl_sigma);
-    in[6] = munacl_load32(n);
-    in[7] = munacl_load32(n + 4);
+    unsigned char input[16];
+    memset(input, 0, sizeof input);
+    memcpy(input, n, 8);
+    munacl_salsa20_words(in, input, k, munacl_sigma);
     while (mlen) {
-        munacl_salsa20_block(block, in);
         size_t bytes = mlen < 64 ? mlen : 64;
-        if (bytes == 64) {
-            for (int i = 0; i < 16; i++) {
-                uint32_t word = munacl_load32(m + 4 * i) ^ block[i];
-                memcpy(c + 4 * i, &word, 4);
-            }
+        if (bytes == 64 && !m) {
+            munacl_salsa20_block(c, in);
         } else {
-            for (size_t i = 0; i < bytes; i++)
-                c[i] = m[i] ^ (unsigned char)(block[i >> 2] >> (8 * (i & 3)));
+            munacl_salsa20_block(block, in);
+            size_t i = 0;
+            if (m) {
+                for (; i + 4 <= bytes; i += 4) {
+                    uint32_t word = munacl_load32(m + i) ^ block[i >> 2];
+                    memcpy(c + i, &word, 4);
+                }
+            }
+            for (; i < bytes; i++)
+                c[i] = (m ? m[i] : 0) ^ (unsigned char)(block[i >> 2] >> (8 * (i & 3)));
         }
         in[8]++;
         in[9] += in[8] == 0;
-        m += bytes;
+        if (m)
+            m += bytes;
         c += bytes;
         mlen -= bytes;
     }
     munacl_wipe(in, sizeof in);
     munacl_wipe(block, sizeof block);
-    return 0;
+}
+
+static void xsalsa20(unsigned char *c, const unsigned char *m, size_t mlen, const unsigned char *n,
+                     const unsigned char *k)
+{
+    unsigned char subkey[32];
+    crypto_core_hsalsa20(subkey, n, k, munacl_sigma);
+    stream(c, m, mlen, n + 16, subkey);
+    munacl_wipe(subkey, sizeof subkey);
 }
 
 int crypto_stream_salsa20(unsigned char *c, size_t clen, const unsigned char *n,
                           const unsigned char *k)
 {
-    memset(c, 0, clen);
-    return crypto_stream_salsa20_xor(c, c, clen, n, k);
+    stream(c, NULL, clen, n, k);
+    return 0;
 }
 
-int crypto_stream_xsalsa20_xor(unsigned char *c, const unsigned char *m, size_t mlen,
-                               const unsigned char *n, const unsigned char *k)
+int crypto_stream_salsa20_xor(unsigned char *c, const unsigned char *m, size_t mlen,
+                              const unsigned char *n, const unsigned char *k)
 {
-    unsigned char subkey[32];
-    crypto_core_hsalsa20(subkey, n, k, munacl_sigma);
-    crypto_stream_salsa20_xor(c, m, mlen, n + 16, subkey);
-    munacl_wipe(subkey, sizeof subkey);
+    stream(c, m, mlen, n, k);
     return 0;
 }
 
 int crypto_stream_xsalsa20(unsigned char *c, size_t clen, const unsigned char *n,
                            const unsigned char *k)
 {
-    memset(c, 0, clen);
-    return crypto_stream_xsalsa20_xor(c, c, clen, n, k);
+    xsalsa20(c, NULL, clen, n, k);
+    return 0;
+}
+
+int crypto_stream_xsalsa20_xor(unsigned char *c, const unsigned char *m, size_t mlen,
+                               const unsigned char *n, const unsigned char *k)
+{
+    xsalsa20(c, m, mlen, n, k);
+    return 0;
 }
