@@ -3,6 +3,9 @@
  * time on the Cortex-M3 depends on its operands: the disassembly gate holds them to it. */
 #include "fe25519.h"
 
+/* The twin of the assembly has no assembly below it. */
+#define MUNACL_PRODUCT MUNACL_TWIN(munacl_product)
+
 /* r = a + 2^256 * above modulo 2p, for `above` below 2^25. */
 static void fold(munacl_fe r, const munacl_fe a, uint32_t above)
 {
@@ -54,22 +57,13 @@ static void halves(uint16_t out[16], const munacl_fe a)
     memcpy(out, a, 32);
 }
 
-void MUNACL_TWIN(munacl_fe_mul)(munacl_fe d, const munacl_fe a, const munacl_fe b);
-void MUNACL_TWIN(munacl_fe_mul)(munacl_fe d, const munacl_fe a, const munacl_fe b)
+static void multiply(munacl_fe d, const munacl_fe a, const munacl_fe b)
 {
-    uint16_t x[16], y[16], product[32];
-    halves(x, a);
-    halves(y, b);
-    uint64_t sum = 0;
-    for (int k = 0; k < 31; k++) {
-        for (int i = k < 16 ? 0 : k - 15; i <= k && i < 16; i++)
-            sum += (uint32_t)x[i] * y[k - i];
-        product[k] = (uint16_t)sum;
-        sum >>= 16;
-    }
-    product[31] = (uint16_t)sum;
+    uint32_t words[17];
+    uint16_t product[32], low[16];
+    MUNACL_PRODUCT(words, a, b);
+    memcpy(product, words, 64);
     uint32_t carry = 0;
-    uint16_t low[16];
     for (int i = 0; i < 16; i++) {
         carry += product[i] + product[16 + i] * 38u;
         low[i] = (uint16_t)carry;
@@ -111,12 +105,12 @@ void MUNACL_TWIN(munacl_fe_run)(munacl_fe *slots, const uint32_t *program, uint3
             return;
         case MUNACL_FE_SQR:
             do {
-                MUNACL_TWIN(munacl_fe_mul)(d, a, a);
+                multiply(d, a, a);
                 a = d;
             } while (--count);
             break;
         case MUNACL_FE_MUL:
-            MUNACL_TWIN(munacl_fe_mul)(d, a, b);
+            multiply(d, a, b);
             break;
         case MUNACL_FE_ADD:
             add(d, a, b);

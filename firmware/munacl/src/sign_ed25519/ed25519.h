@@ -15,9 +15,15 @@ extern const uint32_t munacl_ed_add[];
 #define munacl_ed_add_affine (munacl_ed_add + 1)
 
 /* The comb: TEETH bits of a scalar, SPACING apart, select a point of the table, or its negative. */
+#ifdef MUNACL_SMALL
+#define MUNACL_ED_TEETH 2
+#define MUNACL_ED_SPACING 128
+#define MUNACL_ED_POINTS 2
+#else
 #define MUNACL_ED_TEETH 4
 #define MUNACL_ED_SPACING 64
 #define MUNACL_ED_POINTS 8
+#endif
 extern const uint32_t munacl_ed_table[MUNACL_ED_POINTS][24];
 /* The point of an index that may be secret. */
 void munacl_ed_look_up(uint32_t *out, uint32_t index);

@@ -8,22 +8,10 @@ static const uint32_t d[8] = {0x135978a3, 0x75eb4dca, 0x4141d8ab, 0x00700a4d,
 static const uint32_t root[8] = {0x4a0ea0b0, 0xc4ee1b27, 0xad2fe478, 0x2f431806,
                                  0x3dfbd7a7, 0x2b4d0099, 0x4fc1df0b, 0x2b832480};
 
-/* Slot 2 to the power 2^250 - 1 in slot 4; slots 3, 5 and 6 are used. */
-static const uint32_t power_250[] = {
-    FE(SQR, 3, 2, 1),   FE(SQR, 4, 3, 2),   FE(MUL, 4, 4, 2), /* 9 */
-    FE(MUL, 3, 3, 4),   FE(SQR, 5, 3, 1),   FE(MUL, 4, 4, 5), /* 2^5 - 1 */
-    FE(SQR, 5, 4, 5),   FE(MUL, 4, 5, 4),                     /* 2^10 - 1 */
-    FE(SQR, 5, 4, 10),  FE(MUL, 5, 5, 4),                     /* 2^20 - 1 */
-    FE(SQR, 6, 5, 20),  FE(MUL, 5, 6, 5),                     /* 2^40 - 1 */
-    FE(SQR, 5, 5, 10),  FE(MUL, 4, 5, 4),                     /* 2^50 - 1 */
-    FE(SQR, 5, 4, 50),  FE(MUL, 5, 5, 4),                     /* 2^100 - 1 */
-    FE(SQR, 6, 5, 100), FE(MUL, 5, 6, 5),                     /* 2^200 - 1 */
-    FE(SQR, 5, 5, 50),  FE(MUL, 4, 5, 4),                     /* 2^250 - 1 */
-    FE(END, 0, 0, 0),
-};
-
 /* Odd multiples of the key: 1, 3, .. of it. */
-#ifndef MUNACL_ED_MULTIPLES
+#ifdef MUNACL_SMALL
+#define MUNACL_ED_MULTIPLES 1
+#else
 #define MUNACL_ED_MULTIPLES 4
 #endif
 
@@ -62,7 +50,7 @@ static int decode_negative_vartime(munacl_fe *slots, const unsigned char *pk)
     if (memcmp(slots[3], slots[Y], 32) != 0)
         return -1;
     munacl_fe_run(slots, before, 0);
-    munacl_fe_run(slots, power_250, 0);
+    munacl_fe_run(slots, munacl_fe_power_250, 0);
     munacl_fe_run(slots, after, 0);
     if (!is_zero_vartime(slots[4])) {
         if (!is_zero_vartime(slots[5]))
@@ -83,11 +71,13 @@ static int decode_negative_vartime(munacl_fe *slots, const unsigned char *pk)
     return 0;
 }
 
-/* Digits 0 or odd, below 2 MUNACL_ED_MULTIPLES in magnitude, of a scalar below L. */
+/* Digits 0 or odd, below 2 MUNACL_ED_MULTIPLES in magnitude, of a scalar below L: the bits where
+ * there are no multiples. */
 static void recode_vartime(signed char digits[256], const unsigned char *s)
 {
     for (int i = 0; i < 256; i++)
         digits[i] = s[i >> 3] >> (i & 7) & 1;
+#if MUNACL_ED_MULTIPLES > 1
     const int most = 2 * MUNACL_ED_MULTIPLES - 1;
     for (int i = 0; i < 256; i++) {
         if (!digits[i])
@@ -113,6 +103,7 @@ static void recode_vartime(signed char digits[256], const unsigned char *s)
             }
         }
     }
+#endif
 }
 
 /* What an addition of X, Y, Z takes, in four slots from PREPARED on; d is in the third before. */
@@ -140,6 +131,7 @@ static void multiply_vartime(munacl_fe *slots, const unsigned char *h, const uns
     /* Twice the point and the point, then twice the point again and again. */
     prepare(slots);
     memcpy(multiples[0], slots[PREPARED], sizeof multiples[0]);
+#if MUNACL_ED_MULTIPLES > 1
     memcpy(slots[YPX], slots[PREPARED], sizeof multiples[0]);
     munacl_fe_run(slots, munacl_ed_double, 0);
     prepare(slots);
@@ -150,6 +142,7 @@ static void multiply_vartime(munacl_fe *slots, const unsigned char *h, const uns
         prepare(slots);
         memcpy(multiples[i], slots[PREPARED], sizeof multiples[0]);
     }
+#endif
     munacl_ed_zero(slots);
     unsigned bit = 256;
     while (bit > MUNACL_ED_SPACING && !digits[bit - 1])
@@ -159,8 +152,10 @@ static void multiply_vartime(munacl_fe *slots, const unsigned char *h, const uns
         int digit = digits[bit];
         if (digit) {
             memcpy(slots[YPX], multiples[(digit < 0 ? -digit : digit) >> 1], sizeof multiples[0]);
+#if MUNACL_ED_MULTIPLES > 1
             if (digit < 0)
                 munacl_ed_negate(slots, 0xffffffff);
+#endif
             munacl_fe_run(slots, munacl_ed_add, 0);
         }
         if (bit < MUNACL_ED_SPACING) {
