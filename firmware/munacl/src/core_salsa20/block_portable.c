@@ -10,22 +10,22 @@ void MUNACL_TWIN(munacl_salsa20_block)(void *out, const uint32_t in[16])
 {
     uint32_t x[16];
     memcpy(x, in, 64);
-    for (int round = 0; round < 20; round++) {
-        /* A column round, then the transposition that makes the next one a row round. */
-        uint32_t y[16];
-        for (int i = 0; i < 4; i++) {
-            uint32_t a = x[5 * i], b = x[(5 * i + 4) & 15];
-            uint32_t c = x[(5 * i + 8) & 15], d = x[(5 * i + 12) & 15];
-            b ^= rotate(a + d, 7);
-            c ^= rotate(b + a, 9);
-            d ^= rotate(c + b, 13);
-            a ^= rotate(d + c, 18);
-            y[5 * i] = a;
-            y[4 * i + ((i + 1) & 3)] = b;
-            y[4 * i + ((i + 2) & 3)] = c;
-            y[4 * i + ((i + 3) & 3)] = d;
-        }
-        memcpy(x, y, 64);
+    /* The words of a column round's four quarter-rounds, then of a row round's. */
+    static const unsigned char words[8][4] = {
+        {0, 4, 8, 12}, {5, 9, 13, 1}, {10, 14, 2, 6}, {15, 3, 7, 11},
+        {0, 1, 2, 3},  {5, 6, 7, 4},  {10, 11, 8, 9}, {15, 12, 13, 14},
+    };
+    for (int quarter = 0; quarter < 80; quarter++) {
+        const unsigned char *at = words[quarter & 7];
+        uint32_t a = x[at[0]], b = x[at[1]], c = x[at[2]], d = x[at[3]];
+        b ^= rotate(a + d, 7);
+        c ^= rotate(b + a, 9);
+        d ^= rotate(c + b, 13);
+        a ^= rotate(d + c, 18);
+        x[at[0]] = a;
+        x[at[1]] = b;
+        x[at[2]] = c;
+        x[at[3]] = d;
     }
     for (int i = 0; i < 16; i++)
         x[i] += in[i];

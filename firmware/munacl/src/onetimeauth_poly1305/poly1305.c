@@ -19,28 +19,19 @@ int crypto_onetimeauth_poly1305(unsigned char *a, const unsigned char *m, size_t
         munacl_poly1305_blocks(&state, last, 1, 0);
         munacl_wipe(last, sizeof last);
     }
-    /* h modulo p: h + 5 reaches 2^130 where h is p or more. Twice, since h may exceed 2^130. */
-    uint32_t *h = state.h;
-    for (int pass = 0; pass < 2; pass++) {
-        uint32_t g[5];
-        uint64_t sum = 5;
-        for (int i = 0; i < 5; i++) {
-            sum += h[i];
-            g[i] = (uint32_t)sum;
-            sum >>= 32;
-        }
-        uint32_t take = 0 - ((0 - (g[4] >> 2)) >> 31);
-        g[4] -= 4;
-        for (int i = 0; i < 5; i++)
-            h[i] ^= (h[i] ^ g[i]) & take;
-    }
-    uint64_t sum = 0;
+    /* h < 2p: it is p or more where h + 5 reaches 2^130, and then h - p is h + 5 without that bit,
+     * which is beyond the 128 bits of the sum with s. */
+    uint64_t sum = 5;
+    for (int i = 0; i < 4; i++)
+        sum = (sum + state.h[i]) >> 32;
+    sum = ((uint32_t)sum + state.h[4]) >> 2;
+    sum += sum << 2;
     for (int i = 0; i < 4; i++) {
-        sum += (uint64_t)h[i] + state.s[i];
-        h[i] = (uint32_t)sum;
+        sum += (uint64_t)state.h[i] + state.s[i];
+        state.h[i] = (uint32_t)sum;
         sum >>= 32;
     }
-    memcpy(a, h, 16);
+    memcpy(a, state.h, 16);
     munacl_wipe(&state, sizeof state);
     return 0;
 }

@@ -10,16 +10,13 @@ static const uint32_t ones[8] = {
 
 void munacl_ed_signs(uint32_t out[8], const unsigned char *s)
 {
+    /* And L if the sum is odd. */
+    uint32_t odd = 0 - (((uint32_t)s[0] + ones[0]) & 1);
     uint64_t sum = 0;
     for (int i = 0; i < 8; i++) {
-        sum += (uint64_t)munacl_load32(s + 4 * i) + ones[i];
-        out[i] = (uint32_t)sum;
-        sum >>= 32;
-    }
-    uint32_t odd = 0 - (out[0] & 1);
-    sum = 0;
-    for (int i = 0; i < 8; i++) {
-        sum += (uint64_t)out[i] + (munacl_load32(munacl_sc_order + 4 * i) & odd);
+        sum += munacl_load32(s + 4 * i);
+        sum += ones[i];
+        sum += munacl_load32(munacl_sc_order + 4 * i) & odd;
         out[i] = (uint32_t)sum;
         sum >>= 32;
     }

@@ -8,31 +8,29 @@ const unsigned char munacl_sigma[16] = "expand 32-byte k";
 static void stream(unsigned char *c, const unsigned char *m, size_t mlen, const unsigned char *n,
                    const unsigned char *k)
 {
-    uint32_t in[16], block[16];
-    unsigned char input[16];
+    uint32_t in[16];
+    unsigned char block[64], input[16];
     memset(input, 0, sizeof input);
     memcpy(input, n, 8);
     munacl_salsa20_words(in, input, k, munacl_sigma);
     while (mlen) {
         size_t bytes = mlen < 64 ? mlen : 64;
-        if (bytes == 64 && !m) {
-            munacl_salsa20_block(c, in);
-        } else {
-            munacl_salsa20_block(block, in);
+        unsigned char *to = m || bytes < 64 ? block : c;
+        munacl_salsa20_block(to, in);
+        if (m) {
             size_t i = 0;
-            if (m) {
-                for (; i + 4 <= bytes; i += 4) {
-                    uint32_t word = munacl_load32(m + i) ^ block[i >> 2];
-                    memcpy(c + i, &word, 4);
-                }
+            for (; i + 4 <= bytes; i += 4) {
+                uint32_t word = munacl_load32(m + i) ^ munacl_load32(block + i);
+                memcpy(c + i, &word, 4);
             }
             for (; i < bytes; i++)
-                c[i] = (m ? m[i] : 0) ^ (unsigned char)(block[i >> 2] >> (8 * (i & 3)));
+                c[i] = m[i] ^ block[i];
+            m += bytes;
+        } else if (to != c) {
+            memcpy(c, block, bytes);
         }
         in[8]++;
         in[9] += in[8] == 0;
-        if (m)
-            m += bytes;
         c += bytes;
         mlen -= bytes;
     }
