@@ -20,6 +20,11 @@ __attribute__((weak)) void munacl_print(const char *text)
     semihosting(0x04, text);
 }
 
+__attribute__((weak)) int munacl_read(void)
+{
+    return semihosting(0x07, 0);
+}
+
 __attribute__((weak, noreturn)) void munacl_leave(int code)
 {
     const uint32_t block[2] = {0x20026, (uint32_t)code};

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Field arithmetic by products of 16 by 16 bits. Compilers have no reason to use UMULL here, whose
- * time on the Cortex-M3 depends on its operands: the disassembly gate holds them to it. */
 #include "fe25519.h"
 
 /* The twin of the assembly has no assembly below it. */
@@ -35,17 +33,17 @@ static void add(munacl_fe d, const munacl_fe a, const munacl_fe b)
 
 static void sub(munacl_fe d, const munacl_fe a, const munacl_fe b)
 {
-    uint64_t difference = 0;
+    int64_t difference = 0;
     for (int i = 0; i < 8; i++) {
-        difference = (uint64_t)a[i] - b[i] - (difference >> 63);
+        difference = (difference >> 32) + a[i] - b[i];
         d[i] = (uint32_t)difference;
     }
     /* 2^256 too much, which is 38. Twice: d may be less than 38, but then not a second time. */
     for (int pass = 0; pass < 2; pass++) {
-        uint32_t excess = 38 & (uint32_t)(difference >> 32);
+        int64_t excess = 38 & (difference >> 32);
         difference = 0;
         for (int i = 0; i < 8; i++) {
-            difference = (uint64_t)d[i] - excess - (difference >> 63);
+            difference = (difference >> 32) + d[i] - excess;
             d[i] = (uint32_t)difference;
             excess = 0;
         }
@@ -82,7 +80,7 @@ static void a24(munacl_fe d, const munacl_fe a, const munacl_fe b)
     uint64_t sum = 0;
     uint32_t before = 0;
     for (int i = 0; i < 16; i++) {
-        sum += (uint32_t)x[i] * 56130u;
+        sum += munacl_mul16(x[i], 56130);
         sum += before;
         sum += y[i];
         before = x[i];

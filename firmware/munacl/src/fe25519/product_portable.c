@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* By products of 16 by 16 bits. Compilers have no reason to use UMULL here, whose time on the
- * Cortex-M3 depends on its operands: the disassembly gate holds them to it. */
 #include "fe25519.h"
 
 void MUNACL_TWIN(munacl_product)(uint32_t out[17], const munacl_fe a, const munacl_fe b)
@@ -11,7 +9,7 @@ void MUNACL_TWIN(munacl_product)(uint32_t out[17], const munacl_fe a, const muna
     uint64_t sum = 0;
     for (int k = 0; k < 31; k++) {
         for (int i = k < 16 ? 0 : k - 15; i <= k && i < 16; i++)
-            sum += (uint32_t)x[i] * y[k - i];
+            sum += munacl_mul16(x[i], y[k - i]);
         product[k] = (uint16_t)sum;
         sum >>= 16;
     }

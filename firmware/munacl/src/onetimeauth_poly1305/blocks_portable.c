@@ -23,7 +23,7 @@ void MUNACL_TWIN(munacl_poly1305_blocks)(struct munacl_poly1305 *state, const un
         sum = 0;
         for (int k = 0; k < 17; k++) {
             for (int i = k < 8 ? 0 : k - 7; i <= k && i < 9; i++)
-                sum += (uint32_t)h[i] * r[k - i];
+                sum += munacl_mul16(h[i], r[k - i]);
             digits[k] = (uint16_t)sum;
             sum >>= 16;
         }

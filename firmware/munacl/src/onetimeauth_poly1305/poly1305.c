@@ -24,8 +24,7 @@ int crypto_onetimeauth_poly1305(unsigned char *a, const unsigned char *m, size_t
     uint64_t sum = 5;
     for (int i = 0; i < 4; i++)
         sum = (sum + state.h[i]) >> 32;
-    sum = ((uint32_t)sum + state.h[4]) >> 2;
-    sum += sum << 2;
+    sum = munacl_mul16(((uint32_t)sum + state.h[4]) >> 2, 5);
     for (int i = 0; i < 4; i++) {
         sum += (uint64_t)state.h[i] + state.s[i];
         state.h[i] = (uint32_t)sum;

@@ -21,6 +21,7 @@ int crypto_secretbox_xsalsa20poly1305_open(unsigned char *m, const unsigned char
         crypto_stream_xsalsa20(key, 32, n, k);
         int forged = crypto_onetimeauth_poly1305_verify(c + 16, c + 32, clen - 32, key);
         munacl_wipe(key, sizeof key);
+        MUNACL_DECLASSIFY(&forged, sizeof forged);
         if (!forged) {
             crypto_stream_xsalsa20_xor(m, c, clen, n, k);
             memset(m, 0, 32);

@@ -15,6 +15,7 @@ static const uint32_t root[8] = {0x4a0ea0b0, 0xc4ee1b27, 0xad2fe478, 0x2f431806,
 #define MUNACL_ED_MULTIPLES 4
 #endif
 
+/* Freezes it. */
 static int is_zero_vartime(munacl_fe a)
 {
     munacl_fe_freeze(a);
@@ -58,12 +59,10 @@ static int decode_negative_vartime(munacl_fe *slots, const unsigned char *pk)
         memcpy(slots[X], slots[6], 32);
     }
     uint32_t sign = pk[31] >> 7;
-    munacl_fe_freeze(slots[X]);
-    if ((slots[X][0] & 1) == sign) {
-        if (sign && is_zero_vartime(slots[X]))
-            return -1;
+    if (is_zero_vartime(slots[X]) && sign)
+        return -1;
+    if ((slots[X][0] & 1) == sign)
         munacl_fe_run(slots, negate, 0);
-    }
     memset(slots[Z], 0, 32);
     slots[Z][0] = 1;
     memcpy(slots[E], slots[X], 32);

@@ -30,9 +30,10 @@ void munacl_ed_negate(munacl_fe *slots, uint32_t mask)
         slots[YPX][i] ^= swap;
         slots[YMX][i] ^= swap;
         /* 2p - t is the complement of t less 37. */
-        uint64_t difference = (uint64_t)(slots[T2D][i] ^ mask) - borrow;
+        int64_t difference = (int64_t)(slots[T2D][i] ^ mask) - borrow;
         slots[T2D][i] = (uint32_t)difference;
-        borrow = (uint32_t)(difference >> 63);
+        /* Not `>> 63`, of which GCC makes instructions that depend on flags. */
+        borrow = 0 - (uint32_t)(difference >> 32);
     }
 }
 

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Every call that handles secrets, with random ones. With TAINT they are poisoned, for the
+ * simulator to follow; otherwise each call must take the same cycles in all rounds. */
+#include "secrets.h"
+
+#define CYCCNT (*(volatile uint32_t *)0xe0001004)
+
+enum { MESSAGE = 200 };
+
+static unsigned char key[64], other[64], m[MESSAGE + 64], c[MESSAGE + 128], out[MESSAGE + 128];
+static unsigned char n[24], in[16], state[64];
+static unsigned long long length;
+static uint32_t x = 2463534242u;
+
+static void fill(unsigned char *at, size_t bytes)
+{
+    for (; bytes; bytes--) {
+        x ^= x << 13;
+        x ^= x >> 17;
+        x ^= x << 5;
+        *at++ = (unsigned char)x;
+    }
+}
+
+void randombytes(unsigned char *to, unsigned long long bytes)
+{
+    fill(to, (size_t)bytes);
+    POISON(to, bytes);
+}
+
+#define CALLS(CALL)                                                                                \
+    CALL(crypto_scalarmult(out, key, other))                                                       \
+    CALL(crypto_scalarmult_curve25519_checked(out, key, other))                                    \
+    CALL(crypto_scalarmult_base(out, key))                                                         \
+    CALL(crypto_dh_keypair(out, out + 32))                                                         \
+    CALL(crypto_dh(out, other, key))                                                               \
+    CALL(crypto_box_keypair(out, out + 32))                                                        \
+    CALL(crypto_box_beforenm(out, other, key))                                                     \
+    CALL(crypto_box(c, m, MESSAGE + 32, n, other, key))                                            \
+    CALL(crypto_box_afternm(c, m, MESSAGE + 32, n, key))                                           \
+    CALL(crypto_secretbox(c, m, MESSAGE + 32, n, key))                                             \
+    CALL(crypto_secretbox_open(out, c, MESSAGE + 32, n, key))                                      \
+    CALL(crypto_box_open_afternm(out, c, MESSAGE + 32, n, key))                                    \
+    CALL(crypto_hash(out, m, MESSAGE))                                                             \
+    CALL((int)(crypto_hashblocks(state, m, 128)))                                                  \
+    CALL(crypto_auth(out, m, MESSAGE, key))                                                        \
+    CALL(crypto_auth_verify(out, m, MESSAGE, key))                                                 \
+    CALL(crypto_onetimeauth(out, m, MESSAGE, key))                                                 \
+    CALL(crypto_onetimeauth_verify(out, m, MESSAGE, key))                                          \
+    CALL(crypto_stream_salsa20(out, MESSAGE, n, key))                                              \
+    CALL(crypto_stream_salsa20_xor(out, m, MESSAGE, n, key))                                       \
+    CALL(crypto_stream(out, MESSAGE, n, key))                                                      \
+    CALL(crypto_stream_xor(out, m, MESSAGE, n, key))                                               \
+    CALL(crypto_core_salsa20(out, in, key, in))                                                    \
+    CALL(crypto_core_hsalsa20(out, in, key, in))                                                   \
+    CALL(crypto_sign_keypair(out, out + 32))                                                       \
+    CALL(crypto_sign(c, &length, m, MESSAGE, key))                                                 \
+    CALL(crypto_verify_16(key, other))                                                             \
+    CALL(crypto_verify_32(key, other))
+
+#define AS_CASE(call) \
+    case __COUNTER__: return call;
+
+static int run(int which)
+{
+    switch (which) {
+        CALLS(AS_CASE)
+    default:
+        return -1;
+    }
+}
+enum { COUNT = __COUNTER__ };
+#define AS_NAME(call) #call,
+static const char *const names[] = {CALLS(AS_NAME)};
+
+int main(void)
+{
+    *(volatile uint32_t *)0xe000edfc |= 1 << 24;
+    *(volatile uint32_t *)0xe0001000 |= 1;
+    int different = 0;
+    for (int which = 0; which < COUNT; which++) {
+        uint32_t first = 0;
+        for (int round = 0; round < ROUNDS; round++) {
+            fill(key, sizeof key);
+            fill(other, sizeof other);
+            fill(m, sizeof m);
+            fill(state, sizeof state);
+            memset(m, 0, 32);
+            n[0] = (unsigned char)round;
+            if (strstr(names[which], "_open"))
+                crypto_secretbox(c, m, MESSAGE + 32, n, key);
+            POISON(key, sizeof key);
+            POISON(m, sizeof m);
+            POISON(state, sizeof state);
+            uint32_t begin = CYCCNT;
+            run(which);
+            uint32_t cycles = CYCCNT - begin;
+            UNPOISON(key, sizeof key);
+            UNPOISON(other, sizeof other);
+            UNPOISON(m, sizeof m);
+            UNPOISON(c, sizeof c);
+            UNPOISON(out, sizeof out);
+            UNPOISON(state, sizeof state);
+            if (round == 0)
+                first = cycles;
+            if (cycles != first) {
+                different = 1;
+                munacl_print("different cycles: ");
+                munacl_print(names[which]);
+                munacl_print("\n");
+                break;
+            }
+        }
+    }
+    munacl_print_number(COUNT);
+    munacl_print(" calls\n");
+    return different;
+}

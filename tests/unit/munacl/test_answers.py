@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""munacl on the simulated chip: published answers, references written here, and bad input."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import random
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.munacl import poly1305, salsa20, xsalsa20
+from support.paths import ROOT
+
+Answers = Callable[[list[str]], list[str]]
+VECTORS = [
+    "rfc7748-x25519",
+    "rfc8032-ed25519",
+    "nacl",
+    "wycheproof-x25519",
+    "wycheproof-ed25519",
+    "wycheproof-hmac-sha512",
+]
+P = 2**255 - 19
+ORDER = 2**252 + 27742317777372353535851937790883648493
+SEED = bytes(range(32)).hex()
+
+
+def vectors(name: str) -> list[tuple[str, str]]:
+    """Calls with their results."""
+    lines = (ROOT / "vectors" / name / "vectors.txt").read_text().splitlines()
+    pairs = [line.split(" = ") for line in lines if line and not line.startswith("#")]
+    return [(call, result) for call, result in pairs]
+
+
+def check(answers: Answers, expected: list[tuple[str, str]]) -> None:
+    got = answers([call for call, _ in expected])
+    assert len(got) == len(expected)
+    wrong = [
+        f"{call[:200]}: {result[:200]} expected, {answer[:200]}"
+        for (call, result), answer in zip(expected, got, strict=True)
+        if answer != result
+    ]
+    assert not wrong, "\n".join(wrong[:5])
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_published_vectors_on_the_chip(answers: Answers, name: str) -> None:
+    expected = vectors(name)
+    assert expected
+    check(answers, expected)
+
+
+def test_published_vectors_of_the_portable_c_under_sanitizers(
+    build: Callable[..., Path],
+) -> None:
+    program = build(".", "host/answers")
+    for name in VECTORS:
+        expected = vectors(name)
+        done = subprocess.run(
+            [program],
+            input="\n".join(call for call, _ in expected) + "\n",
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines() == [result for _, result in expected], name
+
+
+def test_all_lengths_against_references(answers: Answers) -> None:
+    chance = random.Random(1)
+    key, nonce = chance.randbytes(32), chance.randbytes(24)
+    expected = []
+    for length in [*range(0, 150), 239, 240, 241, 255, 256, 257, 1000, 4097]:
+        m = chance.randbytes(length)
+        text = m.hex() or "-"
+        auth = hmac.new(key, m, "sha512").digest()[:32]
+        stream, short = xsalsa20(key, nonce, length), salsa20(key, nonce[:8], length)
+        mixed = bytes(a ^ b for a, b in zip(m, stream, strict=True))
+        mixed_short = bytes(a ^ b for a, b in zip(m, short, strict=True))
+        two = length.to_bytes(2, "little").hex()
+        for call, result in [
+            (f"hash {text}", hashlib.sha512(m).digest()),
+            (f"auth {key.hex()} {text}", auth),
+            (f"onetimeauth {key.hex()} {text}", poly1305(key, m)),
+            (f"stream_xor {text} {nonce.hex()} {key.hex()}", mixed),
+            (f"stream_salsa20_xor {text} {nonce[:8].hex()} {key.hex()}", mixed_short),
+            (f"stream {two} {nonce.hex()} {key.hex()}", stream),
+            (f"stream_salsa20 {two} {nonce[:8].hex()} {key.hex()}", short),
+        ]:
+            expected.append((call, f"0 {result.hex()}".rstrip()))
+    check(answers, expected)
+
+
+def test_poly1305_extremes_against_reference(answers: Answers) -> None:
+    expected = []
+    for r in (b"\xff" * 16, b"\x01" + bytes(15), bytes(16), b"\x02" + bytes(15)):
+        for s in (bytes(16), b"\xff" * 16):
+            for m in (b"\xff" * 16, b"\xff" * 15, b"\xfb" + b"\xff" * 15, b"\xff" * 64, bytes(33)):
+                tag = poly1305(r + s, m).hex()
+                expected.append((f"onetimeauth {(r + s).hex()} {m.hex()}", f"0 {tag}"))
+    check(answers, expected)
+
+
+def test_short_or_forged_boxes_are_refused_and_zeroed(answers: Answers) -> None:
+    chance = random.Random(2)
+    key, nonce = chance.randbytes(32).hex(), chance.randbytes(24).hex()
+    plain = bytes(32) + chance.randbytes(40)
+    (box,) = answers([f"secretbox {plain.hex()} {nonce} {key}"])
+    good = bytes.fromhex(box.split()[1])
+    expected = [(f"secretbox_open {good.hex()} {nonce} {key}", f"0 {plain.hex()}")]
+    for at in range(16, len(good)):
+        bad = bytearray(good)
+        bad[at] ^= 1 << chance.randrange(8)
+        call = f"secretbox_open {bad.hex()} {nonce} {key}"
+        expected.append((call, f"-1 {bytes(len(bad)).hex()}"))
+    for length in (0, 1, 16, 31):
+        call = f"secretbox_open {good[:length].hex() or '-'} {nonce} {key}"
+        expected.append((call, f"-1 {bytes(length).hex()}".rstrip()))
+        expected.append((f"secretbox {plain[:length].hex() or '-'} {nonce} {key}", "-1"))
+    check(answers, expected)
+
+
+def test_comparison_finds_every_bit(answers: Answers) -> None:
+    expected = []
+    for size in (16, 32):
+        x = bytes(range(size))
+        expected.append((f"verify_{size} {x.hex()} {x.hex()}", "0"))
+        for bit in range(8 * size):
+            y = bytearray(x)
+            y[bit // 8] ^= 1 << bit % 8
+            expected.append((f"verify_{size} {x.hex()} {y.hex()}", "-1"))
+    check(answers, expected)
+
+
+def test_x25519_checked_refuses_low_order_and_non_canonical_points(answers: Answers) -> None:
+    scalar, zero = bytes(range(1, 33)).hex(), bytes(32).hex()
+    # The points of low order (RFC 7748 section 7): of order 4, 2 and 8.
+    low = [0, 1, P - 1, 0x57119FD0DD4E22D8868E1C58C45C44045BEF839C55B1D0B1248C50A3BC959C5F]
+    low.append(0x00B8495F16056286FDB1329CEB8D09DA6AC49FF1FAE35616AEB8413B7C7AEBE0)
+    points = [value.to_bytes(32, "little").hex() for value in low]
+    expected = [(f"scalarmult {scalar} {point}", f"0 {zero}") for point in points]
+    expected += [(f"scalarmult_checked {scalar} {point}", f"-1 {zero}") for point in points]
+    for value in (P, P + 1, P + 9, 2**255 - 1, 2**255 + 9):
+        point = value.to_bytes(32, "little").hex()
+        expected.append((f"scalarmult_checked {scalar} {point}", f"-1 {zero}"))
+        reduced = (value % 2**255 % P).to_bytes(32, "little").hex()
+        (same,) = answers([f"scalarmult {scalar} {reduced}"])
+        expected.append((f"scalarmult {scalar} {point}", same))
+    nine = (9).to_bytes(32, "little").hex()
+    (base,) = answers([f"scalarmult_base {scalar}"])
+    expected.append((f"scalarmult_checked {scalar} {nine}", base))
+    check(answers, expected)
+
+
+def test_signatures_of_all_lengths_verify_and_changed_ones_do_not(answers: Answers) -> None:
+    chance = random.Random(3)
+    (pair,) = answers([f"sign_keypair {SEED}"])
+    pk, sk = pair.split()[1][:64], pair.split()[1][64:]
+    messages = [chance.randbytes(length).hex() for length in (0, 1, 47, 48, 63, 64, 111, 112, 200)]
+    signed = answers([f"sign {sk} {m or '-'}" for m in messages])
+    expected = [
+        (f"sign_open {pk} {sm.split()[1]}", f"0 {m}".rstrip())
+        for sm, m in zip(signed, messages, strict=True)
+    ]
+    sm = bytes.fromhex(signed[3].split()[1])
+    refused = f"-1 {bytes(len(sm)).hex()}"
+    for at in (0, 31, 32, 63, 64, len(sm) - 1):
+        bad = bytearray(sm)
+        bad[at] ^= 4
+        expected.append((f"sign_open {pk} {bad.hex()}", refused))
+    # S + L is the same scalar, and refused (RFC 8032 section 5.1.7).
+    s = int.from_bytes(sm[32:64], "little") + ORDER
+    bad = sm[:32] + s.to_bytes(32, "little") + sm[64:]
+    expected.append((f"sign_open {pk} {bad.hex()}", refused))
+    # R = S = 0 fit every message under a key that is the neutral element, whose y is 1: as p + 1,
+    # and with the sign of x = 0 set, it is not a key.
+    neutral = (1).to_bytes(32, "little")
+    forged = neutral + bytes(32) + b"any message"
+    zeros = f"-1 {bytes(len(forged)).hex()}"
+    expected.append((f"sign_open {neutral.hex()} {forged.hex()}", f"0 {b'any message'.hex()}"))
+    for y in (P + 1, 1 + 2**255, P + 1 + 2**255):
+        other = y.to_bytes(32, "little")
+        expected.append((f"sign_open {other.hex()} {forged.hex()}", zeros))
+        bad = other + bytes(32) + b"any message"
+        expected.append((f"sign_open {neutral.hex()} {bad.hex()}", zeros))
+    # No point has this y.
+    expected.append((f"sign_open {(2).to_bytes(32, 'little').hex()} {forged.hex()}", zeros))
+    check(answers, expected)
