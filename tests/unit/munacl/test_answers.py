@@ -48,9 +48,12 @@ def check(answers: Answers, expected: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_published_vectors_on_the_chip(answers: Answers, name: str) -> None:
+def test_published_vectors_on_the_chip(answers: Answers, profile: str, name: str) -> None:
     expected = vectors(name)
     assert expected
+    if profile == "small":
+        # Its 1,000 iterations take half a minute: tests/soak has them.
+        expected = [(call, result) for call, result in expected if "iterate e803" not in call]
     check(answers, expected)
 
 

@@ -52,7 +52,7 @@ static void sub(munacl_fe d, const munacl_fe a, const munacl_fe b)
 
 static void halves(uint16_t out[16], const munacl_fe a)
 {
-    memcpy(out, a, 32);
+    munacl_copy32(out, a);
 }
 
 static void multiply(munacl_fe d, const munacl_fe a, const munacl_fe b)
@@ -67,7 +67,7 @@ static void multiply(munacl_fe d, const munacl_fe a, const munacl_fe b)
         low[i] = (uint16_t)carry;
         carry >>= 16;
     }
-    memcpy(d, low, 32);
+    munacl_copy32(d, low);
     fold(d, d, carry);
 }
 
@@ -87,7 +87,7 @@ static void a24(munacl_fe d, const munacl_fe a, const munacl_fe b)
         y[i] = (uint16_t)sum;
         sum >>= 16;
     }
-    memcpy(d, y, 32);
+    munacl_copy32(d, y);
     fold(d, d, (uint32_t)sum + before);
 }
 

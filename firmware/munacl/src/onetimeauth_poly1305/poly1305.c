@@ -7,7 +7,7 @@ int crypto_onetimeauth_poly1305(unsigned char *a, const unsigned char *m, size_t
 {
     struct munacl_poly1305 state;
     memset(state.h, 0, sizeof state.h);
-    memcpy(state.r, k, 32);
+    munacl_copy32(state.r, k);
     state.r[0] &= 0x0fffffff;
     for (int i = 1; i < 4; i++)
         state.r[i] &= 0x0ffffffc;

@@ -8,7 +8,7 @@ int crypto_scalarmult_curve25519_base(unsigned char *q, const unsigned char *n)
     static const uint32_t quotient[] = {FE(MUL, H, H, Z), FE(END, 0, 0, 0)};
     munacl_fe slots[MUNACL_ED_SLOTS];
     unsigned char s[32];
-    memcpy(s, n, 32);
+    munacl_copy32(s, n);
     s[0] &= 248;
     s[31] = (s[31] & 63) | 64;
     munacl_ed_base(slots, s);
@@ -16,7 +16,7 @@ int crypto_scalarmult_curve25519_base(unsigned char *q, const unsigned char *n)
     munacl_fe_invert(slots[Z]);
     munacl_fe_run(slots, quotient, 0);
     munacl_fe_freeze(slots[H]);
-    memcpy(q, slots[H], 32);
+    munacl_copy32(q, slots[H]);
     munacl_wipe(s, sizeof s);
     munacl_wipe(slots, sizeof slots);
     return 0;

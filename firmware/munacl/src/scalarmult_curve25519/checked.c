@@ -6,7 +6,7 @@ int crypto_scalarmult_curve25519_checked(unsigned char *q, const unsigned char *
 {
     /* p is public: whether its u-coordinate is below 2^255 - 19, the unused bit being zero. */
     munacl_fe u;
-    memcpy(u, p, 32);
+    munacl_copy32(u, p);
     munacl_fe_freeze(u);
     int refused = crypto_verify_32((const unsigned char *)u, p);
     crypto_scalarmult_curve25519(q, n, p);

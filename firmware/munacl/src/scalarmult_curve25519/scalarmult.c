@@ -7,15 +7,15 @@ int crypto_scalarmult_curve25519(unsigned char *q, const unsigned char *n, const
     static const uint32_t quotient[] = {FE(MUL, 0, 0, 1), FE(END, 0, 0, 0)};
     munacl_fe slots[2];
     uint32_t scalar[8];
-    memcpy(slots[0], p, 32);
-    memcpy(scalar, n, 32);
+    munacl_copy32(slots[0], p);
+    munacl_copy32(scalar, n);
     slots[0][7] &= 0x7fffffff;
     munacl_x25519_ladder(slots, scalar);
     munacl_wipe(scalar, sizeof scalar);
     munacl_fe_invert(slots[1]);
     munacl_fe_run(slots, quotient, 0);
     munacl_fe_freeze(slots[0]);
-    memcpy(q, slots[0], 32);
+    munacl_copy32(q, slots[0]);
     munacl_wipe(slots, sizeof slots);
     return 0;
 }

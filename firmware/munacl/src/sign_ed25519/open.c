@@ -42,11 +42,11 @@ static int decode_negative_vartime(munacl_fe *slots, const unsigned char *pk)
     };
     static const uint32_t negate[] = {FE(SUB, X, Z, X), FE(END, 0, 0, 0)};
     munacl_ed_zero(slots);
-    memcpy(slots[Y], pk, 32);
+    munacl_copy32(slots[Y], pk);
     slots[Y][7] &= 0x7fffffff;
-    memcpy(slots[9], d, 32);
-    memcpy(slots[10], root, 32);
-    memcpy(slots[3], slots[Y], 32);
+    munacl_copy32(slots[9], d);
+    munacl_copy32(slots[10], root);
+    munacl_copy32(slots[3], slots[Y]);
     munacl_fe_freeze(slots[3]);
     if (memcmp(slots[3], slots[Y], 32) != 0)
         return -1;
@@ -56,7 +56,7 @@ static int decode_negative_vartime(munacl_fe *slots, const unsigned char *pk)
     if (!is_zero_vartime(slots[4])) {
         if (!is_zero_vartime(slots[5]))
             return -1;
-        memcpy(slots[X], slots[6], 32);
+        munacl_copy32(slots[X], slots[6]);
     }
     uint32_t sign = pk[31] >> 7;
     if (is_zero_vartime(slots[X]) && sign)
@@ -65,18 +65,17 @@ static int decode_negative_vartime(munacl_fe *slots, const unsigned char *pk)
         munacl_fe_run(slots, negate, 0);
     memset(slots[Z], 0, 32);
     slots[Z][0] = 1;
-    memcpy(slots[E], slots[X], 32);
-    memcpy(slots[H], slots[Y], 32);
+    munacl_copy32(slots[E], slots[X]);
+    munacl_copy32(slots[H], slots[Y]);
     return 0;
 }
 
-/* Digits 0 or odd, below 2 MUNACL_ED_MULTIPLES in magnitude, of a scalar below L: the bits where
- * there are no multiples. */
+#if MUNACL_ED_MULTIPLES > 1
+/* Digits 0 or odd, below 2 MUNACL_ED_MULTIPLES in magnitude, of a scalar below L. */
 static void recode_vartime(signed char digits[256], const unsigned char *s)
 {
     for (int i = 0; i < 256; i++)
         digits[i] = s[i >> 3] >> (i & 7) & 1;
-#if MUNACL_ED_MULTIPLES > 1
     const int most = 2 * MUNACL_ED_MULTIPLES - 1;
     for (int i = 0; i < 256; i++) {
         if (!digits[i])
@@ -102,8 +101,18 @@ static void recode_vartime(signed char digits[256], const unsigned char *s)
             }
         }
     }
-#endif
 }
+
+static int digit_at(const signed char *digits, unsigned bit)
+{
+    return digits[bit];
+}
+#else
+static int digit_at(const unsigned char *s, unsigned bit)
+{
+    return s[bit >> 3] >> (bit & 7) & 1;
+}
+#endif
 
 /* What an addition of X, Y, Z takes, in four slots from PREPARED on; d is in the third before. */
 enum { PREPARED = MUNACL_ED_SLOTS, SLOTS = PREPARED + 4 };
@@ -114,18 +123,22 @@ static void prepare(munacl_fe *slots)
         FE(ADD, PREPARED + 2, PREPARED + 2, PREPARED + 2), FE(ADD, PREPARED, Y, X),
         FE(SUB, PREPARED + 1, Y, X), FE(END, 0, 0, 0),
     };
-    memcpy(slots[PREPARED + 2], d, 32);
+    munacl_copy32(slots[PREPARED + 2], d);
     munacl_fe_run(slots, program, 0);
-    memcpy(slots[PREPARED + 3], slots[Z], 32);
+    munacl_copy32(slots[PREPARED + 3], slots[Z]);
 }
 
 /* h times the point in slots, plus s times the base point. */
 static void multiply_vartime(munacl_fe *slots, const unsigned char *h, const unsigned char *s)
 {
     munacl_fe multiples[MUNACL_ED_MULTIPLES][4];
+#if MUNACL_ED_MULTIPLES > 1
     signed char digits[256];
-    uint32_t signs[8];
     recode_vartime(digits, h);
+#else
+    const unsigned char *digits = h;
+#endif
+    uint32_t signs[8];
     munacl_ed_signs(signs, s);
     /* Twice the point and the point, then twice the point again and again. */
     prepare(slots);
@@ -144,11 +157,11 @@ static void multiply_vartime(munacl_fe *slots, const unsigned char *h, const uns
 #endif
     munacl_ed_zero(slots);
     unsigned bit = 256;
-    while (bit > MUNACL_ED_SPACING && !digits[bit - 1])
+    while (bit > MUNACL_ED_SPACING && !digit_at(digits, bit - 1))
         bit--;
     while (bit--) {
         munacl_fe_run(slots, munacl_ed_double, 0);
-        int digit = digits[bit];
+        int digit = digit_at(digits, bit);
         if (digit) {
             memcpy(slots[YPX], multiples[(digit < 0 ? -digit : digit) >> 1], sizeof multiples[0]);
 #if MUNACL_ED_MULTIPLES > 1
@@ -184,7 +197,7 @@ __attribute__((noinline)) static void challenge(unsigned char out[32], unsigned 
 {
     unsigned char hash[64];
     memmove(m, sm, smlen);
-    memcpy(m + 32, pk, 32);
+    munacl_copy32(m + 32, pk);
     crypto_hash_sha512(hash, m, smlen);
     munacl_sc_from_hash(out, hash);
 }
@@ -208,8 +221,8 @@ static int is_valid_vartime(unsigned char *m, const unsigned char *sm, size_t sm
     unsigned char h[32], s[32], r[32], key[32];
     if (smlen < 64 || !is_reduced_vartime(sm + 32))
         return 0;
-    memcpy(s, sm + 32, 32);
-    memcpy(key, pk, 32);
+    munacl_copy32(s, sm + 32);
+    munacl_copy32(key, pk);
     challenge(h, m, sm, smlen, key);
     return expected_vartime(r, h, s, key) == 0 && memcmp(r, m, 32) == 0;
 }

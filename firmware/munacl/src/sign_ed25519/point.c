@@ -24,16 +24,18 @@ void munacl_ed_zero(munacl_fe *slots)
 
 void munacl_ed_negate(munacl_fe *slots, uint32_t mask)
 {
-    uint32_t borrow = 37 & mask;
+    /* 2p - t = 2^256 - 38 - t is the complement of t and 2^256 - 37. */
+    uint64_t sum = 0;
+    uint32_t addend = mask & -37u;
     for (int i = 0; i < 8; i++) {
         uint32_t swap = (slots[YPX][i] ^ slots[YMX][i]) & mask;
         slots[YPX][i] ^= swap;
         slots[YMX][i] ^= swap;
-        /* 2p - t is the complement of t less 37. */
-        int64_t difference = (int64_t)(slots[T2D][i] ^ mask) - borrow;
-        slots[T2D][i] = (uint32_t)difference;
-        /* Not `>> 63`, of which GCC makes instructions that depend on flags. */
-        borrow = 0 - (uint32_t)(difference >> 32);
+        sum += slots[T2D][i] ^ mask;
+        sum += addend;
+        slots[T2D][i] = (uint32_t)sum;
+        sum >>= 32;
+        addend = mask;
     }
 }
 
@@ -46,5 +48,5 @@ void munacl_ed_encode(unsigned char *out, munacl_fe *slots)
     munacl_fe_freeze(slots[X]);
     munacl_fe_freeze(slots[Y]);
     slots[Y][7] |= slots[X][0] << 31;
-    memcpy(out, slots[Y], 32);
+    munacl_copy32(out, slots[Y]);
 }

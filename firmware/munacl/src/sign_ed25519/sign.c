@@ -26,7 +26,7 @@ int crypto_sign_ed25519_seed_keypair(unsigned char *pk, unsigned char *sk,
     expand(expanded, seed);
     memmove(sk, seed, 32);
     multiply(pk, expanded);
-    memcpy(sk + 32, pk, 32);
+    munacl_copy32(sk + 32, pk);
     munacl_wipe(expanded, sizeof expanded);
     return 0;
 }
@@ -44,11 +44,11 @@ int crypto_sign_ed25519(unsigned char *sm, unsigned long long *smlen, const unsi
     expand(expanded, sk);
     /* The places of R and S hold what is hashed before the message. */
     memmove(sm + 64, m, mlen);
-    memcpy(sm + 32, expanded + 32, 32);
+    munacl_copy32(sm + 32, expanded + 32);
     crypto_hash_sha512(hash, sm + 32, mlen + 32);
     munacl_sc_from_hash(nonce, hash);
     multiply(sm, nonce);
-    memcpy(sm + 32, sk + 32, 32);
+    munacl_copy32(sm + 32, sk + 32);
     crypto_hash_sha512(hash, sm, mlen + 64);
     munacl_sc_from_hash(challenge, hash);
     munacl_sc_muladd(sm + 32, challenge, expanded, nonce);
