@@ -16,6 +16,7 @@ from warifu.cli.errors import ENVIRONMENT, FAILED, OK
 from warifu.cli.formats import Format, Plan
 from warifu.cli.group import Group
 from warifu.cli.m3 import m3_app
+from warifu.cli.reproduction import reproduce_app
 from warifu.cli.screen import FormatOption, named
 from warifu.printable import printable
 
@@ -397,6 +398,7 @@ def version() -> int:
 app.add_typer(card_app, name="card")
 app.add_typer(agent.agent_app, name="agent")
 app.add_typer(m3_app, name="m3")
+app.add_typer(reproduce_app, name="reproduce")
 app.command(epilog=_EPILOG)(agent.token)
 
 calibrate_app = typer.Typer(

@@ -4,10 +4,14 @@
 
 extern const uint64_t munacl_sha512_k[80];
 
+#ifdef MUNACL_ROTATE64
+#define rotate MUNACL_ROTATE64
+#else
 static inline uint64_t rotate(uint64_t value, unsigned bits)
 {
     return value >> bits | value << (64 - bits);
 }
+#endif
 
 void MUNACL_TWIN(munacl_sha512_blocks)(uint64_t state[8], const unsigned char *m, size_t blocks)
 {

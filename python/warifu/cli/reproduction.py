@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu reproduce`: the source papers beside what this project gives."""
+
+from __future__ import annotations
+
+import subprocess
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from warifu.cli import screen
+from warifu.cli.errors import OK
+from warifu.cli.formats import Format
+from warifu.cli.screen import FormatOption
+
+reproduce_app = typer.Typer(
+    help="Tables and claims of the source papers, published and here.", no_args_is_help=True
+)
+
+
+class Part(StrEnum):
+    """What to print."""
+
+    ALL = "all"
+    TABLE2 = "table2"
+    TABLE3 = "table3"
+
+
+@reproduce_app.callback()
+def _reproduce() -> None:
+    """Groups its subcommands."""
+
+
+@reproduce_app.command("munacl")
+def munacl(
+    firmware: Annotated[
+        Path,
+        typer.Option("--firmware", metavar="PATH", help="The library's sources, built there."),
+    ] = Path("firmware/munacl"),
+    part: Annotated[Part, typer.Option("--part", help="Which tables.")] = Part.ALL,
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """The paper on a NaCl for the Cortex-M3 beside firmware/munacl on the simulated chip.
+
+    Cycles are emulated: simulated at zero wait states, where the paper's are a board's.
+    """
+    from warifu._core import WarifuError
+    from warifu.reproduce import munacl as paper
+
+    if not (firmware / "Makefile").is_file():
+        raise WarifuError(
+            f"--firmware {firmware}: has no Makefile: run it in the project's folder, or name "
+            "firmware/munacl of a checkout"
+        )
+    for profile in paper.PROFILES:
+        make = ["make", "--silent", "-C", str(firmware), f"PROFILE={profile}", "programs"]
+        done = subprocess.run(make, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            raise WarifuError(f"{' '.join(make)} failed: {last}")
+    version = ["arm-none-eabi-gcc", "--version"]
+    compiler = subprocess.run(version, capture_output=True, text=True, check=True).stdout
+    programs = paper.Programs(firmware / "build")
+    first = compiler.splitlines()[0]
+    if part is Part.TABLE2:
+        tables = [paper.table2(programs)]
+    elif part is Part.TABLE3:
+        tables = [paper.table3(programs, first)]
+    else:
+        tables = paper.tables(programs, first)
+    screen.show(tables, form)
+    return OK
