@@ -6,8 +6,10 @@ static inline int equal(const unsigned char *x, const unsigned char *y, int word
     uint32_t different = 0;
     for (int i = 0; i < words; i++)
         different |= munacl_load32(x + 4 * i) ^ munacl_load32(y + 4 * i);
-    /* 0 or -1: the top bit of (d | -d) says whether d is not zero. */
-    return -(int)((different | (0 - different)) >> 31);
+    /* 0 or -1: the top bit of (d | -d) says whether d is not zero. The barrier keeps compilers from
+     * seeing that, and from a conditional instruction. */
+    uint32_t negative = munacl_opaque(0 - different);
+    return -(int)((different | negative) >> 31);
 }
 
 int crypto_verify_16(const unsigned char *x, const unsigned char *y)

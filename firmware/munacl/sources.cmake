@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Written by manifests.py.
+set(MUNACL_SOURCES_fast
+  src/auth_hmacsha512256/hmac.c
+  src/box/box.c
+  src/common/copy.c
+  src/core_salsa20/block_armv7m.S
+  src/core_salsa20/core.c
+  src/dh/dh.c
+  src/fe25519/armv7m.S
+  src/fe25519/freeze.c
+  src/fe25519/invert.c
+  src/fe25519/mul128_armv7m.S
+  src/fe25519/power.c
+  src/hash_sha512/blocks_armv7m.S
+  src/hash_sha512/constants.c
+  src/hash_sha512/hash.c
+  src/onetimeauth_poly1305/blocks_armv7m.S
+  src/onetimeauth_poly1305/poly1305.c
+  src/random/random.c
+  src/scalarmult_curve25519/base.c
+  src/scalarmult_curve25519/checked.c
+  src/scalarmult_curve25519/ladder_armv7m.S
+  src/scalarmult_curve25519/scalarmult.c
+  src/secretbox/secretbox.c
+  src/sign_ed25519/base.c
+  src/sign_ed25519/look_up_armv7m.S
+  src/sign_ed25519/open.c
+  src/sign_ed25519/point.c
+  src/sign_ed25519/scalar.c
+  src/sign_ed25519/sign.c
+  src/sign_ed25519/table.c
+  src/stream_salsa20/stream.c
+  src/verify/verify.c
+)
+set(MUNACL_SOURCES_small
+  src/auth_hmacsha512256/hmac.c
+  src/box/box.c
+  src/common/copy.c
+  src/core_salsa20/block_portable.c
+  src/core_salsa20/core.c
+  src/dh/dh.c
+  src/fe25519/freeze.c
+  src/fe25519/invert_fermat.c
+  src/fe25519/mul128_armv7m.S
+  src/fe25519/portable.c
+  src/fe25519/power.c
+  src/fe25519/product_armv7m.S
+  src/hash_sha512/blocks_portable.c
+  src/hash_sha512/constants.c
+  src/hash_sha512/hash.c
+  src/onetimeauth_poly1305/blocks_armv7m.S
+  src/onetimeauth_poly1305/poly1305.c
+  src/random/random.c
+  src/scalarmult_curve25519/base_small.c
+  src/scalarmult_curve25519/checked.c
+  src/scalarmult_curve25519/ladder_portable.c
+  src/scalarmult_curve25519/scalarmult.c
+  src/secretbox/secretbox.c
+  src/sign_ed25519/base.c
+  src/sign_ed25519/look_up_portable.c
+  src/sign_ed25519/open.c
+  src/sign_ed25519/point.c
+  src/sign_ed25519/scalar.c
+  src/sign_ed25519/sign.c
+  src/sign_ed25519/table_small.c
+  src/stream_salsa20/stream.c
+  src/verify/verify.c
+)

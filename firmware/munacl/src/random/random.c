@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Memory after power-up, checked (NIST SP 800-90B section 4.4), hashed by SHA-512 with a seed from
+ * flash and the chip's number; then Salsa20, whose key each block replaces (D. J. Bernstein,
+ * "Fast-key-erasure random-number generators"). */
+#include "munacl_random.h"
+
+#include "internal.h"
+
+enum { NEEDED_MILLIBITS = 384000, WINDOW = 512 };
+
+static struct {
+    unsigned char key[32];
+    int begun;
+    enum munacl_random_error why;
+} generator;
+
+__attribute__((weak)) void munacl_random_failed(enum munacl_random_error why)
+{
+    (void)why;
+}
+
+/* All ones where the bytes are equal. */
+static uint32_t equal(uint32_t a, uint32_t b)
+{
+    return munacl_opaque((uint32_t)((int32_t)((a ^ b) - 1) >> 31));
+}
+
+/* The greatest count of a window's first byte that a source of this entropy exceeds once in 2^30
+ * windows (SP 800-90B section 4.4.2), for steps of thousandths of a bit a cell. */
+static uint32_t most_of_window(unsigned millibits)
+{
+    static const uint16_t cutoffs[][2] = {
+        {10, 510}, {20, 496}, {30, 479},
+        {50, 444}, {100, 361}, {200, 235}, {400, 103}, {1000, 16},
+    };
+    uint32_t most = WINDOW + 1;
+    for (unsigned i = 0; i < sizeof cutoffs / sizeof *cutoffs; i++)
+        if (millibits >= cutoffs[i][0])
+            most = cutoffs[i][1];
+    return most;
+}
+
+static int check(const struct munacl_random_source *source)
+{
+    const unsigned char *memory = source->memory;
+    uint32_t ones = 0, run = 0, longest = 0, same = 0, most = 0;
+    if (source->bytes >> 24 || source->millibits_per_cell > 1000)
+        return MUNACL_RANDOM_TOO_FEW_BITS;
+    uint64_t millibits = 0;
+    for (unsigned bit = 0; bit < 10; bit++)
+        millibits += (uint64_t)(source->millibits_per_cell >> bit & 1 ? source->bytes * 8 : 0) << bit;
+    if (millibits < NEEDED_MILLIBITS)
+        return MUNACL_RANDOM_TOO_FEW_BITS;
+    for (size_t i = 0; i < source->bytes; i++) {
+        uint32_t byte = memory[i];
+        for (unsigned bit = 0; bit < 8; bit++)
+            ones += byte >> bit & 1;
+        run = (i ? run & equal(byte, memory[i - 1]) : 0) + 1;
+        longest ^= (longest ^ run) & (uint32_t)((int32_t)(longest - run) >> 31);
+        if (i % WINDOW == 0)
+            same = 0;
+        same += 1 & equal(byte, memory[i - i % WINDOW]);
+        most ^= (most ^ same) & (uint32_t)((int32_t)(most - same) >> 31);
+    }
+    if (ones < source->bytes * 2 || ones > source->bytes * 6)
+        return MUNACL_RANDOM_WEIGHT;
+    /* The cut-off is 1 + 30 / H for H bits a byte. */
+    if ((longest - 1) * 8 * source->millibits_per_cell >= 30000)
+        return MUNACL_RANDOM_REPETITION;
+    if (most >= most_of_window(source->millibits_per_cell))
+        return MUNACL_RANDOM_PROPORTION;
+    return 0;
+}
+
+/* out = the first half of SHA-512 of a byte, two hashes of 64 bytes and a seed. */
+static void derive(unsigned char out[32], unsigned char which, const unsigned char *hashes,
+                   const unsigned char *seed)
+{
+    unsigned char input[161], hash[64];
+    input[0] = which;
+    memcpy(input + 1, hashes, 128);
+    munacl_copy32(input + 129, seed);
+    crypto_hash_sha512(hash, input, sizeof input);
+    munacl_copy32(out, hash);
+    munacl_wipe(input, sizeof input);
+    munacl_wipe(hash, sizeof hash);
+}
+
+/* Whether the record was ever written: flash is all zeros or all ones before. */
+static int is_written(const struct munacl_random_record *record)
+{
+    uint32_t zeros = 0, ones = 255;
+    for (int i = 0; i < 32; i++) {
+        zeros |= record->seed[i];
+        ones &= record->seed[i];
+    }
+    return zeros != 0 && ones != 255;
+}
+
+int munacl_random_begin(const struct munacl_random_source *source,
+                        struct munacl_random_record *record)
+{
+    unsigned char hashes[128], digest[32];
+    int failed = 0;
+    generator.begun = 0;
+    memset(hashes, 0, sizeof hashes);
+    memcpy(digest, record->digest, sizeof digest);
+    if (source->is_power_up) {
+        failed = check(source);
+        if (!failed) {
+            crypto_hash_sha512(hashes, source->memory, source->bytes);
+            /* The digest goes to flash: another hash of it, which does not give it away. */
+            memset(digest, 0, sizeof digest);
+            derive(digest, 0, hashes, digest);
+            if (memcmp(digest, record->digest, sizeof digest) == 0)
+                failed = MUNACL_RANDOM_RETAINED;
+        }
+    } else if (!is_written(record)) {
+        failed = MUNACL_RANDOM_NO_SEED;
+    }
+    munacl_wipe(source->memory, source->bytes);
+    if (!failed) {
+        crypto_hash_sha512(hashes + 64, source->device_id, source->device_id_bytes);
+        derive(generator.key, 1, hashes, record->seed);
+        derive(record->seed, 2, hashes, record->seed);
+        munacl_copy32(record->digest, digest);
+        generator.begun = 1;
+    }
+    generator.why = (enum munacl_random_error)failed;
+    munacl_wipe(hashes, sizeof hashes);
+    return failed;
+}
+
+void munacl_random_mix(const unsigned char *data, size_t bytes)
+{
+    unsigned char hashes[128];
+    memset(hashes, 0, sizeof hashes);
+    crypto_hash_sha512(hashes, data, bytes);
+    derive(generator.key, 3, hashes, generator.key);
+    munacl_wipe(hashes, sizeof hashes);
+}
+
+__attribute__((weak)) void randombytes(unsigned char *out, unsigned long long bytes)
+{
+    static const unsigned char nonce[8];
+    unsigned char block[64];
+    if (!generator.begun) {
+        munacl_random_failed(generator.why ? generator.why : MUNACL_RANDOM_NOT_BEGUN);
+        for (;;) {}
+    }
+    while (bytes) {
+        size_t some = bytes < 32 ? (size_t)bytes : 32;
+        crypto_stream_salsa20(block, sizeof block, nonce, generator.key);
+        munacl_copy32(generator.key, block);
+        memcpy(out, block + 32, some);
+        out += some;
+        bytes -= some;
+    }
+    munacl_wipe(block, sizeof block);
+}

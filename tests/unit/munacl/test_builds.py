@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""munacl as other build systems build it, from their own lists; and what clang makes of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support import needs
+from support.paths import ROOT
+from warifu import m3
+
+Build = Callable[..., Path]
+MUNACL = ROOT / "firmware" / "munacl"
+MANIFESTS = ("sources.cmake", "library.json", "Warifu.munacl.pdsc")
+LINK = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-nostartfiles", "-Wl,--gc-sections"]
+LINK += ["-L", str(MUNACL / "boards"), "-T", str(MUNACL / "boards" / "generic.ld")]
+VARIABLE_TIME = ("umull", "umlal", "smull", "smlal", "udiv", "sdiv")
+
+
+def run(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_manifests_have_the_makefiles_lists(tmp_path: Path) -> None:
+    run([sys.executable, str(MUNACL / "manifests.py"), str(tmp_path)])
+    for name in MANIFESTS:
+        assert (tmp_path / name).read_text() == (MUNACL / name).read_text(), name
+
+
+def test_files_of_manifests_exist() -> None:
+    pack = ElementTree.parse(MUNACL / "Warifu.munacl.pdsc")
+    names = {file.get("name") for file in pack.iter("file")}
+    manifest = json.loads((MUNACL / "library.json").read_text())
+    names |= {f"src/{one[2:-1]}" for one in manifest["build"]["srcFilter"] if one[0] == "+"}
+    assert len(names) > 30
+    assert [name for name in sorted(filter(None, names)) if not (MUNACL / name).exists()] == []
+
+
+def test_platformio_list_links_the_benchmark(build: Build, tmp_path: Path) -> None:
+    manifest = json.loads((MUNACL / "library.json").read_text())["build"]
+    sources = [MUNACL / "src" / one[2:-1] for one in manifest["srcFilter"] if one[0] == "+"]
+    flags = [flag for text in manifest["flags"] for flag in text.split()]
+    program = build("fast", "bench.elf")
+    objects = [program.parent / "bench" / "bench.o", program.parent / "boards" / "start.o"]
+    out = tmp_path / "bench.elf"
+    include = ["-I", str(MUNACL / manifest["includeDir"]), "-I", str(MUNACL / "src")]
+    run([*LINK, "-Os", *flags, *include, *map(str, sources), *map(str, objects), "-o", str(out)])
+    assert m3.run(str(out)).code == 0
+
+
+@needs.program("cmake")
+@pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=needs.program("clang"))])
+def test_cmake_library_is_right_and_constant_time(
+    build: Build, profile: str, compiler: str, tmp_path: Path
+) -> None:
+    toolchain = MUNACL / "cmake" / f"{compiler}.cmake"
+    settings = [f"-DCMAKE_TOOLCHAIN_FILE={toolchain}", f"-DMUNACL_PROFILE={profile}"]
+    run(["cmake", "-S", str(MUNACL), "-B", str(tmp_path), *settings])
+    run(["cmake", "--build", str(tmp_path)])
+    library = tmp_path / "libmunacl.a"
+    code = run(["arm-none-eabi-objdump", "-d", str(library)])
+    assert "mul" in code
+    assert [one for one in VARIABLE_TIME if f"\t{one}\t" in code] == []
+    folder = build(profile, "taint.elf").parent
+    objects = [
+        folder / "taint" / "tests" / "secrets.o",
+        folder / "taint" / "src" / "secretbox" / "secretbox.o",
+        folder / "boards" / "start.o",
+    ]
+    for one in objects[:2]:
+        build(profile, str(one.relative_to(folder)))
+    out = tmp_path / "taint.elf"
+    run([*LINK, *map(str, objects), str(library), "-o", str(out)])
+    found = m3.taint(str(out))
+    assert found.run.code == 0
+    assert [f"{leak.kind} in {leak.at.function}" for leak in found.leaks] == []
+    # The benchmark opens what it seals and signs.
+    objects = [build(profile, "bench/bench.o"), build(profile, "boards/start.o")]
+    out = tmp_path / "bench.elf"
+    run([*LINK, *map(str, objects), str(library), "-o", str(out)])
+    done = m3.run(str(out))
+    assert (done.code, b"failed" in done.output) == (0, False)
+
+
+def test_board_maps_link_the_benchmark(build: Build, profile: str, tmp_path: Path) -> None:
+    objects = [build(profile, "bench/bench.o"), build(profile, "boards/start.o")]
+    library = build(profile, f"libmunacl-{profile}.a")
+    for chip in ("lpc1768", "stm32f103"):
+        out = tmp_path / f"{chip}.elf"
+        link = [str(MUNACL / "boards" / f"{chip}.ld") if one.endswith("generic.ld") else one
+                for one in LINK]
+        run([*link, *map(str, objects), str(library), "-o", str(out)])
+        assert m3.run(str(out), m3.Options(chip=chip)).code == 0
+
+
+def test_random_generator_by_images_of_memory(build: Build, profile: str) -> None:
+    done = m3.run(str(build(profile, "random.elf")))
+    # 43: the hook that is called without entropy, with the reason of the last image.
+    assert (done.code, done.output) == (43, b"random: right\n")
