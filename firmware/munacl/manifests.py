@@ -54,7 +54,10 @@ def pack() -> str:
     """One component for each profile."""
     components = []
     for profile in PROFILES:
-        files = ['<file category="include" name="include/"/>', '<file category="include" name="src/"/>']
+        files = [
+            '<file category="include" name="include/"/>',
+            '<file category="include" name="src/"/>',
+        ]
         for name in sources(profile):
             kind = "sourceAsm" if name.endswith(".S") else "sourceC"
             files.append(f"<file category={quoteattr(kind)} name={quoteattr(name)}/>")
@@ -83,6 +86,7 @@ def pack() -> str:
 
 
 def main() -> None:
+    """Writes them here, or to the folder of the first argument."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
     for name, text in (
         ("sources.cmake", cmake()),

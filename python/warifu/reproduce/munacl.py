@@ -114,10 +114,14 @@ def table3(programs: Programs, compiler: str) -> Table:
     code = {profile: programs.code_bytes(profile) for profile in PROFILES}
     table.notes += [
         f"Here: {ZERO_WAIT}. Ratios are of the high end.",
-        f"Code and constants: AVR {paper['code_bytes']['avr']:,} B, the paper's ARM "
-        f"{paper['code_bytes']['arm']:,} B, fast {code['fast']:,} B, small {code['small']:,} B.",
-        "The paper's crypto_secretbox_xsalsa20poly1305_open costs less than half of sealing, which "
-        "a refused box does; here it is a box that opens.",
+        (
+            f"Code and constants: AVR {paper['code_bytes']['avr']:,} B, the paper's ARM "
+            f"{paper['code_bytes']['arm']:,} B, fast {code['fast']:,} B, small {code['small']:,} B."
+        ),
+        (
+            "The paper's crypto_secretbox_xsalsa20poly1305_open costs less than half of sealing, as "
+            "refusing a box does; here it is a box that opens."
+        ),
         f"Compiler: {compiler}",
     ]
     return table

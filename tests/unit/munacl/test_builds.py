@@ -96,8 +96,10 @@ def test_board_maps_link_the_benchmark(build: Build, profile: str, tmp_path: Pat
     library = build(profile, f"libmunacl-{profile}.a")
     for chip in ("lpc1768", "stm32f103"):
         out = tmp_path / f"{chip}.elf"
-        link = [str(MUNACL / "boards" / f"{chip}.ld") if one.endswith("generic.ld") else one
-                for one in LINK]
+        link = [
+            str(MUNACL / "boards" / f"{chip}.ld") if one.endswith("generic.ld") else one
+            for one in LINK
+        ]
         run([*link, *map(str, objects), str(library), "-o", str(out)])
         assert m3.run(str(out), m3.Options(chip=chip)).code == 0
 

@@ -15,9 +15,7 @@ VARIABLE_TIME = {"umull", "umlal", "smull", "smlal", "udiv", "sdiv"}
 CALLS = b"28 calls\n"
 
 
-def test_secrets_reach_no_branch_address_or_long_multiplication(
-    build: Build, profile: str
-) -> None:
+def test_secrets_reach_no_branch_address_or_long_multiplication(build: Build, profile: str) -> None:
     found = m3.taint(str(build(profile, "taint.elf")))
     assert found.run.output == CALLS
     assert [f"{leak.kind} in {leak.at.function}" for leak in found.leaks] == []
@@ -57,5 +55,7 @@ def test_stack_and_size_are_within_what_is_promised(build: Build, profile: str) 
     sections = subprocess.run(
         ["arm-none-eabi-size", "-A", str(program)], check=True, capture_output=True, text=True
     ).stdout
-    size = int(next(line.split()[1] for line in sections.splitlines() if line.startswith(".munacl")))
+    size = int(
+        next(line.split()[1] for line in sections.splitlines() if line.startswith(".munacl"))
+    )
     assert size <= {"fast": 13 * 1024, "small": 8 * 1024}[profile]

@@ -53,7 +53,9 @@ def test_cycles_are_within_what_the_library_promises(programs: munacl.Programs) 
         "crypto_secretbox_xsalsa20poly1305_open": 45_000,
     }
     rows = munacl.rows(programs, "fast")
-    assert {name: rows[name].cycles.high for name in most if rows[name].cycles.high > most[name]} == {}
+    assert {
+        name: rows[name].cycles.high for name in most if rows[name].cycles.high > most[name]
+    } == {}
 
 
 def test_table2_lies_within_the_papers_ranges(programs: munacl.Programs) -> None:

@@ -13,6 +13,7 @@ Point = tuple[int, int]
 
 
 def base_point() -> Point:
+    """Its y is 4/5, its x even."""
     y = 4 * pow(5, -1, P) % P
     square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
     x = pow(square, (P + 3) // 8, P)
@@ -22,12 +23,14 @@ def base_point() -> Point:
 
 
 def add(a: Point, b: Point) -> Point:
+    """The sum of two points."""
     k = D * a[0] * a[1] * b[0] * b[1] % P
     x = (a[0] * b[1] + a[1] * b[0]) * pow(1 + k, -1, P) % P
     return x, (a[1] * b[1] + a[0] * b[0]) * pow(1 - k, -1, P) % P
 
 
 def multiple(n: int, point: Point) -> Point:
+    """A point, n times."""
     result = (0, 1)
     while n:
         if n & 1:
@@ -37,6 +40,7 @@ def multiple(n: int, point: Point) -> Point:
 
 
 def words(value: int) -> str:
+    """Eight words of C, the lowest first."""
     texts = [f"0x{value >> 32 * i & 0xFFFFFFFF:08x}" for i in range(8)]
     return f"{', '.join(texts[:4])},\n        {', '.join(texts[4:])}"
 
@@ -55,9 +59,12 @@ def points(teeth: int, spacing: int) -> list[str]:
 
 
 def main() -> None:
+    """Prints table.c for the numbers of teeth and bits between them."""
     teeth, spacing = int(sys.argv[1]), int(sys.argv[2])
     print("/* SPDX-License-Identifier: Apache-2.0 OR MIT */")
-    print(f"/* Written by generate_table.py {teeth} {spacing}: y + x, y - x, 2dxy of each point. */")
+    print(
+        f"/* Written by generate_table.py {teeth} {spacing}: y + x, y - x, 2dxy of each point. */"
+    )
     print('#include "ed25519.h"\n')
     print("const uint32_t munacl_ed_table[MUNACL_ED_POINTS][24] = {")
     print("    {\n" + "\n    },\n    {\n".join(points(teeth, spacing)) + "\n    },\n};")
