@@ -106,6 +106,34 @@ fn limit(stop: &Stop) -> Option<u32> {
 }
 
 #[test]
+fn program_for_another_core_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let build = |core: &str| {
+        let (file, elf) = (folder.path().join("program.c"), folder.path().join("program.elf"));
+        std::fs::write(&file, "void _start(void) {}").expect("the source is written");
+        let done = Command::new("arm-none-eabi-gcc")
+            .args([&format!("-mcpu={core}"), "-mthumb", "-mfloat-abi=soft", "-nostdlib"])
+            .arg(&file)
+            .arg("-o")
+            .arg(&elf)
+            .output()
+            .expect("arm-none-eabi-gcc is installed: scripts/setup --with tests");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        std::fs::read(&elf).expect("the program was written")
+    };
+    for (core, expected) in [
+        ("cortex-m0plus", "M0+"),
+        ("cortex-m4", "ARMv7E-M"),
+        ("cortex-m23", "Cortex-M23"),
+        ("cortex-m33", "Cortex-M33"),
+    ] {
+        let refused = session(&build(core), "mps2-an385").expect_err(core).to_string();
+        assert!(refused.contains(expected) && refused.contains("-mcpu=cortex-m3"), "{refused}");
+    }
+    assert!(session(&build("cortex-m3"), "mps2-an385").is_ok());
+}
+
+#[test]
 fn stack_limit_by_layout() {
     let ebss = 0x1000_0000 + 2 * 64 * 4;
     for (what, data, top, symbols, expected) in [

@@ -60,7 +60,7 @@ void munacl_salsa20_words(uint32_t x[16], const unsigned char *in, const unsigne
                           const unsigned char *c);
 extern const unsigned char munacl_sigma[16];
 
-/* Poly1305's state: h < 2^130 + small in five words, the clamped r, and s. */
+/* Poly1305's state: h < 2^130 + 2^129 in five words, the clamped r, and s. */
 struct munacl_poly1305 {
     uint32_t h[5];
     uint32_t r[4];

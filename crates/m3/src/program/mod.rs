@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs: ELF files and their symbols; [`Program::load`] puts them into a chip.
 
+mod attributes;
 mod load;
 
 use std::ops::Range;
@@ -24,6 +25,12 @@ pub enum ProgramError {
          -mcpu=cortex-m3 -mthumb"
     )]
     NotArm(u16),
+    /// For another core of Arm's, whose instructions or timing differ.
+    #[error(
+        "this ELF file is for {0}, and the simulated core is a Cortex-M3, whose timing differs: \
+         compile and link it with -mcpu=cortex-m3"
+    )]
+    OtherCore(String),
     /// Big-endian.
     #[error("this ELF file is big-endian: compile it for little-endian (-mlittle-endian)")]
     BigEndian,
@@ -131,6 +138,11 @@ impl Program {
         }
         if header.e_type(endian) != object::elf::ET_EXEC {
             return Err(ProgramError::NotExecutable);
+        }
+        let attributes = elf.section_by_name(".ARM.attributes");
+        let attributes = attributes.and_then(|section| section.data().ok()).unwrap_or_default();
+        if let Some(core) = attributes::other_core(attributes) {
+            return Err(ProgramError::OtherCore(core));
         }
         let segments = segments(&elf, file)?;
         let (symbols, labels) = symbols(&elf)?;

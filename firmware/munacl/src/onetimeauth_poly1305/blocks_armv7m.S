@@ -2,7 +2,7 @@
 /* void munacl_poly1305_blocks(struct munacl_poly1305 *state, const unsigned char *m, size_t blocks,
  *                             uint32_t top)
  * h = (h + block + 2^128 top) r modulo 2^130 - 5 for each block of 16 bytes; h stays below 2^130 +
- * 2^8, r is clamped. `m` need not be aligned. Time depends on `blocks` alone. Clobbers what the
+ * 2^129, r is clamped. `m` need not be aligned. Time depends on `blocks` alone. Clobbers what the
  * procedure call standard lets it. Stack: 232 bytes. */
 	.syntax unified
 	.thumb

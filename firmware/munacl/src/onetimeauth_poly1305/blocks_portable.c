@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "internal.h"
 
-/* h = (h + block) * r mod 2^130 - 5, by products of 16 by 16 bits. h stays below 2^130 + 2^8. */
+/* h = (h + block) * r mod 2^130 - 5, by products of 16 by 16 bits. h stays below 2^130 + 2^129. */
 void MUNACL_TWIN(munacl_poly1305_blocks)(struct munacl_poly1305 *state, const unsigned char *m,
                                          size_t blocks, uint32_t top)
 {
