@@ -12,7 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from support.munacl import poly1305, salsa20, xsalsa20
+from support.munacl import (
+    ORDER,
+    P,
+    ed25519_public,
+    ed25519_sign,
+    poly1305,
+    salsa20,
+    x25519_base,
+    xsalsa20,
+)
 from support.paths import ROOT
 
 Answers = Callable[[list[str]], list[str]]
@@ -24,8 +33,6 @@ VECTORS = [
     "wycheproof-ed25519",
     "wycheproof-hmac-sha512",
 ]
-P = 2**255 - 19
-ORDER = 2**252 + 27742317777372353535851937790883648493
 SEED = bytes(range(32)).hex()
 
 
@@ -194,4 +201,22 @@ def test_signatures_of_all_lengths_verify_and_changed_ones_do_not(answers: Answe
         expected.append((f"sign_open {neutral.hex()} {bad.hex()}", zeros))
     # No point has this y.
     expected.append((f"sign_open {(2).to_bytes(32, 'little').hex()} {forged.hex()}", zeros))
+    check(answers, expected)
+
+
+def test_keys_and_signatures_of_random_seeds_against_reference(answers: Answers) -> None:
+    chance = random.Random(4)
+    expected = []
+    edges = [bytes(32), b"\xff" * 32, bytes(31) + b"\x80", b"\x07" + bytes(30) + b"\x40"]
+    for seed in [*edges, *(chance.randbytes(32) for _ in range(20))]:
+        text, message = seed.hex(), chance.randbytes(chance.randrange(100))
+        pk, signature = ed25519_public(seed).hex(), ed25519_sign(seed, message).hex()
+        expected.append((f"sign_keypair {text}", f"0 {pk}{text}{pk}"))
+        call = f"sign {text}{pk} {message.hex() or '-'}"
+        expected.append((call, f"0 {signature}{message.hex()}"))
+        opened = f"sign_open {pk} {signature}{message.hex()}"
+        expected.append((opened, f"0 {message.hex()}".rstrip()))
+        expected.append((f"scalarmult_base {text}", f"0 {x25519_base(seed).hex()}"))
+        nine = (9).to_bytes(32, "little").hex()
+        expected.append((f"scalarmult {text} {nine}", f"0 {x25519_base(seed).hex()}"))
     check(answers, expected)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.paths import ROOT
 from warifu.reproduce import munacl
 
 Build = Callable[..., Path]
@@ -56,6 +57,29 @@ def test_cycles_are_within_what_the_library_promises(programs: munacl.Programs) 
     assert {
         name: rows[name].cycles.high for name in most if rows[name].cycles.high > most[name]
     } == {}
+
+
+def test_page_has_the_figures_of_the_benchmark(programs: munacl.Programs) -> None:
+    calls = {
+        "X25519, cycles": "crypto_scalarmult_curve25519",
+        "X25519 of the base point": "crypto_scalarmult_curve25519_base",
+        "Ed25519 key pair": "crypto_sign_ed25519_keypair",
+        "Ed25519 sign, 1,024 B": "crypto_sign_ed25519",
+        "Ed25519 open, 1,024 B": "crypto_sign_ed25519_open",
+        "secret box, 1,024 B": "crypto_secretbox_xsalsa20poly1305",
+        "SHA-512, 1,024 B": "crypto_hash_sha512",
+    }
+    rows = [munacl.rows(programs, profile) for profile in munacl.PROFILES]
+    paper = munacl.published()
+    expected = {
+        what: [f"{row[call].cycles.high:,}" for row in rows] + [f"{paper['rows'][call][2]:,}"]
+        for what, call in calls.items()
+    }
+    code = [programs.code_bytes(profile) for profile in munacl.PROFILES]
+    expected["code and constants, B"] = [f"{one:,}" for one in [*code, paper["code_bytes"]["arm"]]]
+    lines = (ROOT / "docs" / "munacl.md").read_text().splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert {row[0]: row[1:] for row in cells if row[0] in expected} == expected
 
 
 def test_table2_lies_within_the_papers_ranges(programs: munacl.Programs) -> None:

@@ -51,6 +51,22 @@
 	ldr	r3, [sp, #DL + 12]
 .endm
 
+/* \b += 121666 \a and what r4 and r5 hold of the word before */
+.macro A24 a, b
+	uxth	r8, \a
+	uxth	r9, \b
+	mla	r9, r8, r3, r9
+	add	r9, r9, r4
+	add	r9, r9, r5, lsr #16
+	lsr	r4, \a, #16
+	lsr	\b, \b, #16
+	mla	r5, r4, r3, \b
+	add	r5, r5, r8
+	add	r5, r5, r9, lsr #16
+	uxth	r9, r9
+	orr	\b, r9, r5, lsl #16
+.endm
+
 	.section .text.munacl_fe, "ax", %progbits
 	.balign 4
 
@@ -373,21 +389,12 @@ fe_a24_run:
 	movw	r3, #56130
 	mov	r4, #0 /* the half before */
 	mov	r5, #0 /* the sum before, whose upper half is the carry */
-	mov	r12, #8
-1:	ldr	r6, [r1], #4
-	ldr	r7, [r2], #4
-	uxth	r8, r6
-	uxth	r9, r7
-	mla	r9, r8, r3, r9
-	add	r9, r9, r4
-	add	r9, r9, r5, lsr #16
-	lsrs	r4, r6, #16
-	lsrs	r7, r7, #16
-	mla	r5, r4, r3, r7
-	add	r5, r5, r8
-	add	r5, r5, r9, lsr #16
-	bfi	r9, r5, #16, #16
-	str	r9, [r0], #4
+	mov	r12, #4
+1:	ldm	r1!, {r6, r10}
+	ldm	r2!, {r7, r11}
+	A24	r6, r7
+	A24	r10, r11
+	stm	r0!, {r7, r11}
 	subs	r12, r12, #1
 	bne	1b
 	add	r11, r4, r5, lsr #16
