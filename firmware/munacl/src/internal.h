@@ -22,7 +22,7 @@
 #define MUNACL_TWIN(name) name
 #endif
 
-/* A loop's variables that the compiler must not reason about, so that it makes no branch of them. */
+/* A value that the compiler must not reason about, so that it makes no branch of it. */
 static inline uint32_t munacl_opaque(uint32_t value)
 {
     __asm__("" : "+r"(value));

@@ -39,7 +39,16 @@ pub struct Functions {
 impl Functions {
     /// The functions that a program has symbols for.
     pub fn of(program: &Program) -> Self {
-        Functions::of_symbols(&program.symbols)
+        let mut symbols = program.symbols.clone();
+        // Hand-written assembly may give its routines neither type nor size. A label inside a
+        // function that has a size, or at the address of one, is a part of it.
+        let labels = program.code_labels.iter().filter(|label| {
+            let found = program.symbol_at(label.address);
+            !found.is_some_and(|symbol| symbol.is_function)
+        });
+        symbols.extend(labels.cloned());
+        symbols.sort_by(|a, b| (a.address, a.bytes, &a.name).cmp(&(b.address, b.bytes, &b.name)));
+        Functions::of_symbols(&symbols)
     }
 
     /// The functions among symbols, which are sorted by address.

@@ -7,9 +7,9 @@ mod load;
 use std::ops::Range;
 use std::sync::Arc;
 
-use object::elf::{EM_ARM, PT_LOAD, STT_FUNC, STT_OBJECT};
+use object::elf::{EM_ARM, PT_LOAD, STT_FUNC, STT_NOTYPE, STT_OBJECT};
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolFlags};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolFlags};
 
 use crate::core::Fault;
 
@@ -116,6 +116,8 @@ pub struct Program {
     pub symbols: Vec<Symbol>,
     /// Symbols without type and size, such as those of linker scripts.
     pub labels: Vec<(String, u32)>,
+    /// Those among them that are global and in code, as the routines of hand-written assembly are.
+    pub code_labels: Vec<Symbol>,
     vectors: Option<u32>,
 }
 
@@ -145,7 +147,7 @@ impl Program {
             return Err(ProgramError::OtherCore(core));
         }
         let segments = segments(&elf, file)?;
-        let (symbols, labels) = symbols(&elf)?;
+        let Names { symbols, labels, code_labels } = symbols(&elf)?;
         let vectors = elf
             .sections()
             .find(|section| {
@@ -169,6 +171,7 @@ impl Program {
             entry: header.e_entry(endian),
             symbols,
             labels,
+            code_labels,
             vectors,
         })
     }
@@ -270,12 +273,30 @@ fn segments(
     if segments.is_empty() { Err(ProgramError::Empty) } else { Ok(segments) }
 }
 
-/// Functions and variables by address, and labels without type and size.
-type Names = (Vec<Symbol>, Vec<(String, u32)>);
+/// What a file names.
+struct Names {
+    /// Functions and variables, by address.
+    symbols: Vec<Symbol>,
+    /// Labels without type and size, and those of them that are global and in code.
+    labels: Vec<(String, u32)>,
+    code_labels: Vec<Symbol>,
+}
+
+/// Whether a symbol without a type may be a routine: not one of a linker script at a section's end.
+fn is_in_code<'data>(
+    elf: &ElfFile32<'data, Endianness>,
+    symbol: &impl ObjectSymbol<'data>,
+) -> bool {
+    let Some(section) = symbol.section_index().and_then(|at| elf.section_by_index(at).ok()) else {
+        return false;
+    };
+    let within = symbol.address().wrapping_sub(section.address());
+    symbol.is_global() && section.kind() == SectionKind::Text && within < section.size()
+}
 
 fn symbols(elf: &ElfFile32<'_, Endianness>) -> Result<Names, ProgramError> {
     let mut bytes = 0;
-    let (mut symbols, mut labels) = (Vec::new(), Vec::new());
+    let (mut symbols, mut labels, mut code_labels) = (Vec::new(), Vec::new(), Vec::new());
     for symbol in elf.symbols() {
         let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
         let Ok(name) = symbol.name() else { continue };
@@ -299,9 +320,14 @@ fn symbols(elf: &ElfFile32<'_, Endianness>) -> Result<Names, ProgramError> {
                 is_function,
             });
         } else {
+            if kind == STT_NOTYPE && is_in_code(elf, &symbol) {
+                let address = address & !1;
+                let name = name.to_owned();
+                code_labels.push(Symbol { name, address, bytes: 0, is_function: true });
+            }
             labels.push((name.to_owned(), address));
         }
     }
     symbols.sort_by(|a, b| (a.address, a.bytes, &a.name).cmp(&(b.address, b.bytes, &b.name)));
-    Ok((symbols, labels))
+    Ok(Names { symbols, labels, code_labels })
 }

@@ -68,6 +68,19 @@ fn balances(session: &Session, report: &Report) {
 }
 
 #[test]
+fn routines_without_type_and_size_extend_to_the_next_label() {
+    let (session, report) = profile(&bare("-O1", "profile/labels.c"));
+    balances(&session, &report);
+    // MOV takes one cycle and BX LR three.
+    for (name, cycles) in [("sized", 4), ("plain_short", 4), ("plain_long", 53)] {
+        let found = row(&report, name);
+        assert_eq!(found.sum.exclusive, Cycles::both(3 * cycles), "{name}");
+        assert_eq!(calls(&report, "main", name), 3, "{name}");
+    }
+    assert!(report.functions.iter().all(|function| !function.name.starts_with("inside")));
+}
+
+#[test]
 fn call_counts_at_each_optimisation_level() {
     for level in ["-O0", "-Og", "-O2", "-Os"] {
         let (session, report) = profile(&bare(level, "profile/calls.c"));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* void munacl_salsa20_block(void *out, const uint32_t in[16])
- * 64 bytes of out = in after Salsa20's twenty rounds, plus in ("Salsa20 specification", section 8). The arrays
- * may be the same; `out` need not be aligned. Time fixed. Clobbers what the procedure call standard
- * lets it. Stack: 72 bytes.
+ * 64 bytes of out = in after Salsa20's twenty rounds, plus in ("Salsa20 specification", section
+ * 8). The arrays may be the same; `out` need not be aligned. Time fixed. Clobbers what the
+ * procedure call standard lets it. Stack: 72 bytes.
  *
- * Thirteen words are in registers. The last quarter-round of a column round needs words 3, 7 and 11,
- * that of a row round 12, 13 and 14: they take turns in the same registers. */
+ * Thirteen words are in registers. The last quarter-round of a column round needs words 3, 7 and
+ * 11, that of a row round 12, 13 and 14: they take turns in the same registers. */
 	.syntax unified
 	.thumb
 

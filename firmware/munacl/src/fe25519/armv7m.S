@@ -2,14 +2,15 @@
 /* Field arithmetic modulo 2^255 - 19 for the Cortex-M3, in constant time: products are MUL's of 16
  * by 16 bits, whose time does not depend on operands.
  *
- * A product of 128 by 128 bits is two sums of products: those of halves of equal position and those
- * of unequal position, which stand 16 bits higher. Within each, the products of one half by the four
- * low (or high) halves of the other factor are the words of a number, so that a product takes a MUL
- * and an ADC. 256 bits are three such products (Karatsuba, by differences).
+ * A product of 128 by 128 bits is two sums of products: those of halves of equal position and
+ * those of unequal position, which stand 16 bits higher. Within each, the products of one half by
+ * the four low (or high) halves of the other factor are the words of a number, so that a product
+ * takes a MUL and an ADC. 256 bits are three such products (Karatsuba, by differences).
  *
- * The routines munacl_fe_mul to munacl_fe_a24 are internal: they clobber all registers and use the frame below, at SP.
- *   r0 result, r1 and r2 operands: eight words each, which may be the same
- * munacl_fe_mul and munacl_fe_sqr keep LR in the frame.
+ * munacl_fe_mul to munacl_fe_a24 are internal: they clobber all registers but SP, and use the frame
+ * of product.inc at SP, which BEGIN has prepared.
+ *   r0 result, r1 and r2 operands: eight words each, any value, which may be the same
+ * The result is below 2^256, congruent modulo p. Time fixed.
  */
 	.syntax unified
 	.thumb
@@ -72,7 +73,7 @@
 
 /* void munacl_fe_run(munacl_fe *slots, const uint32_t *program, uint32_t mask)
  * Runs a program of field operations (fe25519.h). The program is public, slots and mask may be
- * secret. Time depends on the program alone. Stack: 200 bytes. */
+ * secret. Time depends on the program alone. Stack: 232 bytes. */
 	.global	munacl_fe_run
 	.type	munacl_fe_run, %function
 	.thumb_func

@@ -46,9 +46,9 @@
 	adcs	\w3, \w3, \top
 .endm
 
-/* Internal: the product of four words at SP + A0 and the four to which SP + BPTR points. The low four
- * words go to SP + P0L, the high four are r4, r5, r6, r12. Clobbers all registers and SP + RETURN.
- * Time fixed. */
+/* Internal: the product of four words at SP + A0 and the four to which SP + BPTR points. The low
+ * four words go to SP + P0L, the high four are r4, r5, r6, r12. Clobbers all registers and
+ * SP + RETURN. Time fixed. */
 	.section .text.munacl_mul128, "ax", %progbits
 	.balign 4
 	.global	munacl_mul128

@@ -48,7 +48,8 @@ static int check(const struct munacl_random_source *source)
         return MUNACL_RANDOM_TOO_FEW_BITS;
     uint64_t millibits = 0;
     for (unsigned bit = 0; bit < 10; bit++)
-        millibits += (uint64_t)(source->millibits_per_cell >> bit & 1 ? source->bytes * 8 : 0) << bit;
+        if (source->millibits_per_cell >> bit & 1)
+            millibits += (uint64_t)source->bytes * 8 << bit;
     if (millibits < NEEDED_MILLIBITS)
         return MUNACL_RANDOM_TOO_FEW_BITS;
     for (size_t i = 0; i < source->bytes; i++) {

@@ -189,8 +189,8 @@ static int is_reduced_vartime(const unsigned char *s)
     return 0;
 }
 
-/* The challenge; apart from what follows, so that their stacks do not add up. The room of m takes R,
- * the key and the message. */
+/* The challenge; apart from what follows, so that their stacks do not add up. The room of m takes
+ * R, the key and the message. */
 __attribute__((noinline)) static void challenge(unsigned char out[32], unsigned char *m,
                                                 const unsigned char *sm, size_t smlen,
                                                 const unsigned char *pk)
