@@ -119,8 +119,8 @@ def table3(programs: Programs, compiler: str) -> Table:
             f"{paper['code_bytes']['arm']:,} B, fast {code['fast']:,} B, small {code['small']:,} B."
         ),
         (
-            "The paper's crypto_secretbox_xsalsa20poly1305_open costs less than half of sealing, as "
-            "refusing a box does; here it is a box that opens."
+            "The paper's crypto_secretbox_xsalsa20poly1305_open costs less than half of sealing, "
+            "as refusing a box does; here it is a box that opens."
         ),
         f"Compiler: {compiler}",
     ]

@@ -7,7 +7,7 @@ const CPU_NAME: u32 = 5;
 const CPU_ARCH: u32 = 6;
 const CPU_ARCH_PROFILE: u32 = 7;
 
-/// The processor, if it is another one than a Cortex-M3; `None` also where the section does not say.
+/// The processor, if it is not a Cortex-M3; `None` also where the section does not say.
 pub fn other_core(section: &[u8]) -> Option<String> {
     let attributes = Attributes::read(section)?;
     let core = match (attributes.arch?, attributes.profile) {
