@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a trial gives, as the rows of a case.
 
-use warifu_model::{Case, Metric, Scope, Stage};
+use warifu_model::{Case, Definition, Metric, Scope, Stage};
 use warifu_results::{Row, Rows};
 use warifu_sim::ConnectionOutcome;
 
@@ -31,7 +31,7 @@ impl Columns {
         let of_connections = |metric: &&Metric| {
             metric.applies_to(&case.stack)
                 && metric.scope() == Scope::Connection
-                && **metric != Metric::ConnectionFailed
+                && metric.definition() != Definition::Failed
         };
         Columns {
             metrics: Metric::ALL.iter().filter(of_connections).copied().collect(),
