@@ -131,7 +131,7 @@ def cached_token_ns(socket: Path, count: int) -> list[int]:
     """Times of a kept token at the agent's socket, ns: a request that is sent again and again."""
     import socket as sockets
 
-    # Version 2, number, card, 5 s, token: no key, audience "a", no iss, sub, kid; 3600 s; no claims.
+    # Version 2, number, card, 5 s, token: no key, audience "a", no iss, sub, kid; 3600 s; no more.
     body = bytes([2, 1, 0, 5, 0, 12, 0, 1, 1]) + b"a" + bytes([0, 0, 0, 0x90, 0x1C, 0])
     frame = len(body).to_bytes(4, "big") + body
     times_ns = []
