@@ -18,8 +18,19 @@ pub(crate) struct Sampler {
 #[derive(Clone, Debug)]
 enum Law {
     Constant(u64),
-    /// Evenly spaced quantiles, ns, two at least.
-    Quantiles(Box<[u64]>),
+    /// Between evenly spaced quantiles, one step at least.
+    Quantiles {
+        steps: Box<[Step]>,
+        /// How many steps there are.
+        count: f64,
+    },
+}
+
+/// From one quantile to the next, ns.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    low: u64,
+    width: f64,
 }
 
 impl Sampler {
@@ -57,7 +68,15 @@ impl Law {
         match quantiles {
             [] => Law::Constant(0),
             [first, rest @ ..] if rest.iter().all(|value| value == first) => Law::Constant(first.0),
-            _ => Law::Quantiles(quantiles.iter().map(|value| value.0).collect()),
+            _ => {
+                let step = |pair: &[Nanos]| {
+                    let [low, high] = [pair[0].0, pair[1].0];
+                    Step { low, width: (high - low) as i64 as f64 }
+                };
+                let steps: Box<[Step]> = quantiles.windows(2).map(step).collect();
+                let count = steps.len() as f64;
+                Law::Quantiles { steps, count }
+            }
         }
     }
 
@@ -65,13 +84,13 @@ impl Law {
     fn draw(&self, stream: &mut Stream) -> u64 {
         match self {
             Law::Constant(value) => *value,
-            Law::Quantiles(quantiles) => {
-                // `uniform` is below 1, so `index + 1` is an index as well. Signed integers
-                // convert in one instruction.
-                let position = stream.uniform() * (quantiles.len() - 1) as i64 as f64;
+            Law::Quantiles { steps, count } => {
+                // `uniform` is below 1, so there is such a step. Signed integers convert in one
+                // instruction.
+                let position = stream.uniform() * count;
                 let index = position as i64;
-                let [low, high] = quantiles[index as usize..][..2] else { return 0 };
-                low + ((high - low) as i64 as f64 * (position - index as f64)) as i64 as u64
+                let Some(step) = steps.get(index as usize) else { return 0 };
+                step.low + (step.width * (position - index as f64)) as i64 as u64
             }
         }
     }
