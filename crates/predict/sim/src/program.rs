@@ -23,15 +23,18 @@ const MOST_VARYING: usize = 8;
 /// One step, ready to run.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
-    /// Processing whose time never varies: warm and cold, for compute and for system.
+    /// Processing whose time never varies: warm and cold, by stage.
     Constant {
+        stages: [Stage; 2],
         warm: [u64; 2],
         cold: [u64; 2],
     },
-    /// Processing whose time is drawn; the index is of [`Programs::costs`].
+    /// Processing whose time is drawn, from the role's own stream; the index is of
+    /// [`Programs::costs`].
     Draw {
         cost: u32,
-        system: bool,
+        stage: Stage,
+        role: Role,
     },
     /// A call to the key store; the index is of [`Programs::calls`].
     KeyStore {
@@ -309,7 +312,7 @@ impl Compiler<'_> {
                 Step::Accept { channel } => ops.push(Op::Accept { channel: moved(channel) }),
                 Step::Compute { operation, bytes, .. } => {
                     let cost = self.cost(operation, bytes)?;
-                    self.push_cost(ops, begin, cost, stage_is_system(operation));
+                    self.push_cost(ops, begin, cost, operation);
                 }
                 Step::KeyStore { call, .. } => self.push_call(ops, begin, call)?,
                 Step::Send { first, count, channel } => ops.push(Op::Send {
@@ -340,17 +343,19 @@ impl Compiler<'_> {
     }
 
     /// Adds a cost; neighbours that never vary become one.
-    fn push_cost(&self, ops: &mut Vec<Op>, begin: usize, cost: u32, system: bool) {
+    fn push_cost(&self, ops: &mut Vec<Op>, begin: usize, cost: u32, operation: Operation) {
+        let role = operation.role();
+        let (stages, at) = (PROCESSING[role as usize], usize::from(is_system(operation)));
         let pair = &self.costs[cost as usize];
         let (Some(warm), Some(cold)) = (pair.warm.as_constant(), pair.cold.as_constant()) else {
-            ops.push(Op::Draw { cost, system });
+            ops.push(Op::Draw { cost, stage: stages[at], role });
             return;
         };
         if warm == 0 && cold == 0 {
             return;
         }
-        let at = usize::from(system);
-        if let Some(Op::Constant { warm: all_warm, cold: all_cold }) = ops[begin..].last_mut() {
+        if let Some(Op::Constant { warm: all_warm, cold: all_cold, .. }) = ops[begin..].last_mut()
+        {
             all_warm[at] += warm;
             all_cold[at] += cold;
             return;
@@ -358,7 +363,7 @@ impl Compiler<'_> {
         let mut op = ([0; 2], [0; 2]);
         op.0[at] = warm;
         op.1[at] = cold;
-        ops.push(Op::Constant { warm: op.0, cold: op.1 });
+        ops.push(Op::Constant { stages, warm: op.0, cold: op.1 });
     }
 
     /// A key in software has no calls: its signature is the device's own work.
@@ -370,8 +375,9 @@ impl Compiler<'_> {
     ) -> Result<(), Error> {
         if self.key_store.software {
             if call == KeyStoreCall::Sign {
-                let cost = self.cost(Operation::Sign(Role::Client), 0)?;
-                self.push_cost(ops, begin, cost, false);
+                let operation = Operation::Sign(Role::Client);
+                let cost = self.cost(operation, 0)?;
+                self.push_cost(ops, begin, cost, operation);
             }
             return Ok(());
         }
@@ -419,7 +425,7 @@ pub(crate) fn pair(
     })
 }
 
-fn stage_is_system(operation: Operation) -> bool {
+fn is_system(operation: Operation) -> bool {
     matches!(operation, Operation::System(..))
 }
 

@@ -18,7 +18,6 @@ impl Turn<'_> {
     pub(crate) fn proceed(&mut self, party: usize) {
         let model = self.model;
         let program = &model.programs.parties[party];
-        let role = program.role;
         loop {
             let Instance { channels, parties, counters, sizes, .. } = &mut *self.instance;
             let state = &mut parties[party];
@@ -26,17 +25,16 @@ impl Turn<'_> {
             let op = loop {
                 let Some(op) = program.ops.get(state.at as usize) else { break None };
                 match *op {
-                    Op::Constant { warm, cold } => {
+                    Op::Constant { stages: [compute, system], warm, cold } => {
                         let times = if state.cold { cold } else { warm };
-                        let [compute, system] = PROCESSING[role as usize];
                         state.spend(compute, times[0]);
                         state.spend(system, times[1]);
                     }
-                    Op::Draw { cost, system } => {
+                    Op::Draw { cost, stage, role } => {
                         let pair = &model.programs.costs[cost as usize];
                         let law = if state.cold { &pair.cold } else { &pair.warm };
                         let ns = law.draw(&mut self.world.streams[role as usize]);
-                        state.spend(PROCESSING[role as usize][usize::from(system)], ns);
+                        state.spend(stage, ns);
                     }
                     Op::Receive { message, channel, end } => {
                         let carrier = &mut channels[channel as usize].carrier;
@@ -44,7 +42,7 @@ impl Turn<'_> {
                             self.block(party, Waiting::Message(message));
                             return;
                         }
-                        if role == Role::Client {
+                        if state.role == Role::Client {
                             let size = u64::from(sizes[message as usize]);
                             counters[Counter::ServerSent as usize] += size;
                         }
