@@ -212,7 +212,13 @@ class Half:
         ]
         words = {"study": "made-up", "case_id": cell.case_id, "run_id": run_id}
         words |= {"method": self.method, "evidence": "published"}
-        types = {"u16": pl.UInt16, "u64": pl.UInt64, "f64": pl.Float64, "text": pl.String}
+        types = {
+            "u16": pl.UInt16,
+            "u32": pl.UInt32,
+            "u64": pl.UInt64,
+            "f64": pl.Float64,
+            "text": pl.String,
+        }
         settings = [
             pl.lit(cell.columns[name], types[kind]).alias(name)
             for name, kind, _, _ in _core.columns()

@@ -3,12 +3,13 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use warifu_model::{Definition, Keyword, Mark, Metric, Protocol};
+use warifu_model::{Definition, Keyword, Metric, Protocol, Scope};
 
 use crate::error::warifu_error;
 
 /// The metrics of a protocol's connections, or of all, in the order of tables: name, unit, whether
-/// it is the whole time that stages divide, and between which marks a time is taken.
+/// it is the whole time that stages divide or a phase of it, whether it says what failed, and whether
+/// there is one value for a scenario of several connections.
 #[pyfunction]
 #[pyo3(signature = (protocol = None))]
 pub(crate) fn metrics<'py>(
@@ -23,15 +24,12 @@ pub(crate) fn metrics<'py>(
 }
 
 fn view(py: Python<'_>, metric: Metric) -> PyResult<Bound<'_, PyDict>> {
-    let marks = match metric.definition() {
-        Definition::Between(from, to) => Some((from, to)),
-        Definition::Until(..) | Definition::Failed => None,
-    };
     let item = PyDict::new(py);
     item.set_item("name", metric.name())?;
     item.set_item("unit", metric.unit())?;
     item.set_item("is_whole", metric.is_whole())?;
-    item.set_item("from", marks.map(|(from, _): (Mark, Mark)| from.name()))?;
-    item.set_item("to", marks.map(|(_, to)| to.name()))?;
+    item.set_item("is_phase", metric.is_phase())?;
+    item.set_item("is_failure", metric.definition() == Definition::Failed)?;
+    item.set_item("of_scenario", metric.scope() == Scope::Scenario)?;
     Ok(item)
 }

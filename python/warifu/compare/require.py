@@ -13,7 +13,7 @@ import numpy as np
 from warifu.compare import stats
 from warifu.compare.gates import Verdict
 from warifu.compare.stats import Interval
-from warifu.results import FAILED, PREDICTED, Distribution, Results, metrics
+from warifu.results import PREDICTED, Distribution, Results, metrics
 
 _QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 
@@ -115,7 +115,7 @@ def _unknown(results: Results, case_id: str, requirement: Requirement) -> Judged
         results.half,
         math.nan,
         Interval(math.nan, math.nan),
-        results.distribution(case_id, FAILED).n,
+        results.distribution(case_id, metrics.failure_of(requirement.metric)).n,
         Verdict.UNDECIDED,
         None,
         f"no connection gave a value of {requirement.metric}",
@@ -160,16 +160,16 @@ def _left_out(results: Results, case_id: str, requirement: Requirement) -> float
     Quantiles and maxima of times count a failure as later than all others; means cannot, and of
     bytes and counts a failed trial has no value.
     """
-    if requirement.metric == FAILED:
+    if metrics.is_failure(requirement.metric):
         return 0.0
     if metrics.is_time(requirement.metric) and requirement.statistic != "mean":
         return 0.0
-    return results.failed_share(case_id)
+    return results.failed_share(case_id, requirement.metric)
 
 
 def _share_below(requirement: Requirement) -> float | None:
     """The share of trials that must be seen to lie within the bound; None for means and maxima."""
-    if requirement.metric == FAILED and requirement.statistic == "mean":
+    if metrics.is_failure(requirement.metric) and requirement.statistic == "mean":
         return 1.0 - requirement.bound if 0.0 < requirement.bound < 1.0 else None
     return _QUANTILES.get(requirement.statistic)
 
@@ -178,7 +178,7 @@ def _figure(
     distribution: Distribution, requirement: Requirement, seed: str
 ) -> tuple[float, Interval]:
     """The statistic that is required, with its interval."""
-    if requirement.metric != FAILED:
+    if not metrics.is_failure(requirement.metric):
         return statistic(distribution, requirement.statistic, seed)
     if requirement.statistic == "mean":
         share = distribution.mean()

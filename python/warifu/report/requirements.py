@@ -12,7 +12,7 @@ from warifu.compare.require import Judged
 from warifu.report.figures import count, decimals, ended_only, ms_with, number
 from warifu.report.inputs import delays, finest_ns
 from warifu.report.table import Column, Table, Value
-from warifu.results import FAILED, PREDICTED, metrics, weakest
+from warifu.results import PREDICTED, metrics, weakest
 
 
 def requirement_table(judged: Sequence[Judged], predicted: dict[str, Any] | None = None) -> Table:
@@ -92,7 +92,7 @@ def _with_unit(one: Judged, predicted: dict[str, Any] | None) -> str:
     if metrics.is_time(one.requirement.metric):
         finest = finest_ns(predicted, one.case_id) if predicted and one.half == PREDICTED else 0.0
         return f"{ms_with(one.value, one.interval, finest)} ms"
-    if one.requirement.metric == FAILED:
+    if metrics.is_failure(one.requirement.metric):
         places = max(0, decimals(one.interval.half_width * 100.0))
         value, low, high = (number(end * 100.0, places) for end in (one.value, *one.interval))
         return f"{value} % ({low} to {high} %)"

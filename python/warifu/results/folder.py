@@ -108,8 +108,10 @@ class Results:
         return metrics.phases(self._protocol(case_id))
 
     def has_metric(self, case_id: str, metric: str) -> bool:
-        """Whether a case's protocol has a metric: one of HTTPS does not apply to CoAP."""
-        return metric in metrics.of(self._protocol(case_id))
+        """Whether a case has a metric: one of HTTPS does not apply to CoAP, and one of a scenario
+        takes several connections."""
+        several = self.concurrent(case_id) > 1 or not metrics.is_of_scenario(metric)
+        return several and metric in metrics.of(self._protocol(case_id))
 
     def _protocol(self, case_id: str) -> str:
         return str(self.cases[case_id]["protocol"])
@@ -146,33 +148,38 @@ class Results:
         return self._frames[case_id]
 
     def distribution(self, case_id: str, metric: str) -> Distribution:
-        """A metric of a case, ns, B or 1; failed connections count as censored in times.
+        """A metric of a case, ns, B or 1; what failed counts as censored in times.
 
-        `connection.failed` has rows of failed connections alone; here it is 0 for all others.
+        `connection.failed` has rows of failed connections alone; here it is 0 for all others. The
+        same holds for `scenario.failed`.
         """
         frame = self.rows(case_id).filter(pl.col("stage").is_null())
-        concurrent = self.concurrent(case_id)
+        of_scenario = metrics.is_of_scenario(metric)
+        concurrent = 1 if of_scenario else self.concurrent(case_id)
         exact = bool(frame["exact"].any())
-        if metric == FAILED:
-            completed = frame.filter(pl.col("metric") == self.whole(case_id))["weight"].sum()
-            counts = [float(completed), _failures(frame)]
+        failed = _failures(frame, metrics.failure_of(metric))
+        if metrics.is_failure(metric):
+            whole = metrics.whole_of_scenario() if of_scenario else self.whole(case_id)
+            completed = frame.filter(pl.col("metric") == whole)["weight"].sum()
+            counts = [float(completed), failed]
             return Distribution.of([0.0, 1.0], counts, concurrent=concurrent, exact=exact)
         rows = frame.filter(pl.col("metric") == metric)
         return Distribution.of(
             rows["value"].to_numpy(),
             rows["weight"].to_numpy(),
-            failed=_failures(frame) if metrics.is_time(metric) else 0.0,
+            failed=failed if metrics.is_time(metric) else 0.0,
             concurrent=concurrent,
             exact=exact,
         )
 
     def failures(self, case_id: str) -> float:
         """Connections of a case that got no response."""
-        return _failures(self.rows(case_id).filter(pl.col("stage").is_null()))
+        return _failures(self.rows(case_id).filter(pl.col("stage").is_null()), FAILED)
 
-    def failed_share(self, case_id: str) -> float:
-        """The share of a case's connections that got no response, 0 to 1."""
-        failed = self.distribution(case_id, FAILED)
+    def failed_share(self, case_id: str, metric: str = FAILED) -> float:
+        """The share of a case's connections that got no response, 0 to 1; for a metric of
+        scenarios the share of those of which a connection got none."""
+        failed = self.distribution(case_id, metrics.failure_of(metric))
         return failed.mean() if failed.n else 0.0
 
     def method(self, case_id: str) -> str:
@@ -452,8 +459,8 @@ def _culprit(parts: list[Path]) -> Path:
     return parts[0]
 
 
-def _failures(frame: pl.DataFrame) -> float:
-    failed = frame.filter(pl.col("metric") == FAILED)
+def _failures(frame: pl.DataFrame, metric: str) -> float:
+    failed = frame.filter(pl.col("metric") == metric)
     return float((failed["value"] * failed["weight"]).sum())
 
 

@@ -17,8 +17,7 @@ def whole(protocol: str) -> str:
 @functools.cache
 def phases(protocol: str) -> tuple[str, ...]:
     """The parts of that time, in their order; each is a metric of its own."""
-    times = [one for one in _core.metrics(protocol) if one["from"] is not None]
-    return tuple(str(one["name"]) for one in times if not one["is_whole"])
+    return tuple(str(one["name"]) for one in _core.metrics(protocol) if one["is_phase"])
 
 
 @functools.cache
@@ -41,5 +40,36 @@ def unit(metric: str) -> str:
 
 @functools.cache
 def is_time(metric: str) -> bool:
-    """Whether a metric is a time, which a failed connection has later than all others."""
+    """Whether a metric is a time, which what failed has later than all others."""
     return any(one["name"] == metric and one["unit"] == "ns" for one in _core.metrics())
+
+
+@functools.cache
+def is_of_scenario(metric: str) -> bool:
+    """Whether there is one value for a trial's connections together, not one for each."""
+    return any(one["name"] == metric and one["of_scenario"] for one in _core.metrics())
+
+
+@functools.cache
+def is_failure(metric: str) -> bool:
+    """Whether a metric says what failed: 0 or 1, with rows only where it is 1."""
+    return any(one["name"] == metric and one["is_failure"] for one in _core.metrics())
+
+
+@functools.cache
+def failure_of(metric: str) -> str:
+    """The metric that says for which connections, or which scenarios, a metric has no value."""
+    scenario = is_of_scenario(metric)
+    return next(
+        str(one["name"])
+        for one in _core.metrics()
+        if one["is_failure"] and one["of_scenario"] == scenario
+    )
+
+
+@functools.cache
+def whole_of_scenario() -> str:
+    """The time of all connections of a scenario together."""
+    return next(
+        str(one["name"]) for one in _core.metrics() if one["of_scenario"] and one["unit"] == "ns"
+    )

@@ -95,7 +95,7 @@ impl Value {
 const PARTIES: &[CaseColumn] = &[
     text("device", |case| name(&case.device.profile)),
     text("server", |case| name(&case.server.profile)),
-    number("server_workers", ColumnType::U16, "1", |case| Some(Value::U16(case.server.workers))),
+    number("server_workers", ColumnType::U32, "1", |case| Some(Value::U32(case.server.workers))),
     // Without security there is no key to keep.
     text("key_store", |case| case.stack.tls().and_then(|_| name(&case.key_store.profile))),
     flag("session_open", |case| case.stack.tls().map(|_| Value::Bool(case.key_store.session_open))),
@@ -211,7 +211,7 @@ const PATTERN: &[CaseColumn] = &[
     number("response_body", ColumnType::U32, "B", |case| {
         Some(Value::U32(case.pattern.response_body))
     }),
-    number("concurrent", ColumnType::U16, "1", |case| Some(Value::U16(case.pattern.concurrent))),
+    number("concurrent", ColumnType::U32, "1", |case| Some(Value::U32(case.pattern.concurrent))),
 ];
 
 const fn text(name: &'static str, value: fn(&Case) -> Option<Value>) -> CaseColumn {
@@ -301,7 +301,7 @@ mod tests {
         let mut case = any_case();
         case.server.workers = 8;
         assert_eq!(value(&case, "server"), Some(Value::Text("s".into())));
-        assert_eq!(value(&case, "server_workers"), Some(Value::U16(8)));
+        assert_eq!(value(&case, "server_workers"), Some(Value::U32(8)));
     }
 
     #[test]

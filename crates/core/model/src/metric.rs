@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Layer, Protocol, Stack};
+use crate::case::{Case, Layer, Protocol, Stack};
 
 /// A point in the device's program that metrics are taken between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +17,8 @@ pub enum Mark {
     HandshakeDone,
     /// The first byte of the response has been read, and decrypted.
     FirstResponse,
+    /// The last byte of the response has been.
+    ResponseDone,
 }
 
 /// What a value counts, and so its unit.
@@ -59,7 +61,7 @@ pub enum Definition {
     Between(Mark, Mark),
     /// A counter from the beginning until a mark, which need not be the last.
     Until(Counter, Mark),
-    /// 1 for a connection that did not reach its last mark in time, else nothing.
+    /// 1 where the last mark was not reached in time, else nothing.
     Failed,
 }
 
@@ -68,7 +70,8 @@ pub enum Definition {
 pub enum Scope {
     /// Each connection of a trial.
     Connection,
-    /// Each scenario: all that a device does in a trial.
+    /// Each scenario: all connections of a trial together. A time is from the earliest of the
+    /// first mark to the latest of the second, a count is of all connections.
     Scenario,
 }
 
@@ -118,7 +121,7 @@ macro_rules! metrics {
 
 use Counter::{ClientSent, PacketBytes, Packets, Retransmitted, ServerSent};
 use Definition::{Between, Failed, Until};
-use Mark::{Connected, FirstResponse, HandshakeDone, Start};
+use Mark::{Connected, FirstResponse, HandshakeDone, ResponseDone, Start};
 
 const HTTPS: Layer = Layer::Application(Protocol::Https);
 const COAP: Layer = Layer::Application(Protocol::Coap);
@@ -136,6 +139,9 @@ metrics! {
     /// may be answered before the handshake is complete.
     HttpsFirstResponse = "https.first_response", HTTPS, Duration,
         Between(HandshakeDone, FirstResponse), Connection;
+    /// From connect() to the last byte of the HTTP response.
+    HttpsResponseComplete = "https.response_complete", HTTPS, Duration,
+        Between(Start, ResponseDone), Connection;
     /// From the program's first call for a CoAP request to its response, decoded.
     CoapExchange = "coap.exchange", COAP, Duration, Between(Start, FirstResponse), Connection;
     /// Bytes that the client wrote up to the first byte of the response, retransmissions excluded.
@@ -158,14 +164,26 @@ metrics! {
         Until(Retransmitted, FirstResponse), Connection;
     /// 1 for a connection that did not get its response in time; it has no other metric.
     ConnectionFailed = "connection.failed", Layer::Any, Share, Failed, Connection;
+    /// From the first call of the first of several connections to the first byte of the last
+    /// response.
+    ScenarioDuration = "scenario.duration", Layer::Any, Duration,
+        Between(Start, FirstResponse), Scenario;
+    /// IP bytes put on the link by several connections together, each up to the first byte of its
+    /// response, both directions, retransmissions and losses included.
+    ScenarioBytesLink = "scenario.bytes_link", Layer::Any, Bytes,
+        Until(PacketBytes, FirstResponse), Scenario;
+    /// 1 where one of several connections did not get its response in time; the scenario then has
+    /// no other metric.
+    ScenarioFailed = "scenario.failed", Layer::Any, Share, Failed, Scenario;
 }
 
 impl Mark {
     /// How many marks there are.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 5;
 
     /// All marks, in the order of a connection.
-    pub const ALL: [Mark; Mark::COUNT] = [Start, Connected, HandshakeDone, FirstResponse];
+    pub const ALL: [Mark; Mark::COUNT] =
+        [Start, Connected, HandshakeDone, FirstResponse, ResponseDone];
 
     /// Its name, for people.
     pub const fn name(self) -> &'static str {
@@ -174,6 +192,7 @@ impl Mark {
             Connected => "connected",
             HandshakeDone => "handshake done",
             FirstResponse => "first response",
+            ResponseDone => "response done",
         }
     }
 }
@@ -212,9 +231,11 @@ impl Metric {
         self.quantity().unit()
     }
 
-    /// Whether connections of a stack have it.
-    pub fn applies_to(self, stack: &Stack) -> bool {
-        stack.has(self.layer())
+    /// Whether a case has it: its stack has the layer, and what a scenario has as a whole is told
+    /// apart from what its one connection has.
+    pub fn applies_to(self, case: &Case) -> bool {
+        let several = case.pattern.concurrent > 1;
+        case.stack.has(self.layer()) && (self.scope() == Scope::Connection || several)
     }
 
     /// The metric of a stack that is divided into stages: the time from the program's first call
@@ -227,9 +248,16 @@ impl Metric {
             .find(|metric| metric.layer() == application && metric.is_whole())
     }
 
-    /// Whether it is the whole time of a connection of an application protocol.
+    /// Whether it is the whole time of a connection of an application protocol, which stages
+    /// divide.
     pub fn is_whole(self) -> bool {
-        self.definition() == Between(Start, FirstResponse)
+        self.scope() == Scope::Connection && self.definition() == Between(Start, FirstResponse)
+    }
+
+    /// Whether it is a part of that time.
+    pub fn is_phase(self) -> bool {
+        let within = matches!(self.definition(), Between(_, until) if until <= FirstResponse);
+        self.scope() == Scope::Connection && within && !self.is_whole()
     }
 }
 
@@ -271,10 +299,10 @@ mod tests {
 
     #[test]
     fn metrics_of_https() {
-        let stack = any_case().stack;
+        let case = any_case();
         let names: Vec<&str> = Metric::ALL
             .iter()
-            .filter(|metric| metric.applies_to(&stack))
+            .filter(|metric| metric.applies_to(&case))
             .map(|metric| metric.name())
             .collect();
         assert_eq!(
@@ -284,6 +312,7 @@ mod tests {
                 "tcp.connect",
                 "tls.handshake",
                 "https.first_response",
+                "https.response_complete",
                 "bytes.client_sent",
                 "bytes.server_sent",
                 "packets.link",
@@ -292,6 +321,19 @@ mod tests {
                 "connection.failed",
             ]
         );
-        assert_eq!(Metric::with_stages(&stack), Some(Metric::HttpsEstablishment));
+        assert_eq!(Metric::with_stages(&case.stack), Some(Metric::HttpsEstablishment));
+        let phases = Metric::ALL.iter().filter(|metric| metric.is_phase());
+        let phases: Vec<&str> = phases.map(|metric| metric.name()).collect();
+        assert_eq!(phases, ["tcp.connect", "tls.handshake", "https.first_response"]);
+    }
+
+    #[test]
+    fn metrics_of_a_scenario_need_several_connections() {
+        let mut case = any_case();
+        for (concurrent, expected) in [(1, false), (2, true)] {
+            case.pattern.concurrent = concurrent;
+            assert_eq!(Metric::ScenarioDuration.applies_to(&case), expected);
+            assert!(Metric::HttpsEstablishment.applies_to(&case));
+        }
     }
 }

@@ -16,7 +16,7 @@ use warifu_model::{Case, Catalog, Evidence, Method, Study};
 use warifu_results::{CaseRows, ResultsError, Rows, Sink, Weights};
 use warifu_sim::{CaseModel, Outcome, Simulator, TrialSeeds, lacks};
 
-use crate::rows::{Columns, Trial};
+use crate::rows::{Columns, Trials};
 
 /// Connections that a thread runs before it reports: some milliseconds of work.
 const CHUNK_CONNECTIONS: u64 = 4_096;
@@ -159,7 +159,7 @@ struct Report {
 /// What a chunk gave.
 enum Content {
     /// A part of a case.
-    Trials(Vec<Trial>),
+    Trials(Trials),
     /// All of a case.
     Rows(Rows),
 }
@@ -244,8 +244,7 @@ impl<'a> Job<'a> {
         let columns = Columns::of(choices);
         let range = chunk * self.chunk_trials..((chunk + 1) * self.chunk_trials).min(self.trials());
         let count = range.end.saturating_sub(range.start);
-        let room = count as usize * model.connections();
-        let mut trials = Vec::with_capacity(room);
+        let mut trials = Trials::default();
         let mut failed = 0;
         for trial in range {
             if trial % 256 == 0 && self.ends() {
@@ -253,10 +252,8 @@ impl<'a> Job<'a> {
             }
             let seed = seeds.of(trial);
             simulator.run(model, seed, outcome);
-            for (connection, of) in (0..).zip(&outcome.connections) {
-                failed += u64::from(of.failed);
-                trials.push(columns.trial(trial, connection, seed, of));
-            }
+            columns.keep(&mut trials, trial, seed, outcome);
+            failed += outcome.connections.iter().filter(|of| of.failed).count() as u64;
         }
         let content = match self.chunks {
             1 => Content::Rows(self.rows(choices, &[&trials])),
@@ -267,15 +264,14 @@ impl<'a> Job<'a> {
     }
 
     /// A case's rows from its chunks in their order.
-    fn rows(&self, case: &Case, chunks: &[&[Trial]]) -> Rows {
+    fn rows(&self, case: &Case, chunks: &[&Trials]) -> Rows {
         let columns = Columns::of(case);
-        let trials = || chunks.iter().copied().flatten();
         match self.keep {
-            Keep::Trials => columns.every_trial(trials()),
+            Keep::Trials => columns.every_trial(chunks),
             Keep::Distribution => {
                 let many = self.study.cases.len() > MANY_CASES;
                 let groups = if many { GROUPS_OF_MANY } else { GROUPS };
-                columns.distributions(trials(), groups, self.study.seed)
+                columns.distributions(chunks, groups, self.study.seed)
             }
         }
     }
@@ -343,7 +339,7 @@ impl<'a> Gathering<'a> {
             }
         }
         let rows = whole.unwrap_or_else(|| {
-            let parts: Vec<&[Trial]> = parts.iter().map(Vec::as_slice).collect();
+            let parts: Vec<&Trials> = parts.iter().collect();
             self.job.rows(case, &parts)
         });
         let (case_id, columns, method) = (case.id(), case.columns(), Method::Simulated);

@@ -110,7 +110,7 @@ impl CaseModel {
                 || key_store.sleep.is_some(),
             !programs.varying.is_empty(),
         ];
-        let begins = vec![0; usize::from(case.pattern.concurrent.max(1))];
+        let begins = vec![0; case.pattern.concurrent.max(1) as usize];
         let jiffies = jiffies(&programs);
         Ok(CaseModel {
             horizon: horizon(&begins, &programs),
@@ -125,7 +125,7 @@ impl CaseModel {
             paths,
             idle_threshold: [client.idle_threshold.0, server.idle_threshold.0],
             begins,
-            capacity: [1, u32::from(case.server.workers.max(1))],
+            capacity: [1, case.server.workers.max(1)],
             throttle: throttle(key_store),
             sleep: sleep(key_store),
             draws,
@@ -192,7 +192,7 @@ fn jiffies(programs: &Programs) -> [Jiffy; 2] {
 /// The marks at which some metric of the case takes a counter.
 fn counted_at(case: &Case) -> [bool; Mark::COUNT] {
     let mut at = [false; Mark::COUNT];
-    for metric in Metric::ALL.iter().filter(|metric| metric.applies_to(&case.stack)) {
+    for metric in Metric::ALL.iter().filter(|metric| metric.applies_to(case)) {
         if let Definition::Until(_, mark) = metric.definition() {
             at[mark as usize] = true;
         }

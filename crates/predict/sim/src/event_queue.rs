@@ -49,8 +49,11 @@ pub(crate) struct EventQueue {
     /// The times of each instance's places, in so many rows.
     times: Vec<Time>,
     rows: usize,
-    /// The least time of each instance, kept only for more than one.
+    /// Of more than one instance, a tree of least times: the first is of all, those of the nodes
+    /// 2n + 1 and 2n + 2 are below that of node n, and the last are of single instances.
     least: Vec<Time>,
+    /// The node of the first instance.
+    leaves: usize,
 }
 
 /// Places are looked over a row at a time; most instances have one.
@@ -89,7 +92,10 @@ impl EventQueue {
         self.times.clear();
         self.times.resize(instances * self.rows * ROW, Time::NONE);
         self.least.clear();
-        self.least.resize(instances, Time::NONE);
+        self.leaves = instances.next_power_of_two() - 1;
+        if instances > 1 {
+            self.least.resize(self.leaves + instances.next_power_of_two(), Time::NONE);
+        }
     }
 
     pub(crate) fn set_key_store(&mut self, time: Option<u64>) {
@@ -112,11 +118,33 @@ impl EventQueue {
 
     #[inline]
     fn note_least(&mut self, place: usize) {
-        if self.least.len() > 1 {
-            let instance = place / (self.rows * ROW);
-            let places = &self.times[instance * self.rows * ROW..][..self.rows * ROW];
-            self.least[instance] = places.iter().copied().fold(Time::NONE, Time::min);
+        if !self.least.is_empty() {
+            self.note_least_of(place / (self.rows * ROW));
         }
+    }
+
+    fn note_least_of(&mut self, instance: usize) {
+        let places = &self.times[instance * self.rows * ROW..][..self.rows * ROW];
+        let mut node = self.leaves + instance;
+        self.least[node] = places.iter().copied().fold(Time::NONE, Time::min);
+        while node > 0 {
+            node = (node - 1) / 2;
+            let least = self.least[2 * node + 1].min(self.least[2 * node + 2]);
+            if self.least[node] == least {
+                break;
+            }
+            self.least[node] = least;
+        }
+    }
+
+    /// The lowest instance that has the least time of all.
+    fn earliest_instance(&self) -> usize {
+        let mut node = 0;
+        while node < self.leaves {
+            let left = 2 * node + 1;
+            node = if self.least[left] == self.least[node] { left } else { left + 1 };
+        }
+        node - self.leaves
     }
 
     /// The earliest event and its time, given when the next packet of each direction arrives. Of
@@ -125,19 +153,12 @@ impl EventQueue {
     pub(crate) fn next(&self, layout: &Layout, [up, down]: [Time; 2]) -> Option<(u64, Event)> {
         let arrival = up.min(down);
         let shared = arrival.min(self.key_store);
-        let (instance, least) = match self.least.as_slice() {
-            [_] => (0, least_of(&self.times)),
-            many => {
-                let (mut least, mut instance) = (Time::NONE, 0);
-                for (index, &at) in many.iter().enumerate() {
-                    if at < least {
-                        (least, instance) = (at, index);
-                    }
-                }
-                (instance, least)
-            }
+        let least = match self.least.first() {
+            None => least_of(&self.times),
+            Some(&least) => least,
         };
         if least < shared {
+            let instance = if self.least.is_empty() { 0 } else { self.earliest_instance() };
             let places = &self.times[instance * self.rows * ROW..];
             let place = places.iter().position(|&at| at == least)?;
             return Some((least.ns(), layout.event(instance as u32, place)));

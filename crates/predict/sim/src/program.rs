@@ -354,8 +354,7 @@ impl Compiler<'_> {
         if warm == 0 && cold == 0 {
             return;
         }
-        if let Some(Op::Constant { warm: all_warm, cold: all_cold, .. }) = ops[begin..].last_mut()
-        {
+        if let Some(Op::Constant { warm: all_warm, cold: all_cold, .. }) = ops[begin..].last_mut() {
             all_warm[at] += warm;
             all_cold[at] += cold;
             return;

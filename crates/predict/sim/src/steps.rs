@@ -205,17 +205,19 @@ impl Turn<'_> {
             episode.outcome.counters[mark as usize] =
                 std::array::from_fn(|counter| counters[counter] - episode.counters[counter]);
         }
+        if mark == Mark::FirstResponse {
+            debug_assert_eq!(party.spent.iter().sum::<u64>(), party.time);
+            // The account began when the trial did, the metric at its own mark: what a loop that
+            // was busy with others took before does not belong to it.
+            episode.outcome.stages =
+                std::array::from_fn(|stage| party.spent[stage] - episode.start[stage]);
+        }
         if !last || episode.finished {
             return;
         }
-        debug_assert_eq!(party.spent.iter().sum::<u64>(), party.time);
         episode.finished = true;
         // Until now it was one that has not ended.
         episode.outcome.failed = episode.deadline.is_some_and(|deadline| party.time > deadline);
-        // The account began when the trial did, the metric at its own mark: what a loop that was
-        // busy with others took before does not belong to it.
-        episode.outcome.stages =
-            std::array::from_fn(|stage| party.spent[stage] - episode.start[stage]);
         if number + 1 == self.model.programs.episodes && !*finished {
             *finished = true;
             self.world.unfinished -= 1;

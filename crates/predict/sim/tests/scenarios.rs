@@ -215,6 +215,44 @@ fn kernels_with_different_ticks() {
 }
 
 #[test]
+fn long_response_is_complete_after_its_first_byte() {
+    let catalog = common::catalog("0 ms");
+    let metrics = |body: &str| {
+        let text = format!("{PLAIN}[pattern]\nkind = \"request\"\nresponse_body = \"{body}\"\n");
+        let text = text.replace("rtt = \"60 ms\"", "rtt = \"60 ms\"\nrate = \"1 Mbit/s\"");
+        let model = CaseModel::compile(&common::case(&text, &catalog), &catalog).unwrap();
+        let of = run(&model)[0];
+        let stages: u64 = of.stages.iter().sum();
+        let first = of.value(Metric::HttpsEstablishment);
+        assert_eq!(stages, first, "stages divide the time to the first byte");
+        (first, of.value(Metric::HttpsResponseComplete))
+    };
+    let (first, complete) = metrics("100 B");
+    assert_eq!(first, complete, "one record");
+    let (first, complete) = metrics("1 MiB");
+    // 1 Mbit/s takes 8.4 s for it, and little more for headers and records.
+    assert!((8_300 * MS..9_500 * MS).contains(&(complete - first)), "{first} {complete}");
+}
+
+#[test]
+fn several_connections_have_one_scenario() {
+    let catalog = common::catalog("0 ms");
+    let settings = PLAIN
+        .replace("key_store = \"software\"", "key_store = \"constant\"")
+        .replace("\"server\"", "\"mutual\"");
+    let text = format!("{settings}[pattern]\nkind = \"request\"\nconcurrent = 3\n");
+    let model = CaseModel::compile(&common::case(&text, &catalog), &catalog).unwrap();
+    let mut outcome = Outcome::default();
+    Simulator::new().run(&model, 1, &mut outcome);
+    let last = outcome.connections.iter().map(|of| of.marks[3]).max();
+    assert_eq!(outcome.value(Metric::ScenarioDuration), last, "all begin at once");
+    // They sign one after the other.
+    assert!(last > Some(3 * 476 * MS));
+    let bytes = outcome.connections.iter().map(|of| of.value(Metric::BytesLink));
+    assert_eq!(outcome.value(Metric::ScenarioBytesLink), Some(bytes.sum()));
+}
+
+#[test]
 fn gap_of_two_hours() {
     let catalog = common::catalog("0 ms");
     let case = common::case(PLAIN, &catalog);

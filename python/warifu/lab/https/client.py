@@ -17,6 +17,7 @@ TIMES = {
     "tcp.connect": "tcp_connect_ns",
     "tls.handshake": "tls_handshake_ns",
     "https.first_response": "first_response_ns",
+    "https.response_complete": "response_complete_ns",
 }
 """Metric to the column of `Trials` that holds it, ns."""
 
@@ -83,6 +84,7 @@ def _values(row: Row) -> dict[str, Any]:
         "tcp_connect_ns": connected,
         "tls_handshake_ns": done - connected,
         "first_response_ns": first - done,
+        "response_complete_ns": row["done_ns"],
         "bytes_client_sent": row["sent"],
         "bytes_server_sent": row["received"],
     }

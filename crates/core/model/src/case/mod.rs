@@ -65,14 +65,14 @@ pub struct Server {
     /// first served. Not part of the canonical form where it is 1.
     #[serde(default = "one_worker", skip_serializing_if = "is_one_worker")]
     #[cfg_attr(test, schemars(extend("default" = 1)))]
-    pub workers: u16,
+    pub workers: u32,
 }
 
-fn one_worker() -> u16 {
+fn one_worker() -> u32 {
     1
 }
 
-fn is_one_worker(workers: &u16) -> bool {
+fn is_one_worker(workers: &u32) -> bool {
     *workers == 1
 }
 
@@ -101,7 +101,7 @@ pub struct Pattern {
     pub response_body: u32,
     /// How many connections the device opens at the same moment; they share its loop, its
     /// key store and the link.
-    pub concurrent: u16,
+    pub concurrent: u32,
 }
 
 /// The shape of the exchange.

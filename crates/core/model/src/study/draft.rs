@@ -17,7 +17,7 @@ pub(crate) struct Draft {
     pub(crate) session_open: Option<bool>,
     pub(crate) link: Option<String>,
     pub(crate) rtt: Option<Nanos>,
-    pub(crate) workers: Option<u16>,
+    pub(crate) workers: Option<u32>,
     pub(crate) jitter: Option<Vec<Nanos>>,
     pub(crate) keep_order: Option<bool>,
     pub(crate) rate_up: Option<BitsPerSecond>,
@@ -50,7 +50,7 @@ pub(crate) struct Draft {
     pub(crate) pattern: Option<PatternKind>,
     pub(crate) path: Option<String>,
     pub(crate) response_body: Option<u32>,
-    pub(crate) concurrent: Option<u16>,
+    pub(crate) concurrent: Option<u32>,
 }
 
 /// How a study names a session.

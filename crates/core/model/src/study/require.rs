@@ -145,14 +145,22 @@ pub(crate) fn refuse_without_effect(
 ) {
     for item in items {
         let Ok((metric, _)) = subject(&item.key) else { continue };
-        if cases.iter().any(|case| metric.applies_to(&case.stack)) {
+        if cases.iter().any(|case| metric.applies_to(case)) {
             continue;
         }
-        let protocol = cases.first().map_or("", |case| case.stack.protocol().name());
-        let message = format!(
-            "judges no case: {protocol} has no {}; remove it, or require one of its own metrics",
-            metric.name()
-        );
+        let name = metric.name();
+        let message = if cases.iter().any(|case| case.stack.has(metric.layer())) {
+            format!(
+                "judges no case: {name} is of several connections together; set pattern.concurrent \
+                 to 2 or more, or remove it"
+            )
+        } else {
+            let protocol = cases.first().map_or("", |case| case.stack.protocol().name());
+            format!(
+                "judges no case: {protocol} has no {name}; remove it, or require one of its own \
+                 metrics"
+            )
+        };
         let mistakes = if item.by_flag { in_flags } else { in_file };
         mistakes.add(format!("require.{}", shown_key(&item.key)), message);
     }

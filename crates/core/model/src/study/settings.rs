@@ -261,12 +261,12 @@ fn response_body(value: &Value) -> Result<u32, String> {
     }
 }
 
-fn workers(value: &Value) -> Result<u16, String> {
-    reader::integer(value, 1..=1_024).map(|number| number as u16)
+fn workers(value: &Value) -> Result<u32, String> {
+    reader::integer(value, 1..=1_024).map(|number| number as u32)
 }
 
-fn concurrent(value: &Value) -> Result<u16, String> {
-    reader::integer(value, 1..=10_000).map(|number| number as u16)
+fn concurrent(value: &Value) -> Result<u32, String> {
+    reader::integer(value, 1..=100_000).map(|number| number as u32)
 }
 
 /// How a value was written, for tables and labels.

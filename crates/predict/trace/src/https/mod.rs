@@ -106,6 +106,7 @@ impl Application for Get<'_> {
         script.take(Role::Client, 1);
         script.mark(Mark::FirstResponse);
         script.deliver(Role::Client);
+        script.mark(Mark::ResponseDone);
         script.take_close(Role::Client);
     }
 }

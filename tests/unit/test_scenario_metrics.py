@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What several connections of a trial take together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from support.studies import MANIFEST, PROFILES, host
+from warifu import _core
+from warifu.compare.require import Judged, judge_all, requirements
+from warifu.results import Results
+
+STUDY = """
+name = "gateway"
+seed = 7
+trials = 50
+predict_trials = 6000
+device = "host"
+server = "host"
+stack = "https/tls1.3"
+key_store = "iot-safe-sakomoto"
+link = { profile = "loopback", rtt = "60 ms", loss = "2 %" }
+pattern = { concurrent = 4 }
+
+[require]
+"""
+
+
+def several(require: str = "", **overrides: str) -> _core.Study:
+    """A study whose device opens four connections at once."""
+    pairs = [(path.replace("__", "."), value) for path, value in overrides.items()]
+    return _core.Study.parse(STUDY + require, "gateway.toml", [*PROFILES, host()], pairs)
+
+
+def whole_metrics(folder: Path) -> pl.DataFrame:
+    """The rows of whole metrics, the connection null for those of a scenario."""
+    rows = pl.read_parquet(folder / "observations" / "*.parquet")
+    rows = rows.filter(pl.col("stage").is_null())
+    return rows.select(pl.col("metric").cast(pl.String), "connection", "trial", "value", "weight")
+
+
+def test_scenario_lasts_as_long_as_its_slowest_connection(tmp_path: Path) -> None:
+    _core.predict(several(predict_trials="300"), tmp_path, MANIFEST, keep="trials")
+    rows = whole_metrics(tmp_path)
+    each = rows.filter(pl.col("metric") == "https.establishment").group_by("trial")
+    slowest = dict(each.agg(pl.col("value").max()).iter_rows())
+    scenarios = rows.filter(pl.col("metric") == "scenario.duration")
+    assert scenarios.height == 300
+    assert scenarios["connection"].is_null().all()
+    # All begin at once, but for the time that the loop is busy with the others.
+    for trial, value in scenarios.select("trial", "value").iter_rows():
+        assert value >= slowest[trial]
+        assert value - slowest[trial] < 5e6
+    together = rows.filter(pl.col("metric") == "bytes.link").group_by("trial")
+    bytes_link = dict(together.agg(pl.col("value").sum()).iter_rows())
+    sums = rows.filter(pl.col("metric") == "scenario.bytes_link")
+    assert dict(sums.select("trial", "value").iter_rows()) == bytes_link
+
+
+def test_each_trial_counts_once_in_a_distribution_of_scenarios(tmp_path: Path) -> None:
+    _core.predict(several(), tmp_path, MANIFEST)
+    results = Results.open(tmp_path)
+    (case_id,) = results.cases
+    scenarios = results.distribution(case_id, "scenario.duration")
+    assert (scenarios.n, scenarios.independent) == (6_000, 6_000)
+    connections = results.distribution(case_id, "https.establishment")
+    assert (connections.n, connections.independent) == (24_000, 6_000)
+    assert scenarios.quantile(0.5) > connections.quantile(0.5)
+
+
+def test_failed_connection_fails_its_scenario(tmp_path: Path) -> None:
+    _core.predict(several(link__loss="60 %", predict_trials="500"), tmp_path, MANIFEST)
+    results = Results.open(tmp_path)
+    (case_id,) = results.cases
+    connections = results.failed_share(case_id)
+    scenarios = results.failed_share(case_id, "scenario.duration")
+    assert 0.0 < connections < scenarios
+    assert results.distribution(case_id, "scenario.failed").n == 500
+    assert results.distribution(case_id, "scenario.duration").failed == scenarios * 500
+
+
+def judged(folder: Path, require: str) -> list[Judged]:
+    """The verdicts of a study's bounds."""
+    study = several(require)
+    _core.predict(study, folder, MANIFEST)
+    return judge_all(Results.open(folder), requirements(study.require))
+
+
+def test_bounds_on_scenarios_are_judged(tmp_path: Path) -> None:
+    require = '"scenario.duration.p95" = "< 20 s"\n"scenario.failed.mean" = "< 1 %"\n'
+    duration, failed = judged(tmp_path, require)
+    assert (str(duration.verdict), str(failed.verdict)) == ("pass", "pass")
+    # Four signatures, one after the other.
+    assert 1_800e6 < duration.value < 20_000e6
+
+
+def test_bound_on_the_scenario_of_one_connection_is_refused() -> None:
+    with pytest.raises(_core.WarifuError, match="pattern.concurrent"):
+        several('"scenario.duration.p95" = "< 20 s"\n', pattern__concurrent="1")
