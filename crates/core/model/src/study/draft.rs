@@ -5,6 +5,7 @@ use crate::case::{
     Aead, Authentication, CertificateType, CipherSuite, CoapMessageType, CongestionControl, Group,
     KeyShare, Loss, PatternKind, Protocol, Session, TlsVersion,
 };
+use crate::keyword::Keyword;
 use crate::units::{BitsPerSecond, Nanos};
 
 /// What a study states; `None` where the default or the profile decides.
@@ -60,4 +61,43 @@ pub(crate) enum SessionWord {
     Resumed,
     /// One way.
     Exactly(Session),
+}
+
+impl Keyword for SessionWord {
+    const ALL: &'static [Self] = &[
+        SessionWord::Exactly(Session::Full),
+        SessionWord::Resumed,
+        SessionWord::Exactly(Session::Ticket),
+        SessionWord::Exactly(Session::PskDheKe),
+        SessionWord::Exactly(Session::PskKe),
+        SessionWord::Exactly(Session::EarlyData),
+    ];
+    const ALIASES: &'static [(&'static str, Self)] = &[];
+
+    fn name(self) -> &'static str {
+        match self {
+            SessionWord::Resumed => "resumed",
+            SessionWord::Exactly(session) => session.name(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_session_and_resumed_have_a_word() {
+        assert_eq!(SessionWord::ALL.len(), Session::ALL.len() + 1);
+        for &session in Session::ALL {
+            let word = SessionWord::Exactly(session);
+            assert_eq!(SessionWord::from_word(session.name()), Ok(word));
+        }
+        assert_eq!(SessionWord::from_word("resumed"), Ok(SessionWord::Resumed));
+        assert_eq!(
+            SessionWord::from_word("resume").unwrap_err(),
+            "expected one of \"full\", \"resumed\", \"ticket\", \"psk_dhe_ke\", \"psk_ke\", \
+             \"0-rtt\"; did you mean \"resumed\"?"
+        );
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toml::Value;
 
-use super::draft::{Draft, SessionWord};
+use super::draft::Draft;
 use crate::case::{CertificateType, CipherSuite, Layer, Protocol};
 use crate::keyword::Keyword;
 use crate::nearest::nearest;
@@ -130,7 +130,7 @@ settings! {
         "key_store.profile" text key_store = profile_name;
         "key_store.session_open" bare session_open = reader::boolean;
         "stack.tls" text tls = reader::keyword;
-        "stack.session" text session = session;
+        "stack.session" text session = reader::keyword;
         "stack.authentication" text authentication = reader::keyword;
         "stack.group" text group = reader::keyword;
         "stack.certificate" text certificate = reader::keyword::<CertificateType>;
@@ -160,15 +160,6 @@ settings! {
 fn profile_name(value: &Value) -> Result<String, String> {
     let name = value.as_str().unwrap_or_default();
     if name.is_empty() { Err("expected a profile's name".into()) } else { Ok(name.into()) }
-}
-
-fn session(value: &Value) -> Result<SessionWord, String> {
-    match value.as_str() {
-        Some("resumed") => Ok(SessionWord::Resumed),
-        _ => reader::keyword(value)
-            .map(SessionWord::Exactly)
-            .map_err(|expected| expected.replacen("\"full\", ", "\"full\", \"resumed\", ", 1)),
-    }
 }
 
 fn chain_length(value: &Value) -> Result<u8, String> {

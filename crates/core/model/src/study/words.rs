@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A stack in one text: `https/tls1.3/resumed/mutual`.
 
+use super::draft::SessionWord;
 use super::settings;
-use crate::case::{
-    Authentication, CertificateType, CoapMessageType, Group, Protocol, Session, TlsVersion,
-};
+use crate::case::{Authentication, CertificateType, CoapMessageType, Group, Protocol, TlsVersion};
 use crate::keyword::Keyword;
 use crate::nearest::nearest;
 
@@ -17,53 +16,57 @@ pub(crate) fn stack(text: &str) -> Result<Vec<(&'static str, String)>, String> {
     let known = Protocol::from_word(protocol)
         .map_err(|expected| format!("\"{protocol}\" comes first: {expected}"))?;
     for word in words {
-        let Some(setting) = setting(word) else {
+        let words = all();
+        let Some(&Word { path, value, .. }) = words.iter().find(|known| known.word == word) else {
             let goes = |path| settings::find(path).is_some_and(|setting| known.has(setting.layer));
-            let words = all();
-            let known = || words.iter().filter(|(_, path)| goes(path)).map(|(word, _)| *word);
+            let known = || words.iter().filter(|known| goes(known.path)).map(|known| known.word);
             let hint = match nearest(word, known()) {
                 Some(name) => format!("did you mean \"{name}\"?"),
                 None => format!("expected {}", known().collect::<Vec<_>>().join(", ")),
             };
             return Err(format!("\"{word}\" is not known in it; {hint}"));
         };
-        let layer = settings::find(setting.0).map(|setting| setting.layer);
+        let layer = settings::find(path).map(|setting| setting.layer);
         if let Some(layer) = layer.filter(|&layer| !known.has(layer)) {
             return Err(format!(
                 "\"{word}\" does not go with {protocol}: {}",
                 layer.missing_from(known)
             ));
         }
-        if list.iter().any(|(path, _)| *path == setting.0) {
-            return Err(format!("\"{word}\" says {} a second time", setting.0));
+        if list.iter().any(|(earlier, _)| *earlier == path) {
+            return Err(format!("\"{word}\" says {path} a second time"));
         }
-        list.push(setting);
+        list.push((path, value.to_string()));
     }
     Ok(list)
 }
 
-fn setting(word: &str) -> Option<(&'static str, String)> {
-    let known = all().into_iter().find(|(known, _)| *known == word)?;
-    // The version's word carries its protocol, "tls1.3"; its setting does not.
-    let value = word.strip_prefix("tls").filter(|_| known.1 == "stack.tls").unwrap_or(word);
-    Some((known.1, value.to_string()))
+/// A word of a stack, and the setting and value that it stands for.
+struct Word {
+    word: &'static str,
+    path: &'static str,
+    value: &'static str,
 }
 
-/// Every word after the protocol, with its setting.
-fn all() -> Vec<(&'static str, &'static str)> {
-    fn names<T: Keyword>(path: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
-        T::ALL.iter().map(move |value| (value.name(), path))
+/// Every word after the protocol.
+fn all() -> Vec<Word> {
+    fn names<T: Keyword>(path: &'static str) -> impl Iterator<Item = Word> {
+        T::ALL.iter().map(move |value| Word { word: value.name(), path, value: value.name() })
     }
-    let versions = TlsVersion::ALIASES.iter().map(|(word, _)| (*word, "stack.tls"));
-    versions
-        .chain([("resumed", "stack.session")])
-        .chain(names::<Session>("stack.session"))
+    fn aliases<T: Keyword>(path: &'static str) -> impl Iterator<Item = Word> {
+        let word =
+            move |&(word, value): &(&'static str, T)| Word { word, path, value: value.name() };
+        T::ALIASES.iter().map(word)
+    }
+    // A version's word carries its protocol, "tls1.3".
+    aliases::<TlsVersion>("stack.tls")
+        .chain(names::<SessionWord>("stack.session"))
         .chain(names::<Authentication>("stack.authentication"))
         .chain(names::<Group>("stack.group"))
-        .chain([("P-256", "stack.group")])
+        .chain(aliases::<Group>("stack.group").filter(|known| known.word == "P-256"))
         .chain(names::<CertificateType>("stack.certificate"))
         .chain(names::<CoapMessageType>("stack.message_type"))
-        .chain(CoapMessageType::ALIASES.iter().map(|(word, _)| (*word, "stack.message_type")))
+        .chain(aliases::<CoapMessageType>("stack.message_type"))
         .collect()
 }
 
