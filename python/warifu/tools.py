@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -122,6 +123,16 @@ def version(name: str) -> str:
     if tool(name).own:
         return f"{text or name} sha256:{sha256(path)[:16]}"
     return text
+
+
+def build(name: str) -> str:
+    """How a program of ours that times something was built, `release` or `development`; empty if it
+    does not say, as older ones do. Raises ToolMissing."""
+    try:
+        said = json.loads(_output(find(name), "--build"))
+    except ValueError:
+        return ""
+    return str(said.get("build", "")) if isinstance(said, dict) else ""
 
 
 def program() -> str:

@@ -66,6 +66,7 @@ MAY_KNOW = {
     },
     "warifu-py": {
         "warifu-model",
+        "warifu-os",
         "warifu-trace",
         "warifu-results",
         "warifu-sim",

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.paths import ROOT
-from warifu import _core, study
+from warifu import _core, study, tools
 from warifu.calibrate import (
     bench,
     build,
@@ -301,10 +301,18 @@ def test_development_build_is_refused_unless_allowed(monkeypatch: pytest.MonkeyP
 def test_programs_of_a_development_build_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(build.VARIABLE)
     monkeypatch.setattr(_core, "BUILD_PROFILE", build.RELEASE)
-    text = {name: f"{name} 0.1.0" for name in build.TIMED}
-    monkeypatch.setattr(build.tools, "version", text.__getitem__)
+    builds = dict.fromkeys(build.TIMED, build.RELEASE)
+    monkeypatch.setattr(build.tools, "build", builds.__getitem__)
     build.refuse_development()
     assert build.profile() == "release"
-    text["warifu-calibrate-bench"] += " (development build), OpenSSL 3.0.19"
+    builds["warifu-calibrate-bench"] = ""
+    with pytest.raises(CalibrateError, match=r"^warifu-calibrate-bench does not say how it was"):
+        build.refuse_development()
+    builds["warifu-calibrate-bench"] = build.DEVELOPMENT
     with pytest.raises(CalibrateError, match=r"^warifu-calibrate-bench is a development build"):
         build.refuse_development()
+
+
+@pytest.mark.parametrize("name", build.TIMED)
+def test_timed_programs_say_their_build_as_the_core_does(name: str) -> None:
+    assert tools.build(name) == _core.BUILD_PROFILE

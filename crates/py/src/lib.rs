@@ -13,13 +13,10 @@ mod study;
 
 use pyo3::prelude::*;
 
-/// Calibration and benchmarks refuse what is not `release`.
-const BUILD_PROFILE: &str = if cfg!(debug_assertions) { "development" } else { "release" };
-
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("BUILD_PROFILE", BUILD_PROFILE)?;
+    module.add("BUILD_PROFILE", warifu_os::BUILD_PROFILE)?;
     module.add("SCHEMA_VERSION", warifu_results::SCHEMA_VERSION)?;
     module.add("WarifuError", module.py().get_type::<error::WarifuError>())?;
     module.add_class::<study::Study>()?;

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from warifu import _core, tools
@@ -23,25 +24,24 @@ def profile() -> str:
 
     A missing program is reported where it is needed.
     """
-    return DEVELOPMENT if _development() else RELEASE
+    return DEVELOPMENT if _not_release() else RELEASE
 
 
 def refuse_development() -> None:
     """Raises CalibrateError for a development build, unless VARIABLE allows it."""
-    found = _development()
+    found = _not_release()
     if found and os.environ.get(VARIABLE) != "1":
+        name, build = found[0]
+        what = f"is a {build} build" if build else "does not say how it was built"
         raise CalibrateError(
-            f"{found[0]} is a development build, whose times mean nothing: "
-            "run `scripts/setup --release`"
+            f"{name} {what}, so its times mean nothing: run `scripts/setup --release`"
         )
 
 
-def _development() -> list[str]:
-    found = [] if _core.BUILD_PROFILE == RELEASE else ["warifu._core"]
+def _not_release() -> list[tuple[str, str]]:
+    """What is not a release build, with what it is; empty where a program does not say."""
+    builds = {"warifu._core": _core.BUILD_PROFILE}
     for name in TIMED:
-        try:
-            if "(development build)" in tools.version(name):
-                found.append(name)
-        except tools.ToolMissing:
-            continue
-    return found
+        with contextlib.suppress(tools.ToolMissing):
+            builds[name] = tools.build(name)
+    return [(name, build) for name, build in builds.items() if build != RELEASE]

@@ -56,6 +56,10 @@ fn main() -> ExitCode {
             println!("warifu-calibrate-bench {own}, {openssl}");
             return ExitCode::SUCCESS;
         }
+        ["--build"] => {
+            println!("{}", warifu_os::build_json("warifu-calibrate-bench"));
+            return ExitCode::SUCCESS;
+        }
         ["--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;

@@ -34,6 +34,9 @@ cannot run."#;
 #[derive(Debug, Parser)]
 #[command(version = VERSION, after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 pub struct Cli {
+    /// Print version and build as JSON, for programs.
+    #[arg(long, exclusive = true)]
+    build: bool,
     #[command(subcommand)]
     command: Option<Sub>,
     #[command(flatten)]
@@ -150,6 +153,8 @@ pub enum Mode {
         /// Whether stdin gives commands.
         obey_stdin: bool,
     },
+    /// Say which build it is.
+    Build,
     /// Print the configuration.
     Check(Box<Config>),
     /// Measure the link itself.
@@ -159,6 +164,9 @@ pub enum Mode {
 impl Cli {
     /// Resolves the command line; reads a configuration from `stdin` if told to.
     pub fn mode(self, stdin: &mut impl BufRead) -> Result<Mode, String> {
+        if self.build {
+            return Ok(Mode::Build);
+        }
         if let Some(Sub::Precision(options)) = self.command {
             return Ok(Mode::Precision(options));
         }
@@ -259,7 +267,7 @@ mod tests {
     fn config(arguments: &[&str], stdin: &str) -> Config {
         match mode(arguments, stdin).unwrap() {
             Mode::Run { config, .. } | Mode::Check(config) => *config,
-            Mode::Precision(_) => panic!("no run"),
+            Mode::Precision(_) | Mode::Build => panic!("no run"),
         }
     }
 

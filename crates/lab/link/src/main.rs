@@ -25,6 +25,10 @@ fn main() -> ExitCode {
     // Not in the match, which would hold the lock while another thread waits for control lines.
     let mode = cli.mode(&mut std::io::stdin().lock());
     let result = match mode {
+        Ok(Mode::Build) => {
+            println!("{}", warifu_os::build_json("warifu-link"));
+            Ok(ExitCode::SUCCESS)
+        }
         Ok(Mode::Check(config)) => {
             print_line(&config);
             Ok(ExitCode::SUCCESS)

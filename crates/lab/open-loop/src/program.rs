@@ -49,6 +49,10 @@ impl Program {
                 println!("{} {}", self.name, self.version);
                 return ExitCode::SUCCESS;
             }
+            Some("--build") => {
+                println!("{}", warifu_os::build_json(self.name));
+                return ExitCode::SUCCESS;
+            }
             Some("--help" | "-h") => {
                 print!("{}", self.help);
                 return ExitCode::SUCCESS;
