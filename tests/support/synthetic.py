@@ -95,13 +95,23 @@ def figure_used(
     unit: str = "ns",
     cases: Sequence[str] | None = None,
     *,
+    what: tuple[str, str, str] | None = ("device", "d", "client.sign"),
+    number: float | None = None,
+    last_digit_ns: int | None = None,
     chosen: bool = False,
 ) -> dict[str, Any]:
-    """A figure as a manifest has it: of all cases, or of some; `chosen` by the study itself."""
+    """A figure as a manifest has it: of all cases, or of some; `chosen` by the study itself.
+
+    `what` is what it belongs to, whose it is and what it is there; None as older versions wrote.
+    """
     evidence = kind if kind in {"measured", "assumed"} else "published"
     figure = {"name": name, "value": value, "unit": unit, "source": source, "kind": kind}
     about = {"id": sha256(json.dumps(figure).encode()).hexdigest()[:16]}
     about |= {} if cases is None else {"cases": list(cases)}
+    typed: dict[str, Any] = {"number": number, "last_digit_ns": last_digit_ns}
+    if what is not None:
+        typed["what"] = dict(zip(("of", "owner", "key"), what, strict=True))
+    about |= {key: value for key, value in typed.items() if value is not None}
     return figure | about | {"evidence": None if chosen else evidence}
 
 

@@ -29,8 +29,21 @@ def manifest(jitter: list[int], *figures: dict[str, Any], **case: Any) -> dict[s
     }
 
 
-RTT = figure_used("nb-iot rtt", "837 ms", "published", "a survey: measured latency")
-JITTER = figure_used("nb-iot jitter", "[0 ms, 20 ms, 50 ms, 150 ms, 1 s]", "assumed")
+RTT = figure_used(
+    "nb-iot rtt",
+    "837 ms",
+    "published",
+    "a survey: measured latency",
+    what=("link", "nb-iot", "rtt"),
+    number=837e6,
+    last_digit_ns=MS,
+)
+JITTER = figure_used(
+    "nb-iot jitter",
+    "[0 ms, 20 ms, 50 ms, 150 ms, 1 s]",
+    "assumed",
+    what=("link", "nb-iot", "jitter"),
+)
 NB_IOT = manifest([0, 20, 50, 150, 1000], RTT, JITTER)
 
 
@@ -40,7 +53,8 @@ def test_jitter_that_no_label_shows_is_said_with_its_kind() -> None:
     # 360 of 1197 ms.
     assert "about 30 % of a round trip" in line
     assert inputs.delays(manifest([], RTT)) == []
-    chosen = figure_used("link jitter", "[5 ms, 5 ms]", "emulated", chosen=True)
+    what = ("link", "link", "jitter")
+    chosen = figure_used("link jitter", "[5 ms, 5 ms]", "emulated", chosen=True, what=what)
     (line,) = inputs.delays(manifest([5, 5], RTT, chosen))
     assert "jitter of 5.0 ms on average each way (chosen by the study;" in line
 
@@ -60,22 +74,38 @@ def test_table_verdict_and_page_say_what_they_rest_on(tmp_path: Path) -> None:
     assert render(tmp_path, None).count("plus jitter of 180&nbsp;ms") == 4
 
 
+RTO = ("tcp", "linux-6.18", "tcp_rto_min")
+
+
 @pytest.mark.parametrize(
     ("figures", "finest"),
     [
-        ([figure_used("a", "172.69 ms", "published"), figure_used("b", "2.5 ms", "assumed")], 1e5),
-        ([figure_used("a", "mean 1.75 ms, 1.2 ms to 3 ms", "published")], 1e4),
+        (
+            [
+                figure_used("a", "172.69 ms", "published", last_digit_ns=10_000),
+                figure_used("b", "2.5 ms", "assumed", last_digit_ns=100_000),
+            ],
+            1e5,
+        ),
         # What is neglected, exact, calibrated or no time sets no limit.
         (
             [
-                figure_used("a", "0 ms", "assumed"),
-                figure_used("linux-6.18 rto", "1 s", "published"),
+                figure_used("a", "0 ms", "assumed", number=0.0),
+                figure_used(
+                    "linux-6.18 rto", "1 s", "published", what=RTO, last_digit_ns=1000 * MS
+                ),
             ],
             0.0,
         ),
-        ([figure_used("a", "5 ms", "simulated"), figure_used("mtu", "1358 B", "assumed")], 0.0),
+        (
+            [
+                figure_used("a", "5 ms", "simulated", last_digit_ns=MS),
+                figure_used("mtu", "1358 B", "assumed", number=1358),
+            ],
+            0.0,
+        ),
         # A round second may be known to the millisecond.
-        ([figure_used("a", "1 s", "assumed")], 1e6),
+        ([figure_used("a", "1 s", "assumed", last_digit_ns=1000 * MS)], 1e6),
     ],
 )
 def test_the_coarsest_written_input_ends_the_decimals(
@@ -92,7 +122,7 @@ def test_figures_from_written_inputs_have_no_finer_decimals(tmp_path: Path) -> N
     assert ms_with(37.2044e6, narrow, 1e5) == "37.2 (37.2 to 37.2)"
     assert ms(37.2044e6, narrow, 1e6) == "37"
     assert ms(7_112e6, Interval(7_060e6, 7_160e6), 1e5) == "7110"
-    worth = manifest([], figure_used("a", "2 ms", "published"))
+    worth = manifest([], figure_used("a", "2 ms", "published", last_digit_ns=MS))
     half = Results.open(Half("predicted", [CELL], 20_000, 1, manifest=worth).write(tmp_path))
     (row,) = summaries.half_table(half).cells
     assert not any("." in cell for cell in (row[2], row[3], row[4], row[5]))
@@ -100,7 +130,8 @@ def test_figures_from_written_inputs_have_no_finer_decimals(tmp_path: Path) -> N
 
 def test_a_key_store_that_no_case_calls_is_named() -> None:
     store = {"profile": "iot-safe-sakomoto"}
-    call = figure_used("iot-safe-sakomoto C_Sign", "1 s", "published", "papers/1")
+    what = ("key_store_call", "iot-safe-sakomoto", "C_Sign")
+    call = figure_used("iot-safe-sakomoto C_Sign", "1 s", "published", "papers/1", what=what)
     idle = manifest([], RTT, key_store=store)
     (line,) = (one for one in inputs.remarks(idle) if one.startswith("Key store"))
     assert "iot-safe-sakomoto is never called in this case" in line
@@ -109,11 +140,21 @@ def test_a_key_store_that_no_case_calls_is_named() -> None:
     )
 
 
-def test_values_carry_one_unit() -> None:
-    assert inputs.value_with_unit(figure_used("rtt", "837 ms", "published")) == "837 ms"
-    assert inputs.value_with_unit(figure_used("loss", "2 %", "assumed", unit="1")) == "2 %"
-    assert inputs.value_with_unit(figure_used("hz", "250", "published", unit="1/s")) == "250/s"
-    assert inputs.value_with_unit(figure_used("x", "3", "published", unit="us")) == "3 us"
+def test_neglected_figure_is_no_assumption_to_name() -> None:
+    nothing = figure_used("d client.sign", "0 ms", "assumed", number=0.0)
+    assert inputs.remarks(manifest([], nothing)) == []
+    some = figure_used("d client.sign", "1 us", "assumed", number=1e3)
+    assert inputs.remarks(manifest([], some)) == ["Assumed, without a source: d client.sign."]
+
+
+def test_figures_of_an_older_version_are_listed_and_nothing_is_guessed_from_their_names() -> None:
+    old = figure_used("nb-iot rtt", "837 ms", "published", "a survey", what=None)
+    held = manifest([5, 5], old, key_store={"profile": "iot-safe-sakomoto"})
+    assert inputs.inputs_table(held).cells == [["nb-iot rtt", "837 ms", "published", "a survey"]]
+    assert inputs.finest_ns(held, CELL.case_id) == 0.0
+    jitter, note = inputs.remarks(held)
+    assert "RTT 837 ms (not stated)" in jitter
+    assert note.startswith("The inputs were written by an older version, which did not say")
 
 
 def test_a_figure_with_two_values_says_where_each_holds() -> None:

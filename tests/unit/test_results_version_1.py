@@ -16,7 +16,7 @@ import pytest
 from support.paths import ROOT
 from warifu.compare.join import mean_loss
 from warifu.report.page import render
-from warifu.results import Results, ResultsError, case_of, each_part
+from warifu.results import Results, ResultsError, each_part
 
 OLD = ROOT / "tests" / "goldens" / "version-1"
 
@@ -51,7 +51,8 @@ def test_labels_and_a_page() -> None:
     results = Results.open(OLD / "predicted")
     first = next(iter(results.cases))
     assert results.label(first) == "loss 0 %"
-    assert case_of(results.manifest, first)["server"] == {"profile": "host", "workers": 8}
+    case = next(one["case"] for one in results.manifest["cases"] if one["case_id"] == first)
+    assert case["server"] == {"profile": "host", "workers": 8}
     assert "Where the time goes" in render(OLD, None)
 
 

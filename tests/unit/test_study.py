@@ -84,6 +84,20 @@ def test_manifest_has_each_figure_once(tmp_path: Path) -> None:
     assert not any("ClientHello" in figure["name"] for figure in half["figures"])
 
 
+def test_manifest_says_its_figures_for_programs_too(tmp_path: Path) -> None:
+    (tmp_path / "three.toml").write_text(STUDY)
+    loaded = studies.load("three.toml", [("key_store", "iot-safe-sakomoto")])
+    figures = studies.manifest(loaded, "predicted", "run-1", "")["figures"]
+    by_name = {figure["name"]: figure for figure in figures}
+    rto = by_name["linux-6.18 tcp_rto_min"]
+    assert rto["what"] == {"of": "tcp", "owner": "linux-6.18", "key": "tcp_rto_min"}
+    assert (rto["number"], rto["last_digit_ns"]) == (200e6, 1_000_000)
+    assert by_name["linux-6.18 hz"]["value"] == "250/s"
+    rtts = [one for one in figures if one["what"]["key"] == "rtt"]
+    assert [one["number"] for one in rtts] == [0.0, 60e6, 150e6]
+    assert {one["what"]["of"] for one in rtts} == {"link"}
+
+
 def test_run_ids_of_profiles_are_calibration_runs() -> None:
     heading = 'name = "d"\ndescription = "a device"\nrun_id = "a"\n'
     entry = '[[operation]]\nname = "client.sign"\nwarm = "1 ms"\n'

@@ -120,8 +120,8 @@ impl Study {
             .map_err(|error| warifu_error(error.in_file(&self.study.file)))?;
         let entry = |input: model::Input| {
             [
-                ("name", input.name),
-                ("value", input.value),
+                ("name", input.name()),
+                ("value", input.value.text),
                 ("unit", input.unit),
                 ("source", input.source),
                 ("kind", input.kind.name().to_owned()),

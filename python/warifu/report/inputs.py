@@ -3,23 +3,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from warifu.report.figures import number
 from warifu.report.table import Column, Table
-from warifu.results import KINDS, case_of, duration, figures_of
+from warifu.results import KINDS, duration, figures_of
 
-_UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-_TIME = re.compile(r"(?:mean )?(\d+(?:\.(\d+))?) (ns|us|ms|s)\b")
 #: A round figure such as `1 s` does not say how many of its zeros count: it is taken to be known
 #: to a millisecond at least.
 _COARSEST_NS = 1e6
 #: Kinds of figures that somebody wrote down, to so many digits and no more.
 _WRITTEN = ("published", "assumed")
-#: Calls of a key store (crates/core/model, KeyStoreCall).
-_CALLS = ("C_OpenSession", "C_Login", "C_FindObjects", "C_SignInit", "C_Sign")
 #: More names than this in a line are not read.
 _NAMED = 4
 
@@ -44,21 +39,17 @@ def inputs_table(manifest: dict[str, Any]) -> Table:
         where = ""
         if names.count(name) > 1:
             where = _where(figure, manifest)
-        value = value_with_unit(figure)
-        kind, source = figure.get("kind"), figure.get("source")
+        value, kind, source = str(figure["value"]), figure.get("kind"), figure.get("source")
         table.add(
-            [f"{name} ({where})" if where else name, value, str(kind or "-"), str(source or "-")],
+            [
+                f"{name} ({where})" if where else name,
+                value or "-",
+                str(kind or "-"),
+                str(source or "-"),
+            ],
             {"name": name, "in": where, "value": value, "kind": kind, "source": source},
         )
     return table
-
-
-def value_with_unit(figure: dict[str, Any]) -> str:
-    """A value as people write it: most carry their unit already."""
-    value, unit = str(figure.get("value") or "-"), str(figure.get("unit") or "")
-    if not re.fullmatch(r"-?[\d.]+", value) or unit in {"", "1"}:
-        return value
-    return f"{value}{unit[1:]}" if unit.startswith("1/") else f"{value} {unit}"
 
 
 def distinct_inputs(manifest: dict[str, Any]) -> list[dict[str, Any]]:
@@ -68,7 +59,12 @@ def distinct_inputs(manifest: dict[str, Any]) -> list[dict[str, Any]]:
 
 def remarks(manifest: dict[str, Any]) -> list[str]:
     """What no case's label says and the figures depend on, a line each."""
-    return [*delays(manifest), *_without_source(manifest), *_unused_key_stores(manifest)]
+    return [
+        *delays(manifest),
+        *_without_source(manifest),
+        *_unused_key_stores(manifest),
+        *_older(manifest),
+    ]
 
 
 def delays(manifest: dict[str, Any]) -> list[str]:
@@ -100,24 +96,18 @@ def finest_ns(manifest: dict[str, Any], case_id: str) -> float:
     them. Constants of the kernel are exact, and what was calibrated or chosen by the study has its
     own spread or none: neither limits.
     """
-    stack = case_of(manifest, case_id).get("stack") or {}
-    tcp = stack.get("tcp") or {"device": stack.get("kernel") or "linux-"}
-    kernels = tuple(str(tcp[end]) for end in ("device", "server") if tcp.get(end))
     places = [
-        place
+        float(figure.get("last_digit_ns") or 0.0)
         for figure in figures_of(manifest, case_id)
-        if figure.get("kind") in _WRITTEN and not str(figure.get("name")).startswith(kernels)
-        for place in [_last_place_ns(str(figure.get("value")))]
+        if figure["kind"] in _WRITTEN and _what(figure).get("of") != "tcp"
     ]
     return min(max(places, default=0.0), _COARSEST_NS)
 
 
-def _last_place_ns(value: str) -> float:
-    """The size of the last digit of a time; 0 for no time, and for one that is neglected."""
-    found = _TIME.match(value)
-    if found is None or float(found[1]) == 0.0:
-        return 0.0
-    return float(_UNITS_NS[found[3]] / 10.0 ** len(found[2] or ""))
+def _what(figure: dict[str, Any]) -> dict[str, str]:
+    """What a figure is (crates/core/results/src/figures.rs, What); empty where an older version
+    wrote it."""
+    return figure.get("what") or {}
 
 
 def _mean(quantiles: Sequence[float]) -> float:
@@ -131,9 +121,9 @@ def _mean(quantiles: Sequence[float]) -> float:
 
 def _kind(manifest: dict[str, Any], case_id: str, key: str) -> str:
     """The kind of a link's figure in a case; what the study chose is said to be its choice."""
-    link = case_of(manifest, case_id)["link"].get("profile")
     for figure in figures_of(manifest, case_id):
-        if figure["name"] in {f"{link} {key}", f"link {key}"}:
+        what = _what(figure)
+        if what.get("of") == "link" and what.get("key") == key:
             return "chosen by the study" if figure["evidence"] is None else str(figure["kind"])
     return "not stated"
 
@@ -143,7 +133,7 @@ def _without_source(manifest: dict[str, Any]) -> Iterable[str]:
         str(figure.get("name"))
         for figure in distinct_inputs(manifest)
         # What is neglected is assumed to be nothing: listed in the report, but no figure.
-        if figure.get("kind") == "assumed" and not str(figure.get("value")).startswith("0 ")
+        if figure.get("kind") == "assumed" and figure.get("number") != 0.0
     )
     if names:
         some = ", ".join(list(names)[:_NAMED])
@@ -155,19 +145,30 @@ def _unused_key_stores(manifest: dict[str, Any]) -> Iterable[str]:
     """A key store that is named and never called changes nothing; the label does not say so."""
     idle: dict[str, int] = {}
     # Figures are listed for all cases or for none, so without any nothing is known of the calls.
-    cases = manifest["cases"] if manifest["figures"] else []
+    known = manifest["figures"] and not any(_older(manifest))
+    cases = manifest["cases"] if known else []
     # Without TLS there is nothing to sign, and no key store was chosen for it.
     cases = [case for case in cases if "tls" in (case["case"].get("stack") or {})]
     for case in cases:
         name = str((case["case"].get("key_store") or {}).get("profile") or "software")
-        used = {figure["name"] for figure in figures_of(manifest, case["case_id"])}
-        if name != "software" and not used & {f"{name} {call}" for call in _CALLS}:
+        used = [_what(figure) for figure in figures_of(manifest, case["case_id"])]
+        called = {what["owner"] for what in used if what["of"] == "key_store_call"}
+        if name not in {"software", *called}:
             idle[name] = idle.get(name, 0) + 1
     for name, count in idle.items():
         where = "this case" if len(cases) == 1 else f"{count} of {len(cases)} cases"
         yield (
             f"Key store {name} is never called in {where}, since the client signs nothing there "
             "(server authentication, or a resumed session)."
+        )
+
+
+def _older(manifest: dict[str, Any]) -> Iterable[str]:
+    """What to say of figures that a version wrote which had them as text alone."""
+    if any(not _what(figure) for figure in manifest["figures"]):
+        yield (
+            "The inputs were written by an older version, which did not say to which digit they "
+            "are known: times may show more decimals than the inputs bear; run the study again."
         )
 
 

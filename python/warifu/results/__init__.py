@@ -19,7 +19,6 @@ from warifu.results.manifest import (
     PREDICTED,
     ResultsDamaged,
     ResultsError,
-    case_of,
     figures_of,
     read_manifest,
 )
@@ -34,7 +33,6 @@ __all__ = [
     "ResultsDamaged",
     "ResultsError",
     "Setting",
-    "case_of",
     "duration",
     "each_part",
     "figures_of",

@@ -84,12 +84,6 @@ def _object(text: str) -> dict[str, Any]:
     return written if isinstance(written, dict) else {}
 
 
-def case_of(manifest: dict[str, Any], case_id: str) -> dict[str, Any]:
-    """The canonical form of a case; empty where the manifest does not list it."""
-    cases = (case for case in manifest["cases"] if case["case_id"] == case_id)
-    return dict(next(cases, {"case": {}})["case"])
-
-
 def figures_of(manifest: dict[str, Any], case_id: str) -> list[dict[str, Any]]:
     """The figures that a case uses."""
     every = manifest["figures"]

@@ -41,8 +41,9 @@ pub use operation::{
     CoapMessage, Direction, HandshakeMessage, KeyStoreCall, Operation, Role, SystemCall,
 };
 pub use profile::{
-    Catalog, Cost, DeviceProfile, Input, KeyStoreProfile, LinkProfile, ProfileKind, Sleep, StandIn,
-    TcpProfile, Throttle, emulation_inputs, inputs, inputs_where,
+    Catalog, Cost, DeviceProfile, FigureOf, Input, KeyStoreProfile, LinkProfile,
+    ProfileKind, Shown, Sleep, StandIn, TcpProfile, Throttle, emulation_inputs, inputs,
+    inputs_where,
 };
 pub use stage::Stage;
 pub use study::{COMMAND_LINE, MOST_CASES, Operator, Requirement, Statistic, Study};

@@ -83,6 +83,28 @@ impl Nanos {
         Nanos(secs * 1_000_000_000)
     }
 
+    /// The size of the last digit that is written of it: 10 us of `172.69 ms`, 1 ms of `50 ms`.
+    pub fn last_digit(self) -> Nanos {
+        let (scale, _) = self.written_in();
+        let mut size = scale;
+        while size > 1 && !self.0.is_multiple_of(size) {
+            size /= 10;
+        }
+        Nanos(size)
+    }
+
+    /// The unit that it is written in, and its length, ns.
+    const fn written_in(self) -> (u64, &'static str) {
+        // Zero is written in the unit that people compare it with.
+        match self.0 {
+            0 => (1_000_000, "ms"),
+            1..1_000 => (1, "ns"),
+            1_000..1_000_000 => (1_000, "us"),
+            1_000_000..1_000_000_000 => (1_000_000, "ms"),
+            _ => (1_000_000_000, "s"),
+        }
+    }
+
     /// The value in milliseconds, for display only.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
@@ -117,14 +139,7 @@ impl FromStr for Nanos {
 
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Zero is written in the unit that people compare it with.
-        let (scale, unit) = match self.0 {
-            0 => (1_000_000, "ms"),
-            1..1_000 => (1, "ns"),
-            1_000..1_000_000 => (1_000, "us"),
-            1_000_000..1_000_000_000 => (1_000_000, "ms"),
-            _ => (1_000_000_000, "s"),
-        };
+        let (scale, unit) = self.written_in();
         write!(f, "{} {unit}", Decimal::of_ratio(self.0, scale))
     }
 }

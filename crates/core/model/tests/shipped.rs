@@ -215,22 +215,28 @@ fn inputs_of_a_case() {
     .cases
     .remove(0);
     let all = inputs(&case, catalog).unwrap();
-    let find = |name: &str| all.iter().find(|input| input.name == name).unwrap();
+    let find = |name: &str| all.iter().find(|input| input.name() == name).unwrap();
     let rate = find("lte-m rate_up");
-    assert_eq!((rate.kind, rate.value.as_str()), (Kind::Published, "1 Mbit/s"));
+    assert_eq!((rate.kind, rate.value.text.as_str()), (Kind::Published, "1 Mbit/s"));
     let loss = find("link loss");
-    assert_eq!((loss.value.as_str(), loss.source.as_str()), ("3 %", "chosen by the study"));
+    assert_eq!((loss.value.text.as_str(), loss.source.as_str()), ("3 %", "chosen by the study"));
     assert_eq!(loss.kind, Kind::Emulated);
     assert_eq!(find("iot-safe-sakomoto C_Sign").kind, Kind::Published);
     assert_eq!(find("iot-safe-sakomoto C_Login").kind, Kind::Assumed);
     assert_eq!(find("this-host client.sign").kind, Kind::Measured);
-    assert_eq!(find("linux-6.18 hz").value, "250");
+    assert_eq!(find("linux-6.18 hz").value.text, "250/s");
+    let rtt = find("lte-m rtt");
+    assert_eq!(
+        (rtt.of, rtt.owner.as_str(), rtt.key.as_str()),
+        (warifu_model::FigureOf::Link, "lte-m", "rtt")
+    );
     assert!(all.iter().all(|input| input.source.is_empty() <= (input.kind == Kind::Assumed)));
     let few = inputs_where(&case, catalog, |_| false, |call| call == KeyStoreCall::Sign).unwrap();
     assert!(
-        few.iter().all(|input| !input.name.contains("client.") && !input.name.contains("Login"))
+        few.iter()
+            .all(|input| !input.name().contains("client.") && !input.name().contains("Login"))
     );
-    assert!(few.iter().any(|input| input.name == "iot-safe-sakomoto C_Sign"));
+    assert!(few.iter().any(|input| input.name() == "iot-safe-sakomoto C_Sign"));
 }
 
 #[test]

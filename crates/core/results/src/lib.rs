@@ -24,7 +24,7 @@ mod version_1;
 mod words;
 
 pub use error::ResultsError;
-pub use figures::FigureUsed;
+pub use figures::{FigureUsed, What};
 pub use folder::{FolderWriter, Written, replace_folder};
 pub use manifest::{CaseUsed, Half, Manifest, ProfileUsed, SCHEMA_VERSION, StudyUsed};
 pub use part::write_part;

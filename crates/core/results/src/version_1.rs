@@ -99,6 +99,9 @@ fn figure(input: &Value) -> Option<FigureUsed> {
     let mut figure = FigureUsed {
         id: String::new(),
         name: text("name"),
+        what: None,
+        number: None,
+        last_digit_ns: None,
         value: text("value"),
         unit: text("unit"),
         source: text("source"),

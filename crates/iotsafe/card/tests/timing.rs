@@ -120,6 +120,7 @@ fn wall_clock_wait() {
 fn profile_evidence() {
     let profile = profile();
     assert!(profile.figures.iter().all(|figure| figure.kind == Kind::Assumed));
-    let signature = profile.figures.iter().find(|figure| figure.name.ends_with("signature"));
+    let signature =
+        profile.figures.iter().find(|figure| figure.key == "operation.compute_signature");
     assert!(signature.is_some_and(|figure| figure.source.contains("fitted to Table 3")));
 }

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::condition::{Condition, Mismatch};
-use super::figure::{Input, Provenance, show_distribution};
+use super::figure::{FigureOf, Input, Provenance};
+use super::shown::{Show, Shown};
 use crate::case::Stack;
 use crate::distribution::Distribution;
 use crate::error::Error;
@@ -58,6 +59,22 @@ pub(super) struct Entry {
     pub(super) provenance: Provenance,
 }
 
+impl Entry {
+    /// Warm, and cold and per byte where it depends on that; it is then no single number.
+    fn shown(&self) -> Shown {
+        let mut shown = self.warm.shown("ns");
+        if let Some(cold) = &self.cold {
+            shown.text = format!("{}; cold {}", shown.text, cold.shown("ns").text);
+            shown.number = shown.number.filter(|_| *cold == self.warm);
+        }
+        if self.per_byte_ns > 0.0 {
+            shown.text = format!("{}; {} ns per B", shown.text, self.per_byte_ns);
+            shown.number = None;
+        }
+        shown
+    }
+}
+
 impl DeviceProfile {
     /// The cost of an operation in a stack; of the entries whose conditions hold, the one with
     /// the most conditions. `bytes` scales the part per byte.
@@ -87,22 +104,16 @@ impl DeviceProfile {
 
     /// The figures that apply to a stack, of those operations that `uses` asks for.
     pub(crate) fn inputs(&self, stack: &Stack, uses: impl Fn(Operation) -> bool) -> Vec<Input> {
+        let of = FigureOf::Device;
         let mut inputs = Vec::new();
         for &operation in self.entries.keys().filter(|&&operation| uses(operation)) {
             let Ok(entry) = self.entry(operation, stack) else { continue };
-            let name = format!("{} {operation}", self.name);
-            let mut value = show_distribution(&entry.warm);
-            if let Some(cold) = &entry.cold {
-                value = format!("{value}; cold {}", show_distribution(cold));
-            }
-            if entry.per_byte_ns > 0.0 {
-                value = format!("{value}; {} ns per B", entry.per_byte_ns);
-            }
-            inputs.push(entry.provenance.input(name, value, "ns"));
+            let key = operation.to_string();
+            inputs.push(entry.provenance.input(of, (&self.name, &key), entry.shown(), "ns"));
         }
         if self.entries.values().flatten().any(|entry| entry.cold.is_some()) {
-            let name = format!("{} idle_threshold", self.name);
-            inputs.push(self.idle_provenance.input(name, self.idle_threshold.to_string(), "ns"));
+            let (key, value) = ("idle_threshold", self.idle_threshold.shown("ns"));
+            inputs.push(self.idle_provenance.input(of, (&self.name, key), value, "ns"));
         }
         inputs
     }

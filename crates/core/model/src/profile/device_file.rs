@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::calibrated;
 use super::condition::Condition;
 use super::device::{DeviceProfile, Entry};
-use super::figure::{Figures, Provenance, distribution, non_empty, per_byte};
+use super::figure::{FigureOf, Figures, Provenance, distribution, non_empty, per_byte};
 use super::heading::heading;
 use crate::error::Error;
 use crate::operation::Operation;
@@ -76,8 +76,8 @@ fn read(
     let description = heading(root, name);
     let scope = root.read("scope", non_empty);
     let around = Provenance::read(root, &Provenance::NONE);
-    let mut figures = Figures::new(name, root, &around);
-    let idle = figures.read("idle_threshold", "ns", reader::duration, Nanos::to_string);
+    let mut figures = Figures::new(FigureOf::Device, name, root, &around);
+    let idle = figures.read("idle_threshold", "ns", reader::duration);
     let idle_input = figures.inputs.pop();
     let idle_provenance = idle_input.map_or(Provenance::NONE, |input| Provenance {
         source: Some(input.source).filter(|source| !source.is_empty()),

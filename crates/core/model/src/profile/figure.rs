@@ -1,21 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A figure of a profile: value, source, kind.
 
+use serde::{Deserialize, Serialize};
 use toml::Value;
 
+use super::shown::{Show, Shown};
 use crate::distribution::Distribution;
 use crate::evidence::Evidence;
 use crate::kind::Kind;
 use crate::reader::{self, Section, show};
 use crate::units::{Nanos, Probability};
 
+/// What a figure belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureOf {
+    /// A device, as client or server: what its operations cost.
+    Device,
+    /// A call to a key store: what it takes.
+    KeyStoreCall,
+    /// A key store's limits: how often it signs, when it falls asleep.
+    KeyStore,
+    /// The link.
+    Link,
+    /// A TCP implementation: constants of its source, which are exact.
+    Tcp,
+    /// A carrier's own, whatever the profiles.
+    Carrier,
+    /// A virtual card's timing.
+    Card,
+}
+
 /// A figure as a report lists it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
-    /// What it is: `gr-peach client.send.ClientHello`, `lte-m rtt`.
-    pub name: String,
-    /// Its value as people write it, with the unit; a distribution by its mean and bounds.
-    pub value: String,
+    /// What it belongs to.
+    pub of: FigureOf,
+    /// The profile's name; `link` for what the study chose; a carrier's name.
+    pub owner: String,
+    /// What it is there: an operation, a PKCS#11 call, a setting (`rtt`), a kernel's constant.
+    pub key: String,
+    /// Its value.
+    pub value: Shown,
     /// The unit alone, `1` for pure numbers, empty for words.
     pub unit: String,
     /// Where it comes from; empty if nowhere.
@@ -24,6 +50,25 @@ pub struct Input {
     pub kind: Kind,
     /// What it rests on; `None` for a condition that the study sets, which is part of the question.
     pub evidence: Option<Evidence>,
+}
+
+impl Input {
+    /// What people call it: `gr-peach client.send.ClientHello`, `lte-m rtt`.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.owner, self.key)
+    }
+
+    /// A distribution of times.
+    pub fn of_law(
+        (of, owner, key): (FigureOf, &str, &str),
+        law: &Distribution,
+        source: String,
+        kind: Kind,
+    ) -> Input {
+        let (owner, key) = (owner.to_owned(), key.to_owned());
+        let (value, unit, evidence) = (law.shown("ns"), "ns".into(), Some(kind.evidence()));
+        Input { of, owner, key, value, unit, source, kind, evidence }
+    }
 }
 
 /// Where a figure comes from.
@@ -66,15 +111,23 @@ impl Provenance {
         }
     }
 
-    pub(crate) fn input(&self, name: String, value: String, unit: &str) -> Input {
+    pub(crate) fn input(
+        &self,
+        of: FigureOf,
+        (owner, key): (&str, &str),
+        value: Shown,
+        unit: &str,
+    ) -> Input {
         let source = self.source.clone().unwrap_or_default();
         let (kind, evidence) = (self.kind, Some(self.kind.evidence()));
-        Input { name, value, unit: unit.into(), source, kind, evidence }
+        let (owner, key, unit) = (owner.to_owned(), key.to_owned(), unit.to_owned());
+        Input { of, owner, key, value, unit, source, kind, evidence }
     }
 }
 
 /// The figures of one profile file, collected while they are read.
 pub(crate) struct Figures<'a> {
+    of: FigureOf,
     profile: &'a str,
     section: &'a Section<'a>,
     around: &'a Provenance,
@@ -82,17 +135,21 @@ pub(crate) struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    pub(crate) fn new(profile: &'a str, section: &'a Section<'a>, around: &'a Provenance) -> Self {
-        Figures { profile, section, around, inputs: Vec::new() }
+    pub(crate) fn new(
+        of: FigureOf,
+        profile: &'a str,
+        section: &'a Section<'a>,
+        around: &'a Provenance,
+    ) -> Self {
+        Figures { of, profile, section, around, inputs: Vec::new() }
     }
 
     /// One figure: the bare value, or a table with `value`, `source` and `kind`.
-    pub(crate) fn read<T>(
+    pub(crate) fn read<T: Show>(
         &mut self,
         key: &'static str,
         unit: &str,
         read: impl Fn(&Value) -> Result<T, String>,
-        display: impl Fn(&T) -> String,
     ) -> Option<T> {
         let value = self.section.get(key)?;
         let figure = value.as_table().filter(|table| table.contains_key("value"));
@@ -108,23 +165,22 @@ impl<'a> Figures<'a> {
             // A bare value says nothing of a source, so it takes the file's.
             None => (self.section.read(key, &read)?, self.around.clone()),
         };
-        let name = format!("{} {key}", self.profile);
-        self.inputs.push(provenance.input(name, display(&found), unit));
+        let input = provenance.input(self.of, (self.profile, key), found.shown(unit), unit);
+        self.inputs.push(input);
         Some(found)
     }
 
     /// The same, and its absence is a mistake.
-    pub(crate) fn need<T>(
+    pub(crate) fn need<T: Show>(
         &mut self,
         key: &'static str,
         unit: &str,
         read: impl Fn(&Value) -> Result<T, String>,
-        display: impl Fn(&T) -> String,
     ) -> Option<T> {
         if self.section.get(key).is_none() {
             self.section.refuse(key, "is missing: a profile states every figure");
         }
-        self.read(key, unit, read, display)
+        self.read(key, unit, read)
     }
 }
 
@@ -185,21 +241,6 @@ pub(super) fn per_byte(text: &str) -> Result<f64, String> {
         // A second per byte is no rate of computation.
         .filter(|value: &f64| (0.0..1e9).contains(value))
         .ok_or_else(expected)
-}
-
-/// A law as a table of inputs shows it.
-pub(crate) fn show_distribution(law: &Distribution) -> String {
-    if law.min() == law.max() {
-        return law.min().to_string();
-    }
-    let rounded = |value: Nanos| Nanos(significant(value.0));
-    format!("mean {}, {} to {}", rounded(law.mean()), rounded(law.min()), rounded(law.max()))
-}
-
-/// Five significant digits are more than any of these figures deserves.
-fn significant(value: u64) -> u64 {
-    let step = 10_u64.pow(value.checked_ilog10().unwrap_or(0).saturating_sub(4));
-    value.saturating_add(step / 2) / step * step
 }
 
 /// A number of units of `scale` ns each, rounded to 1 ns; `None` where it is out of range.
@@ -295,15 +336,5 @@ mod tests {
             let message = law(text).unwrap_err();
             assert!(message.contains(part), "{text}: {message}");
         }
-    }
-
-    #[test]
-    fn significant_digits_of_a_law() {
-        assert_eq!(significant(123_456_789), 123_460_000);
-        assert_eq!(significant(7), 7);
-        assert_eq!(
-            show_distribution(&law("{ quantiles = [1, 2], unit = \"ms\" }").unwrap()),
-            "mean 1.5 ms, 1 ms to 2 ms"
-        );
     }
 }

@@ -4,13 +4,14 @@
 use std::collections::HashSet;
 
 use super::catalog::{Catalog, ProfileKind};
-use super::figure::Input;
+use super::figure::{FigureOf, Input};
+use super::shown::{Show, Shown};
 use crate::case::{Case, Loss};
 use crate::error::Error;
 use crate::evidence::Evidence;
 use crate::kind::Kind;
 use crate::operation::{KeyStoreCall, Operation, Role};
-use crate::quantities::show_jitter;
+use crate::units::BitsPerSecond;
 
 /// Every figure that a case may rest on: all costs of its device and server that hold for its
 /// stack, its key store's calls, the link, the kernel. See [`inputs_where`] for those that a
@@ -62,8 +63,8 @@ pub fn inputs_where(
         }
     }
     // Device and server may be one machine, whose figures would come twice.
-    let mut names = HashSet::with_capacity(list.len());
-    list.retain(|input| names.insert(input.name.clone()));
+    let mut seen = HashSet::with_capacity(list.len());
+    list.retain(|input| seen.insert((input.of, input.owner.clone(), input.key.clone())));
     Ok(list)
 }
 
@@ -88,6 +89,9 @@ pub fn emulation_inputs(case: &Case, catalog: &Catalog) -> Result<Vec<Input>, Er
 /// The link profile that is an ideal: what it does not state is not there, by definition.
 const NOTHING_IN_THE_WAY: &str = "loopback";
 
+/// The owner of a link's figure that is of no profile.
+const CHOSEN: &str = "link";
+
 /// The link's values as the case has them: the profile's figure where it was kept, else the
 /// study's own choice.
 fn link_inputs(case: &Case, catalog: &Catalog) -> Vec<Input> {
@@ -96,23 +100,23 @@ fn link_inputs(case: &Case, catalog: &Catalog) -> Vec<Input> {
     let kept = |same: fn(&crate::case::Link, &crate::case::Link) -> bool| {
         profile.is_some_and(|profile| same(&profile.link, link))
     };
-    let rate = |rate: Option<crate::units::BitsPerSecond>| {
-        rate.map_or("unlimited".to_string(), |rate| rate.to_string())
+    let rate = |rate: Option<BitsPerSecond>| {
+        rate.map_or_else(|| Shown::word("unlimited"), |rate| rate.shown("bit/s"))
     };
     let values = [
-        ("rtt", "ns", link.rtt.to_string(), kept(|a, b| a.rtt == b.rtt)),
-        ("jitter", "ns", show_jitter(&link.jitter), kept(|a, b| a.jitter == b.jitter)),
-        ("keep_order", "", link.keep_order.to_string(), kept(|a, b| a.keep_order == b.keep_order)),
+        ("rtt", "ns", link.rtt.shown("ns"), kept(|a, b| a.rtt == b.rtt)),
+        ("jitter", "ns", link.jitter.shown("ns"), kept(|a, b| a.jitter == b.jitter)),
+        ("keep_order", "", link.keep_order.shown(""), kept(|a, b| a.keep_order == b.keep_order)),
         ("rate_up", "bit/s", rate(link.rate_up), kept(|a, b| a.rate_up == b.rate_up)),
         ("rate_down", "bit/s", rate(link.rate_down), kept(|a, b| a.rate_down == b.rate_down)),
         (
             "queue_packets",
             "1",
-            link.queue_packets.to_string(),
+            link.queue_packets.shown("1"),
             kept(|a, b| a.queue_packets == b.queue_packets),
         ),
-        ("mtu", "B", format!("{} B", link.mtu), kept(|a, b| a.mtu == b.mtu)),
-        ("loss", "1", link.loss.to_string(), kept(|a, b| a.loss == b.loss)),
+        ("mtu", "B", link.mtu.shown("B"), kept(|a, b| a.mtu == b.mtu)),
+        ("loss", "1", link.loss.shown("1"), kept(|a, b| a.loss == b.loss)),
     ];
     let absent = |key: &str| match key {
         "jitter" => link.jitter.is_empty(),
@@ -129,8 +133,10 @@ fn link_inputs(case: &Case, catalog: &Catalog) -> Vec<Input> {
             Some(input) => inputs.push(input.clone()),
             None if kept && (by_definition || key == "keep_order" && absent(key)) => {}
             None if kept => inputs.push(Input {
-                name: format!("link {key}"),
-                value: if absent(key) { "none".into() } else { value },
+                of: FigureOf::Link,
+                owner: CHOSEN.into(),
+                key: key.into(),
+                value: if absent(key) { Shown::word("none") } else { value },
                 unit: unit.into(),
                 source: format!("profile {} says nothing of it", link.profile),
                 kind: Kind::Assumed,
@@ -138,7 +144,9 @@ fn link_inputs(case: &Case, catalog: &Catalog) -> Vec<Input> {
             }),
             None if absent(key) => {}
             None => inputs.push(Input {
-                name: format!("link {key}"),
+                of: FigureOf::Link,
+                owner: CHOSEN.into(),
+                key: key.into(),
                 value,
                 unit: unit.into(),
                 source: "chosen by the study".into(),

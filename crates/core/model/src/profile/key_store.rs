@@ -3,7 +3,7 @@
 
 use toml::Value;
 
-use super::figure::{Figures, Input, Provenance, distribution, non_empty, show_distribution};
+use super::figure::{FigureOf, Figures, Input, Provenance, distribution, non_empty};
 use super::heading::heading;
 use crate::distribution::Distribution;
 use crate::error::Error;
@@ -82,12 +82,15 @@ impl KeyStoreProfile {
 
     /// Its figures, of those calls that `uses` asks for.
     pub(crate) fn inputs(&self, uses: impl Fn(KeyStoreCall) -> bool) -> Vec<Input> {
-        let unused: Vec<String> = KeyStoreCall::ALL
+        let unused: Vec<&str> = KeyStoreCall::ALL
             .into_iter()
             .filter(|&call| !uses(call))
-            .map(|call| format!("{} {}", self.name, call.name()))
+            .map(KeyStoreCall::name)
             .collect();
-        self.figures.iter().filter(|figure| !unused.contains(&figure.name)).cloned().collect()
+        let is_unused = |figure: &&Input| {
+            figure.of == FigureOf::KeyStoreCall && unused.contains(&figure.key.as_str())
+        };
+        self.figures.iter().filter(|figure| !is_unused(figure)).cloned().collect()
     }
 }
 
@@ -104,12 +107,12 @@ fn read(
     let mut figures = Vec::new();
     let mut calls = Vec::new();
     if let Some(section) = root.section("call") {
-        let mut reading = Figures::new(name, &section, &around);
+        let mut reading = Figures::new(FigureOf::KeyStoreCall, name, &section, &around);
         for call in KeyStoreCall::ALL {
             let law = if software {
-                reading.read(call.name(), "ns", law, show_distribution)
+                reading.read(call.name(), "ns", law)
             } else {
-                reading.need(call.name(), "ns", law, show_distribution)
+                reading.need(call.name(), "ns", law)
             };
             calls.extend(law.map(|law| (call, law)));
         }
@@ -124,17 +127,17 @@ fn read(
         _ => {}
     }
     let throttle = root.section("throttle").and_then(|section| {
-        let mut reading = Figures::new(name, &section, &around);
-        let calls = reading.need("calls", "1", count, u32::to_string);
-        let window = reading.need("window", "ns", reader::duration, Nanos::to_string);
+        let mut reading = Figures::new(FigureOf::KeyStore, name, &section, &around);
+        let calls = reading.need("calls", "1", count);
+        let window = reading.need("window", "ns", reader::duration);
         figures.append(&mut reading.inputs);
         section.refuse_unknown();
         Some(Throttle { calls: calls?, window: window? })
     });
     let sleep = root.section("sleep").and_then(|section| {
-        let mut reading = Figures::new(name, &section, &around);
-        let after = reading.need("after", "ns", reader::duration, Nanos::to_string);
-        let wake = reading.need("wake", "ns", law, show_distribution);
+        let mut reading = Figures::new(FigureOf::KeyStore, name, &section, &around);
+        let after = reading.need("after", "ns", reader::duration);
+        let wake = reading.need("wake", "ns", law);
         figures.append(&mut reading.inputs);
         section.refuse_unknown();
         Some(Sleep { after: after?, wake: wake? })

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A link profile: the values of a network that a study need not repeat.
 
-use super::figure::{Figures, Input, Provenance};
+use super::figure::{FigureOf, Figures, Input, Provenance};
 use super::heading::heading;
 use crate::case::{Link, Loss};
 use crate::error::Error;
 use crate::quantities as read;
 use crate::reader::{Mistakes, Section};
-use crate::units::{BitsPerSecond, Nanos};
 
 /// A network's values, as a study's `[link]` may override them one by one.
 #[derive(Clone, Debug)]
@@ -33,8 +32,7 @@ impl LinkProfile {
 
     /// Its figure for a key of `[link]`, if it has one.
     pub(crate) fn input(&self, key: &str) -> Option<&Input> {
-        let name = format!("{} {key}", self.name);
-        self.figures.iter().find(|figure| figure.name == name)
+        self.figures.iter().find(|figure| figure.key == key)
     }
 }
 
@@ -47,15 +45,15 @@ fn parse(
     let root = Section::root(table, mistakes);
     let description = heading(&root, name);
     let around = Provenance::read(&root, &Provenance::NONE);
-    let mut figures = Figures::new(name, &root, &around);
-    let rtt = figures.need("rtt", "ns", read::link_delay, Nanos::to_string);
-    let jitter = figures.read("jitter", "ns", read::jitter, |list| read::show_jitter(list));
-    let keep_order = figures.read("keep_order", "", crate::reader::boolean, bool::to_string);
-    let rate_up = figures.read("rate_up", "bit/s", read::rate, BitsPerSecond::to_string);
-    let rate_down = figures.read("rate_down", "bit/s", read::rate, BitsPerSecond::to_string);
-    let queue_packets = figures.need("queue_packets", "1", read::queue_packets, u32::to_string);
-    let mtu = figures.need("mtu", "B", read::mtu, |mtu| format!("{mtu} B"));
-    let loss = figures.read("loss", "1", read::loss, Loss::to_string);
+    let mut figures = Figures::new(FigureOf::Link, name, &root, &around);
+    let rtt = figures.need("rtt", "ns", read::link_delay);
+    let jitter = figures.read("jitter", "ns", read::jitter);
+    let keep_order = figures.read("keep_order", "", crate::reader::boolean);
+    let rate_up = figures.read("rate_up", "bit/s", read::rate);
+    let rate_down = figures.read("rate_down", "bit/s", read::rate);
+    let queue_packets = figures.need("queue_packets", "1", read::queue_packets);
+    let mtu = figures.need("mtu", "B", read::mtu);
+    let loss = figures.read("loss", "1", read::loss);
     let inputs = figures.inputs;
     root.refuse_unknown();
     if mistakes.any() {

@@ -12,12 +12,14 @@ mod heading;
 mod inputs;
 mod key_store;
 mod link;
+mod shown;
 mod tcp;
 
 pub use catalog::{Catalog, ProfileKind};
 pub use device::{Cost, DeviceProfile};
-pub use figure::Input;
+pub use figure::{FigureOf, Input};
 pub use inputs::{emulation_inputs, inputs, inputs_where};
 pub use key_store::{KeyStoreProfile, Sleep, StandIn, Throttle};
 pub use link::LinkProfile;
+pub use shown::Shown;
 pub use tcp::TcpProfile;

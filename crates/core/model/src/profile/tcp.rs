@@ -3,7 +3,7 @@
 
 use toml::Value;
 
-use super::figure::{Figures, Input, Provenance};
+use super::figure::{FigureOf, Figures, Input, Provenance};
 use super::heading::heading;
 use crate::error::Error;
 use crate::reader::{self, Mistakes, Section};
@@ -37,9 +37,8 @@ macro_rules! tcp_profile {
             let root = Section::root(table, mistakes);
             let description = heading(&root, name);
             let around = Provenance::read(&root, &Provenance::NONE);
-            let mut figures = Figures::new(name, &root, &around);
-            $(let $field: Option<$type> =
-                figures.need(stringify!($field), $unit, $read, <$type>::to_string);)+
+            let mut figures = Figures::new(FigureOf::Tcp, name, &root, &around);
+            $(let $field: Option<$type> = figures.need(stringify!($field), $unit, $read);)+
             let inputs = figures.inputs;
             root.refuse_unknown();
             if mistakes.any() {

@@ -2,7 +2,7 @@
 //! A timing profile: TOML in, laws out, every error names file, key and how to fix it.
 
 use toml::{Table, Value};
-use warifu_model::{Distribution, Error, Input, Keyword, Kind, Nanos, Probability};
+use warifu_model::{Distribution, Error, FigureOf, Input, Keyword, Kind, Nanos, Probability};
 
 use super::Operation;
 
@@ -110,10 +110,8 @@ impl Reader<'_> {
             _ => (given, path.to_owned(), around.clone()),
         };
         let law = self.law(value, &at)?;
-        let value = format!("mean {}, {} to {}", law.mean(), law.min(), law.max());
-        let name = format!("{} {path}", self.profile);
-        let evidence = Some(kind.evidence());
-        self.figures.push(Input { name, value, unit: "ns".into(), source, kind, evidence });
+        let what = (FigureOf::Card, self.profile, path);
+        self.figures.push(Input::of_law(what, &law, source, kind));
         Ok(law)
     }
 

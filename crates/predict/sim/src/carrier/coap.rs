@@ -6,7 +6,7 @@
 //! record of message IDs: each copy of a request is processed and answered afresh, one after the
 //! other (section 4.5 allows it for idempotent requests).
 
-use warifu_model::{Evidence, Input, Kind, Link, Nanos};
+use warifu_model::{Evidence, FigureOf, Input, Kind, Link, Nanos};
 
 use super::udp::{Udp, UdpModel};
 use super::{Arrival, Carrier, CarrierStream, Net};
@@ -111,8 +111,10 @@ const LATENESS: u64 = 45_000;
 /// The figure of [`LATENESS`], for reports.
 pub(super) fn lateness() -> Input {
     Input {
-        name: "coap timeout lateness".into(),
-        value: Nanos(LATENESS).to_string(),
+        of: FigureOf::Carrier,
+        owner: "coap".into(),
+        key: "timeout lateness".into(),
+        value: Nanos(LATENESS).into(),
         unit: "ns".into(),
         source: "20 to 70 us with libcoap 4.3.1 on Linux 6.18, a virtual machine, \
                  22 November 2026"
