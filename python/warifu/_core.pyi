@@ -106,6 +106,11 @@ class CaseView:
     def label(self) -> str:
         """What sets it apart from the study's other cases: `rtt 60 ms, tls 1.3`."""
 
+    @property
+    def kernels(self) -> list[tuple[str, str, tuple[int, int, int | None] | None]]:
+        """The kernel that the TCP of each end is of: setting (`device.tcp`), profile, and release
+        where the profile says it: 6, 18 and, if said, 5 of 6.18.5."""
+
 def mistakes(
     text: str,
     file: str,
@@ -113,6 +118,9 @@ def mistakes(
     overrides: Sequence[tuple[str, str]] = ...,
 ) -> list[str]:
     """Every mistake of a study, one line each; none for a good one."""
+
+def kernel_release(text: str) -> tuple[int, int, int | None] | None:
+    """The release of a kernel as `uname -r` says it; None for what is no release of Linux."""
 
 def metrics(protocol: str | None = None) -> list[dict[str, Any]]:
     """The registry of metrics, of one protocol or of all, in the order of tables.

@@ -6,15 +6,16 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from warifu.case import VERSION
-from warifu.lab.case import Cell
+from warifu.lab import kernel
+from warifu.lab.case import Cell, KernelRelease
 from warifu.lab.https.stack import CERTIFICATE_BYTES
 
-_KERNEL = "linux-" + ".".join(os.uname().release.split(".")[:2])
+_RUNNING = kernel.running()._replace(patch=None)
 
 MUTUAL_13: dict[str, Any] = {
     "version": VERSION,
@@ -48,8 +49,8 @@ MUTUAL_13: dict[str, Any] = {
             "server_name": None,
         },
         "tcp": {
-            "device": _KERNEL,
-            "server": _KERNEL,
+            "device": f"linux-{_RUNNING}",
+            "server": f"linux-{_RUNNING}",
             "congestion_control": "cubic",
             "initcwnd": 10,
             "nagle": False,
@@ -59,15 +60,18 @@ MUTUAL_13: dict[str, Any] = {
 }
 
 
-def make_case(**changes: object) -> Cell:
+def make_case(**changes: Any) -> Cell:  # noqa: ANN401
     """A mutual TLS 1.3 case at no delay with changes such as `link__rtt=1000` or
-    `tls__session="psk_ke"`.
+    `tls__session="psk_ke"`; `kernel__server=(6, 1, None)` is a TCP profile of that kernel, None
+    one that names none.
 
     Certificates have the lab's sizes if nothing else is said.
     """
     value = copy.deepcopy(MUTUAL_13)
     for path, new in changes.items():
         section, _, key = path.partition("__")
+        if section == "kernel":
+            continue
         layers = value["stack"] if section in ("tls", "tcp") else value
         layers[section][key] = new
     tls = value["stack"]["tls"]
@@ -76,13 +80,19 @@ def make_case(**changes: object) -> Cell:
     for end, sizes in (("server", ours), ("client", ours if mutual else [])):
         if f"tls__{end}_certificate_bytes" not in changes:
             tls[f"{end}_certificate_bytes"] = sizes
-    return _cell(value, changes)
+    kernels = []
+    for end in ("device", "server"):
+        release = changes.get(f"kernel__{end}", _RUNNING)
+        if release is not None:
+            value["stack"]["tcp"][end] = f"linux-{KernelRelease(*release)}"
+        kernels.append((f"{end}.tcp", value["stack"]["tcp"][end], release))
+    return _cell(value, changes, kernels)
 
 
-def _cell(value: dict[str, Any], changes: dict[str, object]) -> Cell:
+def _cell(value: dict[str, Any], changes: dict[str, Any], kernels: Sequence[Any] = ()) -> Cell:
     canonical = json.dumps(value, separators=(",", ":"))
     case_id = hashlib.sha256(canonical.encode()).hexdigest()[:16]
-    return Cell.parse(case_id, canonical, ", ".join(map(str, changes.values())))
+    return Cell.of(View(case_id, canonical, ", ".join(map(str, changes.values())), kernels))
 
 
 def make_coap_case(**changes: object) -> Cell:
@@ -109,6 +119,7 @@ class View:
     id: str
     json: str
     label: str
+    kernels: Sequence[Any] = ()
 
 
 @dataclass
@@ -123,5 +134,13 @@ class SmallStudy:
 
 def study_of(*cases: Cell, trials: int = 6) -> SmallStudy:
     """A study of cases."""
-    views = [View(case.case_id, case.canonical, case.label) for case in cases]
+    views = [
+        View(
+            case.case_id,
+            case.canonical,
+            case.label,
+            [(end.setting, end.profile, end.kernel) for end in case.tcp],
+        )
+        for case in cases
+    ]
     return SmallStudy(views, trials=trials)

@@ -37,6 +37,17 @@ def test_a_case_shows_itself_as_json_and_as_columns() -> None:
     assert list(case.columns) == names[2 : names.index("run_id")]
 
 
+def test_kernels_of_a_case() -> None:
+    (case, *_) = study().cases
+    ends = [
+        ("device.tcp", "linux-6.18", (6, 18, None)),
+        ("server.tcp", "linux-6.18", (6, 18, None)),
+    ]
+    assert case.kernels == ends
+    assert _core.kernel_release("6.1.0-40-amd64") == (6, 1, 0)
+    assert _core.kernel_release("Darwin") is None
+
+
 def test_flags_take_the_place_of_what_the_text_says() -> None:
     meter = study(("link.rtt", "20 ms"))
     assert [case.columns["rtt_ns"] for case in meter.cases] == [20_000_000] * 2

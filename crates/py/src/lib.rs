@@ -24,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(study::mistakes, module)?)?;
     module.add_function(wrap_pyfunction!(study::trace_text, module)?)?;
     module.add_function(wrap_pyfunction!(study::request_text, module)?)?;
+    module.add_function(wrap_pyfunction!(study::kernel_release, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(missing::missing_operations, module)?)?;
     module.add_function(wrap_pyfunction!(predict::predict, module)?)?;

@@ -18,6 +18,9 @@ type ProfileText = (String, String, String, String);
 /// A requirement as Python sees it: metric, statistic, operator, bound, text as written.
 type Requirement = (&'static str, &'static str, &'static str, f64, String);
 
+/// A kernel's release as Python sees it: 6, 18 and, if said, 5 of 6.18.5.
+type Release = (u32, u32, Option<u32>);
+
 /// A study, checked as a whole: every case of it can be run.
 #[pyclass(frozen, module = "warifu._core")]
 pub(crate) struct Study {
@@ -29,6 +32,7 @@ pub(crate) struct Study {
 #[pyclass(frozen, module = "warifu._core")]
 pub(crate) struct CaseView {
     study: Arc<model::Study>,
+    catalog: Arc<Catalog>,
     index: usize,
 }
 
@@ -109,7 +113,10 @@ impl Study {
 
     #[getter]
     fn cases(&self) -> Vec<CaseView> {
-        let view = |index| CaseView { study: Arc::clone(&self.study), index };
+        let view = |index| {
+            let (study, catalog) = (Arc::clone(&self.study), Arc::clone(&self.catalog));
+            CaseView { study, catalog, index }
+        };
         (0..self.study.cases.len()).map(view).collect()
     }
 
@@ -160,6 +167,18 @@ impl CaseView {
         settings_of(py, self.case())
     }
 
+    /// The kernel that the TCP of each end is of: setting, profile, release.
+    #[getter]
+    fn kernels(&self) -> Vec<(&'static str, &str, Option<Release>)> {
+        let ends =
+            self.case().stack.tcp().map(|tcp| {
+                [("device.tcp", tcp.device.as_str()), ("server.tcp", tcp.server.as_str())]
+            });
+        let of = |name| self.catalog.tcp(name).and_then(|profile| profile.kernel);
+        let ends = ends.into_iter().flatten();
+        ends.map(|(setting, name)| (setting, name, of(name).map(release))).collect()
+    }
+
     #[getter]
     fn label(&self) -> String {
         self.study.label(self.index)
@@ -192,6 +211,16 @@ pub(crate) fn mistakes(
     };
     let errors = checked.err().unwrap_or_default();
     errors.iter().map(ToString::to_string).collect()
+}
+
+/// The release of a kernel as `uname -r` says it; none for what is no release of Linux.
+#[pyfunction]
+pub(crate) fn kernel_release(text: &str) -> Option<Release> {
+    text.parse().ok().map(release)
+}
+
+fn release(of: model::KernelRelease) -> Release {
+    (of.major, of.minor, of.patch)
 }
 
 /// A case's trace as text that a person can read.

@@ -88,7 +88,7 @@ def run(
     Raises LabUnavailable or LabError as the lab does.
     """
     times: dict[tuple[str, str], NDArray[np.float64]] = {}
-    cases = [Cell.parse(view.id, view.json, view.label) for view in study.cases]
+    cases = [Cell.of(view) for view in study.cases]
     # Round robin, so that drift hits all alike; what is rejected comes again at the end.
     to_do = deque(itertools.product(range(ROUNDS), cases))
     runs, rejections = len(to_do), 0

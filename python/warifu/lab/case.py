@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from warifu.case import Case, Link
 from warifu.lab.errors import LabError
@@ -27,6 +29,54 @@ LEFT_BYTES = 1_000
 their acknowledgements, and the same once more where one was lost."""
 
 
+class CaseView(Protocol):
+    """A case of a study, as `warifu._core` shows it."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def json(self) -> str:
+        """Its canonical form."""
+
+    @property
+    def label(self) -> str:
+        """What sets it apart from the study's other cases."""
+
+    @property
+    def kernels(self) -> Sequence[tuple[str, str, tuple[int, int, int | None] | None]]:
+        """The kernel that the TCP of each end is of: setting, profile, release."""
+
+
+class KernelRelease(NamedTuple):
+    """A release of Linux: 6.18.5, or 6.18 of any patch level."""
+
+    major: int
+    minor: int
+    patch: int | None = None
+
+    def __str__(self) -> str:
+        """As people write it."""
+        return ".".join(str(number) for number in self if number is not None)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Without the patch level."""
+        return self.major, self.minor
+
+
+@dataclass(frozen=True)
+class TcpEnd:
+    """The TCP of one end of a case."""
+
+    setting: str
+    """`device.tcp` or `server.tcp`."""
+    profile: str
+    kernel: KernelRelease | None
+    """The kernel whose TCP it is, where the profile says so."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """A case of a study, as the lab runs it."""
@@ -35,14 +85,21 @@ class Cell:
     canonical: str
     label: str
     case: Case
+    tcp: tuple[TcpEnd, ...] = ()
+    """Both ends' TCP; none without TCP."""
 
     @staticmethod
-    def parse(case_id: str, canonical: str, label: str) -> Cell:
-        """From a case's canonical form. Raises LabError if it is none."""
+    def of(view: CaseView) -> Cell:
+        """From a case of a study. Raises LabError if its canonical form is none."""
         try:
-            return Cell(case_id, canonical, label, Case.from_json(canonical))
+            case = Case.from_json(view.json)
         except JsonError as error:
-            raise LabError(f"case {case_id}: {error}") from None
+            raise LabError(f"case {view.id}: {error}") from None
+        ends = (
+            TcpEnd(setting, profile, None if release is None else KernelRelease(*release))
+            for setting, profile, release in view.kernels
+        )
+        return Cell(view.id, view.json, view.label, case, tuple(ends))
 
     @property
     def link(self) -> Link:

@@ -7,6 +7,10 @@ import os
 import platform
 from pathlib import Path
 
+from warifu import _core
+from warifu.lab.case import KernelRelease
+from warifu.lab.errors import LabError
+
 PINNED: dict[str, str] = {
     # A connection must not learn from the one before (ip-sysctl.rst).
     "tcp_no_metrics_save": "1",
@@ -53,6 +57,15 @@ SEEN = (
     "tcp_moderate_rcvbuf",
 )
 """Put on record beside the pinned ones. Congestion control is pinned by route, not by sysctl."""
+
+
+def running() -> KernelRelease:
+    """The release of the running kernel. Raises LabError for what is no Linux."""
+    text = os.uname().release
+    found = _core.kernel_release(text)
+    if found is None:
+        raise LabError(f"the kernel says release {text}: expected Linux's, such as 6.18.5")
+    return KernelRelease(*found)
 
 
 def pinned_differently(read: dict[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from warifu import _core, tools
 from warifu.lab import interruption, kernel, seeds, workplace
 from warifu.lab.card import StandIn
-from warifu.lab.case import MAX_TRIALS_A_PART, Cell
+from warifu.lab.case import MAX_TRIALS_A_PART, CaseView, Cell
 from warifu.lab.cell import Bench, Settings
 from warifu.lab.drivers import driver_of, why_not_measurable
 from warifu.lab.errors import LabError, ResultsMixed, RunRejected
@@ -28,14 +28,6 @@ PATIENCE = 3
 
 NOISE = 0.1
 """Share of the processors taken by other work from which on it is remarked upon."""
-
-
-class CaseView(Protocol):
-    """A case of a study, as `warifu._core` shows it."""
-
-    id: str
-    json: str
-    label: str
 
 
 class Study(Protocol):
@@ -101,7 +93,7 @@ def measure(
     Where nothing was begun no folder is left. Everything started is gone when this returns or
     raises.
     """
-    cases = [Cell.parse(view.id, view.json, view.label) for view in study.cases]
+    cases = [Cell.of(view) for view in study.cases]
     trials = study.trials if trials is None else trials
     if trials < 1:
         raise LabError(f"trials is {trials}: expected 1 or more")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from warifu.lab.case import (
 from warifu.lab.drivers import driver_of, why_not_measurable
 from warifu.lab.https.driver import kernel_remark
 from warifu.lab.https.stack import CERTIFICATE_BYTES, https_of
+from warifu.lab.kernel import running
 from warifu.lab.link import configuration, impairments
 from warifu.lab.store import Part
 
@@ -38,7 +38,8 @@ from warifu.lab.store import Part
         ({"tls__server_certificate_bytes": [474]}, "stack.server_certificate_bytes is [474]"),
         ({"tls__client_certificate_bytes": [474]}, "stack.client_certificate_bytes is [474]"),
         ({"tls__chain_length": 2, "tls__server_certificate_bytes": [496, 465]}, "[496, 455] B"),
-        ({"tcp__server": "linux-2.4"}, "server.tcp is linux-2.4"),
+        ({"kernel__server": (2, 4, None)}, "server.tcp is linux-2.4, the TCP of Linux 2.4; this"),
+        ({"kernel__device": None}, 'names no kernel: add kernel = "'),
     ],
 )
 def test_unmeasurable_cases_name_setting_and_reason(change: dict[str, Any], words: str) -> None:
@@ -49,17 +50,15 @@ def test_unmeasurable_cases_name_setting_and_reason(change: dict[str, Any], word
     assert "\n" not in reason
 
 
-RUNNING = ".".join(os.uname().release.split(".")[:2])
-
-
 def test_kernel_of_another_patch_level_or_version() -> None:
     same = make_case()
     assert (why_not_measurable(same), kernel_remark(same)) == (None, None)
-    patched = make_case(tcp__server=f"linux-{RUNNING}.99999")
+    major, minor, _ = running()
+    patched = make_case(kernel__server=(major, minor, 99999))
     assert why_not_measurable(patched) is None
-    assert f"linux-{RUNNING}.99999" in (kernel_remark(patched) or "")
-    other = make_case(tcp__server=f"linux-{RUNNING}0")
-    assert f'only `server.tcp = "linux-{RUNNING}"`' in (why_not_measurable(other) or "")
+    assert f"server.tcp is linux-{major}.{minor}.99999" in (kernel_remark(patched) or "")
+    other = make_case(kernel__server=(major, minor * 10, None))
+    assert f"only a TCP profile of Linux {major}.{minor} can" in (why_not_measurable(other) or "")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +85,7 @@ def test_default_certificate_sizes_match_the_model() -> None:
     profiles = list(study.profile_texts(study.profile_folders()))
     seen = set()
     for view in _core.Study.parse(STATED, "chains.toml", profiles).cases:
-        tls = https_of(Cell.parse(view.id, view.json, view.label)).tls
+        tls = https_of(Cell.of(view)).tls
         key = (tls.certificate, tls.chain_length)
         assert tls.server_certificate_bytes == CERTIFICATE_BYTES[key]
         seen.add(key)

@@ -41,7 +41,7 @@ pub use operation::{
     CoapMessage, Direction, HandshakeMessage, KeyStoreCall, Operation, Role, SystemCall,
 };
 pub use profile::{
-    Catalog, Cost, DeviceProfile, FigureOf, Input, KeyStoreProfile, LinkProfile,
+    Catalog, Cost, DeviceProfile, FigureOf, Input, KernelRelease, KeyStoreProfile, LinkProfile,
     ProfileKind, Shown, Sleep, StandIn, TcpProfile, Throttle, emulation_inputs, inputs,
     inputs_where,
 };

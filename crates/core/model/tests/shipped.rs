@@ -188,6 +188,8 @@ fn syn_timers_of_two_kernels() {
     let new = catalog.tcp("linux-6.18").unwrap();
     let old = catalog.tcp("linux-6.1").unwrap();
     assert_eq!((new.tcp_syn_linear_timeouts, old.tcp_syn_linear_timeouts), (4, 0));
+    assert_eq!(new.kernel, Some("6.18".parse().unwrap()));
+    assert_eq!(old.kernel, Some("6.1".parse().unwrap()));
     assert_eq!(new.jiffy(), Nanos::from_millis(4));
     assert_eq!(new.tcp_rto_min, Nanos::from_millis(200));
     assert!(new.figures().iter().all(|figure| figure.source.contains("6.18")));

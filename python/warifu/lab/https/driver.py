@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from collections.abc import Collection
 from contextlib import ExitStack
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from warifu import tools
-from warifu.case import HttpsStack, Tls
-from warifu.lab import processes, workplace
+from warifu.case import Tls
+from warifu.lab import kernel, processes, workplace
 from warifu.lab.card import Card
 from warifu.lab.case import MAX_TRIALS_A_PART, SOFTWARE, Cell
 from warifu.lab.driver import Setup
@@ -52,7 +51,7 @@ class HttpsDriver:
                 f"stack.certificate is {tls.certificate}: the key of {key_store} is on "
                 'P-256; only `certificate = "ecdsa_secp256r1"` can be measured with it'
             )
-        return _other_certificates(tls) or _other_kernels(https_of(cell))
+        return _other_certificates(tls) or _other_kernels(cell)
 
     def remark(self, cell: Cell) -> str | None:
         """What to know if a TCP profile of the case is of another patch level."""
@@ -188,38 +187,32 @@ def _other_certificates(tls: Tls) -> str | None:
     return None
 
 
-def _kernels(stack: HttpsStack) -> dict[str, str]:
-    """The TCP profile of each end, by its setting."""
-    return {"device.tcp": stack.tcp.device, "server.tcp": stack.tcp.server}
-
-
-def _other_kernels(stack: HttpsStack) -> str | None:
+def _other_kernels(cell: Cell) -> str | None:
     """Why the running kernel is not the case's; None if its major and minor version are."""
-    release = os.uname().release
-    running = _VERSION.match(release)
-    for key, profile in _kernels(stack).items():
-        wanted = _VERSION.match(profile.removeprefix("linux-"))
-        if running is not None and wanted is not None and running.groups() == wanted.groups():
-            continue
-        here = running[0] if running is not None else release
-        return (
-            f"{key} is {profile}, this machine runs Linux {release}, which is another TCP; "
-            f'only `{key} = "linux-{here}"` can be measured here'
-        )
+    running = kernel.running()
+    here = running._replace(patch=None)
+    for end in cell.tcp:
+        if end.kernel is None:
+            return (
+                f"{end.setting} is {end.profile}, whose profile names no kernel: add "
+                f'kernel = "{here}" to it if it is the TCP of that kernel, which runs here'
+            )
+        if end.kernel.version != running.version:
+            return (
+                f"{end.setting} is {end.profile}, the TCP of Linux {end.kernel}; this machine runs "
+                f"Linux {os.uname().release}, which is another TCP; only a TCP profile of Linux "
+                f"{here} can be measured here"
+            )
     return None
-
-
-_VERSION = re.compile(r"(\d+)\.(\d+)(?![\d])")
 
 
 def kernel_remark(cell: Cell) -> str | None:
     """What to know if a TCP profile of the case is of another patch level; None if none is."""
-    release = os.uname().release
-    for key, profile in _kernels(https_of(cell)).items():
-        wanted = profile.removeprefix("linux-")
-        if release != wanted and not release.startswith((wanted + ".", wanted + "-")):
+    running = kernel.running()
+    for end in cell.tcp:
+        if end.kernel is not None and end.kernel.patch not in {None, running.patch}:
             return (
-                f"{key} is {profile}, this machine runs Linux {release}: the prediction is for a "
-                "TCP that may differ from the one that was measured"
+                f"{end.setting} is {end.profile}, this machine runs Linux {os.uname().release}: "
+                "the prediction is for a TCP that may differ from the one that was measured"
             )
     return None

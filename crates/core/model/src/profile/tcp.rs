@@ -5,6 +5,7 @@ use toml::Value;
 
 use super::figure::{FigureOf, Figures, Input, Provenance};
 use super::heading::heading;
+use super::kernel_release::KernelRelease;
 use crate::error::Error;
 use crate::reader::{self, Mistakes, Section};
 use crate::units::Nanos;
@@ -24,6 +25,9 @@ macro_rules! tcp_profile {
             pub file: String,
             /// What it is.
             pub description: String,
+            /// The kernel whose TCP it is, where the profile says so: what can be measured with it
+            /// depends on the running kernel.
+            pub kernel: Option<KernelRelease>,
             $($(#[$doc])* pub $field: $type,)+
             figures: Vec<Input>,
         }
@@ -36,6 +40,7 @@ macro_rules! tcp_profile {
         ) -> Option<TcpProfile> {
             let root = Section::root(table, mistakes);
             let description = heading(&root, name);
+            let kernel = root.read("kernel", kernel);
             let around = Provenance::read(&root, &Provenance::NONE);
             let mut figures = Figures::new(FigureOf::Tcp, name, &root, &around);
             $(let $field: Option<$type> = figures.need(stringify!($field), $unit, $read);)+
@@ -48,6 +53,7 @@ macro_rules! tcp_profile {
                 name: name.into(),
                 file: file.into(),
                 description,
+                kernel,
                 $($field: $field?,)+
                 figures: inputs,
             })
@@ -125,6 +131,10 @@ impl TcpProfile {
     pub fn figures(&self) -> &[Input] {
         &self.figures
     }
+}
+
+fn kernel(value: &Value) -> Result<KernelRelease, String> {
+    value.as_str().unwrap_or_default().parse()
 }
 
 /// A time that a timer can have: what is shorter than a tick or longer than an hour is a mistake.
