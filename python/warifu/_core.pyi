@@ -9,6 +9,10 @@ __version__: Final[str]
 BUILD_PROFILE: Final[str]
 """`release`, or `development` with overflow checks and debug assertions, which is not timed."""
 SCHEMA_VERSION: Final[int]
+TLS_VERSIONS: Final[list[str]]
+CERTIFICATES: Final[list[str]]
+"""The key types of certificates."""
+AEADS: Final[list[str]]
 
 Profile = tuple[str, str, str, str]
 """Kind (`device`, `key_store`, `link`, `kernel`), name, text, file."""
@@ -119,8 +123,21 @@ def mistakes(
 ) -> list[str]:
     """Every mistake of a study, one line each; none for a good one."""
 
+def profile_mistake(profile: Profile) -> str | None:
+    """The first mistake of a profile, one line that begins with the key; None for a good one."""
+
 def kernel_release(text: str) -> tuple[int, int, int | None] | None:
     """The release of a kernel as `uname -r` says it; None for what is no release of Linux."""
+
+def cipher_suite(tls: str, certificate: str, aead: str) -> str:
+    """The suite of a version, certificate type and AEAD, by its IANA name. Raises WarifuError."""
+
+def aead(cipher_suite: str) -> str:
+    """The AEAD of a cipher suite. Raises WarifuError."""
+
+def resumptions(tls: str) -> list[dict[str, Any]]:
+    """How connections of a version can resume a session, the usual way first: `name`, and
+    `has_key_exchange`. Raises WarifuError."""
 
 def metrics(protocol: str | None = None) -> list[dict[str, Any]]:
     """The registry of metrics, of one protocol or of all, in the order of tables.

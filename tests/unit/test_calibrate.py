@@ -146,6 +146,10 @@ def test_profile_of_one_variant_serves_its_stack() -> None:
 def test_missing_variants_of_a_profile() -> None:
     every = variants.everything()
     assert [variants.Variant.of_json(one.json()) for one in every] == every
+    assert len(set(every)) == len(every) == 46
+    unknown = every[0].json() | {"session": "ticket", "tls": "1.3"}
+    with pytest.raises(KeyError):
+        variants.Variant.of_json(unknown)
     text = ANY_STUDY.format(tls="1.3", sessions=json.dumps(SESSIONS["1.3"]))
     whole = parse(text, profile_of(every))
     layers = [tls_of(view.json) for view in whole.cases]

@@ -48,6 +48,29 @@ def test_kernels_of_a_case() -> None:
     assert _core.kernel_release("Darwin") is None
 
 
+def test_choices_of_tls_that_go_together() -> None:
+    for tls in _core.TLS_VERSIONS:
+        for certificate in _core.CERTIFICATES:
+            for aead in _core.AEADS:
+                assert _core.aead(_core.cipher_suite(tls, certificate, aead)) == aead
+    assert [way["name"] for way in _core.resumptions("1.2")] == ["ticket"]
+    assert {way["name"]: way["has_key_exchange"] for way in _core.resumptions("1.3")} == {
+        "psk_dhe_ke": True,
+        "psk_ke": False,
+        "0-rtt": True,
+    }
+    with pytest.raises(_core.WarifuError, match=r'^cipher_suite is "TLS_NULL": expected one of'):
+        _core.aead("TLS_NULL")
+
+
+def test_mistake_of_a_profile() -> None:
+    text = 'name = "d"\ndescription = "a device"\nscop = "all"\n'
+    text += '[[operation]]\nname = "client.sign"\nwarm = "1 ms"\n'
+    assert (_core.profile_mistake(("device", "d", text, "d.toml")) or "").startswith("scop is unk")
+    good = text.replace("scop", "scope")
+    assert _core.profile_mistake(("device", "d", good, "d.toml")) is None
+
+
 def test_flags_take_the_place_of_what_the_text_says() -> None:
     meter = study(("link.rtt", "20 ms"))
     assert [case.columns["rtt_ns"] for case in meter.cases] == [20_000_000] * 2

@@ -10,8 +10,10 @@ mod missing;
 mod observations;
 mod predict;
 mod study;
+mod tls;
 
 use pyo3::prelude::*;
+use warifu_model::{Aead, CertificateType, TlsVersion};
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -25,6 +27,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(study::trace_text, module)?)?;
     module.add_function(wrap_pyfunction!(study::request_text, module)?)?;
     module.add_function(wrap_pyfunction!(study::kernel_release, module)?)?;
+    module.add_function(wrap_pyfunction!(study::profile_mistake, module)?)?;
+    module.add("AEADS", tls::words::<Aead>())?;
+    module.add("CERTIFICATES", tls::words::<CertificateType>())?;
+    module.add("TLS_VERSIONS", tls::words::<TlsVersion>())?;
+    module.add_function(wrap_pyfunction!(tls::cipher_suite, module)?)?;
+    module.add_function(wrap_pyfunction!(tls::aead, module)?)?;
+    module.add_function(wrap_pyfunction!(tls::resumptions, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(missing::missing_operations, module)?)?;
     module.add_function(wrap_pyfunction!(predict::predict, module)?)?;

@@ -213,6 +213,16 @@ pub(crate) fn mistakes(
     errors.iter().map(ToString::to_string).collect()
 }
 
+/// The first mistake of a profile, one line that begins with the key; none for a good one.
+#[pyfunction]
+pub(crate) fn profile_mistake(profile: ProfileText) -> Option<String> {
+    let (kind, name, text, file) = profile;
+    let kind = ProfileKind::from_name(&kind)?;
+    let error = Catalog::default().add(kind, &name, &text, &file).err()?;
+    let model::Error { key, message, .. } = error;
+    Some(if key.is_empty() { message } else { format!("{key} {message}") })
+}
+
 /// The release of a kernel as `uname -r` says it; none for what is no release of Linux.
 #[pyfunction]
 pub(crate) fn kernel_release(text: &str) -> Option<Release> {

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from warifu import _core
 from warifu.calibrate import bench, loopback, system, variants
 from warifu.calibrate.bench import Times
 from warifu.calibrate.loopback import Loopback
@@ -65,9 +66,10 @@ class HttpsPart:
             return [one.json() for one in variants.everything()]
         own = [
             Variant(tls=tls, session=session, authentication=authentication)
-            for tls, resumed in (("1.2", "ticket"), ("1.3", "psk_dhe_ke"))
+            for tls, ways in variants.RESUMPTIONS.items()
+            # The usual way of the version, as VARIED's "resumed".
             for session, authentication in itertools.product(
-                ("full", resumed), ("server", "mutual")
+                ("full", next(iter(ways))), ("server", "mutual")
             )
         ]
         layers = [case.stack.tls for case in cases if isinstance(case.stack, HttpsStack)]
@@ -127,7 +129,7 @@ def _known(items: Iterable[Item]) -> list[Variant]:
     """The variants of items; those that another version wrote in another form are left out."""
     found = []
     for item in items:
-        with contextlib.suppress(KeyError, StopIteration, TypeError):
+        with contextlib.suppress(KeyError, TypeError, _core.WarifuError):
             found.append(Variant.of_json(item))
     return found
 

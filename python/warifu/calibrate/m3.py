@@ -34,11 +34,6 @@ CHOICES = (
 )
 
 _BY = "warifu calibrate m3"
-_SUITES = {
-    "AES_128_GCM": "AES_128_GCM_SHA256",
-    "AES_256_GCM": "AES_256_GCM_SHA384",
-    "CHACHA20_POLY1305": "CHACHA20_POLY1305_SHA256",
-}
 _LINE = re.compile(r"(\S+)\s+(\d{1,15})\s+(\d{1,18})")
 #: Quantiles of a distribution at most.
 _MAX_QUANTILES = 21
@@ -135,7 +130,7 @@ def calibrate_m3(
     costs = fit(*readings)
     run_id = _new_run_id()
     written, assumed = _profile(path.stem, elf, run.kind, costs, mhz, when or {}, options, run_id)
-    _check(written, path, others)
+    _check(written, path)
     missing, stack = _missing(written, path, when or {}, others)
     details = {
         "program": elf.name,
@@ -273,18 +268,11 @@ def _profile(
     return written, tuple(left_out)
 
 
-def _check(written: Profile, path: Path, others: Sequence[ProfileText]) -> None:
+def _check(written: Profile, path: Path) -> None:
     """Raises CalibrateError if predictions cannot read the profile: unknown words in `when`."""
-    mine = ("device", written.name, written.toml(), str(path))
-    known = [other for other in others if other[:2] != mine[:2]]
-    question = [("device", written.name), ("server", written.name), ("link", "loopback")]
-    try:
-        _core.Study.from_choices(question, [*known, mine])
-    except _core.WarifuError as error:
-        # Other errors, such as a missing cost, are no mistake of the profile.
-        _, found, mistake = str(error).partition(f"its profile has a mistake: {path}: ")
-        if found:
-            raise CalibrateError(f"--when: {mistake}") from None
+    mistake = _core.profile_mistake(("device", written.name, written.toml(), str(path)))
+    if mistake is not None:
+        raise CalibrateError(f"--when: {mistake}")
 
 
 def _missing(
@@ -296,10 +284,6 @@ def _missing(
                for key, value in when.items()}  # fmt: skip
     signs = any(entry.operation == "client.sign" for entry in written.entries)
     choices.setdefault("authentication", "mutual" if signs else "server")
-    if aead := choices.pop("aead", None):
-        key = "RSA" if choices.get("certificate", "").startswith("rsa") else "ECDSA"
-        exchange = f"ECDHE_{key}_WITH_" if choices.get("tls") == "1.2" else ""
-        choices["cipher_suite"] = f"TLS_{exchange}{_SUITES.get(aead, aead)}"
     mine = ("device", written.name, written.toml(), str(path))
     question = [("device", written.name), ("server", written.name), ("link", "loopback")]
     question += [(f"stack.{key}", word) for key, word in choices.items()]

@@ -13,16 +13,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from warifu import _core
 from warifu.calibrate.profile import Condition
 from warifu.case import Tls
 
-AEADS = ("AES_128_GCM", "AES_256_GCM", "CHACHA20_POLY1305")
-_HASHES = {"AES_128_GCM": "SHA256", "AES_256_GCM": "SHA384", "CHACHA20_POLY1305": "SHA256"}
+AEADS = tuple(_core.AEADS)
 _WHO = (("server", "ecdsa_secp256r1"), ("mutual", "ecdsa_secp256r1"), ("mutual", "rsa-2048"))
 """What a resumed session's ticket holds: no client certificate, or one of either kind."""
-_WITH_GROUP = ("psk_dhe_ke", "0-rtt")
-"""Resumed sessions with a key exchange."""
-_SIGNATURES = {"ecdsa_secp256r1": "ECDSA", "rsa-2048": "RSA"}
+RESUMPTIONS = {
+    tls: {str(way["name"]): bool(way["has_key_exchange"]) for way in _core.resumptions(tls)}
+    for tls in _core.TLS_VERSIONS
+}
+"""The ways to resume a session of each version, the usual one first, and whether each has a key
+exchange."""
 
 
 @dataclass(frozen=True, order=True)
@@ -47,23 +50,27 @@ class Variant:
             tls.group,
             tls.certificate,
             tls.chain_length,
-            next(name for name in AEADS if name in tls.cipher_suite),
+            _core.aead(tls.cipher_suite),
         )
 
     @staticmethod
     def of_json(value: dict[str, Any]) -> Variant:
-        """From what `json` gave; KeyError or StopIteration for anything else."""
-        aead = next(name for name in AEADS if name in value["cipher_suite"])
+        """From what `json` gave; KeyError, TypeError or WarifuError for anything else."""
+        aead = _core.aead(value["cipher_suite"])
         choices = {name: value[name] for name in Variant.__dataclass_fields__ if name != "aead"}
+        if choices["session"] not in ("full", *RESUMPTIONS[choices["tls"]]):
+            raise KeyError(choices["session"])
         return Variant(**choices, aead=aead)
 
     @property
     def cipher_suite(self) -> str:
         """The suite's IANA name."""
-        tail = f"{self.aead}_{_HASHES[self.aead]}"
-        if self.tls == "1.3":
-            return f"TLS_{tail}"
-        return f"TLS_ECDHE_{_SIGNATURES[self.certificate]}_WITH_{tail}"
+        return _core.cipher_suite(self.tls, self.certificate, self.aead)
+
+    @property
+    def has_group(self) -> bool:
+        """Whether a resumed session's handshake has a key exchange."""
+        return RESUMPTIONS[self.tls][self.session]
 
     def json(self) -> dict[str, Any]:
         """As `warifu-calibrate-bench tls` takes it."""
@@ -81,7 +88,7 @@ class Variant:
 def everything() -> list[Variant]:
     """What a profile needs to serve any study."""
     found = []
-    for tls in ("1.2", "1.3"):
+    for tls in _core.TLS_VERSIONS:
         base = Variant(tls=tls)
         for authentication, group, certificate in itertools.product(
             ("server", "mutual"), ("secp256r1", "x25519"), ("ecdsa_secp256r1", "rsa-2048")
@@ -89,15 +96,17 @@ def everything() -> list[Variant]:
             found.append(
                 replace(base, authentication=authentication, group=group, certificate=certificate)
             )
-        for chain_length, certificate in itertools.product((2, 3), _SIGNATURES):
+        for chain_length, certificate in itertools.product((2, 3), _core.CERTIFICATES):
             found.append(replace(base, chain_length=chain_length, certificate=certificate))
         found += [replace(base, aead=aead) for aead in AEADS[1:]]
     for authentication, certificate in _WHO:
         who = Variant(authentication=authentication, certificate=certificate)
-        found.append(replace(who, tls="1.2", session="ticket"))
-        found.append(replace(who, session="psk_ke"))
-        for session, group in itertools.product(_WITH_GROUP, ("secp256r1", "x25519")):
-            found.append(replace(who, session=session, group=group))
+        for tls, ways in RESUMPTIONS.items():
+            for session, has_group in ways.items():
+                resumed = replace(who, tls=tls, session=session)
+                found.append(resumed)
+                if has_group:
+                    found.append(replace(resumed, group="x25519"))
     return found
 
 
@@ -110,7 +119,7 @@ def needed(layers: list[Tls]) -> list[Variant]:
             # Entries of resumed sessions do not name what has no part in them.
             mutual = variant.authentication == "mutual"
             certificate = variant.certificate if mutual else "ecdsa_secp256r1"
-            group = variant.group if variant.session in _WITH_GROUP else "secp256r1"
+            group = variant.group if variant.has_group else "secp256r1"
             variant = replace(variant, certificate=certificate, chain_length=1, group=group)
         found = [variant]
         if variant.chain_length > 1:
@@ -157,7 +166,7 @@ def condition(operation: str, variant: Variant) -> Condition | None:
         when["authentication"] = variant.authentication
         if variant.authentication == "mutual":
             when["certificate"] = variant.certificate
-        if variant.session in _WITH_GROUP:
+        if variant.has_group:
             when["group"] = variant.group
         return when
     if operation.endswith(".Certificate"):

@@ -186,6 +186,14 @@ impl Session {
         }
     }
 
+    /// Whether the handshake has an (EC)DHE key exchange.
+    pub const fn has_key_exchange(self) -> bool {
+        match self {
+            Session::Full | Session::PskDheKe | Session::EarlyData => true,
+            Session::Ticket | Session::PskKe => false,
+        }
+    }
+
     /// Whether an earlier connection must have been made.
     pub const fn is_resumed(self) -> bool {
         !matches!(self, Session::Full)
