@@ -23,6 +23,9 @@ class WarifuError(Exception):
     Its text is one line that names file, key and fix.
     """
 
+class StorageError(WarifuError):
+    """Results that the file system does not take."""
+
 @final
 class Study:
     """A study, checked as a whole: every case of it can be run."""

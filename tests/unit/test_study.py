@@ -98,6 +98,13 @@ def test_manifest_says_its_figures_for_programs_too(tmp_path: Path) -> None:
     assert {one["what"]["of"] for one in rtts} == {"link"}
 
 
+def test_results_that_cannot_be_stored_are_no_mistake_of_the_study(tmp_path: Path) -> None:
+    (tmp_path / "three.toml").write_text(STUDY)
+    made = json.dumps(studies.manifest(studies.load("three.toml"), "predicted", "run-1", ""))
+    with pytest.raises(_core.StorageError, match=r"^\S+/absent/manifest\.json: cannot write: "):
+        _core.write_manifest(tmp_path / "absent", made)
+
+
 def test_run_ids_of_profiles_are_calibration_runs() -> None:
     heading = 'name = "d"\ndescription = "a device"\nrun_id = "a"\n'
     entry = '[[operation]]\nname = "client.sign"\nwarm = "1 ms"\n'

@@ -21,6 +21,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("BUILD_PROFILE", warifu_os::BUILD_PROFILE)?;
     module.add("SCHEMA_VERSION", warifu_results::SCHEMA_VERSION)?;
     module.add("WarifuError", module.py().get_type::<error::WarifuError>())?;
+    module.add("StorageError", module.py().get_type::<error::StorageError>())?;
     module.add_class::<study::Study>()?;
     module.add_class::<study::CaseView>()?;
     module.add_function(wrap_pyfunction!(study::mistakes, module)?)?;

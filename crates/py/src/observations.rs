@@ -10,7 +10,7 @@ use warifu_results::{
     CaseRows, Half, Manifest, Row, Rows, RunFacts, Weights, replace_folder, write_part,
 };
 
-use crate::error::warifu_error;
+use crate::error::{results_error, warifu_error};
 use crate::study::Study;
 
 /// Writes the observations of one case as a file of its own, atomically; its length and SHA-256.
@@ -39,7 +39,7 @@ pub(crate) fn write_observations(
         rows: table.read()?,
     };
     let sealed =
-        py.detach(|| write_part(&path, study_name, run_id, &case)).map_err(warifu_error)?;
+        py.detach(|| write_part(&path, study_name, run_id, &case)).map_err(results_error)?;
     Ok((sealed.bytes, sealed.sha256))
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn write_observations(
 pub(crate) fn write_manifest(py: Python<'_>, folder: PathBuf, manifest_json: &str) -> PyResult<()> {
     let name = folder.join("manifest.json").display().to_string();
     let manifest = Manifest::parse(manifest_json, &name).map_err(warifu_error)?;
-    py.detach(|| manifest.write(&folder)).map_err(warifu_error)
+    py.detach(|| manifest.write(&folder)).map_err(results_error)
 }
 
 /// The manifest of a run of a study that is about to begin, JSON; `facts_json` is what the caller
@@ -78,7 +78,7 @@ pub(crate) fn read_manifest(text: &str, file: &str) -> PyResult<String> {
 /// Puts a results folder that is whole in the place of another.
 #[pyfunction]
 pub(crate) fn replace_results(py: Python<'_>, whole: PathBuf, folder: PathBuf) -> PyResult<()> {
-    py.detach(|| replace_folder(&whole, &folder)).map_err(warifu_error)
+    py.detach(|| replace_folder(&whole, &folder)).map_err(results_error)
 }
 
 /// The weakest of the given evidence; `assumed` for none.

@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 use warifu_results::{FolderWriter, Manifest};
 use warifu_runner::{Keep, Options, PredictError, Progress};
 
-use crate::error::warifu_error;
+use crate::error::{results_error, warifu_error};
 use crate::study::Study;
 
 /// How often progress is shown and signals are heard.
@@ -39,7 +39,7 @@ pub(crate) fn predict<'py>(
     let options = Options { threads: threads.unwrap_or(0), keep: keep_of(keep)? };
     let manifest = Manifest::parse(manifest_json, "manifest").map_err(warifu_error)?;
     py.detach(|| warifu_runner::check(&study.study, &study.catalog)).map_err(warifu_error)?;
-    let mut writer = FolderWriter::create(&out_dir, manifest).map_err(warifu_error)?;
+    let mut writer = FolderWriter::create(&out_dir, manifest).map_err(results_error)?;
 
     let run = Run { study, options, cancel: AtomicBool::new(false), at: Mutex::default() };
     let total = study.study.cases.len();
@@ -52,13 +52,16 @@ pub(crate) fn predict<'py>(
     };
     let (result, interrupted) = py.detach(|| run.go(&mut writer, &tick));
 
-    let done = result.map_err(warifu_error)?;
+    let done = result.map_err(|error| match error {
+        PredictError::Case(error) => warifu_error(error),
+        PredictError::Results(error) => results_error(error),
+    })?;
     let finished = match &now {
         Some(now) => Some(now.call0(py)?.extract::<String>(py)?),
         None => None,
     };
     let complete = done.complete && interrupted.is_none();
-    let written = py.detach(|| writer.finish(complete, finished)).map_err(warifu_error)?;
+    let written = py.detach(|| writer.finish(complete, finished)).map_err(results_error)?;
     if let Some(error) = interrupted {
         return Err(error);
     }

@@ -25,7 +25,7 @@ INTERRUPTED = 130
 _USAGE = {"StudyError", "WarifuError", "ResultsError", "CompareError", "ReportError"}
 _USAGE |= {"ResultsDamaged", "FileRefused"}
 _ENVIRONMENT = {"LabError", "LabUnavailable", "RunRejected", "ToolMissing", "CalibrateError"}
-_ENVIRONMENT |= {"CalibrationError", "ResultsMixed", "FolderBusy", "AnotherStudy"}
+_ENVIRONMENT |= {"CalibrationError", "ResultsMixed", "FolderBusy", "AnotherStudy", "StorageError"}
 
 _HINTS = {
     errno.ENOSPC: "make room on the disk, then run the same command again",
@@ -103,9 +103,7 @@ def _explain(error: Exception) -> int | None:
         return int(getattr(error, "exit_code", FAILED))
     if name in _USAGE:
         _say(str(error))
-        # What the file system refuses reaches us through the library that writes.
-        refused = ("no space left", "cannot write", "cannot create", "cannot rename")
-        return ENVIRONMENT if any(words in str(error) for words in refused) else USAGE
+        return USAGE
     if name in _ENVIRONMENT:
         _say(str(error))
         return ENVIRONMENT
@@ -123,12 +121,13 @@ def _explain(error: Exception) -> int | None:
     return None
 
 
-def _of_older_core(error: Exception) -> bool:
+def _of_older_core(error: AttributeError | ImportError) -> bool:
     """Whether the compiled part is there and lacks what this source asks it for."""
-    text = str(error)
-    return "module 'warifu._core' has no attribute" in text or (
-        text.startswith("cannot import name") and "'warifu._core'" in text
-    )
+    core = sys.modules.get("warifu._core")
+    if isinstance(error, AttributeError):
+        return core is not None and error.obj is core
+    # What cannot be loaded at all is not there.
+    return core is not None and error.name == core.__name__
 
 
 def _usage(error: Exception) -> int:

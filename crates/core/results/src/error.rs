@@ -91,6 +91,14 @@ impl ResultsError {
         }
     }
 
+    /// Whether the file system refused, and not what was to be written.
+    pub const fn is_storage(&self) -> bool {
+        matches!(
+            self,
+            ResultsError::Full { .. } | ResultsError::Io { .. } | ResultsError::Parquet { .. }
+        )
+    }
+
     /// Says what stays readable all the same.
     pub(crate) fn keeping(self, what: String) -> ResultsError {
         match self {
