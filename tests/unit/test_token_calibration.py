@@ -151,7 +151,6 @@ def spread_trials() -> str:
         ("tpm2-software.github.io", "", "tpm", "measured"),
         ("Warifu", "unix:/run/card.sock", "warifu", "emulated"),
         ("Warifu", "agent:/run/agent.sock", "x", "emulated"),
-        ("Warifu", "virtual clock", "warifu", "simulated"),
         ("Warifu", "agent", "x", "emulated"),
         # Nothing there tells a real card from a virtual one.
         ("Warifu", "pcsc:ACS", "8988211", "emulated"),
@@ -160,7 +159,12 @@ def spread_trials() -> str:
 )
 def test_kind_of_token_times(module: str, slot: str, label: str, kind: str) -> None:
     said = {"module": [module, "", ""], "slot": slot, "label": label}
-    assert token.kind_of(said)[0] == kind
+    assert token.kind_of(said, Plan(SOFTHSM))[0] == kind
+
+
+def test_kind_of_times_of_a_card_on_the_virtual_clock() -> None:
+    said = {"module": ["Warifu", "", ""], "slot": "virtual clock", "label": "warifu"}
+    assert token.kind_of(said, Plan(None, card=Path("sakomoto-2025.toml")))[0] == "simulated"
 
 
 def test_profile_names_with_path_separators() -> None:

@@ -82,7 +82,7 @@ def calibrate_token(
     path = _path(name, out, folder)
     if out is None:
         profile.refuse_hiding("key_store", path, others, _MARK)
-    found_kind, why = kind_of(trials.token) if kind is None else (kind, "--kind says so")
+    found_kind, why = kind_of(trials.token, plan) if kind is None else (kind, "--kind says so")
     laws, warnings = laws_of(trials)
     text = profile_text(path.stem, trials, laws, plan, run_id, found_kind)
     _write(path, text)
@@ -102,19 +102,19 @@ def calibrate_token(
     )
 
 
-def kind_of(token: dict[str, Any]) -> tuple[str, str]:
+def kind_of(token: dict[str, Any], plan: Plan) -> tuple[str, str]:
     """The kind of a token's times, and why.
 
     Our own module may stand before a virtual card, whose times a model gives. A reader, a modem and
     an agent do not say what is behind them, so only a person can call those times measured.
     """
+    if plan.card is not None:
+        return "simulated", "the card's timing model gave every time"
     slot, module = str(token.get("slot", "")), token.get("module", [""])[0]
     if module != _OURS:
         if str(token.get("model", "")).split() == _SOFTWARE_TPM:
             return "emulated", "the TPM is a software TPM"
         return "measured", "another maker's module answered"
-    if slot == "virtual clock":
-        return "simulated", "the card's timing model gave every time"
     if slot.startswith("unix:"):
         return "emulated", "the virtual card answered"
     return "emulated", (

@@ -71,7 +71,7 @@ class Judged:
         if math.isnan(self.value):
             return -math.inf
         room = (self.requirement.bound - self.value) / (abs(self.requirement.bound) or 1.0)
-        return room if self.requirement.operator.startswith("<") else -room
+        return room if self.requirement.operator in {"<", "<="} else -room
 
 
 def requirements(raw: Sequence[Sequence[object]]) -> list[Requirement]:

@@ -97,8 +97,8 @@ def _with_unit(one: Judged, predicted: dict[str, Any] | None) -> str:
         value, low, high = (number(end * 100.0, places) for end in (one.value, *one.interval))
         return f"{value} % ({low} to {high} %)"
     # Of a number of packets the unit is 1, and the metric says what is counted.
-    unit = metrics.unit(one.requirement.metric).removeprefix("1")
-    after = f" {unit}" if unit else ""
+    unit = metrics.unit(one.requirement.metric)
+    after = "" if unit == "1" else f" {unit}"
     interval = one.interval
     if math.isinf(interval.high):
         return f"{interval.low:g}{after} or more"

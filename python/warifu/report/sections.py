@@ -287,7 +287,7 @@ def errors(content: Content) -> str:
         return ""
     judged = summaries.comparison_table(comparison, worst_first=True, judged_only=True)
     every = summaries.comparison_table(comparison)
-    notes = [note for note in judged.notes if note != RULE and not note.startswith("Engine")]
+    notes = list(summaries.special_notes(comparison))
     failed = [case for case in comparison.cases if case.failed_measured or case.failed_predicted]
     overview = summaries.overview_table(comparison)
     return (

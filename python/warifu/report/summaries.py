@@ -418,12 +418,17 @@ def phase_table(comparison: Comparison) -> Table:
 
 
 def comparison_notes(comparison: Comparison) -> Iterable[str]:
-    """What a reader of the comparison must know."""
+    """What a reader of the comparison must know: the rule, the two errors, what is special."""
     yield comparison.rule
     yield (
         f"Engine error: {verdict_sentence(comparison)} Field error: none yet, nothing here was "
         "measured on a real device or network."
     )
+    yield from special_notes(comparison)
+
+
+def special_notes(comparison: Comparison) -> Iterable[str]:
+    """What is special about this comparison: failures, edges, what was not compared, the runs."""
     failed = sum(case.failed_measured for case in comparison.cases)
     if failed:
         yield (

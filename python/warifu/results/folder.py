@@ -326,7 +326,7 @@ def labels(cases: dict[str, dict[str, Setting]]) -> dict[str, str]:
         varying = [column for column in varying if column != "cipher_suite"]
     # The quantiles say it all, and so does the mean of independent loss.
     if "jitter" in varying:
-        varying = [column for column in varying if not column.startswith("jitter_")]
+        varying = [column for column in varying if column not in _JITTER]
     if not any(column in varying for column in _BURSTS):
         varying = [one for one in varying if one not in {"loss_model", "loss_probability"}]
     varying.sort(key=lambda column: _LABEL_ORDER.get(column, len(_LABEL_ORDER)))
@@ -345,6 +345,9 @@ def labels(cases: dict[str, dict[str, Setting]]) -> dict[str, str]:
 #: What the label of a study's only case says: all that a reader would have to guess.
 _ALONE: tuple[str, ...] = ("protocol", "coap_type", "tls", "session", "authentication")
 _ALONE += ("key_store", "rtt_ns", "loss_mean")
+
+#: What follows from the quantiles of jitter.
+_JITTER = ("jitter_mean_ns", "jitter_max_ns")
 
 #: Parameters of loss in bursts.
 _BURSTS = ("loss_good_to_bad", "loss_bad_to_good", "loss_good", "loss_bad")
