@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from warifu.calibrate import program
 from warifu.calibrate.profile import Condition, Entry, Law
@@ -25,6 +25,23 @@ _SILENT = "libssl reports no such message; its time is in that of the message af
 
 _NOT_TRACED = ("Alert",)
 """close_notify comes after all that is predicted."""
+
+
+class Message(NamedTuple):
+    """A TLS message that a side makes or processes; as text, its operation in a profile."""
+
+    role: str
+    verb: str
+    name: str
+
+    @staticmethod
+    def of(row: dict[str, Any]) -> Message:
+        """The one that a row of the bench's report is about."""
+        return Message(row["side"], "send" if row["sent"] else "receive", row["message"])
+
+    def __str__(self) -> str:
+        """Its operation."""
+        return f"{self.role}.{self.verb}.{self.name}"
 
 
 @dataclass(frozen=True)
@@ -64,25 +81,23 @@ def entries(report: dict[str, Any], variants: list[Variant], source: str) -> lis
     """The entries that a report gives."""
     signatures = _signatures(report, variants)
     per_byte = _per_byte(report["primitives"])
-    laws: dict[tuple[int, str], dict[str, Law]] = {}
+    laws: dict[tuple[int, Message], dict[str, Law]] = {}
     for row in report["messages"]:
         if row["message"] in _NOT_TRACED:
             continue
-        verb = "send" if row["sent"] else "receive"
-        operation = f"{row['side']}.{verb}.{row['message']}"
-        laws.setdefault((row["variant"], operation), {})[row["temperature"]] = _law(row)
+        laws.setdefault((row["variant"], Message.of(row)), {})[row["temperature"]] = _law(row)
     found: dict[tuple[str, str], Entry] = {}
-    for (index, operation), by_temperature in laws.items():
-        variant = variants[index]
-        when = condition(operation, variant)
+    for (index, message), by_temperature in laws.items():
+        variant, operation = variants[index], str(message)
+        when = condition(message.name, variant)
         if when is None:
             continue
         warm = by_temperature["warm"]
         cold = by_temperature.get("cold", warm)
-        if _signs(operation, variant):
-            sign = signatures[operation.partition(".")[0], variant.tls, variant.certificate]
+        if _signs(message, variant):
+            sign = signatures[message.role, variant.tls, variant.certificate]
             warm, cold = _without(warm, sign[0]), _without(cold, sign[1])
-        rate = per_byte[variant.aead] if operation.endswith(".ApplicationData") else 0.0
+        rate = per_byte[variant.aead] if message.name == "ApplicationData" else 0.0
         entry = Entry(operation, when, warm, cold, per_byte_ns=rate, source=source)
         found.setdefault((operation, str(when)), entry)
     for (role, tls, certificate), (warm, cold) in signatures.items():
@@ -97,9 +112,9 @@ def entries(report: dict[str, Any], variants: list[Variant], source: str) -> lis
     return sorted(found.values(), key=lambda entry: (entry.operation, str(entry.when)))
 
 
-def _signs(operation: str, variant: Variant) -> bool:
-    role, verb, message = operation.split(".")
-    return verb == "send" and variant.session == "full" and SIGNED[variant.tls, role] == message
+def _signs(message: Message, variant: Variant) -> bool:
+    signed = SIGNED[variant.tls, message.role] == message.name
+    return message.verb == "send" and variant.session == "full" and signed
 
 
 def _signatures(
@@ -119,8 +134,7 @@ def _signatures(
     messages: dict[tuple[str, str, str], dict[str, Law]] = {}
     for row in report["messages"]:
         variant = variants[row["variant"]]
-        operation = f"{row['side']}.{'send' if row['sent'] else 'receive'}.{row['message']}"
-        if _signs(operation, variant):
+        if _signs(Message.of(row), variant):
             key = (row["side"], variant.tls, variant.certificate)
             messages.setdefault(key, {}).setdefault(row["temperature"], _law(row))
     found = {}

@@ -140,15 +140,15 @@ def missing(timed: Iterable[Variant], wanted: Iterable[Variant]) -> list[Variant
 def _costs(variant: Variant) -> set[tuple[str, str]]:
     """What tells the costs that a variant gives from those of others: see `condition`."""
     found = set()
-    for operation in ("client.send.ApplicationData", "client.send.Certificate", "client.sign"):
-        when = condition(operation, variant)
+    for message in ("ApplicationData", "Certificate", "any other"):
+        when = condition(message, variant)
         if when is not None:
-            found.add((operation, str(sorted(when.items()))))
+            found.add((message, str(sorted(when.items()))))
     return found
 
 
-def condition(operation: str, variant: Variant) -> Condition | None:
-    """When the time that a variant gave for an operation holds; None if another variant gives it.
+def condition(message: str, variant: Variant) -> Condition | None:
+    """When the time that a variant gave for a message holds; None if another variant gives it.
 
     - Records of application data depend on the AEAD; that of other messages is taken as alike,
       since their few hundred bytes cost less than a microsecond in any.
@@ -156,7 +156,7 @@ def condition(operation: str, variant: Variant) -> Condition | None:
     - A resumed session shows no certificate, but with mutual authentication the server's ticket
       holds the client's, which it must decode; without (EC)DHE or in TLS 1.2 there is no group.
     """
-    if operation.endswith(".ApplicationData"):
+    if message == "ApplicationData":
         plain = Variant(tls=variant.tls, aead=variant.aead)
         return {"tls": variant.tls, "aead": variant.aead} if variant == plain else None
     if variant.aead != AEADS[0]:
@@ -169,7 +169,7 @@ def condition(operation: str, variant: Variant) -> Condition | None:
         if variant.has_group:
             when["group"] = variant.group
         return when
-    if operation.endswith(".Certificate"):
+    if message == "Certificate":
         return when | {"certificate": variant.certificate, "chain_length": variant.chain_length}
     if variant.chain_length != 1:
         return None
