@@ -9,8 +9,26 @@
 use crate::route::{End, Heading};
 use crate::time::Time;
 
-/// How many timers each end of a channel has at most.
-pub(crate) const TIMERS: usize = 2;
+/// What an end of a channel waits for; each end has one timer of each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// To send again what no answer came to, or to ask for one.
+    Retransmit,
+    /// To acknowledge what came, which nothing sent meanwhile did.
+    DelayedAck,
+}
+
+impl Timer {
+    /// All, in the order of [`Timers`].
+    pub(crate) const ALL: [Timer; 2] = [Timer::Retransmit, Timer::DelayedAck];
+}
+
+/// When the timers of an end of a channel expire; [`Time::NONE`] for one that is not running.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Timers {
+    pub retransmit: Time,
+    pub delayed_ack: Time,
+}
 
 /// Something that happens at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +38,7 @@ pub(crate) enum Event {
     /// The key store's call ends.
     KeyStoreFree,
     /// A timer of a channel's end expires.
-    Timer { instance: u32, channel: u32, end: End, timer: u8 },
+    Timer { instance: u32, channel: u32, end: End, timer: Timer },
     /// A program goes on.
     Program { instance: u32, party: u32 },
 }
@@ -38,7 +56,7 @@ pub(crate) struct Layout {
 /// Whose place it is.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    Timer { channel: u32, end: End, timer: u8 },
+    Timer { channel: u32, end: End, timer: Timer },
     Program { party: u32 },
 }
 
@@ -68,13 +86,9 @@ impl Layout {
             for (channel, ends) in channels.iter().enumerate() {
                 for end in End::BOTH.into_iter().filter(|&end| ends[end as usize] == party) {
                     layout.timers[channel][end as usize] = layout.places.len() as u32;
-                    for timer in 0..TIMERS {
-                        layout.places.push(Place::Timer {
-                            channel: channel as u32,
-                            end,
-                            timer: timer as u8,
-                        });
-                    }
+                    let channel = channel as u32;
+                    let places = Timer::ALL.map(|timer| Place::Timer { channel, end, timer });
+                    layout.places.extend(places);
                 }
             }
             layout.programs.push(layout.places.len() as u32);
@@ -104,8 +118,9 @@ impl EventQueue {
 
     /// Sets the timers of a channel's end, by the first of their places.
     #[inline]
-    pub(crate) fn set_timers(&mut self, place: usize, times: [Time; TIMERS]) {
-        self.times[place..place + TIMERS].copy_from_slice(&times);
+    pub(crate) fn set_timers(&mut self, place: usize, timers: Timers) {
+        let Timers { retransmit, delayed_ack } = timers;
+        self.times[place..place + Timer::ALL.len()].copy_from_slice(&[retransmit, delayed_ack]);
         self.note_least(place);
     }
 
@@ -219,6 +234,10 @@ mod tests {
 
     use super::*;
 
+    fn timers(retransmit: Option<u64>, delayed_ack: u64) -> Timers {
+        Timers { retransmit: Time::of(retransmit), delayed_ack: Time::at(delayed_ack) }
+    }
+
     proptest! {
         #[test]
         fn next_is_the_earliest(
@@ -232,9 +251,9 @@ mod tests {
                 let instance = instance as u32;
                 let [opener, acceptor] = layout.timers(instance).next().unwrap();
                 let programs: Vec<u32> = layout.programs(instance).collect();
-                queue.set_timers(opener as usize, [Time::at(at[0]), Time::at(at[1])]);
+                queue.set_timers(opener as usize, timers(Some(at[0]), at[1]));
                 queue.set_program(programs[0] as usize, Some(at[2]));
-                queue.set_timers(acceptor as usize, [Time::at(at[3]), Time::at(at[4])]);
+                queue.set_timers(acceptor as usize, timers(Some(at[3]), at[4]));
                 queue.set_program(programs[1] as usize, Some(at[5]));
             }
             let arrivals = [Time::at(shared[0]), Time::at(shared[1])];
@@ -246,7 +265,7 @@ mod tests {
                 Event::Arrival(heading) => shared[heading as usize],
                 Event::KeyStoreFree => shared[2],
                 Event::Timer { instance, end, timer, .. } => {
-                    times[instance as usize][end as usize * 3 + usize::from(timer)]
+                    times[instance as usize][end as usize * 3 + timer as usize]
                 }
                 Event::Program { instance, party } => {
                     times[instance as usize][party as usize * 3 + 2]
@@ -284,7 +303,7 @@ mod tests {
                 } else {
                     let place = place - programs.len();
                     let first = ends[place / 2][place % 2] as usize;
-                    queue.set_timers(first, [Time::of(time), Time::at(other)]);
+                    queue.set_timers(first, timers(time, other));
                     model[first] = time;
                     model[first + 1] = Some(other);
                 }

@@ -5,6 +5,7 @@ use warifu_model::{Role, Stage};
 
 use crate::carrier::{AnyCarrier, Arrival, Carrier, Net};
 use crate::case_model::CaseModel;
+use crate::event_queue::Timer;
 use crate::instance::Instance;
 use crate::packet::Packet;
 use crate::party::{Spent, Waiting, Written};
@@ -109,9 +110,9 @@ impl<'a> Turn<'a> {
     }
 
     /// A timer of a carrier has expired.
-    pub(crate) fn expire(&mut self, channel: u32, end: End, timer: u8) {
+    pub(crate) fn expire(&mut self, channel: u32, end: End, timer: Timer) {
         let failed = self.carrier(Place { channel, end }, |carrier, net, _| {
-            carrier.on_timer(end, net, usize::from(timer));
+            carrier.on_timer(end, net, timer);
             carrier.has_failed(end)
         });
         if failed && !self.instance.finished {

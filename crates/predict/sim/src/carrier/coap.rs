@@ -11,7 +11,7 @@ use warifu_model::{Evidence, FigureOf, Input, Kind, Link, Nanos};
 use super::udp::{Udp, UdpModel};
 use super::{Arrival, Carrier, CarrierStream, Net};
 use crate::clock::Clock;
-use crate::event_queue::TIMERS;
+use crate::event_queue::{Timer, Timers};
 use crate::packet::{Body, Packet};
 use crate::random::Stream;
 use crate::route::End;
@@ -274,7 +274,7 @@ impl Carrier for Coap {
 
     fn read(&mut self, _: End, _: &mut Net<'_>) {}
 
-    fn on_timer(&mut self, end: End, net: &mut Net<'_>, _: usize) {
+    fn on_timer(&mut self, end: End, net: &mut Net<'_>, _: Timer) {
         if end == End::Opener {
             let Request::Outstanding { message, size, sent, retransmit } = &mut self.request else {
                 return;
@@ -296,7 +296,7 @@ impl Carrier for Coap {
         }
     }
 
-    fn timers(&mut self, end: End, _: &Clock) -> [Time; TIMERS] {
+    fn timers(&mut self, end: End, _: &Clock) -> Timers {
         let expires_at = match (end, &self.request, &self.response) {
             (End::Opener, Request::Outstanding { retransmit, .. }, _) => {
                 Some(retransmit.expires_at)
@@ -304,7 +304,7 @@ impl Carrier for Coap {
             (End::Acceptor, _, Response::Given(given)) => given.again_at,
             _ => None,
         };
-        [Time::of(expires_at), Time::NONE]
+        Timers { retransmit: Time::of(expires_at), ..Timers::default() }
     }
 
     fn has_failed(&self, _: End) -> bool {

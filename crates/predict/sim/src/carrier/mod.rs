@@ -15,12 +15,11 @@ use warifu_trace::Carrier as Kind;
 
 use crate::capture::PacketEvent;
 use crate::clock::{Clock, Jiffy};
-use crate::event_queue::TIMERS;
+use crate::event_queue::{Timer, Timers};
 use crate::link::{Path, PathModel};
 use crate::packet::{Body, Packet};
 use crate::random::{Purpose, Stream};
 use crate::route::{End, Route};
-use crate::time::Time;
 use coap::{Coap, CoapModel};
 use tcp::{Tcp, TcpModel};
 use udp::{Udp, UdpModel};
@@ -58,7 +57,7 @@ pub(crate) enum Arrival {
 ///    [`acts_on_read`](Carrier::acts_on_read) first, which may tell that it is not needed.
 /// 5. At the end of every event in which a call took a [`Net`], the driver asks
 ///    [`timers`](Carrier::timers) of that end, and calls [`on_timer`](Carrier::on_timer) when, and
-///    only when, one of them expires. A timer that is given as [`Time::NONE`] has been stopped.
+///    only when, one of them expires. A timer that has no time has been stopped.
 /// 6. After a timer, [`has_failed`](Carrier::has_failed) tells whether the carrier gave up; nothing
 ///    more comes from it then.
 ///
@@ -98,10 +97,10 @@ pub(crate) trait Carrier {
     fn read(&mut self, end: End, net: &mut Net<'_>);
 
     /// One of this end's timers has expired.
-    fn on_timer(&mut self, end: End, net: &mut Net<'_>, timer: usize);
+    fn on_timer(&mut self, end: End, net: &mut Net<'_>, timer: Timer);
 
     /// When this end's timers expire.
-    fn timers(&mut self, end: End, clock: &Clock) -> [Time; TIMERS];
+    fn timers(&mut self, end: End, clock: &Clock) -> Timers;
 
     /// Whether this end has given up.
     fn has_failed(&self, end: End) -> bool;
@@ -224,8 +223,8 @@ delegate! {
     #[inline] fn receive(&mut self, end: End, net: &mut Net<'_>, packet: &Packet) -> Arrival;
     #[inline] fn acts_on_read(&mut self, end: End) -> bool;
     #[inline] fn read(&mut self, end: End, net: &mut Net<'_>);
-    #[inline] fn on_timer(&mut self, end: End, net: &mut Net<'_>, timer: usize);
-    #[inline] fn timers(&mut self, end: End, clock: &Clock) -> [Time; TIMERS];
+    #[inline] fn on_timer(&mut self, end: End, net: &mut Net<'_>, timer: Timer);
+    #[inline] fn timers(&mut self, end: End, clock: &Clock) -> Timers;
 }
 
 impl CarrierStream {

@@ -6,10 +6,9 @@ use warifu_model::Link;
 
 use super::{Arrival, Carrier, CarrierStream, Net};
 use crate::clock::Clock;
-use crate::event_queue::TIMERS;
+use crate::event_queue::{Timer, Timers};
 use crate::packet::{Body, Fragment, Packet};
 use crate::route::End;
-use crate::time::Time;
 
 /// The IPv4 header without options (RFC 791 section 3.1).
 const IP_HEADER: u32 = 20;
@@ -159,10 +158,10 @@ impl Carrier for Udp {
 
     fn read(&mut self, _: End, _: &mut Net<'_>) {}
 
-    fn on_timer(&mut self, _: End, _: &mut Net<'_>, _: usize) {}
+    fn on_timer(&mut self, _: End, _: &mut Net<'_>, _: Timer) {}
 
-    fn timers(&mut self, _: End, _: &Clock) -> [Time; TIMERS] {
-        [Time::NONE; TIMERS]
+    fn timers(&mut self, _: End, _: &Clock) -> Timers {
+        Timers::default()
     }
 
     fn has_failed(&self, _: End) -> bool {

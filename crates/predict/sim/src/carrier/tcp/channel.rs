@@ -10,15 +10,10 @@ use super::wire::{TcpSegment, segment_bytes};
 use super::{Context, Settings, Socket, State};
 use crate::carrier::{Arrival, Carrier, CarrierStream, Net};
 use crate::clock::{Clock, Jiffy};
-use crate::event_queue::TIMERS;
+use crate::event_queue::{Timer, Timers};
 use crate::packet::{Body, Packet};
 use crate::profiles::missing;
 use crate::route::End;
-use crate::time::Time;
-
-/// The index of the timer for sending among an end's timers; the other is that of a delayed
-/// acknowledgement.
-const WRITE_TIMER: usize = 0;
 
 /// TCP compiled for a case: the settings of both ends.
 #[derive(Clone, Debug)]
@@ -161,18 +156,21 @@ impl Carrier for Tcp {
         socket.after_read(&mut context);
     }
 
-    fn on_timer(&mut self, end: End, net: &mut Net<'_>, timer: usize) {
+    fn on_timer(&mut self, end: End, net: &mut Net<'_>, timer: Timer) {
         let (socket, mut context) = self.socket(end, net);
         match timer {
-            WRITE_TIMER => socket.on_write_timer(&mut context),
-            _ => socket.on_delack_timer(&mut context),
+            Timer::Retransmit => socket.on_write_timer(&mut context),
+            Timer::DelayedAck => socket.on_delack_timer(&mut context),
         }
     }
 
     #[inline]
-    fn timers(&mut self, end: End, clock: &Clock) -> [Time; TIMERS] {
+    fn timers(&mut self, end: End, clock: &Clock) -> Timers {
         let socket = &mut self.sockets[end as usize];
-        [socket.write_timer.expires_at(clock), socket.delack_timer.expires_at(clock)]
+        Timers {
+            retransmit: socket.write_timer.expires_at(clock),
+            delayed_ack: socket.delack_timer.expires_at(clock),
+        }
     }
 
     fn has_failed(&self, end: End) -> bool {
