@@ -8,8 +8,8 @@ use warifu_model::{Definition, Keyword, Metric, Protocol, Scope};
 use crate::error::warifu_error;
 
 /// The metrics of a protocol's connections, or of all, in the order of tables: name, unit, whether
-/// it is the whole time that stages divide or a phase of it, whether it says what failed, and whether
-/// there is one value for a scenario of several connections.
+/// it is the whole time that stages divide or a phase of it, whether it says what failed, and
+/// whether there is one value for a scenario of several connections.
 #[pyfunction]
 #[pyo3(signature = (protocol = None))]
 pub(crate) fn metrics<'py>(
