@@ -98,5 +98,5 @@ def test_bounds_on_scenarios_are_judged(tmp_path: Path) -> None:
 
 
 def test_bound_on_the_scenario_of_one_connection_is_refused() -> None:
-    with pytest.raises(_core.WarifuError, match="pattern.concurrent"):
+    with pytest.raises(_core.WarifuError, match=r"pattern\.concurrent"):
         several('"scenario.duration.p95" = "< 20 s"\n', pattern__concurrent="1")
