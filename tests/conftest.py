@@ -14,6 +14,10 @@ from support.needs import SKIP_NOTHING
 from warifu import cli
 from warifu.calibrate import build
 
+# Tests that root runs with sudo are root's: their folders are too.
+for _name in ("SUDO_UID", "SUDO_GID", "SUDO_USER"):
+    os.environ.pop(_name, None)
+
 # Calibration's own tests run on the build that all tests share; what they write says so.
 os.environ[build.VARIABLE] = "1"
 

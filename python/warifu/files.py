@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Files that somebody named or handed over: read only where they are files, and up to a size.
 
-A device never ends and a pipe may never begin, so that reading one would hang.
+A device never ends and a pipe may never begin, so that reading one would hang. What is written
+appears under its name when it is whole.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 #: A study; the longest that is shipped has 4 kB.
 STUDY_BYTES = 4_000_000
@@ -61,6 +66,41 @@ def refuse_to_replace(path: Path) -> None:
         _refuse_other(path, path.stat().st_mode)
     except FileNotFoundError:
         return
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file that takes the place of ``path`` when the block ends, and none if it raises.
+
+    Until then it has a name that nobody knows beforehand, and is made, never opened (O_EXCL), so
+    that nobody can put a link there. Raises OSError, also where the disk is full.
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+    partial = Path(name)
+    try:
+        with os.fdopen(descriptor, "w+b") as file:
+            # mkstemp's are private; others get what any new file gets.
+            os.fchmod(descriptor, 0o666 & ~_mask())
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Writes ``path`` in UTF-8, whole or not at all; see `replacing`."""
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+def _mask() -> int:
+    """The mask of new files (umask(2)), which can only be read from the kernel by setting it."""
+    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    found = next((line for line in status.splitlines() if line.startswith("Umask:")), "Umask: 22")
+    return int(found.split()[1], 8)
 
 
 def _refuse_other(path: Path, mode: int) -> None:

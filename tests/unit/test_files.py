@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ from warifu import files
 from warifu import study as studies
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.profile import refuse_foreign
-from warifu.cli import card_program
+from warifu.cli import card_program, lock
 from warifu.cli.errors import USAGE
-from warifu.files import FileRefused, read_bytes, read_text
+from warifu.files import FileRefused, read_bytes, read_text, replace_text, replacing
 from warifu.printable import printable
 
 
@@ -158,3 +159,32 @@ def test_device_is_not_replaced_by_a_file(warifu: Run) -> None:
         assert Path("pipe").is_fifo()
     with pytest.raises(CalibrateError, match="pipe: is a pipe, not a file"):
         refuse_foreign(Path("pipe"), "warifu calibrate m3", "choose another")
+
+
+def test_lock_that_is_another_name_of_a_file(tmp_path: Path) -> None:
+    """It would be emptied, and the number of the process written into it."""
+    other = tmp_path / "other"
+    other.write_text("somebody's")
+    (tmp_path / lock.FILE_NAME).hardlink_to(other)
+    with pytest.raises(lock.FolderBusy, match="remove it"), lock.held(tmp_path, "predict"):
+        pass
+    assert other.read_text() == "somebody's"
+
+
+def test_replaced_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
+    path, other = tmp_path / "page.html", tmp_path / "other"
+    other.write_text("somebody's")
+    path.symlink_to(other)
+    replace_text(path, "one")
+    assert (path.read_text(), other.read_text()) == ("one", "somebody's")
+    with pytest.raises(KeyboardInterrupt), replacing(path) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert path.read_text() == "one"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["other", "page.html"]
+    mask = os.umask(0o027)
+    try:
+        replace_text(path, "two")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warifu import identity
 from warifu.calibrate import environment, parts
 from warifu.calibrate import profile as profiles_module
 from warifu.calibrate.bench import Effort
@@ -59,14 +60,16 @@ def calibrate_host(
     others = [text for text in profiles if text[:2] != ("device", DEVICE)]
     run_id = _new_run_id()
     with interruption.deferred():
-        workplace.sweep()
-        _refuse_without_lab()
         stand_in = parts.stand_in(others)
-        timed = [
-            part.time(wanted[part.name], PLANS[plan], stand_in, say)
-            for part in parts.PARTS
-            if wanted.get(part.name)
-        ]
+        # All that is timed is the lab's own: its keys, its folders.
+        with identity.as_root():
+            workplace.sweep()
+            _refuse_without_lab()
+            timed = [
+                part.time(wanted[part.name], PLANS[plan], stand_in, say)
+                for part in parts.PARTS
+                if wanted.get(part.name)
+            ]
     shares = [share for one in timed for share in one.shares]
     warnings = _noise(shares)
     draft, found = Draft(others), list[Found]()

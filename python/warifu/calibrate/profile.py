@@ -8,7 +8,6 @@ machine and with which versions it was made, so that a stale one can be told.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from warifu.calibrate.errors import CalibrateError
-from warifu.files import PROFILE_BYTES, FileRefused, read_text
+from warifu.files import PROFILE_BYTES, FileRefused, read_text, replace_text
 
 DEVICE = "this-host"
 """Name of the profile."""
@@ -213,8 +212,8 @@ def write(profile: Profile, record: Record, path: Path) -> None:
     """Writes both files, each atomically, the profile last. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     value = {"run_id": record.run_id, "machine": record.machine, "details": record.details}
-    _write(record_path(path), json.dumps(value, indent=2) + "\n")
-    _write(path, profile.toml())
+    replace_text(record_path(path), json.dumps(value, indent=2) + "\n")
+    replace_text(path, profile.toml())
 
 
 def refuse_hiding(kind: str, path: Path, others: Sequence[ProfileText], by: str) -> None:
@@ -236,16 +235,6 @@ def refuse_foreign(path: Path, by: str, hint: str, mark: str = "") -> None:
         raise CalibrateError(str(error)) from None
     if (mark or by) not in text:
         raise CalibrateError(f"{path}: was not written by `{by}`: {hint}")
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(text)
-        partial.rename(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
 
 
 def _inline(when: Condition) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
 import re
 import secrets
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from warifu.calibrate.profile import ProfileText
 from warifu.calibrate.statistics import Statistics
 from warifu.calibrate.tailed import TailedLaw
 from warifu.calibrate.token_bench import OPENING, SIGNING, Plan, Trials
+from warifu.files import replace_text
 from warifu.lab import interruption
 
 FOLDER = Path("profiles", "key-stores")
@@ -201,13 +201,7 @@ def _path(name: str, out: Path | None, folder: Path) -> Path:
 def _write(path: Path, text: str) -> None:
     profile.refuse_foreign(path, _BY, "choose another --name or --out", _MARK)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.rename(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    replace_text(path, text)
 
 
 def _new_run_id() -> str:

@@ -15,6 +15,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from warifu.cli.encoding import never_fail
     from warifu.cli.errors import guarded
+    from warifu.identity import begin
 
     for stream in (sys.stdout, sys.stderr):
         never_fail(stream)
@@ -22,6 +23,7 @@ def main() -> None:
     def start() -> int:
         if python_takes:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+        begin()
         from warifu.cli.app import app
 
         result = app(standalone_mode=False)

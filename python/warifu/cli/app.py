@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from warifu import identity
 from warifu.cli import agent, m3_calibration, screen, token_calibration
 from warifu.cli.card import card_app
 from warifu.cli.choices import Choices, with_choices
@@ -62,14 +63,20 @@ def _version_flag(wanted: bool) -> None:
         raise typer.Exit
 
 
+#: What needs root, with sudo; every other command becomes the user who called it.
+_OF_ROOT = {"measure", "run", "doctor", "calibrate", "card"}
+
+
 @app.callback()
 def _root(
+    context: typer.Context,
     _version: Annotated[
         bool,
         typer.Option("--version", callback=_version_flag, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand not in _OF_ROOT:
+        identity.become_caller()
 
 
 Out = Annotated[
@@ -409,8 +416,10 @@ app.add_typer(calibrate_app, name="calibrate")
 
 
 @calibrate_app.callback()
-def _calibrate() -> None:
-    """Groups its subcommands."""
+def _calibrate(context: typer.Context) -> None:
+    """Only the host's calibration needs root, and a token's module is anybody's code."""
+    if context.invoked_subcommand != "host":
+        identity.become_caller()
 
 
 calibrate_app.command("token", epilog=_EPILOG)(token_calibration.token)

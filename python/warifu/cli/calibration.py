@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warifu.cli import ownership, screen
+from warifu.cli import screen
 from warifu.cli.errors import NO_PROFILE, when_interrupted
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ def host(studies: Sequence[Path], out: Path | None, plan: str, if_stale: bool) -
     from warifu import files, study
     from warifu.calibrate import DEFAULT_PROFILE, build, parts
     from warifu.calibrate.host import calibrate_host
-    from warifu.calibrate.profile import record_path
 
     path = out or DEFAULT_PROFILE
     files.refuse_to_replace(path)
@@ -49,7 +48,6 @@ def host(studies: Sequence[Path], out: Path | None, plan: str, if_stale: bool) -
         screen.say(f"calibrating, because {'; '.join(reasons)}")
     with when_interrupted(NO_PROFILE):
         outcome = calibrate_host(profiles, path, items=items, plan=plan, progress=screen.say)
-    ownership.give_back(outcome.path, record_path(outcome.path))
     screen.say(f"wrote {outcome.path}: {outcome.entries} costs, run {outcome.run_id}")
     for warning in outcome.warnings:
         screen.warn(warning)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from warifu import identity
 from warifu.cli import screen
 from warifu.cli.errors import OK
 from warifu.cli.formats import Format
@@ -26,6 +27,13 @@ card_app = typer.Typer(
       warifu card create && warifu card serve""",
     no_args_is_help=True,
 )
+
+
+@card_app.callback()
+def _card(context: typer.Context) -> None:
+    """Only a reader needs root, which `serve` sees to."""
+    if context.invoked_subcommand != "serve":
+        identity.become_caller()
 
 
 class Quirks(StrEnum):
@@ -315,6 +323,8 @@ def serve(
     """
     from warifu.cli import card_program as program
 
+    if not pcsc and pcscd_dir is None:
+        identity.become_caller()
     if socket is None and not (at or link or pcsc or vpcd):
         socket = program.default_socket()
     request: dict[str, object] = {
@@ -327,6 +337,8 @@ def serve(
         "vpcd": vpcd,
         "faults": program.faults(faults),
     }
+    if (caller := identity.caller()) is not None:
+        request["files_of"] = {"user": caller.user, "group": caller.group}
     if timing is not None:
         request["timing"] = {"profile": str(program.timing_profile(timing)), "seed": seed}
     return program.serve(request, events=json)

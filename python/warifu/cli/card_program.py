@@ -6,7 +6,6 @@ from __future__ import annotations
 import getpass
 import json
 import os
-import pwd
 import shlex
 import signal
 import subprocess
@@ -17,7 +16,7 @@ from typing import Any
 
 import typer
 
-from warifu import tools
+from warifu import identity, tools
 from warifu.cli import screen
 from warifu.cli.errors import OK
 from warifu.cli.formats import Format
@@ -43,9 +42,9 @@ def state_path(given: Path | None) -> Path:
     if given is not None:
         return given
     data = os.environ.get("XDG_DATA_HOME", "")
-    caller = os.environ.get("SUDO_UID", "")
-    if not data and os.geteuid() == 0 and caller.isdecimal():
-        data = str(Path(pwd.getpwuid(int(caller)).pw_dir) / ".local" / "share")
+    caller = identity.caller()
+    if not data and caller is not None:
+        data = str(Path(caller.home) / ".local" / "share")
     folder = Path(data) if data else Path.home() / ".local" / "share"
     return folder / "warifu" / "card.state"
 

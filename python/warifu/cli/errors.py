@@ -26,6 +26,7 @@ _USAGE = {"StudyError", "WarifuError", "ResultsError", "CompareError", "ReportEr
 _USAGE |= {"ResultsDamaged", "FileRefused"}
 _ENVIRONMENT = {"LabError", "LabUnavailable", "RunRejected", "ToolMissing", "CalibrateError"}
 _ENVIRONMENT |= {"CalibrationError", "ResultsMixed", "FolderBusy", "AnotherStudy", "StorageError"}
+_ENVIRONMENT |= {"InstallationHidden"}
 
 _HINTS = {
     errno.ENOSPC: "make room on the disk, then run the same command again",
@@ -105,11 +106,14 @@ def _explain(error: Exception) -> int | None:
         _say(str(error))
         return USAGE
     if name in _ENVIRONMENT:
-        _say(str(error))
+        refused = "Permission denied" in str(error)
+        _say(f"{error}{_of_sudo() if refused else ''}")
         return ENVIRONMENT
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         hint = _HINTS.get(error.errno or 0, "`warifu doctor` looks at this machine")
+        if error.errno in (errno.EACCES, errno.EPERM):
+            hint += _of_sudo()
         _say(f"{where}{error.strerror or error}: {hint}")
         return ENVIRONMENT
     if isinstance(error, (AttributeError, ImportError)) and _of_older_core(error):
@@ -119,6 +123,17 @@ def _explain(error: Exception) -> int | None:
         _say(f"the Python package {error.name} cannot be loaded ({error}): run `make setup`")
         return ENVIRONMENT
     return None
+
+
+def _of_sudo() -> str:
+    """What to know of files where sudo was used."""
+    caller = os.environ.get("SUDO_USER") or os.environ.get("SUDO_UID", "")
+    if os.environ.get("SUDO_UID", "0") == "0":
+        return ""
+    return (
+        f" (with sudo, files are read and written as {caller}; those that an older version has "
+        f"left to root: `sudo chown -R {caller} FOLDER`; in root's own folders: `env -u SUDO_UID`)"
+    )
 
 
 def _of_older_core(error: AttributeError | ImportError) -> bool:

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from warifu.cli import ownership, provenance, screen
+from warifu.cli import provenance, screen
 from warifu.cli.formats import Format
 from warifu.files import RESULTS_BYTES, FileRefused, read_text
 
@@ -58,7 +58,6 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
             raise KeyboardInterrupt(_what_is_left(target, partial, older)) from None
         finally:
             _remove_if_empty(folder)
-            ownership.give_back(target, partial)
     return target
 
 
@@ -133,7 +132,6 @@ def measure(
         raise KeyboardInterrupt(f"interrupted; {left}") from None
     finally:
         _remove_if_empty(folder)
-        ownership.give_back(target)
     for warning in summary.warnings:
         screen.warn(warning)
     by_reason: dict[str, list[str]] = {}

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,12 @@ FILE_NAME = ".warifu.lock"
 
 #: File systems that have no locks: there the user is trusted to start one run at a time.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+
+#: A link in its place is not followed, and a pipe not waited for.
+_NO_LINK = os.O_NOFOLLOW | os.O_NONBLOCK
+
+#: More than what a holder writes into it.
+_LOCK_BYTES = 200
 
 _held: set[Path] = set()
 
@@ -60,19 +67,20 @@ def held(folder: Path, verb: str) -> Iterator[None]:
 def _acquire(path: Path, folder: Path, verb: str) -> int:
     while True:
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o644)
         except PermissionError:
             # Root holds it, or did so when it was killed: to ask, reading is enough.
             if not path.exists():
                 raise
-            descriptor = os.open(path, os.O_RDONLY)
+            descriptor = os.open(path, os.O_RDONLY | _NO_LINK)
             own = False
         else:
             own = True
+        _refuse_other(path, descriptor)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+            holder = os.pread(descriptor, _LOCK_BYTES, 0).decode(errors="replace").strip()
             os.close(descriptor)
             raise FolderBusy(
                 f"{folder}: {holder or 'another process'} is writing there: wait until it has "
@@ -90,6 +98,17 @@ def _acquire(path: Path, folder: Path, verb: str) -> int:
             # Nobody holds it any more.
             path.unlink(missing_ok=True)
         os.close(descriptor)
+
+
+def _refuse_other(path: Path, descriptor: int) -> None:
+    """Raises FolderBusy for what is no lock, such as another name of somebody's file: it would be
+    overwritten."""
+    about = os.fstat(descriptor)
+    # None, where its last holder has just removed it.
+    names = about.st_nlink
+    if not stat.S_ISREG(about.st_mode) or names > 1 or about.st_size > _LOCK_BYTES:
+        os.close(descriptor)
+        raise FolderBusy(f"{path}: is not a lock of this program: remove it")
 
 
 def _is_at(path: Path, descriptor: int) -> bool:

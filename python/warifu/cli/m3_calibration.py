@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from warifu.cli import ownership, screen
+from warifu.cli import screen
 from warifu.cli.errors import NO_PROFILE, OK, when_interrupted
 from warifu.cli.formats import Format
 from warifu.cli.m3 import Arguments, Chip, Elf, Input, Most, Waits, finite, options_of
@@ -77,8 +77,6 @@ def m3(
             elf, mhz, options=options, when=choices, out=out, folder=study.own_folder("devices"),
             others=others,
         )  # fmt: skip
-    record = outcome.path.with_name(f"{outcome.path.stem}.calibration.json")
-    ownership.give_back(outcome.path, record)
     screen.say(f"wrote {outcome.path}: {len(outcome.costs)} costs, run {outcome.run_id}")
     if outcome.assumed:
         screen.warn(

@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warifu import identity
+
 if TYPE_CHECKING:
     from warifu.study import Loaded
 
@@ -62,6 +64,8 @@ def _git(folder: Path, *arguments: str) -> str | None:
             text=True,
             check=False,
             timeout=10,
+            # Git runs what the checkout's own configuration says.
+            **identity.of_caller(),
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

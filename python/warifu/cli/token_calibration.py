@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from warifu.cli import ownership, screen
+from warifu.cli import screen
 from warifu.cli.errors import NO_PROFILE, OK, when_interrupted
 from warifu.cli.formats import Format
 from warifu.cli.screen import FormatOption, named
@@ -124,7 +124,6 @@ def token(
             kind=None if kind is None else kind.value,
             progress=lambda done, total: report(done, total),
         )
-    ownership.give_back(outcome.path)
     for warning in outcome.warnings:
         screen.warn(warning)
     screen.say(f"wrote {outcome.path}: {outcome.kind}, because {outcome.why_kind}")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warifu.cli import halves, lock, ownership, screen
+from warifu.cli import halves, lock, screen
 from warifu.cli.errors import FAILED, OK
 from warifu.cli.formats import Format
 
@@ -42,7 +42,7 @@ def compare(given: Path) -> Comparison:
     folder = results_folder(given)
     with screen.progress("comparing") as report:
         comparison = compare_folder(folder, report)
-    ownership.give_back(save(comparison, study_folder(folder)))
+    save(comparison, study_folder(folder))
     return comparison
 
 
@@ -149,7 +149,6 @@ def _write_page(folder: Path, comparison: Comparison | None, out: Path | None = 
     from warifu.report.page import write_page
 
     path = write_page(folder, comparison, out or folder / "report.html", tools.program())
-    ownership.give_back(path)
     screen.say(f"report: {path}")
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import os
 import types
 import typing
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from warifu.compare.exact import Bytes
 from warifu.compare.gates import Verdict
 from warifu.compare.join import CaseComparison, Comparison, Row
 from warifu.compare.stats import Distance, Interval
-from warifu.files import RESULTS_BYTES, FileRefused, read_text
+from warifu.files import RESULTS_BYTES, FileRefused, read_text, replace_text
 from warifu.results import MEASURED, PREDICTED, ResultsError, read_manifest
 
 FILE_NAME = "comparison.json"
@@ -27,16 +26,8 @@ VERSION = 7
 def save(comparison: Comparison, folder: Path) -> Path:
     """Writes `comparison.json` into a study's results, whole or not at all."""
     path = folder / FILE_NAME
-    partial = path.with_name(f".{FILE_NAME}.partial")
     text = json.dumps(_plain({"version": VERSION, **dataclasses.asdict(comparison)}), indent=1)
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    replace_text(path, text + "\n")
     return path
 
 

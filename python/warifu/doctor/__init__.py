@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from warifu import tools
+from warifu import identity, tools
 from warifu.calibrate import environment, profile
 from warifu.doctor.finding import Finding, Status
 from warifu.lab import workplace
@@ -85,7 +85,8 @@ def _tun() -> Finding:
         else "run as root, or `chmod 0666 /dev/net/tun`"
     )
     try:
-        os.close(os.open(TUN, os.O_RDWR | os.O_CLOEXEC))
+        with identity.as_root():
+            os.close(os.open(TUN, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
         return Finding("rights", str(TUN), "missing", error.strerror or str(error), hint)
     return Finding("rights", str(TUN), "ok", "can be opened")

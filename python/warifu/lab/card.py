@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warifu import tools
+from warifu import identity, tools
+from warifu.files import PROFILE_BYTES, read_bytes
 from warifu.lab.errors import LabError
 from warifu.lab.processes import Process, Stoppable
 
@@ -56,10 +57,15 @@ class Card(Stoppable):
                 stdout=output,
                 death_signal="TERM",
             )
+        timing = folder / stand_in.timing.name
+        with identity.as_caller():
+            # Its words may come back in an error.
+            text = read_bytes(stand_in.timing, PROFILE_BYTES)
+        timing.write_bytes(text)
         request = {
             "state": str(state),
             "socket": str(socket),
-            "timing": {"profile": str(stand_in.timing), "seed": seed},
+            "timing": {"profile": str(timing), "seed": seed},
         }
         try:
             self._process.stdin.write(json.dumps(request).encode())

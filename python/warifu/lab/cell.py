@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from warifu import identity
 from warifu.lab import interruption, kernel, processes, quiet, workplace
 from warifu.lab.card import StandIn
 from warifu.lab.case import Cell
@@ -70,12 +71,14 @@ class Bench(processes.Stoppable):
         """Makes the folder. `stand_ins` are run for key stores, by their profiles' names."""
         self._settings = settings
         self._stand_ins = stand_ins or {}
-        self._place = Workplace()
+        with identity.as_root():
+            self._place = Workplace()
         self._runs = 0
 
     def stop(self) -> None:
         """Removes the folder."""
-        self._place.close()
+        with identity.as_root():
+            self._place.close()
 
     def run(self, cell: Cell, part: Part, stop: Callable[[], bool]) -> PartResult | None:
         """Measures a part; None if `stop` said so.
@@ -83,6 +86,10 @@ class Bench(processes.Stoppable):
         Raises RunRejected if the link was beyond its bound, before anything of the result was
         looked at; LabError if a program failed.
         """
+        with identity.as_root():
+            return self._run(cell, part, stop)
+
+    def _run(self, cell: Cell, part: Part, stop: Callable[[], bool]) -> PartResult | None:
         driver = driver_of(cell)
         self._runs += 1
         folder = self._place.folder / f"run{self._runs}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from warifu import _core, tools
+from warifu import _core, identity, tools
 from warifu.lab import interruption, kernel, seeds, workplace
 from warifu.lab.card import StandIn
 from warifu.lab.case import MAX_TRIALS_A_PART, CaseView, Cell
@@ -114,7 +114,8 @@ def measure(
         run.begin(manifest or {}, cases)
         if run.to_do:
             with interruption.deferred():
-                workplace.sweep()
+                with identity.as_root():
+                    workplace.sweep()
                 bench = Bench(settings or Settings(), stand_ins)
                 run.all_parts(bench, stop or (lambda: False))
     except BaseException:

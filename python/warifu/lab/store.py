@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from warifu import _core
-from warifu.files import RESULTS_BYTES, FileRefused, read_text
+from warifu.files import RESULTS_BYTES, FileRefused, read_text, replace_text
 from warifu.lab.errors import LabError
 from warifu.lab.trials import Trials
 from warifu.printable import printable
@@ -163,20 +162,7 @@ class Store:
         return value if whole else None
 
     def _write(self, path: Path, text: str) -> None:
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-
-        def write() -> None:
-            try:
-                with partial.open("w") as file:
-                    file.write(text)
-                    file.flush()
-                    os.fsync(file.fileno())
-                partial.rename(path)
-            except BaseException:
-                partial.unlink(missing_ok=True)
-                raise
-
-        self._guarded(write)
+        self._guarded(lambda: replace_text(path, text))
 
     def _guarded(self, work: Callable[[], T]) -> T:
         try:

@@ -22,6 +22,8 @@ from warifu.lab.errors import LabError, LabUnavailable
 NAMESPACES = Path("/run/netns")
 """Where `ip netns` keeps them (ip-netns(8))."""
 
+_ROOTS_TEMPORARY = Path("/tmp")
+
 _NAMESPACE = re.compile(r"warifu-(\d+)-(\d+)-[a-z]+\d*")
 _FOLDER = re.compile(r"warifu-lab-(\d+)-(\d+)-\w+")
 
@@ -41,7 +43,9 @@ class Workplace:
         """Makes the folder."""
         owner = os.getpid()
         self._tag = f"{owner}-{processes.start_time(owner)}"
-        self.folder = Path(tempfile.mkdtemp(prefix=f"warifu-lab-{self._tag}-"))
+        self.folder = Path(
+            tempfile.mkdtemp(prefix=f"warifu-lab-{self._tag}-", dir=_temporary_folder())
+        )
         # nginx's workers may run as another user.
         self.folder.chmod(0o755)
         self._namespaces: list[str] = []
@@ -96,10 +100,19 @@ def leftovers() -> list[Leftover]:
     ]
     found += [
         Leftover("folder", str(path))
-        for path in _entries(Path(tempfile.gettempdir()))
+        for path in _entries(_temporary_folder())
         if _is_orphan(_FOLDER.fullmatch(path.name))
     ]
     return found
+
+
+def _temporary_folder() -> Path:
+    """Where the lab's folder is: never, for root, in a folder that somebody else owns and could put
+    another in its place of, with another configuration of nginx in it."""
+    given = Path(tempfile.gettempdir())
+    if os.geteuid() == 0 and given.stat().st_uid != 0:
+        return _ROOTS_TEMPORARY
+    return given
 
 
 def sweep() -> list[Leftover]:

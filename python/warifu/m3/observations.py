@@ -9,6 +9,7 @@ such a folder; compare and report, which expect connections, do not use it.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import shutil
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ from typing import Any
 import polars as pl
 
 from warifu import _core
-from warifu.files import RESULTS_BYTES, FileRefused, read_text
+from warifu.files import RESULTS_BYTES, FileRefused, read_text, replacing
 from warifu.m3.profiling import Profile
 from warifu.m3.running import Cycles, Run
 from warifu.results import ResultsError
@@ -50,10 +51,13 @@ def write(folder: Path, run: Run, profile: Profile | None, run_id: str, started:
     # Left by an earlier run that could not finish.
     shutil.rmtree(whole, ignore_errors=True)
     part = whole / "observations" / f"{case_id}.parquet"
+    written = io.BytesIO()
+    frame.write_parquet(written)
+    content = written.getvalue()
     part.parent.mkdir(parents=True)
     try:
-        frame.write_parquet(part)
-        content = part.read_bytes()
+        with replacing(part) as file:
+            file.write(content)
         evidence = _evidence(run)
         manifest = {
             "schema_version": _core.SCHEMA_VERSION,

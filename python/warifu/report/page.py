@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import os
 from importlib import resources
 from pathlib import Path
 
 from warifu.compare.join import Comparison
-from warifu.files import refuse_to_replace
+from warifu.files import refuse_to_replace, replace_text
 from warifu.report import markup, sections, tables
 from warifu.report.sections import Content
 from warifu.results import halves
@@ -30,15 +29,7 @@ def write_page(
     refuse_to_replace(path)
     page = render(folder, comparison, program)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(page)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    replace_text(path, page)
     return path
 
 

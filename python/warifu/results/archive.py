@@ -15,6 +15,7 @@ the SHA-256 of each profile and the worst lateness of the link.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import shutil
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ from typing import Any
 import polars as pl
 
 import warifu._core as _core
-from warifu.files import FileRefused, refuse_to_replace
+from warifu.files import FileRefused, refuse_to_replace, replacing
 from warifu.results.folder import Results, Setting
 from warifu.results.manifest import (
     MEASURED,
@@ -85,22 +86,21 @@ def archive(folder: Path, target: Path) -> dict[str, Any]:
         for half, one in halves.items()
     }
     rows = pl.concat([_steps(one) for one in halves.values()])
-    partial = target.with_name(f".{target.name}.partial")
-    try:
-        rows.write_parquet(
-            partial, compression="zstd", compression_level=19, statistics=False, metadata=kept
+    written = io.BytesIO()
+    rows.write_parquet(
+        written, compression="zstd", compression_level=19, statistics=False, metadata=kept
+    )
+    content = written.getvalue()
+    if len(content) > MOST_BYTES:
+        raise ResultsError(
+            f"{target}: would have {len(content):,} bytes: expected at most {MOST_BYTES:,}: "
+            "judge fewer cells or trials in one study"
         )
-        content = partial.read_bytes()
-        if len(content) > MOST_BYTES:
-            raise ResultsError(
-                f"{target}: would have {len(content):,} bytes: expected at most {MOST_BYTES:,}: "
-                "judge fewer cells or trials in one study"
-            )
-        partial.replace(target)
+    try:
+        with replacing(target) as file:
+            file.write(content)
     except OSError as error:
         raise ResultsError(_cannot(target, error)) from None
-    finally:
-        partial.unlink(missing_ok=True)
     run = _run({half: one.manifest for half, one in halves.items()})
     return run | {"archive": target.name, "sha256": hashlib.sha256(content).hexdigest()}
 

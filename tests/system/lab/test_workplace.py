@@ -7,8 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+
+import pytest
 
 from support import needs
 from warifu.lab import kernel, processes, workplace
@@ -109,3 +112,15 @@ def number_in(path: Path) -> int:
         assert time.monotonic() < deadline, f"{path} holds {text!r}"
         time.sleep(0.01)
     return int(text)
+
+
+def test_folder_of_a_lab_of_root_lies_where_nobody_can_replace_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """nginx, which root starts, takes its configuration from there."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Workplace() as place:
+        assert place.folder.parent == tmp_path
+    os.chown(tmp_path, 20_000, 20_000)
+    with Workplace() as place:
+        assert place.folder.parent.stat().st_uid == 0

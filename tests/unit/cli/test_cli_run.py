@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 from support.commands import DEVICE, FakePredict, Measured, Run, one_line, study_name, unavailable
 from support.synthetic import Cell, Half
-from warifu.cli import halves, ownership
+from warifu.cli import halves
 from warifu.cli.errors import ENVIRONMENT, FAILED, OK
 
 
@@ -111,43 +110,3 @@ def test_what_other_tools_measured_is_set_aside_by_run_alone(
     code, _, err = warifu("measure", *DEVICE, "--out", "here")
     assert code == ENVIRONMENT
     assert "choose another folder, or move this one away" in one_line(err)
-
-
-def test_what_sudo_wrote_is_given_to_the_user_who_called_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    user, inside = 1234, tmp_path / "results" / "s" / "measured"
-    inside.mkdir(parents=True)
-    (inside / "manifest.json").write_text("{}")
-    (inside / "link").symlink_to(tmp_path)
-    owners = {tmp_path: user, inside / "link": 99}
-    given: list[Path] = []
-
-    def chown(path: Path, *to: int, follow_symlinks: bool) -> None:
-        assert (to, follow_symlinks) == ((user, 77), False)
-        given.append(path)
-
-    monkeypatch.setattr(ownership, "_owner", lambda path: owners.get(path, 0))
-    monkeypatch.setattr(os, "chown", chown)
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.delenv("SUDO_UID", raising=False)
-    ownership.give_back(inside)
-    assert given == []
-    monkeypatch.setenv("SUDO_UID", str(user))
-    monkeypatch.setenv("SUDO_GID", "77")
-    ownership.give_back(inside, tmp_path / "nothing")
-    assert set(given) == {inside, inside.parent, inside.parent.parent, inside / "manifest.json"}
-    given.clear()
-    owners[tmp_path] = 0
-    ownership.give_back(inside)
-    assert given == [], "root's own folders stay root's"
-
-
-def test_both_halves_and_the_report_are_given_back(
-    warifu: Run, fake: Callable[[FakePredict], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given: list[str] = []
-    monkeypatch.setattr(ownership, "give_back", lambda *paths: given.extend(map(str, paths)))
-    fake(FakePredict())
-    assert warifu("run", *DEVICE, "--key-store", "iot-safe-sakomoto", "--out", "here")[0] == OK
-    assert {"here/predicted", "here/measured", "here/report.html"} <= set(given)

@@ -2,7 +2,7 @@
 //! `manifest.json`: what a results folder holds and how it came to be.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use warifu_model::{Evidence, Keyword, Method, Metric, Operator, Statistic};
 
 use crate::error::ResultsError;
 use crate::figures::FigureUsed;
-use crate::part::partial_name;
+use crate::part::{create_new, partial_name};
 use crate::seal::{Sealed, sha256};
 use crate::shape::{self, Mistake};
 use crate::{version_1, words};
@@ -287,7 +287,7 @@ impl Manifest {
     pub fn write(&self, folder: &Path) -> Result<(), ResultsError> {
         let path = folder.join(FILE_NAME);
         let partial = partial_name(&path);
-        let written = File::create(&partial).and_then(|mut file| {
+        let written = create_new(&partial).and_then(|mut file| {
             file.write_all(self.to_sealed_text().as_bytes())?;
             file.sync_all()
         });
@@ -399,5 +399,16 @@ pub(crate) mod tests {
         let cut = Manifest::parse(&TEXT[..40], "manifest.json").unwrap_err().to_string();
         assert!(cut.starts_with("manifest.json: manifest is cut off at line 2, column "), "{cut}");
         assert!(!cut.contains('\n'));
+    }
+
+    #[test]
+    fn partial_manifest_that_is_another_name_of_a_file_is_not_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join(FILE_NAME), folder.path().join("other"));
+        fs::write(&other, "somebody's").unwrap();
+        fs::hard_link(&other, partial_name(&path)).unwrap();
+        Manifest::parse(TEXT, "manifest.json").unwrap().write(folder.path()).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "somebody's");
+        assert!(path.is_file());
     }
 }

@@ -2,7 +2,7 @@
 //! One Parquet file of observations: rows are gathered into row groups, and the file appears
 //! under its name only when it is whole.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ impl Part {
     /// Begins a file that will be named `path`, for cases with these columns.
     pub(crate) fn create(path: &Path, origin: Origin) -> Result<Part, ResultsError> {
         let partial = partial_name(path);
-        let file = File::create(&partial).map_err(|error| io_error(path, "create", error))?;
+        let file = create_new(&partial).map_err(|error| io_error(path, "create", error))?;
         let encoder = match Encoder::new(Sealing::new(file)) {
             Ok(encoder) => encoder,
             Err(error) => {
@@ -134,6 +134,16 @@ impl Drop for Part {
         self.encoder = None;
         let _ = fs::remove_file(&self.partial);
     }
+}
+
+/// A new file in the place of what an earlier run may have left; never what a link there leads to
+/// (O_EXCL).
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    OpenOptions::new().write(true).create_new(true).open(path)
 }
 
 /// `.NAME.partial` beside `path`: hidden from whoever looks for `*.parquet`.
@@ -410,5 +420,16 @@ pub(crate) mod tests {
             error.to_string(),
             "results/a.parquet: no space left on the device: free some, then run again"
         );
+    }
+
+    #[test]
+    fn partial_file_that_is_another_name_of_a_file_is_not_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a.parquet"), folder.path().join("other"));
+        fs::write(&other, "somebody's").unwrap();
+        fs::hard_link(&other, partial_name(&path)).unwrap();
+        write_part(&path, "meter", "run-1", &case("a", 3)).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "somebody's");
+        assert!(path.is_file());
     }
 }

@@ -24,7 +24,7 @@ Keys, those in [] optional:
   reset   state, [unblock_pin, pin, remove_pin, erase]
   csr     state or socket, subject, [pin]
   serve   state, [socket, at, link, pcsc, pcscd_dir, vpcd, timing {profile, [seed]}, faults,
-          with_parent]
+          with_parent, files_of {user, group}]
 
 Answers on stdout, one JSON object a line; `serve` prints the events ready and stopped, and ends on
 SIGINT, SIGTERM or SIGHUP.

@@ -8,6 +8,7 @@
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,6 +16,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
 use rustix::mount::MountPropagationFlags;
 use rustix::process::{Pid, Signal};
 use rustix::thread::UnshareFlags;
@@ -22,6 +24,7 @@ use rustix::thread::UnshareFlags;
 use crate::error::ServerError;
 use crate::host::{Client, Host};
 use crate::vpcd;
+use warifu_os::RootsFiles;
 
 /// Where pcscd keeps its socket (pcscd(8)); clients take another from `PCSCLITE_CSOCK_NAME`.
 pub const RUN_DIR: &str = "/run/pcscd";
@@ -61,7 +64,7 @@ impl Pcsc {
         check(run_dir)?;
         // The reader's settings, for this pcscd only. The process id makes the name unique.
         let folder = std::env::temp_dir().join(format!("warifu-card-{}", std::process::id()));
-        fs::create_dir(&folder).map_err(|error| ServerError::file(&folder, error))?;
+        as_root(|| fs::create_dir(&folder).map_err(|error| ServerError::file(&folder, error)))?;
         let socket = run_dir.unwrap_or(Path::new(RUN_DIR)).join("pcscd.comm");
         let pcscd = Arc::new(Mutex::new(None));
         let pcsc = Pcsc { pcscd: Arc::clone(&pcscd), socket, folder: folder.clone() };
@@ -103,8 +106,18 @@ impl Drop for Pcsc {
             end(&mut child);
         }
         // At worst a file of settings remains in the folder for temporary files.
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = as_root(|| {
+            let _ = fs::remove_dir_all(&self.folder);
+            Ok(())
+        });
     }
+}
+
+/// Does something with files that are the reader's, not the card's.
+fn as_root<T>(work: impl FnOnce() -> Result<T, ServerError>) -> Result<T, ServerError> {
+    let _files =
+        RootsFiles::take().map_err(|error| ServerError::file(&std::env::temp_dir(), error))?;
+    work()
 }
 
 fn check(run_dir: Option<&Path>) -> Result<(), ServerError> {
@@ -161,7 +174,7 @@ fn bring_up(
          CHANNELID {port}\n"
     );
     let path = folder.join("vpcd");
-    fs::write(&path, settings).map_err(|error| ServerError::file(&path, error))?;
+    as_root(|| fs::write(&path, settings).map_err(|error| ServerError::file(&path, error)))?;
     // setpriv ends pcscd with this process, however that ends.
     let child = Command::new("setpriv")
         .args(["--pdeathsig", "TERM", "--", PCSCD, "--foreground", "--critical", "--config"])
@@ -185,13 +198,21 @@ fn bring_up(
 /// Mounts `run_dir` at the folder of pcscd's socket, for children of this thread.
 fn move_run_dir(run_dir: &Path) -> Result<(), ServerError> {
     let os = |doing: &str, errno: rustix::io::Errno| ServerError::os(doing, errno);
-    for folder in [run_dir, Path::new(RUN_DIR)] {
-        fs::create_dir_all(folder).map_err(|error| ServerError::file(folder, error))?;
-    }
+    // As the user: what a link leads to must be the user's to write, and is what is mounted, even
+    // if another is put in its place.
+    fs::create_dir_all(run_dir).map_err(|error| ServerError::file(run_dir, error))?;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(run_dir, flags, Mode::empty())
+        .map_err(|errno| ServerError::file(run_dir, errno.into()))?;
+    let opened_path = format!("/proc/self/fd/{}", opened.as_raw_fd());
+    rustix::fs::accessat(CWD, &opened_path, Access::WRITE_OK, AtFlags::EACCESS)
+        .map_err(|errno| ServerError::file(run_dir, errno.into()))?;
+    let usual = Path::new(RUN_DIR);
+    as_root(|| fs::create_dir_all(usual).map_err(|error| ServerError::file(usual, error)))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private)
         .map_err(|errno| os("making mounts private", errno))?;
-    rustix::mount::mount_bind(run_dir, RUN_DIR)
+    rustix::mount::mount_bind(&opened_path, RUN_DIR)
         .map_err(|errno| os(&format!("mounting {} on {RUN_DIR}", run_dir.display()), errno))
 }
 

@@ -54,6 +54,19 @@ pub struct Request {
     /// The faults: text for [`faults::parse`].
     #[serde(default)]
     pub faults: Option<String>,
+    /// Whose files are read and written, where root serves a card in a user's folder.
+    #[serde(default)]
+    pub files_of: Option<FilesOf>,
+}
+
+/// The user for whom root serves.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilesOf {
+    /// The user's number.
+    pub user: u32,
+    /// The group's.
+    pub group: u32,
 }
 
 /// A timing profile and its seed.
@@ -118,6 +131,11 @@ pub fn run(
     if !ways.contains(&true) {
         let text = "no interface to serve: expected --socket, --at, --pcsc or --vpcd";
         return Err(ServerError::Request(text.to_owned()));
+    }
+    // Before any thread is started, and before prctl, which it would undo (commit_creds).
+    if let Some(FilesOf { user, group }) = request.files_of {
+        warifu_os::become_files_of(user, group)
+            .map_err(|error| ServerError::Request(format!("files_of: user {user}: {error}")))?;
     }
     let (ends, ended) = mpsc::channel();
     end_on_signals(ends.clone())?;

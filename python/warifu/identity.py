@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Whose files are read and written when root was asked for with sudo: those of who asked.
+
+Root that writes in a user's folder follows the links that the user puts there. So a process that
+sudo has started reads and writes files as the user who called sudo (setfsuid(2)), and is root only
+where it says so with `as_root`: in the lab's own folder, which nobody else may change. A command
+that needs no root at all becomes that user for good.
+
+Programs that are started are root again (execve(2) sets the file system's user to the effective
+one), unless they get `of_caller`. The file system's user belongs to a thread, and threads take over
+that of who started them (credentials(7)): `begin` comes before any is started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pwd
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_ROOT = 0
+#: No user: setfsuid(2) changes nothing for it, and returns the present one.
+_NOBODY = -1
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The user who called sudo."""
+
+    user: int
+    group: int
+    groups: tuple[int, ...]
+    name: str
+    home: str
+
+
+class InstallationHidden(Exception):  # noqa: N818 - what happened, not what it is
+    """The user who called sudo may not read Python or Warifu itself."""
+
+
+#: Whose files they are; None where nobody called sudo, and once this process is that user.
+_caller: Caller | None = None
+
+
+def begin() -> None:
+    """From now on files are those of the user who called sudo, if one did."""
+    global _caller
+    found = _of_sudo()
+    if found is None:
+        return
+    os.setgroups(found.groups)
+    _files(found.user, found.group)
+    for path in (os.__file__, __file__):
+        if not os.access(path, os.R_OK, effective_ids=True):
+            raise InstallationHidden(
+                f"{path} cannot be read by user {found.name}, for whom sudo runs this: make it "
+                f"readable for others, or use `env -u SUDO_UID` in root's own folders"
+            )
+    _caller = found
+
+
+def become_caller() -> None:
+    """Gives up root for good, for a command that needs none."""
+    global _caller
+    caller = _caller
+    if caller is None:
+        return
+    os.setresgid(caller.group, caller.group, caller.group)
+    os.setresuid(caller.user, caller.user, caller.user)
+    os.environ.update(_of_home(caller))
+    _caller = None
+
+
+def caller() -> Caller | None:
+    """Whose files are read and written, where that is not this process's own user."""
+    return _caller
+
+
+@contextlib.contextmanager
+def as_root() -> Iterator[None]:
+    """Files are root's inside: only for what lies where nobody else can write."""
+    with _files_inside(_ROOT, _ROOT):
+        yield
+
+
+@contextlib.contextmanager
+def as_caller() -> Iterator[None]:
+    """The opposite, inside `as_root`: for a file that the user named."""
+    with (
+        contextlib.nullcontext() if _caller is None else _files_inside(_caller.user, _caller.group)
+    ):
+        yield
+
+
+def of_caller() -> dict[str, Any]:
+    """Arguments of `subprocess.run` for a program that needs no root: it runs as the user who
+    called sudo."""
+    if _caller is None:
+        return {}
+    return {
+        "user": _caller.user,
+        "group": _caller.group,
+        "extra_groups": _caller.groups,
+        "env": os.environ | _of_home(_caller),
+    }
+
+
+def _of_home(caller: Caller) -> dict[str, str]:
+    """What sudo sets to root's own (sudoers(5), env_reset)."""
+    return {"HOME": caller.home, "USER": caller.name, "LOGNAME": caller.name}
+
+
+def _of_sudo() -> Caller | None:
+    user = _number("SUDO_UID")
+    if os.geteuid() != _ROOT or not user:
+        return None
+    try:
+        entry = pwd.getpwuid(user)
+    except KeyError:
+        # Of a directory that this machine does not ask.
+        group = _number("SUDO_GID")
+        group = user if group is None else group
+        return Caller(user, group, (group,), str(user), "/")
+    groups = tuple(os.getgrouplist(entry.pw_name, entry.pw_gid))
+    return Caller(user, entry.pw_gid, groups, entry.pw_name, entry.pw_dir)
+
+
+def _number(variable: str) -> int | None:
+    value = os.environ.get(variable, "")
+    return int(value) if value.isdecimal() else None
+
+
+@contextlib.contextmanager
+def _files_inside(user: int, group: int) -> Iterator[None]:
+    if _caller is None:
+        yield
+        return
+    before = _libc().setfsuid(_NOBODY), _libc().setfsgid(_NOBODY)
+    _files(user, group)
+    try:
+        yield
+    finally:
+        _files(*before)
+
+
+def _files(user: int, group: int) -> None:
+    """Sets the file system's user and group of this thread, and with the user its capabilities
+    over files (capabilities(7)); it returns the user before, so a second call tells the result."""
+    libc = _libc()
+    libc.setfsgid(group)
+    libc.setfsuid(user)
+    if (libc.setfsuid(_NOBODY), libc.setfsgid(_NOBODY)) != (user, group):
+        raise PermissionError(
+            f"files cannot be those of user {user}: run it without sudo, or as root alone "
+            "(`env -u SUDO_UID`)"
+        )
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)

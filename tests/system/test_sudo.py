@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What a user can do to root's files who may run Warifu with sudo: nothing.
+
+Links are laid by that user, with setpriv; root's file must keep owner, mode and content. Folders
+are not pytest's, which only root may enter.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support import needs
+from support.paths import ROOT
+
+pytestmark = needs.root
+
+#: Who can read the checkout: its owner, or anybody where that is root.
+USER = ROOT.stat().st_uid or 20_000
+SECRET = "root's own\n"
+CHOICES = ("--device", "this-host", "--link", "loopback", "--rtt", "1 ms")
+
+
+def _interpreter() -> tuple[str, dict[str, str]]:
+    """Python and its environment, as the user can read them: this one, or the system's with our
+    packages where this one lies in a home that nobody else may enter."""
+    home = Path(os.__file__).parent
+    readable = all(one.stat().st_mode & stat.S_IXOTH for one in (home, *home.parents))
+    if home.stat().st_uid == USER or readable:
+        return sys.executable, {}
+    paths = [ROOT / "python", *(path for path in map(Path, sys.path) if path.is_relative_to(ROOT))]
+    own = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "WARIFU_BIN_DIR": str(BIN)}
+    return "/usr/bin/python3", own
+
+
+BIN = Path(sys.executable).parent
+
+
+class Sudo:
+    """Warifu as sudo starts it for a user, in that user's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home = folder / "user"
+        self.home.mkdir()
+        devices = self.home / "profiles" / "devices"
+        devices.mkdir(parents=True)
+        text = (ROOT / "profiles" / "devices" / "xeon-2-5-ghz-vm.toml").read_text()
+        # What only a calibrated machine has: the lab measures no other.
+        (devices / "this-host.toml").write_text(text.replace("xeon-2-5-ghz-vm", "this-host"))
+        for one in (self.home, *self.home.rglob("*")):
+            os.chown(one, USER, USER)
+        self.roots = folder / "root"
+        self.roots.mkdir()
+        self.precious = self.roots / "precious"
+        self.precious.write_text(SECRET)
+        self.precious.chmod(0o600)
+
+    def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """Runs `warifu` as root with what sudo sets (sudo(8))."""
+        python, environment = _interpreter()
+        own = {"SUDO_UID": str(USER), "SUDO_GID": str(USER), "SUDO_USER": f"user{USER}"}
+        return subprocess.run(
+            [python, "-m", "warifu.cli", *map(str, arguments)],
+            cwd=self.home,
+            env=os.environ | environment | own,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=90,
+        )
+
+    def user(self, *command: str | Path) -> None:
+        """Runs a program as the user."""
+        line = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", *command]
+        subprocess.run(line, cwd=self.home, check=True)
+
+    def link(self, name: str, target: Path | None = None) -> None:
+        """The user lays a link, to root's file if not told otherwise."""
+        self.user("mkdir", "-p", (self.home / name).parent)
+        self.user("ln", "-s", target or self.precious, name)
+
+    def roots_files(self) -> list[Path]:
+        """What root owns in the user's folder."""
+        return [one for one in self.home.rglob("*") if one.lstat().st_uid != USER]
+
+
+@pytest.fixture
+def sudo() -> Iterator[Sudo]:
+    folder = Path(tempfile.mkdtemp(prefix="warifu-sudo-"))
+    try:
+        folder.chmod(0o755)
+        found = Sudo(folder)
+        yield found
+        about = found.precious.stat()
+        assert (about.st_uid, stat.S_IMODE(about.st_mode)) == (0, 0o600)
+        assert found.precious.read_text() == SECRET
+        assert list(found.roots.iterdir()) == [found.precious]
+        assert found.roots_files() == []
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def predicted(sudo: Sudo) -> Sudo:
+    """A prediction is in `here` already."""
+    done = sudo("predict", *CHOICES, "--out", "here")
+    assert done.returncode == 0, done.stderr
+    return sudo
+
+
+def test_prediction_belongs_to_the_user(predicted: Sudo) -> None:
+    assert (predicted.home / "here" / "predicted" / "manifest.json").stat().st_uid == USER
+
+
+def test_lock_that_is_a_link(sudo: Sudo) -> None:
+    sudo.link("here/.warifu.lock")
+    done = sudo("predict", *CHOICES, "--out", "here")
+    assert done.returncode == 3
+    assert ".warifu.lock" in done.stderr
+
+
+def test_folder_of_results_that_is_a_link_to_one_of_root(sudo: Sudo) -> None:
+    sudo.link("here", sudo.roots)
+    done = sudo("predict", *CHOICES, "--out", "here")
+    assert done.returncode == 3
+    assert f"files are read and written as user{USER}" in done.stderr
+
+
+@pytest.mark.parametrize("half", ["measured", "predicted.partial", "predicted"])
+def test_half_that_is_a_link_to_a_folder_of_root(sudo: Sudo, half: str) -> None:
+    """Results were given back through it: root's files became the user's."""
+    sudo.link(f"here/{half}", sudo.roots)
+    sudo("predict", *CHOICES, "--out", "here")
+    sudo("measure", *CHOICES, "--trials", "1", "--out", "here")
+
+
+def test_partial_page_that_is_a_link(predicted: Sudo) -> None:
+    predicted.link("here/.report.html.partial")
+    done = predicted("report", "here")
+    assert done.returncode == 0, done.stderr
+    assert (predicted.home / "here" / "report.html").stat().st_uid == USER
+
+
+def test_page_that_is_a_link_is_replaced(predicted: Sudo) -> None:
+    predicted.link("page.html")
+    predicted("report", "here", "--out", "page.html")
+
+
+def test_study_that_is_a_link_to_a_file_of_root_is_not_shown(sudo: Sudo) -> None:
+    sudo.link("study.toml")
+    done = sudo("predict", "study.toml")
+    assert done.returncode != 0
+    assert SECRET.strip() not in done.stdout + done.stderr
+
+
+def test_study_is_written_through_no_link(sudo: Sudo) -> None:
+    sudo.link("smart-meter.toml")
+    assert sudo("init", "--force").returncode != 0
+
+
+@needs.program("nginx")
+def test_measurement_belongs_to_the_user_and_follows_no_link(predicted: Sudo) -> None:
+    """The lab stays root, in its own folder; what it measured is written as the user."""
+    manifest = json.loads((predicted.home / "here" / "predicted" / "manifest.json").read_text())
+    case_id = manifest["cases"][0]["case_id"]
+    for name in (".manifest.json.partial", f"observations/.{case_id}.parquet.partial"):
+        predicted.link(f"here/measured/{name}")
+    predicted.link("here/.comparison.json.partial")
+    done = predicted("run", *CHOICES, "--trials", "3", "--out", "here")
+    assert done.returncode in (0, 1), done.stderr
+    for name in ("measured/manifest.json", f"measured/observations/{case_id}.parquet",
+                 "comparison.json", "report.html"):  # fmt: skip
+        path = predicted.home / "here" / name
+        assert not path.is_symlink()
+        assert path.stat().st_uid == USER
+
+
+_MODULE = """
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((constructor)) static void loaded(void) {
+    FILE *out = fopen("loaded-as", "w");
+    if (out) { fprintf(out, "%d %d", (int)getuid(), (int)geteuid()); fclose(out); }
+}
+"""
+
+
+@needs.program("gcc")
+def test_module_of_a_token_is_loaded_as_the_user(sudo: Sudo) -> None:
+    (sudo.home / "module.c").write_text(_MODULE)
+    os.chown(sudo.home / "module.c", USER, USER)
+    sudo.user("gcc", "-shared", "-fPIC", "-o", "module.so", "module.c")
+    done = sudo("calibrate", "token", "--module", "./module.so", "--trials", "2")
+    assert done.returncode != 0, "it is no PKCS#11 module"
+    assert (sudo.home / "loaded-as").read_text() == f"{USER} {USER}"
+
+
+@needs.program("gcc")
+def test_calibrated_profile_belongs_to_the_user(sudo: Sudo) -> None:
+    sudo.link("profiles/key-stores/virtual-iot-safe-sakomoto.toml")
+    done = sudo("calibrate", "token", "--virtual-card", "iot-safe-sakomoto", "--trials", "4")
+    assert done.returncode != 0
+    (sudo.home / "profiles/key-stores/virtual-iot-safe-sakomoto.toml").unlink()
+    done = sudo("calibrate", "token", "--virtual-card", "iot-safe-sakomoto", "--trials", "4")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("where", ["state", "socket", "dir"])
+def test_card_is_served_through_no_link(sudo: Sudo, where: str) -> None:
+    """`card serve --pcsc` stays root, for pcscd and its namespace."""
+    made = sudo("card", "create", "--state", "card.state")
+    assert made.returncode == 0, made.stderr
+    sudo.link("linked", sudo.roots)
+    paths = {"state": "card.state", "socket": "card.sock", "dir": "pcscd"}
+    paths[where] = {"state": "linked/precious", "socket": "linked/socket", "dir": "linked"}[where]
+    done = sudo("card", "serve", "--pcsc", "--state", paths["state"],
+                "--socket", paths["socket"], "--pcscd-dir", paths["dir"])  # fmt: skip
+    assert done.returncode != 0
+    assert "ermission denied" in done.stderr
