@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, final
+from typing import Any, Final, TypedDict, final, type_check_only
 
 __version__: Final[str]
 BUILD_PROFILE: Final[str]
@@ -127,7 +127,10 @@ def mistakes(
     """Every mistake of a study, one line each; none for a good one."""
 
 def profile_mistake(profile: Profile) -> str | None:
-    """The first mistake of a profile, one line that begins with the key; None for a good one."""
+    """The first mistake of a profile, one line that begins with the key; None for a good one.
+
+    Raises WarifuError for a kind of profile that there is not.
+    """
 
 def kernel_release(text: str) -> tuple[int, int, int | None] | None:
     """The release of a kernel as `uname -r` says it; None for what is no release of Linux."""
@@ -142,12 +145,28 @@ def resumptions(tls: str) -> list[dict[str, Any]]:
     """How connections of a version can resume a session, the usual way first: `name`, and
     `has_key_exchange`. Raises WarifuError."""
 
-def metrics(protocol: str | None = None) -> list[dict[str, Any]]:
-    """The registry of metrics, of one protocol or of all, in the order of tables.
+@type_check_only
+class Metric(TypedDict):
+    """An entry of the registry of metrics (crates/core/model/src/metric.rs)."""
 
-    `name`; `unit` (ns, B, 1, mJ, mAh); `is_whole`: the time that stages divide; `from` and `to`:
-    the marks that a time is taken between, None for what is no time. Raises WarifuError for an
-    unknown protocol.
+    name: str
+    """As observations and `[require]` have it: `https.establishment`."""
+    unit: str
+    """Of its values: ns, B, 1, mJ or mAh."""
+    is_whole: bool
+    """Whether it is a protocol's whole time, which stages divide."""
+    is_phase: bool
+    """Whether it is a part of that time."""
+    is_failure: bool
+    """Whether it says what failed: 1 for that, and no row for all else."""
+    of_scenario: bool
+    """Whether there is one value for all connections of a trial together, not one for each."""
+
+def metrics(protocol: str | None = None) -> list[Metric]:
+    """The registry of metrics, of one protocol or of all, in the order of tables: those of a
+    connection, and those of a scenario of several connections.
+
+    Raises WarifuError for an unknown protocol.
     """
 
 def trace_text(study: Study, index: int) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from support.paths import ROOT
 from support.studies import PROFILES, STUDY, host, rows, study
 from warifu import _core
 
@@ -69,6 +71,24 @@ def test_mistake_of_a_profile() -> None:
     assert (_core.profile_mistake(("device", "d", text, "d.toml")) or "").startswith("scop is unk")
     good = text.replace("scop", "scope")
     assert _core.profile_mistake(("device", "d", good, "d.toml")) is None
+
+
+def test_profile_of_unknown_kind_is_not_found_good() -> None:
+    with pytest.raises(_core.WarifuError, match=r'^d\.toml: d .*kind "gadget": expected one of dev'):
+        _core.profile_mistake(("gadget", "d", "", "d.toml"))
+
+
+def test_fields_of_a_metric_are_those_of_its_interface() -> None:
+    interface = ast.parse((ROOT / "python" / "warifu" / "_core.pyi").read_text())
+    (metric,) = (
+        one for one in interface.body if isinstance(one, ast.ClassDef) and one.name == "Metric"
+    )
+    fields = [
+        one.target.id
+        for one in metric.body
+        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+    ]
+    assert [list(one) for one in _core.metrics()] == [fields] * len(_core.metrics())
 
 
 def test_flags_take_the_place_of_what_the_text_says() -> None:

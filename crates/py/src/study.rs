@@ -213,14 +213,15 @@ pub(crate) fn mistakes(
     errors.iter().map(ToString::to_string).collect()
 }
 
-/// The first mistake of a profile, one line that begins with the key; none for a good one.
+/// The first mistake of a profile, one line that begins with the key; none for a good one. Raises
+/// WarifuError for a kind of profile that there is not.
 #[pyfunction]
-pub(crate) fn profile_mistake(profile: ProfileText) -> Option<String> {
-    let (kind, name, text, file) = profile;
-    let kind = ProfileKind::from_name(&kind)?;
-    let error = Catalog::default().add(kind, &name, &text, &file).err()?;
+pub(crate) fn profile_mistake(profile: ProfileText) -> PyResult<Option<String>> {
+    let (_, name, text, file) = &profile;
+    let kind = kind_of(&profile).map_err(warifu_error)?;
+    let Err(error) = Catalog::default().add(kind, name, text, file) else { return Ok(None) };
     let model::Error { key, message, .. } = error;
-    Some(if key.is_empty() { message } else { format!("{key} {message}") })
+    Ok(Some(if key.is_empty() { message } else { format!("{key} {message}") }))
 }
 
 /// The release of a kernel as `uname -r` says it; none for what is no release of Linux.
@@ -262,13 +263,16 @@ pub(crate) fn case(study: &model::Study, index: usize) -> PyResult<&model::Case>
 
 fn catalog(profiles: &[ProfileText]) -> Result<Catalog, model::Error> {
     let mut catalog = Catalog::default();
-    for (kind, name, text, file) in profiles {
-        let Some(kind) = ProfileKind::from_name(kind) else {
-            let kinds = ProfileKind::ALL.map(ProfileKind::name).join(", ");
-            let message = format!("is of kind {kind:?}: expected one of {kinds}");
-            return Err(model::Error::new(file, name, message));
-        };
-        catalog.add_or_keep_mistake(kind, name, text, file);
+    for profile in profiles {
+        let (_, name, text, file) = profile;
+        catalog.add_or_keep_mistake(kind_of(profile)?, name, text, file);
     }
     Ok(catalog)
+}
+
+fn kind_of((kind, name, _, file): &ProfileText) -> Result<ProfileKind, model::Error> {
+    ProfileKind::from_name(kind).ok_or_else(|| {
+        let kinds = ProfileKind::ALL.map(ProfileKind::name).join(", ");
+        model::Error::new(file, name, format!("is of kind {kind:?}: expected one of {kinds}"))
+    })
 }
