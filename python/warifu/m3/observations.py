@@ -40,7 +40,8 @@ _Row = tuple[str, str | None, int, float]
 def write(folder: Path, run: Run, profile: Profile | None, run_id: str, started: str) -> None:
     """Writes a run, with stack and heap if it was profiled; replaces an older one.
 
-    Raises ResultsError if the folder holds other results, and OSError.
+    Raises ResultsError if the folder holds other results; StorageError and OSError where the file
+    system refuses.
     """
     _refuse_others(folder)
     choices = _choices(run)
@@ -77,6 +78,9 @@ def write(folder: Path, run: Run, profile: Profile | None, run_id: str, started:
         }
         _core.write_manifest(whole, json.dumps(manifest))
         _core.replace_results(whole, folder)
+    except _core.StorageError:
+        # No mistake of whoever asked: it has an exit code of its own.
+        raise
     except _core.WarifuError as error:
         raise ResultsError(str(error)) from None
     finally:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from warifu import Results, WarifuError, m3
+from warifu.cli.errors import ENVIRONMENT
 
 Run = Callable[..., tuple[int, str, str]]
 Compile = Callable[..., Path]
@@ -288,6 +289,20 @@ def test_results_of_other_kind_are_kept(warifu: Run, bare: Compile, tmp_path: Pa
     code, _, err = warifu("m3", "run", elf, "--out", tmp_path / "other")
     assert (code, "holds results of another kind (measured)" in err) == (2, True)
     assert (tmp_path / "other" / "manifest.json").read_text() == '{"half": "measured"}'
+
+
+def test_results_that_the_file_system_refuses_are_no_mistake_of_the_command(
+    warifu: Run, bare: Compile, tmp_path: Path
+) -> None:
+    elf, out = bare("calls.elf", "profile/calls.c"), tmp_path / "results"
+    assert warifu("m3", "run", elf, "--out", out)[0] == 0
+    kept = (out / "manifest.json").read_bytes()
+    # A file where the older results would be moved to.
+    (tmp_path / "results.old").touch()
+    code, _, err = warifu("m3", "run", elf, "--out", out)
+    assert code == ENVIRONMENT
+    assert re.search(rf"^warifu: {out}\.old: cannot remove: ", err, re.MULTILINE)
+    assert (out / "manifest.json").read_bytes() == kept
 
 
 def test_mark_named_all_in_observations(warifu: Run, bare: Compile, tmp_path: Path) -> None:
