@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from support.studies import MANIFEST, PROFILES, host
+from support.synthetic import change_manifest
 from warifu import _core
 from warifu.compare.require import Judged, judge_all, requirements
 from warifu.results import Results
@@ -95,6 +96,19 @@ def test_bounds_on_scenarios_are_judged(tmp_path: Path) -> None:
     assert (str(duration.verdict), str(failed.verdict)) == ("pass", "pass")
     # Four signatures, one after the other.
     assert 1_800e6 < duration.value < 20_000e6
+
+
+def test_bound_on_scenarios_of_which_a_prediction_has_none_names_them(tmp_path: Path) -> None:
+    _core.predict(several(predict_trials="50"), tmp_path, MANIFEST)
+    # As a version wrote it that had connections alone.
+    (part,) = (tmp_path / "observations").iterdir()
+    rows = pl.read_parquet(part).filter(~pl.col("metric").cast(pl.String).str.contains("scenario"))
+    rows.write_parquet(part)
+    change_manifest(tmp_path, files={})
+    bound = ("scenario.duration", "p95", "<", 20e9, "scenario.duration.p95 < 20 s")
+    (one,) = judge_all(Results.open(tmp_path), requirements([bound]))
+    assert str(one.verdict) == "undecided"
+    assert one.remark == "no scenario gave a value of scenario.duration"
 
 
 def test_bound_on_the_scenario_of_one_connection_is_refused() -> None:

@@ -22,7 +22,7 @@ _QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 class Requirement:
     """``metric.statistic operator bound``; the bound is in the metric's unit (ns, B or 1).
 
-    That of `connection.failed` is a probability from 0 to 1.
+    That of `connection.failed` or `scenario.failed` is a probability from 0 to 1.
     """
 
     metric: str
@@ -107,7 +107,8 @@ def judge_all(
 
 
 def _unknown(results: Results, case_id: str, requirement: Requirement) -> Judged:
-    """The verdict where no connection gave a value."""
+    """The verdict where no connection, or no scenario, gave a value."""
+    whose = "scenario" if metrics.is_of_scenario(requirement.metric) else "connection"
     return Judged(
         requirement,
         case_id,
@@ -118,7 +119,7 @@ def _unknown(results: Results, case_id: str, requirement: Requirement) -> Judged
         results.distribution(case_id, metrics.failure_of(requirement.metric)).n,
         Verdict.UNDECIDED,
         None,
-        f"no connection gave a value of {requirement.metric}",
+        f"no {whose} gave a value of {requirement.metric}",
         results.evidence(case_id),
     )
 
@@ -187,7 +188,7 @@ def _figure(
         n = distribution.independent
         return share, stats.share_interval(share * n, n)
     value, interval = statistic(distribution, requirement.statistic, seed)
-    # A connection fails or it does not.
+    # A connection, or a scenario, fails or it does not.
     return value, Interval(interval.low, min(1.0, interval.high))
 
 
@@ -200,7 +201,7 @@ def statistic(distribution: Distribution, name: str, seed: str) -> tuple[float, 
         largest = np.inf if distribution.failed else float(distribution.values[-1])
         # The largest of some trials bounds the largest of all from below alone.
         return largest, Interval(largest, np.inf)
-    # A failed connection has no time: a mean that leaves it out is a lower bound only.
+    # What failed has no time: a mean that leaves it out is a lower bound only.
     digest = hashlib.sha256(f"require {seed}".encode()).digest()
     rng = np.random.default_rng(int.from_bytes(digest[:8], "little"))
     interval = stats.mean_interval(distribution, rng)

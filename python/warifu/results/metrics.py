@@ -28,7 +28,7 @@ def all_wholes() -> tuple[str, ...]:
 
 @functools.cache
 def of(protocol: str) -> frozenset[str]:
-    """The metrics that a connection of a protocol has."""
+    """The metrics of a protocol: of a connection, and of a scenario of several."""
     return frozenset(str(one["name"]) for one in _core.metrics(protocol))
 
 
