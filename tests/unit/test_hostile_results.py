@@ -7,6 +7,8 @@ import copy
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -351,3 +353,39 @@ def test_case_without_a_protocol(tmp_path: Path) -> None:
         changed.write_parquet(part)
         with pytest.raises(ResultsDamaged, match=f"case {Cell().case_id} has no protocol"):
             Results.open(folder)
+
+
+_MOST_KB = 600_000
+"""What Python, Polars and Altair take without any rows, twice."""
+
+
+@pytest.mark.parametrize(
+    ("trials", "words"),
+    [(50, "has 20,000,000 rows, and its manifest's trials give 112,800"),
+     (2**31, "has 20,000,000 rows, and 5,000,000 are the most that is read")],
+)  # fmt: skip
+def test_rows_without_number_in_a_small_file(tmp_path: Path, trials: int, words: str) -> None:
+    """A megabyte of one row again and again took 3.8 GB."""
+    Half("predicted", CELLS[:1], 50, 1).write(tmp_path)
+    half = tmp_path / "predicted"
+    part = next((half / "observations").iterdir())
+    row = pl.read_parquet(part).filter(pl.col("metric") == "https.establishment").head(1)
+    pl.concat([pl.concat([row] * 2_000)] * 10_000).write_parquet(part, row_group_size=262_144)
+    content = part.read_bytes()
+    assert len(content) < 1_500_000
+    sealed = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    files = {f"observations/{part.name}": sealed}
+    change_manifest(half, files=files, trials=trials, predict_trials=trials)
+    report = [sys.executable, "-m", "warifu.cli", "report", tmp_path]
+    done = subprocess.run(
+        [sys.executable, "-c", _PEAK, *report], capture_output=True, text=True, check=True
+    )
+    assert words in done.stderr
+    assert int(done.stdout) < _MOST_KB
+
+
+_PEAK = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=False)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""

@@ -18,6 +18,7 @@ import polars as pl
 import warifu._core as _core
 from warifu.results import metrics
 from warifu.results.distribution import Distribution
+from warifu.results.limits import refuse_too_many
 from warifu.results.manifest import (
     MEASURED,
     PREDICTED,
@@ -419,6 +420,8 @@ def _read(
     for part in parts:
         check_file(path, manifest, part)
     try:
+        for part in parts:
+            refuse_too_many(manifest, part)
         rows = pl.scan_parquet(parts)
         if manifest[WRITTEN_AS] == 1:
             rows = upgraded(rows, manifest)
@@ -426,7 +429,7 @@ def _read(
             # Version 2 had no exact distributions at first.
             rows = rows.with_columns(pl.lit(value=False).alias("exact"))
         _check_columns(rows.collect_schema(), parts[0])
-        return query(rows).collect()
+        return query(rows).collect(engine="streaming")
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise damaged(_culprit(parts), f"cannot be read ({first})") from None

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""How many rows a file of observations may have: known before any of them is in memory.
+
+Rows that repeat cost nearly nothing in Parquet: 20 million fit into a megabyte, and take gigabytes
+when they are read.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from warifu.results.manifest import MEASURED, PREDICTED, ResultsError, damaged
+
+#: Rows that are read of one file, for which a gigabyte suffices: more than twice those at which
+#: `warifu predict` begins another file (crates/core/results/src/folder.rs, PART_ROWS), since each
+#: ends with a whole case.
+MOST_ROWS = 5_000_000
+#: Rows of a connection whose trials are all kept: one a metric, one a stage of each, and the steps
+#: of a timeline.
+_ROWS_OF_A_CONNECTION = 256
+#: Rows of a case that do not grow with its trials: distributions in groups, with bands of stages.
+_ROWS_OF_A_CASE = 100_000
+
+
+def refuse_too_many(manifest: dict[str, Any], part: Path) -> None:
+    """Raises ResultsDamaged for a file with more rows than its manifest's cases and trials give,
+    and ResultsError for more than are read. What its footer says is enough for both."""
+    # From the footer alone: Polars counts without reading.
+    rows = int(pl.scan_parquet(part).select(pl.len()).collect().item())
+    expected = _expected(manifest)
+    if expected is not None and rows > expected:
+        raise damaged(part, f"has {rows:,} rows, and its manifest's trials give {expected:,}")
+    if rows > MOST_ROWS:
+        raise ResultsError(
+            f"{part}: has {rows:,} rows, and {MOST_ROWS:,} are the most that is read: run the "
+            "study again with fewer trials, or without --keep-trials"
+        )
+
+
+def _expected(manifest: dict[str, Any]) -> int | None:
+    """The most rows that the cases and trials of a manifest give; None where it does not say."""
+    trials = _trials(manifest)
+    if trials is None:
+        return None
+    # A study of very many cases lists none; it has what its lists span.
+    cases = len(manifest["cases"]) or math.prod(len(values) for _, values in manifest["vary"])
+    concurrent = max((_concurrent(one) for one in manifest["cases"]), default=1)
+    return cases * (trials * concurrent * _ROWS_OF_A_CONNECTION + _ROWS_OF_A_CASE)
+
+
+def _trials(manifest: dict[str, Any]) -> int | None:
+    if manifest["half"] == PREDICTED:
+        asked = manifest["predict_trials"]
+        return asked if isinstance(asked, int) else None
+    if manifest["half"] != MEASURED:
+        return None
+    cells = manifest["cells"].values()
+    counts = [one["trials"] for one in cells if isinstance(one.get("trials"), int)]
+    counts += [manifest["trials"]] if isinstance(manifest["trials"], int) else []
+    return max(counts, default=None)
+
+
+def _concurrent(case: dict[str, Any]) -> int:
+    """How many connections a trial of a case opens at once."""
+    pattern = case["case"].get("pattern")
+    count = pattern.get("concurrent", 1) if isinstance(pattern, dict) else 1
+    return max(1, count) if isinstance(count, int) else 1
