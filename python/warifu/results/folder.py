@@ -48,6 +48,8 @@ _OBSERVATION |= {"method", "evidence", "seed"}
 _TYPES = {name: POLARS_TYPES[kind] for name, kind, _, _ in _core.columns()}
 _NULLABLE = {name for name, _, _, nullable in _core.columns() if nullable}
 _SETTINGS = [name for name in _TYPES if name not in _OBSERVATION]
+#: From the narrowest to the widest.
+_UNSIGNED = (pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 #: The columns that are read; the others are for people who look into the files.
 _READ = [name for name in _TYPES if name in _OBSERVATION - {"study", "step", "until_ns", "seed"}]
 
@@ -444,8 +446,25 @@ def _check_columns(found: Mapping[str, pl.DataType], part: Path) -> None:
         is_text = expected == pl.String and kind in (pl.Categorical, pl.Enum)
         # A column of which nothing is known may have lost its type.
         is_empty = kind == pl.Null and name in _NULLABLE
-        if kind != expected and not is_text and not is_empty:
+        if kind != expected and not is_text and not is_empty and not _is_narrower(kind, expected):
             raise damaged(part, f"column {name} is of type {kind}, not {expected}")
+
+
+def _is_narrower(found: pl.DataType, expected: pl.DataType) -> bool:
+    """Whether both are unsigned integers and every value of the one is a value of the other."""
+    if found not in _UNSIGNED or expected not in _UNSIGNED:
+        return False
+    return _UNSIGNED.index(found) < _UNSIGNED.index(expected)
+
+
+def _widened(found: Mapping[str, pl.DataType]) -> list[pl.Expr]:
+    """Columns that are narrower than now, cast: `server_workers` and `concurrent` had 16 bits in
+    version 2 at first, and other readers need not know."""
+    return [
+        pl.col(name).cast(_TYPES[name])
+        for name, kind in found.items()
+        if name in _TYPES and _is_narrower(kind, _TYPES[name])
+    ]
 
 
 def _check_values(rows: pl.DataFrame, part: Path) -> None:
