@@ -14,6 +14,7 @@ import pytest
 
 from support.paths import ROOT
 from support.synthetic import Cell, Half
+from warifu import _core
 from warifu.compare.join import compare_folder
 from warifu.report.summaries import comparison_table, overview_table
 from warifu.report.table import Format, render
@@ -127,6 +128,19 @@ def test_stages_of_each_trial_stay_together(tmp_path: Path) -> None:
         for slowest in (False, True):
             stages = again.stages(case_id, slowest)
             assert stages == pytest.approx(whole.stages(case_id, slowest), abs=500)
+
+
+def test_archive_is_not_called_damaged_where_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: Path, _: str) -> None:
+        raise _core.StorageError(f"{folder}/manifest.json: no space left on the device: free some")
+
+    path = small(tmp_path)
+    monkeypatch.setattr(_core, "write_manifest", full)
+    with pytest.raises(_core.StorageError, match="no space left on the device"):
+        archive.restore(path, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
 
 
 def test_results_of_version_1(tmp_path: Path) -> None:

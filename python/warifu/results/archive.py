@@ -108,7 +108,8 @@ def archive(folder: Path, target: Path) -> dict[str, Any]:
 def restore(source: Path, folder: Path) -> None:
     """Makes the results folder of an archived study again; its manifests warn that it is one.
 
-    Raises ResultsError where the folder exists, and ResultsDamaged for what is no archive.
+    Raises ResultsError where the folder exists, ResultsDamaged for what is no archive, and
+    StorageError where a manifest cannot be written.
     """
     if not source.is_file():
         raise ResultsError(f"{source}: is not a file: name an archive, made by `archive.py`")
@@ -124,6 +125,9 @@ def restore(source: Path, folder: Path) -> None:
         raise ResultsError(
             f"{where}: cannot be read or written: {error.strerror or error}: choose another place"
         ) from None
+    except _core.StorageError:
+        # Not the archive's fault: it must not be called damaged.
+        raise
     except _UNREADABLE as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise ResultsDamaged(
