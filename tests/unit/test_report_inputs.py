@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from support.paths import ROOT
 from support.synthetic import Cell, Half, case_used, figure_used
 from warifu.compare.require import judge_all, requirements
 from warifu.report import inputs, summaries
@@ -147,14 +148,55 @@ def test_neglected_figure_is_no_assumption_to_name() -> None:
     assert inputs.remarks(manifest([], some)) == ["Assumed, without a source: d client.sign."]
 
 
-def test_figures_of_an_older_version_are_listed_and_nothing_is_guessed_from_their_names() -> None:
-    old = figure_used("nb-iot rtt", "837 ms", "published", "a survey", what=None)
-    held = manifest([5, 5], old, key_store={"profile": "iot-safe-sakomoto"})
-    assert inputs.inputs_table(held).cells == [["nb-iot rtt", "837 ms", "published", "a survey"]]
+OLDER = [
+    figure_used("nb-iot rtt", "837 ms", "published", "a survey", what=None),
+    figure_used("link jitter", "[5 ms, 5 ms]", "emulated", what=None, chosen=True),
+    figure_used("d client.sign", "0 ms", "assumed", what=None),
+    figure_used("d server.sign", "1 ms", "assumed", what=None),
+]
+
+
+def test_figures_of_an_older_version_are_listed_with_the_kinds_that_they_have() -> None:
+    held = manifest([5, 5], *OLDER, key_store={"profile": "iot-safe-sakomoto"})
+    cells = inputs.inputs_table(held).cells
+    assert ["nb-iot rtt", "837 ms", "published", "a survey"] in cells
+    (jitter,) = inputs.delays(held)
+    assert "RTT 837 ms (published) plus jitter" in jitter
+    assert "each way (chosen by the study;" in jitter
+
+
+def test_note_on_an_older_version_says_all_that_its_figures_do_not() -> None:
+    held = manifest([], *OLDER, key_store={"profile": "iot-safe-sakomoto"})
     assert inputs.finest_ns(held, CELL.case_id) == 0.0
-    jitter, note = inputs.remarks(held)
-    assert "RTT 837 ms (not stated)" in jitter
+    # Neither the neglected figure nor any other is said to be assumed without a source.
+    (note,) = inputs.remarks(held)
     assert note.startswith("The inputs were written by an older version, which did not say")
+    for missing in ("more decimals", "inputs without a source", "key stores that are never called"):
+        assert missing in note
+
+
+def test_link_figure_that_a_manifest_does_not_list_is_not_stated() -> None:
+    (line,) = inputs.delays(manifest([5, 5]))
+    assert "RTT 837 ms (not stated)" in line
+
+
+@pytest.mark.parametrize("version", ["version-1", "version-2"])
+def test_values_of_older_results_have_their_units(version: str) -> None:
+    held = Results.open(ROOT / "tests" / "goldens" / version / "predicted").manifest
+    values = {row[0]: row[1] for row in inputs.inputs_table(held).cells}
+    assert values["linux-6.18 hz"] == "250/s"
+    assert values["linux-6.18 cubic_beta"] == "717/1024"
+    assert values["linux-6.18 cubic_bic_scale"] == "41"
+    (sign,) = (value for name, value in values.items() if name.endswith(" client.sign"))
+    assert sign == "100 us"
+
+
+def test_remarks_on_older_results_state_kinds_and_name_no_neglected_figure() -> None:
+    held = Results.open(ROOT / "tests" / "goldens" / "version-1" / "predicted").manifest
+    jitter, note = inputs.remarks(held)
+    assert "RTT 150 ms (assumed) plus jitter" in jitter
+    assert "each way (assumed; 0 ms to 75 ms a packet)" in jitter
+    assert note.startswith("The inputs were written by an older version")
 
 
 def test_a_figure_with_two_values_says_where_each_holds() -> None:

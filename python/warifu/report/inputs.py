@@ -39,7 +39,7 @@ def inputs_table(manifest: dict[str, Any]) -> Table:
         where = ""
         if names.count(name) > 1:
             where = _where(figure, manifest)
-        value, kind, source = str(figure["value"]), figure.get("kind"), figure.get("source")
+        value, kind, source = _value(figure), figure.get("kind"), figure.get("source")
         table.add(
             [
                 f"{name} ({where})" if where else name,
@@ -50,6 +50,15 @@ def inputs_table(manifest: dict[str, Any]) -> Table:
             {"name": name, "in": where, "value": value, "kind": kind, "source": source},
         )
     return table
+
+
+def _value(figure: dict[str, Any]) -> str:
+    """A figure's value with its unit, as people write it."""
+    value, unit = str(figure["value"]), str(figure.get("unit") or "")
+    if not _what(figure) and unit.startswith("1/"):
+        # Older versions left out these units alone: `250` of 1/s, `717` of 1/1024.
+        return f"{value}{unit[1:]}"
+    return value
 
 
 def distinct_inputs(manifest: dict[str, Any]) -> list[dict[str, Any]]:
@@ -71,7 +80,7 @@ def delays(manifest: dict[str, Any]) -> list[str]:
     """For each link with jitter what is added to its round trips, with the kinds of both."""
     lines: list[str] = []
     for case in manifest["cases"]:
-        case_id, link = case["case_id"], case["case"].get("link") or {}
+        link = case["case"].get("link") or {}
         jitter = [float(one) for one in link.get("jitter") or []]
         mean = _mean(jitter)
         if not mean:
@@ -79,9 +88,9 @@ def delays(manifest: dict[str, Any]) -> list[str]:
         rtt = float(link.get("rtt") or 0.0)
         share = 2.0 * mean / (rtt + 2.0 * mean)
         lines.append(
-            f"RTT {duration(rtt)} ({_kind(manifest, case_id, 'rtt')}) plus jitter of "
+            f"RTT {duration(rtt)} ({_kind(manifest, case, 'rtt')}) plus jitter of "
             f"{number(mean / 1e6, 0 if mean >= 1e7 else 1)} ms on average each way "
-            f"({_kind(manifest, case_id, 'jitter')}; {duration(jitter[0])} to "
+            f"({_kind(manifest, case, 'jitter')}; {duration(jitter[0])} to "
             f"{duration(jitter[-1])} a packet): jitter is about {share:.0%} of a round trip "
             "and counts as propagation.".replace("%", " %")
         )
@@ -119,11 +128,14 @@ def _mean(quantiles: Sequence[float]) -> float:
     return inner / (len(quantiles) - 1)
 
 
-def _kind(manifest: dict[str, Any], case_id: str, key: str) -> str:
+def _kind(manifest: dict[str, Any], case: dict[str, Any], key: str) -> str:
     """The kind of a link's figure in a case; what the study chose is said to be its choice."""
-    for figure in figures_of(manifest, case_id):
+    profile = (case["case"].get("link") or {}).get("profile")
+    # Older versions named a figure by its profile, or by `link` where the study chose it.
+    names = {f"{profile} {key}", f"link {key}"}
+    for figure in figures_of(manifest, case["case_id"]):
         what = _what(figure)
-        if what.get("of") == "link" and what.get("key") == key:
+        if (what["of"], what["key"]) == ("link", key) if what else figure["name"] in names:
             return "chosen by the study" if figure["evidence"] is None else str(figure["kind"])
     return "not stated"
 
@@ -132,8 +144,9 @@ def _without_source(manifest: dict[str, Any]) -> Iterable[str]:
     names = dict.fromkeys(
         str(figure.get("name"))
         for figure in distinct_inputs(manifest)
-        # What is neglected is assumed to be nothing: listed in the report, but no figure.
-        if figure.get("kind") == "assumed" and figure.get("number") != 0.0
+        # What is neglected is assumed to be nothing: listed in the report, but no figure. Of an
+        # older version's figures it is not known which those are.
+        if figure.get("kind") == "assumed" and _what(figure) and figure.get("number") != 0.0
     )
     if names:
         some = ", ".join(list(names)[:_NAMED])
@@ -145,7 +158,7 @@ def _unused_key_stores(manifest: dict[str, Any]) -> Iterable[str]:
     """A key store that is named and never called changes nothing; the label does not say so."""
     idle: dict[str, int] = {}
     # Figures are listed for all cases or for none, so without any nothing is known of the calls.
-    known = manifest["figures"] and not any(_older(manifest))
+    known = manifest["figures"] and not _is_older(manifest)
     cases = manifest["cases"] if known else []
     # Without TLS there is nothing to sign, and no key store was chosen for it.
     cases = [case for case in cases if "tls" in (case["case"].get("stack") or {})]
@@ -163,12 +176,19 @@ def _unused_key_stores(manifest: dict[str, Any]) -> Iterable[str]:
         )
 
 
+def _is_older(manifest: dict[str, Any]) -> bool:
+    """Whether a version wrote the figures that had them as text alone."""
+    return any(not _what(figure) for figure in manifest["figures"])
+
+
 def _older(manifest: dict[str, Any]) -> Iterable[str]:
-    """What to say of figures that a version wrote which had them as text alone."""
-    if any(not _what(figure) for figure in manifest["figures"]):
+    """What is missing where a version wrote the figures that had them as text alone."""
+    if _is_older(manifest):
         yield (
             "The inputs were written by an older version, which did not say to which digit they "
-            "are known: times may show more decimals than the inputs bear; run the study again."
+            "are known, which of them are neglected, nor which are calls of a key store: times may "
+            "show more decimals than the inputs bear, and neither the inputs without a source nor "
+            "key stores that are never called are named here; run the study again."
         )
 
 
