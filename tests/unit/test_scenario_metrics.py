@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +12,9 @@ import pytest
 from support.studies import MANIFEST, PROFILES, host
 from support.synthetic import change_manifest
 from warifu import _core
+from warifu.compare.join import compare_case
 from warifu.compare.require import Judged, judge_all, requirements
+from warifu.report.summaries import half_table
 from warifu.results import Results
 
 STUDY = """
@@ -112,5 +115,50 @@ def test_bound_on_scenarios_of_which_a_prediction_has_none_names_them(tmp_path: 
 
 
 def test_bound_on_the_scenario_of_one_connection_is_refused() -> None:
-    with pytest.raises(_core.WarifuError, match=r"pattern\.concurrent"):
+    with pytest.raises(_core.WarifuError, match=r"set pattern\.concurrent to 2 or more"):
         several('"scenario.duration.p95" = "< 20 s"\n', pattern__concurrent="1")
+
+
+def test_more_connections_than_memory_holds_are_refused() -> None:
+    with pytest.raises(
+        _core.WarifuError, match=r"predict_trials is 6000: with 65535 .* at most 305"
+    ):
+        several(pattern__concurrent="65535")
+
+
+def test_table_of_several_connections_has_their_whole_time(tmp_path: Path) -> None:
+    _core.predict(several(predict_trials="300"), tmp_path, MANIFEST)
+    table = half_table(Results.open(tmp_path))
+    headings = [column.head for column in table.columns]
+    assert headings[6:8] == ["all P50", "all P95"]
+    (record,) = table.records
+    assert record["scenario.duration_p95_ns"] >= record["scenario.duration_p50_ns"] > 1_800e6
+
+
+LONG = """
+name = "download"
+seed = 7
+trials = 50
+device = "host"
+server = "host"
+stack = "https/tls1.3"
+link = { profile = "loopback", rtt = "60 ms", rate = "1 Mbit/s" }
+pattern = { response_body = "48 KiB" }
+"""
+
+
+def test_end_of_a_long_response_is_compared_without_a_gate(tmp_path: Path) -> None:
+    study = _core.Study.parse(LONG, "download.toml", [*PROFILES, host()])
+    for half in ("predicted", "measured"):
+        manifest = json.loads(MANIFEST) | {"half": half, "run_id": half}
+        _core.predict(study, tmp_path / half, json.dumps(manifest))
+    halves = [Results.open(tmp_path / half) for half in ("predicted", "measured")]
+    (case_id,) = halves[0].cases
+    found = compare_case(halves[0], halves[1], case_id)
+    assert found.later == ["https.response_complete"]
+    first, complete = found.row("p50"), found.row("p50", "https.response_complete")
+    assert first is not None and complete is not None
+    assert first.gate is not None
+    assert complete.gate is None
+    # 32 KiB are left after the first record: 262 ms at 1 Mbit/s.
+    assert 262e6 < complete.predicted - first.predicted < 300e6

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +98,8 @@ class CaseComparison:
     wasserstein: stats.Distance
     kolmogorov: tuple[float, float]
     verdict: Verdict | None
+    #: Times that end after the whole time, where both halves have them; no gate judges them.
+    later: list[str] = field(default_factory=list)
 
     @property
     def no_statement(self) -> bool:
@@ -209,9 +211,10 @@ def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseCom
     """Compares one case; seeded by the study and the case, so a repetition gives the same."""
     rng = np.random.default_rng(_seed(predicted.manifest.get("seed", 0), case_id))
     whole, phases = predicted.whole(case_id), predicted.phases(case_id)
+    later = predicted.later(case_id)
     halves_of = {
         metric: (predicted.distribution(case_id, metric), measured.distribution(case_id, metric))
-        for metric in (whole, *phases, *BYTES)
+        for metric in (whole, *phases, *later, *BYTES)
     }
     ours, theirs = halves_of[whole]
     loss = mean_loss(predicted, case_id)
@@ -219,7 +222,7 @@ def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseCom
     limit = common_limit(ours, theirs)
     rows = [
         row
-        for metric in (whole, *phases)
+        for metric in (whole, *phases, *later)
         for row in _rows(metric, *halves_of[metric], gates if metric == whole else {}, limit, rng)
     ]
     sizes = [found for one in BYTES if (found := compare_bytes(one, *halves_of[one]))]
@@ -243,6 +246,7 @@ def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseCom
         wasserstein=stats.wasserstein(ours, theirs, rng, limit),
         kolmogorov=stats.kolmogorov(ours, theirs),
         verdict=_case_verdict(rows, sizes if bytes_gated else []),
+        later=[one for one in later if any(row.metric == one for row in rows)],
     )
 
 

@@ -22,7 +22,7 @@ from warifu.report.figures import (
 )
 from warifu.report.inputs import finest_ns, remarks
 from warifu.report.table import Column, Table, Value
-from warifu.results import PREDICTED, Distribution, Results
+from warifu.results import PREDICTED, Distribution, Results, metrics
 
 #: Rows that a terminal gets at most; every row is in the other formats and in the results.
 TERMINAL_ROWS = 60
@@ -37,6 +37,7 @@ _NO_STATEMENT = "no statement"
 def half_table(results: Results, limit: int | None = None) -> Table:
     """One half: n, median, mean with interval, P95, P99, bytes, method and evidence by case."""
     shown = list(results.cases)[:limit]
+    several = any(results.concurrent(case_id) > 1 for case_id in shown)
     table = Table(
         f"{results.study}: {results.half}, {_names(map(results.whole, results.cases))} in ms",
         [
@@ -46,6 +47,7 @@ def half_table(results: Results, limit: int | None = None) -> Table:
             Column("mean (95 % interval)"),
             Column("P95"),
             Column("P99"),
+            *([Column("all P50"), Column("all P95")] if several else []),
             Column("B sent"),
             Column("B received"),
             Column("method", number=False),
@@ -59,7 +61,7 @@ def half_table(results: Results, limit: int | None = None) -> Table:
     }
     for case_id in shown:
         failed += results.failures(case_id)
-        _half_row(table, results, case_id, settings)
+        _half_row(table, results, case_id, settings, several)
     predicted = results.half == PREDICTED
     table.notes.append(
         (
@@ -71,6 +73,11 @@ def half_table(results: Results, limit: int | None = None) -> Table:
         + "B are the bytes that the programs wrote up to "
         "the first byte of the response."
     )
+    if several:
+        table.notes.append(
+            f"all: {metrics.whole_of_scenario()}, from the first call of the first of a trial's "
+            "connections to the last one's response."
+        )
     if predicted:
         table.notes += remarks(results.manifest)
     if failed:
@@ -85,7 +92,9 @@ def half_table(results: Results, limit: int | None = None) -> Table:
     return table
 
 
-def _half_row(table: Table, results: Results, case_id: str, settings: Container[str]) -> None:
+def _half_row(
+    table: Table, results: Results, case_id: str, settings: Container[str], several: bool
+) -> None:
     times = results.distribution(case_id, results.whole(case_id))
     method, evidence = results.method(case_id), results.evidence(case_id)
     mean, mean_interval = times.mean(), normal_mean(times)
@@ -111,6 +120,8 @@ def _half_row(table: Table, results: Results, case_id: str, settings: Container[
     record |= {"mean_high_ns": mean_interval.high}
     shown_mean = ms_with(mean, mean_interval, finest)
     cells += [quantiles[0.50], shown_mean, quantiles[0.95], quantiles[0.99]]
+    if several:
+        cells += _scenario_cells(results, case_id, finest, record)
     for metric in _BYTES:
         sizes = results.distribution(case_id, metric)
         cells.append(span(sizes.values[0], sizes.values[-1]) if sizes.values.size else "-")
@@ -118,6 +129,24 @@ def _half_row(table: Table, results: Results, case_id: str, settings: Container[
     record |= {"method": method, "evidence": evidence}
     record |= {name: one for name, one in results.cases[case_id].items() if name in settings}
     table.add([*cells, method, evidence], record)
+
+
+def _scenario_cells(
+    results: Results, case_id: str, finest: float, record: dict[str, Value]
+) -> list[str]:
+    """The quantiles of all connections of a trial together."""
+    metric = metrics.whole_of_scenario()
+    if not results.has_metric(case_id, metric):
+        return ["-", "-"]
+    times = results.distribution(case_id, metric)
+    cells = []
+    for p in (0.50, 0.95):
+        value, interval = times.quantile(p), stats.quantile_interval(times, p)
+        cells.append(ms(value, interval, finest))
+        name = f"{metric}_p{p * 100:.0f}"
+        record |= {f"{name}_ns": value, f"{name}_low_ns": interval.low}
+        record |= {f"{name}_high_ns": interval.high}
+    return cells
 
 
 def normal_mean(times: Distribution) -> Interval:
@@ -193,9 +222,9 @@ def _judged(comparison: Comparison) -> str:
     return _names(case.metric for case in comparison.cases)
 
 
-def _names(metrics: Iterable[str]) -> str:
+def _names(names: Iterable[str]) -> str:
     """Each once."""
-    return ", ".join(dict.fromkeys(metrics))
+    return ", ".join(dict.fromkeys(names))
 
 
 def _relative(row: Row) -> str:
@@ -396,8 +425,10 @@ def distance_table(comparison: Comparison) -> Table:
 
 
 def phase_table(comparison: Comparison) -> Table:
-    """In which part of a connection the halves differ: the mean of each, per case."""
+    """In which part of a connection the halves differ, and by how much after it: the mean of each,
+    per case."""
     phases = list(dict.fromkeys(phase for case in comparison.cases for phase in case.phases))
+    phases += dict.fromkeys(metric for case in comparison.cases for metric in case.later)
     table = Table(
         f"{comparison.study}: mean difference by phase, predicted - measured in ms (95 % interval)",
         [Column("case", number=False), *(Column(phase) for phase in phases)],

@@ -110,6 +110,10 @@ class Results:
         """The metrics of a case that are parts of its whole time, in their order."""
         return metrics.phases(self._protocol(case_id))
 
+    def later(self, case_id: str) -> tuple[str, ...]:
+        """The times of a case's connections that end after its whole time."""
+        return metrics.later(self._protocol(case_id))
+
     def has_metric(self, case_id: str, metric: str) -> bool:
         """Whether a case has a metric: one of HTTPS does not apply to CoAP, and one of a scenario
         takes several connections."""

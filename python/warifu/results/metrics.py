@@ -11,7 +11,11 @@ import warifu._core as _core
 @functools.cache
 def whole(protocol: str) -> str:
     """The metric of a protocol that the gates judge: from the first call to the response."""
-    return next(str(one["name"]) for one in _core.metrics(protocol) if one["is_whole"])
+    return next(
+        str(one["name"])
+        for one in _core.metrics(protocol)
+        if one["is_whole"] and not one["of_scenario"]
+    )
 
 
 @functools.cache
@@ -21,9 +25,22 @@ def phases(protocol: str) -> tuple[str, ...]:
 
 
 @functools.cache
+def later(protocol: str) -> tuple[str, ...]:
+    """The times of a connection that end after its whole time."""
+    times = [one for one in _core.metrics(protocol) if one["unit"] == "ns"]
+    return tuple(
+        str(one["name"])
+        for one in times
+        if not (one["is_whole"] or one["is_phase"] or one["of_scenario"])
+    )
+
+
+@functools.cache
 def all_wholes() -> tuple[str, ...]:
     """The whole times of all protocols."""
-    return tuple(str(one["name"]) for one in _core.metrics() if one["is_whole"])
+    return tuple(
+        str(one["name"]) for one in _core.metrics() if one["is_whole"] and not one["of_scenario"]
+    )
 
 
 @functools.cache
@@ -71,5 +88,5 @@ def failure_of(metric: str) -> str:
 def whole_of_scenario() -> str:
     """The time of all connections of a scenario together."""
     return next(
-        str(one["name"]) for one in _core.metrics() if one["of_scenario"] and one["unit"] == "ns"
+        str(one["name"]) for one in _core.metrics() if one["is_whole"] and one["of_scenario"]
     )

@@ -139,7 +139,8 @@ metrics! {
     /// may be answered before the handshake is complete.
     HttpsFirstResponse = "https.first_response", HTTPS, Duration,
         Between(HandshakeDone, FirstResponse), Connection;
-    /// From connect() to the last byte of the HTTP response.
+    /// From connect() to the last byte of the HTTP response, for responses of 16 to 64 KiB (see
+    /// [`Pattern::has_response_done`](crate::Pattern::has_response_done)).
     HttpsResponseComplete = "https.response_complete", HTTPS, Duration,
         Between(Start, ResponseDone), Connection;
     /// From the program's first call for a CoAP request to its response, decoded.
@@ -162,7 +163,8 @@ metrics! {
     /// Confirmable requests sent again up to the response.
     CoapRetransmitted = "coap.retransmitted", COAP, Count,
         Until(Retransmitted, FirstResponse), Connection;
-    /// 1 for a connection that did not get its response in time; it has no other metric.
+    /// 1 for a connection that did not get its response in time, with a metric of its last byte its
+    /// whole response; it has no other metric.
     ConnectionFailed = "connection.failed", Layer::Any, Share, Failed, Connection;
     /// From the first call of the first of several connections to the first byte of the last
     /// response.
@@ -231,11 +233,27 @@ impl Metric {
         self.quantity().unit()
     }
 
-    /// Whether a case has it: its stack has the layer, and what a scenario has as a whole is told
-    /// apart from what its one connection has.
+    /// Whether a case has it: its stack has the layer, and the case what else the metric takes.
     pub fn applies_to(self, case: &Case) -> bool {
-        let several = case.pattern.concurrent > 1;
-        case.stack.has(self.layer()) && (self.scope() == Scope::Connection || several)
+        case.stack.has(self.layer()) && self.lacks(case).is_none()
+    }
+
+    /// What a case whose stack has the layer still lacks for the metric, for people.
+    pub(crate) fn lacks(self, case: &Case) -> Option<&'static str> {
+        let ends_later = match self.definition() {
+            Between(_, until) | Until(_, until) => until == ResponseDone,
+            Failed => false,
+        };
+        if self.scope() == Scope::Scenario && case.pattern.concurrent < 2 {
+            Some("is of several connections together; set pattern.concurrent to 2 or more")
+        } else if ends_later && !case.pattern.has_response_done() {
+            Some(
+                "is predicted for responses of 16 to 64 KiB: a shorter one ends with its first \
+                 byte; set pattern.response_body",
+            )
+        } else {
+            None
+        }
     }
 
     /// The metric of a stack that is divided into stages: the time from the program's first call
@@ -248,10 +266,10 @@ impl Metric {
             .find(|metric| metric.layer() == application && metric.is_whole())
     }
 
-    /// Whether it is the whole time of a connection of an application protocol, which stages
-    /// divide.
+    /// Whether it is a whole time: of a connection of an application protocol, which stages divide,
+    /// or of a scenario.
     pub fn is_whole(self) -> bool {
-        self.scope() == Scope::Connection && self.definition() == Between(Start, FirstResponse)
+        self.definition() == Between(Start, FirstResponse)
     }
 
     /// Whether it is a part of that time.
@@ -312,7 +330,6 @@ mod tests {
                 "tcp.connect",
                 "tls.handshake",
                 "https.first_response",
-                "https.response_complete",
                 "bytes.client_sent",
                 "bytes.server_sent",
                 "packets.link",
@@ -325,6 +342,15 @@ mod tests {
         let phases = Metric::ALL.iter().filter(|metric| metric.is_phase());
         let phases: Vec<&str> = phases.map(|metric| metric.name()).collect();
         assert_eq!(phases, ["tcp.connect", "tls.handshake", "https.first_response"]);
+    }
+
+    #[test]
+    fn end_of_a_response_of_many_records_within_the_window() {
+        let mut case = any_case();
+        for (kib, expected) in [(0, false), (15, false), (16, true), (64, true), (65, false)] {
+            case.pattern.response_body = kib * 1024;
+            assert_eq!(Metric::HttpsResponseComplete.applies_to(&case), expected, "{kib} KiB");
+        }
     }
 
     #[test]

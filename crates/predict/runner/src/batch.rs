@@ -20,7 +20,9 @@ use crate::rows::{Columns, Trials};
 
 /// Connections that a thread runs before it reports: some milliseconds of work.
 const CHUNK_CONNECTIONS: u64 = 4_096;
-/// Connections that may be finished ahead of the case that is to be stored next, 200 B each.
+/// Connections that a thread runs before it looks whether the run has ended.
+const LOOK_CONNECTIONS: u64 = 256;
+/// Connections that may be finished ahead of the case that is to be stored next, 250 B each.
 const CONNECTIONS_AHEAD: u64 = 2_000_000;
 /// How long a thread that is so far ahead waits before it looks again.
 const WAIT: Duration = Duration::from_millis(2);
@@ -133,6 +135,8 @@ struct Job<'a> {
     study: &'a Study,
     catalog: &'a Catalog,
     keep: Keep,
+    /// Trials that a thread runs before it looks whether the run has ended.
+    trials_between_looks: u64,
     /// Trials in a chunk, and chunks in a case.
     chunk_trials: u64,
     chunks: u64,
@@ -175,6 +179,7 @@ impl<'a> Job<'a> {
             study,
             catalog,
             keep,
+            trials_between_looks: (LOOK_CONNECTIONS / concurrent).max(1),
             chunk_trials,
             chunks: trials.div_ceil(chunk_trials).max(1),
             cases_ahead: CONNECTIONS_AHEAD / (trials * concurrent).max(1) + 1,
@@ -247,7 +252,7 @@ impl<'a> Job<'a> {
         let mut trials = Trials::default();
         let mut failed = 0;
         for trial in range {
-            if trial % 256 == 0 && self.ends() {
+            if trial.is_multiple_of(self.trials_between_looks) && self.ends() {
                 return None;
             }
             let seed = seeds.of(trial);

@@ -19,6 +19,8 @@ pub(crate) struct Columns {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trials {
     connections: Vec<Kept>,
+    /// Of each connection.
+    stages: Vec<[u64; Stage::ALL.len()]>,
     /// Empty where the case has no metric of scenarios.
     scenarios: Vec<Kept>,
 }
@@ -27,13 +29,12 @@ pub(crate) struct Trials {
 #[derive(Clone, Debug)]
 struct Kept {
     trial: u64,
+    /// 0 for all connections together.
     connection: u32,
     seed: u64,
     failed: bool,
     /// Of each metric of the case with that scope, in their order.
     values: [u64; Metric::ALL.len()],
-    /// Zero for a scenario.
-    stages: [u64; Stage::ALL.len()],
 }
 
 impl Columns {
@@ -58,6 +59,7 @@ impl Columns {
     pub(crate) fn keep(&self, trials: &mut Trials, trial: u64, seed: u64, outcome: &Outcome) {
         for (connection, of) in (0..).zip(&outcome.connections) {
             trials.connections.push(self.connection(trial, connection, seed, of));
+            trials.stages.push(of.stages);
         }
         if !self.of_scenarios.is_empty() {
             trials.scenarios.push(self.scenario(trial, seed, outcome));
@@ -71,7 +73,7 @@ impl Columns {
                 *value = of.value(metric);
             }
         }
-        Kept { trial, connection, seed, failed: of.failed, values, stages: of.stages }
+        Kept { trial, connection, seed, failed: of.failed, values }
     }
 
     fn scenario(&self, trial: u64, seed: u64, outcome: &Outcome) -> Kept {
@@ -83,21 +85,20 @@ impl Columns {
                 None => failed = true,
             }
         }
-        let stages = [0; Stage::ALL.len()];
-        Kept { trial, connection: 0, seed, failed, values, stages }
+        Kept { trial, connection: 0, seed, failed, values }
     }
 
     /// Every trial with every metric, and the stages that took time.
     pub(crate) fn every_trial(&self, chunks: &[&Trials]) -> Rows {
         let mut rows = Rows::default();
-        for of in chunks.iter().flat_map(|chunk| &chunk.connections) {
+        for (of, stages) in chunks.iter().flat_map(|chunk| chunk.with_stages()) {
             if of.failed {
                 rows.push(of.row(Metric::ConnectionFailed, None, 1));
                 continue;
             }
             of.push(&self.of_connections, &mut rows);
             let Some(metric) = self.with_stages else { continue };
-            for (stage, value) in Stage::ALL.into_iter().zip(of.stages) {
+            for (stage, value) in Stage::ALL.into_iter().zip(*stages) {
                 if value > 0 {
                     rows.push(of.row(metric, Some(stage), value));
                 }
@@ -116,31 +117,26 @@ impl Columns {
     pub(crate) fn distributions(&self, chunks: &[&Trials], groups: usize, seed: u64) -> Rows {
         let mut rows = Rows::default();
         let connections = chunks.iter().flat_map(|chunk| &chunk.connections);
-        let good = connections.clone().filter(|of| !of.failed);
-        let failed = connections.filter(|of| of.failed).count();
-        let mut totals = Vec::new();
-        for (index, &metric) in self.of_connections.iter().enumerate() {
-            let mut values: Vec<u64> = good.clone().map(|of| of.values[index]).collect();
-            if self.with_stages == Some(metric) {
-                totals.clone_from(&values);
-            }
-            rows.push_distribution(metric, &mut values, failed, groups, seed);
-        }
-        if let Some(metric) = self.with_stages {
-            let stages: Vec<_> = good.map(|of| of.stages).collect();
+        push_distributions(&mut rows, &self.of_connections, connections.clone(), groups, seed);
+        let place = self.of_connections.iter().position(|&of| Some(of) == self.with_stages);
+        if let (Some(place), Some(metric)) = (place, self.with_stages) {
+            let with_stages = chunks.iter().flat_map(|chunk| chunk.with_stages());
+            let good = with_stages.filter(|(of, _)| !of.failed);
+            let (totals, stages): (Vec<u64>, Vec<_>) =
+                good.map(|(of, stages)| (of.values[place], *stages)).unzip();
             rows.push_stages(metric, &totals, &stages, seed);
         }
-        push_failed(&mut rows, Metric::ConnectionFailed, failed, seed);
-
+        push_failed(&mut rows, Metric::ConnectionFailed, connections, seed);
         let scenarios = chunks.iter().flat_map(|chunk| &chunk.scenarios);
-        let good = scenarios.clone().filter(|of| !of.failed);
-        let failed = scenarios.filter(|of| of.failed).count();
-        for (index, &metric) in self.of_scenarios.iter().enumerate() {
-            let mut values: Vec<u64> = good.clone().map(|of| of.values[index]).collect();
-            rows.push_distribution(metric, &mut values, failed, groups, seed);
-        }
-        push_failed(&mut rows, Metric::ScenarioFailed, failed, seed);
+        push_distributions(&mut rows, &self.of_scenarios, scenarios.clone(), groups, seed);
+        push_failed(&mut rows, Metric::ScenarioFailed, scenarios, seed);
         rows
+    }
+}
+
+impl Trials {
+    fn with_stages(&self) -> impl Iterator<Item = (&Kept, &[u64; Stage::ALL.len()])> {
+        self.connections.iter().zip(&self.stages)
     }
 }
 
@@ -157,8 +153,30 @@ impl Kept {
     }
 }
 
+/// Adds a distribution of each metric.
+fn push_distributions<'a>(
+    rows: &mut Rows,
+    metrics: &[Metric],
+    kept: impl Iterator<Item = &'a Kept> + Clone,
+    groups: usize,
+    seed: u64,
+) {
+    let failed = kept.clone().filter(|of| of.failed).count();
+    for (index, &metric) in metrics.iter().enumerate() {
+        let good = kept.clone().filter(|of| !of.failed);
+        let mut values: Vec<u64> = good.map(|of| of.values[index]).collect();
+        rows.push_distribution(metric, &mut values, failed, groups, seed);
+    }
+}
+
 /// Adds how many failed, if any.
-fn push_failed(rows: &mut Rows, metric: Metric, failed: usize, seed: u64) {
+fn push_failed<'a>(
+    rows: &mut Rows,
+    metric: Metric,
+    kept: impl Iterator<Item = &'a Kept>,
+    seed: u64,
+) {
+    let failed = kept.filter(|of| of.failed).count();
     if failed > 0 {
         let weight = failed as f64;
         rows.push(Row { connection: 0, trial: 0, metric, stage: None, value: 1.0, weight, seed });

@@ -164,14 +164,15 @@ impl CaseModel {
     }
 }
 
-/// A day for each episode after the last beginning, beside its pauses: long after every carrier has
-/// given up.
+/// A day for each episode after the last beginning, beside its pauses, and an hour for each
+/// instance, which may wait for the others: long after every carrier has given up.
 fn horizon(begins: &[u64], programs: &Programs) -> u64 {
     let ops = programs.parties.iter().flat_map(|party| &party.ops);
     let pauses = ops.map(|op| if let Op::Pause { ns } = op { *ns } else { 0 });
     let days = DAY.0.saturating_mul(programs.episodes.into());
+    let hours = (DAY.0 / 24).saturating_mul(begins.len() as u64);
     let begins = begins.iter().copied().max().unwrap_or(0);
-    pauses.fold(begins.saturating_add(days), u64::saturating_add)
+    pauses.fold(begins.saturating_add(days).saturating_add(hours), u64::saturating_add)
 }
 
 fn throttle(key_store: &KeyStoreProfile) -> Option<(u32, u64)> {

@@ -241,11 +241,17 @@ mod tests {
     proptest! {
         #[test]
         fn next_is_the_earliest(
-            times in prop::collection::vec(prop::array::uniform6(0_u64..50), 1..6),
+            before in 0_usize..40,
+            times in prop::collection::vec(prop::array::uniform6(0_u64..50), 1..40),
             shared in prop::array::uniform3(0_u64..50),
         ) {
             let layout = Layout::new(&[[0, 1]], 2);
             let mut queue = EventQueue::default();
+            // What another number of instances left behind does not matter.
+            queue.reset(&layout, before);
+            for instance in 0..before as u32 {
+                queue.set_program(layout.programs(instance).next().unwrap() as usize, Some(1));
+            }
             queue.reset(&layout, times.len());
             for (instance, at) in times.iter().enumerate() {
                 let instance = instance as u32;

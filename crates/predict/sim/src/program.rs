@@ -354,7 +354,10 @@ impl Compiler<'_> {
         if warm == 0 && cold == 0 {
             return;
         }
-        if let Some(Op::Constant { warm: all_warm, cold: all_cold, .. }) = ops[begin..].last_mut() {
+        if let Some(Op::Constant { stages: before, warm: all_warm, cold: all_cold }) =
+            ops[begin..].last_mut()
+            && *before == stages
+        {
             all_warm[at] += warm;
             all_cold[at] += cold;
             return;

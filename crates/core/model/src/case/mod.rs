@@ -104,6 +104,15 @@ pub struct Pattern {
     pub concurrent: u32,
 }
 
+impl Pattern {
+    /// Whether the end of the response is a time of its own, and predicted: a response shorter than
+    /// 16 KiB is one TLS record, which is there as a whole, and one longer than 64 KiB meets what
+    /// the simulated TCP leaves out (the receiver's window begins with 64 KiB; HyStart, pacing).
+    pub fn has_response_done(&self) -> bool {
+        (16 * 1024..=64 * 1024).contains(&self.response_body)
+    }
+}
+
 /// The shape of the exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

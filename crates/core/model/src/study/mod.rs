@@ -21,6 +21,8 @@ use crate::reader::Mistakes;
 
 /// The most cases that one study may span.
 pub const MOST_CASES: usize = 1_000_000;
+/// The most connections that a case is predicted with: 250 B of memory each.
+const MOST_CONNECTIONS: u64 = 20_000_000;
 /// The file name in errors about flags.
 pub const COMMAND_LINE: &str = "command line";
 
@@ -158,6 +160,7 @@ fn read(
     let cases = vary::cases(&parts, catalog, in_file, in_flags)?;
     require::refuse_without_effect(&parts.require, &cases, in_file, in_flags);
     let head = head?;
+    refuse_too_many_connections(&head, &cases, in_file);
     let vary = parts.vary.iter().map(|axis| (axis.path.clone(), axis.shown())).collect();
     Some(Study {
         name: head.name,
@@ -170,6 +173,20 @@ fn read(
         require,
         text_hash: hash(text, overrides),
     })
+}
+
+/// What every connection of a case gave is held until the case is stored.
+fn refuse_too_many_connections(head: &head::Head, cases: &[Case], in_file: &Mistakes<'_>) {
+    let most = cases.iter().map(|case| u64::from(case.pattern.concurrent.max(1))).max();
+    let (most, trials) = (most.unwrap_or(1), u64::from(head.predict_trials));
+    if trials * most > MOST_CONNECTIONS {
+        let fits = MOST_CONNECTIONS / most;
+        let message = format!(
+            "is {trials}: with {most} connections in a trial at most {fits}, since no case is \
+             predicted with more than {MOST_CONNECTIONS} connections"
+        );
+        in_file.add("predict_trials", message);
+    }
 }
 
 fn hash(text: &str, overrides: &[(String, String)]) -> String {

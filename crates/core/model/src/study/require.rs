@@ -149,11 +149,9 @@ pub(crate) fn refuse_without_effect(
             continue;
         }
         let name = metric.name();
-        let message = if cases.iter().any(|case| case.stack.has(metric.layer())) {
-            format!(
-                "judges no case: {name} is of several connections together; set pattern.concurrent \
-                 to 2 or more, or remove it"
-            )
+        let with_layer = cases.iter().find(|case| case.stack.has(metric.layer()));
+        let message = if let Some(lacks) = with_layer.and_then(|case| metric.lacks(case)) {
+            format!("judges no case: {name} {lacks}, or remove it")
         } else {
             let protocol = cases.first().map_or("", |case| case.stack.protocol().name());
             format!(

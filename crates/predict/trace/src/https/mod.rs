@@ -106,7 +106,9 @@ impl Application for Get<'_> {
         script.take(Role::Client, 1);
         script.mark(Mark::FirstResponse);
         script.deliver(Role::Client);
-        script.mark(Mark::ResponseDone);
+        if self.pattern.has_response_done() {
+            script.mark(Mark::ResponseDone);
+        }
         script.take_close(Role::Client);
     }
 }

@@ -3,12 +3,13 @@
 //!
 //! A [`Socket`] has no clock and draws nothing: it is told the time, a segment or a timer, and
 //! gives segments to the link. Names of fields and functions follow the kernel's where there is
-//! a counterpart, so that the two can be read side by side. Left out, because no handshake is
-//! long enough to meet it: the receiver's window (taken as wide enough; in the kernel its growth
-//! adds a quick acknowledgement now and then), SACK compression, waiting for a larger segment to
-//! offload (`tcp_tso_should_defer`), pacing, ECN, HyStart, and that CUBIC's clock stands still
-//! while a connection is idle. Left out because it is a matter of chance: segments that arrive
-//! while the program reads are acknowledged together (`tcp_backlog_ack_defer`).
+//! a counterpart, so that the two can be read side by side. Left out, because no handshake and no
+//! response of 64 KiB is long enough to meet it: the receiver's window (taken as wide enough; in
+//! the kernel its growth adds a quick acknowledgement now and then), SACK compression, waiting for
+//! a larger segment to offload (`tcp_tso_should_defer`), pacing, ECN, HyStart, and that CUBIC's
+//! clock stands still while a connection is idle. Left out because it is a matter of chance:
+//! segments that arrive while the program reads are acknowledged together
+//! (`tcp_backlog_ack_defer`).
 
 mod ack;
 mod channel;
