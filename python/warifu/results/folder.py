@@ -454,7 +454,7 @@ def _check_columns(found: Mapping[str, pl.DataType], part: Path) -> None:
             raise damaged(part, f"column {name} is of type {kind}, not {expected}")
 
 
-def _is_narrower(found: pl.DataType, expected: pl.DataType) -> bool:
+def _is_narrower(found: pl.DataType, expected: type[pl.DataType]) -> bool:
     """Whether both are unsigned integers and every value of the one is a value of the other."""
     if found not in _UNSIGNED or expected not in _UNSIGNED:
         return False
