@@ -5,7 +5,7 @@ WARIFU := .venv/bin/warifu
 
 .DEFAULT_GOAL := help
 .PHONY: help setup release demo test test-system soak lint bench accuracy table3 kernel wolfssl \
-	conformance m3-tls m3-qemu golden fuzz wheel clean
+	conformance programs dependencies m3-tls m3-qemu golden fuzz wheel clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | \
@@ -54,6 +54,10 @@ wolfssl: ## wolfSSL's IoT SAFE client, built from Debian's source, at the virtua
 
 conformance: setup ## python-pkcs11's own tests on the module, in an environment of their own
 	@scripts/conformance
+
+programs: ## a table of programs that the module was not made for: version and result
+	@scripts/setup --with programs
+	@scripts/programs
 
 m3-tls: ## a TLS 1.3 handshake on the simulated Cortex-M3, message by message
 	@scripts/setup --with tests

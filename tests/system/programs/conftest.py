@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,7 +34,30 @@ def device(tmp_path: Path, authority: Authority) -> Iterator[Device]:
         yield made
 
 
+@pytest.fixture
+def on_record(record_property: Callable[[str, object], None]) -> Callable[..., None]:
+    """Puts a foreign program and its version on record, for the table at the end."""
+
+    def record(name: str, command: Iterable[object], pattern: str) -> None:
+        programs.version(name, command, pattern)
+        record_property("program", f"{name} {programs.VERSIONS[name]}")
+
+    return record
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    rows = [
+        (str(value), outcome)
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.stats.get(outcome, [])
+        for name, value in report.user_properties
+        if name == "program"
+    ]
+    if rows:
+        width = max(len(name) for name, _ in rows)
+        terminalreporter.section("foreign programs with the card's key")
+        for name, outcome in sorted(rows, key=lambda row: row[0].lower()):
+            terminalreporter.write_line(f"{name:{width}}  {outcome}")
     if programs.VERSIONS:
         found = ", ".join(f"{name} {text}" for name, text in sorted(programs.VERSIONS.items()))
         terminalreporter.write_line(f"programs that used the card: {found}")
