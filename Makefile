@@ -59,6 +59,9 @@ programs: ## a table of programs that the module was not made for: version and r
 	@scripts/setup --with programs
 	@scripts/programs
 
+dependencies: ## licences, sources and duplicates of the crates; advisories from a snapshot
+	@scripts/dependencies
+
 m3-tls: ## a TLS 1.3 handshake on the simulated Cortex-M3, message by message
 	@scripts/setup --with tests
 	@scripts/m3-tls

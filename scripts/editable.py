@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Installs the package in place, as `maturin develop` does, without building the compiled core.
 
-It makes a wheel with the package's metadata and the path to its source, and has pip install that.
+It makes a wheel with the package's metadata and the path to its source, which pip installs.
 """
 
 from __future__ import annotations
