@@ -19,7 +19,7 @@ LOCKS = [
     FOREIGN / "requirements.lock",
 ]
 #: A command of pip that brings packages, with what stands behind it: other lines go on with it.
-_PIP = re.compile(r'\bpip"?,? (?:"|--\w[\w-]* )*"?(?:install|download)\b(?s:.{0,200})')
+_PIP = re.compile(r'\bpip(?:\[@\]\})?"?,? (?:"|--\w[\w-]* )*"?(?:install|download)\b(?s:.{0,200})')
 _SAFE = ("--require-hashes", "--no-index")
 
 
