@@ -14,6 +14,7 @@ from warifu.lab.coap.client import COLUMNS, STEPS, values
 from warifu.lab.coap.exchange import Exchange
 from warifu.lab.drivers import DRIVERS, driver_of, why_not_measurable
 from warifu.lab.errors import LabError
+from warifu.results import metrics
 
 
 @pytest.mark.parametrize(
@@ -56,12 +57,10 @@ def test_exchange_of_a_case() -> None:
 
 @pytest.mark.parametrize("protocol", DRIVERS)
 def test_driver_records_metrics_of_its_protocol(protocol: str) -> None:
-    known = {metric["name"]: metric for metric in _core.metrics(protocol)}
     columns = DRIVERS[protocol].columns
-    assert set(columns) <= set(known)
-    whole = [name for name, metric in known.items() if metric["is_whole"]]
-    assert len(whole) == 1
-    assert whole[0] in columns
+    assert set(columns) <= {metric["name"] for metric in _core.metrics(protocol)}
+    assert metrics.whole(protocol) in columns
+    assert set(metrics.phases(protocol)) <= set(columns)
 
 
 def test_parts_are_small() -> None:
