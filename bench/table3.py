@@ -104,9 +104,10 @@ def observe(trials: int, seed: int) -> dict[str, Any]:
                 watch = Watch([process.pid for process in sim.processes])
                 if sim.agent is not None:
                     series += tokens(sim.agent, trials)
-                found = signatures(sim, of, trials, seed)
+                plan = plan_of(sim, trials, seed)
+                found = signatures(sim, of, plan)
                 disturbance.append({"of": of, **watch.shares().record()})
-            kinds[of] = kind_of(found.token)[0]
+            kinds[of] = kind_of(found.token, plan)[0]
             series += series_of(found, of)
     (kind,) = set(kinds.values())
     return {
@@ -115,12 +116,15 @@ def observe(trials: int, seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def signatures(sim: card.Card, of: str, trials: int, seed: int) -> Trials:
-    """All modes of `warifu calibrate token` with the card, by turns. A program gives the agent no
-    PIN: it is logged in."""
+def plan_of(sim: card.Card, trials: int, seed: int) -> Plan:
+    """New processes each time. A program gives the agent no PIN: it is logged in."""
     pin = None if sim.agent else card.PIN
     module = tools.find("libwarifu_pkcs11.so")
-    plan = Plan(module, pin=pin, trials=trials, seed=seed, fresh=True)
+    return Plan(module, pin=pin, trials=trials, seed=seed, fresh=True)
+
+
+def signatures(sim: card.Card, of: str, plan: Plan) -> Trials:
+    """All modes of `warifu calibrate token` with the card, by turns."""
     with environment_of(sim), screen.progress(f"signatures {of}") as report:
         return token_bench.run(plan, lambda done, total: report(done, total))
 
@@ -195,7 +199,7 @@ def modes_table(calls: dict[tuple[str, str], dict[str, NDArray[np.float64]]]) ->
     for mode in ("local_sw", "sign_only", "total", "fresh", "cached token"):
         for of in (SOFTWARE, WITHOUT, WITH, COMMAND, SOCKET):
             if (mode, of) in calls:
-                tables.add_mode(table, mode, statistics.of(whole(calls[mode, of])), of)
+                tables.add_mode(table, mode, statistics.of(whole(calls[mode, of])), of, of)
         if mode in paper.TABLE_3:
             tables.add_paper(table, mode)
     table.notes.append(

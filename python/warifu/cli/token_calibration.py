@@ -174,7 +174,8 @@ def modes_table(outcome: Outcome) -> Table:
         f"signatures of {outcome.token['label']}, ms (95 % intervals), beside {SOURCE}"
     )
     for mode, found in outcome.statistics.items():
-        add_mode(table, mode, found, "machine" if mode == "local_sw" else "token")
+        of = "machine" if mode == "local_sw" else "token"
+        add_mode(table, mode, found, of, f"this {of}")
         if mode in outcome.card:
             table.add(_own(mode, outcome.card[mode]), {"mode": mode, "of": "card",
                                                        **outcome.card[mode]})  # fmt: skip
@@ -207,12 +208,12 @@ def modes_heads(title: str) -> Table:
     )  # fmt: skip
 
 
-def add_mode(table: Table, mode: str, found: Statistics, of: str = "token") -> None:
-    """A row of what was timed here: this token, or this machine."""
+def add_mode(table: Table, mode: str, found: Statistics, of: str, shown: str) -> None:
+    """A row of what was timed: its name for programs and for people."""
     slow = found.over_1_s
     counts = f"{slow.value:.0f} ({slow.low:.1f} to {slow.high:.1f})"
     table.add(
-        [mode, f"this {of}", str(found.n), *(_ms(getattr(found, one)) for one in _FIGURES), counts],
+        [mode, shown, str(found.n), *(_ms(getattr(found, one)) for one in _FIGURES), counts],
         {"mode": mode, "of": of, "n": found.n, **_estimates(found)},
     )
 

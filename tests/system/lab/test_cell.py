@@ -42,7 +42,7 @@ def never() -> bool:
     [
         ("1.2", "full", 4),
         ("1.2", "ticket", 3),
-        ("1.3", "full", 3),
+        pytest.param("1.3", "full", 3, marks=pytest.mark.smoke),
         ("1.3", "psk_dhe_ke", 3),
         ("1.3", "psk_ke", 3),
         ("1.3", "0-rtt", 2),
@@ -101,7 +101,6 @@ def test_connections_do_not_share_a_queue(monkeypatch: pytest.MonkeyPatch) -> No
     assert 2 * sum(apart) < sum(together)
 
 
-@pytest.mark.smoke
 def test_retransmissions_over_a_lossy_link() -> None:
     loss = {"kind": "independent", "probability": 0.2}
     with Bench(FAST) as bench:

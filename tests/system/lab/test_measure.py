@@ -79,6 +79,7 @@ def test_study_is_measured_to_observations(tmp_path: Path) -> None:
                 "tcp.connect",
                 "tls.handshake",
                 "https.first_response",
+                "https.response_complete",
                 "bytes.client_sent",
                 "bytes.server_sent",
             ),

@@ -1,57 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""munacl built as its users build it, once per session."""
+"""munacl built as its users build it."""
 
-from __future__ import annotations
+from support.munacl_builds import answers, build, profile
 
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
-
-import pytest
-
-from support.paths import ROOT
-from warifu import m3
-
-MUNACL = ROOT / "firmware" / "munacl"
-
-Build = Callable[..., Path]
-Answers = Callable[[list[str]], list[str]]
-
-
-@pytest.fixture(scope="session")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Builds a file of a profile; returns its path."""
-    folder = tmp_path_factory.mktemp("munacl")
-
-    def run(profile: str, name: str, *settings: str) -> Path:
-        target = folder / profile / name
-        command = ["make", "--silent", "-C", str(MUNACL), f"BUILD={folder}", f"PROFILE={profile}"]
-        done = subprocess.run(
-            [*command, *settings, str(target)],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stderr
-        return target
-
-    return run
-
-
-@pytest.fixture(scope="session", params=["fast", "small"])
-def profile(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(scope="session")
-def answers(build: Build, profile: str) -> Answers:
-    """Results of calls, by the program on the simulated chip."""
-    program = build(profile, "answers.elf")
-
-    def run(calls: list[str]) -> list[str]:
-        done = m3.run(str(program), m3.Options(input="\n".join(calls).encode() + b"\n"))
-        assert done.code == 0, done.stop
-        return done.output.decode().splitlines()
-
-    return run
+__all__ = ["answers", "build", "profile"]
