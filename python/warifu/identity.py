@@ -37,6 +37,10 @@ class Caller:
     home: str
 
 
+#: Where Python's and Rust's temporary files go (tempfile, std::env::temp_dir).
+_TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+
+
 class InstallationHidden(Exception):  # noqa: N818 - what happened, not what it is
     """The user who called sudo may not read Python or Warifu itself."""
 
@@ -59,6 +63,10 @@ def begin() -> None:
                 f"{path} cannot be read by user {found.name}, for whom sudo runs this: make it "
                 f"readable for others, or use `env -u SUDO_UID` in root's own folders"
             )
+    for name in _TEMPORARY:
+        # What is the lab's own must not lie where the user can put another folder in its place;
+        # sudo leaves them out as well, unless it is told to keep them.
+        os.environ.pop(name, None)
     _caller = found
 
 

@@ -67,12 +67,16 @@ class Sudo:
 
     def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Runs `warifu` as root with what sudo sets (sudo(8))."""
+        return self.python("-m", "warifu.cli", *map(str, arguments))
+
+    def python(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Runs Python in the same way."""
         python, environment = _interpreter()
         own = {"SUDO_UID": str(USER), "SUDO_GID": str(USER), "SUDO_USER": f"user{USER}"}
         return subprocess.run(
-            [python, "-m", "warifu.cli", *map(str, arguments)],
+            [python, *arguments],
             cwd=self.home,
-            env=os.environ | environment | own,
+            env=os.environ | environment | own | variables,
             capture_output=True,
             text=True,
             check=False,
@@ -166,6 +170,20 @@ def test_study_that_is_a_link_to_a_file_of_root_is_not_shown(sudo: Sudo) -> None
 def test_study_is_written_through_no_link(sudo: Sudo) -> None:
     sudo.link("smart-meter.toml")
     assert sudo("init", "--force").returncode != 0
+
+
+def test_temporary_files_of_root_lie_in_no_folder_of_the_user(sudo: Sudo) -> None:
+    """nginx's configuration is among them."""
+    code = "from warifu import identity; identity.begin(); import tempfile; "
+    done = sudo.python("-c", f"{code}print(tempfile.gettempdir())", TMPDIR=str(sudo.home))
+    assert Path(done.stdout.strip()).stat().st_uid == 0
+
+
+def test_program_that_needs_no_root_runs_as_the_user(sudo: Sudo) -> None:
+    """As git does, which runs what a checkout's configuration says."""
+    code = "from warifu import identity; import subprocess; identity.begin(); "
+    done = sudo.python("-c", f"{code}subprocess.run(['id', '-u'], **identity.of_caller())")
+    assert done.stdout == f"{USER}\n"
 
 
 @needs.program("nginx")

@@ -9,7 +9,7 @@ from pathlib import Path
 from warifu import tools
 from warifu.doctor import pcsc
 from warifu.doctor.finding import Finding
-from warifu.doctor.modem import Modem, ModemError, ModemSilent
+from warifu.doctor.modem import LineBusy, Modem, ModemError, ModemSilent
 
 #: The applet's identifiers that public clients select (GSMA IoT.04; crates/iotsafe/card).
 AIDS = {
@@ -20,6 +20,8 @@ AIDS = {
 
 _DONE = 0x9000
 _NOT_FOUND = 0x6A82
+#: What a card answers that has no logical channels (ISO 7816-4 section 5.6, tables 5 and 6).
+_WITHOUT_CHANNELS = {0x6881, 0x6D00, 0x6E00}
 _OPEN_CHANNEL = bytes.fromhex("0070000001")
 _VIRTUAL = f"try the virtual SIM: `warifu card create && {tools.as_root('card serve --pcsc')}`"
 
@@ -82,6 +84,11 @@ def of_modem(device: Path, baud: int = 115200) -> Iterator[Finding]:
     device, baud = _address(device, baud)
     try:
         modem = Modem(device, baud)
+    except LineBusy as error:
+        hint = "nothing was sent, so nobody was disturbed: end that program, or ask the agent that "
+        hint += "has it: `warifu agent status`"
+        yield Finding(area, str(device), "missing", str(error), hint)
+        return
     except OSError as error:
         said = error.strerror or str(error)
         yield Finding(area, str(device), "missing", said, _hint_for_line(error))
@@ -136,17 +143,37 @@ def _behind(area: str, modem: Modem) -> Iterator[Finding]:
         return
     yield Finding(area, "AT+CSIM", "ok", "known")
     try:
-        yield from _applet(area, modem.csim)
+        yield from _applet(area, modem.csim, modem)
     except ModemError as error:
         hint = "the modem refuses SELECT: it may forward only some commands; ask its vendor "
         hint += "for AT+CSIM without a filter, or use a card reader"
         yield Finding(area, "SELECT", "missing", str(error), hint)
 
 
-def _applet(area: str, transmit: Callable[[bytes], bytes]) -> Iterator[Finding]:
-    """Selects the applet on a channel of its own, as the basic one may be the modem's."""
+def _applet(
+    area: str, transmit: Callable[[bytes], bytes], modem: Modem | None = None
+) -> Iterator[Finding]:
+    """Selects the applet on a channel of its own, as the basic one may be the modem's.
+
+    Behind a modem nothing resets the card, so the channel is written down, and closed after an
+    answer that came too late was read, for which the channel's end would be mistaken.
+    """
     opened = transmit(_OPEN_CHANNEL)
-    channel = opened[0] if _status(opened) == _DONE and len(opened) == 3 else 0
+    status = _status(opened)
+    if status == _DONE and len(opened) == 3:
+        channel = opened[0]
+        if modem is not None:
+            modem.opened(channel)
+        yield Finding(area, "channel", "ok", f"{channel} was free")
+    elif modem is None and status in _WITHOUT_CHANNELS:
+        channel = 0
+        hint = 'this card has the basic channel alone: channel = "basic" in pkcs11.toml'
+        yield Finding(area, "channel", "warning", f"the basic one only ({status:04X})", hint)
+    else:
+        hint = "end the programs that use the card; behind a modem, channels of killed programs "
+        hint += "are closed by the next program of the same user, or by the modem's restart"
+        yield Finding(area, "channel", "missing", f"none is free ({status:04X})", hint)
+        return
     status = _NOT_FOUND
     try:
         for name, aid in AIDS.items():
@@ -159,7 +186,11 @@ def _applet(area: str, transmit: Callable[[bytes], bytes]) -> Iterator[Finding]:
                 break
     finally:
         if channel:
+            if modem is not None:
+                modem.settle()
             transmit(bytes([0x00, 0x70, 0x80, channel]))
+            if modem is not None:
+                modem.closed(channel)
     if status == _NOT_FOUND:
         hint = "this SIM has no IoT SAFE applet, or one with another AID: ask its operator"
         yield Finding(area, "applet", "missing", "not found (6A82)", hint)

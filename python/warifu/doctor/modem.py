@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import select
@@ -13,13 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from warifu.doctor import channel_record
+
 #: How a command ends (ITU-T V.250 section 5.7, 3GPP TS 27.007 section 9.2).
 _RESULT = re.compile(rb"(?:^|[\r\n])(OK|ERROR|\+CM[ES] ERROR: ?[^\r\n]*)\r?\n")
+#: Answers that may still be on their way: one of a command that had no time left, and a spare.
+_PENDING = 3
 _CSIM = re.compile(r'\+CSIM: ?(\d+), ?"?([0-9A-Fa-f]*)"?')
 
 
 class ModemError(Exception):
     """The modem refused; the text is its result."""
+
+
+class LineBusy(Exception):  # noqa: N818 - what happened, not what it is
+    """Another program has the line; its commands and answers would get mixed with ours."""
 
 
 class ModemSilent(Exception):  # noqa: N818 - what happened, not what it is
@@ -40,8 +49,15 @@ class Modem:
     """A line to a modem, closed at the end of the `with` block."""
 
     def __init__(self, device: Path, baud: int = 115200) -> None:
-        """Opens the line, 8 bits without translation; OSError if that fails."""
+        """Opens the line, 8 bits without translation; OSError if that fails, and LineBusy where a
+        program of ours has it: each holds this lock (crates/iotsafe/client, transport/csim.rs)."""
         self._line = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._line, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _holder(self._line)
+            os.close(self._line)
+            raise LineBusy(f"in use by {holder}") from None
         try:
             tty.setraw(self._line)
             settings = termios.tcgetattr(self._line)
@@ -91,6 +107,22 @@ class Modem:
             raise ModemError(result[1].decode(errors="replace"))
         return Answer(tuple(lines[echoed:]), echoed)
 
+    def opened(self, channel: int) -> None:
+        """Writes down that this process has a channel of the card."""
+        channel_record.opened(self._line, channel)
+
+    def closed(self, channel: int) -> None:
+        """Writes down that it has it no more."""
+        channel_record.closed(self._line, channel)
+
+    def settle(self) -> None:
+        """Reads what is still to come of an earlier command: an OK alone answers the bare AT, which
+        a modem answers after all before it. ModemError, ModemSilent."""
+        for _ in range(_PENDING):
+            if not self.command("AT", timeout_s=10.0).lines:
+                return
+        raise ModemError("goes on answering earlier commands")
+
     def csim(self, apdu: bytes, timeout_s: float = 10.0) -> bytes:
         """The response APDU to a command APDU; ModemError, ModemSilent."""
         text = apdu.hex().upper()
@@ -100,3 +132,15 @@ class Modem:
             if found and int(found[1]) == len(found[2]) and len(found[2]) % 2 == 0:
                 return bytes.fromhex(found[2])
         raise ModemError(f'answered {" ".join(answer.lines)!r}: expected +CSIM: LENGTH,"ANSWER"')
+
+
+def _holder(line: int) -> str:
+    """The process that has locked an open line, as people know it (proc_locks(5))."""
+    number = f":{os.fstat(line).st_ino} "
+    try:
+        rows = Path("/proc/locks").read_text().splitlines()
+        found = next(row.split() for row in rows if " FLOCK " in row and number in row)
+        name = Path(f"/proc/{found[4]}/comm").read_text().strip()
+    except (OSError, StopIteration):
+        return "another program"
+    return f"{name} (process {found[4]})"

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import select
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.sim import RANDOM, SELECT, Client, Server
+from warifu import tools
 from warifu.doctor import card
 from warifu.doctor.modem import Modem, ModemError, ModemSilent
 
@@ -110,9 +113,81 @@ def test_doctor_with_a_working_card(state: Path) -> None:
         first = list(card.of_modem(Path(server.ready["at"])))
         again = list(card.of_modem(Path(server.ready["at"])))
     assert [(one.name, one.status) for one in first][1:] == [
-        ("AT", "ok"), ("echo", "warning"), ("AT+CSIM", "ok"), ("applet", "ok"),
+        ("AT", "ok"), ("echo", "warning"), ("AT+CSIM", "ok"), ("channel", "ok"),
+        ("applet", "ok"),
     ]  # fmt: skip
     assert all(one.status == "ok" for one in again), "echo was switched off and the channel closed"
+
+
+def channels_left(device: str) -> int:
+    """How many channels can be opened; none is closed."""
+    with Modem(Path(device)) as modem:
+        opened = [modem.csim(bytes.fromhex("0070000001")) for _ in range(4)]
+    return sum(answer.endswith(b"\x90\x00") for answer in opened)
+
+
+def test_doctor_disturbs_nobody_who_has_the_line(state: Path) -> None:
+    """An agent, or a program with the module, holds the line's lock."""
+    with Server(state, at=True) as server:
+        device = server.ready["at"]
+        with Modem(Path(device)) as other:
+            (only,) = card.of_modem(Path(device))
+            assert (only.status, only.name) == ("missing", device)
+            name = Path("/proc/self/comm").read_text().strip()
+            assert only.found == f"in use by {name} (process {os.getpid()})"
+            assert other.csim(bytes.fromhex("00A4040C07A0000005590010"))[-2:] == b"\x90\x00"
+        assert channels_left(device) == 3
+
+
+def test_doctor_never_selects_on_the_basic_channel_of_a_modem(state: Path) -> None:
+    """It is the modem's own, and says nothing of what programs will find."""
+    with Server(state, at=True) as server:
+        device = server.ready["at"]
+        assert channels_left(device) == 3
+        found = list(card.of_modem(Path(device)))
+        assert [(one.name, one.status) for one in found][-1] == ("channel", "missing")
+        assert "none is free (6A81)" in found[-1].found
+
+
+def test_doctor_gives_its_channel_back_after_an_answer_too_late(state: Path) -> None:
+    # The answer to SELECT, after the doctor's patience of ten seconds.
+    with Server(state, at=True, faults="script\nok\nlate 11s\n") as server:
+        device = server.ready["at"]
+        said = list(card.of_modem(Path(device)))
+        assert (said[-1].name, said[-1].status) == ("line", "missing")
+        assert channels_left(device) == 3
+
+
+_DOCTOR = """
+import sys
+from pathlib import Path
+from warifu.doctor import card
+print([one.name for one in card.of_modem(Path(sys.argv[1]))])
+"""
+
+
+def test_channel_of_a_killed_doctor_is_closed_by_the_next_program(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with Server(state, at=True, faults="script\nok\nlate 5s\n") as server:
+        device = server.ready["at"]
+        doctor = subprocess.Popen([sys.executable, "-c", _DOCTOR, device])
+        end = time.monotonic() + 20
+        while not any((tmp_path / "warifu").glob("modem-*.channels")):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        # It has sent SELECT, and waits for an answer.
+        time.sleep(0.5)
+        doctor.kill()
+        doctor.wait()
+        listing = ["pkcs11-tool", "--module", str(tools.find("libwarifu_pkcs11.so")), "-L"]
+        done = subprocess.run(
+            listing, env=os.environ | {"WARIFU_CARD": f"csim:{device}"}, capture_output=True,
+            text=True, check=True, timeout=60,
+        )  # fmt: skip
+        assert "token label" in done.stdout
+        assert channels_left(device) == 3
 
 
 def modem_that_says(tmp_path: Path, answers: dict[bytes, bytes]) -> list[tuple[str, str, str]]:

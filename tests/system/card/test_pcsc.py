@@ -92,7 +92,7 @@ def test_reader_port_is_in_a_network_namespace(pcscd: tuple[Server, Path]) -> No
 def test_doctor_with_a_working_card(pcscd: tuple[Server, Path]) -> None:
     found = list(card.of_reader())
     assert [(one.name, one.status) for one in found] == [
-        ("pcscd", "ok"), ("reader", "ok"), ("card", "ok"), ("applet", "ok"),
+        ("pcscd", "ok"), ("reader", "ok"), ("card", "ok"), ("channel", "ok"), ("applet", "ok"),
     ]  # fmt: skip
     other = list(card.of_reader("Acme"))
     assert (other[-1].name, other[-1].status) == ("reader", "missing")

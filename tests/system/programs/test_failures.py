@@ -31,7 +31,7 @@ def errors_of(environment: dict[str, str]) -> list[str]:
 @pytest.mark.parametrize(
     ("card", "names", "hint"),
     [
-        ("unix:{}/none.sock", "{}/none.sock", "start one with: warifu card serve"),
+        ("unix:{}/none.sock", "{}/none.sock", "set WARIFU_CARD to what it printed"),
         ("pcsc", "PC/SC service is not running", "systemctl start pcscd"),
         ("csim:{}/ttyNone", "{}/ttyNone", "is it plugged in"),
         ("socket:{}/x", "card is", "expected unix:/path"),

@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import signal
 from pathlib import Path
 
 import pytest
 
-from support import programs, web
-from support.programs import DEVICE, KEY, OPERATOR, Authority, Device, free_port
+from support import programs, sim, web
+from support.programs import DEVICE, KEY, OPERATOR, Authority, Device, free_port, run
 
 WORKERS = 3
+#: Far above what a definite error takes.
+NO_HANG_S = 25
+#: curl(1): CURLE_SSL_CONNECT_ERROR; 28 would be its own patience.
+TLS_REFUSED = 35
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -40,6 +46,38 @@ def test_all_workers_sign(
     signatures = device.signatures()
     assert len(signatures) == handshakes
     assert {signature.pid for signature in signatures} == answered
+
+
+def test_worker_without_a_channel_refuses_until_a_reload(
+    device: Device, authority: Authority, operator: tuple[Path, Path]
+) -> None:
+    """libp11 waited without end where C_OpenSession failed, and the worker answered nobody, also
+    after a reload, which waits for it."""
+    certificate, key = operator
+    port = free_port()
+    block = web.server(port, device.certificate, f"engine:pkcs11:{KEY}", authority.certificate)
+    curl = (
+        "curl", "--silent", "--show-error", "--max-time", NO_HANG_S, "--cacert",
+        authority.certificate, "--cert", certificate, "--key", key, f"https://localhost:{port}/",
+    )  # fmt: skip
+    with web.nginx(device, block, engine=True, workers=1) as server:
+        server.until("start worker process ")
+        with contextlib.ExitStack() as others:
+            # The fourth is the master's.
+            for _ in range(3):
+                client = others.enter_context(sim.Client(device.socket))
+                assert client.status(sim.SELECT) == 0x9000
+            for _ in range(2):
+                done = run(*curl, environment=device.environment, check=False, patience_s=60)
+                assert done.returncode == TLS_REFUSED, done.stderr
+        assert device.signatures() == []
+        # libp11 reads a worker's keys once: what it could not read then, it has no more.
+        before = len(re.findall("start worker process ", server.said()))
+        server.process.send_signal(signal.SIGHUP)
+        server.until(f"(?:start worker process (?:.*\n)+?.*){{{before + 1}}}")
+        server.until("exited with code 0")
+        said = run(*curl, environment=device.environment).stdout
+        assert said.startswith(f"CN={OPERATOR} SUCCESS ")
 
 
 def test_upstream_client_certificate_of_the_card(

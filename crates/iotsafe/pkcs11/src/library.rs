@@ -39,6 +39,17 @@ impl Library {
         self.pid == process::id()
     }
 
+    /// Takes over which slots the parent process has used. Of its library nothing but these flags
+    /// may be touched: threads that this process does not have may hold its locks.
+    pub(crate) fn continue_from(&self, parents: &Library) {
+        for slot in &self.slots {
+            let mut of_parent = parents.slots.iter().filter(|one| one.location == slot.location);
+            if of_parent.any(|one| one.was_used()) {
+                slot.mark_used();
+            }
+        }
+    }
+
     pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {
         self.trace.as_ref()
     }

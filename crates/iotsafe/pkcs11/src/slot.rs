@@ -44,6 +44,9 @@ pub struct Slot {
     known: Mutex<Known>,
     objects: Mutex<ObjectTable>,
     logged_in: AtomicBool,
+    /// Whether a session was opened with the card there, by this process or by one that has forked
+    /// it.
+    was_used: AtomicBool,
 }
 
 /// The configuration of a slot.
@@ -92,6 +95,7 @@ impl Slot {
             known: Mutex::default(),
             objects: Mutex::default(),
             logged_in: AtomicBool::new(false),
+            was_used: AtomicBool::new(false),
         }
     }
 
@@ -193,6 +197,17 @@ impl Slot {
         let pin = self.with_token(|token, deadline| token.pin_state(deadline))?;
         lock(&self.known).pin = Some(pin);
         Ok(pin)
+    }
+
+    /// Whether this process, or one that has forked it, has had a session with the card.
+    #[must_use]
+    pub fn was_used(&self) -> bool {
+        self.was_used.load(Ordering::Relaxed)
+    }
+
+    /// It has now.
+    pub fn mark_used(&self) {
+        self.was_used.store(true, Ordering::Relaxed);
     }
 
     /// Whether the user is logged in.

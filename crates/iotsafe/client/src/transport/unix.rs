@@ -46,7 +46,10 @@ impl Unix {
             io::ErrorKind::ConnectionRefused => format!(
                 "the server of the virtual card at {at} has ended; start it with: warifu card serve"
             ),
-            _ => format!("no virtual card at {at}: {error}; start one with: warifu card serve"),
+            _ => format!(
+                "no virtual card at {at}: {error}; start one with: warifu card serve; for one that \
+                 runs already, set WARIFU_CARD to what it printed"
+            ),
         })
     }
 

@@ -80,6 +80,9 @@ pub fn initialise(args: InitialiseArgs) -> Result {
         return fail(CKR_CRYPTOKI_ALREADY_INITIALIZED);
     }
     let library = Arc::new(new_library(args)?);
+    if let Some(parents) = &before {
+        library.continue_from(parents);
+    }
     let was = CURRENT.compare_and_swap(&before, Some(library));
     let ours = match (&*was, &before) {
         (Some(was), Some(before)) => Arc::ptr_eq(was, before),

@@ -8,6 +8,16 @@ use crate::library::Library;
 use crate::rv::{Result, fail};
 
 /// C_OpenSession (PKCS#11 2.40 section 5.6).
+///
+/// Where the card cannot be reached, a program that has used it before still gets a session, and
+/// the error from the call that needs the card. libp11 up to 0.4.12 (pkcs11_get_session) takes any
+/// error of this one for a lack of sessions and waits until another is given back, of which a
+/// worker of nginx has none: it answered nobody any more.
+///
+/// # Errors
+/// CKR_SLOT_ID_INVALID, CKR_SESSION_PARALLEL_NOT_SUPPORTED, those of [`Slot::info`].
+///
+/// [`Slot::info`]: crate::slot::Slot::info
 pub fn open_session(
     library: &Library,
     slot: CK_SLOT_ID,
@@ -17,7 +27,11 @@ pub fn open_session(
     if flags & CKF_SERIAL_SESSION == 0 {
         return fail(CKR_SESSION_PARALLEL_NOT_SUPPORTED);
     }
-    slot.info()?;
+    match slot.info() {
+        Ok(_) => slot.mark_used(),
+        Err(_) if slot.was_used() => {}
+        Err(rv) => return Err(rv),
+    }
     Ok(library.add_session(slot, flags & CKF_RW_SESSION != 0))
 }
 

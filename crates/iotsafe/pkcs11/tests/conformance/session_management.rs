@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Session management (PKCS#11 2.40 section 5.6).
 
+use std::ptr;
+use std::sync::atomic::Ordering;
+
 use cryptoki_sys::*;
 use warifu_card::PinScope;
 
@@ -31,6 +34,27 @@ fn login_and_logout() {
     let refused = sign(&bench, session, CKM_ECDSA_SHA256, key, b"x");
     assert_eq!(refused, Err(CKR_USER_NOT_LOGGED_IN));
     assert_eq!(bench.login(session, PIN), CKR_OK);
+    assert!(sign(&bench, session, CKM_ECDSA_SHA256, key, b"x").is_ok());
+}
+
+#[test]
+fn session_of_a_token_that_was_used_opens_while_the_card_is_away() {
+    let bench = Bench::new(None);
+    bench.world.absent.store(true, Ordering::SeqCst);
+    let open = |session: &mut CK_SESSION_HANDLE| {
+        call!(bench, C_OpenSession, 0, CKF_SERIAL_SESSION, ptr::null_mut(), None, session)
+    };
+    let (mut session, null) = (0, ptr::null_mut());
+    assert_eq!(open(&mut session), CKR_TOKEN_NOT_PRESENT, "nobody has used it yet");
+    bench.world.absent.store(false, Ordering::SeqCst);
+    let first = bench.open(0);
+    bench.world.absent.store(true, Ordering::SeqCst);
+    assert_eq!(call!(bench, C_CloseSession, first), CKR_OK);
+    // libp11 would wait for the session of another thread.
+    assert_eq!(open(&mut session), CKR_OK);
+    assert_eq!(call!(bench, C_FindObjectsInit, session, null, 0), CKR_DEVICE_REMOVED);
+    bench.world.absent.store(false, Ordering::SeqCst);
+    let key = bench.one(session, CKO_PRIVATE_KEY, 1);
     assert!(sign(&bench, session, CKM_ECDSA_SHA256, key, b"x").is_ok());
 }
 
