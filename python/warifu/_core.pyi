@@ -162,6 +162,15 @@ class Metric(TypedDict):
     of_scenario: bool
     """Whether there is one value for all connections of a trial together, not one for each."""
 
+def modem_channel_opened(device: int, channel: int) -> None:
+    """Writes down that this process has opened a channel of the card behind the line with this
+    device number (`st_rdev`), so that the next program of the user closes it if this one is killed.
+    The caller holds the line's lock.
+    """
+
+def modem_channel_closed(device: int, channel: int) -> None:
+    """Writes down that the channel is closed."""
+
 def metrics(protocol: str | None = None) -> list[Metric]:
     """The registry of metrics, of one protocol or of all, in the order of tables: those of a
     connection, and those of a scenario of several connections.

@@ -65,6 +65,7 @@ MAY_KNOW = {
         "warifu-pkcs11-client",
     },
     "warifu-py": {
+        "warifu-iotsafe-client",
         "warifu-model",
         "warifu-os",
         "warifu-trace",
@@ -119,7 +120,7 @@ PYTHON_MAY_IMPORT = {
     },
     "study": {"files", "printable", "_core"},
     "tools": set(),
-    "doctor": {"doctor", "calibrate", "identity", "lab", "tools"},
+    "doctor": {"_core", "doctor", "calibrate", "identity", "lab", "tools"},
     # Everything meets here, and nobody knows it.
     "cli": {
         "cli",

@@ -7,6 +7,7 @@ mod error;
 mod m3;
 mod metrics;
 mod missing;
+mod modem;
 mod observations;
 mod predict;
 mod study;
@@ -37,6 +38,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tls::resumptions, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(missing::missing_operations, module)?)?;
+    module.add_function(wrap_pyfunction!(modem::modem_channel_opened, module)?)?;
+    module.add_function(wrap_pyfunction!(modem::modem_channel_closed, module)?)?;
     module.add_function(wrap_pyfunction!(predict::predict, module)?)?;
     module.add_function(wrap_pyfunction!(observations::write_observations, module)?)?;
     module.add_function(wrap_pyfunction!(observations::begin_manifest, module)?)?;

@@ -45,6 +45,13 @@ class Quirks(StrEnum):
     THALES = "thales"
 
 
+class AtCommands(StrEnum):
+    """The commands of the virtual modem."""
+
+    ALL = "all"
+    CCHO = "ccho"
+
+
 class Curve(StrEnum):
     """The curve of the client key."""
 
@@ -282,6 +289,12 @@ def serve(
     at: Annotated[
         bool, typer.Option("--at", help="A virtual modem with AT+CSIM on a pseudo-terminal.")
     ] = False,
+    at_commands: Annotated[
+        AtCommands,
+        typer.Option(
+            "--at-commands", help="Of the modem; ccho: AT+CCHO and AT+CGLA without AT+CSIM."
+        ),
+    ] = AtCommands.ALL,
     link: Annotated[
         Path | None,
         typer.Option("--link", help="Symbolic link to the line of the modem; with --at."),
@@ -325,12 +338,14 @@ def serve(
 
     if not pcsc and pcscd_dir is None:
         identity.become_caller()
-    if socket is None and not (at or link or pcsc or vpcd):
+    modem = at or link is not None or at_commands is not AtCommands.ALL
+    if socket is None and not (modem or pcsc or vpcd):
         socket = program.default_socket()
     request: dict[str, object] = {
         "state": str(program.state_path(state)),
         "socket": None if socket is None else str(socket),
-        "at": at or link is not None,
+        "at": modem,
+        "at_commands": at_commands.value,
         "link": None if link is None else str(link),
         "pcsc": pcsc or pcscd_dir is not None,
         "pcscd_dir": None if pcscd_dir is None else str(pcscd_dir.absolute()),

@@ -187,7 +187,7 @@ def _tell(event: dict[str, Any]) -> None:
             screen.say(f"socket   {event['socket']}")
         if event["at"]:
             link = f" ({event['link']})" if event["link"] else ""
-            screen.say(f"AT+CSIM  {event['at']}{link}")
+            screen.say(f"modem    {event['at']}{link}")
         if event["reader"]:
             screen.say(f"PC/SC    {event['reader']}")
         if event["pcscd"] and event["pcscd"] != "/run/pcscd/pcscd.comm":

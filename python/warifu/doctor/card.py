@@ -20,6 +20,7 @@ AIDS = {
 
 _DONE = 0x9000
 _NOT_FOUND = 0x6A82
+_NO_CHANNEL = 0x6A81
 #: What a card answers that has no logical channels (ISO 7816-4 section 5.6, tables 5 and 6).
 _WITHOUT_CHANNELS = {0x6881, 0x6D00, 0x6E00}
 _OPEN_CHANNEL = bytes.fromhex("0070000001")
@@ -79,7 +80,7 @@ def _in_readers(service: pcsc.Pcsc, area: str, readers: list[str]) -> Iterator[F
 
 
 def of_modem(device: Path, baud: int = 115200) -> Iterator[Finding]:
-    """Each step to a SIM behind a modem's AT+CSIM, up to the first that fails."""
+    """Each step to a SIM behind a modem, up to the first that fails."""
     area = "modem"
     device, baud = _address(device, baud)
     try:
@@ -135,19 +136,68 @@ def _behind(area: str, modem: Modem) -> Iterator[Finding]:
         modem.command("ATE0")
     else:
         yield Finding(area, "echo", "ok", "off")
-    try:
-        modem.command("AT+CSIM=?")
-    except ModemError as error:
-        hint = "this modem does not support AT+CSIM: ask its vendor for another firmware"
-        yield Finding(area, "AT+CSIM", "missing", str(error), hint)
+    refusal = _refusal(modem, "AT+CSIM=?")
+    has_sessions = _refusal(modem, "AT+CCHO=?") is None
+    if refusal is not None and not has_sessions:
+        hint = "this modem has neither AT+CSIM nor AT+CCHO: ask its vendor for another firmware"
+        yield Finding(area, "AT+CSIM", "missing", refusal, hint)
+        return
+    if refusal is not None:
+        yield Finding(area, "AT+CCHO", "ok", "known, AT+CSIM is not")
+        yield from _applet_of_session(area, modem)
         return
     yield Finding(area, "AT+CSIM", "ok", "known")
+    if has_sessions and not _opens_channels(modem):
+        yield Finding(area, "AT+CCHO", "ok", "known; AT+CSIM opens no channel")
+        yield from _applet_of_session(area, modem)
+        return
     try:
         yield from _applet(area, modem.csim, modem)
     except ModemError as error:
         hint = "the modem refuses SELECT: it may forward only some commands; ask its vendor "
         hint += "for AT+CSIM without a filter, or use a card reader"
         yield Finding(area, "SELECT", "missing", str(error), hint)
+
+
+def _refusal(modem: Modem, command: str) -> str | None:
+    """The modem's error; None: it accepts the command."""
+    try:
+        modem.command(command)
+    except ModemError as error:
+        return _one_line(error)
+    return None
+
+
+def _opens_channels(modem: Modem) -> bool:
+    """Whether MANAGE CHANNEL works, or is refused only since no channel is free."""
+    try:
+        opened = modem.csim(_OPEN_CHANNEL)
+    except ModemError:
+        return False
+    if _status(opened) == _DONE and len(opened) == 3:
+        modem.csim(bytes([0x00, 0x70, 0x80, opened[0]]))
+        return True
+    return _status(opened) == _NO_CHANNEL
+
+
+def _applet_of_session(area: str, modem: Modem) -> Iterator[Finding]:
+    """The applet on a channel that the modem opens together with it."""
+    refusal = ""
+    for name, aid in AIDS.items():
+        try:
+            number = modem.open_session(aid)
+        except ModemError as error:
+            refusal = _one_line(error)
+            continue
+        modem.opened(number)
+        yield Finding(area, "channel", "ok", f"{number} was free")
+        modem.close_session(number)
+        modem.closed(number)
+        yield Finding(area, "applet", "ok", f"{name}'s AID on channel {number}")
+        return
+    hint = "this SIM has no IoT SAFE applet, or no channel is free: end the programs that use the "
+    hint += "card, and ask the SIM's operator for the applet's AID"
+    yield Finding(area, "applet", "missing", f"AT+CCHO is refused: {refusal}", hint)
 
 
 def _applet(

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from warifu.doctor import channel_record
+from warifu import _core
 
 #: How a command ends (ITU-T V.250 section 5.7, 3GPP TS 27.007 section 9.2).
 _RESULT = re.compile(rb"(?:^|[\r\n])(OK|ERROR|\+CM[ES] ERROR: ?[^\r\n]*)\r?\n")
 #: Answers that may still be on their way: one of a command that had no time left, and a spare.
 _PENDING = 3
 _CSIM = re.compile(r'\+CSIM: ?(\d+), ?"?([0-9A-Fa-f]*)"?')
+_SESSION = re.compile(r"\+CCHO: ?(\d{1,3})")
+_LAST_CHANNEL = 19
 
 
 class ModemError(Exception):
@@ -109,18 +111,21 @@ class Modem:
 
     def opened(self, channel: int) -> None:
         """Writes down that this process has a channel of the card."""
-        channel_record.opened(self._line, channel)
+        _core.modem_channel_opened(os.fstat(self._line).st_rdev, channel)
 
     def closed(self, channel: int) -> None:
         """Writes down that it has it no more."""
-        channel_record.closed(self._line, channel)
+        _core.modem_channel_closed(os.fstat(self._line).st_rdev, channel)
 
-    def settle(self) -> None:
+    def settle(self) -> list[str]:
         """Reads what is still to come of an earlier command: an OK alone answers the bare AT, which
         a modem answers after all before it. ModemError, ModemSilent."""
+        late: list[str] = []
         for _ in range(_PENDING):
-            if not self.command("AT", timeout_s=10.0).lines:
-                return
+            lines = self.command("AT", timeout_s=10.0).lines
+            if not lines:
+                return late
+            late += lines
         raise ModemError("goes on answering earlier commands")
 
     def csim(self, apdu: bytes, timeout_s: float = 10.0) -> bytes:
@@ -132,6 +137,24 @@ class Modem:
             if found and int(found[1]) == len(found[2]) and len(found[2]) % 2 == 0:
                 return bytes.fromhex(found[2])
         raise ModemError(f'answered {" ".join(answer.lines)!r}: expected +CSIM: LENGTH,"ANSWER"')
+
+    def open_session(self, aid: bytes, timeout_s: float = 10.0) -> int:
+        """Opens a channel with this application selected; its number. ModemError, ModemSilent."""
+        try:
+            answer = self.command(f'AT+CCHO="{aid.hex().upper()}"', timeout_s)
+        except ModemSilent:
+            for found in map(_SESSION.fullmatch, self.settle()):
+                if found:
+                    self.close_session(int(found[1]))
+            raise
+        for found in map(_SESSION.fullmatch, answer.lines):
+            if found and 1 <= int(found[1]) <= _LAST_CHANNEL:
+                return int(found[1])
+        raise ModemError(f"answered {' '.join(answer.lines)!r}: expected +CCHO: 1 to 19")
+
+    def close_session(self, number: int) -> None:
+        """Closes that channel; ModemError, ModemSilent."""
+        self.command(f"AT+CCHC={number}", timeout_s=10.0)
 
 
 def _holder(line: int) -> str:

@@ -116,13 +116,16 @@ def test_card_behind_a_modem(tmp_path: Path) -> None:
                 assert agent.process.wait(timeout=20) == 0
 
 
-def test_killed_agents_behind_a_modem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("commands", ["all", "ccho"])
+def test_killed_agents_behind_a_modem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: str
+) -> None:
     """More of them than the card has channels: the next one closes those of the killed."""
     runtime = tmp_path / "runtime"
     runtime.mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     link = tmp_path / "modem"
-    with holding.served(tmp_path, at=True, link=str(link)):
+    with holding.served(tmp_path, at=True, at_commands=commands, link=str(link)):
         for number in range(5):
             with Agent(tmp_path, "--card", f"csim:{link}") as agent:
                 done = agent.token("--audience", f"a{number}")

@@ -119,6 +119,27 @@ def test_doctor_with_a_working_card(state: Path) -> None:
     assert all(one.status == "ok" for one in again), "echo was switched off and the channel closed"
 
 
+def test_doctor_with_a_modem_without_csim(state: Path) -> None:
+    with Server(state, at=True, at_commands="ccho") as server:
+        device = Path(server.ready["at"])
+        for _ in range(5):  # more than there are channels
+            found = list(card.of_modem(device))
+            assert [(one.name, one.status) for one in found][3:] == [
+                ("AT+CCHO", "ok"), ("channel", "ok"), ("applet", "ok"),
+            ]  # fmt: skip
+    with Server(state, at=True, at_commands="ccho", faults="script\nok\nlate 11s\n") as server:
+        device = Path(server.ready["at"])
+        said = list(card.of_modem(device))
+        assert (said[-1].name, said[-1].status) == ("line", "missing")
+        with Modem(device) as modem:
+            opened = [modem.open_session(card.AIDS["GSMA"]) for _ in range(3)]
+            assert opened == [1, 2, 3], "the one that came too late was closed"
+            with pytest.raises(ModemError, match="ERROR"):
+                modem.open_session(card.AIDS["GSMA"])
+        found = list(card.of_modem(device))
+        assert [(one.name, one.status) for one in found][-1] == ("applet", "missing")
+
+
 def channels_left(device: str) -> int:
     """How many channels can be opened; none is closed."""
     with Modem(Path(device)) as modem:
@@ -227,12 +248,13 @@ OK = b"\r\nOK\r\n"
 
 def test_doctor_names_the_failing_step(tmp_path: Path) -> None:
     assert modem_that_says(tmp_path, {})[-1][:2] == ("AT", "missing")
-    refused = {b"AT": OK, b"AT+CSIM=?": b"\r\nERROR\r\n"}
+    refused = {b"AT": OK, b"AT+CSIM=?": b"\r\nERROR\r\n", b"AT+CCHO=?": b"\r\nERROR\r\n"}
     assert modem_that_says(tmp_path, refused)[-1][:2] == ("AT+CSIM", "missing")
-    refused = {b"AT": OK, b"AT+CSIM=1": b"\r\n+CME ERROR: 3\r\n"}
+    no_ccho = {b"AT": OK, b"AT+CCHO=?": b"\r\nERROR\r\n"}
+    refused = no_ccho | {b"AT+CSIM=1": b"\r\n+CME ERROR: 3\r\n"}
     assert modem_that_says(tmp_path, refused)[-1][:2] == ("SELECT", "missing")
     opened, absent = b'\r\n+CSIM: 6,"019000"\r\n', b'\r\n+CSIM: 4,"6A82"\r\n'
-    none = {b"AT": OK, b"AT+CSIM=": absent + OK, b"AT+CSIM=10": opened + OK, b"AT+CSIM=?": OK}
+    none = no_ccho | {b"AT+CSIM=": absent + OK, b"AT+CSIM=10": opened + OK, b"AT+CSIM=?": OK}
     name, status, found = modem_that_says(tmp_path, none)[-1]
     assert (name, status) == ("applet", "missing")
     assert "6A82" in found

@@ -27,9 +27,12 @@ REQUEST = "GET / HTTP/1.0\r\n\r\n"
 CHANNELS = 4
 
 
-@pytest.fixture
-def device(tmp_path: Path, authority: Authority) -> Iterator[Device]:
-    """A card that `warifu card serve --at` serves, and nothing else."""
+@pytest.fixture(params=["all", "ccho"])
+def device(
+    tmp_path: Path, authority: Authority, request: pytest.FixtureRequest
+) -> Iterator[Device]:
+    """A card that `warifu card serve --at` serves, and nothing else: behind a modem with AT+CSIM,
+    and behind one that has AT+CCHO and AT+CGLA alone."""
     made = Device(tmp_path, authority)
     made.server.stop()
     link = tmp_path / "modem"
@@ -37,6 +40,7 @@ def device(tmp_path: Path, authority: Authority) -> Iterator[Device]:
     command = (sys.executable, "-m", "warifu.cli", "card", "serve")
     served = Running(
         *command, "--state", made.state, "--at", "--link", link,
+        "--at-commands", request.param,
         environment=made.environment, log=tmp_path / "card_serve",
     )  # fmt: skip
     with served:

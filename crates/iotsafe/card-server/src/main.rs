@@ -23,8 +23,8 @@ Keys, those in [] optional:
   list    state
   reset   state, [unblock_pin, pin, remove_pin, erase]
   csr     state or socket, subject, [pin]
-  serve   state, [socket, at, link, pcsc, pcscd_dir, vpcd, timing {profile, [seed]}, faults,
-          with_parent, files_of {user, group}]
+  serve   state, [socket, at, at_commands all|ccho, link, pcsc, pcscd_dir, vpcd,
+          timing {profile, [seed]}, faults, with_parent, files_of {user, group}]
 
 Answers on stdout, one JSON object a line; `serve` prints the events ready and stopped, and ends on
 SIGINT, SIGTERM or SIGHUP.

@@ -14,7 +14,7 @@ use rustix::termios::OptionalActions;
 use warifu_os::clock;
 
 use crate::LOG;
-use crate::at::{Modem, Sim};
+use crate::at::{Commands, Modem, Sim};
 use crate::error::ServerError;
 use crate::host::{Client, Reply};
 
@@ -62,14 +62,14 @@ impl Line {
         &self.path
     }
 
-    /// Starts the modem on a thread of its own.
+    /// Starts a modem with these commands, on a thread of its own.
     ///
     /// # Errors
     /// The kernel's, for the second descriptor.
-    pub fn start(&self, client: Client) -> Result<(), ServerError> {
+    pub fn start(&self, client: Client, commands: Commands) -> Result<(), ServerError> {
         let side = self.modem_side.try_clone().map_err(|error| ServerError::os("dup", error))?;
         std::thread::spawn(move || {
-            if let Err(error) = converse(side, &client) {
+            if let Err(error) = converse(side, &client, commands) {
                 LOG.line(format_args!("the line of the modem: {error}"));
             }
         });
@@ -112,8 +112,8 @@ fn point(link: &Path, to: &Path) -> Result<(), ServerError> {
     std::os::unix::fs::symlink(to, link).map_err(|error| ServerError::file(link, error))
 }
 
-fn converse(mut side: File, client: &Client) -> io::Result<()> {
-    let mut modem = Modem::default();
+fn converse(mut side: File, client: &Client, commands: Commands) -> io::Result<()> {
+    let mut modem = Modem::new(commands);
     let mut room = [0; 4096];
     loop {
         let count = match side.read(&mut room) {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use warifu_card::timing::{CardProfile, Timing};
 
+use crate::at::Commands;
 use crate::error::ServerError;
 use crate::faults;
 use crate::host::{Behaviour, Host};
@@ -30,9 +31,12 @@ pub struct Request {
     /// Serve on a Unix socket at this path.
     #[serde(default)]
     pub socket: Option<PathBuf>,
-    /// Serve AT+CSIM on a pseudo-terminal.
+    /// Serve as a modem on a pseudo-terminal.
     #[serde(default)]
     pub at: bool,
+    /// The commands of that modem.
+    #[serde(default)]
+    pub at_commands: Commands,
     /// Point this link at the pseudo-terminal.
     #[serde(default)]
     pub link: Option<PathBuf>,
@@ -156,7 +160,7 @@ pub fn run(
     }
     let line = request.at.then(|| Line::open(request.link.as_deref())).transpose()?;
     if let Some(line) = &line {
-        line.start(host.client())?;
+        line.start(host.client(), request.at_commands)?;
         found.at = Some(line.path().to_owned());
         found.link.clone_from(&request.link);
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::applet::Options;
-use crate::transport::{Csim, Pcsc, Transport, Unix, Watch, Watched};
+use crate::transport::{Modem, Pcsc, Transport, Unix, Watch, Watched};
 
 /// The speed of a serial line unless another is given.
 const BAUD: u32 = 115_200;
@@ -57,7 +57,7 @@ impl CardAddress {
             }
             CardAddress::Unix(path) => Box::new(Unix::new(path)),
             CardAddress::Pcsc(reader) => Box::new(Pcsc::new(reader.as_deref())),
-            CardAddress::Csim(path, baud) => Box::new(Csim::new(path, *baud)),
+            CardAddress::Csim(path, baud) => Box::new(Modem::new(path, *baud)),
         };
         match watch {
             Some(watch) => Box::new(Watched::new(transport, watch)),

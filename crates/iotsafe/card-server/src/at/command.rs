@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::outcome::{CmeError, DEFAULTS, End, Errors};
-use super::{Modem, Sim};
+use super::{Commands, Modem, Sim};
 
 impl Modem {
     /// A command of a letter, perhaps after `&`, and a number.
@@ -50,8 +50,15 @@ impl Modem {
         let name = command.iter().take_while(|&&byte| byte != b'=' && byte != b'?').count();
         let (name, parameters) = command.split_at(name);
         match (name.to_ascii_uppercase().as_slice(), parameters) {
-            (b"+CSIM", b"=?") | (b"+CPIN", b"=?") => End::Ok,
-            (b"+CSIM", [b'=', parameters @ ..]) => self.csim(parameters, sim),
+            (b"+CSIM", _) if self.commands == Commands::Ccho => End::Unknown,
+            (b"+CSIM" | b"+CCHO" | b"+CCHC" | b"+CGLA" | b"+CPIN", b"=?") => End::Ok,
+            (b"+CSIM", [b'=', parameters @ ..]) => match apdu_parameters(parameters) {
+                Ok(apdu) => self.pass_on("+CSIM", &apdu, sim),
+                Err(error) => End::Cme(error),
+            },
+            (b"+CCHO", [b'=', parameters @ ..]) => self.open_session(parameters, sim),
+            (b"+CCHC", [b'=', parameters @ ..]) => self.close_session(parameters, sim),
+            (b"+CGLA", [b'=', parameters @ ..]) => self.session_command(parameters, sim),
             // The PIN of the SIM, not of the applet: the SIM has none.
             (b"+CPIN", b"?") => {
                 self.say("+CPIN: READY");
@@ -94,16 +101,17 @@ impl Modem {
         }
     }
 
-    /// `<length>,"<command>"`, the length in characters (TS 27.007 section 8.17).
-    fn csim(&mut self, parameters: &[u8], sim: &mut dyn FnMut(&[u8]) -> Sim) -> End {
-        let apdu = match csim_parameters(parameters) {
-            Ok(apdu) => apdu,
-            Err(error) => return End::Cme(error),
-        };
-        match sim(&apdu) {
+    /// Passes an APDU to the card, and says the answer as that of this command.
+    pub(super) fn pass_on(
+        &mut self,
+        command: &str,
+        apdu: &[u8],
+        sim: &mut dyn FnMut(&[u8]) -> Sim,
+    ) -> End {
+        match sim(apdu) {
             Sim::Answer(answer) => {
                 let text = hex::encode_upper(&answer);
-                self.say(&format!("+CSIM: {},\"{text}\"", text.len()));
+                self.say(&format!("{command}: {},\"{text}\"", text.len()));
                 End::Ok
             }
             Sim::Silent => End::Silent,
@@ -123,7 +131,8 @@ pub(super) fn extended_length(text: &[u8]) -> usize {
     end.unwrap_or(text.len())
 }
 
-fn csim_parameters(text: &[u8]) -> Result<Vec<u8>, CmeError> {
+/// `<length>,"<command>"`, the length in characters (TS 27.007 sections 8.17 and 8.43).
+pub(super) fn apdu_parameters(text: &[u8]) -> Result<Vec<u8>, CmeError> {
     let wrong = CmeError::IncorrectParameters;
     let comma = text.iter().position(|&byte| byte == b',').ok_or(wrong)?;
     let (length, digits) = (text[..comma].trim_ascii(), text[comma + 1..].trim_ascii());

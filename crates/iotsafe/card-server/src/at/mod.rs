@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The part of a modem's command line that is needed for a SIM: ITU-T V.250 and the commands
-//! `+CSIM`, `+CPIN?`, `+CMEE` of 3GPP TS 27.007. No input and output: bytes in, bytes out.
+//! `+CSIM`, `+CCHO`, `+CGLA`, `+CCHC`, `+CPIN?`, `+CMEE` of 3GPP TS 27.007. No input and output: bytes in, bytes out.
 //!
 //! A byte may complete a [`Line`]. The output before the line is executed (the echo) is taken with
 //! [`Modem::take_output`], so that a slow card does not delay the echo.
 
 mod command;
 mod outcome;
+mod session;
 
 pub use command::csim_command;
 
+use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use self::command::extended_length;
 use self::outcome::{DEFAULTS, End, Errors, Settings};
+use self::session::Session;
 
 /// The longest line: `AT+CSIM=` with an extended APDU in hexadecimal.
 pub const LINE_MAX_BYTES: usize = 2 * crate::frame::CONTENT_MAX_BYTES + 32;
@@ -35,9 +38,23 @@ pub enum Sim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line(Vec<u8>);
 
+/// The commands by which a modem's SIM is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Commands {
+    /// `+CSIM`, and `+CCHO` with `+CGLA` and `+CCHC`.
+    #[default]
+    All,
+    /// Without `+CSIM`, which many modems have locked.
+    Ccho,
+}
+
 /// The modem's settings and the line so far.
 #[derive(Clone, Debug)]
 pub struct Modem {
+    commands: Commands,
+    /// They outlive the programs that have opened them, as a modem's do.
+    sessions: Vec<Session>,
     settings: Settings,
     line: Vec<u8>,
     too_long: bool,
@@ -48,7 +65,17 @@ pub struct Modem {
 
 impl Default for Modem {
     fn default() -> Modem {
+        Modem::new(Commands::default())
+    }
+}
+
+impl Modem {
+    /// A modem that was just switched on.
+    #[must_use]
+    pub fn new(commands: Commands) -> Modem {
         Modem {
+            commands,
+            sessions: Vec::new(),
             settings: DEFAULTS,
             line: Vec::new(),
             too_long: false,
@@ -56,9 +83,7 @@ impl Default for Modem {
             output: Vec::new(),
         }
     }
-}
 
-impl Modem {
     /// Takes a byte from the terminal; returns the line that it completes, if any.
     pub fn push(&mut self, byte: u8) -> Option<Line> {
         if self.settings.echo {
@@ -245,6 +270,54 @@ mod tests {
         assert_eq!(talk(&mut modem, b"AT+CSIM=8,\"80FD0000\"\r"), absent);
         assert_eq!(talk(&mut modem, b"AT+CSIM=8,\"80FE0000\"\r"), "");
         assert_eq!(talk(&mut modem, b"AT+CMEE?\r"), "\r\n+CMEE: 2\r\n\r\nOK\r\n");
+    }
+
+    /// What a modem without +CSIM says, whose card has the applet of identifier A001 and the
+    /// commands that the card got.
+    fn talk_of_sessions(modem: &mut Modem, typed: &str, got: &mut Vec<Vec<u8>>) -> String {
+        for byte in typed.bytes() {
+            let Some(line) = modem.push(byte) else { continue };
+            modem.obey(&line, &mut |apdu| {
+                got.push(apdu.to_vec());
+                Sim::Answer(match (apdu[1], &apdu[4..]) {
+                    (0x70, _) if apdu[2] == 0 => vec![3, 0x90, 0x00],
+                    (0xa4, [2, 0xa0, 0x01]) | (0x70 | 0x84, _) => vec![0x90, 0x00],
+                    _ => vec![0x6a, 0x82],
+                })
+            });
+        }
+        String::from_utf8(modem.take_output()).unwrap()
+    }
+
+    #[test]
+    fn channel_by_its_session() {
+        let mut modem = Modem::new(Commands::Ccho);
+        let mut got = Vec::new();
+        let mut talk = |typed: &str| talk_of_sessions(&mut modem, typed, &mut got);
+        talk("ATE0\rAT+CMEE=1\r");
+        assert_eq!(talk("AT+CSIM=?\r"), "\r\nERROR\r\n");
+        assert_eq!(talk("AT+CCHO=?\r"), "\r\nOK\r\n");
+        assert_eq!(talk("AT+CCHO=\"A002\"\r"), "\r\n+CME ERROR: 22\r\n");
+        for wrong in ["", "\"\"", "\"A\"", "\"A00102030405060708090A0B0C0D0E0F10\""] {
+            assert_eq!(talk(&format!("AT+CCHO={wrong}\r")), "\r\n+CME ERROR: 50\r\n");
+        }
+        assert_eq!(talk("AT+CCHO=\"A001\"\r"), "\r\n+CCHO: 1\r\n\r\nOK\r\n");
+        let answer = "\r\n+CGLA: 4,\"9000\"\r\n\r\nOK\r\n";
+        assert_eq!(talk("AT+CGLA=1,10,\"8184000008\"\r"), answer);
+        assert_eq!(talk("AT+CGLA=1,10,\"C184000008\"\r"), answer);
+        assert_eq!(talk("AT+CGLA=2,10,\"8184000008\"\r"), "\r\n+CME ERROR: 21\r\n");
+        assert_eq!(talk("AT+CGLA=1,9,\"8184000008\"\r"), "\r\n+CME ERROR: 50\r\n");
+        assert_eq!(talk("AT+CGLA=1\r"), "\r\n+CME ERROR: 50\r\n");
+        assert_eq!(talk("AT+CCHC=1\r"), "\r\n+CCHC\r\n\r\nOK\r\n");
+        assert_eq!(talk("AT+CCHC=1\r"), "\r\n+CME ERROR: 21\r\n");
+        let open = vec![0x00, 0x70, 0, 0, 1];
+        let close = vec![0x00, 0x70, 0x80, 3];
+        let select = |last| vec![0x03, 0xa4, 4, 0, 2, 0xa0, last];
+        let random = vec![0x83, 0x84, 0, 0, 8];
+        let (not_found, found) = (select(2), select(1));
+        let commands =
+            [open.clone(), not_found, close.clone(), open, found, random.clone(), random, close];
+        assert_eq!(got, commands);
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub(super) const DEFAULTS: Settings =
 pub(super) enum CmeError {
     NotInserted,
     SimFailure,
+    MemoryFull,
+    InvalidIndex,
+    NotFound,
     TooLong,
     InvalidCharacters,
     IncorrectParameters,
@@ -38,6 +41,9 @@ impl CmeError {
         match self {
             CmeError::NotInserted => 10,
             CmeError::SimFailure => 13,
+            CmeError::MemoryFull => 20,
+            CmeError::InvalidIndex => 21,
+            CmeError::NotFound => 22,
             CmeError::TooLong => 24,
             CmeError::InvalidCharacters => 25,
             CmeError::IncorrectParameters => 50,
@@ -48,6 +54,9 @@ impl CmeError {
         match self {
             CmeError::NotInserted => "SIM not inserted",
             CmeError::SimFailure => "SIM failure",
+            CmeError::MemoryFull => "memory full",
+            CmeError::InvalidIndex => "invalid index",
+            CmeError::NotFound => "not found",
             CmeError::TooLong => "text string too long",
             CmeError::InvalidCharacters => "invalid characters in text string",
             CmeError::IncorrectParameters => "Incorrect parameters",

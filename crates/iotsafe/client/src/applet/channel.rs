@@ -207,16 +207,18 @@ impl Applet {
         let (channel, opened) = match self.options.channel {
             ChannelPolicy::Basic => (Channel::BASIC, false),
             ChannelPolicy::Fixed(channel) => (channel, false),
-            ChannelPolicy::Open => self.open_channel(deadline)?,
+            ChannelPolicy::Open => match self.open_channel(deadline) {
+                Err(error) if is_refusal(&error) && self.opens_by_aid(deadline)? => {
+                    return self.open_by_aid(deadline);
+                }
+                result => result?,
+            },
         };
         // The basic channel is open on every card: a server refuses it that has none left for us.
         let none_left = self.options.channel == ChannelPolicy::Open && channel == Channel::BASIC;
-        let own: Vec<Vec<u8>> = match &self.options.aid {
-            Some(aid) => vec![aid.clone()],
-            None => AIDS.iter().map(|aid| aid.to_vec()).collect(),
-        };
+        let aids = self.aids();
         let mut last = StatusWord::NOT_FOUND;
-        for aid in &own {
+        for aid in &aids {
             // Without Le: no file control information is needed, and modems forward it in this
             // form.
             let cla = channel.class(0);
@@ -248,7 +250,53 @@ impl Applet {
         if !is_about_the_applet(last) {
             return Err(TokenError::status("SELECT", last));
         }
-        Err(TokenError::NoApplet { tried: own.len(), last })
+        Err(TokenError::NoApplet { tried: aids.len(), last })
+    }
+
+    /// The identifiers to try.
+    fn aids(&self) -> Vec<Vec<u8>> {
+        match &self.options.aid {
+            Some(aid) => vec![aid.clone()],
+            None => AIDS.iter().map(|aid| aid.to_vec()).collect(),
+        }
+    }
+
+    fn opens_by_aid(&mut self, deadline: Instant) -> Result<bool, TokenError> {
+        let answer = self.transport.opens_by_aid(deadline);
+        self.noted(answer)
+    }
+
+    /// Opens a channel together with the applet. A modem does not say whether there is no such
+    /// applet or no channel left.
+    fn open_by_aid(&mut self, deadline: Instant) -> Result<Selected, TokenError> {
+        self.close_orphaned(deadline)?; // of programs that did the same
+        let mut refused = None;
+        for aid in self.aids() {
+            let answer = self.transport.open_by_aid(&aid, deadline);
+            match self.noted(answer) {
+                Ok(number) => return self.opened_by_aid(number, aid, deadline),
+                Err(error @ TokenError::Transport(TransportError::Refused(_))) => {
+                    refused = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(refused.unwrap_or(TokenError::NoChannel))
+    }
+
+    fn opened_by_aid(
+        &mut self,
+        number: u8,
+        aid: Vec<u8>,
+        deadline: Instant,
+    ) -> Result<Selected, TokenError> {
+        let Some(channel) = Channel::new(number).filter(|_| number > 0) else {
+            // The number of no channel, in whose class bytes it would be.
+            self.exchange(&close_command(Channel(number)), deadline)?;
+            return Err(TokenError::answer("AT+CCHO", "is not the number of a channel"));
+        };
+        self.transport.channel_opened(number);
+        Ok(Selected { aid, channel, opened: true })
     }
 
     fn open_channel(&mut self, deadline: Instant) -> Result<(Channel, bool), TokenError> {
@@ -284,6 +332,16 @@ impl Applet {
             (sw, _) if sw.is_error() => Ok((Channel::BASIC, false)),
             _ => Err(TokenError::answer("MANAGE CHANNEL", "contains no channel number")),
         }
+    }
+}
+
+/// Whether MANAGE CHANNEL was refused, by the modem or by the card, for another reason than that
+/// all channels are in use.
+fn is_refusal(error: &TokenError) -> bool {
+    match error {
+        TokenError::Transport(TransportError::Refused(_)) => true,
+        TokenError::Status { sw, .. } => *sw != StatusWord::UNKNOWN,
+        _ => false,
     }
 }
 

@@ -196,6 +196,14 @@ impl Applet {
         Ok(Response { data, sw: response.sw })
     }
 
+    /// What an error of the transport means for the channels.
+    fn noted<T>(&mut self, result: Result<T, TransportError>) -> Result<T, TokenError> {
+        Ok(self.forget_if_gone(result).inspect_err(|error| {
+            self.abandon();
+            self.stale |= error.needs_reset();
+        })?)
+    }
+
     fn exchange(
         &mut self,
         command: &Command<'_>,
@@ -204,10 +212,7 @@ impl Applet {
         // The command may contain a PIN, the answer a secret.
         let command = Zeroizing::new(command.to_bytes());
         let answer = self.transport.exchange(&command, deadline);
-        let mut data = self.forget_if_gone(answer).inspect_err(|error| {
-            self.abandon();
-            self.stale |= error.needs_reset();
-        })?;
+        let mut data = self.noted(answer)?;
         let Some(sw) = data.len().checked_sub(2).map(|at| data.split_off(at)) else {
             let what = "has no status word";
             return Err(TokenError::answer("the command", what));

@@ -2,14 +2,13 @@
 //! Transports to a card: each takes a command APDU and returns the answer, or an error by the
 //! deadline.
 
-mod channel_record;
-mod csim;
 mod local;
+mod modem;
 mod pcsc;
 mod unix;
 
-pub use csim::Csim;
 pub use local::Local;
+pub use modem::{ChannelRecord, Modem};
 pub use pcsc::{Pcsc, readers};
 pub use unix::Unix;
 
@@ -17,6 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use warifu_card::apdu::Command;
 
 /// Why an APDU was not answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -97,6 +97,25 @@ pub trait Transport: Send {
 
     /// Lets other programs at the card again.
     fn end(&mut self) {}
+
+    /// Whether channels are opened by an application's identifier, with
+    /// [`Transport::open_by_aid`]; asked where MANAGE CHANNEL is refused. If so, commands go that
+    /// way from now on.
+    ///
+    /// # Errors
+    /// [`TransportError`], by the deadline at the latest.
+    fn opens_by_aid(&mut self, _deadline: Instant) -> Result<bool, TransportError> {
+        Ok(false)
+    }
+
+    /// Opens a channel with this application selected; returns its number.
+    ///
+    /// # Errors
+    /// [`TransportError`], by the deadline at the latest.
+    fn open_by_aid(&mut self, _aid: &[u8], _deadline: Instant) -> Result<u8, TransportError> {
+        let text = format!("{} opens no channels by an identifier", self.name());
+        Err(TransportError::Refused(text))
+    }
 
     /// A channel was opened for this process, on a card that [`Transport::reset`] does not reset.
     fn channel_opened(&mut self, _channel: u8) {}
@@ -198,6 +217,14 @@ impl Transport for Watched {
         self.inner.end();
     }
 
+    fn opens_by_aid(&mut self, deadline: Instant) -> Result<bool, TransportError> {
+        self.inner.opens_by_aid(deadline)
+    }
+
+    fn open_by_aid(&mut self, aid: &[u8], deadline: Instant) -> Result<u8, TransportError> {
+        self.inner.open_by_aid(aid, deadline)
+    }
+
     fn channel_opened(&mut self, channel: u8) {
         self.inner.channel_opened(channel);
     }
@@ -221,4 +248,15 @@ fn checked(answer: Vec<u8>, name: &str) -> Result<Vec<u8>, TransportError> {
         return Err(TransportError::Garbled(format!("answer without a status word from {name}")));
     }
     Ok(answer)
+}
+
+/// Removes Le from a command with data: modems use T=0 with the SIM, where Le cannot follow data
+/// (ISO 7816-3 section 12.2.2); GET RESPONSE fetches the answer.
+fn without_le(apdu: &[u8]) -> &[u8] {
+    match Command::parse(apdu) {
+        Ok(Command { data, le: Some(_), .. }) if !data.is_empty() && apdu[4] != 0 => {
+            &apdu[..apdu.len() - 1]
+        }
+        _ => apdu,
+    }
 }

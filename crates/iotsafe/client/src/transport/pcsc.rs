@@ -15,8 +15,7 @@ use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use super::csim::without_le;
-use super::{Transport, TransportError, checked};
+use super::{Transport, TransportError, checked, without_le};
 pub use sys::readers;
 use worker::{Connection, Job, Outcome, Reply, Worker};
 

@@ -18,7 +18,7 @@ const RECORD_MAX_BYTES: u64 = 4096;
 
 /// The record of one line: a file that is gone after a restart of the machine, as the processes
 /// are. A record that cannot be kept is none.
-pub(super) struct ChannelRecord {
+pub struct ChannelRecord {
     path: PathBuf,
 }
 
@@ -34,7 +34,8 @@ struct Entry {
 
 impl ChannelRecord {
     /// The record of the device with this number, in the user's folder for such files.
-    pub(super) fn of_device(device: u64) -> ChannelRecord {
+    #[must_use]
+    pub fn of_device(device: u64) -> ChannelRecord {
         let folder = secure_variable("XDG_RUNTIME_DIR").unwrap_or_else(|| "/run".to_owned());
         ChannelRecord::at(&Path::new(&folder).join("warifu"), device)
     }
@@ -44,7 +45,7 @@ impl ChannelRecord {
     }
 
     /// This process has opened a channel.
-    pub(super) fn opened(&self, channel: u8) {
+    pub fn opened(&self, channel: u8) {
         let Some(start) = start_of(process::id()) else { return };
         let own = Entry { pid: process::id(), start, channel };
         self.change(|entries| {
@@ -54,7 +55,7 @@ impl ChannelRecord {
     }
 
     /// A channel of this process, or of one that has ended, is closed.
-    pub(super) fn closed(&self, channel: u8) {
+    pub fn closed(&self, channel: u8) {
         let own = process::id();
         self.change(|entries| {
             entries.retain(|entry| {
@@ -64,7 +65,8 @@ impl ChannelRecord {
     }
 
     /// The channels of processes that have ended.
-    pub(super) fn orphans(&self) -> Vec<u8> {
+    #[must_use]
+    pub fn orphans(&self) -> Vec<u8> {
         let entries = self.read().unwrap_or_default();
         let orphans = entries.iter().filter(|entry| !entry.is_of_a_living_process());
         orphans.map(|entry| entry.channel).collect()
