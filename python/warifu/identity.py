@@ -14,16 +14,18 @@ that of who started them (credentials(7)): `begin` comes before any is started.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import pwd
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from warifu import _core
+
 _ROOT = 0
-#: No user: setfsuid(2) changes nothing for it, and returns the present one.
-_NOBODY = -1
+#: What the kernel takes for a user; its largest number stands for none.
+_USERS = range(2**31)
+_USER_DIGITS = 10
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ class Caller:
 
 #: Where Python's and Rust's temporary files go (tempfile, std::env::temp_dir).
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+
+
+class CallerUnknown(Exception):  # noqa: N818 - what happened, not what it is
+    """What sudo says of its caller is no user."""
 
 
 class InstallationHidden(Exception):  # noqa: N818 - what happened, not what it is
@@ -123,7 +129,7 @@ def _of_home(caller: Caller) -> dict[str, str]:
 
 def _of_sudo() -> Caller | None:
     user = _number("SUDO_UID")
-    if os.geteuid() != _ROOT or not user:
+    if not user:
         return None
     try:
         entry = pwd.getpwuid(user)
@@ -137,8 +143,18 @@ def _of_sudo() -> Caller | None:
 
 
 def _number(variable: str) -> int | None:
-    value = os.environ.get(variable, "")
-    return int(value) if value.isdecimal() else None
+    """None without it, and where we are not root, who alone can act for another user."""
+    value = os.environ.get(variable)
+    if value is None or os.geteuid() != _ROOT:
+        return None
+    # To go on would be to write as root in the folder of a user.
+    digits = value.isascii() and value.isdecimal() and len(value) <= _USER_DIGITS
+    if not (digits and int(value) in _USERS):
+        raise CallerUnknown(
+            f"{variable} is {value!r}: expected the number of the user who called sudo; "
+            "`env -u SUDO_UID` if nobody did"
+        )
+    return int(value)
 
 
 @contextlib.contextmanager
@@ -146,7 +162,7 @@ def _files_inside(user: int, group: int) -> Iterator[None]:
     if _caller is None:
         yield
         return
-    before = _libc().setfsuid(_NOBODY), _libc().setfsgid(_NOBODY)
+    before = _core.files_of()
     _files(user, group)
     try:
         yield
@@ -156,16 +172,11 @@ def _files_inside(user: int, group: int) -> Iterator[None]:
 
 def _files(user: int, group: int) -> None:
     """Sets the file system's user and group of this thread, and with the user its capabilities
-    over files (capabilities(7)); it returns the user before, so a second call tells the result."""
-    libc = _libc()
-    libc.setfsgid(group)
-    libc.setfsuid(user)
-    if (libc.setfsuid(_NOBODY), libc.setfsgid(_NOBODY)) != (user, group):
+    over files."""
+    try:
+        _core.become_files_of(user, group)
+    except OSError:
         raise PermissionError(
             f"files cannot be those of user {user}: run it without sudo, or as root alone "
             "(`env -u SUDO_UID`)"
-        )
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
+        ) from None

@@ -245,3 +245,95 @@ def test_card_is_served_through_no_link(sudo: Sudo, where: str) -> None:
                 "--socket", paths["socket"], "--pcscd-dir", paths["dir"])  # fmt: skip
     assert done.returncode != 0
     assert "ermission denied" in done.stderr
+
+
+def test_pcscd_of_root_follows_no_link_in_the_folder_of_its_socket(sudo: Sudo) -> None:
+    """pcscd writes its number to a file beside its socket, as root, and lets all read it."""
+    made = sudo("card", "create", "--state", "card.state")
+    assert made.returncode == 0, made.stderr
+    sudo.link("pcscd/pcscd.pid")
+    python, environment = _interpreter()
+    served = subprocess.Popen(
+        [python, "-m", "warifu.cli", "card", "serve", "--state", "card.state",
+         "--socket", "card.sock", "--pcscd-dir", "pcscd"],
+        cwd=sudo.home, env=os.environ | environment | {"SUDO_UID": str(USER)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert served.stderr is not None
+        said = ""
+        while "Ctrl-C ends it" not in said:
+            line = served.stderr.readline()
+            assert line, said
+            said += line
+        # The socket is there, and theirs to use.
+        link = sudo.home / "pcscd" / "pcscd.comm"
+        assert link.is_symlink()
+        assert stat.S_ISSOCK(link.stat().st_mode)
+        assert link.lstat().st_uid == USER
+    finally:
+        served.terminate()
+        served.wait(timeout=30)
+        served.stderr.close()
+    assert not link.is_symlink()
+    assert (sudo.home / "pcscd" / "pcscd.pid").is_symlink()
+
+
+@pytest.mark.parametrize("what", ["process", "setting"])
+def test_link_into_proc_shows_the_user_nothing_of_root(sudo: Sudo, what: str) -> None:
+    """The kernel asks there for more than the owner of files: for the process's right to trace
+    others, and for its effective user."""
+    made = sudo("card", "create", "--state", "card.state")
+    assert made.returncode == 0, made.stderr
+    roots = subprocess.Popen(["sleep", "60"], cwd=sudo.roots)
+    try:
+        target = {
+            # Of a folder that only root may enter.
+            "process": f"/proc/{roots.pid}/cwd/open",
+            # Mode 0600, and shown to whom root has become as well.
+            "setting": "/proc/sys/net/ipv4/tcp_fastopen_key",
+        }[what]
+        (sudo.roots / "open").write_text("classified\n")
+        (sudo.roots / "open").chmod(0o644)
+        sudo.roots.chmod(0o700)
+        sudo.link("faults", Path(target))
+        done = sudo("card", "serve", "--pcscd-dir", "pcscd", "--state", "card.state",
+                    "--socket", "card.sock", "--faults", "faults")  # fmt: skip
+    finally:
+        roots.kill()
+        roots.wait()
+        (sudo.roots / "open").unlink()
+    assert done.returncode != 0
+    assert "classified" not in done.stderr
+    assert "ermission denied" in done.stderr or "/proc" in done.stderr, done.stderr
+    assert "expected KEY=VALUE" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "number", ["-1", "+5", "1000 ", "abc", "\u0662\u0660", "4294967295", "9" * 23]
+)
+def test_number_of_a_caller_that_is_none_is_refused(sudo: Sudo, number: str) -> None:
+    done = sudo.python("-m", "warifu.cli", "init", "study.toml", SUDO_UID=number)
+    assert done.returncode != 0
+    assert f"SUDO_UID is {number!r}: expected the number of the user" in done.stderr
+    assert not (sudo.home / "study.toml").exists()
+
+
+def test_folder_of_a_stranger_does_not_stop_the_lab(sudo: Sudo) -> None:
+    """Named like a lab's that has ended, and deeper than any program can walk by recursion."""
+    deep = """
+import os, sys
+os.mkdir(sys.argv[1])
+os.chdir(sys.argv[1])
+for _ in range(3000):
+    os.mkdir("a")
+    os.chdir("a")
+"""
+    name = Path("/tmp/warifu-lab-4194304-1-stranger")
+    sudo.user("/usr/bin/python3", "-c", deep, str(name))
+    try:
+        done = sudo.python("-c", "from warifu.lab import workplace; print(workplace.leftovers())")
+        assert done.returncode == 0, done.stderr
+        assert str(name) not in done.stdout
+    finally:
+        subprocess.run(["rm", "-rf", name], check=True)

@@ -87,7 +87,7 @@ TESTS_MAY_KNOW = {
 PYTHON_MAY_IMPORT = {
     "": {"_core", "results", "study"},
     "files": set(),
-    "identity": set(),
+    "identity": {"_core"},
     "printable": set(),
     "compare": {"compare", "results", "files"},
     "report": {"report", "compare", "results", "files", "printable"},

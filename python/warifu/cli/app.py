@@ -354,7 +354,9 @@ def doctor(
         Path | None,
         typer.Option("--modem", help="Check only the steps to a SIM behind this modem."),
     ] = None,
-    baud: Annotated[int, typer.Option("--baud", help="The rate of the modem's line.")] = 115200,
+    baud: Annotated[
+        int | None, typer.Option("--baud", help="The rate of the modem's line; 115200.")
+    ] = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
     """Check this machine: what is missing or wrong, each with a fix. Exit code 3 if any is missing.
@@ -372,12 +374,16 @@ def doctor(
     from warifu import doctor as room
     from warifu.report.table import Column, Table
 
+    if baud is not None and modem is None:
+        raise typer.BadParameter("--baud is the rate of a modem's line: add --modem LINE")
+    if modem is not None and str(modem) == ".":
+        raise typer.BadParameter("--modem: expected a line, such as /dev/ttyUSB2")
     a_card = pcsc or reader is not None or modem is not None
     if a_card:
         from warifu.doctor import card
 
         findings = [*card.of_reader(reader)] if pcsc or reader is not None else []
-        findings += card.of_modem(modem, baud) if modem is not None else []
+        findings += card.of_modem(modem, baud or 115200) if modem is not None else []
     else:
         findings = room.examine()
     heads = ("", "area", "what", "found", "hint")

@@ -26,7 +26,7 @@ _USAGE = {"StudyError", "WarifuError", "ResultsError", "CompareError", "ReportEr
 _USAGE |= {"ResultsDamaged", "FileRefused"}
 _ENVIRONMENT = {"LabError", "LabUnavailable", "RunRejected", "ToolMissing", "CalibrateError"}
 _ENVIRONMENT |= {"CalibrationError", "ResultsMixed", "FolderBusy", "AnotherStudy", "StorageError"}
-_ENVIRONMENT |= {"InstallationHidden"}
+_ENVIRONMENT |= {"CallerUnknown", "InstallationHidden"}
 
 _HINTS = {
     errno.ENOSPC: "make room on the disk, then run the same command again",

@@ -23,6 +23,11 @@ _NOT_FOUND = 0x6A82
 _NO_CHANNEL = 0x6A81
 #: What a card answers that has no logical channels (ISO 7816-4 section 5.6, tables 5 and 6).
 _WITHOUT_CHANNELS = {0x6881, 0x6D00, 0x6E00}
+_LOCKED = 0x6983
+#: The applet's PIN (crates/iotsafe/client/src/card.rs: PIN_REFERENCE).
+_PIN = 0x01
+#: Those that MANAGE CHANNEL opens; the basic one is the modem's.
+_CHANNELS = range(1, 20)
 _OPEN_CHANNEL = bytes.fromhex("0070000001")
 _VIRTUAL = f"try the virtual SIM: `warifu card create && {tools.as_root('card serve --pcsc')}`"
 
@@ -190,10 +195,14 @@ def _applet_of_session(area: str, modem: Modem) -> Iterator[Finding]:
             refusal = _one_line(error)
             continue
         modem.opened(number)
-        yield Finding(area, "channel", "ok", f"{number} was free")
-        modem.close_session(number)
-        modem.closed(number)
-        yield Finding(area, "applet", "ok", f"{name}'s AID on channel {number}")
+        try:
+            yield Finding(area, "channel", "ok", f"{number} was free")
+            yield Finding(area, "applet", "ok", f"{name}'s AID on channel {number}")
+            yield from _pin(area, _status(modem.cgla(number, _pin_status(number))))
+        finally:
+            modem.settle()
+            modem.close_session(number)
+            modem.closed(number)
         return
     hint = "this SIM has no IoT SAFE applet, or no channel is free: end the programs that use the "
     hint += "card, and ask the SIM's operator for the applet's AID"
@@ -210,7 +219,7 @@ def _applet(
     """
     opened = transmit(_OPEN_CHANNEL)
     status = _status(opened)
-    if status == _DONE and len(opened) == 3:
+    if status == _DONE and len(opened) == 3 and opened[0] in _CHANNELS:
         channel = opened[0]
         if modem is not None:
             modem.opened(channel)
@@ -219,6 +228,10 @@ def _applet(
         channel = 0
         hint = 'this card has the basic channel alone: channel = "basic" in pkcs11.toml'
         yield Finding(area, "channel", "warning", f"the basic one only ({status:04X})", hint)
+    elif status == _DONE:
+        hint = "the card or the modem does not follow ISO 7816-4: ask its vendor"
+        yield Finding(area, "channel", "missing", f"answered {opened.hex().upper()}", hint)
+        return
     else:
         hint = "end the programs that use the card; behind a modem, channels of killed programs "
         hint += "are closed by the next program of the same user, or by the modem's restart"
@@ -227,10 +240,11 @@ def _applet(
     status = _NOT_FOUND
     try:
         for name, aid in AIDS.items():
-            answer = transmit(bytes([channel, 0xA4, 0x04, 0x00, len(aid)]) + aid)
+            answer = transmit(bytes([_class(channel), 0xA4, 0x04, 0x00, len(aid)]) + aid)
             status = _status(answer)
             if status == _DONE or status >> 8 == 0x61:
                 yield Finding(area, "applet", "ok", f"{name}'s AID on channel {channel}")
+                yield from _pin(area, _status(transmit(_pin_status(channel))))
                 return
             if status != _NOT_FOUND:
                 break
@@ -247,6 +261,30 @@ def _applet(
     else:
         hint = "the SIM refuses SELECT: see ISO 7816-4 for the status word"
         yield Finding(area, "applet", "missing", f"SELECT returned {status:04X}", hint)
+
+
+def _class(channel: int) -> int:
+    """The class byte of ISO 7816-4 section 5.4.1."""
+    return channel if channel <= 3 else 0x40 | (channel - 4)
+
+
+def _pin_status(channel: int) -> bytes:
+    """VERIFY without a PIN, which asks how many tries are left and takes none (section 11.5.6)."""
+    return bytes([_class(channel), 0x20, 0x00, _PIN])
+
+
+def _pin(area: str, status: int) -> Iterator[Finding]:
+    """What an applet says of its PIN; nothing where it has none, or tells nothing."""
+    left = status & 0xF if status & 0xFFF0 == 0x63C0 else None
+    if status == _LOCKED or left == 0:
+        hint = "its maker's PUK, or the operator over the air, unlocks it; `warifu card reset "
+        hint += "--unblock-pin` a virtual one"
+        yield Finding(area, "PIN", "missing", "the applet's is locked", hint)
+    elif left == 1:
+        hint = "one more wrong one locks it: make sure of the PIN before any program gets it"
+        yield Finding(area, "PIN", "warning", "the applet's has one try left", hint)
+    elif left is not None:
+        yield Finding(area, "PIN", "ok", f"wanted by the applet, {left} tries left")
 
 
 def _status(answer: bytes) -> int:

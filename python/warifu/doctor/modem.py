@@ -20,9 +20,12 @@ from warifu import _core
 _RESULT = re.compile(rb"(?:^|[\r\n])(OK|ERROR|\+CM[ES] ERROR: ?[^\r\n]*)\r?\n")
 #: Answers that may still be on their way: one of a command that had no time left, and a spare.
 _PENDING = 3
-_CSIM = re.compile(r'\+CSIM: ?(\d+), ?"?([0-9A-Fa-f]*)"?')
+_APDU = re.compile(r'\+(?:CSIM|CGLA): ?(\d+), ?"?([0-9A-Fa-f]*)"?')
 _SESSION = re.compile(r"\+CCHO: ?(\d{1,3})")
 _LAST_CHANNEL = 19
+#: More than any answer of ours, and of it what a message repeats.
+_ANSWER_BYTES = 65_536
+_SAID_LETTERS = 200
 
 
 class ModemError(Exception):
@@ -60,6 +63,9 @@ class Modem:
             holder = _holder(self._line)
             os.close(self._line)
             raise LineBusy(f"in use by {holder}") from None
+        except OSError:
+            os.close(self._line)
+            raise
         try:
             tty.setraw(self._line)
             settings = termios.tcgetattr(self._line)
@@ -97,16 +103,19 @@ class Modem:
         while (result := _RESULT.search(got)) is None:
             left = until - time.monotonic()
             if left <= 0 or not select.select([self._line], [], [], left)[0]:
-                said = got.decode(errors="replace").strip()
+                said = got.decode(errors="replace").strip()[:_SAID_LETTERS]
                 raise ModemSilent(f"no result of {text!r} within {timeout_s:g} s, only {said!r}")
             got += os.read(self._line, 4096)
+            if len(got) > _ANSWER_BYTES:
+                said = got[:_SAID_LETTERS].decode(errors="replace").strip()
+                raise ModemSilent(f"no result of {text!r} in {_ANSWER_BYTES:,} bytes: {said!r}")
         lines = [
             line.strip() for line in got[: result.start()].decode(errors="replace").split("\n")
         ]
         lines = [line for line in "\n".join(lines).replace("\r", "\n").split("\n") if line]
         echoed = bool(lines) and lines[0] == text
         if result[1] != b"OK":
-            raise ModemError(result[1].decode(errors="replace"))
+            raise ModemError(result[1].decode(errors="replace")[:_SAID_LETTERS])
         return Answer(tuple(lines[echoed:]), echoed)
 
     def opened(self, channel: int) -> None:
@@ -131,12 +140,7 @@ class Modem:
     def csim(self, apdu: bytes, timeout_s: float = 10.0) -> bytes:
         """The response APDU to a command APDU; ModemError, ModemSilent."""
         text = apdu.hex().upper()
-        answer = self.command(f'AT+CSIM={len(text)},"{text}"', timeout_s)
-        for line in answer.lines:
-            found = _CSIM.fullmatch(line)
-            if found and int(found[1]) == len(found[2]) and len(found[2]) % 2 == 0:
-                return bytes.fromhex(found[2])
-        raise ModemError(f'answered {" ".join(answer.lines)!r}: expected +CSIM: LENGTH,"ANSWER"')
+        return _response(self.command(f'AT+CSIM={len(text)},"{text}"', timeout_s))
 
     def open_session(self, aid: bytes, timeout_s: float = 10.0) -> int:
         """Opens a channel with this application selected; its number. ModemError, ModemSilent."""
@@ -152,14 +156,29 @@ class Modem:
                 return int(found[1])
         raise ModemError(f"answered {' '.join(answer.lines)!r}: expected +CCHO: 1 to 19")
 
+    def cgla(self, number: int, apdu: bytes, timeout_s: float = 10.0) -> bytes:
+        """The response APDU to a command APDU on that channel; ModemError, ModemSilent."""
+        text = apdu.hex().upper()
+        return _response(self.command(f'AT+CGLA={number},{len(text)},"{text}"', timeout_s))
+
     def close_session(self, number: int) -> None:
         """Closes that channel; ModemError, ModemSilent."""
         self.command(f"AT+CCHC={number}", timeout_s=10.0)
 
 
+def _response(answer: Answer) -> bytes:
+    for found in map(_APDU.fullmatch, answer.lines):
+        if found and int(found[1]) == len(found[2]) >= 4 and len(found[2]) % 2 == 0:
+            return bytes.fromhex(found[2])
+    said = " ".join(answer.lines)[:_SAID_LETTERS]
+    raise ModemError(f'answered {said!r}: expected LENGTH,"ANSWER"')
+
+
 def _holder(line: int) -> str:
     """The process that has locked an open line, as people know it (proc_locks(5))."""
-    number = f":{os.fstat(line).st_ino} "
+    about = os.fstat(line)
+    device = f"{os.major(about.st_dev):02x}:{os.minor(about.st_dev):02x}"
+    number = f" {device}:{about.st_ino} "
     try:
         rows = Path("/proc/locks").read_text().splitlines()
         found = next(row.split() for row in rows if " FLOCK " in row and number in row)

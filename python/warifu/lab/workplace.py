@@ -101,7 +101,7 @@ def leftovers() -> list[Leftover]:
     found += [
         Leftover("folder", str(path))
         for path in _entries(_temporary_folder())
-        if _is_orphan(_FOLDER.fullmatch(path.name))
+        if _is_orphan(_FOLDER.fullmatch(path.name)) and path.lstat().st_uid == os.geteuid()
     ]
     return found
 

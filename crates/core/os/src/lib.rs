@@ -27,7 +27,7 @@ pub use alarm::Alarm;
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use deadline_stream::DeadlineStream;
 pub use environment::{is_privileged_start, secure_variable};
-pub use files_of::{RootsFiles, become_files_of};
+pub use files_of::{RootsFiles, become_files_of, files_of, refuse_proc};
 pub use log::Log;
 pub use printable::printable;
 pub use turn_queue::{Turn, TurnQueue};

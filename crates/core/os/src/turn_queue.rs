@@ -129,10 +129,10 @@ impl Queue {
             self.current = None;
         } else if let Some(at) = self.waiting.iter().position(|(waiting, _)| *waiting == ticket) {
             let user = self.waiting.remove(at).map(|(_, user)| user);
-            self.rotation.retain(|waiting| Some(*waiting) != user);
-            // Behind the others: who gives up early is not served earlier.
-            let waits = user.filter(|user| self.waits(*user));
-            self.rotation.extend(waits);
+            // While another of its threads waits, the user keeps its place.
+            if let Some(user) = user.filter(|user| !self.waits(*user)) {
+                self.rotation.retain(|waiting| *waiting != user);
+            }
         }
         self.proceed();
     }
@@ -233,6 +233,29 @@ mod tests {
         drop(first);
         assert!(queue.acquire_for(8, Duration::ZERO).is_some());
         assert_eq!(queue.length(), 0);
+    }
+
+    #[test]
+    fn impatient_threads_of_a_user_do_not_move_its_patient_ones_back() {
+        let queue = Arc::new(TurnQueue::default());
+        let (sender, receiver) = mpsc::channel();
+        let first = queue.acquire();
+        let wait = |user: u32, length: usize| {
+            let (own, sender) = (Arc::clone(&queue), sender.clone());
+            let thread = thread::spawn(move || {
+                let _turn = own.acquire_for(user, LONG).unwrap();
+                sender.send(user).unwrap();
+            });
+            while queue.length() < length {
+                thread::yield_now();
+            }
+            thread
+        };
+        let threads = [wait(7, 2), wait(8, 3)];
+        assert!(queue.acquire_for(7, Duration::from_millis(1)).is_none());
+        drop(first);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!([receiver.recv().unwrap(), receiver.recv().unwrap()], [7, 8]);
     }
 
     #[test]

@@ -5,10 +5,10 @@
 //! program can reach it, and which ends with the last process in it. Programs reach pcscd through
 //! its Unix socket as usual, from any namespace.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,7 +16,6 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
 use rustix::mount::MountPropagationFlags;
 use rustix::process::{Pid, Signal};
 use rustix::thread::UnshareFlags;
@@ -31,6 +30,12 @@ pub const RUN_DIR: &str = "/run/pcscd";
 /// The reader's first slot, as pcscd names it; the second has no card.
 pub const READER: &str = "Virtual PCD 00 00";
 
+/// The name of its socket.
+const SOCKET: &str = "pcscd.comm";
+/// In our folder: what pcscd has in [`RUN_DIR`] where that is not the usual one, and its settings.
+const RUN: &str = "run";
+const SETTINGS: &str = "reader.conf.d";
+
 const PCSCD: &str = "/usr/sbin/pcscd";
 /// Where Debian has the driver, by architecture or not.
 const DRIVER: &str = "/usr/lib/pcsc/drivers/serial/libifdvpcd.so";
@@ -44,6 +49,8 @@ pub const FOUND_WITHIN: Duration = Duration::from_secs(3);
 pub struct Pcsc {
     pcscd: Arc<Mutex<Option<Child>>>,
     socket: PathBuf,
+    /// A symbolic link to the socket, where another pcscd has the usual folder.
+    link: Option<PathBuf>,
     folder: PathBuf,
 }
 
@@ -62,21 +69,23 @@ impl Pcsc {
         failed: impl FnOnce(ServerError) + Send + 'static,
     ) -> Result<Pcsc, ServerError> {
         check(run_dir)?;
-        // The reader's settings, for this pcscd only. The process id makes the name unique.
-        let folder = std::env::temp_dir().join(format!("warifu-card-{}", std::process::id()));
-        as_root(|| fs::create_dir(&folder).map_err(|error| ServerError::file(&folder, error)))?;
-        let socket = run_dir.unwrap_or(Path::new(RUN_DIR)).join("pcscd.comm");
+        let socket = run_dir.unwrap_or(Path::new(RUN_DIR)).join(SOCKET);
+        let folder = as_root(make_folder)?;
         let pcscd = Arc::new(Mutex::new(None));
-        let pcsc = Pcsc { pcscd: Arc::clone(&pcscd), socket, folder: folder.clone() };
+        let link = run_dir.is_some().then(|| socket.clone());
+        let pcsc = Pcsc { pcscd: Arc::clone(&pcscd), socket, link, folder: folder.clone() };
+        if let Some(link) = &pcsc.link {
+            point(link, &folder.join(RUN).join(SOCKET))?;
+        }
+        let is_elsewhere = run_dir.is_some();
         let (ready, is_ready) = mpsc::channel();
         let client = host.client();
-        let run_dir = run_dir.map(Path::to_owned);
         // A namespace belongs to a thread: this one stays in it, as does the pcscd that it starts.
         std::thread::spawn(move || {
             let served = {
                 // Dropped with this block, which tells the receiver of the failure.
                 let ready = ready;
-                bring_up(&folder, run_dir.as_deref(), &pcscd)
+                bring_up(&folder, is_elsewhere, &pcscd)
                     .and_then(|stream| insert(stream, &client, &ready))
             };
             if let Err(error) = served {
@@ -104,6 +113,12 @@ impl Drop for Pcsc {
         let child = self.pcscd.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut child) = child {
             end(&mut child);
+        }
+        if let Some(link) = &self.link
+            && fs::read_link(link).is_ok_and(|target| target.starts_with(&self.folder))
+        {
+            // The user may have removed it.
+            let _ = fs::remove_file(link);
         }
         // At worst a file of settings remains in the folder for temporary files.
         let _ = as_root(|| {
@@ -134,7 +149,15 @@ fn check(run_dir: Option<&Path>) -> Result<(), ServerError> {
             return missing(format!("{path} is missing: `apt-get install {package}`"));
         }
     }
-    let socket = Path::new(RUN_DIR).join("pcscd.comm");
+    if let Some(socket) = run_dir.map(|run_dir| run_dir.join(SOCKET))
+        && UnixStream::connect(&socket).is_ok()
+    {
+        return missing(format!(
+            "a pcscd answers at {} already: choose another --pcscd-dir",
+            socket.display()
+        ));
+    }
+    let socket = Path::new(RUN_DIR).join(SOCKET);
     if run_dir.is_none() && UnixStream::connect(&socket).is_ok() {
         return missing(format!(
             "pcscd is running already ({}): stop it with `systemctl stop pcscd.socket pcscd`, or \
@@ -146,14 +169,55 @@ fn check(run_dir: Option<&Path>) -> Result<(), ServerError> {
     Ok(())
 }
 
+/// Root's own folder, for what this pcscd has: its settings, and its socket, which programs of all
+/// users may open.
+fn make_folder() -> Result<PathBuf, ServerError> {
+    let temporary = std::env::temp_dir();
+    let open_to_all = Permissions::from_mode(0o755);
+    let folder = tempfile::Builder::new()
+        .prefix("warifu-card-")
+        .permissions(open_to_all.clone())
+        .tempdir()
+        .map_err(|error| ServerError::file(&temporary, error))?;
+    for name in [SETTINGS, RUN] {
+        let path = folder.path().join(name);
+        fs::create_dir(&path)
+            .and_then(|()| fs::set_permissions(&path, open_to_all.clone()))
+            .map_err(|error| ServerError::file(&path, error))?;
+    }
+    Ok(folder.keep())
+}
+
+/// A link at `link`, as the user, in the place of one that was left behind.
+fn point(link: &Path, socket: &Path) -> Result<(), ServerError> {
+    let wrong = |error| ServerError::file(link, error);
+    if let Some(run_dir) = link.parent() {
+        fs::create_dir_all(run_dir).map_err(|error| ServerError::file(run_dir, error))?;
+    }
+    match fs::symlink_metadata(link) {
+        Ok(about) if about.is_symlink() || about.file_type().is_socket() => {
+            fs::remove_file(link).map_err(wrong)?;
+        }
+        Ok(_) => {
+            return Err(ServerError::Request(format!(
+                "{}: there is something other than a socket: choose another --pcscd-dir",
+                link.display()
+            )));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(wrong(error)),
+    }
+    std::os::unix::fs::symlink(socket, link).map_err(wrong)
+}
+
 /// Moves this thread to a new namespace, starts pcscd in it and connects to its reader.
 fn bring_up(
     folder: &Path,
-    run_dir: Option<&Path>,
+    is_elsewhere: bool,
     pcscd: &Mutex<Option<Child>>,
 ) -> Result<TcpStream, ServerError> {
     let mut flags = UnshareFlags::NEWNET;
-    if run_dir.is_some() {
+    if is_elsewhere {
         flags |= UnshareFlags::NEWNS;
     }
     // SAFETY: descriptors stay shared (no UnshareFlags::FILES), so no thread sees another's table.
@@ -165,20 +229,21 @@ fn bring_up(
         ))
     })?;
     run(Command::new("ip").args(["link", "set", "lo", "up"]), "iproute2")?;
-    if let Some(run_dir) = run_dir {
-        move_run_dir(run_dir)?;
+    if is_elsewhere {
+        as_root(|| move_run_dir(&folder.join(RUN)))?;
     }
     let port = vpcd::PORT;
     let settings = format!(
         "FRIENDLYNAME \"Virtual PCD\"\nDEVICENAME /dev/null:{port}\nLIBPATH {DRIVER}\n\
          CHANNELID {port}\n"
     );
-    let path = folder.join("vpcd");
+    let settings_folder = folder.join(SETTINGS);
+    let path = settings_folder.join("vpcd");
     as_root(|| fs::write(&path, settings).map_err(|error| ServerError::file(&path, error)))?;
     // setpriv ends pcscd with this process, however that ends.
     let child = Command::new("setpriv")
         .args(["--pdeathsig", "TERM", "--", PCSCD, "--foreground", "--critical", "--config"])
-        .arg(folder)
+        .arg(settings_folder)
         .stdin(Stdio::null())
         .stdout(io::stderr())
         .spawn()
@@ -195,25 +260,17 @@ fn bring_up(
     })
 }
 
-/// Mounts `run_dir` at the folder of pcscd's socket, for children of this thread.
-fn move_run_dir(run_dir: &Path) -> Result<(), ServerError> {
+/// Mounts a folder of ours at that of pcscd's socket, for children of this thread: pcscd opens
+/// files there as root, and follows links.
+fn move_run_dir(own: &Path) -> Result<(), ServerError> {
     let os = |doing: &str, errno: rustix::io::Errno| ServerError::os(doing, errno);
-    // As the user: what a link leads to must be the user's to write, and is what is mounted, even
-    // if another is put in its place.
-    fs::create_dir_all(run_dir).map_err(|error| ServerError::file(run_dir, error))?;
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(run_dir, flags, Mode::empty())
-        .map_err(|errno| ServerError::file(run_dir, errno.into()))?;
-    let opened_path = format!("/proc/self/fd/{}", opened.as_raw_fd());
-    rustix::fs::accessat(CWD, &opened_path, Access::WRITE_OK, AtFlags::EACCESS)
-        .map_err(|errno| ServerError::file(run_dir, errno.into()))?;
     let usual = Path::new(RUN_DIR);
-    as_root(|| fs::create_dir_all(usual).map_err(|error| ServerError::file(usual, error)))?;
+    fs::create_dir_all(usual).map_err(|error| ServerError::file(usual, error))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private)
         .map_err(|errno| os("making mounts private", errno))?;
-    rustix::mount::mount_bind(&opened_path, RUN_DIR)
-        .map_err(|errno| os(&format!("mounting {} on {RUN_DIR}", run_dir.display()), errno))
+    rustix::mount::mount_bind(own, RUN_DIR)
+        .map_err(|errno| os(&format!("mounting {} on {RUN_DIR}", own.display()), errno))
 }
 
 fn insert(stream: TcpStream, client: &Client, ready: &Sender<()>) -> Result<(), ServerError> {

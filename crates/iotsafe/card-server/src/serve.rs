@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `serve`: serves the requested interfaces until a signal ends them.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use warifu_card::timing::{CardProfile, Timing};
 
@@ -19,6 +23,8 @@ use crate::pty::Line;
 use crate::unix::Socket;
 use crate::vpcd;
 
+/// Of a card's timing; the longest that is shipped has 3 kB.
+const PROFILE_MAX_BYTES: u64 = 1 << 20;
 /// The timeout for vpcd to listen.
 const VPCD_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -197,7 +203,7 @@ pub fn run(
 fn behaviour(request: &Request) -> Result<Behaviour, ServerError> {
     let timing = request.timing.as_ref().map(|timing| {
         let path = &timing.profile;
-        let text = std::fs::read_to_string(path).map_err(|error| ServerError::file(path, error))?;
+        let text = read_profile(path).map_err(|error| ServerError::file(path, error))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let profile = CardProfile::parse(&name, &text, &path.to_string_lossy())
             .map_err(|error| ServerError::Request(error.to_string()))?;
@@ -205,6 +211,22 @@ fn behaviour(request: &Request) -> Result<Behaviour, ServerError> {
     });
     let faults = request.faults.as_deref().map(|text| faults::parse(text, "--faults"));
     Ok(Behaviour { timing: timing.transpose()?, faults: faults.transpose()? })
+}
+
+/// The text of a profile, of at most [`PROFILE_MAX_BYTES`]: its name is the user's.
+fn read_profile(path: &Path) -> io::Result<String> {
+    // A pipe without a writer is not waited for.
+    let nonblocking = OFlags::NONBLOCK.bits() as i32;
+    let file = File::options().read(true).custom_flags(nonblocking).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file"));
+    }
+    warifu_os::refuse_proc(&file)?;
+    let mut text = String::new();
+    if file.take(PROFILE_MAX_BYTES + 1).read_to_string(&mut text)? as u64 > PROFILE_MAX_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is longer than 1 MiB"));
+    }
+    Ok(text)
 }
 
 /// Connects the card to a running reader.

@@ -62,6 +62,33 @@ impl CardToken {
         self.run_if(deadline, TokenError::channel_lost, work)
     }
 
+    /// Reads the part of a file that follows `content`, one READ FILE, and adds it; returns whether
+    /// it was the last.
+    ///
+    /// # Errors
+    /// As [`Token::read_file`].
+    pub fn read_file_part(
+        &mut self,
+        file: &File,
+        content: &mut Vec<u8>,
+        deadline: Instant,
+    ) -> Result<bool, TokenError> {
+        let id = tlv::field(tag::FILE_ID, &file.id);
+        let [p1, p2] = (content.len() as u16).to_be_bytes();
+        let (name, ins) = ("READ FILE", ins::READ_FILE);
+        let call = Call { name, ins, p1, p2, data: &id, answers: true };
+        let part = self.run(deadline, |applet, _, deadline| applet.call(&call, deadline));
+        let mut part = match part {
+            // The end of a file whose length is a multiple of what one answer holds.
+            Err(TokenError::Status { .. }) if !content.is_empty() => return Ok(true),
+            answer => answer?,
+        };
+        let ends = part.len() < READ_FULL_BYTES;
+        content.append(&mut part);
+        let whole = file.size_bytes.is_some_and(|size| content.len() == usize::from(size));
+        Ok(ends || whole || content.len() > FILE_MAX_BYTES)
+    }
+
     /// As [`CardToken::run`], but repeats only after errors that `repeat` accepts.
     fn run_if<T>(
         &mut self,
@@ -244,32 +271,9 @@ impl Token for CardToken {
     }
 
     fn read_file(&mut self, file: &File, deadline: Instant) -> Result<Vec<u8>, TokenError> {
-        let id = tlv::field(tag::FILE_ID, &file.id);
-        self.run(deadline, |applet, _, deadline| {
-            let mut content = Vec::new();
-            loop {
-                let [p1, p2] = (content.len() as u16).to_be_bytes();
-                let call = Call {
-                    name: "READ FILE",
-                    ins: ins::READ_FILE,
-                    p1,
-                    p2,
-                    data: &id,
-                    answers: true,
-                };
-                let mut part = match applet.call(&call, deadline) {
-                    // The end of a file whose length is a multiple of what one answer holds.
-                    Err(TokenError::Status { .. }) if !content.is_empty() => return Ok(content),
-                    answer => answer?,
-                };
-                let ends = part.len() < READ_FULL_BYTES;
-                content.append(&mut part);
-                let whole = file.size_bytes.is_some_and(|size| content.len() == usize::from(size));
-                if ends || whole || content.len() > FILE_MAX_BYTES {
-                    return Ok(content);
-                }
-            }
-        })
+        let mut content = Vec::new();
+        while !self.read_file_part(file, &mut content, deadline)? {}
+        Ok(content)
     }
 
     fn read_public_key(&mut self, id: &[u8], deadline: Instant) -> Result<[u8; 65], TokenError> {

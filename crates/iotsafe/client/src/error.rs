@@ -25,9 +25,9 @@ pub enum TokenError {
     },
     /// The card has no free logical channel.
     #[error(
-        "all logical channels of the card are in use: close a program that uses it (behind a \
-         modem, the channels of programs of other users that were killed stay open: restart the \
-         modem)"
+        "all logical channels of the card are in use: end a program that uses it (behind a modem, \
+         channels of programs that were killed stay open until another program of the same user \
+         starts, or the modem restarts: AT+CFUN=1,1)"
     )]
     NoChannel,
     /// The card refuses a command.

@@ -4,6 +4,7 @@
 
 mod ahead;
 mod cache;
+mod file_reading;
 mod login;
 mod requests;
 mod settings;

@@ -11,6 +11,7 @@ use warifu_iotsafe_client::{
 };
 use zeroize::Zeroizing;
 
+use super::file_reading::FileReading;
 use super::turn::read_twice;
 use super::{Caller, Holder, KnownPin, Tries, lock};
 
@@ -151,14 +152,18 @@ impl Holder {
         if let Some(content) = cached() {
             return Ok(content);
         }
-        let mut turn = self.turn(caller, deadline)?;
-        if let Some(content) = cached() {
-            return Ok(content);
+        let mut reading = FileReading::new(file);
+        loop {
+            let mut turn = self.turn(caller, deadline)?;
+            if let Some(content) = cached() {
+                return Ok(content);
+            }
+            let pause = self.clock.now() + self.settings.retry.attempt / 2;
+            if let Some(content) = reading.go_on(&mut turn, pause, deadline)? {
+                lock(&self.cache).keep_file(file, &content);
+                return Ok(content);
+            }
         }
-        let content =
-            read_twice(|| turn.work(None, deadline, |token, end| token.read_file(file, end)))?;
-        lock(&self.cache).keep_file(file, &content);
-        Ok(content)
     }
 
     /// A public key.

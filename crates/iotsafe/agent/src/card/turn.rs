@@ -20,7 +20,7 @@ use crate::retry;
 
 /// How often cached data is read until two readings agree, so that a bit error on the line is not
 /// cached.
-const READINGS_MAX: usize = 4;
+pub(super) const READINGS_MAX: usize = 4;
 /// The most bytes of a message that the card gets in one command.
 const ONE_COMMAND_BYTES: usize = 240;
 /// How often a login is repeated in one attempt if the card was reset after it.
@@ -64,10 +64,7 @@ impl<'a> CardTurn<'a> {
         deadline: Instant,
         operation: impl FnMut(&mut CardToken, Instant) -> Result<T, TokenError>,
     ) -> Result<T, TokenError> {
-        let repeats = |error: &TokenError| {
-            let late = matches!(error, TokenError::Transport(TransportError::Timeout(_)));
-            retry::is_transient(error) && !late
-        };
+        let repeats = |error: &TokenError| retry::is_transient(error) && !is_late(error);
         self.work_while(repeats, None, deadline, operation)
     }
 
@@ -81,11 +78,14 @@ impl<'a> CardTurn<'a> {
         let Holder { settings, clock, metrics, .. } = self.holder;
         let keys = self.holder.keys();
         let mut failures = 0;
+        let mut cause = None;
         loop {
             let end = self.end_of_attempt(deadline);
             let error = match self.attempt(lent, end, &mut operation) {
                 Ok(result) => return Ok(result),
-                Err(error) => error,
+                // The last attempt may have had no time: what the card has said tells more.
+                Err(error) if is_late(&error) => cause.clone().unwrap_or(error),
+                Err(error) => cause.insert(error).clone(),
             };
             let delay = settings.retry.delay(failures, &mut self.state.rng);
             failures += 1;
@@ -362,8 +362,7 @@ impl<'a> CardTurn<'a> {
     pub(super) fn count(&self, error: &TokenError, authentication: bool) {
         let Holder { metrics, settings, .. } = self.holder;
         metrics.card_error(&settings.name, &retry::kind(error));
-        let late = matches!(error, TokenError::Transport(TransportError::Timeout(_)));
-        if authentication && late {
+        if authentication && is_late(error) {
             metrics.authentication_timeout(&settings.name);
         }
     }
@@ -388,6 +387,10 @@ impl Drop for CardTurn<'_> {
     }
 }
 
+fn is_late(error: &TokenError) -> bool {
+    matches!(error, TokenError::Transport(TransportError::Timeout(_)))
+}
+
 /// Reads until two consecutive readings agree.
 pub(super) fn read_twice<T: PartialEq>(
     mut read: impl FnMut() -> Result<T, TokenError>,
@@ -400,8 +403,12 @@ pub(super) fn read_twice<T: PartialEq>(
         }
         last = again;
     }
-    Err(TokenError::Answer {
+    Err(reads_differ())
+}
+
+pub(super) fn reads_differ() -> TokenError {
+    TokenError::Answer {
         command: "repeated reads".into(),
         what: "differs from read to read: check the line to the card".into(),
-    })
+    }
 }

@@ -88,6 +88,30 @@ fn long_request_does_not_reset_the_card() {
 }
 
 #[test]
+fn file_longer_than_an_attempt_is_read_in_several_turns() {
+    let world = World::new(None, nothing_wrong(), 1);
+    let content: Vec<u8> = (0..6000_u16).map(|at| at as u8).collect();
+    {
+        let mut world = locked(&world);
+        world.add_pair(0x20, "spare");
+        world.write_file(CERTIFICATE[0], &content);
+    }
+    let bench = Bench::new(world, None, Vec::new());
+    let (mut token, mut other) = (bench.token(), bench.token());
+    let files = token.objects(soon()).unwrap().files;
+    let file = files.iter().find(|file| file.id == CERTIFICATE).unwrap();
+    other.generate(&VOLATILE, soon()).unwrap();
+    let resets = bench.world().resets;
+    // 24 parts of half a second, twice; one attempt has 3 s.
+    bench.world().card.replace_plan(slow(48));
+    assert_eq!(token.read_file(file, bench.clock.now() + LONG).unwrap(), content);
+    assert_eq!(bench.world().resets, resets);
+    bench.world().card.replace_plan(nothing_wrong());
+    let peer = *bench.world().card.card().export_public_key(&KEY).unwrap().bytes();
+    other.derive(&VOLATILE, &peer, soon()).unwrap();
+}
+
+#[test]
 fn users_take_turns_at_the_card() {
     let bench = bench(None, None);
     let order = Mutex::new(Vec::new());

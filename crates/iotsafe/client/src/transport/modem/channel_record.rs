@@ -6,12 +6,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 
 use rustix::fs::OFlags;
-use warifu_os::secure_variable;
+use warifu_os::{files_of, secure_variable};
 
 /// More than the channels of any card.
 const RECORD_MAX_BYTES: u64 = 4096;
@@ -36,8 +36,7 @@ impl ChannelRecord {
     /// The record of the device with this number, in the user's folder for such files.
     #[must_use]
     pub fn of_device(device: u64) -> ChannelRecord {
-        let folder = secure_variable("XDG_RUNTIME_DIR").unwrap_or_else(|| "/run".to_owned());
-        ChannelRecord::at(&Path::new(&folder).join("warifu"), device)
+        ChannelRecord::at(&folder(), device)
     }
 
     fn at(folder: &Path, device: u64) -> ChannelRecord {
@@ -64,12 +63,20 @@ impl ChannelRecord {
         });
     }
 
-    /// The channels of processes that have ended.
+    /// The channels of processes that have ended, each once; none that a living process has: after
+    /// a restart of the modem both may have had the same.
     #[must_use]
     pub fn orphans(&self) -> Vec<u8> {
         let entries = self.read().unwrap_or_default();
-        let orphans = entries.iter().filter(|entry| !entry.is_of_a_living_process());
-        orphans.map(|entry| entry.channel).collect()
+        let (living, ended): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(Entry::is_of_a_living_process);
+        let mut orphans = Vec::new();
+        for Entry { channel, .. } in ended {
+            if living.iter().all(|entry| entry.channel != channel) && !orphans.contains(&channel) {
+                orphans.push(channel);
+            }
+        }
+        orphans
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Entry>)) {
@@ -84,28 +91,64 @@ impl ChannelRecord {
         if entries == before {
             return Ok(());
         }
-        if let Some(folder) = self.path.parent()
-            && !folder.exists()
-        {
-            fs::DirBuilder::new().mode(0o700).create(folder)?;
+        if let Some(folder) = self.path.parent() {
+            match fs::DirBuilder::new().mode(0o700).create(folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => check_owner(folder)?,
+            }
         }
         let lines: String = entries.iter().map(Entry::line).collect();
-        self.open(OpenOptions::new().write(true).create(true).truncate(true))?
-            .write_all(lines.as_bytes())
+        // In place of the old one at once: who is killed here leaves one of the two. What another
+        // left behind is of nobody, under the line's lock.
+        let part = self.path.with_extension("part");
+        let _ = fs::remove_file(&part);
+        open(&part, OpenOptions::new().write(true).create_new(true))?
+            .write_all(lines.as_bytes())?;
+        fs::rename(&part, &self.path)
     }
 
     fn read(&self) -> io::Result<Vec<Entry>> {
+        self.path.parent().map_or(Ok(()), check_owner)?;
         let mut text = String::new();
-        self.open(OpenOptions::new().read(true))?
+        open(&self.path, OpenOptions::new().read(true))?
             .take(RECORD_MAX_BYTES)
             .read_to_string(&mut text)?;
         Ok(text.lines().filter_map(Entry::of).collect())
     }
+}
 
-    fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-        options.mode(0o600).custom_flags(flags).open(&self.path)
+/// The user's folder for files that end with the machine's run; without XDG_RUNTIME_DIR, as in
+/// services and under cron, one that is found again all the same.
+fn folder() -> PathBuf {
+    let user = user();
+    let of_user = || {
+        let usual = PathBuf::from(format!("/run/user/{user}"));
+        check_owner(&usual).is_ok().then(|| usual.join("warifu"))
+    };
+    match secure_variable("XDG_RUNTIME_DIR") {
+        Some(folder) => Path::new(&folder).join("warifu"),
+        None if user == 0 => "/run/warifu".into(),
+        None => of_user().unwrap_or_else(|| format!("/tmp/warifu-{user}").into()),
     }
+}
+
+/// Whose files are written: not root's, where root works for the user who called sudo.
+fn user() -> u32 {
+    files_of().0.unsigned_abs()
+}
+
+/// A folder that is another user's, or a link, is not used: what it says could not be trusted.
+fn check_owner(folder: &Path) -> io::Result<()> {
+    let about = fs::symlink_metadata(folder)?;
+    match about.is_dir() && about.uid() == user() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::PermissionDenied.into()),
+    }
+}
+
+fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    options.mode(0o600).custom_flags(flags).open(path)
 }
 
 impl Entry {
@@ -167,6 +210,8 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(record.orphans(), [2, 3], "a living process's is not taken for closed");
+        record.opened(3);
+        assert_eq!(record.orphans(), [2], "a living process has the other by now");
         record.closed(2);
         record.closed(3);
         assert!(record.orphans().is_empty());
@@ -192,6 +237,8 @@ mod tests {
         assert!(record.orphans().is_empty());
         record.opened(1);
         assert_eq!(fs::read_to_string(&other).unwrap(), "4194305 7 2\n");
+        assert!(fs::symlink_metadata(&record.path).unwrap().is_file(), "in place of the link");
+        assert_eq!(mode(&record.path), 0o600);
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::termios::{ControlModes, OptionalActions, QueueSelector};
 use warifu_os::{DeadlineStream, printable};
 
@@ -62,8 +63,11 @@ impl Line {
         };
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| gone(e.into()))?;
-        rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-            TransportError::Gone(format!("the modem at {at} is in use by another program"))
+        rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).map_err(|e| match e {
+            Errno::WOULDBLOCK => {
+                TransportError::Gone(format!("the modem at {at} is in use by another program"))
+            }
+            _ => gone(e.into()),
         })?;
         if !rustix::termios::isatty(&fd) {
             return Err(TransportError::Gone(format!(
