@@ -329,7 +329,7 @@ for _ in range(3000):
     os.mkdir("a")
     os.chdir("a")
 """
-    name = Path("/tmp/warifu-lab-4194304-1-stranger")
+    name = Path("/tmp") / "warifu-lab-4194304-1-stranger"
     sudo.user("/usr/bin/python3", "-c", deep, str(name))
     try:
         done = sudo.python("-c", "from warifu.lab import workplace; print(workplace.leftovers())")

@@ -23,7 +23,7 @@ use crate::pty::Line;
 use crate::unix::Socket;
 use crate::vpcd;
 
-/// Of a card's timing; the longest that is shipped has 3 kB.
+/// Of a card's timing; the longest that is shipped has 4 kB.
 const PROFILE_MAX_BYTES: u64 = 1 << 20;
 /// The timeout for vpcd to listen.
 const VPCD_PATIENCE: Duration = Duration::from_secs(5);

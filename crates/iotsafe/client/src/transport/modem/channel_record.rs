@@ -128,7 +128,7 @@ fn folder() -> PathBuf {
     match secure_variable("XDG_RUNTIME_DIR") {
         Some(folder) => Path::new(&folder).join("warifu"),
         None if user == 0 => "/run/warifu".into(),
-        None => of_user().unwrap_or_else(|| format!("/tmp/warifu-{user}").into()),
+        None => of_user().unwrap_or_else(|| Path::new("/tmp").join(format!("warifu-{user}"))),
     }
 }
 
