@@ -23,6 +23,9 @@ PROFILE_BYTES = 32_000_000
 #: What a results folder has beside its observations: a manifest of 2,000 cases has some 20 MB.
 RESULTS_BYTES = 256_000_000
 
+#: A link is followed: whoever names a study may name it so.
+_NOTHING_WAITS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
 _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
@@ -38,8 +41,11 @@ class FileRefused(Exception):  # noqa: N818 - what happened, not what it is
 def read_bytes(path: Path, most: int) -> bytes:
     """The bytes of a regular file. Raises FileRefused for more than ``most`` and for what is none,
     and OSError."""
+    # Before it is opened, since that alone sets some devices in motion.
     _refuse_other(path, path.stat().st_mode)
-    with path.open("rb") as file:
+    # And again, since a pipe may have taken its place, whose opening would wait for a writer.
+    with os.fdopen(os.open(path, _NOTHING_WAITS), "rb") as file:
+        _refuse_other(path, os.fstat(file.fileno()).st_mode)
         # Its size is not asked for: a file of /proc has none, and others may grow.
         content = file.read(most + 1)
     if len(content) > most:

@@ -21,6 +21,7 @@ import pytest
 
 from support import needs
 from support.paths import ROOT
+from warifu.cli import lock
 
 pytestmark = needs.root
 
@@ -71,16 +72,25 @@ class Sudo:
 
     def python(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Runs Python in the same way."""
+        started = self.start(*arguments, **variables)
+        try:
+            out, err = started.communicate(timeout=90)
+        finally:
+            started.kill()
+        return subprocess.CompletedProcess(started.args, started.returncode, out, err)
+
+    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        """The same, and does not wait for it."""
         python, environment = _interpreter()
         own = {"SUDO_UID": str(USER), "SUDO_GID": str(USER), "SUDO_USER": f"user{USER}"}
-        return subprocess.run(
+        return subprocess.Popen(
             [python, *arguments],
             cwd=self.home,
             env=os.environ | environment | own | variables,
-            capture_output=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
-            timeout=90,
         )
 
     def user(self, *command: str | Path) -> None:
@@ -131,6 +141,50 @@ def test_lock_that_is_a_link(sudo: Sudo) -> None:
     done = sudo("predict", *CHOICES, "--out", "here")
     assert done.returncode == 3
     assert ".warifu.lock" in done.stderr
+
+
+#: Holds the folder `here`; waits between opening a lock that it cannot write and asking for it.
+_WAITS = """
+import fcntl
+from pathlib import Path
+from warifu import identity
+from warifu.cli import lock
+
+identity.begin()
+ask = fcntl.flock
+def once_told(descriptor, how):
+    fcntl.flock = ask
+    print("opened", flush=True)
+    input()
+    ask(descriptor, how)
+fcntl.flock = once_told
+try:
+    with lock.held(Path("here"), "predict"):
+        print("held")
+except lock.FolderBusy as error:
+    print(error)
+"""
+
+
+def test_lock_that_another_process_made_meanwhile_is_not_removed(sudo: Sudo) -> None:
+    """One that root left behind is in its place when it is opened, and another's when it is had."""
+    sudo.user("mkdir", "here")
+    path = sudo.home / "here" / lock.FILE_NAME
+    path.touch(0o644)
+    second = sudo.start("-c", _WAITS)
+    try:
+        assert second.stdout
+        assert second.stdout.readline() == "opened\n"
+        path.unlink()
+        with lock.held(path.parent, "run"):
+            before = path.stat().st_ino
+            said, _ = second.communicate("go on\n", timeout=30)
+            assert f"process {os.getpid()} (warifu run) is writing there" in said
+            assert path.stat().st_ino == before
+    finally:
+        second.kill()
+        second.wait()
+    assert not path.exists()
 
 
 def test_folder_of_results_that_is_a_link_to_one_of_root(sudo: Sudo) -> None:

@@ -35,7 +35,7 @@ from warifu.report import page, sections
 from warifu.report.charts import Picture
 from warifu.report.table import Format, render
 from warifu.report.tables import report_tables
-from warifu.results import Results, ResultsDamaged, ResultsError, halves
+from warifu.results import Results, ResultsDamaged, ResultsError, halves, limits
 
 CELLS = [Cell(), Cell(rtt_ms=99)]
 TWO_VALUES = [
@@ -382,6 +382,33 @@ def test_rows_without_number_in_a_small_file(tmp_path: Path, trials: int, words:
     )
     assert words in done.stderr
     assert int(done.stdout) < _MOST_KB
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "words"),
+    [(2_000, 1_000, "has 2,025 columns, and 256 are the most that is read"),
+     (150, 2_000, "has 2,000 rows of 175 columns, and 320,000 values are the most that is read")],
+)  # fmt: skip
+def test_columns_without_number_in_a_small_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int, rows: int, words: str
+) -> None:
+    """Every column that is none of an observation is a setting, and was read."""
+    assert limits.MOST_VALUES == 320_000_000
+    monkeypatch.setattr(limits, "MOST_VALUES", 320_000)
+    Half("predicted", CELLS[:1], 50, 1).write(tmp_path)
+    half = tmp_path / "predicted"
+    part = next((half / "observations").iterdir())
+    row = pl.read_parquet(part).filter(pl.col("metric") == "https.establishment").head(1)
+    more = [pl.lit("x").alias(f"more{number}") for number in range(columns)]
+    few = pl.concat([row.with_columns(more)] * 1_000)
+    pl.concat([few] * (rows // 1_000)).write_parquet(part, row_group_size=262_144)
+    content = part.read_bytes()
+    assert len(content) < 1_500_000
+    sealed = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    files = {f"observations/{part.name}": sealed}
+    change_manifest(half, files=files, trials=2**31, predict_trials=2**31)
+    with pytest.raises(ResultsError, match=words):
+        Results.open(half)
 
 
 _PEAK = """

@@ -6,6 +6,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -189,27 +191,30 @@ def test_damaged_half_is_not_archived(tmp_path: Path) -> None:
     assert not (tmp_path / "a.parquet").exists()
 
 
+def about(path: Path) -> dict[str, str]:
+    """The manifests in an archive."""
+    kept = pl.read_parquet_metadata(path)
+    return {half: kept[half] for half in ("predicted", "measured")}
+
+
 def without_manifests(path: Path) -> None:
     pl.read_parquet(path).write_parquet(path)
 
 
 def other_columns(path: Path) -> None:
-    kept = pl.read_parquet_metadata(path)
-    about = {half: kept[half] for half in ("predicted", "measured")}
     rows = pl.read_parquet(path).with_columns(pl.col("ticks").cast(pl.String))
-    rows.write_parquet(path, metadata=about)
+    rows.write_parquet(path, metadata=about(path))
 
 
 def other_manifest(path: Path) -> None:
-    about = {half: json.dumps({"manifest": 7, "cases": []}) for half in ("predicted", "measured")}
-    pl.read_parquet(path).write_parquet(path, metadata=about)
+    none = {half: json.dumps({"manifest": 7, "cases": []}) for half in ("predicted", "measured")}
+    pl.read_parquet(path).write_parquet(path, metadata=none)
 
 
 def other_cases(path: Path) -> None:
-    kept = pl.read_parquet_metadata(path)
-    about = {half: json.loads(kept[half]) for half in ("predicted", "measured")}
-    about["measured"]["cases"] = {CELLS[0].case_id: {"rtt_ns": "sixty"}}
-    texts = {half: json.dumps(one) for half, one in about.items()}
+    kept = {half: json.loads(text) for half, text in about(path).items()}
+    kept["measured"]["cases"] = {CELLS[0].case_id: {"rtt_ns": "sixty"}}
+    texts = {half: json.dumps(one) for half, one in kept.items()}
     pl.read_parquet(path).write_parquet(path, metadata=texts)
 
 
@@ -233,6 +238,78 @@ def test_damaged_archive(tmp_path: Path, damage: Callable[[Path], object]) -> No
     assert str(error.value).startswith(f"{path}: ")
     assert "\n" not in str(error.value)
     assert not (tmp_path / "again").exists() and not list(tmp_path.glob(".*"))
+
+
+_MOST_KB = 600_000
+"""What Python and Polars take without any rows, four times."""
+_RESTORES = """
+import resource, sys
+from pathlib import Path
+from warifu.results import ResultsDamaged, archive
+try:
+    archive.restore(Path(sys.argv[1]), Path(sys.argv[2]))
+except ResultsDamaged as error:
+    print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def repeated(path: Path) -> None:
+    row = pl.read_parquet(path).head(1)
+    few = pl.concat([row] * 2_000)
+    pl.concat([few] * 10_000).write_parquet(path, metadata=about(path), row_group_size=262_144)
+
+
+def widened(path: Path) -> None:
+    nothing = [pl.lit(None, pl.String).alias(f"more{number}") for number in range(500)]
+    rows = pl.read_parquet(path).with_columns(nothing)
+    rows.write_parquet(path, metadata=about(path))
+
+
+@pytest.mark.parametrize(
+    ("swell", "words"),
+    [(repeated, "it has 20,000,000 rows, and 1,000,000 are the most that is read"),
+     (widened, "it has 512 columns instead of 12")],
+)  # fmt: skip
+def test_rows_and_columns_without_number_in_a_small_archive(
+    tmp_path: Path, swell: Callable[[Path], object], words: str
+) -> None:
+    """Half a megabyte of one row again and again took 5.9 GB."""
+    path = small(tmp_path)
+    swell(path)
+    assert path.stat().st_size < 1_000_000
+    done = subprocess.run(
+        [sys.executable, "-c", _RESTORES, path, tmp_path / "again"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    said, peak = done.stdout.splitlines()
+    assert words in said
+    assert int(peak) < _MOST_KB
+
+
+def test_archive_of_more_rows_than_are_restored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MOST_ROWS", 100)
+    with pytest.raises(ResultsError, match=r"rows: expected at most 100: judge fewer cells"):
+        small(tmp_path)
+    assert not (tmp_path / "a.parquet").exists()
+
+
+def test_file_longer_than_any_archive(tmp_path: Path) -> None:
+    with (tmp_path / "a.parquet").open("wb") as file:
+        file.truncate(archive.MOST_BYTES + 1)
+    with pytest.raises(ResultsError, match=r"a\.parquet: is longer than 2,000,000 bytes"):
+        archive.restore(tmp_path / "a.parquet", tmp_path / "again")
+
+
+def test_folder_that_somebody_made_beside_the_target_stays(tmp_path: Path) -> None:
+    (other := tmp_path / ".again.partial").mkdir()
+    (other / "notes").write_text("somebody's")
+    archive.restore(small(tmp_path), tmp_path / "again")
+    assert (other / "notes").read_text() == "somebody's"
+    (tmp_path / "new").mkdir()
+    assert (tmp_path / "again").stat().st_mode == (tmp_path / "new").stat().st_mode
 
 
 JUDGED = sorted((ROOT / "studies" / "accuracy").glob("*.run.json"))

@@ -57,7 +57,8 @@ def held(folder: Path, verb: str) -> Iterator[None]:
         _held.discard(where)
         with contextlib.suppress(OSError):
             # Before the lock is released: who waits for it sees that its file is gone.
-            (folder / FILE_NAME).unlink()
+            if _is_at(folder / FILE_NAME, descriptor):
+                (folder / FILE_NAME).unlink()
         os.close(descriptor)
         for one in made:
             with contextlib.suppress(OSError):
@@ -94,8 +95,9 @@ def _acquire(path: Path, folder: Path, verb: str) -> int:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"process {os.getpid()} (warifu {verb})\n".encode(), 0)
             return descriptor
-        if not own:
-            # Nobody holds it any more.
+        if not own and _is_at(path, descriptor):
+            # Nobody holds it any more: while it is there, only who has its lock removes it, and
+            # nobody makes another.
             path.unlink(missing_ok=True)
         os.close(descriptor)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from typing import Any
 import polars as pl
 
 import warifu._core as _core
-from warifu.files import FileRefused, refuse_to_replace, replacing
+from warifu.files import FileRefused, read_bytes, refuse_to_replace, replacing
 from warifu.results.folder import Results, Setting
 from warifu.results.manifest import (
     MEASURED,
@@ -38,8 +38,11 @@ from warifu.results.version_1 import POLARS_TYPES
 
 #: What an archived manifest leaves out: large, or of no use to a table.
 _LEFT_OUT = ("figures", "profiles", "link_reports", "cells", "rejections", "files", WRITTEN_AS)
-#: The largest file that is worth committing.
+#: The largest file that is worth committing, and that is restored.
 MOST_BYTES = 2_000_000
+#: Rows that are restored, for which a gigabyte suffices: six times those of a judged study of 24
+#: cells of 10,000 connections.
+MOST_ROWS = 1_000_000
 #: A value is stored as a whole number of ticks: of 1 us for times, of a millionth for the others.
 _TICK_NS = 1_000
 _TICKS_OF_ONE = 1_000_000
@@ -86,6 +89,11 @@ def archive(folder: Path, target: Path) -> dict[str, Any]:
         for half, one in halves.items()
     }
     rows = pl.concat([_steps(one) for one in halves.values()])
+    if rows.height > MOST_ROWS:
+        raise ResultsError(
+            f"{target}: would have {rows.height:,} rows: expected at most {MOST_ROWS:,}: "
+            "judge fewer cells or trials in one study"
+        )
     written = io.BytesIO()
     rows.write_parquet(
         written, compression="zstd", compression_level=19, statistics=False, metadata=kept
@@ -108,6 +116,8 @@ def archive(folder: Path, target: Path) -> dict[str, Any]:
 def restore(source: Path, folder: Path) -> None:
     """Makes the results folder of an archived study again; its manifests warn that it is one.
 
+    Until it is whole it has a name that nobody knows beforehand, so that nothing else is removed.
+
     Raises ResultsError where the folder exists, ResultsDamaged for what is no archive, and
     StorageError where a manifest cannot be written.
     """
@@ -115,11 +125,17 @@ def restore(source: Path, folder: Path) -> None:
         raise ResultsError(f"{source}: is not a file: name an archive, made by `archive.py`")
     if folder.exists():
         raise ResultsError(f"{folder}: exists already: name a new folder")
-    partial = folder.with_name(f".{folder.name}.partial")
     try:
-        shutil.rmtree(partial, ignore_errors=True)
-        _restore(source, partial)
-        partial.rename(folder)
+        content = read_bytes(source, MOST_BYTES)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            dir=folder.parent, prefix=f".{folder.name}.", suffix=".partial"
+        ) as partial:
+            whole = Path(partial) / folder.name
+            _restore(source.name, content, whole)
+            whole.rename(folder)
+    except FileRefused as error:
+        raise ResultsError(str(error)) from None
     except OSError as error:
         where = error.filename or folder
         raise ResultsError(
@@ -134,16 +150,12 @@ def restore(source: Path, folder: Path) -> None:
             f"{source}: is not a whole archive of a study ({first}): take it from where it was "
             "committed"
         ) from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
-def _restore(source: Path, folder: Path) -> None:
-    kept = pl.read_parquet_metadata(source)
-    sha256 = hashlib.sha256(source.read_bytes()).hexdigest()
-    steps = pl.read_parquet(source, columns=list(_SCHEMA))
-    if steps.schema != pl.Schema(_SCHEMA):
-        raise ValueError("its columns are of other types")
+def _restore(name: str, content: bytes, folder: Path) -> None:
+    kept = pl.read_parquet_metadata(io.BytesIO(content))
+    sha256 = hashlib.sha256(content).hexdigest()
+    steps = _read(content)
     rows = steps.with_columns(pl.col("ticks", "trial").cum_sum().over(_GROUP))
     value = pl.when(pl.col("unit") == "ns").then(pl.col("ticks").cast(pl.Float64) * _TICK_NS)
     rows = rows.with_columns(value.otherwise(pl.col("ticks") / _TICKS_OF_ONE).alias("value"))
@@ -157,17 +169,33 @@ def _restore(source: Path, folder: Path) -> None:
         )
         content = part.read_bytes()
         sealed = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        manifest["warnings"] = [*(manifest.get("warnings") or []), _restored(source, sha256)]
+        manifest["warnings"] = [*(manifest.get("warnings") or []), _restored(name, sha256)]
         manifest["files"] = {f"observations/{part.name}": sealed}
         _core.write_manifest(folder / half, json.dumps(manifest))
         Results.open(folder / half)
 
 
-def _restored(source: Path, sha256: str) -> str:
+def _read(content: bytes) -> pl.DataFrame:
+    """The rows of an archive, once its footer says that they are an archive's and not too many:
+    rows that repeat, and columns of nulls, take nearly no place in a file."""
+    found = pl.scan_parquet(io.BytesIO(content))
+    columns = found.collect_schema()
+    if len(columns) != len(_SCHEMA):
+        raise ValueError(f"it has {len(columns):,} columns instead of {len(_SCHEMA)}")
+    if columns != pl.Schema(_SCHEMA):
+        raise ValueError("its columns are of other types")
+    # From the footer alone: Polars counts without reading.
+    rows = int(found.select(pl.len()).collect().item())
+    if rows > MOST_ROWS:
+        raise ValueError(f"it has {rows:,} rows, and {MOST_ROWS:,} are the most that is read")
+    return found.collect()
+
+
+def _restored(source: str, sha256: str) -> str:
     """What every report and comparison of a restored folder says: compare and report show a
     manifest's warnings."""
     return (
-        f"restored from the archive {source.name} (SHA-256 {sha256[:16]}...), which keeps times to "
+        f"restored from the archive {source} (SHA-256 {sha256[:16]}...), which keeps times to "
         "1 us and neither inputs nor link reports"
     )
 

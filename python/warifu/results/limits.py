@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""How many rows a file of observations may have: known before any of them is in memory.
+"""How many rows and columns a file of observations may have: known before any is in memory.
 
 Rows that repeat cost nearly nothing in Parquet: 20 million fit into a megabyte, and take gigabytes
-when they are read.
+when they are read. Columns that no observation has are settings of a case, and are read as well.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from warifu.results.manifest import MEASURED, PREDICTED, ResultsError, damaged
 #: `warifu predict` begins another file (crates/core/results/src/folder.rs, PART_ROWS), since each
 #: ends with a whole case.
 MOST_ROWS = 5_000_000
+#: Four times what an observation has; a run of one program adds some of its own.
+MOST_COLUMNS = 256
+#: What `MOST_ROWS` of an observation's columns are.
+MOST_VALUES = MOST_ROWS * 64
 #: Rows of a connection whose trials are all kept: one a metric, one a stage of each, and the steps
 #: of a timeline.
 _ROWS_OF_A_CONNECTION = 256
@@ -28,9 +32,16 @@ _ROWS_OF_A_CASE = 100_000
 
 def refuse_too_many(manifest: dict[str, Any], part: Path) -> None:
     """Raises ResultsDamaged for a file with more rows than its manifest's cases and trials give,
-    and ResultsError for more than are read. What its footer says is enough for both."""
+    and ResultsError for more rows or columns than are read. What its footer says is enough."""
     # From the footer alone: Polars counts without reading.
-    rows = int(pl.scan_parquet(part).select(pl.len()).collect().item())
+    content = pl.scan_parquet(part)
+    columns = len(content.collect_schema())
+    if columns > MOST_COLUMNS:
+        raise ResultsError(
+            f"{part}: has {columns:,} columns, and {MOST_COLUMNS} are the most that is read: run "
+            "the study again"
+        )
+    rows = int(content.select(pl.len()).collect().item())
     expected = _expected(manifest)
     if expected is not None and rows > expected:
         raise damaged(part, f"has {rows:,} rows, and its manifest's trials give {expected:,}")
@@ -38,6 +49,11 @@ def refuse_too_many(manifest: dict[str, Any], part: Path) -> None:
         raise ResultsError(
             f"{part}: has {rows:,} rows, and {MOST_ROWS:,} are the most that is read: run the "
             "study again with fewer trials, or without --keep-trials"
+        )
+    if rows * columns > MOST_VALUES:
+        raise ResultsError(
+            f"{part}: has {rows:,} rows of {columns} columns, and {MOST_VALUES:,} values are the "
+            "most that is read: run the study again"
         )
 
 
