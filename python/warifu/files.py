@@ -45,8 +45,10 @@ def read_bytes(path: Path, most: int) -> bytes:
     _refuse_other(path, path.stat().st_mode)
     # And again, since a pipe may have taken its place, whose opening would wait for a writer.
     with os.fdopen(os.open(path, _NOTHING_WAITS), "rb") as file:
-        _refuse_other(path, os.fstat(file.fileno()).st_mode)
-        # Its size is not asked for: a file of /proc has none, and others may grow.
+        about = os.fstat(file.fileno())
+        _refuse_other(path, about.st_mode)
+        _refuse_proc(path, about.st_dev)
+        # Its size is not asked for: files may grow.
         content = file.read(most + 1)
     if len(content) > most:
         raise FileRefused(
@@ -107,6 +109,14 @@ def _mask() -> int:
     status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
     found = next((line for line in status.splitlines() if line.startswith("Umask:")), "Umask: 22")
     return int(found.split()[1], 8)
+
+
+def _refuse_proc(path: Path, device: int) -> None:
+    """The kernel shows root there what it shows no one else, whosever files root reads
+    (`warifu.identity`)."""
+    with contextlib.suppress(FileNotFoundError):
+        if device == Path("/proc").stat().st_dev:
+            raise FileRefused(f"{path}: is a file of /proc: name a copy of it")
 
 
 def _refuse_other(path: Path, mode: int) -> None:

@@ -71,8 +71,14 @@ def test_length_of_what_is_read() -> None:
     assert read_bytes(Path("ten"), 10) == b"0123456789"
     with pytest.raises(FileRefused, match="ten: is longer than 9 bytes, the most that is read"):
         read_bytes(Path("ten"), 9)
-    # A file of /proc says that it has no bytes.
-    assert "Name:" in read_text(Path("/proc/self/status"), 100_000)
+
+
+def test_file_of_proc() -> None:
+    with pytest.raises(FileRefused, match="is a file of /proc: name a copy of it"):
+        read_text(Path("/proc/self/status"), 100_000)
+    Path("link").symlink_to("/proc/self/status")
+    with pytest.raises(FileRefused, match="link: is a file of /proc"):
+        read_text(Path("link"), 100_000)
 
 
 def test_text_in_another_encoding() -> None:
