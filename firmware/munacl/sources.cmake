@@ -4,6 +4,7 @@ set(MUNACL_SOURCES_fast
   src/auth_hmacsha512256/hmac.c
   src/box/box.c
   src/common/copy.c
+  src/common/forget_armv7m.S
   src/core_salsa20/block_armv7m.S
   src/core_salsa20/core.c
   src/dh/dh.c
@@ -37,6 +38,7 @@ set(MUNACL_SOURCES_small
   src/auth_hmacsha512256/hmac.c
   src/box/box.c
   src/common/copy.c
+  src/common/forget_armv7m.S
   src/core_salsa20/block_portable.c
   src/core_salsa20/core.c
   src/dh/dh.c

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Start-up code without a C library's: vectors, .data and .bss, main, its result. */
+/* Start-up code without a C library's: vectors, .data and .bss, main, its result. A device package's
+ * start-up code takes the place of the latter part (boards/cmsis.c). */
 #include "start.h"
-
-extern uint32_t __data_load[], __data_start[], __data_end[];
-extern uint32_t __bss_start[], __bss_end[], __stack_top[];
-int main(void);
-void munacl_reset(void);
 
 static int semihosting(int number, const void *parameter)
 {
@@ -13,6 +9,18 @@ static int semihosting(int number, const void *parameter)
     register const void *r1 __asm__("r1") = parameter;
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
     return r0;
+}
+
+__attribute__((weak)) void munacl_console_begin(void) {}
+
+__attribute__((weak)) const char *munacl_console_board(void)
+{
+    return "none";
+}
+
+__attribute__((weak)) uint32_t munacl_console_hz(void)
+{
+    return 0;
 }
 
 __attribute__((weak)) void munacl_print(const char *text)
@@ -32,11 +40,10 @@ __attribute__((weak, noreturn)) void munacl_leave(int code)
     for (;;) {}
 }
 
-void munacl_print_number(uint32_t value)
+void munacl_number(char text[11], uint32_t value)
 {
     static const uint32_t powers[] = {1000000000, 100000000, 10000000, 1000000, 100000,
                                       10000,      1000,      100,      10,      1};
-    char text[11];
     int length = 0;
     for (int i = 0; i < 10; i++) {
         char digit = '0';
@@ -46,8 +53,20 @@ void munacl_print_number(uint32_t value)
             text[length++] = digit;
     }
     text[length] = 0;
+}
+
+void munacl_print_number(uint32_t value)
+{
+    char text[11];
+    munacl_number(text, value);
     munacl_print(text);
 }
+
+#ifndef MUNACL_DEVICE_HEADER
+extern uint32_t __data_load[], __data_start[], __data_end[];
+extern uint32_t __bss_start[], __bss_end[], __stack_top[];
+int main(void);
+void munacl_reset(void);
 
 /* Before .data and .bss are set up: what is to be seen of memory as power-up left it. */
 __attribute__((weak)) void munacl_before_memory(void) {}
@@ -72,3 +91,4 @@ __attribute__((section(".vectors"), used)) static const void *const vectors[] = 
     (void *)munacl_fault, (void *)munacl_fault, (void *)munacl_fault, 0, 0, 0, 0,
     (void *)munacl_fault, (void *)munacl_fault, 0, (void *)munacl_fault, (void *)munacl_fault,
 };
+#endif

@@ -50,11 +50,41 @@ static inline uint32_t munacl_load32(const unsigned char *from)
 
 /* Overwrites secrets; the compiler may not leave it out. */
 void munacl_wipe(void *at, size_t bytes);
+/* Overwrites the stack below, 64 bytes a piece, and the registers that a call may change; returns
+ * `result`. The end of each call that handles secrets, of which compilers and assembly spill some:
+ * the work is in a function of its own, MUNACL_INNER, whose frame is below by then. tests/secrets.c
+ * shows that nothing stays. */
+int munacl_forget(int result, unsigned pieces);
+#define MUNACL_INNER __attribute__((noinline)) static
+#define MUNACL_FORGET(result, bytes) munacl_forget(result, ((bytes) + 63) / 64)
+/* How far down each kind of call reaches, by GCC or by clang, whichever is more. */
+#ifdef MUNACL_SMALL
+enum { MUNACL_HASH = 576, MUNACL_AUTH = 640, MUNACL_X25519 = 960 };
+enum { MUNACL_KEYPAIR = 1408, MUNACL_SIGN = 1536 };
+#else
+enum { MUNACL_HASH = 1472, MUNACL_AUTH = 1472, MUNACL_X25519 = 640, MUNACL_BASE = 896 };
+enum { MUNACL_KEYPAIR = 1664, MUNACL_SIGN = 1792 };
+#endif
+enum { MUNACL_SALSA20 = 192, MUNACL_HSALSA20 = 128, MUNACL_STREAM = 320, MUNACL_POLY1305 = 384 };
+enum { MUNACL_VERIFY = 64 };
+
+/* The same for a function that leaves secrets in registers alone. */
+static inline int munacl_forget_registers(int result)
+{
+#ifdef __arm__
+    __asm__ volatile("movs r1, #0\n movs r2, #0\n movs r3, #0\n mov r12, r1"
+                     : "+r"(result) : : "r1", "r2", "r3", "r12", "cc");
+#endif
+    return result;
+}
 /* Copies 32 bytes, of any alignment: a call is a tenth of what compilers make of memcpy. */
 void munacl_copy32(void *to, const void *from);
 
 /* Salsa20's function: the 16 words of out = in after twenty rounds, plus in. */
 void munacl_salsa20_block(void *out, const uint32_t in[16]);
+/* The same of the words that constants, key and input make; 0. Leaves nothing of them behind. */
+int munacl_salsa20_core(void *out, const unsigned char *in, const unsigned char *k,
+                        const unsigned char *c);
 /* The words of constants, key and input. */
 void munacl_salsa20_words(uint32_t x[16], const unsigned char *in, const unsigned char *k,
                           const unsigned char *c);

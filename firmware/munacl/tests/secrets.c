@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Every call that handles secrets, with random ones. With TAINT they are poisoned, for the
- * simulator to follow; otherwise each call must take the same cycles in all rounds. */
+ * simulator to follow; otherwise each call must take the same cycles in all rounds. With RESIDUE a
+ * function `look_N` branches on all that call N left in the stack below and in the registers that a
+ * call may change, which the simulator reports where it is secret. */
 #include "secrets.h"
 
 #define CYCCNT (*(volatile uint32_t *)0xe0001004)
@@ -29,37 +31,55 @@ void randombytes(unsigned char *to, unsigned long long bytes)
 }
 
 #define CALLS(CALL)                                                                                \
-    CALL(crypto_scalarmult(out, key, other))                                                       \
-    CALL(crypto_scalarmult_curve25519_checked(out, key, other))                                    \
-    CALL(crypto_scalarmult_base(out, key))                                                         \
-    CALL(crypto_dh_keypair(out, out + 32))                                                         \
-    CALL(crypto_dh(out, other, key))                                                               \
-    CALL(crypto_box_keypair(out, out + 32))                                                        \
-    CALL(crypto_box_beforenm(out, other, key))                                                     \
-    CALL(crypto_box(c, m, MESSAGE + 32, n, other, key))                                            \
-    CALL(crypto_box_afternm(c, m, MESSAGE + 32, n, key))                                           \
-    CALL(crypto_secretbox(c, m, MESSAGE + 32, n, key))                                             \
-    CALL(crypto_secretbox_open(out, c, MESSAGE + 32, n, key))                                      \
-    CALL(crypto_box_open_afternm(out, c, MESSAGE + 32, n, key))                                    \
-    CALL(crypto_hash(out, m, MESSAGE))                                                             \
-    CALL((int)(crypto_hashblocks(state, m, 128)))                                                  \
-    CALL(crypto_auth(out, m, MESSAGE, key))                                                        \
-    CALL(crypto_auth_verify(out, m, MESSAGE, key))                                                 \
-    CALL(crypto_onetimeauth(out, m, MESSAGE, key))                                                 \
-    CALL(crypto_onetimeauth_verify(out, m, MESSAGE, key))                                          \
-    CALL(crypto_stream_salsa20(out, MESSAGE, n, key))                                              \
-    CALL(crypto_stream_salsa20_xor(out, m, MESSAGE, n, key))                                       \
-    CALL(crypto_stream(out, MESSAGE, n, key))                                                      \
-    CALL(crypto_stream_xor(out, m, MESSAGE, n, key))                                               \
-    CALL(crypto_core_salsa20(out, in, key, in))                                                    \
-    CALL(crypto_core_hsalsa20(out, in, key, in))                                                   \
-    CALL(crypto_sign_keypair(out, out + 32))                                                       \
-    CALL(crypto_sign(c, &length, m, MESSAGE, key))                                                 \
-    CALL(crypto_verify_16(key, other))                                                             \
-    CALL(crypto_verify_32(key, other))
+    CALL(crypto_scalarmult, (out, key, other))                                                     \
+    CALL(crypto_scalarmult_curve25519_checked, (out, key, other))                                  \
+    CALL(crypto_scalarmult_base, (out, key))                                                       \
+    CALL(crypto_dh_keypair, (out, out + 32))                                                       \
+    CALL(crypto_dh, (out, other, key))                                                             \
+    CALL(crypto_box_keypair, (out, out + 32))                                                      \
+    CALL(crypto_box_beforenm, (out, other, key))                                                   \
+    CALL(crypto_box, (c, m, MESSAGE + 32, n, other, key))                                          \
+    CALL(crypto_box_afternm, (c, m, MESSAGE + 32, n, key))                                         \
+    CALL(crypto_secretbox, (c, m, MESSAGE + 32, n, key))                                           \
+    CALL(crypto_secretbox_open, (out, c, MESSAGE + 32, n, key))                                    \
+    CALL(crypto_box_open_afternm, (out, c, MESSAGE + 32, n, key))                                  \
+    CALL(crypto_hash, (out, m, MESSAGE))                                                           \
+    CALL(crypto_hashblocks, (state, m, 128))                                                       \
+    CALL(crypto_auth, (out, m, MESSAGE, key))                                                      \
+    CALL(crypto_auth_verify, (out, m, MESSAGE, key))                                               \
+    CALL(crypto_onetimeauth, (out, m, MESSAGE, key))                                               \
+    CALL(crypto_onetimeauth_verify, (out, m, MESSAGE, key))                                        \
+    CALL(crypto_stream_salsa20, (out, MESSAGE, n, key))                                            \
+    CALL(crypto_stream_salsa20_xor, (out, m, MESSAGE, n, key))                                     \
+    CALL(crypto_stream, (out, MESSAGE, n, key))                                                    \
+    CALL(crypto_stream_xor, (out, m, MESSAGE, n, key))                                             \
+    CALL(crypto_core_salsa20, (out, in, key, in))                                                  \
+    CALL(crypto_core_hsalsa20, (out, in, key, in))                                                 \
+    CALL(crypto_sign_keypair, (out, out + 32))                                                     \
+    CALL(crypto_sign, (c, &length, m, MESSAGE, key))                                               \
+    CALL(crypto_verify_16, (key, other))                                                           \
+    CALL(crypto_verify_32, (key, other))
 
-#define AS_CASE(call) \
-    case __COUNTER__: return call;
+#ifdef RESIDUE
+/* Naked: a frame would hide what it looks for. r0 is the result. */
+#define AS_LOOK(name, arguments)                                                                   \
+    __attribute__((naked, noinline)) static void look_##name(void)                                 \
+    {                                                                                              \
+        __asm__ volatile("cmp r1, #0\n beq 1f\n1: cmp r2, #0\n beq 1f\n1: cmp r3, #0\n beq 1f\n"   \
+                         "1: cmp r12, #0\n beq 1f\n1: mov r0, sp\n sub r1, r0, #4096\n"            \
+                         "1: ldr r2, [r0, #-4]!\n cmp r2, #0\n beq 2f\n2: cmp r0, r1\n bne 1b\n"   \
+                         "bx lr");                                                                 \
+    }
+CALLS(AS_LOOK)
+#define AS_CASE(name, arguments)                                                                   \
+    case __COUNTER__:                                                                              \
+        (void)name arguments;                                                                      \
+        look_##name();                                                                             \
+        return 0;
+#else
+#define AS_CASE(name, arguments) \
+    case __COUNTER__: return (int)name arguments;
+#endif
 
 static int run(int which)
 {
@@ -70,7 +90,7 @@ static int run(int which)
     }
 }
 enum { COUNT = __COUNTER__ };
-#define AS_NAME(call) #call,
+#define AS_NAME(name, arguments) #name,
 static const char *const names[] = {CALLS(AS_NAME)};
 
 int main(void)
@@ -101,6 +121,9 @@ int main(void)
             UNPOISON(c, sizeof c);
             UNPOISON(out, sizeof out);
             UNPOISON(state, sizeof state);
+            unsigned char *stack;
+            __asm__ volatile("mov %0, sp" : "=r"(stack));
+            UNPOISON(stack - 8192, 8192);
             if (round == 0)
                 first = cycles;
             if (cycles != first) {

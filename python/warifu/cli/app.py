@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from warifu import identity
-from warifu.cli import agent, m3_calibration, screen, token_calibration
+from warifu.cli import agent, board_calibration, m3_calibration, screen, token_calibration
 from warifu.cli.card import card_app
 from warifu.cli.choices import Choices, with_choices
 from warifu.cli.errors import ENVIRONMENT, FAILED, OK
@@ -430,6 +430,7 @@ def _calibrate(context: typer.Context) -> None:
 
 calibrate_app.command("token", epilog=_EPILOG)(token_calibration.token)
 calibrate_app.command("m3", epilog=_EPILOG)(m3_calibration.m3)
+calibrate_app.command("board", epilog=_EPILOG)(board_calibration.board)
 
 
 @calibrate_app.command("host", epilog=_EPILOG)

@@ -13,6 +13,7 @@ import io
 import json
 import shutil
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,12 @@ _UNITS = {
     "m3.cycles.high": "cycles",
     "m3.stack": "B",
     "m3.heap": "B",
+    # Of a board (warifu.calibrate.board).
+    "board.cycles": "cycles",
+    "board.stack": "B",
 }
 
-_Row = tuple[str, str | None, int, float]
+Row = tuple[str, str | None, int, float]
 """Metric, stage (a mark; None for the whole run), trial (counts repetitions of a mark), value."""
 
 
@@ -43,11 +47,32 @@ def write(folder: Path, run: Run, profile: Profile | None, run_id: str, started:
     Raises ResultsError if the folder holds other results; StorageError and OSError where the file
     system refuses.
     """
-    _refuse_others(folder)
-    choices = _choices(run)
-    text = json.dumps(choices, sort_keys=True, separators=(",", ":"))
+    what = About(run.program.stem, _choices(run), HALF, "emulated", _evidence(run), run_id, started)
+    write_rows(folder, what, _rows(run, profile))
+
+
+@dataclass(frozen=True)
+class About:
+    """What all rows of a folder have in common."""
+
+    name: str
+    """Takes the place of a study's."""
+    choices: dict[str, str]
+    """The choices that identify the case."""
+    half: str
+    method: str
+    evidence: str
+    run_id: str
+    started: str
+
+
+def write_rows(folder: Path, about: About, rows: Iterable[Row]) -> None:
+    """Writes rows of one case as a results folder; replaces an older one of the same half. Raises
+    as `write` does."""
+    _refuse_others(folder, about.half)
+    text = json.dumps(about.choices, sort_keys=True, separators=(",", ":"))
     case_id = _sha256(text.encode())[:16]
-    frame = _frame(run, choices, case_id, run_id, _rows(run, profile))
+    frame = _frame(about, case_id, rows)
     whole = folder.with_name(f"{folder.name}.partial")
     # Left by an earlier run that could not finish.
     shutil.rmtree(whole, ignore_errors=True)
@@ -59,18 +84,17 @@ def write(folder: Path, run: Run, profile: Profile | None, run_id: str, started:
     try:
         with replacing(part) as file:
             file.write(content)
-        evidence = _evidence(run)
         manifest = {
             "schema_version": _core.SCHEMA_VERSION,
-            "half": HALF,
-            "run_id": run_id,
-            "study": {"name": run.program.stem, "sha256": _sha256(text.encode()), "text": text},
+            "half": about.half,
+            "run_id": about.run_id,
+            "study": {"name": about.name, "sha256": _sha256(text.encode()), "text": text},
             "seed": 0,
-            "started": started,
+            "started": about.started,
             "complete": True,
-            "methods": ["emulated"],
-            "evidence": [evidence],
-            "cases": [{"case_id": case_id, "evidence": evidence, "case": choices}],
+            "methods": [about.method],
+            "evidence": [about.evidence],
+            "cases": [{"case_id": case_id, "evidence": about.evidence, "case": about.choices}],
             "files": {
                 f"observations/{part.name}": {"bytes": len(content), "sha256": _sha256(content)}
             },
@@ -87,7 +111,7 @@ def write(folder: Path, run: Run, profile: Profile | None, run_id: str, started:
         shutil.rmtree(whole, ignore_errors=True)
 
 
-def _refuse_others(folder: Path) -> None:
+def _refuse_others(folder: Path, own: str) -> None:
     """Raises ResultsError unless the folder is empty or holds an earlier run."""
     file = folder / "manifest.json"
     if not file.exists():
@@ -96,7 +120,7 @@ def _refuse_others(folder: Path) -> None:
         half = json.loads(read_text(file, RESULTS_BYTES))["half"]
     except (FileRefused, RecursionError, ValueError, KeyError, TypeError):
         half = "unknown"
-    if half != HALF:
+    if half != own:
         raise ResultsError(
             f"{folder}: holds results of another kind ({half}): choose another folder with --out"
         )
@@ -116,7 +140,7 @@ def _choices(run: Run) -> dict[str, str]:
     }
 
 
-def _rows(run: Run, profile: Profile | None) -> list[_Row]:
+def _rows(run: Run, profile: Profile | None) -> list[Row]:
     rows = _of(None, 0, run.instructions, run.cycles)
     if profile is None:
         met: dict[str, int] = {}
@@ -137,8 +161,8 @@ def _rows(run: Run, profile: Profile | None) -> list[_Row]:
     return rows
 
 
-def _of(stage: str | None, trial: int, instructions: int | None, cycles: Cycles) -> list[_Row]:
-    rows: list[_Row] = [
+def _of(stage: str | None, trial: int, instructions: int | None, cycles: Cycles) -> list[Row]:
+    rows: list[Row] = [
         ("m3.cycles.low", stage, trial, float(cycles.low)),
         ("m3.cycles.high", stage, trial, float(cycles.high)),
     ]
@@ -152,16 +176,14 @@ def _again(met: dict[str, int], name: str) -> int:
     return met[name]
 
 
-def _frame(
-    run: Run, choices: dict[str, str], case_id: str, run_id: str, rows: Iterable[_Row]
-) -> pl.DataFrame:
-    def record(row: _Row) -> dict[str, Any]:
+def _frame(about: About, case_id: str, rows: Iterable[Row]) -> pl.DataFrame:
+    def record(row: Row) -> dict[str, Any]:
         metric, stage, trial, value = row
         return {
-            "study": run.program.stem, "case_id": case_id, **choices, "run_id": run_id,
+            "study": about.name, "case_id": case_id, **about.choices, "run_id": about.run_id,
             "connection": 0, "trial": trial, "metric": metric, "stage": stage, "step": None,
             "from_ns": None, "until_ns": None, "value": value, "unit": _UNITS[metric],
-            "weight": 1.0, "exact": False, "method": "emulated", "evidence": _evidence(run),
+            "weight": 1.0, "exact": False, "method": about.method, "evidence": about.evidence,
             "seed": 0,
         }  # fmt: skip
 

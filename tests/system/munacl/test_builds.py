@@ -15,6 +15,8 @@ import pytest
 from support import needs
 from support.paths import ROOT
 from warifu import m3
+from warifu.calibrate import board
+from warifu.calibrate.errors import CalibrateError
 
 Build = Callable[..., Path]
 MUNACL = ROOT / "firmware" / "munacl"
@@ -83,6 +85,14 @@ def test_cmake_library_is_right_and_constant_time(
     found = m3.taint(str(out))
     assert found.run.code == 0
     assert [f"{leak.kind} in {leak.at.function}" for leak in found.leaks] == []
+    # What compilers spill differs; the stack is cleared for all of them.
+    objects = [build(profile, "residue/tests/secrets.o"), folder / "boards" / "start.o"]
+    objects.insert(1, folder / "taint" / "src" / "secretbox" / "secretbox.o")
+    out = tmp_path / "residue.elf"
+    run([*LINK, *map(str, objects), str(library), "-o", str(out)])
+    found = m3.taint(str(out))
+    assert found.run.code == 0
+    assert [leak.at.function for leak in found.leaks] == []
     # The benchmark opens what it seals and signs.
     objects = [build(profile, "bench/bench.o"), build(profile, "boards/start.o")]
     out = tmp_path / "bench.elf"
@@ -108,3 +118,48 @@ def test_random_generator_by_images_of_memory(build: Build, profile: str) -> Non
     done = m3.run(str(build(profile, "random.elf")))
     # 43: the hook that is called without entropy, with the reason of the last image.
     assert (done.code, done.output) == (43, b"random: right\n")
+
+
+@needs.program("qemu-system-arm")
+def test_console_without_a_debugger_is_the_uart(build: Build, tmp_path: Path) -> None:
+    # QEMU without semihosting, as on a board: BKPT is a HardFault, which the console steps over.
+    # It has no cycle counter, so that calibration reads the whole run and refuses it for that.
+    program = build("fast", "bench-mps2_an385.elf")
+    command = ["qemu-system-arm", "-M", "mps2-an385", "-display", "none", "-monitor", "none"]
+    machine = subprocess.Popen(
+        [*command, "-serial", "pty", "-kernel", str(program)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert machine.stdout is not None
+        said = machine.stdout.readline()
+        port = Path(said.split("redirected to ")[1].split()[0])
+        with pytest.raises(CalibrateError, match="no cycle counter"):
+            board.measure(port, 115200, silence_s=60)
+        # It waits for a character, and begins again.
+        with pytest.raises(CalibrateError, match="no cycle counter"):
+            board.measure(port, 115200, silence_s=60)
+    finally:
+        machine.kill()
+        machine.wait()
+
+
+def test_console_of_a_cmsis_device_compiles_with_its_header(tmp_path: Path) -> None:
+    # What CMSIS-Core (core_cm3.h) and a device's header declare.
+    (tmp_path / "device.h").write_text(
+        "#include <stdint.h>\n"
+        "#define ITM_RXBUFFER_EMPTY ((int32_t)0x5AA55AA5U)\n"
+        "extern uint32_t SystemCoreClock;\n"
+        "void SystemCoreClockUpdate(void);\n"
+        "uint32_t ITM_SendChar(uint32_t ch);\n"
+        "int32_t ITM_ReceiveChar(void);\n"
+        "int32_t ITM_CheckChar(void);\n"
+    )
+    compiler = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-std=c11", "-Wall", "-Wextra"]
+    for name in ("cmsis", "console", "start"):
+        header = '-DMUNACL_DEVICE_HEADER="device.h"'
+        source = str(MUNACL / "boards" / f"{name}.c")
+        out = str(tmp_path / f"{name}.o")
+        run([*compiler, "-Werror", header, "-I", str(tmp_path), "-c", source, "-o", out])
+    symbols = run(["arm-none-eabi-nm", *map(str, tmp_path.glob("*.o"))])
+    assert "HardFault_Handler" in symbols
+    assert "munacl_reset" not in symbols

@@ -127,6 +127,8 @@ pub enum Half {
     Measured,
     /// Neither: one program on an emulated processor.
     Emulated,
+    /// Neither: one program on a board.
+    Board,
 }
 
 /// The study as it was run.

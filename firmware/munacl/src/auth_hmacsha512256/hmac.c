@@ -11,11 +11,10 @@ static void begin(uint64_t state[8], const unsigned char *k, int pad)
         block[i] ^= k[i];
     memcpy(state, munacl_sha512_initial, 64);
     munacl_sha512_blocks(state, block, 1);
-    munacl_wipe(block, sizeof block);
 }
 
-int crypto_auth_hmacsha512256(unsigned char *a, const unsigned char *m, size_t mlen,
-                              const unsigned char *k)
+MUNACL_INNER void authenticate(unsigned char *a, const unsigned char *m, size_t mlen,
+                               const unsigned char *k)
 {
     uint64_t state[8];
     unsigned char inner[64];
@@ -23,15 +22,25 @@ int crypto_auth_hmacsha512256(unsigned char *a, const unsigned char *m, size_t m
     munacl_sha512_finish(inner, 64, state, m, mlen, 128);
     begin(state, k, 0x5c);
     munacl_sha512_finish(a, 32, state, inner, 64, 128);
-    munacl_wipe(state, sizeof state);
-    munacl_wipe(inner, sizeof inner);
-    return 0;
+}
+
+int crypto_auth_hmacsha512256(unsigned char *a, const unsigned char *m, size_t mlen,
+                              const unsigned char *k)
+{
+    authenticate(a, m, mlen, k);
+    return MUNACL_FORGET(0, MUNACL_AUTH);
+}
+
+MUNACL_INNER int compare(const unsigned char *a, const unsigned char *m, size_t mlen,
+                         const unsigned char *k)
+{
+    unsigned char expected[32];
+    crypto_auth_hmacsha512256(expected, m, mlen, k);
+    return crypto_verify_32(a, expected);
 }
 
 int crypto_auth_hmacsha512256_verify(const unsigned char *a, const unsigned char *m, size_t mlen,
                                      const unsigned char *k)
 {
-    unsigned char expected[32];
-    crypto_auth_hmacsha512256(expected, m, mlen, k);
-    return crypto_verify_32(a, expected);
+    return MUNACL_FORGET(compare(a, m, mlen, k), MUNACL_VERIFY);
 }

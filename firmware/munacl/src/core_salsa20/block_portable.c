@@ -31,3 +31,18 @@ void MUNACL_TWIN(munacl_salsa20_block)(void *out, const uint32_t in[16])
         x[i] += in[i];
     memcpy(out, x, 64);
 }
+
+MUNACL_INNER void core(void *out, const unsigned char *in, const unsigned char *k,
+                       const unsigned char *c)
+{
+    uint32_t x[16];
+    munacl_salsa20_words(x, in, k, c);
+    MUNACL_TWIN(munacl_salsa20_block)(out, x);
+}
+
+int MUNACL_TWIN(munacl_salsa20_core)(void *out, const unsigned char *in, const unsigned char *k,
+                                     const unsigned char *c)
+{
+    core(out, in, k, c);
+    return MUNACL_FORGET(0, MUNACL_SALSA20);
+}

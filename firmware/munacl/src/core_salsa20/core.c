@@ -27,18 +27,14 @@ void munacl_salsa20_words(uint32_t x[16], const unsigned char *in, const unsigne
 int crypto_core_salsa20(unsigned char *out, const unsigned char *in, const unsigned char *k,
                         const unsigned char *c)
 {
-    uint32_t x[16];
-    munacl_salsa20_words(x, in, k, c);
-    munacl_salsa20_block(out, x);
-    return 0;
+    return munacl_salsa20_core(out, in, k, c);
 }
 
-int crypto_core_hsalsa20(unsigned char *out, const unsigned char *in, const unsigned char *k,
-                         const unsigned char *c)
+MUNACL_INNER void hsalsa20(unsigned char *out, const unsigned char *in, const unsigned char *k,
+                           const unsigned char *c)
 {
     uint32_t x[16];
-    munacl_salsa20_words(x, in, k, c);
-    munacl_salsa20_block(x, x);
+    munacl_salsa20_core(x, in, k, c);
     /* Without the sum at the end, of which these words of the input are public or constant. */
     for (int i = 0; i < 4; i++) {
         uint32_t diagonal = x[5 * i] - munacl_load32(c + 4 * i);
@@ -46,5 +42,11 @@ int crypto_core_hsalsa20(unsigned char *out, const unsigned char *in, const unsi
         memcpy(out + 4 * i, &diagonal, 4);
         memcpy(out + 16 + 4 * i, &middle, 4);
     }
-    return 0;
+}
+
+int crypto_core_hsalsa20(unsigned char *out, const unsigned char *in, const unsigned char *k,
+                         const unsigned char *c)
+{
+    hsalsa20(out, in, k, c);
+    return MUNACL_FORGET(0, MUNACL_HSALSA20);
 }

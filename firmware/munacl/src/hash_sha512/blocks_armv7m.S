@@ -138,12 +138,17 @@ munacl_sha512_blocks:
 	beq	9f
 1:	str	r2, [sp, #BLOCKS]
 	mov	r12, sp
-	mov	lr, #16
-2:	ldr	r3, [r1], #4
-	ldr	r2, [r1], #4
+	mov	lr, #8
+2:	ldr	r3, [r1]
+	ldr	r2, [r1, #4]
+	ldr	r5, [r1, #8]
+	ldr	r4, [r1, #12]
+	adds	r1, r1, #16
 	rev	r3, r3
 	rev	r2, r2
-	stm	r12!, {r2, r3}
+	rev	r5, r5
+	rev	r4, r4
+	stm	r12!, {r2-r5}
 	subs	lr, lr, #1
 	bne	2b
 	str	r1, [sp, #M]

@@ -29,19 +29,22 @@ void munacl_sha512_finish(unsigned char *out, size_t out_bytes, uint64_t state[8
     memcpy(last + 120, &high, 4);
     munacl_sha512_blocks(state, last, 1);
     store(out, state, out_bytes);
-    munacl_wipe(last, sizeof last);
 }
 
-int crypto_hash_sha512(unsigned char *out, const unsigned char *m, size_t mlen)
+MUNACL_INNER void hash(unsigned char *out, const unsigned char *m, size_t mlen)
 {
     uint64_t state[8];
     memcpy(state, munacl_sha512_initial, sizeof state);
     munacl_sha512_finish(out, 64, state, m, mlen, 0);
-    munacl_wipe(state, sizeof state);
-    return 0;
 }
 
-size_t crypto_hashblocks_sha512(unsigned char *statebytes, const unsigned char *m, size_t mlen)
+int crypto_hash_sha512(unsigned char *out, const unsigned char *m, size_t mlen)
+{
+    hash(out, m, mlen);
+    return MUNACL_FORGET(0, MUNACL_HASH);
+}
+
+MUNACL_INNER void hashblocks(unsigned char *statebytes, const unsigned char *m, size_t mlen)
 {
     uint64_t state[8];
     for (int i = 0; i < 8; i++) {
@@ -51,6 +54,10 @@ size_t crypto_hashblocks_sha512(unsigned char *statebytes, const unsigned char *
     }
     munacl_sha512_blocks(state, m, mlen / 128);
     store(statebytes, state, 64);
-    munacl_wipe(state, sizeof state);
-    return mlen % 128;
+}
+
+size_t crypto_hashblocks_sha512(unsigned char *statebytes, const unsigned char *m, size_t mlen)
+{
+    hashblocks(statebytes, m, mlen);
+    return (size_t)MUNACL_FORGET((int)(mlen % 128), MUNACL_HASH);
 }

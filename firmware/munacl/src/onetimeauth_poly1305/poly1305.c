@@ -2,8 +2,8 @@
 /* Poly1305 (D. J. Bernstein, "The Poly1305-AES message-authentication code"; RFC 8439 2.5). */
 #include "internal.h"
 
-int crypto_onetimeauth_poly1305(unsigned char *a, const unsigned char *m, size_t mlen,
-                                const unsigned char *k)
+MUNACL_INNER void authenticate(unsigned char *a, const unsigned char *m, size_t mlen,
+                               const unsigned char *k)
 {
     struct munacl_poly1305 state;
     memset(state.h, 0, sizeof state.h);
@@ -17,7 +17,6 @@ int crypto_onetimeauth_poly1305(unsigned char *a, const unsigned char *m, size_t
         memcpy(last, m + (mlen & ~(size_t)15), mlen & 15);
         last[mlen & 15] = 1;
         munacl_poly1305_blocks(&state, last, 1, 0);
-        munacl_wipe(last, sizeof last);
     }
     /* h < 2p: it is p or more where h + 5 reaches 2^130, and then h - p is h + 5 without that bit,
      * which is beyond the 128 bits of the sum with s. */
@@ -31,14 +30,25 @@ int crypto_onetimeauth_poly1305(unsigned char *a, const unsigned char *m, size_t
         sum >>= 32;
     }
     memcpy(a, state.h, 16);
-    munacl_wipe(&state, sizeof state);
-    return 0;
+}
+
+int crypto_onetimeauth_poly1305(unsigned char *a, const unsigned char *m, size_t mlen,
+                                const unsigned char *k)
+{
+    authenticate(a, m, mlen, k);
+    return MUNACL_FORGET(0, MUNACL_POLY1305);
+}
+
+MUNACL_INNER int compare(const unsigned char *a, const unsigned char *m, size_t mlen,
+                         const unsigned char *k)
+{
+    unsigned char expected[16];
+    crypto_onetimeauth_poly1305(expected, m, mlen, k);
+    return crypto_verify_16(a, expected);
 }
 
 int crypto_onetimeauth_poly1305_verify(const unsigned char *a, const unsigned char *m, size_t mlen,
                                        const unsigned char *k)
 {
-    unsigned char expected[16];
-    crypto_onetimeauth_poly1305(expected, m, mlen, k);
-    return crypto_verify_16(a, expected);
+    return MUNACL_FORGET(compare(a, m, mlen, k), MUNACL_VERIFY);
 }

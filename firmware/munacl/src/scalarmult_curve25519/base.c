@@ -2,7 +2,7 @@
 /* X25519 of the base point, by the map from Ed25519's curve (RFC 7748 section 4.1). */
 #include "sign_ed25519/ed25519.h"
 
-int crypto_scalarmult_curve25519_base(unsigned char *q, const unsigned char *n)
+MUNACL_INNER void multiply(unsigned char *q, const unsigned char *n)
 {
     static const uint32_t map[] = {FE(ADD, H, Z, Y), FE(SUB, Z, Z, Y), FE(END, 0, 0, 0)};
     static const uint32_t quotient[] = {FE(MUL, H, H, Z), FE(END, 0, 0, 0)};
@@ -17,7 +17,10 @@ int crypto_scalarmult_curve25519_base(unsigned char *q, const unsigned char *n)
     munacl_fe_run(slots, quotient, 0);
     munacl_fe_freeze(slots[H]);
     munacl_copy32(q, slots[H]);
-    munacl_wipe(s, sizeof s);
-    munacl_wipe(slots, sizeof slots);
-    return 0;
+}
+
+int crypto_scalarmult_curve25519_base(unsigned char *q, const unsigned char *n)
+{
+    multiply(q, n);
+    return MUNACL_FORGET(0, MUNACL_BASE);
 }

@@ -14,5 +14,5 @@ int crypto_scalarmult_curve25519_checked(unsigned char *q, const unsigned char *
     refused |= -1 - crypto_verify_32(q, zero);
     for (int i = 0; i < 32; i++)
         q[i] &= (unsigned char)~refused;
-    return refused;
+    return munacl_forget_registers(refused);
 }

@@ -2,7 +2,7 @@
 /* X25519 (RFC 7748 section 5). */
 #include "ladder.h"
 
-int crypto_scalarmult_curve25519(unsigned char *q, const unsigned char *n, const unsigned char *p)
+MUNACL_INNER void multiply(unsigned char *q, const unsigned char *n, const unsigned char *p)
 {
     static const uint32_t quotient[] = {FE(MUL, 0, 0, 1), FE(END, 0, 0, 0)};
     munacl_fe slots[2];
@@ -11,11 +11,14 @@ int crypto_scalarmult_curve25519(unsigned char *q, const unsigned char *n, const
     munacl_copy32(scalar, n);
     slots[0][7] &= 0x7fffffff;
     munacl_x25519_ladder(slots, scalar);
-    munacl_wipe(scalar, sizeof scalar);
     munacl_fe_invert(slots[1]);
     munacl_fe_run(slots, quotient, 0);
     munacl_fe_freeze(slots[0]);
     munacl_copy32(q, slots[0]);
-    munacl_wipe(slots, sizeof slots);
-    return 0;
+}
+
+int crypto_scalarmult_curve25519(unsigned char *q, const unsigned char *n, const unsigned char *p)
+{
+    multiply(q, n, p);
+    return MUNACL_FORGET(0, MUNACL_X25519);
 }

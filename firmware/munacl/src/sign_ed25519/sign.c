@@ -2,13 +2,13 @@
 /* Ed25519 keys and signatures (RFC 8032 sections 5.1.5 and 5.1.6). */
 #include "ed25519.h"
 
-/* The public key's or R's bytes: s times the base point. */
-static void multiply(unsigned char *out, const unsigned char *s)
+/* The public key's or R's bytes: s times the base point. Its slots and what hashing needs take
+ * turns on the stack. */
+MUNACL_INNER void multiply(unsigned char *out, const unsigned char *s)
 {
     munacl_fe slots[MUNACL_ED_SLOTS];
     munacl_ed_base(slots, s);
     munacl_ed_encode(out, slots);
-    munacl_wipe(slots, sizeof slots);
 }
 
 /* The secret scalar, then the prefix. */
@@ -19,16 +19,20 @@ static void expand(unsigned char out[64], const unsigned char *seed)
     out[31] = (out[31] & 63) | 64;
 }
 
-int crypto_sign_ed25519_seed_keypair(unsigned char *pk, unsigned char *sk,
-                                     const unsigned char *seed)
+MUNACL_INNER void keypair(unsigned char *pk, unsigned char *sk, const unsigned char *seed)
 {
     unsigned char expanded[64];
     expand(expanded, seed);
     memmove(sk, seed, 32);
     multiply(pk, expanded);
     munacl_copy32(sk + 32, pk);
-    munacl_wipe(expanded, sizeof expanded);
-    return 0;
+}
+
+int crypto_sign_ed25519_seed_keypair(unsigned char *pk, unsigned char *sk,
+                                     const unsigned char *seed)
+{
+    keypair(pk, sk, seed);
+    return MUNACL_FORGET(0, MUNACL_KEYPAIR);
 }
 
 int crypto_sign_ed25519_keypair(unsigned char *pk, unsigned char *sk)
@@ -37,8 +41,8 @@ int crypto_sign_ed25519_keypair(unsigned char *pk, unsigned char *sk)
     return crypto_sign_ed25519_seed_keypair(pk, sk, sk);
 }
 
-int crypto_sign_ed25519(unsigned char *sm, unsigned long long *smlen, const unsigned char *m,
-                        size_t mlen, const unsigned char *sk)
+MUNACL_INNER void sign(unsigned char *sm, const unsigned char *m, size_t mlen,
+                       const unsigned char *sk)
 {
     unsigned char expanded[64], hash[64], nonce[32], challenge[32];
     expand(expanded, sk);
@@ -52,9 +56,12 @@ int crypto_sign_ed25519(unsigned char *sm, unsigned long long *smlen, const unsi
     crypto_hash_sha512(hash, sm, mlen + 64);
     munacl_sc_from_hash(challenge, hash);
     munacl_sc_muladd(sm + 32, challenge, expanded, nonce);
+}
+
+int crypto_sign_ed25519(unsigned char *sm, unsigned long long *smlen, const unsigned char *m,
+                        size_t mlen, const unsigned char *sk)
+{
+    sign(sm, m, mlen, sk);
     *smlen = mlen + 64;
-    munacl_wipe(expanded, sizeof expanded);
-    munacl_wipe(hash, sizeof hash);
-    munacl_wipe(nonce, sizeof nonce);
-    return 0;
+    return MUNACL_FORGET(0, MUNACL_SIGN);
 }

@@ -5,8 +5,8 @@
 const unsigned char munacl_sigma[16] = "expand 32-byte k";
 
 /* The stream, xored with m unless that is NULL. */
-static void stream(unsigned char *c, const unsigned char *m, size_t mlen, const unsigned char *n,
-                   const unsigned char *k)
+MUNACL_INNER void blocks(unsigned char *c, const unsigned char *m, size_t mlen,
+                         const unsigned char *n, const unsigned char *k)
 {
     uint32_t in[16];
     unsigned char block[64], input[16];
@@ -34,43 +34,45 @@ static void stream(unsigned char *c, const unsigned char *m, size_t mlen, const 
         c += bytes;
         mlen -= bytes;
     }
-    munacl_wipe(in, sizeof in);
-    munacl_wipe(block, sizeof block);
 }
 
-static void xsalsa20(unsigned char *c, const unsigned char *m, size_t mlen, const unsigned char *n,
-                     const unsigned char *k)
+static int stream(unsigned char *c, const unsigned char *m, size_t mlen, const unsigned char *n,
+                  const unsigned char *k)
+{
+    blocks(c, m, mlen, n, k);
+    return MUNACL_FORGET(0, MUNACL_STREAM);
+}
+
+static int xsalsa20(unsigned char *c, const unsigned char *m, size_t mlen, const unsigned char *n,
+                    const unsigned char *k)
 {
     unsigned char subkey[32];
     crypto_core_hsalsa20(subkey, n, k, munacl_sigma);
-    stream(c, m, mlen, n + 16, subkey);
+    int result = stream(c, m, mlen, n + 16, subkey);
     munacl_wipe(subkey, sizeof subkey);
+    return result;
 }
 
 int crypto_stream_salsa20(unsigned char *c, size_t clen, const unsigned char *n,
                           const unsigned char *k)
 {
-    stream(c, NULL, clen, n, k);
-    return 0;
+    return stream(c, NULL, clen, n, k);
 }
 
 int crypto_stream_salsa20_xor(unsigned char *c, const unsigned char *m, size_t mlen,
                               const unsigned char *n, const unsigned char *k)
 {
-    stream(c, m, mlen, n, k);
-    return 0;
+    return stream(c, m, mlen, n, k);
 }
 
 int crypto_stream_xsalsa20(unsigned char *c, size_t clen, const unsigned char *n,
                            const unsigned char *k)
 {
-    xsalsa20(c, NULL, clen, n, k);
-    return 0;
+    return xsalsa20(c, NULL, clen, n, k);
 }
 
 int crypto_stream_xsalsa20_xor(unsigned char *c, const unsigned char *m, size_t mlen,
                                const unsigned char *n, const unsigned char *k)
 {
-    xsalsa20(c, m, mlen, n, k);
-    return 0;
+    return xsalsa20(c, m, mlen, n, k);
 }

@@ -9,7 +9,7 @@ static inline int equal(const unsigned char *x, const unsigned char *y, int word
     /* 0 or -1: the top bit of (d | -d) says whether d is not zero. The barrier keeps compilers from
      * seeing that, and from a conditional instruction. */
     uint32_t negative = munacl_opaque(0 - different);
-    return -(int)((different | negative) >> 31);
+    return munacl_forget_registers(-(int)((different | negative) >> 31));
 }
 
 int crypto_verify_16(const unsigned char *x, const unsigned char *y)

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What a board's file gives the console: its clocks and one UART, at 115,200 baud, 8 data bits, no
+ * parity. */
+#ifndef MUNACL_BOARD_H
+#define MUNACL_BOARD_H
+
+#include <stdint.h>
+
+/* Starts the clocks that the board runs at, with the flash's wait states, and the UART. */
+void munacl_board_begin(void);
+/* Its name in what is printed. */
+extern const char munacl_board_name[];
+/* The core's clock rate after munacl_board_begin(). */
+uint32_t munacl_board_hz(void);
+void munacl_board_send(char c);
+/* Waits for the next character. */
+char munacl_board_receive(void);
+
+enum { MUNACL_BAUD = 115200 };
+
+#endif

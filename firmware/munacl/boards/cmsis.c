@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Any Cortex-M3 with a CMSIS device package: its clocks by SystemInit(), its console the ITM's port
+ * 0, which a debug probe gives as a serial line (SWO). Compile with
+ * -DMUNACL_DEVICE_HEADER='"LPC17xx.h"', and link the package's start-up code and system file in
+ * place of start.c. */
+#include MUNACL_DEVICE_HEADER
+
+#include "board.h"
+
+const char munacl_board_name[] = "cmsis-device";
+/* CMSIS-Core: what a debugger sends through ITM_ReceiveChar(). */
+volatile int32_t ITM_RxBuffer = ITM_RXBUFFER_EMPTY;
+
+void munacl_board_begin(void)
+{
+    SystemCoreClockUpdate(); /* start-up code has called SystemInit() */
+}
+
+uint32_t munacl_board_hz(void)
+{
+    return SystemCoreClock;
+}
+
+void munacl_board_send(char c)
+{
+    ITM_SendChar((uint32_t)(unsigned char)c);
+}
+
+char munacl_board_receive(void)
+{
+    while (!ITM_CheckChar()) {}
+    return (char)ITM_ReceiveChar();
+}

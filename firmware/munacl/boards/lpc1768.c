@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* NXP LPC1768 as on the mbed board: 12 MHz crystal, 96 MHz, UART0 at P0.2 and P0.3 (the board's USB
+ * port). Numbers are of UM10360. */
+#include "board.h"
+
+#define REGISTER(at) (*(volatile uint32_t *)(at))
+/* Chapter 3 to 5: system control. */
+#define FLASHCFG REGISTER(0x400fc000)
+#define PLL0CON REGISTER(0x400fc080)
+#define PLL0CFG REGISTER(0x400fc084)
+#define PLL0STAT REGISTER(0x400fc088)
+#define PLL0FEED REGISTER(0x400fc08c)
+#define PCONP REGISTER(0x400fc0c4)
+#define CCLKCFG REGISTER(0x400fc104)
+#define CLKSRCSEL REGISTER(0x400fc10c)
+#define SCS REGISTER(0x400fc1a0)
+#define PCLKSEL0 REGISTER(0x400fc1a8)
+/* Chapter 8: pins. */
+#define PINSEL0 REGISTER(0x4002c000)
+/* Chapter 14: UART0. */
+#define RBR REGISTER(0x4000c000)
+#define THR RBR
+#define DLL RBR
+#define DLM REGISTER(0x4000c004)
+#define FCR REGISTER(0x4000c008)
+#define LCR REGISTER(0x4000c00c)
+#define LSR REGISTER(0x4000c014)
+#define FDR REGISTER(0x4000c028)
+
+enum { HZ = 96000000, LOCKED = 1u << 26, CONNECTED = 1u << 25, ENABLED = 1u << 24 };
+
+const char munacl_board_name[] = "mbed-lpc1768";
+
+static void feed(void)
+{
+    PLL0FEED = 0xaa; /* section 4.5.8 */
+    PLL0FEED = 0x55;
+}
+
+void munacl_board_begin(void)
+{
+    SCS |= 1u << 5; /* OSCEN */
+    while (!(SCS & 1u << 6)) {} /* OSCSTAT */
+    FLASHCFG = (FLASHCFG & ~0xf000u) | 4u << 12; /* five clocks, up to 100 MHz (table 49) */
+    PLL0CON = 0; /* section 4.5.13: disconnect, then off */
+    feed();
+    CLKSRCSEL = 1; /* the crystal */
+    PLL0CFG = 11; /* M = 12, N = 1: 2 * 12 * 12 MHz = 288 MHz */
+    feed();
+    PLL0CON = 1;
+    feed();
+    CCLKCFG = 2; /* by 3 */
+    while (!(PLL0STAT & LOCKED)) {}
+    PLL0CON = 3;
+    feed();
+    while ((PLL0STAT & (CONNECTED | ENABLED)) != (CONNECTED | ENABLED)) {}
+    PCONP |= 1u << 3; /* UART0 */
+    PCLKSEL0 = (PCLKSEL0 & ~(3u << 6)) | 1u << 6; /* its clock is the core's */
+    PINSEL0 = (PINSEL0 & ~0xf0u) | 0x50; /* TXD0, RXD0 */
+    /* Section 14.4.12.1: 96 MHz / (16 * 52) = 115,385 baud, 0.16 % too fast. */
+    LCR = 0x83;
+    DLL = 52;
+    DLM = 0;
+    FDR = 0x10;
+    LCR = 3;
+    FCR = 7;
+}
+
+uint32_t munacl_board_hz(void)
+{
+    return HZ;
+}
+
+void munacl_board_send(char c)
+{
+    while (!(LSR & 1u << 5)) {}
+    THR = (unsigned char)c;
+}
+
+char munacl_board_receive(void)
+{
+    while (!(LSR & 1)) {}
+    return (char)RBR;
+}
