@@ -162,14 +162,14 @@ class Metric(TypedDict):
     of_scenario: bool
     """Whether there is one value for all connections of a trial together, not one for each."""
 
-def become_files_of(user: int, group: int) -> None:
+def set_fs_user(user: int, group: int) -> None:
     """From now on, this thread reads and writes files as this user and group (setfsuid(2)), and so
     does each that it starts; root alone can ask for it.
 
     Raises OSError where the kernel keeps another user.
     """
 
-def files_of() -> tuple[int, int]:
+def fs_user() -> tuple[int, int]:
     """Whose files this thread reads and writes: the user and the group."""
 
 def modem_channel_opened(device: int, channel: int) -> None:

@@ -162,7 +162,7 @@ def _files_inside(user: int, group: int) -> Iterator[None]:
     if _caller is None:
         yield
         return
-    before = _core.files_of()
+    before = _core.fs_user()
     _files(user, group)
     try:
         yield
@@ -174,7 +174,7 @@ def _files(user: int, group: int) -> None:
     """Sets the file system's user and group of this thread, and with the user its capabilities
     over files."""
     try:
-        _core.become_files_of(user, group)
+        _core.set_fs_user(user, group)
     except OSError:
         raise PermissionError(
             f"files cannot be those of user {user}: run it without sudo, or as root alone "

@@ -4,7 +4,7 @@
 
 mod columns;
 mod error;
-mod files_of;
+mod fs_user;
 mod m3;
 mod metrics;
 mod missing;
@@ -39,8 +39,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tls::resumptions, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(missing::missing_operations, module)?)?;
-    module.add_function(wrap_pyfunction!(files_of::become_files_of, module)?)?;
-    module.add_function(wrap_pyfunction!(files_of::files_of, module)?)?;
+    module.add_function(wrap_pyfunction!(fs_user::set_fs_user, module)?)?;
+    module.add_function(wrap_pyfunction!(fs_user::fs_user, module)?)?;
     module.add_function(wrap_pyfunction!(modem::modem_channel_opened, module)?)?;
     module.add_function(wrap_pyfunction!(modem::modem_channel_closed, module)?)?;
     module.add_function(wrap_pyfunction!(predict::predict, module)?)?;

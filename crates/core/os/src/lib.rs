@@ -4,7 +4,7 @@
 //! - [`Alarm`]: a timer among the descriptors that a program waits for.
 //! - [`clock`]: the machine's clocks, and [`Clock`] where time is an argument.
 //! - [`secure_variable`]: the environment, for libraries that setuid programs may load.
-//! - [`become_files_of`]: files as the user for whom root works.
+//! - [`set_fs_user`]: files as the user for whom root works.
 //! - [`Log`]: lines for people on stderr.
 //! - [`printable`]: text of others, for a terminal.
 //! - [`DeadlineStream`]: reading and writing a file descriptor by a deadline.
@@ -18,7 +18,7 @@ mod alarm;
 pub mod clock;
 mod deadline_stream;
 mod environment;
-mod files_of;
+mod fs_user;
 mod log;
 mod printable;
 mod turn_queue;
@@ -27,7 +27,7 @@ pub use alarm::Alarm;
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use deadline_stream::DeadlineStream;
 pub use environment::{is_privileged_start, secure_variable};
-pub use files_of::{RootsFiles, become_files_of, files_of, refuse_proc};
+pub use fs_user::{RootFsGuard, fs_user, refuse_proc, set_fs_user};
 pub use log::Log;
 pub use printable::printable;
 pub use turn_queue::{Turn, TurnQueue};

@@ -23,7 +23,7 @@ use rustix::thread::UnshareFlags;
 use crate::error::ServerError;
 use crate::host::{Client, Host};
 use crate::vpcd;
-use warifu_os::RootsFiles;
+use warifu_os::RootFsGuard;
 
 /// Where pcscd keeps its socket (pcscd(8)); clients take another from `PCSCLITE_CSOCK_NAME`.
 pub const RUN_DIR: &str = "/run/pcscd";
@@ -131,7 +131,7 @@ impl Drop for Pcsc {
 /// Does something with files that are the reader's, not the card's.
 fn as_root<T>(work: impl FnOnce() -> Result<T, ServerError>) -> Result<T, ServerError> {
     let _files =
-        RootsFiles::take().map_err(|error| ServerError::file(&std::env::temp_dir(), error))?;
+        RootFsGuard::take().map_err(|error| ServerError::file(&std::env::temp_dir(), error))?;
     work()
 }
 

@@ -144,7 +144,7 @@ pub fn run(
     }
     // Before any thread is started, and before prctl, which it would undo (commit_creds).
     if let Some(FilesOf { user, group }) = request.files_of {
-        warifu_os::become_files_of(user, group)
+        warifu_os::set_fs_user(user, group)
             .map_err(|error| ServerError::Request(format!("files_of: user {user}: {error}")))?;
     }
     let (ends, ended) = mpsc::channel();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use rustix::fs::OFlags;
-use warifu_os::{files_of, secure_variable};
+use warifu_os::{fs_user, secure_variable};
 
 /// More than the channels of any card.
 const RECORD_MAX_BYTES: u64 = 4096;
@@ -134,7 +134,7 @@ fn folder() -> PathBuf {
 
 /// Whose files are written: not root's, where root works for the user who called sudo.
 fn user() -> u32 {
-    files_of().0.unsigned_abs()
+    fs_user().0.unsigned_abs()
 }
 
 /// A folder that is another user's, or a link, is not used: what it says could not be trusted.

@@ -20,7 +20,7 @@ const PEEKING: CapabilitySet = CapabilitySet::SYS_PTRACE.union(CapabilitySet::SY
 ///
 /// # Errors
 /// When the kernel keeps another user: without root.
-pub fn become_files_of(user: u32, group: u32) -> io::Result<()> {
+pub fn set_fs_user(user: u32, group: u32) -> io::Result<()> {
     let (Ok(to_user), Ok(to_group)) = (i32::try_from(user), i32::try_from(group)) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
@@ -29,7 +29,7 @@ pub fn become_files_of(user: u32, group: u32) -> io::Result<()> {
         libc::setfsgid(group);
         libc::setfsuid(user);
     }
-    if files_of() != (to_user, to_group) {
+    if fs_user() != (to_user, to_group) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let mut sets = capabilities(None)?;
@@ -47,33 +47,33 @@ pub fn become_files_of(user: u32, group: u32) -> io::Result<()> {
 
 /// Root's files until it is dropped, on this thread, which it does not leave.
 #[derive(Debug)]
-pub struct RootsFiles {
+pub struct RootFsGuard {
     before: (i32, i32),
     not_send: PhantomData<*const ()>,
 }
 
-impl RootsFiles {
+impl RootFsGuard {
     /// From now on.
     ///
     /// # Errors
     /// When the kernel refuses it.
-    pub fn take() -> io::Result<RootsFiles> {
-        let before = files_of();
+    pub fn take() -> io::Result<RootFsGuard> {
+        let before = fs_user();
         // Without root there is nothing to take, and nothing was given up.
         if rustix::process::geteuid().is_root() {
-            become_files_of(0, 0)?;
+            set_fs_user(0, 0)?;
         }
-        Ok(RootsFiles { before, not_send: PhantomData })
+        Ok(RootFsGuard { before, not_send: PhantomData })
     }
 }
 
-impl Drop for RootsFiles {
+impl Drop for RootFsGuard {
     fn drop(&mut self) {
-        if files_of() == self.before {
+        if fs_user() == self.before {
             return;
         }
         let (user, group) = self.before;
-        let given = become_files_of(user.unsigned_abs(), group.unsigned_abs());
+        let given = set_fs_user(user.unsigned_abs(), group.unsigned_abs());
         // To go on would be to write as root where a user's word counts.
         if given.is_err() {
             std::process::abort();
@@ -101,7 +101,7 @@ pub fn refuse_proc(file: &File) -> io::Result<()> {
 
 /// Whose files the calling thread reads and writes: the user and the group. Each call returns the one before, and no number names nobody.
 #[must_use]
-pub fn files_of() -> (i32, i32) {
+pub fn fs_user() -> (i32, i32) {
     // SAFETY: the number is nobody's, so that nothing is changed.
     unsafe { (libc::setfsuid(u32::MAX), libc::setfsgid(u32::MAX)) }
 }
@@ -119,29 +119,29 @@ mod tests {
 
     #[test]
     fn files_of_a_user_who_is_not_ours() {
-        let own = files_of();
+        let own = fs_user();
         let is_root = rustix::process::geteuid().is_root();
         // A thread of its own: its credentials end with it.
         let seen = std::thread::spawn(move || {
-            let changed = become_files_of(20_000, 20_001);
+            let changed = set_fs_user(20_000, 20_001);
             if !is_root {
                 assert!(changed.is_err());
                 return own;
             }
             changed.unwrap();
-            assert_eq!(files_of(), (20_000, 20_001));
+            assert_eq!(fs_user(), (20_000, 20_001));
             // Root's, by a link that the owner of the process's folder may follow, and no other.
             let other = format!("/proc/{}/cwd", std::os::unix::process::parent_id());
             assert!(std::fs::read_dir(&other).is_err());
-            let inside = RootsFiles::take().unwrap();
-            assert_eq!(files_of(), (0, 0));
+            let inside = RootFsGuard::take().unwrap();
+            assert_eq!(fs_user(), (0, 0));
             assert!(std::fs::read_dir(&other).is_ok());
             drop(inside);
             assert!(std::fs::read_dir(&other).is_err());
-            assert_eq!(std::thread::spawn(files_of).join().unwrap(), (20_000, 20_001));
-            files_of()
+            assert_eq!(std::thread::spawn(fs_user).join().unwrap(), (20_000, 20_001));
+            fs_user()
         });
         assert!([own, (20_000, 20_001)].contains(&seen.join().unwrap()));
-        assert_eq!(files_of(), own, "another thread's files");
+        assert_eq!(fs_user(), own, "another thread's files");
     }
 }
