@@ -94,6 +94,7 @@ PYTHON_MAY_IMPORT = {
     "results": {"results", "files", "printable", "_core"},
     "m3": {"m3", "results", "files", "_core"},
     "reproduce": {"reproduce", "m3", "report"},
+    "entropy": {"entropy"},
     "case": {"typed_json"},
     "typed_json": set(),
     "lab": {
@@ -127,6 +128,7 @@ PYTHON_MAY_IMPORT = {
         "calibrate",
         "compare",
         "doctor",
+        "entropy",
         "files",
         "identity",
         "lab",

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "munacl.h"
-#include "start.h"
+#include "report.h"
 
 #define DEMCR (*(volatile uint32_t *)0xe000edfc)
 #define DWT_CTRL (*(volatile uint32_t *)0xe0001000)
@@ -57,40 +57,24 @@ __attribute__((noinline)) static uint32_t measure(void (*call)(void), uint32_t *
     return cycles;
 }
 
-/* CRC-32 (ISO 3309) of what is said; 0 and complemented at its ends. */
-static uint32_t crc;
-
-static void say(const char *text)
-{
-    munacl_print(text);
-    for (; *text; text++) {
-        crc ^= (unsigned char)*text;
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
-    }
-}
-
-static void say_number(uint32_t value)
+static void report_number(uint32_t value)
 {
     char text[11];
     munacl_number(text, value);
-    say(text);
+    report(text);
 }
-
-static uint32_t rows;
 
 static void row(const char *name, uint32_t bytes, void (*call)(void))
 {
     uint32_t stack, cycles = measure(call, &stack) - empty;
-    say(name);
-    say(" ");
-    say_number(bytes);
-    say(" ");
-    say_number(cycles);
-    say(" ");
-    say_number(stack);
-    say("\n");
-    rows++;
+    report(name);
+    report(" ");
+    report_number(bytes);
+    report(" ");
+    report_number(cycles);
+    report(" ");
+    report_number(stack);
+    report("\n");
 }
 
 static int failed;
@@ -153,14 +137,9 @@ int main(void)
     munacl_print_number(munacl_console_hz());
     munacl_print(PROFILE);
     uint32_t stack;
-    crc = UINT32_MAX;
     empty = measure(nothing, &stack);
 #define PRINT(name, bytes, arguments) row(#name, bytes, call_##name);
     ROWS(PRINT)
-    munacl_print("# end rows=");
-    munacl_print_number(rows);
-    munacl_print(" crc32=");
-    munacl_print_number(~crc);
-    munacl_print("\n");
+    report_end();
     munacl_leave(failed);
 }

@@ -12,6 +12,8 @@ void munacl_board_begin(void);
 extern const char munacl_board_name[];
 /* The core's clock rate after munacl_board_begin(). */
 uint32_t munacl_board_hz(void);
+/* Whether the last reset was a power-up; asked once. 0 where the board cannot tell. */
+int munacl_board_is_power_up(void);
 void munacl_board_send(char c);
 /* Waits for the next character. */
 char munacl_board_receive(void);

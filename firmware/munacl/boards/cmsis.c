@@ -21,6 +21,12 @@ uint32_t munacl_board_hz(void)
     return SystemCoreClock;
 }
 
+/* Each family has registers of its own: define it for yours (reset_cause.h has two). */
+__attribute__((weak)) int munacl_board_is_power_up(void)
+{
+    return 0;
+}
+
 void munacl_board_send(char c)
 {
     ITM_SendChar((uint32_t)(unsigned char)c);

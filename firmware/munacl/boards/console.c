@@ -62,6 +62,11 @@ uint32_t munacl_console_hz(void)
     return console == UART ? munacl_board_hz() : 0;
 }
 
+int munacl_console_is_power_up(void)
+{
+    return console == UART && munacl_board_is_power_up();
+}
+
 void munacl_print(const char *text)
 {
     if (console != UART) {

@@ -2,6 +2,7 @@
 /* NXP LPC1768 as on the mbed board: 12 MHz crystal, 96 MHz, UART0 at P0.2 and P0.3 (the board's USB
  * port). Numbers are of UM10360. */
 #include "board.h"
+#include "reset_cause.h"
 
 #define REGISTER(at) (*(volatile uint32_t *)(at))
 /* Chapter 3 to 5: system control. */
@@ -69,6 +70,11 @@ void munacl_board_begin(void)
 uint32_t munacl_board_hz(void)
 {
     return HZ;
+}
+
+int munacl_board_is_power_up(void)
+{
+    return munacl_lpc1768_is_power_up();
 }
 
 void munacl_board_send(char c)

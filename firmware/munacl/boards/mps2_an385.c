@@ -23,6 +23,11 @@ uint32_t munacl_board_hz(void)
     return HZ;
 }
 
+int munacl_board_is_power_up(void)
+{
+    return 0;
+}
+
 void munacl_board_send(char c)
 {
     while (STATE & TX_FULL) {}

@@ -23,6 +23,11 @@ __attribute__((weak)) uint32_t munacl_console_hz(void)
     return 0;
 }
 
+__attribute__((weak)) int munacl_console_is_power_up(void)
+{
+    return 0;
+}
+
 __attribute__((weak)) void munacl_print(const char *text)
 {
     semihosting(0x04, text);

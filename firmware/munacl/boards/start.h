@@ -8,6 +8,8 @@ void munacl_console_begin(void);
 /* The board and the core's clock rate; "none" and 0 where semihosting answers. */
 const char *munacl_console_board(void);
 uint32_t munacl_console_hz(void);
+/* Whether the last reset was a power-up, by the board's registers; 0 where nobody knows. */
+int munacl_console_is_power_up(void);
 void munacl_print(const char *text);
 /* The next character of the console, -1 at the end. */
 int munacl_read(void);

@@ -2,6 +2,7 @@
 /* ST STM32F103 with an 8 MHz crystal (as on Blue Pill and Nucleo boards with one): 72 MHz, USART1 at
  * PA9 and PA10. Numbers are of RM0008. */
 #include "board.h"
+#include "reset_cause.h"
 
 #define REGISTER(at) (*(volatile uint32_t *)(at))
 /* Section 3.3.3. */
@@ -44,6 +45,11 @@ void munacl_board_begin(void)
 uint32_t munacl_board_hz(void)
 {
     return HZ;
+}
+
+int munacl_board_is_power_up(void)
+{
+    return munacl_stm32f103_is_power_up();
 }
 
 void munacl_board_send(char c)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu cells capture`: what a board's memory came up with, one file for each power-up.
+
+The board prints (firmware/munacl/bench/capture.c) `# munacl cells board=NAME bytes=N power_up=1`,
+lines of 64 hexadecimal digits, and `# end rows=N crc32=N`.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from warifu.calibrate.errors import CalibrateError
+from warifu.calibrate.serial import opened
+from warifu.files import replacing
+
+_HEAD = re.compile(r"# munacl cells board=([\w.-]{1,64}) bytes=(\d{1,7}) power_up=([01])")
+_ROW = re.compile(r"(?:[0-9a-f]{2}){1,64}")
+_END = re.compile(r"# end rows=(\d{1,7}) crc32=(\d{1,10})")
+_NUMBER = re.compile(r".*-(\d+)\.bin")
+
+
+@dataclass(frozen=True)
+class Capture:
+    """Memory after a reset."""
+
+    board: str
+    is_power_up: bool
+    memory: bytes
+
+
+def captures(
+    port: Path,
+    baud: int,
+    folder: Path,
+    count: int,
+    *,
+    silence_s: float,
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[Path]:
+    """Waits for `count` power-ups and writes a file of each. Those after another kind of reset are
+    left out: they hold what the program before them wrote. Raises CalibrateError or OSError; what
+    was written stays."""
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers = [int(match[1]) for one in folder.iterdir() if (match := _NUMBER.fullmatch(one.name))]
+    number = max(numbers, default=0)
+    written: list[Path] = []
+    with opened(port, baud) as line:
+        lines = line.lines(silence_s)
+        while len(written) < count:
+            progress(f"{len(written)} of {count}: switch the board off and on")
+            found = read(lines, str(port))
+            if not found.is_power_up:
+                progress(
+                    f"{found.board}: a reset that was no power-up, left out: take its power away "
+                    "for some seconds"
+                )
+                continue
+            number += 1
+            path = folder / f"{found.board}-{number:04d}.bin"
+            with replacing(path) as file:
+                file.write(found.memory)
+            written.append(path)
+    return written
+
+
+def read(lines: Iterator[str], port: str) -> Capture:
+    """The next capture among the lines. Raises CalibrateError if it is damaged."""
+    head = next((match for text in lines if (match := _HEAD.fullmatch(text))), None)
+    if head is None:
+        raise CalibrateError(f"{port}: the lines ended without a capture")
+    memory, rows, crc = b"", 0, 0
+    for text in lines:
+        end = _END.fullmatch(text)
+        if end is not None:
+            break
+        if _ROW.fullmatch(text) is None or len(memory) > int(head[2]):
+            raise CalibrateError(
+                f"{port}: line {rows + 1} of the capture is {text[:70]!r}: expected hexadecimal "
+                "digits: the line is disturbed; this capture is lost"
+            )
+        memory += bytes.fromhex(text)
+        rows += 1
+        crc = zlib.crc32(f"{text}\n".encode(), crc)
+    else:
+        raise CalibrateError(f"{port}: the capture has no end")
+    if (int(end[1]), int(end[2]), int(head[2])) != (rows, crc, len(memory)):
+        raise CalibrateError(
+            f"{port}: the capture is incomplete or was changed on the line: {len(memory)} of "
+            f"{head[2]} bytes came; start again, what was written before stays"
+        )
+    return Capture(head[1], head[3] == "1", memory)

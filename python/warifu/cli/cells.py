@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu cells`: entropy of a chip's memory at power-up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from warifu.cli import screen
+from warifu.cli.errors import NOTHING_WRITTEN, OK, when_interrupted
+from warifu.cli.formats import Format
+from warifu.cli.screen import FormatOption
+
+if TYPE_CHECKING:
+    from warifu.entropy import Cells
+    from warifu.report.table import Table
+
+#: A capture is a chip's memory, and a folder of them is read whole.
+_MOST_BYTES = 1 << 20
+_MOST_FILES = 100_000
+
+cells_app = typer.Typer(
+    help="Entropy of a chip's memory at power-up (docs/munacl.md).", no_args_is_help=True
+)
+
+
+@cells_app.callback()
+def _cells() -> None:
+    """Groups its subcommands."""
+
+
+@cells_app.command("capture")
+def capture(
+    port: Annotated[Path, typer.Option("--port", help="The board's serial port.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="PATH", help="Folder of captures.")],
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="Power-ups to wait for.")] = 1,
+    baud: Annotated[int, typer.Option("--baud", help="The port's rate.")] = 115200,
+    silence: Annotated[
+        float,
+        typer.Option("--silence", min=0.1, help="Give up after so many seconds without a byte."),
+    ] = 600.0,
+) -> int:
+    """Read a board's memory after each power-up (firmware/munacl, capture-BOARD.elf).
+
+    Switch the board off for some seconds and on again, for each capture; a switched USB hub can do
+    that by itself. Files of the same chip belong in a folder of their own.
+    """
+    from warifu.calibrate import capture as board
+
+    with when_interrupted("interrupted; the captures that were written stay"):
+        written = board.captures(port, baud, out, count, silence_s=silence, progress=screen.say)
+    screen.say(f"wrote {len(written)} captures to {out}, the last one {written[-1].name}")
+    return OK
+
+
+@cells_app.command("estimate")
+def estimate(
+    folder: Annotated[Path, typer.Argument(help="Captures of one chip, *.bin.")],
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """Estimate the entropy of a memory cell at power-up, from captures of one chip.
+
+    The estimators are those of NIST SP 800-90B section 6.3, on the bits that differ from what each
+    cell has most often, in the order of cells and of captures. Their least one is
+    `millibits_per_cell` of munacl_random_source. Repeat it at the lowest and the highest
+    temperature, and with several chips: the least of all is the parameter.
+    """
+    from warifu._core import WarifuError
+    from warifu.entropy import estimate_cells
+
+    paths = sorted(folder.glob("*.bin"))
+    if not folder.is_dir() or not paths:
+        raise WarifuError(f"{folder}: no captures (*.bin): make them with `warifu cells capture`")
+    if len(paths) > _MOST_FILES:
+        raise WarifuError(f"{folder}: {len(paths)} files: expected at most {_MOST_FILES}")
+    for path in paths:
+        if path.stat().st_size > _MOST_BYTES:
+            raise WarifuError(f"{path}: is no capture: expected at most {_MOST_BYTES} bytes")
+    with when_interrupted(NOTHING_WRITTEN):
+        try:
+            found = estimate_cells([path.read_bytes() for path in paths], progress=screen.say)
+        except ValueError as error:
+            raise WarifuError(f"{folder}: {error}") from None
+    screen.show([_table(found, folder)], form)
+    return OK
+
+
+def _table(found: Cells, folder: Path) -> Table:
+    from warifu.entropy.cells import ASKED_SAMPLES
+    from warifu.report.table import Column, Table
+
+    table = Table(
+        f"{folder}: at most {found.millibits} thousandths of a bit a cell",
+        [Column("estimate", number=False), Column("order of cells"), Column("order of captures")],
+    )
+    for name, cells in found.by_cells.items():
+        captures = found.by_captures[name]
+        table.add(
+            [name, f"{cells:.4f}", f"{captures:.4f}"],
+            {"estimate": name, "by_cells": cells, "by_captures": captures},
+        )
+    table.add(
+        ["mean over cells", f"{found.average:.4f}", ""],
+        {"estimate": "mean over cells", "by_cells": found.average, "by_captures": None},
+    )
+    bits = found.captures * found.cells
+    table.notes += [
+        (
+            f"{found.captures} captures of {found.cells:,} cells: {found.ones:.1%} come up as 1, "
+            f"{found.changing:.2%} differ from what their cell has most often, "
+            f"{found.unstable:.1%} of the cells ever do."
+        ),
+        f"millibits_per_cell = {found.millibits}, for this chip at this temperature alone.",
+    ]
+    if bits < ASKED_SAMPLES:
+        table.notes.append(
+            f"{bits:,} bits; NIST SP 800-90B asks for {ASKED_SAMPLES:,}: more captures give a "
+            "better bound."
+        )
+    return table

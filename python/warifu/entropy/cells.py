@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""How much entropy a cell of a chip's memory has at power-up, from captures of one chip.
+
+Most cells come up the same each time: that pattern differs from chip to chip and looks random, and
+has no entropy for who has seen it. What counts is what changes between power-ups. So each capture
+is taken as its difference from the value that each cell has most often, and the estimators of NIST
+SP 800-90B judge these bits in the order of cells and in the order of captures (its restart tests,
+section 3.1.4, look at both as well). The least estimate is the cells'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warifu.entropy.estimators import ESTIMATORS, assess
+
+#: Fewer captures do not show what a cell has most often.
+LEAST_CAPTURES = 10
+#: Samples that the standard asks for (section 3.1.1).
+ASKED_SAMPLES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What captures of one chip show."""
+
+    captures: int
+    cells: int
+    ones: float
+    """The share of cells that come up as 1."""
+    changing: float
+    """The share of bits that differ from what their cell has most often."""
+    unstable: float
+    """The share of cells that changed at all."""
+    average: float
+    """The mean over cells of each one's min-entropy by its own frequency: the figure that papers
+    on memory give. It takes cells to be independent."""
+    by_cells: dict[str, float]
+    """Estimates for the bits in the order of cells, capture after capture."""
+    by_captures: dict[str, float]
+    """Estimates for the bits in the order of captures, cell after cell."""
+
+    @property
+    def bits(self) -> float:
+        """Min-entropy a cell: the least of all estimates."""
+        return min(self.average, *self.by_cells.values(), *self.by_captures.values())
+
+    @property
+    def millibits(self) -> int:
+        """The parameter `millibits_per_cell` of munacl_random_source, rounded down."""
+        return int(self.bits * 1000)
+
+
+def estimate_cells(
+    captures: Sequence[bytes],
+    names: Sequence[str] | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Cells:
+    """Estimates from captures of the same memory of one chip, by all estimators or those of
+    `names`. Raises ValueError for too few captures, and for ones that differ in length."""
+    if len(captures) < LEAST_CAPTURES:
+        raise ValueError(
+            f"{len(captures)} captures: at least {LEAST_CAPTURES} of one chip are needed"
+        )
+    lengths = {len(one) for one in captures}
+    if len(lengths) != 1 or 0 in lengths:
+        raise ValueError(
+            f"captures of {' and '.join(map(str, sorted(lengths)))} bytes: expected the same memory"
+        )
+    bits = np.unpackbits(
+        np.frombuffer(b"".join(captures), dtype=np.uint8).reshape(len(captures), -1), axis=1
+    )
+    ones = bits.sum(axis=0, dtype=np.int64)
+    usual = (2 * ones >= len(captures)).astype(np.uint8)
+    changes = bits ^ usual
+    often = np.maximum(ones, len(captures) - ones) / len(captures)
+    orders = {}
+    for order, array in (("cells", changes), ("captures", changes.T)):
+        sequence = array.reshape(-1)[: 2 * ASKED_SAMPLES].astype(np.int64)
+        orders[order] = _assess(sequence, names, order, progress)
+    return Cells(
+        len(captures),
+        bits.shape[1],
+        float(bits.mean()),
+        float(changes.mean()),
+        float((often < 1).mean()),
+        float(-np.log2(often).mean()),
+        orders["cells"],
+        orders["captures"],
+    )
+
+
+def _assess(
+    sequence: NDArray[np.int64],
+    names: Sequence[str] | None,
+    order: str,
+    progress: Callable[[str], None],
+) -> dict[str, float]:
+    found: dict[str, float] = {}
+    if not sequence.any():
+        return dict.fromkeys(names or ESTIMATORS, 0.0)
+    for name in names or ESTIMATORS:
+        progress(f"{name}, in the order of {order}")
+        found |= assess(sequence, [name])
+    return found

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A board at the other end of a serial line, as a pseudo-terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import threading
+import tty
+from pathlib import Path
+
+
+class Board:
+    """The other end of the line: prints `text` when it is asked, `at_once` before."""
+
+    def __init__(self) -> None:
+        self._end, self.line = pty.openpty()
+        tty.setraw(self.line)
+        self.port = Path(os.ttyname(self.line))
+        self.text = b""
+        self.at_once = b""
+        self.asked = threading.Event()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        try:
+            while os.read(self._end, 1):
+                self.asked.set()
+                os.write(self._end, self.at_once)
+                for at in range(0, len(self.text), 61):
+                    os.write(self._end, self.text[at : at + 61])
+        except OSError:
+            return
+
+    def close(self) -> None:
+        os.close(self.line)
+
+    def say(self, text: bytes) -> None:
+        """What the board prints without being asked."""
+        os.write(self._end, text)
