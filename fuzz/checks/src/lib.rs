@@ -7,6 +7,7 @@ pub mod apdu;
 pub mod link_config;
 pub mod m3_elf;
 pub mod m3_run;
+pub mod modem;
 pub mod pkcs11;
 pub mod profile_parse;
 pub mod study_parse;

@@ -62,6 +62,7 @@ seeds! {
     link_config: text;
     m3_elf: |bytes| bytes;
     m3_run: |bytes| bytes;
+    modem: |bytes| bytes;
     pkcs11: |bytes| bytes;
     profile_parse: text;
     study_parse: text;
