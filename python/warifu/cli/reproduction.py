@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from enum import StrEnum
 from pathlib import Path
@@ -44,7 +45,8 @@ def munacl(
 ) -> int:
     """The paper on a NaCl for the Cortex-M3 beside firmware/munacl on the simulated chip.
 
-    Cycles are emulated: simulated at zero wait states, where the paper's are a board's.
+    Cycles are emulated: simulated at zero wait states, where the paper's are a board's. With
+    MUNACL_PEERS, folders with sources of Monocypher and BearSSL, these are columns of Table 3.
     """
     from warifu._core import WarifuError
     from warifu.reproduce import munacl as paper
@@ -55,14 +57,19 @@ def munacl(
             "firmware/munacl of a checkout"
         )
     for profile in paper.PROFILES:
-        make = ["make", "--silent", "-C", str(firmware), f"PROFILE={profile}", "programs"]
-        done = subprocess.run(make, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise WarifuError(f"{' '.join(make)} failed: {last}")
+        _make(firmware, f"PROFILE={profile}", "programs")
+    peers: tuple[str, ...] = ()
+    if os.environ.get("MUNACL_PEERS"):
+        peers = tuple(_make(firmware, "print-peers").split())
+        if not peers:
+            raise WarifuError(
+                f"MUNACL_PEERS is {os.environ['MUNACL_PEERS']}: no folder in it has monocypher.c, "
+                "src/monocypher.c or inc/bearssl.h: name folders of sources, with colons between"
+            )
+        _make(firmware, "peers")
     version = ["arm-none-eabi-gcc", "--version"]
     compiler = subprocess.run(version, capture_output=True, text=True, check=True).stdout
-    programs = paper.Programs(firmware / "build")
+    programs = paper.Programs(firmware / "build", peers)
     first = compiler.splitlines()[0]
     if part is Part.TABLE2:
         tables = [paper.table2(programs)]
@@ -72,3 +79,15 @@ def munacl(
         tables = paper.tables(programs, first)
     screen.show(tables, form)
     return OK
+
+
+def _make(firmware: Path, *words: str) -> str:
+    """What make prints. Raises WarifuError with its last message."""
+    from warifu._core import WarifuError
+
+    make = ["make", "--silent", "-C", str(firmware), *words]
+    done = subprocess.run(make, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise WarifuError(f"{' '.join(make)} failed: {last}")
+    return done.stdout
