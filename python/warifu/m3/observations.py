@@ -21,6 +21,7 @@ import polars as pl
 
 from warifu import _core
 from warifu.files import RESULTS_BYTES, FileRefused, read_text, replacing
+from warifu.m3.chips import identity
 from warifu.m3.profiling import Profile
 from warifu.m3.running import Cycles, Run
 from warifu.results import ResultsError
@@ -132,8 +133,9 @@ def _choices(run: Run) -> dict[str, str]:
     return {
         "program": run.program.name,
         "program_sha256": _sha256(run.program.read_bytes()),
-        "chip": options.chip,
+        "chip": identity(options.chip),
         "wait_states": ",".join(f"{name}={n}" for name, n in sorted(options.wait_states.items())),
+        "plain_wait_states": str(options.plain_wait_states).lower(),
         "deliver_faults": str(options.deliver_faults).lower(),
         "arguments": options.arguments,
         "input_sha256": _sha256(options.input),

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,6 +104,67 @@ def test_device_pipe_and_huge_file(warifu: Run, tmp_path: Path, verb: str) -> No
     ):
         code, out, err = warifu("m3", verb, path)
         assert (code, out, len(err.splitlines()), words in err) == (2, "", 1, True), err
+
+
+def test_console_input_from_device_pipe_folder_and_huge_file(
+    warifu: Run, bare: Compile, tmp_path: Path
+) -> None:
+    elf = bare("calls.elf", "profile/calls.c")
+    pipe, huge = tmp_path / "pipe", tmp_path / "huge"
+    os.mkfifo(pipe)
+    with huge.open("wb") as file:
+        file.truncate(8 << 30)
+    for path, code, words in (
+        (Path("/dev/zero"), 2, "is a device, not a file: name a regular file"),
+        (pipe, 2, "is a pipe, not a file: name a regular file"),
+        (huge, 2, "is longer than 64,000,000 bytes"),
+        (tmp_path, 3, "s a directory"),
+    ):
+        got, out, err = warifu("m3", "run", elf, "--input", path)
+        assert (got, out, len(err.splitlines()), words in err) == (code, "", 1, True), err
+        assert str(path) in err
+
+
+def test_endless_console_input_on_stdin(bare: Compile) -> None:
+    elf = bare("calls.elf", "profile/calls.c")
+    start = "import sys; from warifu.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "m3", "run", str(elf), "--input", "-"]
+    with Path("/dev/zero").open("rb") as zeros:
+        done = subprocess.run(command, stdin=zeros, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--input -: stdin has more than 64,000,000 bytes" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+PRINTS_UNMAPPED = r"""
+static int host(int call, const void *parameter)
+{
+    register int r0 __asm("r0") = call;
+    register const void *r1 __asm("r1") = parameter;
+    __asm volatile("bkpt #0xab" : "+r"(r0) : "r"(r1) : "memory");
+    return r0;
+}
+
+int main(void)
+{
+    unsigned write[3] = {2, 0x30000000, 5};
+    return CALL == 4 ? host(4, (void *)0x30000000) : host(CALL, write);
+}
+"""
+
+
+@pytest.mark.parametrize(("call", "name"), [(4, "SYS_WRITE0"), (5, "SYS_WRITE")])
+def test_output_from_unmapped_memory(
+    warifu: Run, bare: Compile, tmp_path: Path, call: int, name: str
+) -> None:
+    source = tmp_path / "prints.c"
+    source.write_text(PRINTS_UNMAPPED)
+    elf = bare(f"prints{call}.elf", str(source), f"-DCALL={call}")
+    code, out, err = warifu("m3", "run", elf)
+    assert (code, out) == (122, "")
+    assert f"semihosting call {name} reads from 0x30000000, where there is no memory at" in err
+    assert "<main+" in err or "<host" in err
+    assert m3.run(elf).stop == "unmapped-semihosting"
 
 
 @pytest.mark.parametrize("group", [["m3"], ["calibrate"], ["card"]])

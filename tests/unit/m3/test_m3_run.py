@@ -99,9 +99,9 @@ def damaged(good: bytes) -> dict[str, tuple[bytes, str]]:
         "text": (b"#!/bin/sh\necho hello\n" * 9, "is not an ELF file: name a linked program"),
         "64 bits": (
             Path(sys.executable).resolve().read_bytes()[:100_000],
-            "not a valid 32-bit ELF file",
+            "not a valid 32-bit ELF file: ",
         ),
-        "head only": (good[:40], "not a valid 32-bit ELF file"),
+        "head only": (good[:40], "link the program anew with arm-none-eabi-gcc"),
         "cut": (good[: len(good) // 3], "ELF file"),
         "machine": (bytes(other), "for machine 8, not for Arm"),
         "big-endian": (bytes(big), "ELF file"),
@@ -133,10 +133,12 @@ def test_object_file_and_program_for_another_chip(
     )
     assert (code, "link it to an executable" in err) == (2, True)
     elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
+    code, _, err = warifu("m3", "run", elf, "--chip", "sam3x8e")
+    assert (code, "0x20400000 as initial SP, outside the memories of sam3x8e" in err) == (2, True)
     code, _, err = warifu("m3", "run", elf, "--chip", "stm32f103")
-    assert (code, "link for that chip, or choose another with --chip" in err) == (2, True)
+    assert (code, "0x20400000 as initial SP, outside the memories" in err) == (2, True)
     code, _, err = warifu("m3", "run", elf, "--chip", "lpc1769")
-    assert (code, "expected lpc1768, stm32f103, mps2-an385" in err) == (2, True)
+    assert (code, "expected lpc1768, stm32f103, " in err) == (2, True)
 
 
 def test_unreadable_file(warifu: Run, tmp_path: Path) -> None:
