@@ -14,6 +14,7 @@ import typer
 from warifu.cli import screen
 from warifu.cli.errors import OK
 from warifu.cli.formats import Format
+from warifu.cli.m3 import options_of
 from warifu.cli.screen import FormatOption
 
 reproduce_app = typer.Typer(
@@ -41,6 +42,14 @@ def munacl(
         typer.Option("--firmware", metavar="PATH", help="The library's sources, built there."),
     ] = Path("firmware/munacl"),
     part: Annotated[Part, typer.Option("--part", help="Which tables.")] = Part.ALL,
+    wait_states: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--wait-states",
+            metavar="MEMORY=CYCLES",
+            help="Also Table 3 on an LPC1768 whose memory waits, such as flash=4. Repeatable.",
+        ),
+    ] = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
     """The paper on a NaCl for the Cortex-M3 beside firmware/munacl on the simulated chip.
@@ -51,6 +60,7 @@ def munacl(
     from warifu._core import WarifuError
     from warifu.reproduce import munacl as paper
 
+    waits = dict(options_of(paper.CHIP, 10**10, wait_states, False, None, "").wait_states)
     if not (firmware / "Makefile").is_file():
         raise WarifuError(
             f"--firmware {firmware}: has no Makefile: run it in the project's folder, or name "
@@ -77,6 +87,8 @@ def munacl(
         tables = [paper.table3(programs, first)]
     else:
         tables = paper.tables(programs, first)
+    if waits:
+        tables.append(paper.waiting(programs, waits))
     screen.show(tables, form)
     return OK
 

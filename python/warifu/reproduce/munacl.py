@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from warifu import m3
 from warifu.report.table import Column, Table
 
 PROFILES = ("fast", "small")
+#: Whose map the programs for wait states have.
+CHIP = "lpc1768"
 ZERO_WAIT = "simulated at zero wait states; the paper's figures are a board's"
 #: FIPS 140-2 (change notice 1): the runs of each length, 6 standing for all longer ones, that
 #: 20,000 random bits have.
@@ -75,10 +77,13 @@ def _lines(run: m3.Run) -> list[list[str]]:
     return [line.split() for line in lines if not line.startswith("#")]
 
 
-def rows(programs: Programs, profile: str, name: str = "bench") -> dict[str, Row]:
+def rows(
+    programs: Programs, profile: str, name: str = "bench", options: m3.Options | None = None
+) -> dict[str, Row]:
     """The benchmark's rows; the chip's counter runs by the high reading, then by the low one."""
-    high = _lines(programs.run(profile, name))
-    low = _lines(programs.run(profile, name, m3.Options(low_reading=True)))
+    options = options or m3.Options()
+    high = _lines(programs.run(profile, name, options))
+    low = _lines(programs.run(profile, name, replace(options, low_reading=True)))
     return {
         name: Row(m3.Cycles(int(least), int(most)), int(stack))
         for (name, _, most, stack), (_, _, least, _) in zip(high, low, strict=True)
@@ -146,6 +151,39 @@ def table3(programs: Programs, compiler: str) -> Table:
     for peer in programs.peers:
         size = programs.code_bytes("peers", peer)
         table.notes.append(f"{_PEERS[peer]}; {size:,} B for the calls in its column, at -O2.")
+    return table
+
+
+def waiting(programs: Programs, wait_states: Mapping[str, int]) -> Table:
+    """Table 3's cycles with wait states, the library's constants in flash and in RAM."""
+    columns = [Column("call", number=False), Column("fast, no wait states")]
+    found = {}
+    options = m3.Options(chip=CHIP, wait_states=wait_states)
+    for profile in PROFILES:
+        for where, name in (("flash", f"bench-{CHIP}"), ("RAM", f"bench-ram-{CHIP}")):
+            columns.append(Column(f"{profile}, constants in {where}"))
+            found[f"{profile}_{where.lower()}"] = rows(programs, profile, name, options)
+    none = rows(programs, "fast", f"bench-{CHIP}", m3.Options(chip=CHIP))
+    waits = ", ".join(f"{memory}={cycles}" for memory, cycles in wait_states.items())
+    table = Table(f"Table 3 on {CHIP} with wait states {waits}: cycles", columns)
+    for call, row in none.items():
+        table.add(
+            [call, str(row.cycles), *(str(there[call].cycles) for there in found.values())],
+            {
+                "call": call,
+                "none_cycles_low": row.cycles.low,
+                "none_cycles_high": row.cycles.high,
+                **{
+                    f"{what}_cycles_{end}": getattr(there[call].cycles, end)
+                    for what, there in found.items()
+                    for end in ("low", "high")
+                },
+            },
+        )
+    table.notes.append(
+        "Kind: assumed: no board has confirmed cycles with wait states. Code stays in flash; "
+        "constants are in RAM where the linker map puts them there (boards/ram)."
+    )
     return table
 
 

@@ -18,7 +18,10 @@ Build = Callable[..., Path]
 @pytest.fixture(scope="module")
 def programs(build: Build) -> munacl.Programs:
     for profile in munacl.PROFILES:
-        for name in ("bench", "instructions", "rotations", "answers"):
+        for name in (
+            *("bench", "instructions", "rotations", "answers"),
+            *("bench-lpc1768", "bench-ram-lpc1768"),
+        ):
             path = build(profile, f"{name}.elf")
     return munacl.Programs(path.parent.parent)
 
@@ -80,6 +83,21 @@ def test_page_has_the_figures_of_the_benchmark(programs: munacl.Programs) -> Non
     lines = (ROOT / "docs" / "munacl.md").read_text().splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert {row[0]: row[1:] for row in cells if row[0] in expected} == expected
+
+
+def test_constants_in_ram_save_their_wait_states(programs: munacl.Programs) -> None:
+    found = {
+        str(record["call"]): record for record in munacl.waiting(programs, {"flash": 4}).records
+    }
+    assert len(found) == 29
+    for name, record in found.items():
+        none, flash, ram = (
+            int(str(record[f"{where}_cycles_high"])) for where in ("none", "fast_flash", "fast_ram")
+        )
+        assert none <= ram <= flash, name
+    # SHA-512's 640 bytes of constants for each block, and the comb's table.
+    for name in ("crypto_hashblocks_sha512", "crypto_sign_ed25519_keypair"):
+        assert found[name]["fast_ram_cycles_high"] < found[name]["fast_flash_cycles_high"], name
 
 
 def test_table2_lies_within_the_papers_ranges(programs: munacl.Programs) -> None:
