@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import stat
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 from warifu import _core
+from warifu.files import FileRefused, opened
 from warifu.m3.chips import DEFAULT_CHIP, text_of
 
 MAX_INSTRUCTIONS = 10_000_000_000
@@ -221,14 +222,18 @@ def run(program: Path | str, options: Options | None = None, output: Output | No
 def read_program(path: Path) -> bytes:
     """Reads an ELF file. Raises WarifuError for a device, a pipe, a huge file and what is no ELF
     file, and OSError."""
-    status = path.stat()
-    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-        raise _core.WarifuError("not a regular file: expected an ELF file")
-    if status.st_size > MAX_FILE_BYTES:
+    try:
+        with opened(path) as file:
+            found = os.fstat(file.fileno()).st_size
+            # It may grow.
+            content = b"" if found > MAX_FILE_BYTES else file.read(MAX_FILE_BYTES + 1)
+    except FileRefused:
+        raise _core.WarifuError("not a regular file: expected an ELF file") from None
+    if max(found, len(content)) > MAX_FILE_BYTES:
         raise _core.WarifuError(
-            f"has {status.st_size} bytes: expected an ELF file of at most {MAX_FILE_BYTES}"
+            f"has {max(found, len(content))} bytes: expected an ELF file of at most "
+            f"{MAX_FILE_BYTES}"
         )
-    content = path.read_bytes()
     if not content.startswith(b"\x7fELF"):
         raise _core.WarifuError(
             "is not an ELF file: name a linked program, such as arm-none-eabi-gcc writes with -o"
