@@ -292,6 +292,9 @@ def weakest_evidence(evidence: Sequence[str]) -> str:
 M3_MAX_OUTPUT: int
 """Bytes of a program's output that are kept if there is no `output` callback."""
 
+def m3_chip(name: str, file: str | None) -> str:
+    """A chip's description as JSON: built in, or of its file's text."""
+
 def m3_chips() -> list[str]:
     """The names of the chips whose memory maps are known."""
 
@@ -329,5 +332,5 @@ def m3_taint(
     secret from each start of `from_function` on.
     """
 
-def m3_size(program: bytes, chip: str) -> str:
+def m3_size(program: bytes, chip: str, chip_file: str | None) -> str:
     """Sizes of sections and symbols, and use of the chip's memories, JSON. Raises WarifuError."""

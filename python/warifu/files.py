@@ -38,9 +38,9 @@ class FileRefused(Exception):  # noqa: N818 - what happened, not what it is
     """What is no file, or no text, or too long; the text is one line that names it and the fix."""
 
 
-def read_bytes(path: Path, most: int) -> bytes:
-    """The bytes of a regular file. Raises FileRefused for more than ``most`` and for what is none,
-    and OSError."""
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """A regular file, to be read. Raises FileRefused for what is none, and OSError."""
     # Before it is opened, since that alone sets some devices in motion.
     _refuse_other(path, path.stat().st_mode)
     # And again, since a pipe may have taken its place, whose opening would wait for a writer.
@@ -48,6 +48,13 @@ def read_bytes(path: Path, most: int) -> bytes:
         about = os.fstat(file.fileno())
         _refuse_other(path, about.st_mode)
         _refuse_proc(path, about.st_dev)
+        yield file
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """The bytes of a regular file. Raises FileRefused for more than ``most`` and for what is none,
+    and OSError."""
+    with opened(path) as file:
         # Its size is not asked for: files may grow.
         content = file.read(most + 1)
     if len(content) > most:

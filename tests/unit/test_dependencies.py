@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -84,3 +88,58 @@ def test_every_crate_is_locked_with_its_checksum() -> None:
     for lock in (ROOT / "Cargo.lock", ROOT / "fuzz" / "Cargo.lock"):
         packages = tomllib.loads(lock.read_text())["package"]
         assert [one["name"] for one in packages if "source" in one and "checksum" not in one] == []
+
+
+def own_root(folder: Path, script: str, *programs: Path) -> None:
+    """A folder with one of our scripts, and programs that write down what they were asked."""
+    (folder / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / script, folder / "scripts")
+    for one in programs:
+        (folder / one).parent.mkdir(parents=True, exist_ok=True)
+        (folder / one).write_text(
+            f'#!/bin/sh\necho {one.name} "$@" >>"{folder}/asked"\n'
+            f'[ "$1" != --version ] || echo {one.name} "$VERSION"\n[ {one.name} != python3 ]\n'
+        )
+        (folder / one).chmod(0o755)
+
+
+def asked(folder: Path, script: str, **variables: str) -> list[str]:
+    """What a script asked of those programs."""
+    environment = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", **variables}
+    subprocess.run([folder / "scripts" / script], env=environment, check=False, timeout=30)
+    log = folder / "asked"
+    return log.read_text().splitlines() if log.exists() else []
+
+
+LOCK = "python-pkcs11==0.10.1\n"
+
+
+@pytest.mark.parametrize(
+    ("installed", "again"),
+    [(None, True), ("another lock\n", True), (LOCK, False)],
+    ids=["broken off", "another lock", "this lock"],
+)
+def test_conformance_installs_what_the_lock_says(
+    tmp_path: Path, installed: str | None, again: bool
+) -> None:
+    """The folder alone says nothing of what is in it."""
+    own_root(tmp_path, "conformance", Path("bin/python3"))
+    (tmp_path / "scripts" / "conformance.lock").write_text(LOCK)
+    home = tmp_path / "target" / "conformance"
+    (home / "python_pkcs11-0.10.1").mkdir(parents=True)
+    if installed is not None:
+        digest = hashlib.sha256(installed.encode()).hexdigest()
+        (home / "installed.sha256").write_text(f"{digest}\n")
+    assert bool(asked(tmp_path, "conformance")) == again
+
+
+def test_dependencies_of_both_workspaces_are_checked(tmp_path: Path) -> None:
+    deny = Path("target/tools/bin/cargo-deny")
+    own_root(tmp_path, "dependencies", deny, Path("bin/cargo"))
+    text = (ROOT / "scripts" / "dependencies").read_text()
+    version = re.search(r"^DENY=(.+)$", text, re.MULTILINE)
+    assert version
+    checks = [one for one in asked(tmp_path, "dependencies", VERSION=version[1]) if "check" in one]
+    manifests = [re.findall(r"--manifest-path (\S+)", one) for one in checks]
+    assert manifests == [["Cargo.toml"], ["fuzz/Cargo.toml"]]
+    assert all({"licenses", "bans", "sources"} <= set(one.split()) for one in checks)

@@ -29,11 +29,11 @@ pub struct Block {
 }
 
 impl Block {
-    /// An upper bound on its cycles for any operands; `max_wait_states` is the slowest memory's.
-    pub fn max_cycles(&self, max_wait_states: u64) -> u64 {
+    /// An upper bound on its cycles for any operands; `max_wait` is that of an access.
+    pub fn max_cycles(&self, max_wait: u64) -> u64 {
         // A division takes 12 cycles and an unaligned access adds 2; LDM and STM make 16 accesses
-        // at most.
-        let max_each = 16 + 17 * max_wait_states;
+        // at most, and an instruction may be in two lines.
+        let max_each = 16 + 18 * max_wait;
         let known = self.operations.last().map_or(0, |last| last.cycles_through().high);
         known + self.operations.len() as u64 * max_each
     }
@@ -176,15 +176,15 @@ pub fn decode(
 }
 
 /// Wait states of the code words that an instruction is the first to need: in straight-line code
-/// each word is fetched once, and nothing is prefetched. The rules know nothing of what a chip's
-/// prefetch saves, which is why these figures are assumed.
+/// each word is fetched once, and nothing is prefetched. Memories that are read by lines have none
+/// ([`Memory::fetch`]). No board has confirmed either, which is why these figures are assumed.
 fn fetch_wait(operation: &Operation, first: bool, memory: &Memory) -> u32 {
     if !memory.has_wait_states() {
         return 0;
     }
     let begun = if first { operation.address } else { operation.address.wrapping_add(3) };
     let words = (operation.next().wrapping_add(3) >> 2).wrapping_sub(begun >> 2);
-    let wait = u32::try_from(memory.wait_states(operation.address)).unwrap_or(u32::MAX);
+    let wait = u32::try_from(memory.word_wait_states(operation.address)).unwrap_or(u32::MAX);
     words.saturating_mul(wait)
 }
 
@@ -213,8 +213,8 @@ mod tests {
     use crate::memory::Region;
 
     fn memory(wait_states: u64) -> Memory {
-        let region =
-            Region { name: "flash".into(), base: 0, bytes: 64, writable: false, wait_states };
+        let name = "flash".into();
+        let region = Region { name, base: 0, bytes: 64, writable: false, wait_states, lines: None };
         let mut memory = Memory::new(&[region]).expect("one region");
         // movs r0, #0; add.w r1, r1, #1; movs r0, #0; movs r0, #0; bx lr
         let code: [u16; 6] = [0x2000, 0xf101, 0x0101, 0x2000, 0x2000, 0x4770];

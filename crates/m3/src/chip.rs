@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory maps of chips.
+//! Chips: memories, aliases and the peripherals that start-up code needs, from TOML files
+//! ([`file`]). Those of `chips/` are built in.
+
+mod file;
 
 use std::str::FromStr;
 
-use crate::memory::Region;
+pub use file::ChipError;
 
-/// A chip: its memories and its interrupt controller's width.
+use crate::memory::{Alias, Region};
+use crate::peripherals::{Peripheral, Uart};
+
+/// A chip: what is at which address, and its interrupt controller's width.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chip {
     /// Its name on the command line.
-    pub name: &'static str,
+    pub name: String,
+    /// Where its memory map comes from.
+    pub source: String,
     /// Its memories.
     pub regions: Vec<Region>,
+    /// Other addresses of its memories.
+    pub aliases: Vec<Alias>,
+    /// Its peripherals.
+    pub peripherals: Vec<Peripheral>,
+    /// UARTs whose output is the console.
+    pub uarts: Vec<Uart>,
     /// Which priority bits exist.
     pub priority_mask: u8,
     /// Where the vector table is after reset.
@@ -20,56 +34,68 @@ pub struct Chip {
 
 /// No such chip.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown chip {0}: choose {names}", names = NAMES.join(", "))]
+#[error("unknown chip {0}: choose {names}, or a file FILE.toml", names = names().join(", "))]
 pub struct UnknownChip(String);
 
-/// The chips that are known.
-pub const NAMES: [&str; 3] = ["lpc1768", "stm32f103", "mps2-an385"];
+macro_rules! built_in {
+    ($($name:literal),* $(,)?) => {
+        /// The names of the built-in chips with their files.
+        const BUILT_IN: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../chips/", $name, ".toml")))),*];
+    };
+}
 
-fn region(name: &str, base: u32, kib: u32, writable: bool) -> Region {
-    Region { name: name.to_owned(), base, bytes: kib * 1024, writable, wait_states: 0 }
+built_in!(
+    "lpc1768",
+    "stm32f103",
+    "stm32f103xc",
+    "stm32f103xd",
+    "stm32f103xe",
+    "stm32f103xg",
+    "stm32l152xc",
+    "stm32l152xe",
+    "stm32f205xg",
+    "sam3x8e",
+    "mps2-an385",
+);
+
+/// The names of the built-in chips.
+pub fn names() -> Vec<&'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name).collect()
 }
 
 impl FromStr for Chip {
     type Err = UnknownChip;
 
     fn from_str(name: &str) -> Result<Self, UnknownChip> {
-        match name {
-            // NXP UM10360, chapter 2: 512 KiB flash, 32 KiB local and 2 x 16 KiB AHB memory; 5
-            // priority bits.
-            "lpc1768" => Ok(Chip {
-                name: "lpc1768",
-                regions: vec![
-                    region("flash", 0, 512, false),
-                    region("sram", 0x1000_0000, 32, true),
-                    region("ahb-sram", 0x2007_c000, 32, true),
-                ],
-                priority_mask: 0xf8,
-                vector_table: 0,
-            }),
-            // ST RM0008 and DS5319, STM32F103xB: 128 KiB flash, 20 KiB memory; 4 priority bits.
-            "stm32f103" => Ok(Chip {
-                name: "stm32f103",
-                regions: vec![
-                    region("flash", 0x0800_0000, 128, false),
-                    region("sram", 0x2000_0000, 20, true),
-                ],
-                priority_mask: 0xf0,
-                vector_table: 0x0800_0000,
-            }),
-            // Arm DAI 0385D: ZBT memories of 4 MiB for code and for data, 16 MiB PSRAM; 3 priority
-            // bits.
-            "mps2-an385" => Ok(Chip {
-                name: "mps2-an385",
-                regions: vec![
-                    region("ssram1", 0, 4096, true),
-                    region("ssram23", 0x2000_0000, 4096, true),
-                    region("psram", 0x2100_0000, 16_384, true),
-                ],
-                priority_mask: 0xe0,
-                vector_table: 0,
-            }),
-            _ => Err(UnknownChip(name.to_owned())),
+        let found = BUILT_IN.iter().find(|(known, _)| *known == name);
+        // A test reads every built-in file.
+        found
+            .and_then(|(_, text)| Chip::parse(text).ok())
+            .ok_or_else(|| UnknownChip(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_chips_are_valid_and_named_as_their_files() {
+        for (name, text) in BUILT_IN {
+            let chip = Chip::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(chip.name, *name);
+            assert!(chip.regions.iter().any(|region| region.writable), "{name} has RAM");
+            assert_eq!(name.parse::<Chip>(), Ok(chip));
         }
+    }
+
+    #[test]
+    fn unknown_chip_names_the_known_ones() {
+        let error = "stm32f104".parse::<Chip>().expect_err("no such chip").to_string();
+        assert!(
+            error.starts_with("unknown chip stm32f104: choose lpc1768, stm32f103, "),
+            "{error}"
+        );
     }
 }

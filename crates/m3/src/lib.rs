@@ -5,6 +5,7 @@
 //! - [`core`]: what instructions do to registers and memory, exceptions, system registers.
 //! - [`timing`]: cycle counts by rules that are data, each with its source; two readings of a rule
 //!   give a band.
+//! - [`chip`]: chips from TOML files; [`memory`], [`peripherals`], [`flash`]: what is on their bus.
 //! - [`machine`]: a chip that runs a program and reports why it stopped.
 //! - [`profile`]: an observer that attributes cycles to functions; [`size`]: use of flash and RAM.
 //! - [`taint`]: an observer that tracks secrets; [`source`]: source files and lines of addresses.
@@ -15,9 +16,11 @@
 pub mod block;
 pub mod chip;
 pub mod core;
+pub mod flash;
 pub mod isa;
 pub mod machine;
 pub mod memory;
+pub mod peripherals;
 pub mod ports;
 pub mod profile;
 pub mod program;

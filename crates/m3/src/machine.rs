@@ -6,6 +6,7 @@ use crate::chip::Chip;
 use crate::core::{Core, Exception, Fault, Flow, Operation, Returned, Trap};
 use crate::isa::Instruction;
 use crate::memory::{MapError, Memory};
+use crate::peripherals::Peripherals;
 use crate::semihosting::{Answer, Semihosting};
 use crate::stop::Stop;
 use crate::timing::{Cycles, OperandCycles, Rules};
@@ -70,7 +71,8 @@ impl Machine {
     /// # Errors
     /// [`MapError`] if the chip's memory map is invalid.
     pub fn new(chip: &Chip, rules: Rules) -> Result<Self, MapError> {
-        let memory = Memory::new(&chip.regions)?;
+        let mut memory = Memory::with_aliases(&chip.regions, &chip.aliases)?;
+        memory.peripherals = Peripherals::new(&chip.peripherals, &chip.uarts);
         let mut core = Core::new(memory, OperandCycles::new(&rules));
         core.system.priority_mask = chip.priority_mask;
         Ok(Machine {
@@ -96,13 +98,23 @@ impl Machine {
 
     /// As [`Machine::run`], with an observer.
     pub fn run_observed<O: Observer>(&mut self, limits: Limits, observer: &mut O) -> Stop {
-        loop {
+        let stop = loop {
             if let Some(stop) = self.service_interrupts(observer) {
-                return stop;
+                break stop;
             }
             if let Err(stop) = self.run_until_interrupt(limits, observer) {
-                return stop;
+                break stop;
             }
+        };
+        self.print_sent();
+        stop
+    }
+
+    /// Prints what UARTs have sent.
+    fn print_sent(&mut self) {
+        let sent = std::mem::take(&mut self.core.memory.peripherals.sent);
+        if !sent.is_empty() {
+            self.semihosting.print(&sent);
         }
     }
 
@@ -124,6 +136,9 @@ impl Machine {
                 self.blocks.clear();
                 cut = None;
             }
+            if !self.core.memory.peripherals.sent.is_empty() {
+                self.print_sent();
+            }
             let at = self.core.registers.r[15];
             let remaining = limits.instructions.saturating_sub(self.instructions);
             if remaining == 0 {
@@ -142,14 +157,18 @@ impl Machine {
             let length =
                 block.operations.len().min(usize::try_from(remaining).unwrap_or(usize::MAX));
             let operations = &block.operations[..length];
-            let tick_may_be_due = due != u64::MAX
-                && now + block.max_cycles(self.core.memory.max_wait_states()) >= due;
-            let (executed, flow) = if tick_may_be_due {
-                execute(&mut self.core, operations, observer, |core, operation| {
-                    core.system.reading(core.clock + operation.cycles_through()) >= due
-                })
+            let tick_may_be_due =
+                due != u64::MAX && now + block.max_cycles(self.core.memory.max_wait()) >= due;
+            let is_due = |core: &Core, operation: &Operation| {
+                core.system.reading(core.clock + operation.cycles_through()) >= due
+            };
+            let core = &mut self.core;
+            let (executed, flow) = if core.memory.reads_lines() {
+                execute(core, operations, observer, Core::wait_for_fetch, is_due)
+            } else if tick_may_be_due {
+                execute(core, operations, observer, |_, _| {}, is_due)
             } else {
-                execute(&mut self.core, operations, observer, |_, _| false)
+                execute(core, operations, observer, |_, _| {}, |_, _| false)
             };
             self.instructions += executed as u64;
             let last = &operations[executed.saturating_sub(1)];
@@ -179,7 +198,13 @@ impl Machine {
         else {
             return self.fetch_failed(at, observer);
         };
-        let (executed, flow) = execute(&mut self.core, &block.operations, observer, |_, _| false);
+        let fetch = |core: &mut Core, operation: &Operation| {
+            if core.memory.reads_lines() {
+                core.wait_for_fetch(operation);
+            }
+        };
+        let (executed, flow) =
+            execute(&mut self.core, &block.operations, observer, fetch, |_, _| false);
         self.instructions += executed as u64;
         let operation = &block.operations[0];
         match flow {
@@ -335,6 +360,7 @@ impl Machine {
         operation: &Operation,
         observer: &mut O,
     ) -> Result<(), Stop> {
+        self.print_sent();
         match self.semihosting.call(&mut self.core) {
             Answer::Value(value) => {
                 observer.semihosting_done(&self.core, &self.semihosting.written);
@@ -345,6 +371,9 @@ impl Machine {
             Answer::Exit(code) => Err(Stop::Exit { code }),
             Answer::Unknown(number) => {
                 Err(Stop::UnknownSemihosting { number, address: operation.address })
+            }
+            Answer::Unmapped { number, address: at } => {
+                Err(Stop::UnmappedSemihosting { number, at, address: operation.address })
             }
         }
     }
@@ -377,19 +406,22 @@ fn is_not_executed(trap: Trap) -> bool {
     matches!(trap, Trap::Fault(fault) if !matches!(fault, Fault::InvalidState { .. }))
 }
 
-/// Executes operations in order up to the first for which `stop_after` holds. Returns how many were
-/// executed, a faulting one not counted, and how the last one ended.
+/// Executes operations in order, each after `fetch`, up to the first for which `stop_after` holds.
+/// Returns how many were executed, a faulting one not counted, and how the last one ended.
 #[inline]
 fn execute<O: Observer>(
     core: &mut Core,
     operations: &[Operation],
     observer: &mut O,
+    fetch: impl Fn(&mut Core, &Operation),
     stop_after: impl Fn(&Core, &Operation) -> bool,
 ) -> (usize, Flow) {
     for (index, operation) in operations.iter().enumerate() {
         if O::ENABLED {
             observer.before(core, operation);
         }
+        // Its wait counts for the instruction.
+        fetch(core, operation);
         let flow = (operation.run)(core, operation);
         if flow != Flow::Next {
             if flow == Flow::Trapped && is_not_executed(core.trap) {

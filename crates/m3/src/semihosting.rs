@@ -5,7 +5,6 @@
 //! is stored, or passed to a sink.
 
 use crate::core::Core;
-use crate::isa::Width;
 
 const CONSOLE_IN: u32 = 1;
 const CONSOLE_OUT: u32 = 2;
@@ -62,72 +61,99 @@ pub enum Answer {
     Exit(u32),
     /// Unsupported call.
     Unknown(u32),
+    /// The call reads from an address where there is no memory.
+    Unmapped {
+        /// The call's number.
+        number: u32,
+        /// The first such address.
+        address: u32,
+    },
 }
+
+/// The first address that a call reads and where there is no memory.
+struct Unmapped(u32);
 
 impl Semihosting {
     /// Performs the call in R0 with the parameter in R1.
     pub fn call(&mut self, core: &mut Core) -> Answer {
         self.written.clear();
         let (number, parameter) = (core.registers.r[0], core.registers.r[1]);
-        let word = |index: u32| core.memory.word(parameter.wrapping_add(4 * index)).unwrap_or(0);
-        match number {
+        let done = match number {
+            0x01..=0x07 => self.console(core, number, parameter).map(Answer::Value),
+            _ => self.other(core, number, parameter),
+        };
+        done.unwrap_or_else(|Unmapped(address)| Answer::Unmapped { number, address })
+    }
+
+    /// Calls on files, which are the console.
+    fn console(&mut self, core: &mut Core, number: u32, parameter: u32) -> Result<u32, Unmapped> {
+        let word = |index: u32| parameter_word(core, parameter, index);
+        Ok(match number {
             0x01 => {
                 self.features_at = 0;
-                Answer::Value(open(core, word(0), word(1), word(2)))
+                open(core, word(0)?, word(1)?, word(2)?)?
             }
-            0x02 => Answer::Value(0),
             0x03 => {
-                if let Some(byte) = core.peek(parameter, Width::Byte) {
-                    self.print(&[byte as u8]);
-                }
-                Answer::Value(0)
+                let [byte] = text(core, parameter, 1)?.try_into().unwrap_or_default();
+                self.print(&[byte]);
+                0
             }
             0x04 => {
-                let text = core.memory.c_string(parameter, MAX_WRITE).to_vec();
-                self.print(&text);
-                Answer::Value(0)
+                let written = core.memory.c_string(parameter, MAX_WRITE).to_vec();
+                // Up to the end of its memory there may be no zero byte.
+                let end = parameter.wrapping_add(written.len() as u32);
+                if written.len() < MAX_WRITE as usize {
+                    text(core, end, 1)?;
+                }
+                self.print(&written);
+                0
             }
             0x05 => {
-                let (handle, from, length) = (word(0), word(1), word(2));
+                let (handle, from, length) = (word(0)?, word(1)?, word(2)?);
                 if handle != CONSOLE_OUT && handle != CONSOLE_ERROR {
-                    return Answer::Value(length);
+                    return Ok(length);
                 }
-                match core.memory.slice(from, length.min(MAX_WRITE) as usize) {
-                    Some(bytes) => {
-                        let bytes = bytes.to_vec();
-                        self.print(&bytes);
-                        Answer::Value(0)
-                    }
-                    None => Answer::Value(length),
-                }
+                let written = text(core, from, length.min(MAX_WRITE))?.to_vec();
+                self.print(&written);
+                length - written.len() as u32
             }
             0x06 => {
-                let (handle, to, length) = (word(0), word(1), word(2));
-                Answer::Value(self.read(core, handle, to, length))
+                let (handle, to, length) = (word(0)?, word(1)?, word(2)?);
+                self.read(core, handle, to, length)
             }
-            0x07 => Answer::Value(self.input.pop_front().map_or(FAILED, u32::from)),
-            0x08 => Answer::Value(u32::from((word(0) as i32) < 0)),
-            0x09 => Answer::Value(u32::from((CONSOLE_IN..=CONSOLE_ERROR).contains(&word(0)))),
-            0x0a if word(0) == FEATURES => {
-                self.features_at = word(1) as usize;
-                Answer::Value(0)
+            0x07 => self.input.pop_front().map_or(FAILED, u32::from),
+            _ => 0,
+        })
+    }
+
+    fn other(&mut self, core: &mut Core, number: u32, parameter: u32) -> Result<Answer, Unmapped> {
+        let word = |index: u32| parameter_word(core, parameter, index);
+        Ok(Answer::Value(match number {
+            0x08 => u32::from((word(0)? as i32) < 0),
+            0x09 => u32::from((CONSOLE_IN..=CONSOLE_ERROR).contains(&word(0)?)),
+            0x0a if word(0)? == FEATURES => {
+                self.features_at = word(1)? as usize;
+                0
             }
-            0x0c if word(0) == FEATURES => Answer::Value(FEATURES_CONTENT.len() as u32),
-            0x0a | 0x0c | 0x0d | 0x0e | 0x0f | 0x12 => Answer::Value(FAILED),
+            0x0c if word(0)? == FEATURES => FEATURES_CONTENT.len() as u32,
+            0x0a | 0x0c | 0x0d | 0x0e | 0x0f | 0x12 => FAILED,
             // SYS_CLOCK, SYS_TIME, SYS_ERRNO: always zero, so that runs are reproducible.
-            0x10 | 0x11 | 0x13 => Answer::Value(0),
-            0x15 => Answer::Value(self.command_line(core, parameter)),
+            0x10 | 0x11 | 0x13 => 0,
+            0x15 => self.command_line(core, parameter)?,
             0x16 => {
-                let block = word(0);
+                let block = word(0)?;
                 self.give_stack(core, block);
-                Answer::Value(0)
+                0
             }
             // ADP_Stopped_ApplicationExit means success, any other reason a failure.
-            0x18 => Answer::Exit(u32::from(parameter != 0x2_0026)),
-            0x20 => Answer::Exit(if word(0) == 0x2_0026 { word(1) } else { 1 }),
-            0x30 | 0x31 => Answer::Value(FAILED),
-            other => Answer::Unknown(other),
-        }
+            0x18 => return Ok(Answer::Exit(u32::from(parameter != 0x2_0026))),
+            0x20 => {
+                let code = if word(0)? == 0x2_0026 { word(1)? } else { 1 };
+                return Ok(Answer::Exit(code));
+            }
+            0x30 | 0x31 => FAILED,
+            other => return Ok(Answer::Unknown(other)),
+        }))
     }
 
     /// SYS_READ: the number of requested bytes that were not read.
@@ -156,7 +182,8 @@ impl Semihosting {
         done
     }
 
-    fn print(&mut self, bytes: &[u8]) {
+    /// Prints to the console.
+    pub fn print(&mut self, bytes: &[u8]) {
         if let Some(sink) = &mut self.sink {
             return sink(bytes);
         }
@@ -167,17 +194,17 @@ impl Semihosting {
     }
 
     /// SYS_GET_CMDLINE.
-    fn command_line(&mut self, core: &mut Core, parameter: u32) -> u32 {
-        let place = core.memory.word(parameter).unwrap_or(0);
-        let room = core.memory.word(parameter.wrapping_add(4)).unwrap_or(0) as usize;
+    fn command_line(&mut self, core: &mut Core, parameter: u32) -> Result<u32, Unmapped> {
+        let place = parameter_word(core, parameter, 0)?;
+        let room = parameter_word(core, parameter, 1)? as usize;
         let line = self.command_line.as_bytes();
         if line.len() >= room {
-            return FAILED;
+            return Ok(FAILED);
         }
         let line = [line, &[0]].concat();
         self.put(core, place, &line);
         self.put(core, parameter.wrapping_add(4), &(line.len() as u32 - 1).to_le_bytes());
-        0
+        Ok(0)
     }
 
     /// SYS_HEAPINFO: the program may now use the stack in the answer, so its limit applies too.
@@ -192,14 +219,28 @@ impl Semihosting {
 }
 
 /// SYS_OPEN. `:tt` is the console: standard input, output or error by mode (read, write, append).
-fn open(core: &Core, name: u32, mode: u32, length: u32) -> u32 {
-    match (core.memory.slice(name, length.min(MAX_WRITE) as usize), mode) {
-        (Some(b":tt"), 0..=3) => CONSOLE_IN,
-        (Some(b":tt"), 4..=7) => CONSOLE_OUT,
-        (Some(b":tt"), _) => CONSOLE_ERROR,
-        (Some(b":semihosting-features"), 0..=3) => FEATURES,
+fn open(core: &Core, name: u32, mode: u32, length: u32) -> Result<u32, Unmapped> {
+    Ok(match (text(core, name, length.min(MAX_WRITE))?, mode) {
+        (b":tt", 0..=3) => CONSOLE_IN,
+        (b":tt", 4..=7) => CONSOLE_OUT,
+        (b":tt", _) => CONSOLE_ERROR,
+        (b":semihosting-features", 0..=3) => FEATURES,
         _ => FAILED,
-    }
+    })
+}
+
+/// A word of the block of parameters.
+fn parameter_word(core: &Core, block: u32, index: u32) -> Result<u32, Unmapped> {
+    let at = block.wrapping_add(4 * index);
+    core.memory.word(at).ok_or(Unmapped(at))
+}
+
+/// Bytes that a program passes; they lie in one memory.
+fn text(core: &Core, at: u32, bytes: u32) -> Result<&[u8], Unmapped> {
+    core.memory
+        .slice(at, bytes as usize)
+        .or(if bytes == 0 { Some(&[]) } else { None })
+        .ok_or_else(|| Unmapped(core.memory.span(at).map_or(at, |span| span.last.wrapping_add(1))))
 }
 
 #[cfg(test)]
@@ -265,5 +306,52 @@ mod tests {
         assert_eq!(machine.semihosting.written, []);
         assert_eq!(call(&mut machine, 0x15, &[BUFFER, 6]), Answer::Value(0));
         assert_eq!(machine.semihosting.written, [(BUFFER, 6), (BLOCK + 4, 4)]);
+    }
+
+    #[test]
+    fn output_from_unmapped_memory_names_its_first_address() {
+        let mut machine = machine();
+        for (number, words, unmapped) in [
+            (0x05, vec![CONSOLE_OUT, 0x3000_0000, 1], 0x3000_0000),
+            (0x05, vec![CONSOLE_ERROR, END - 1, 2], END),
+            (0x05, vec![CONSOLE_OUT, BLOCK, u32::MAX], 0),
+            (0x01, vec![0x3000_0000, 4, 3], 0x3000_0000),
+            (0x15, vec![BUFFER, 0], 0),
+        ] {
+            let expected = match unmapped {
+                0 => call(&mut machine, number, &words),
+                address => Answer::Unmapped { number, address },
+            };
+            assert_eq!(call(&mut machine, number, &words), expected);
+            assert_eq!(matches!(expected, Answer::Value(_)), unmapped == 0);
+        }
+        for (number, parameter) in [(0x03, 0x3000_0000), (0x04, 0x3000_0000), (0x05, END - 8)] {
+            machine.core.registers.r[..2].copy_from_slice(&[number, parameter]);
+            let address = if number == 0x05 { END } else { parameter };
+            let answer = machine.semihosting.call(&mut machine.core);
+            assert_eq!(answer, Answer::Unmapped { number, address });
+        }
+        // A string without a zero byte up to the end of its memory.
+        assert!(machine.core.memory.program(END - 4, b"abcd"));
+        machine.core.registers.r[..2].copy_from_slice(&[0x04, END - 4]);
+        let answer = machine.semihosting.call(&mut machine.core);
+        assert_eq!(answer, Answer::Unmapped { number: 0x04, address: END });
+    }
+
+    #[test]
+    fn string_that_ends_at_the_end_of_its_memory_is_printed() {
+        let mut machine = machine();
+        assert!(machine.core.memory.program(END - 4, b"abc\0"));
+        machine.core.registers.r[..2].copy_from_slice(&[0x04, END - 4]);
+        assert_eq!(machine.semihosting.call(&mut machine.core), Answer::Value(0));
+        assert_eq!(machine.semihosting.output, b"abc");
+    }
+
+    #[test]
+    fn bytes_beyond_the_longest_write_are_reported_as_not_written() {
+        let mut machine = machine();
+        let words = [CONSOLE_OUT, BLOCK, MAX_WRITE + 5];
+        assert_eq!(call(&mut machine, 0x05, &words), Answer::Value(5));
+        assert_eq!(machine.semihosting.output.len(), MAX_WRITE as usize);
     }
 }

@@ -201,7 +201,13 @@ fn loads(elf: &ElfFile32<'_, Endianness>) -> Vec<(u32, u32, u32)> {
 fn regions(sections: &[Section], loads: &[(u32, u32, u32)], chip: &Chip) -> Vec<RegionUse> {
     let mut regions: Vec<RegionUse> = Vec::new();
     for region in &chip.regions {
-        let holds = |address: u32| address.wrapping_sub(region.base) < region.bytes;
+        let alias = |address: u32| {
+            chip.aliases.iter().find(|one| address.wrapping_sub(one.base) < one.bytes)
+        };
+        let holds = |address: u32| {
+            let own = alias(address).map_or(address, |one| address - one.base + one.of);
+            own.wrapping_sub(region.base) < region.bytes
+        };
         let mut used = 0u32;
         for section in sections {
             let load = loads

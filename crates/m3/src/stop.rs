@@ -31,6 +31,8 @@ pub enum Stop {
     StackOverflow { stack: u32, limit: u32, address: u32 },
     /// An unsupported semihosting call.
     UnknownSemihosting { number: u32, address: u32 },
+    /// A semihosting call that reads from `at`, where there is no memory.
+    UnmappedSemihosting { number: u32, at: u32, address: u32 },
 }
 
 impl Stop {
@@ -53,6 +55,7 @@ impl Stop {
             Stop::Reset { .. } => "reset",
             Stop::StackOverflow { .. } => "stack-overflow",
             Stop::UnknownSemihosting { .. } => "unknown-semihosting",
+            Stop::UnmappedSemihosting { .. } => "unmapped-semihosting",
         }
     }
 
@@ -67,7 +70,8 @@ impl Stop {
             | Stop::Asleep { address }
             | Stop::Reset { address }
             | Stop::StackOverflow { address, .. }
-            | Stop::UnknownSemihosting { address, .. } => Some(address),
+            | Stop::UnknownSemihosting { address, .. }
+            | Stop::UnmappedSemihosting { address, .. } => Some(address),
         }
     }
 }
@@ -100,6 +104,27 @@ impl fmt::Display for Stop {
             Stop::UnknownSemihosting { number, .. } => {
                 write!(f, "unsupported semihosting call {number:#x}")
             }
+            Stop::UnmappedSemihosting { number, at, .. } => write!(
+                f,
+                "semihosting call {name} reads from {at:#010x}, where there is no memory",
+                name = semihosting_name(*number)
+            ),
         }
     }
+}
+
+/// The names of the calls that read a program's memory (Arm, Semihosting for AArch32 and AArch64).
+fn semihosting_name(number: u32) -> String {
+    let name = match number {
+        0x01 => "SYS_OPEN",
+        0x03 => "SYS_WRITEC",
+        0x04 => "SYS_WRITE0",
+        0x05 => "SYS_WRITE",
+        0x06 => "SYS_READ",
+        0x15 => "SYS_GET_CMDLINE",
+        0x16 => "SYS_HEAPINFO",
+        0x20 => "SYS_EXIT_EXTENDED",
+        _ => return format!("{number:#x}"),
+    };
+    name.to_owned()
 }

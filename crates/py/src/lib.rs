@@ -53,6 +53,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(columns::columns, module)?)?;
     module.add_function(wrap_pyfunction!(observations::weakest_evidence, module)?)?;
     module.add("M3_MAX_OUTPUT", warifu_m3::semihosting::MAX_OUTPUT)?;
+    module.add_function(wrap_pyfunction!(m3::m3_chip, module)?)?;
     module.add_function(wrap_pyfunction!(m3::m3_chips, module)?)?;
     module.add_function(wrap_pyfunction!(m3::m3_run, module)?)?;
     module.add_function(wrap_pyfunction!(m3::m3_profile, module)?)?;

@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Times each function of the paper's Table 3 once and prints `NAME BYTES CYCLES STACK`: cycles by
- * the core's counter less those of an empty measurement, stack as the bytes that the call wrote
- * below the caller's. The lines before and after the rows are for `warifu calibrate board`, which
+/* Times each function of the paper's Table 3 once (measure.h). The lines before and after the rows are for `warifu calibrate board`, which
  * reads them over a serial line: the last one has the number of rows and their CRC-32. */
 #include <string.h>
 
 #include "munacl.h"
-#include "report.h"
-
-#define DEMCR (*(volatile uint32_t *)0xe000edfc)
-#define DWT_CTRL (*(volatile uint32_t *)0xe0001000)
-#define CYCCNT (*(volatile uint32_t *)0xe0001004)
+#include "measure.h"
 
 #ifdef MUNACL_SMALL
-#define PROFILE " profile=small\n"
+#define PROFILE "small"
 #else
-#define PROFILE " profile=fast\n"
+#define PROFILE "fast"
 #endif
-
-enum { PAINTED = 3072, PAINT = 0x5a5aa5a5 };
 
 static unsigned char m[1152], c[1152], out[1152], k[32], n[24], in[16], state[64];
 static unsigned char pk[32], sk[64], other_pk[32], other_sk[32], tag[64];
 static unsigned long long length;
-static uint32_t empty;
 
 /* Not secret: the benchmark's keys must be the same in every run. */
 void randombytes(unsigned char *to, unsigned long long bytes)
@@ -32,59 +23,6 @@ void randombytes(unsigned char *to, unsigned long long bytes)
     for (; bytes; bytes--) {
         x = x * 1664525 + 1013904223;
         *to++ = (unsigned char)(x >> 24);
-    }
-}
-
-static inline uint32_t *stack_pointer(void)
-{
-    uint32_t *at;
-    __asm__ volatile("mov %0, sp" : "=r"(at));
-    return at;
-}
-
-__attribute__((noinline)) static uint32_t measure(void (*call)(void), uint32_t *stack)
-{
-    uint32_t *top = stack_pointer();
-    for (int i = 1; i <= PAINTED / 4; i++)
-        ((volatile uint32_t *)top)[-i] = PAINT;
-    uint32_t begin = CYCCNT;
-    call();
-    uint32_t cycles = CYCCNT - begin;
-    int depth = PAINTED / 4;
-    while (depth && ((volatile uint32_t *)top)[-depth] == PAINT)
-        depth--;
-    *stack = (uint32_t)depth * 4;
-    return cycles;
-}
-
-static void report_number(uint32_t value)
-{
-    char text[11];
-    munacl_number(text, value);
-    report(text);
-}
-
-static void row(const char *name, uint32_t bytes, void (*call)(void))
-{
-    uint32_t stack, cycles = measure(call, &stack) - empty;
-    report(name);
-    report(" ");
-    report_number(bytes);
-    report(" ");
-    report_number(cycles);
-    report(" ");
-    report_number(stack);
-    report("\n");
-}
-
-static int failed;
-static void expect(const char *what, int result)
-{
-    if (result) {
-        munacl_print("# failed: ");
-        munacl_print(what);
-        munacl_print("\n");
-        failed = 1;
     }
 }
 
@@ -122,24 +60,13 @@ static void expect(const char *what, int result)
 #define CALL(name, bytes, arguments) \
     static void call_##name(void) { expect(#name, (int)name arguments); }
 ROWS(CALL)
-static void nothing(void) { expect("", 0); }
 
 int main(void)
 {
-    munacl_console_begin();
-    DEMCR |= 1 << 24; /* TRCENA */
-    DWT_CTRL |= 1;    /* CYCCNTENA */
+    begin(PROFILE);
     for (unsigned i = 32; i < 1056; i++)
         m[i] = (unsigned char)(i * 7);
-    munacl_print("# munacl bench board=");
-    munacl_print(munacl_console_board());
-    munacl_print(" hz=");
-    munacl_print_number(munacl_console_hz());
-    munacl_print(PROFILE);
-    uint32_t stack;
-    empty = measure(nothing, &stack);
 #define PRINT(name, bytes, arguments) row(#name, bytes, call_##name);
     ROWS(PRINT)
-    report_end();
-    munacl_leave(failed);
+    end();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Any bytes are an ELF file that can be run and measured on each chip, or one mistake in one line.
 
-use warifu_m3::chip::{Chip, NAMES};
+use warifu_m3::chip::{Chip, names};
 use warifu_m3::machine::Limits;
 use warifu_m3::profile::Profiler;
 use warifu_m3::program::Program;
@@ -12,7 +12,7 @@ use warifu_m3::source::Source;
 
 /// Checks one input.
 pub fn check(bytes: &[u8]) {
-    for name in NAMES {
+    for name in names() {
         let chip: Chip = name.parse().expect("a known chip");
         match Sizes::of(bytes, &chip) {
             Ok(sizes) => {

@@ -23,6 +23,7 @@ from warifu.calibrate import profile as profiles
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.parts import operations
 from warifu.calibrate.profile import Condition, Entry, Law, Profile, ProfileText, Record
+from warifu.m3 import chips
 
 FOLDER = Path("profiles", "devices")
 """The default folder for the profile, relative to the current one."""
@@ -132,11 +133,13 @@ def calibrate_m3(
     written, assumed = _profile(path.stem, elf, run.kind, costs, mhz, when or {}, options, run_id)
     _check(written, path)
     missing, stack = _missing(written, path, when or {}, others)
+    chip = chips.identity(options.chip)
     details = {
         "program": elf.name,
-        "chip": options.chip,
+        "chip": chip,
         "mhz": mhz,
         "wait_states": dict(options.wait_states),
+        "plain_wait_states": options.plain_wait_states,
         "costs": [
             {
                 "name": one.name, "calls": one.calls, "call_low": one.call[0],
@@ -146,7 +149,7 @@ def calibrate_m3(
             for one in costs
         ],
     }  # fmt: skip
-    profiles.write(written, Record(run_id, {"chip": options.chip}, details), path)
+    profiles.write(written, Record(run_id, {"chip": chip}, details), path)
     return Outcome(path, run_id, run.kind, tuple(costs), assumed, missing, stack)
 
 
@@ -260,8 +263,9 @@ def _profile(
     for what, why in left_out.items():
         entries.append(Entry(what, {}, Law.constant(0.0), source=why, kind="assumed"))
     waits = ", ".join(f"{memory} {n}" for memory, n in options.wait_states.items())
-    description = f"simulated Cortex-M3, memories of {options.chip}, {mhz:g} MHz"
-    description += f", wait states (assumed) {waits}" if waits else ", no wait states"
+    description = f"simulated Cortex-M3, memories of {chips.identity(options.chip)}, {mhz:g} MHz"
+    plain = ", each access" if options.plain_wait_states else ""
+    description += f", wait states (assumed) {waits}{plain}" if waits else ", no wait states"
     written = Profile(
         run_id, description, _BY, None, tuple(entries), name=name, kind=kind, written_by=_BY
     )

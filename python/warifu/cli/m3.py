@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 #: Exit codes by stop reason: above those that programs usually return, and below the shell's own.
 STOPPED = {
     "unknown-semihosting": 117,
+    "unmapped-semihosting": 122,
     "reset": 118,
     "asleep": 119,
     "breakpoint": 120,
@@ -33,9 +34,13 @@ STOPPED = {
     "instruction-limit": 124,
 }
 
+#: Bytes of console input at most.
+MAX_INPUT_BYTES = 64_000_000
+
 _STOPS = """124 the instruction limit; 122 a fault (undefined instruction, wild jump, access to an
-unmapped address); 121 stack overflow; 120 BKPT; 119 asleep forever; 118 a reset; 117 an
-unsupported semihosting call; 2 not an ELF file for this chip; 3 a file that cannot be read."""
+unmapped address, also by a semihosting call); 121 stack overflow; 120 BKPT; 119 asleep forever;
+118 a reset; 117 an unsupported semihosting call; 2 not an ELF file for this chip; 3 a file that
+cannot be read."""
 
 _EPILOG = f"Exit codes: the program's own; {_STOPS}"
 
@@ -68,7 +73,10 @@ m3_app = typer.Typer(
 
 Elf = Annotated[Path, typer.Argument(metavar="ELF", help="A linked program.", show_default=False)]
 Chip = Annotated[
-    str, typer.Option("--chip", help="The memory map: lpc1768, stm32f103 or mps2-an385.")
+    str,
+    typer.Option(
+        "--chip", metavar="NAME|FILE.toml", help="The chip: `warifu m3 chips` lists them."
+    ),
 ]
 Most = Annotated[
     int,
@@ -80,6 +88,13 @@ Waits = Annotated[
         "--wait-states",
         metavar="MEMORY=CYCLES",
         help="Wait states of a memory, such as flash=2; their effect is assumed. Repeatable.",
+    ),
+]
+Plain = Annotated[
+    bool,
+    typer.Option(
+        "--plain-wait-states",
+        help="Wait for each code word and data access, also where the chip's flash reads lines.",
     ),
 ]
 Deliver = Annotated[
@@ -126,6 +141,7 @@ def run(
     chip: Chip = "mps2-an385",
     max_instructions: Most = 10_000_000_000,
     wait_states: Waits = None,
+    plain: Plain = False,
     deliver_faults: Deliver = False,
     input_file: Input = None,
     arguments: Arguments = "",
@@ -148,7 +164,9 @@ def run(
     from warifu import m3
     from warifu.cli import m3_tables
 
-    options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
+    options = options_of(
+        chip, max_instructions, (wait_states, plain), deliver_faults, input_file, arguments
+    )
     with when_interrupted(NOTHING_WRITTEN):
         done = m3.run(elf, options, _to(sys.stdout))
     screen.show(m3_tables.run(done, mhz), form, sys.stderr)
@@ -173,6 +191,7 @@ def profile(
     ] = None,
     max_instructions: Most = 10_000_000_000,
     wait_states: Waits = None,
+    plain: Plain = False,
     deliver_faults: Deliver = False,
     input_file: Input = None,
     arguments: Arguments = "",
@@ -194,7 +213,9 @@ def profile(
     from warifu import m3
     from warifu.cli import m3_tables
 
-    options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
+    options = options_of(
+        chip, max_instructions, (wait_states, plain), deliver_faults, input_file, arguments
+    )
     with when_interrupted(NOTHING_WRITTEN):
         seen = m3.profile(elf, options, _to(sys.stderr))
     screen.show(m3_tables.profile(seen, by.value, top, mhz), form)
@@ -235,6 +256,7 @@ def taint(
     ] = None,
     max_instructions: Most = 10_000_000_000,
     wait_states: Waits = None,
+    plain: Plain = False,
     deliver_faults: Deliver = False,
     input_file: Input = None,
     arguments: Arguments = "",
@@ -255,7 +277,9 @@ def taint(
     from warifu import WarifuError, m3
     from warifu.cli import m3_tables
 
-    options = options_of(chip, max_instructions, wait_states, deliver_faults, input_file, arguments)
+    options = options_of(
+        chip, max_instructions, (wait_states, plain), deliver_faults, input_file, arguments
+    )
     with when_interrupted(NOTHING_WRITTEN):
         found = m3.taint(elf, [*map(_secret, secret or [])], since, options, _to(sys.stderr))
     screen.show([m3_tables.leaks(found, top)], form)
@@ -292,6 +316,39 @@ def size(
     return OK
 
 
+@m3_app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or existing folder.")],
+    chip: Chip = "mps2-an385",
+) -> int:
+    """Write a linker script for a chip, start-up code, an example and a Makefile.
+
+    Example:
+
+      warifu m3 init hello --chip stm32f103
+
+      make -C hello run
+    """
+    from warifu.m3.starting import init as write
+
+    for path in write(folder, _known(chip)):
+        screen.say(f"wrote {path}")
+    return OK
+
+
+@m3_app.command()
+def chips(form: FormatOption = Format.TABLE) -> int:
+    """List the built-in chips: memories, and where their maps come from.
+
+    A chip that is not here is described by a file: docs/m3.md has its keys.
+    """
+    from warifu import m3
+    from warifu.cli import m3_tables
+
+    screen.show([m3_tables.chips([m3.chip(name) for name in m3.CHIPS])], form)
+    return OK
+
+
 def _keep(done: Run, seen: Profile | None, out: Path | None) -> None:
     """Writes the figures as observations to `out`, if given."""
     if out is None:
@@ -306,15 +363,15 @@ def _keep(done: Run, seen: Profile | None, out: Path | None) -> None:
 def _known(chip: str) -> str:
     from warifu.m3 import CHIPS
 
-    if chip not in CHIPS:
-        raise typer.BadParameter(f"--chip {chip}: expected {', '.join(CHIPS)}")
+    if chip not in CHIPS and not chip.endswith(".toml"):
+        raise typer.BadParameter(f"--chip {chip}: expected {', '.join(CHIPS)}, or FILE.toml")
     return chip
 
 
 def options_of(
     chip: str,
     max_instructions: int,
-    wait_states: list[str] | None,
+    wait_states: tuple[list[str] | None, bool],
     deliver_faults: bool,
     input_file: Path | None,
     arguments: str,
@@ -324,19 +381,37 @@ def options_of(
 
     text = b""
     if input_file is not None:
-        text = sys.stdin.buffer.read() if str(input_file) == "-" else input_file.read_bytes()
+        text = _console_input(input_file)
     waits: dict[str, int] = {}
-    for memory, cycles in map(_wait_states, wait_states or []):
+    given, plain = wait_states
+    for memory, cycles in map(_wait_states, given or []):
         if memory in waits:
             raise typer.BadParameter(f"--wait-states {memory}: given twice: give it once")
         waits[memory] = cycles
     try:
         return Options(
-            _known(chip), max_instructions, waits, deliver_faults, input=text, arguments=arguments
-        )
+            _known(chip), max_instructions, waits, plain, deliver_faults, input=text,
+            arguments=arguments,
+        )  # fmt: skip
     except ValueError as error:
         # The other flags were checked when they were parsed: this is about --args.
         raise typer.BadParameter(f"--{str(error).replace('arguments', 'args', 1)}") from None
+
+
+def _console_input(path: Path) -> bytes:
+    """A program's console input: a file, or `-` for stdin."""
+    from warifu import WarifuError
+    from warifu.files import read_bytes
+
+    if str(path) != "-":
+        return read_bytes(path, MAX_INPUT_BYTES)
+    text = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+    if len(text) > MAX_INPUT_BYTES:
+        raise WarifuError(
+            f"--input -: stdin has more than {MAX_INPUT_BYTES:,} bytes, the most that is read: "
+            "shorten it"
+        )
+    return text
 
 
 def _to(stream: TextIO) -> Callable[[bytes], object]:

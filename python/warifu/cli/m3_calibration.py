@@ -11,7 +11,7 @@ import typer
 from warifu.cli import screen
 from warifu.cli.errors import NO_PROFILE, OK, when_interrupted
 from warifu.cli.formats import Format
-from warifu.cli.m3 import Arguments, Chip, Elf, Input, Most, Waits, finite, options_of
+from warifu.cli.m3 import Arguments, Chip, Elf, Input, Most, Plain, Waits, finite, options_of
 from warifu.cli.screen import FormatOption, named
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def m3(
     chip: Chip = "mps2-an385",
     max_instructions: Most = 10_000_000_000,
     wait_states: Waits = None,
+    plain: Plain = False,
     input_file: Input = None,
     arguments: Arguments = "",
     out: Annotated[
@@ -70,7 +71,7 @@ def m3(
         choices = condition(when or [])
     except ValueError as error:
         raise typer.BadParameter(f"--when {error}") from None
-    options = options_of(chip, max_instructions, wait_states, False, input_file, arguments)
+    options = options_of(chip, max_instructions, (wait_states, plain), False, input_file, arguments)
     others = list(study.profile_texts(study.profile_folders()))
     with when_interrupted(NO_PROFILE):
         outcome = calibrate_m3(

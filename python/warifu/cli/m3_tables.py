@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ _EXCEPTIONS = "(exception entry and return)"
 _MAX_NAMED = 10
 
 if TYPE_CHECKING:
-    from warifu.m3 import Cycles, Profile, Run, Sizes, Taint
+    from warifu.m3 import Chip, Cycles, Profile, Run, Sizes, Taint
 
 
 def run(done: Run, mhz: float | None) -> list[Table]:
@@ -71,7 +72,8 @@ def notes(done: Run) -> list[str]:
     found = [f"Kind: {done.kind}. Low and high are two readings of the chip's published rules."]
     if done.options.wait_states:
         waits = ", ".join(f"{name} {cycles}" for name, cycles in done.options.wait_states.items())
-        found.append(f"Wait states, whose effect is assumed: {waits}.")
+        how = " of each code word and data access" if done.options.plain_wait_states else ""
+        found.append(f"Wait states{how}, whose effect is assumed: {waits}.")
     if done.lost_marks:
         found.append(f"{done.lost_marks:,} later marks were dropped: there were too many.")
     return found
@@ -231,6 +233,22 @@ def _by_function(found: Taint) -> str:
     more = len(functions) - _MAX_NAMED
     of_more = f" and {more} more functions" if more > 0 else ""
     return f"{len(found.leaks)} leaks: {named}{of_more}."
+
+
+def chips(known: Sequence[Chip]) -> Table:
+    """Chips with their memories."""
+    table = Table("chips", [Column("chip", number=False), Column("memories", number=False),
+                  Column("source", number=False)])  # fmt: skip
+    for one in known:
+        memories = "; ".join(
+            f"{memory.name} {memory.bytes // 1024} KiB at {memory.address:#010x}"
+            for memory in one.memories
+        )
+        table.add(
+            [one.name, memories, one.source],
+            {"chip": one.name, "memories": memories, "source": one.source},
+        )
+    return table
 
 
 def sizes(name: str, found: Sizes, chip: str, top: int) -> list[Table]:

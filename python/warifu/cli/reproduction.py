@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 from warifu.cli import screen
 from warifu.cli.errors import OK
 from warifu.cli.formats import Format
+from warifu.cli.m3 import options_of
 from warifu.cli.screen import FormatOption
 
 reproduce_app = typer.Typer(
@@ -40,29 +42,44 @@ def munacl(
         typer.Option("--firmware", metavar="PATH", help="The library's sources, built there."),
     ] = Path("firmware/munacl"),
     part: Annotated[Part, typer.Option("--part", help="Which tables.")] = Part.ALL,
+    wait_states: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--wait-states",
+            metavar="MEMORY=CYCLES",
+            help="Also Table 3 on an LPC1768 whose memory waits, such as flash=4. Repeatable.",
+        ),
+    ] = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
     """The paper on a NaCl for the Cortex-M3 beside firmware/munacl on the simulated chip.
 
-    Cycles are emulated: simulated at zero wait states, where the paper's are a board's.
+    Cycles are emulated: simulated at zero wait states, where the paper's are a board's. With
+    MUNACL_PEERS, folders with sources of Monocypher and BearSSL, these are columns of Table 3.
     """
     from warifu._core import WarifuError
     from warifu.reproduce import munacl as paper
 
+    waits = dict(options_of(paper.CHIP, 10**10, wait_states, False, None, "").wait_states)
     if not (firmware / "Makefile").is_file():
         raise WarifuError(
             f"--firmware {firmware}: has no Makefile: run it in the project's folder, or name "
             "firmware/munacl of a checkout"
         )
     for profile in paper.PROFILES:
-        make = ["make", "--silent", "-C", str(firmware), f"PROFILE={profile}", "programs"]
-        done = subprocess.run(make, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise WarifuError(f"{' '.join(make)} failed: {last}")
+        _make(firmware, f"PROFILE={profile}", "programs")
+    peers: tuple[str, ...] = ()
+    if os.environ.get("MUNACL_PEERS"):
+        peers = tuple(_make(firmware, "print-peers").split())
+        if not peers:
+            raise WarifuError(
+                f"MUNACL_PEERS is {os.environ['MUNACL_PEERS']}: no folder in it has monocypher.c, "
+                "src/monocypher.c or inc/bearssl.h: name folders of sources, with colons between"
+            )
+        _make(firmware, "peers")
     version = ["arm-none-eabi-gcc", "--version"]
     compiler = subprocess.run(version, capture_output=True, text=True, check=True).stdout
-    programs = paper.Programs(firmware / "build")
+    programs = paper.Programs(firmware / "build", peers)
     first = compiler.splitlines()[0]
     if part is Part.TABLE2:
         tables = [paper.table2(programs)]
@@ -70,5 +87,19 @@ def munacl(
         tables = [paper.table3(programs, first)]
     else:
         tables = paper.tables(programs, first)
+    if waits:
+        tables.append(paper.waiting(programs, waits))
     screen.show(tables, form)
     return OK
+
+
+def _make(firmware: Path, *words: str) -> str:
+    """What make prints. Raises WarifuError with its last message."""
+    from warifu._core import WarifuError
+
+    make = ["make", "--silent", "-C", str(firmware), *words]
+    done = subprocess.run(make, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise WarifuError(f"{' '.join(make)} failed: {last}")
+    return done.stdout

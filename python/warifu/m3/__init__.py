@@ -10,8 +10,9 @@
 Every figure is *emulated*: the program is real, the chip is simulated.
 """
 
+from warifu.m3.chips import CHIPS, Chip, chip
 from warifu.m3.profiling import Profile, profile
-from warifu.m3.running import CHIPS, KIND, MAX_OUTPUT, Cycles, Mark, Options, Run, run
+from warifu.m3.running import KIND, MAX_OUTPUT, Cycles, Mark, Options, Run, run
 from warifu.m3.sizing import Sizes, size
 from warifu.m3.tainting import Leak, Taint, taint
 
@@ -19,6 +20,7 @@ __all__ = [
     "CHIPS",
     "KIND",
     "MAX_OUTPUT",
+    "Chip",
     "Cycles",
     "Leak",
     "Mark",
@@ -27,6 +29,7 @@ __all__ = [
     "Run",
     "Sizes",
     "Taint",
+    "chip",
     "profile",
     "run",
     "size",

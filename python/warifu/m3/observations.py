@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import shutil
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ import polars as pl
 
 from warifu import _core
 from warifu.files import RESULTS_BYTES, FileRefused, read_text, replacing
+from warifu.m3.chips import identity
 from warifu.m3.profiling import Profile
 from warifu.m3.running import Cycles, Run
 from warifu.results import ResultsError
@@ -73,42 +74,43 @@ def write_rows(folder: Path, about: About, rows: Iterable[Row]) -> None:
     text = json.dumps(about.choices, sort_keys=True, separators=(",", ":"))
     case_id = _sha256(text.encode())[:16]
     frame = _frame(about, case_id, rows)
-    whole = folder.with_name(f"{folder.name}.partial")
-    # Left by an earlier run that could not finish.
-    shutil.rmtree(whole, ignore_errors=True)
-    part = whole / "observations" / f"{case_id}.parquet"
     written = io.BytesIO()
     frame.write_parquet(written)
     content = written.getvalue()
-    part.parent.mkdir(parents=True)
+    manifest = {
+        "schema_version": _core.SCHEMA_VERSION,
+        "half": about.half,
+        "run_id": about.run_id,
+        "study": {"name": about.name, "sha256": _sha256(text.encode()), "text": text},
+        "seed": 0,
+        "started": about.started,
+        "complete": True,
+        "methods": [about.method],
+        "evidence": [about.evidence],
+        "cases": [{"case_id": case_id, "evidence": about.evidence, "case": about.choices}],
+        "files": {
+            f"observations/{case_id}.parquet": {"bytes": len(content), "sha256": _sha256(content)}
+        },
+        "tools": {"warifu": _core.__version__},
+    }
+    folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with replacing(part) as file:
-            file.write(content)
-        manifest = {
-            "schema_version": _core.SCHEMA_VERSION,
-            "half": about.half,
-            "run_id": about.run_id,
-            "study": {"name": about.name, "sha256": _sha256(text.encode()), "text": text},
-            "seed": 0,
-            "started": about.started,
-            "complete": True,
-            "methods": [about.method],
-            "evidence": [about.evidence],
-            "cases": [{"case_id": case_id, "evidence": about.evidence, "case": about.choices}],
-            "files": {
-                f"observations/{part.name}": {"bytes": len(content), "sha256": _sha256(content)}
-            },
-            "tools": {"warifu": _core.__version__},
-        }
-        _core.write_manifest(whole, json.dumps(manifest))
-        _core.replace_results(whole, folder)
+        # Of a name that nobody has used: what it replaces must be results, and nothing else.
+        with tempfile.TemporaryDirectory(
+            dir=folder.parent, prefix=f".{folder.name}.", suffix=".partial"
+        ) as partial:
+            whole = Path(partial) / folder.name
+            part = whole / "observations" / f"{case_id}.parquet"
+            part.parent.mkdir(parents=True)
+            with replacing(part) as file:
+                file.write(content)
+            _core.write_manifest(whole, json.dumps(manifest))
+            _core.replace_results(whole, folder)
     except _core.StorageError:
         # No mistake of whoever asked: it has an exit code of its own.
         raise
     except _core.WarifuError as error:
         raise ResultsError(str(error)) from None
-    finally:
-        shutil.rmtree(whole, ignore_errors=True)
 
 
 def _refuse_others(folder: Path, own: str) -> None:
@@ -132,8 +134,9 @@ def _choices(run: Run) -> dict[str, str]:
     return {
         "program": run.program.name,
         "program_sha256": _sha256(run.program.read_bytes()),
-        "chip": options.chip,
+        "chip": identity(options.chip),
         "wait_states": ",".join(f"{name}={n}" for name, n in sorted(options.wait_states.items())),
+        "plain_wait_states": str(options.plain_wait_states).lower(),
         "deliver_faults": str(options.deliver_faults).lower(),
         "arguments": options.arguments,
         "input_sha256": _sha256(options.input),

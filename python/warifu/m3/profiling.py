@@ -130,8 +130,9 @@ def profile(
     Raises as `run` does.
     """
     path, options = Path(program), options or Options()
+    request = options.request()
     with naming(path):
-        found = _core.m3_profile(read_program(path), options.request(), output)
+        found = _core.m3_profile(read_program(path), request, output)
     seen = json.loads(found["profile"])
     run = Run.of(path, options, found)
     return Profile(

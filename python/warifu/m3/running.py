@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import stat
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 from warifu import _core
+from warifu.files import FileRefused, opened
+from warifu.m3.chips import DEFAULT_CHIP, text_of
 
-CHIPS: tuple[str, ...] = tuple(_core.m3_chips())
-"""The chips whose memory maps are known."""
-
-DEFAULT_CHIP = "mps2-an385"
 MAX_INSTRUCTIONS = 10_000_000_000
 """About a minute on one core; a program that runs longer is assumed to be in an endless loop."""
 MAX_WAIT_STATES = 1000
@@ -66,10 +64,13 @@ class Options:
     """Options of a run."""
 
     chip: str = DEFAULT_CHIP
+    """A built-in chip (`CHIPS`), or a file `FILE.toml` that describes one."""
     max_instructions: int = MAX_INSTRUCTIONS
     wait_states: Mapping[str, int] = field(default_factory=dict)
-    """Wait states of each access, by the name of a memory. *Assumed*: no board has confirmed
-    them."""
+    """Wait states by the name of a memory. *Assumed*: no board has confirmed them."""
+    plain_wait_states: bool = False
+    """Whether each code word and each data access waits; otherwise a flash reads lines and fetches
+    the next one ahead, where the chip's file says so."""
     deliver_faults: bool = False
     """Whether faults go to the program's handlers; otherwise the first one ends the run."""
     low_reading: bool = False
@@ -93,8 +94,10 @@ class Options:
         """The options as `_core` expects them."""
         return {
             "chip": self.chip,
+            "chip_file": text_of(self.chip),
             "max_instructions": self.max_instructions,
             "wait_states": list(self.wait_states.items()),
+            "plain_wait_states": self.plain_wait_states,
             "deliver_faults": self.deliver_faults,
             "low_reading": self.low_reading,
             "input": bytes(self.input),
@@ -149,7 +152,8 @@ class Run:
     options: Options
     stop: str
     """`exit`, or the stop reason: `fault`, `lockup`, `exception-entry`, `breakpoint`, `asleep`,
-    `reset`, `stack-overflow`, `unknown-semihosting`, `instruction-limit`."""
+    `reset`, `stack-overflow`, `unknown-semihosting`, `unmapped-semihosting`,
+    `instruction-limit`."""
     code: int | None
     """The program's exit code; None if it did not exit."""
     address: int | None
@@ -209,22 +213,27 @@ def run(program: Path | str, options: Options | None = None, output: Output | No
     Raises WarifuError if the file is not a program for this chip, and OSError.
     """
     path, options = Path(program), options or Options()
+    request = options.request()
     with naming(path):
-        found = _core.m3_run(read_program(path), options.request(), output)
+        found = _core.m3_run(read_program(path), request, output)
     return Run.of(path, options, found)
 
 
 def read_program(path: Path) -> bytes:
     """Reads an ELF file. Raises WarifuError for a device, a pipe, a huge file and what is no ELF
     file, and OSError."""
-    status = path.stat()
-    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-        raise _core.WarifuError("not a regular file: expected an ELF file")
-    if status.st_size > MAX_FILE_BYTES:
+    try:
+        with opened(path) as file:
+            found = os.fstat(file.fileno()).st_size
+            # It may grow.
+            content = b"" if found > MAX_FILE_BYTES else file.read(MAX_FILE_BYTES + 1)
+    except FileRefused:
+        raise _core.WarifuError("not a regular file: expected an ELF file") from None
+    if max(found, len(content)) > MAX_FILE_BYTES:
         raise _core.WarifuError(
-            f"has {status.st_size} bytes: expected an ELF file of at most {MAX_FILE_BYTES}"
+            f"has {max(found, len(content))} bytes: expected an ELF file of at most "
+            f"{MAX_FILE_BYTES}"
         )
-    content = path.read_bytes()
     if not content.startswith(b"\x7fELF"):
         raise _core.WarifuError(
             "is not an ELF file: name a linked program, such as arm-none-eabi-gcc writes with -o"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warifu import _core
-from warifu.m3.running import DEFAULT_CHIP, naming, read_program
+from warifu.m3.chips import DEFAULT_CHIP, text_of
+from warifu.m3.running import naming, read_program
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,9 @@ class Sizes:
 
 def size(program: Path | str, chip: str = DEFAULT_CHIP) -> Sizes:
     """Measures an ELF file. Raises WarifuError if it is not a program, and OSError."""
-    path = Path(program)
+    path, chip_file = Path(program), text_of(chip)
     with naming(path):
-        found = json.loads(_core.m3_size(read_program(path), chip))
+        found = json.loads(_core.m3_size(read_program(path), chip, chip_file))
     return Sizes(
         tuple(Section(**one) for one in found["sections"]),
         tuple(Symbol(**one) for one in found["symbols"]),

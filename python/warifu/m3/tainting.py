@@ -89,8 +89,9 @@ def taint(
     for one in secrets:
         _refuse_no_pair(one)
     _refuse_ambiguous(path, {name for name, _ in secrets}, options.chip)
+    request = options.request()
     with naming(path):
-        found = _core.m3_taint(read_program(path), options.request(), list(secrets), since, output)
+        found = _core.m3_taint(read_program(path), request, list(secrets), since, output)
     leaks = json.loads(found["taint"])["leaks"]
     return Taint(Run.of(path, options, found), tuple(map(_leak, leaks)), found["poisoned"])
 

@@ -19,11 +19,12 @@ from support.programs import DEVICE, PIN, Authority, Device, Running, free_port,
 Record = Callable[..., None]
 
 
+@pytest.mark.foreign("GnuTLS")
 @needs.program("gnutls-cli")
 def test_gnutls(
     device: Device, authority: Authority, operator: tuple[Path, Path], on_record: Record
 ) -> None:
-    on_record("GnuTLS", ["gnutls-cli", "--version"], r"gnutls-cli (\S+)")
+    on_record(["gnutls-cli", "--version"], r"gnutls-cli (\S+)")
     with Server(device, authority, operator) as server:
         said = run(
             "gnutls-cli", "--provider", module(), "--x509cafile", authority.certificate,
@@ -36,11 +37,12 @@ def test_gnutls(
     assert len(device.signatures()) == 1
 
 
+@pytest.mark.foreign("p11-kit")
 @needs.program("p11-kit")
 @needs.program("pkcs11-tool")
 def test_p11_kit(device: Device, on_record: Record) -> None:
     """Its server gives the card to programs elsewhere, which load its client."""
-    on_record("p11-kit", ["dpkg-query", "-W", "-f=${Version}", "p11-kit"], r"(\S+)")
+    on_record(["dpkg-query", "-W", "-f=${Version}", "p11-kit"], r"(\S+)")
     (text := device.folder / "text").write_bytes(hashlib.sha256(b"hello").digest())
     socket = device.folder / "p11-kit.sock"
     server = Running(
@@ -60,11 +62,12 @@ def test_p11_kit(device: Device, on_record: Record) -> None:
     assert len(device.signatures()) == 1
 
 
+@pytest.mark.foreign("NSS")
 @needs.program("certutil")
 @needs.program("modutil")
 def test_nss(device: Device, on_record: Record) -> None:
     """What Firefox and Chromium load modules with."""
-    on_record("NSS", ["dpkg-query", "-W", "-f=${Version}", "libnss3-tools"], r"(?:\d+:)?(\S+)")
+    on_record(["dpkg-query", "-W", "-f=${Version}", "libnss3-tools"], r"(?:\d+:)?(\S+)")
     folder, environment = f"sql:{device.folder}", device.environment
     pin, noise = device.folder / "pin", device.folder / "noise"
     pin.write_text(f"{PIN}\n")
@@ -87,12 +90,13 @@ def test_nss(device: Device, on_record: Record) -> None:
     assert len(device.signatures()) == 1
 
 
+@pytest.mark.foreign("OpenSSH")
 @needs.program("sshd")
 @needs.program("ssh")
 @needs.root
 def test_openssh(device: Device, on_record: Record) -> None:
     """Logs in with the card's key; sshd asks for root here, and takes what the user has."""
-    on_record("OpenSSH", ["ssh", "-V"], r"OpenSSH_(\S+)")
+    on_record(["ssh", "-V"], r"OpenSSH_(\S+)")
     folder, port = device.folder, free_port()
     environment = device.environment
     keys = run("ssh-keygen", "-D", module(), environment=environment).stdout.splitlines()
@@ -127,11 +131,12 @@ def test_openssh(device: Device, on_record: Record) -> None:
     assert len(device.signatures()) == 1
 
 
+@pytest.mark.foreign("stunnel")
 @needs.program("stunnel")
 def test_stunnel(
     device: Device, authority: Authority, operator: tuple[Path, Path], on_record: Record
 ) -> None:
-    on_record("stunnel", ["stunnel", "-version"], r"stunnel (\S+)")
+    on_record(["stunnel", "-version"], r"stunnel (\S+)")
     port, configuration = free_port(), device.folder / "stunnel.conf"
     with Server(device, authority, operator) as server:
         configuration.write_text(
@@ -190,6 +195,7 @@ def trusted_module() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
+@pytest.mark.foreign("wpa_supplicant")
 @needs.root
 @needs.program("eapol_test")
 @needs.program("hostapd")
@@ -201,7 +207,7 @@ def test_eap_tls(
     on_record: Record,
 ) -> None:
     """wpa_supplicant's own peer at hostapd's server: what a device does in WPA-Enterprise."""
-    on_record("wpa_supplicant", ["dpkg-query", "-W", "-f=${Version}", "eapoltest"], r"([^:]+)$")
+    on_record(["dpkg-query", "-W", "-f=${Version}", "eapoltest"], r"([^:]+)$")
     certificate, key = operator
     folder, port = device.folder, free_port()
     (folder / "users").write_text("* TLS\n")

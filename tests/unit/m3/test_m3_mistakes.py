@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,6 +105,133 @@ def test_device_pipe_and_huge_file(warifu: Run, tmp_path: Path, verb: str) -> No
     ):
         code, out, err = warifu("m3", verb, path)
         assert (code, out, len(err.splitlines()), words in err) == (2, "", 1, True), err
+
+
+def test_console_input_from_device_pipe_folder_and_huge_file(
+    warifu: Run, bare: Compile, tmp_path: Path
+) -> None:
+    elf = bare("calls.elf", "profile/calls.c")
+    pipe, huge = tmp_path / "pipe", tmp_path / "huge"
+    os.mkfifo(pipe)
+    with huge.open("wb") as file:
+        file.truncate(8 << 30)
+    for path, code, words in (
+        (Path("/dev/zero"), 2, "is a device, not a file: name a regular file"),
+        (pipe, 2, "is a pipe, not a file: name a regular file"),
+        (huge, 2, "is longer than 64,000,000 bytes"),
+        (tmp_path, 3, "s a directory"),
+    ):
+        got, out, err = warifu("m3", "run", elf, "--input", path)
+        assert (got, out, len(err.splitlines()), words in err) == (code, "", 1, True), err
+        assert str(path) in err
+
+
+def test_endless_console_input_on_stdin(bare: Compile) -> None:
+    elf = bare("calls.elf", "profile/calls.c")
+    start = "import sys; from warifu.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "m3", "run", str(elf), "--input", "-"]
+    with Path("/dev/zero").open("rb") as zeros:
+        done = subprocess.run(command, stdin=zeros, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--input -: stdin has more than 64,000,000 bytes" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+PRINTS_UNMAPPED = r"""
+static int host(int call, const void *parameter)
+{
+    register int r0 __asm("r0") = call;
+    register const void *r1 __asm("r1") = parameter;
+    __asm volatile("bkpt #0xab" : "+r"(r0) : "r"(r1) : "memory");
+    return r0;
+}
+
+int main(void)
+{
+    unsigned write[3] = {2, 0x30000000, 5};
+    return CALL == 4 ? host(4, (void *)0x30000000) : host(CALL, write);
+}
+"""
+
+
+@pytest.mark.parametrize(("call", "name"), [(4, "SYS_WRITE0"), (5, "SYS_WRITE")])
+def test_output_from_unmapped_memory(
+    warifu: Run, bare: Compile, tmp_path: Path, call: int, name: str
+) -> None:
+    source = tmp_path / "prints.c"
+    source.write_text(PRINTS_UNMAPPED)
+    elf = bare(f"prints{call}.elf", str(source), f"-DCALL={call}")
+    code, out, err = warifu("m3", "run", elf)
+    assert (code, out) == (122, "")
+    assert f"semihosting call {name} reads from 0x30000000, where there is no memory at" in err
+    assert "<main+" in err or "<host" in err
+    assert m3.run(elf).stop == "unmapped-semihosting"
+
+
+_SWAPS = """
+import os, sys
+from pathlib import Path
+from warifu import WarifuError, m3
+
+look = Path.stat
+def and_swap(path, **how):
+    about = look(path, **how)
+    os.rename("pipe", "program.elf")
+    return about
+Path.stat = and_swap
+try:
+    m3.run("program.elf")
+except WarifuError as error:
+    print(error)
+"""
+
+
+def test_pipe_that_takes_the_place_of_a_program_after_the_check(tmp_path: Path) -> None:
+    (tmp_path / "program.elf").write_bytes(b"\x7fELF")
+    os.mkfifo(tmp_path / "pipe")
+    done = subprocess.run(
+        [sys.executable, "-c", _SWAPS], cwd=tmp_path, capture_output=True, text=True, check=True,
+        timeout=30,
+    )  # fmt: skip
+    assert done.stdout == "program.elf: not a regular file: expected an ELF file\n"
+
+
+def elf_of_symbols(symbols: int, name_bytes: int) -> bytes:
+    """A program (ELF for the Arm Architecture; System V ABI, chapter 4) of one return instruction
+    and any number of functions, whose names all lie on the same bytes."""
+    vectors, code = 0, struct.pack("<II", 0x2000_1000, 0x9) + b"\x70\x47"
+    names = b"\0" + b"n" * name_bytes + b"\0"
+    one = struct.pack("<IIIBBH", 1, 0x9, 2, 0x12, 0, 1)  # global, a function, in section 1
+    table = bytes(len(one)) + one * symbols
+    at_code = 52 + 32
+    at_names = at_code + len(code)
+    at_table = at_names + len(names)
+    sections = [
+        (0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+        (0, 1, 6, vectors, at_code, len(code), 0, 0, 4, 0),  # SHT_PROGBITS, allocated, code
+        (0, 2, 0, 0, at_table, len(table), 3, 1, 4, 16),  # SHT_SYMTAB, its names in section 3
+        (0, 3, 0, 0, at_names, len(names), 0, 0, 1, 0),  # SHT_STRTAB
+    ]
+    header = b"\x7fELF\x01\x01\x01" + bytes(9) + struct.pack(
+        "<HHIIIIIHHHHHH", 2, 40, 1, 0x9, 52, at_table + len(table), 0x0500_0000, 52, 32, 1, 40,
+        len(sections), 3,
+    )  # fmt: skip
+    segment = struct.pack("<8I", 1, at_code, vectors, vectors, len(code), len(code), 5, 4)
+    return header + segment + code + names + table + b"".join(
+        struct.pack("<10I", *one) for one in sections
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["run", "profile", "taint"])
+def test_names_that_share_their_bytes(warifu: Run, tmp_path: Path, verb: str) -> None:
+    """100,000 of 10,000 bytes each would take a gigabyte, out of a file of 1.6 MB."""
+    (path := tmp_path / "few.elf").write_bytes(elf_of_symbols(10, 10_000))
+    assert "symbol names" not in warifu("m3", verb, path, "--max-instructions", "10")[2]
+    (path := tmp_path / "many.elf").write_bytes(elf_of_symbols(100_000, 10_000))
+    assert path.stat().st_size < 2_000_000
+    code, _, err = warifu("m3", verb, path)
+    assert code == 2
+    assert "the symbol names of this ELF file exceed 67108864 bytes in total: strip it" in err
 
 
 @pytest.mark.parametrize("group", [["m3"], ["calibrate"], ["card"]])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from warifu import Results, WarifuError, m3
+from warifu import Results, WarifuError, _core, m3
 from warifu.cli.errors import ENVIRONMENT
 
 Run = Callable[..., tuple[int, str, str]]
@@ -99,9 +99,9 @@ def damaged(good: bytes) -> dict[str, tuple[bytes, str]]:
         "text": (b"#!/bin/sh\necho hello\n" * 9, "is not an ELF file: name a linked program"),
         "64 bits": (
             Path(sys.executable).resolve().read_bytes()[:100_000],
-            "not a valid 32-bit ELF file",
+            "not a valid 32-bit ELF file: ",
         ),
-        "head only": (good[:40], "not a valid 32-bit ELF file"),
+        "head only": (good[:40], "link the program anew with arm-none-eabi-gcc"),
         "cut": (good[: len(good) // 3], "ELF file"),
         "machine": (bytes(other), "for machine 8, not for Arm"),
         "big-endian": (bytes(big), "ELF file"),
@@ -133,10 +133,12 @@ def test_object_file_and_program_for_another_chip(
     )
     assert (code, "link it to an executable" in err) == (2, True)
     elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
+    code, _, err = warifu("m3", "run", elf, "--chip", "sam3x8e")
+    assert (code, "0x20400000 as initial SP, outside the memories of sam3x8e" in err) == (2, True)
     code, _, err = warifu("m3", "run", elf, "--chip", "stm32f103")
-    assert (code, "link for that chip, or choose another with --chip" in err) == (2, True)
+    assert (code, "0x20400000 as initial SP, outside the memories" in err) == (2, True)
     code, _, err = warifu("m3", "run", elf, "--chip", "lpc1769")
-    assert (code, "expected lpc1768, stm32f103, mps2-an385" in err) == (2, True)
+    assert (code, "expected lpc1768, stm32f103, " in err) == (2, True)
 
 
 def test_unreadable_file(warifu: Run, tmp_path: Path) -> None:
@@ -292,17 +294,33 @@ def test_results_of_other_kind_are_kept(warifu: Run, bare: Compile, tmp_path: Pa
 
 
 def test_results_that_the_file_system_refuses_are_no_mistake_of_the_command(
-    warifu: Run, bare: Compile, tmp_path: Path
+    warifu: Run, bare: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def refuses(whole: Path, folder: Path) -> None:
+        raise _core.StorageError(f"{folder}: cannot rename: read-only file system: choose another")
+
     elf, out = bare("calls.elf", "profile/calls.c"), tmp_path / "results"
     assert warifu("m3", "run", elf, "--out", out)[0] == 0
     kept = (out / "manifest.json").read_bytes()
-    # A file where the older results would be moved to.
-    (tmp_path / "results.old").touch()
+    monkeypatch.setattr(_core, "replace_results", refuses)
     code, _, err = warifu("m3", "run", elf, "--out", out)
     assert code == ENVIRONMENT
-    assert re.search(rf"^warifu: {out}\.old: cannot remove: ", err, re.MULTILINE)
+    assert re.search(rf"^warifu: {out}: cannot rename: ", err, re.MULTILINE)
     assert (out / "manifest.json").read_bytes() == kept
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_folders_beside_the_results_stay(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+    """Both were removed, whatever was in them."""
+    elf, out = bare("calls.elf", "profile/calls.c"), tmp_path / "results"
+    others = [tmp_path / "results.partial", tmp_path / "results.old"]
+    for other in others:
+        other.mkdir()
+        (other / "notes").write_text("somebody's")
+    for _ in range(2):
+        assert warifu("m3", "run", elf, "--out", out)[0] == 0
+    assert [(other / "notes").read_text() for other in others] == ["somebody's"] * 2
+    assert sorted(tmp_path.iterdir()) == sorted([out, *others])
 
 
 def test_mark_named_all_in_observations(warifu: Run, bare: Compile, tmp_path: Path) -> None:

@@ -193,6 +193,9 @@ impl Drop for FolderWriter {
 
 /// Puts a results folder that is whole in the place of another, which stays as it is until then.
 ///
+/// The other is put beside `whole` until it is removed, under `whole`'s name: beside itself its
+/// user may have kept something of that name.
+///
 /// # Errors
 /// When `folder` exists and holds something else than results, or cannot be renamed.
 pub fn replace_folder(whole: &Path, folder: &Path) -> Result<(), ResultsError> {
@@ -203,7 +206,7 @@ pub fn replace_folder(whole: &Path, folder: &Path) -> Result<(), ResultsError> {
     if !folder.exists() {
         return rename(whole, folder);
     }
-    let old = beside(folder, ".old");
+    let old = beside(whole, ".old");
     remove(&old)?;
     rename(folder, &old)?;
     rename(whole, folder)?;

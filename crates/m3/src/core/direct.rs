@@ -397,6 +397,7 @@ mod tests {
             bytes: BYTES,
             writable: true,
             wait_states: 3,
+            lines: None,
         };
         let rules = Rules::cortex_m3().expect("rules");
         let memory_map = Memory::new(&[region]).expect("one region");

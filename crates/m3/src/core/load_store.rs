@@ -4,7 +4,6 @@
 use super::{Core, Fault, Flow, Operation, Trap};
 use crate::isa::{Address, Index, Instruction, Offset, PC, Reg, SP, Width};
 use crate::memory::Space;
-use crate::timing::Cycles;
 
 impl Core {
     /// The address of an access, and the new value of its base register.
@@ -285,7 +284,7 @@ impl Core {
                 Width::SignedByte => self.memory.byte(at).map(|byte| byte as i8 as u32),
             };
             if let Some(value) = value {
-                self.wait(at);
+                self.wait(operation, at);
                 return Some(value);
             }
         }
@@ -307,7 +306,7 @@ impl Core {
                 _ => self.memory.set_byte(at, value as u8),
             };
             if done {
-                self.wait(at);
+                self.wait(operation, at);
                 return true;
             }
         }
@@ -315,11 +314,18 @@ impl Core {
     }
 
     #[inline]
-    fn wait(&mut self, at: u32) {
+    fn wait(&mut self, operation: &Operation, at: u32) {
         if self.memory.has_wait_states() {
-            let cycles = self.memory.wait_states(at);
-            self.clock += Cycles { low: cycles, high: cycles };
+            let now = self.clock + operation.cycles_before;
+            self.clock += self.memory.data_wait(at, now);
         }
+    }
+
+    /// The wait for an instruction in a memory that is read by lines.
+    #[inline]
+    pub(crate) fn wait_for_fetch(&mut self, operation: &Operation) {
+        let now = self.clock + operation.cycles_before;
+        self.clock += self.memory.fetch(operation.address, operation.bytes, now);
     }
 
     /// Unaligned accesses, bit-band aliases, system registers, ports, and unmapped addresses.
@@ -327,7 +333,7 @@ impl Core {
     fn read_elsewhere(&mut self, operation: &Operation, width: Width, at: u32) -> Option<u32> {
         let raw = match self.memory.space(at) {
             Space::Memory => {
-                self.unaligned(width, at, false)?;
+                self.unaligned(operation, width, at, false)?;
                 let mut value = 0;
                 for index in 0..width.bytes() {
                     let Some(byte) = self.memory.byte(at.wrapping_add(index)) else {
@@ -339,11 +345,17 @@ impl Core {
                 Some(value)
             }
             Space::BitBand { byte, bit } => {
-                self.wait(byte);
-                self.memory.byte(byte).map(|value| u32::from(value >> bit & 1))
+                self.wait(operation, byte);
+                let value = self.memory.byte(byte).map(u32::from);
+                let value = value.or_else(|| self.memory.peripherals.read(byte));
+                value.map(|value| value >> bit & 1)
             }
             Space::System => self.system_read(width, at, self.clock + operation.cycles_before),
             Space::Ports => Some(self.memory.ports.read(at)),
+            Space::Peripheral => {
+                self.aligned(width, at)?;
+                self.memory.peripherals.read(at)
+            }
             Space::Nothing => None,
         };
         let Some(raw) = raw else {
@@ -370,7 +382,7 @@ impl Core {
         let now = self.clock + operation.cycles_before;
         let done = match self.memory.space(at) {
             Space::Memory => {
-                if self.unaligned(width, at, true).is_none() {
+                if self.unaligned(operation, width, at, true).is_none() {
                     return false;
                 }
                 let last = at.wrapping_add(width.bytes() - 1);
@@ -383,17 +395,29 @@ impl Core {
             Space::BitBand { byte, bit } => match self.memory.byte(byte) {
                 Some(old) => {
                     // A read and a write of the byte.
-                    self.wait(byte);
-                    self.wait(byte);
+                    self.wait(operation, byte);
+                    self.wait(operation, byte);
                     let new = old & !(1 << bit) | ((value & 1) as u8) << bit;
                     self.memory.set_byte(byte, new)
                 }
-                None => false,
+                None => match self.memory.peripherals.read(byte) {
+                    Some(old) => {
+                        let new = old & !(1 << bit) | (value & 1) << bit;
+                        self.memory.peripherals.write(Width::Byte, byte, new)
+                    }
+                    None => false,
+                },
             },
             Space::System => self.system_write(width, at, value, now),
             Space::Ports => {
                 self.memory.ports.write(at, value, now, self.registers.get(SP));
                 true
+            }
+            Space::Peripheral => {
+                if self.aligned(width, at).is_none() {
+                    return false;
+                }
+                self.memory.peripherals.write(width, at, value)
             }
             Space::Nothing => false,
         };
@@ -403,10 +427,25 @@ impl Core {
         done
     }
 
-    /// Adds the cycles of an unaligned access; `None` if it is a fault.
-    fn unaligned(&mut self, width: Width, at: u32, store: bool) -> Option<()> {
+    /// Device memory takes no unaligned accesses (DDI 0403E section A3.2.1).
+    fn aligned(&mut self, width: Width, at: u32) -> Option<()> {
         if at & (width.bytes() - 1) == 0 {
-            self.wait(at);
+            return Some(());
+        }
+        self.fault(Fault::Unaligned { address: at });
+        None
+    }
+
+    /// Adds the cycles of an unaligned access; `None` if it is a fault.
+    fn unaligned(
+        &mut self,
+        operation: &Operation,
+        width: Width,
+        at: u32,
+        store: bool,
+    ) -> Option<()> {
+        if at & (width.bytes() - 1) == 0 {
+            self.wait(operation, at);
             return Some(());
         }
         if self.system.traps_unaligned() {
@@ -416,7 +455,7 @@ impl Core {
         let parts = if width == Width::Word && at & 1 == 1 { 3 } else { 2 };
         self.clock += self.costs.unaligned(store, parts);
         for _ in 0..parts {
-            self.wait(at);
+            self.wait(operation, at);
         }
         Some(())
     }

@@ -5,7 +5,6 @@ use super::{Program, ProgramError};
 use crate::chip::Chip;
 use crate::core::Fault;
 use crate::machine::Machine;
-use crate::memory::Region;
 
 impl Program {
     /// Loads the program into a chip and resets it.
@@ -19,15 +18,12 @@ impl Program {
             }
         }
         for (address, bytes) in &self.extents {
-            let holds = |region: &Region| {
-                let within = address.wrapping_sub(region.base);
-                within < region.bytes && *bytes <= region.bytes - within
-            };
-            if !chip.regions.iter().any(holds) {
+            let span = machine.core.memory.span(*address);
+            if span.is_none_or(|span| *bytes - 1 > span.last - address) {
                 return Err(self.outside(*address, *bytes, chip));
             }
         }
-        machine.semihosting.heap_info = self.heap_info(chip);
+        machine.semihosting.heap_info = self.heap_info(machine, chip);
         machine.semihosting.stack_limit =
             self.stack_limit(machine, machine.semihosting.heap_info[2]);
         let table = self.vector_table(machine, chip)?;
@@ -65,20 +61,20 @@ impl Program {
     /// The limit of a stack that begins at an address: the linker script's symbol for it, the end
     /// of static data below the stack, or the start of its memory.
     fn stack_limit(&self, machine: &Machine, stack: u32) -> u32 {
-        let memory = machine.core.memory.region_of(stack.wrapping_sub(1));
-        self.named_limit(machine, stack).or(memory.map(|region| region.base)).unwrap_or(0)
+        let memory = machine.core.memory.span(stack.wrapping_sub(1));
+        self.named_limit(machine, stack).or(memory.map(|span| span.first)).unwrap_or(0)
     }
 
     /// A symbol counts as limit if it lies below the stack in the same memory.
     fn named_limit(&self, machine: &Machine, stack: u32) -> Option<u32> {
-        let memory = machine.core.memory.region_of(stack.wrapping_sub(1))?;
+        let memory = machine.core.memory.span(stack.wrapping_sub(1))?;
         ["__StackLimit", "__stack_limit", "_sstack", "__bss_end__", "_ebss", "_end", "end"]
             .into_iter()
             .filter_map(|name| self.label(name))
-            .find(|limit| (memory.base..=stack).contains(limit))
+            .find(|limit| (memory.first..=stack).contains(limit))
     }
 
-    fn heap_info(&self, chip: &Chip) -> [u32; 4] {
+    fn heap_info(&self, machine: &Machine, chip: &Chip) -> [u32; 4] {
         let data = chip.regions.iter().filter(|region| region.writable);
         let Some(memory) =
             data.max_by_key(|region| region.base == 0x2000_0000 || region.base == 0x1000_0000)
@@ -91,13 +87,10 @@ impl Program {
             .find_map(|name| self.label(name))
             .unwrap_or(memory.base);
         // Heap and stack may be in different memories.
-        let holds =
-            |region: &&Region| region.writable && heap.wrapping_sub(region.base) < region.bytes;
-        let limit = chip
-            .regions
-            .iter()
-            .find(holds)
-            .map_or(end, |region| region.base.wrapping_add(region.bytes));
+        let span = machine.core.memory.span(heap);
+        let limit = span
+            .filter(|span| machine.core.memory.is_writable(span.first))
+            .map_or(end, |span| span.last.wrapping_add(1));
         [heap, limit, end, heap]
     }
 

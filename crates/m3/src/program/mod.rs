@@ -17,7 +17,10 @@ use crate::core::Fault;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
     /// Not a 32-bit ELF file, or a damaged one.
-    #[error("not a valid 32-bit ELF file: {0}")]
+    #[error(
+        "not a valid 32-bit ELF file: {0}; link the program anew with arm-none-eabi-gcc \
+         -mcpu=cortex-m3 -mthumb"
+    )]
     NotElf(String),
     /// For another processor.
     #[error(

@@ -78,9 +78,19 @@ fn small_chip() -> Chip {
         bytes,
         writable: true,
         wait_states: 0,
+        lines: None,
     };
     let regions = vec![region("code", 0, 0x2_0000), region("data", DATA, DATA_BYTES)];
-    Chip { name: "small", regions, priority_mask: 0xe0, vector_table: 0 }
+    Chip {
+        name: "small".into(),
+        source: String::new(),
+        regions,
+        aliases: vec![],
+        peripherals: vec![],
+        uarts: vec![],
+        priority_mask: 0xe0,
+        vector_table: 0,
+    }
 }
 
 /// Runs a program to its breakpoint, with random data in memory that is poisoned if `poisoned`.

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use warifu_m3::chip::Chip;
 use warifu_m3::machine::{Limits, Machine, Observer, Unobserved};
 use warifu_m3::memory::Memory;
 use warifu_m3::session::{Session, Setup};
@@ -35,7 +36,33 @@ const LINE: usize = 4096;
 /// The names of the chips that are known.
 #[pyfunction]
 pub(crate) fn m3_chips() -> Vec<&'static str> {
-    warifu_m3::chip::NAMES.to_vec()
+    warifu_m3::chip::names()
+}
+
+/// A chip by its name, or that of its file's text.
+pub(crate) fn chip_of(name: &str, file: Option<&str>) -> PyResult<Chip> {
+    match file {
+        Some(text) => Chip::parse(text).map_err(warifu_error),
+        None => name.parse().map_err(warifu_error),
+    }
+}
+
+/// A chip's description as JSON.
+#[pyfunction]
+#[pyo3(signature = (name, file))]
+pub(crate) fn m3_chip(name: &str, file: Option<&str>) -> PyResult<String> {
+    let chip = chip_of(name, file)?;
+    let memories = chip.regions.iter().map(|region| {
+        serde_json::json!({
+            "name": region.name, "address": region.base, "bytes": region.bytes,
+            "writable": region.writable, "lines": region.lines.is_some(),
+        })
+    });
+    let answer = serde_json::json!({
+        "name": chip.name, "source": chip.source, "vector_table": chip.vector_table,
+        "memories": memories.collect::<Vec<_>>(),
+    });
+    Ok(answer.to_string())
 }
 
 /// The options of a run, a Python dictionary.
@@ -43,8 +70,10 @@ pub(crate) fn m3_chips() -> Vec<&'static str> {
 #[pyo3(from_item_all)]
 pub(crate) struct Request {
     chip: String,
+    chip_file: Option<String>,
     max_instructions: u64,
     wait_states: Vec<(String, u64)>,
+    plain_wait_states: bool,
     deliver_faults: bool,
     low_reading: bool,
     input: Vec<u8>,
@@ -57,7 +86,9 @@ impl Request {
         let most = self.max_instructions;
         let setup = Setup {
             chip: self.chip,
+            chip_file: self.chip_file,
             wait_states: self.wait_states,
+            plain_wait_states: self.plain_wait_states,
             deliver_faults: self.deliver_faults,
             low_reading: self.low_reading,
             input: self.input,

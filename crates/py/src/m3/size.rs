@@ -3,15 +3,20 @@
 
 use pyo3::prelude::*;
 use serde_json::json;
-use warifu_m3::chip::Chip;
 use warifu_m3::size::{Kind, Sizes};
 
 use crate::error::warifu_error;
 
 /// The sizes of an ELF file's sections and symbols, and their use of a chip's memories, as JSON.
 #[pyfunction]
-pub(crate) fn m3_size(py: Python<'_>, program: &[u8], chip: &str) -> PyResult<String> {
-    let chip: Chip = chip.parse().map_err(warifu_error)?;
+#[pyo3(signature = (program, chip, chip_file))]
+pub(crate) fn m3_size(
+    py: Python<'_>,
+    program: &[u8],
+    chip: &str,
+    chip_file: Option<&str>,
+) -> PyResult<String> {
+    let chip = super::chip_of(chip, chip_file)?;
     let sizes = py.detach(|| Sizes::of(program, &chip)).map_err(warifu_error)?;
     let sections = sizes.sections.iter().map(|section| {
         json!({
