@@ -17,6 +17,13 @@ use crate::timing::{Cycles, OperandCycles, Rules};
 pub trait Observer {
     /// Whether the callbacks do anything; if not, whole blocks are executed at once.
     const ENABLED: bool = true;
+    /// Whether [`Observer::pauses_at`] is asked.
+    const PAUSES: bool = false;
+    /// Whether the run pauses ([`Stop::Paused`]) before the instruction at an address, which is the
+    /// next one. It is asked again where the run then pauses, and gives the same answer.
+    fn pauses_at(&mut self, _address: u32) -> bool {
+        false
+    }
     /// Before an instruction, whose condition may still fail.
     fn before(&mut self, core: &Core, operation: &Operation);
     /// After an instruction that did not fault; `now` includes its cycles.
@@ -56,6 +63,17 @@ pub struct Machine {
     pub pause_at: u64,
     blocks: Blocks,
     rules: Rules,
+    /// Where the run paused, if that was inside a block or where one was cut: the cost of the next
+    /// instruction depends on the one before.
+    paused: Option<Position>,
+}
+
+/// A place in a decoded block.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    block: u32,
+    /// Of its operations; their number is the end of a block that was cut.
+    index: usize,
 }
 
 /// Bounds of a run.
@@ -83,7 +101,20 @@ impl Machine {
             pause_at: u64::MAX,
             blocks: Blocks::default(),
             rules,
+            paused: None,
         })
+    }
+
+    /// Registers, clock and counts as they were before reset; memories keep their content.
+    pub(crate) fn begin_anew(&mut self) {
+        let core = &mut self.core;
+        // Without a vector table it faults, once the registers are reset.
+        let _ = core.reset(core.system.vector_table);
+        core.registers.r[13..].fill(0);
+        (core.clock, core.stack_limit) = (Cycles::default(), 0);
+        core.memory.ports.marks.clear();
+        core.memory.ports.lost_marks = 0;
+        (self.instructions, self.pause_at, self.paused) = (0, u64::MAX, None);
     }
 
     /// The rules that cycles are counted by.
@@ -125,7 +156,10 @@ impl Machine {
         observer: &mut O,
     ) -> Result<(), Stop> {
         let due = self.core.system.next_tick().unwrap_or(u64::MAX);
-        let mut cut = None;
+        let (mut inside, mut cut) = (None, None);
+        if self.paused.is_some() {
+            (inside, cut) = self.resumed();
+        }
         loop {
             let now = self.core.system.reading(self.core.clock);
             if now >= due {
@@ -134,7 +168,7 @@ impl Machine {
             if self.core.memory.code_changed {
                 self.core.memory.forget_decoded();
                 self.blocks.clear();
-                cut = None;
+                (inside, cut) = (None, None);
             }
             if !self.core.memory.peripherals.sent.is_empty() {
                 self.print_sent();
@@ -144,19 +178,29 @@ impl Machine {
             if remaining == 0 {
                 return Err(Stop::InstructionLimit { limit: limits.instructions });
             }
-            if self.instructions >= self.pause_at {
+            if self.instructions >= self.pause_at || O::PAUSES && observer.pauses_at(at) {
+                let end =
+                    |block: u32| Position { block, index: self.blocks.get(block).operations.len() };
+                self.paused = inside.or(cut.map(end));
                 return Err(Stop::Paused);
             }
-            if self.core.registers.it_state != 0 {
-                return self.step(at, observer);
-            }
-            let Some(number) = self.blocks.find(at, cut, &mut self.core.memory, &self.rules) else {
-                return self.fetch_failed(at, observer);
+            let position = if O::PAUSES { inside.take() } else { None };
+            let (number, first) = match position {
+                Some(Position { block, index }) => (block, index),
+                _ if self.core.registers.it_state != 0 => return self.step(at, observer),
+                _ => match self.blocks.find(at, cut, &mut self.core.memory, &self.rules) {
+                    Some(number) => (number, 0),
+                    None => return self.fetch_failed(at, observer),
+                },
             };
             let block = self.blocks.get(number);
-            let length =
-                block.operations.len().min(usize::try_from(remaining).unwrap_or(usize::MAX));
-            let operations = &block.operations[..length];
+            // The clock includes what was executed of the block, and so do its operations.
+            if O::PAUSES {
+                self.core.clock = self.core.clock - block.operations[first].cycles_before;
+            }
+            let operations = if O::PAUSES { &block.operations[first..] } else { &block.operations };
+            let length = operations.len().min(usize::try_from(remaining).unwrap_or(usize::MAX));
+            let operations = &operations[..length];
             let tick_may_be_due =
                 due != u64::MAX && now + block.max_cycles(self.core.memory.max_wait()) >= due;
             let is_due = |core: &Core, operation: &Operation| {
@@ -172,8 +216,12 @@ impl Machine {
             };
             self.instructions += executed as u64;
             let last = &operations[executed.saturating_sub(1)];
-            let is_cut = block.cut_after.is_some() && executed == block.operations.len();
+            let end = first + executed;
+            let is_cut = block.cut_after.is_some() && end == block.operations.len();
             cut = (flow == Flow::Next && is_cut).then_some(number);
+            if O::PAUSES && flow == Flow::Next && end < block.operations.len() {
+                inside = Some(Position { block: number, index: end });
+            }
             match flow {
                 Flow::Next => self.core.registers.r[15] = last.next(),
                 Flow::Jumped => {}
@@ -188,6 +236,27 @@ impl Machine {
             if block.has_it {
                 self.core.registers.it_state = last.it_after();
             }
+        }
+    }
+
+    /// Where a paused run continues: inside a block, which only an observer that pauses leaves, or
+    /// behind one that was cut. Neither, if the program is elsewhere by now.
+    #[cold]
+    fn resumed(&mut self) -> (Option<Position>, Option<u32>) {
+        let Some(position) = self.paused.take() else { return (None, None) };
+        if self.core.memory.code_changed {
+            return (None, None);
+        }
+        let registers = &self.core.registers;
+        let operations = &self.blocks.get(position.block).operations;
+        match operations.get(position.index) {
+            Some(next) if next.address == registers.pc() && next.it_state == registers.it_state => {
+                (Some(position), None)
+            }
+            None if operations.last().is_some_and(|last| last.next() == registers.pc()) => {
+                (None, Some(position.block))
+            }
+            _ => (None, None),
         }
     }
 
@@ -440,7 +509,7 @@ fn execute<O: Observer>(
             let now = core.clock + operation.cycles_through();
             observer.after(core, operation, now);
         }
-        if stop_after(core, operation) {
+        if stop_after(core, operation) || O::PAUSES && observer.pauses_at(operation.next()) {
             return (index + 1, flow);
         }
     }
