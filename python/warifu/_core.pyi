@@ -314,6 +314,61 @@ def m3_run(
     Raises WarifuError if the program cannot be run, KeyboardInterrupt, and what `output` raises.
     """
 
+class M3Debugger:
+    """A program that waits for gdb at reset; the arguments are those of `m3_run`.
+
+    Whoever has the connection says when a client connects and when it is gone, hands over what
+    arrives, calls `run` again and again while the state is running or alone, and sends what there
+    is to send.
+    """
+
+    def __init__(
+        self,
+        program: bytes,
+        request: dict[str, Any],
+        output: Callable[[bytes], object] | None = None,
+    ) -> None: ...
+    @property
+    def state(self) -> str:
+        """`halted`, `running`, `alone` (the client has detached) or `ended`."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a client is served: not after a malformed packet."""
+
+    def connected(self) -> None:
+        """A client has connected; what the one before had set is gone."""
+
+    def disconnected(self) -> None:
+        """It is gone without a word: the program halts."""
+
+    def receive(self, received: bytes) -> None:
+        """Takes bytes of gdb's remote protocol."""
+
+    def run(self) -> None:
+        """Runs for some hundredths of a second, or not at all if the program is halted."""
+
+    def take_output(self) -> bytes:
+        """Bytes for the client, once."""
+
+    def take_problem(self) -> str | None:
+        """What was wrong with the client's packets, once."""
+
+    def outcome(self) -> dict[str, Any]:
+        """As `m3_run`, once the run has ended: `stop` is `killed` if the client ended it."""
+
+def m3_trace(
+    program: bytes,
+    request: dict[str, Any],
+    traced: dict[str, Any],
+    write: Callable[[bytes], object],
+    output: Callable[[bytes], object] | None = None,
+) -> dict[str, Any]:
+    """As `m3_run`, with a trace, which `write` receives; adds lines and cut.
+
+    `traced` has since, until, call and limit (warifu.m3.Part).
+    """
+
 def m3_profile(
     program: bytes, request: dict[str, Any], output: Callable[[bytes], object] | None = None
 ) -> dict[str, Any]:

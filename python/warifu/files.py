@@ -34,6 +34,10 @@ _KINDS = (
 )
 
 
+#: A full disk, a quota, and a limit of files' sizes.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 class FileRefused(Exception):  # noqa: N818 - what happened, not what it is
     """What is no file, or no text, or too long; the text is one line that names it and the fix."""
 
@@ -100,8 +104,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(descriptor)
         partial.replace(path)
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+            # Where it is written, its name is not known.
+            error.filename = str(path)
         raise
 
 

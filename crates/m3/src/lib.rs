@@ -9,13 +9,17 @@
 //! - [`machine`]: a chip that runs a program and reports why it stopped.
 //! - [`profile`]: an observer that attributes cycles to functions; [`size`]: use of flash and RAM.
 //! - [`taint`]: an observer that tracks secrets; [`source`]: source files and lines of addresses.
+//! - [`trace`]: an observer that writes a line an instruction.
+//! - [`debug`]: gdb's remote protocol, bytes in and bytes out.
 //!
 //! Nothing here does input or output: programs and their input are arguments.
 #![warn(clippy::unwrap_used)]
 
+pub mod access;
 pub mod block;
 pub mod chip;
 pub mod core;
+pub mod debug;
 pub mod flash;
 pub mod isa;
 pub mod machine;
@@ -31,3 +35,4 @@ pub mod source;
 pub mod stop;
 pub mod taint;
 pub mod timing;
+pub mod trace;

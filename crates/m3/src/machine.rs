@@ -112,8 +112,7 @@ impl Machine {
         let _ = core.reset(core.system.vector_table);
         core.registers.r[13..].fill(0);
         (core.clock, core.stack_limit) = (Cycles::default(), 0);
-        core.memory.ports.marks.clear();
-        core.memory.ports.lost_marks = 0;
+        core.memory.reset();
         (self.instructions, self.pause_at, self.paused) = (0, u64::MAX, None);
     }
 

@@ -310,6 +310,29 @@ impl Memory {
         true
     }
 
+    /// The same while the program runs: code may change.
+    pub fn patch(&mut self, at: u32, content: &[u8]) -> bool {
+        if !self.program(at, content) {
+            return false;
+        }
+        if let (Some((bank, start, _)), false) = (self.locate(at), content.is_empty()) {
+            let pages = start >> PAGE_BITS..=(start + content.len() - 1) >> PAGE_BITS;
+            self.code_changed |= self.banks[bank].decoded[pages].contains(&true);
+        }
+        true
+    }
+
+    /// Whatever has state but no content, as it is at reset: buffers of flash, peripherals, marks.
+    pub(crate) fn reset(&mut self) {
+        for bank in &mut self.banks {
+            let Region { lines, wait_states, .. } = bank.region;
+            bank.flash = bank.flash.take().and(lines).map(|lines| Flash::new(lines, wait_states));
+        }
+        self.peripherals.reset();
+        self.ports.marks.clear();
+        self.ports.lost_marks = 0;
+    }
+
     /// `length` bytes from an address, if they lie in one memory.
     pub fn slice(&self, at: u32, length: usize) -> Option<&[u8]> {
         let (bank, start, end) = self.locate(at)?;

@@ -98,6 +98,18 @@ impl Peripherals {
         }
     }
 
+    /// All of them as they are after reset.
+    pub fn reset(&mut self) {
+        self.blocks.iter_mut().for_each(|block| block.written.clear());
+        self.uarts.iter_mut().for_each(|(_, registers)| *registers = [0; 5]);
+    }
+
+    /// First address and length in bytes of each.
+    pub fn extents(&self) -> impl Iterator<Item = (u32, u32)> {
+        let blocks = self.blocks.iter().map(|block| (block.is.base, block.is.bytes));
+        blocks.chain(self.uarts.iter().map(|(uart, _)| (uart.base, uart.kind.bytes())))
+    }
+
     /// Whether an address is a peripheral's.
     pub fn holds(&self, at: u32) -> bool {
         self.block(at).is_some() || self.uart(at).is_some()

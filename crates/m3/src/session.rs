@@ -89,6 +89,18 @@ impl Session {
         Ok(Session { chip, program, machine })
     }
 
+    /// Resets the chip: clock, counts and marks begin anew, memories keep their content.
+    ///
+    /// # Errors
+    /// [`SetupError`] if the program cannot start, because it has overwritten what it starts from.
+    pub fn reset(&mut self) -> Result<(), SetupError> {
+        let low_reading = self.machine.core.system.low_reading;
+        self.machine.begin_anew();
+        self.program.start(&mut self.machine, &self.chip)?;
+        self.machine.core.system.low_reading = low_reading;
+        Ok(())
+    }
+
     /// Why the program ended, where, and with which registers, in one line.
     pub fn describe(&self, stop: &Stop) -> String {
         let registers = &self.machine.core.registers;

@@ -33,6 +33,8 @@ pub enum Stop {
     UnknownSemihosting { number: u32, address: u32 },
     /// A semihosting call that reads from `at`, where there is no memory.
     UnmappedSemihosting { number: u32, at: u32, address: u32 },
+    /// A debugger ended the run.
+    Killed,
 }
 
 impl Stop {
@@ -56,13 +58,14 @@ impl Stop {
             Stop::StackOverflow { .. } => "stack-overflow",
             Stop::UnknownSemihosting { .. } => "unknown-semihosting",
             Stop::UnmappedSemihosting { .. } => "unmapped-semihosting",
+            Stop::Killed => "killed",
         }
     }
 
     /// The address of the instruction that stopped the run, unless the program exited.
     pub fn address(&self) -> Option<u32> {
         match *self {
-            Stop::Exit { .. } | Stop::InstructionLimit { .. } | Stop::Paused => None,
+            Stop::Exit { .. } | Stop::InstructionLimit { .. } | Stop::Paused | Stop::Killed => None,
             Stop::Fault { address, .. }
             | Stop::ExceptionEntry { address, .. }
             | Stop::Lockup { address }
@@ -109,6 +112,7 @@ impl fmt::Display for Stop {
                 "semihosting call {name} reads from {at:#010x}, where there is no memory",
                 name = semihosting_name(*number)
             ),
+            Stop::Killed => write!(f, "killed by the debugger"),
         }
     }
 }

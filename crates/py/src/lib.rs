@@ -56,6 +56,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(m3::m3_chip, module)?)?;
     module.add_function(wrap_pyfunction!(m3::m3_chips, module)?)?;
     module.add_function(wrap_pyfunction!(m3::m3_run, module)?)?;
+    module.add_class::<m3::M3Debugger>()?;
+    module.add_function(wrap_pyfunction!(m3::m3_trace, module)?)?;
     module.add_function(wrap_pyfunction!(m3::m3_profile, module)?)?;
     module.add_function(wrap_pyfunction!(m3::m3_taint, module)?)?;
     module.add_function(wrap_pyfunction!(m3::m3_size, module)?)?;

@@ -6,6 +6,7 @@ pub mod agent;
 pub mod apdu;
 pub mod link_config;
 pub mod m3_elf;
+pub mod m3_gdb;
 pub mod m3_run;
 pub mod modem;
 pub mod pkcs11;

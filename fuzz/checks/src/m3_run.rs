@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Any bytes are code, run from any registers, with interrupts, faults of its own and stores to
-//! itself: it ends, an observer changes nothing and counts every cycle, and what depends on a
-//! secret is marked as secret.
+//! itself: it ends, an observer changes nothing and counts every cycle, nor do pauses, a trace has
+//! a line for each instruction, and what depends on a secret is marked as secret.
 
 use warifu_m3::core::{Core, Operation};
 use warifu_m3::isa::{Instruction, SP};
@@ -12,6 +12,7 @@ use warifu_m3::session::{Session, Setup};
 use warifu_m3::stop::Stop;
 use warifu_m3::taint::{Flag, PoisonedBy, Secret, Taint};
 use warifu_m3::timing::Cycles;
+use warifu_m3::trace::{Part, Tracer};
 
 const FLASH: u32 = 0x0800_0000;
 const RAM: u32 = 0x2000_0000;
@@ -56,6 +57,19 @@ pub fn check(bytes: &[u8]) {
         assert_eq!(counted, watched.machine.core.clock);
     }
 
+    let mut paused = start();
+    assert_eq!(run_with_pauses(&mut paused, u64::from(flags >> 3) + 1), stop);
+    same(&plain, &paused);
+
+    let mut traced = start();
+    let mut tracer = Tracer::new(&traced.program, Part::All, u64::MAX);
+    assert_eq!(run(&mut traced, &mut tracer), stop);
+    same(&plain, &traced);
+    assert!(tracer.lines() <= MOST);
+    let text = tracer.take();
+    let lines = text.lines().filter(|line| line.get(11..13) != Some("--"));
+    assert_eq!(lines.count() as u64, tracer.lines());
+
     let mut followed = start();
     let mut seen = Followed { taint: Taint::new(&followed.machine), lost: false };
     let by = PoisonedBy::Name("memory".into());
@@ -77,6 +91,35 @@ pub fn check(bytes: &[u8]) {
     assert_eq!(other.machine.core.clock, plain.machine.core.clock);
     assert_eq!(other.machine.instructions, plain.machine.instructions);
     differs_where_secret(&plain, &other, &seen.taint);
+}
+
+/// Pauses after every so many instructions.
+struct Pausing {
+    every: u64,
+    since: u64,
+}
+
+impl Observer for Pausing {
+    const PAUSES: bool = true;
+
+    fn pauses_at(&mut self, _address: u32) -> bool {
+        self.since >= self.every
+    }
+
+    fn before(&mut self, _core: &Core, _operation: &Operation) {
+        self.since += 1;
+    }
+
+    fn after(&mut self, _core: &mut Core, _operation: &Operation, _now: Cycles) {}
+}
+
+fn run_with_pauses(session: &mut Session, every: u64) -> Stop {
+    loop {
+        let stop = run(session, &mut Pausing { every, since: 0 });
+        if stop != Stop::Paused {
+            return stop;
+        }
+    }
 }
 
 /// Follows a secret, up to where it is not followed.
@@ -180,7 +223,7 @@ fn value(byte: u8) -> u32 {
 }
 
 /// A file with a vector table whose exceptions all go to places in the code.
-fn elf(code: &[u8]) -> Vec<u8> {
+pub(crate) fn elf(code: &[u8]) -> Vec<u8> {
     let mut table = vec![RAM + 0x5000];
     table.extend((1..64u32).map(|number| FLASH + 0x100 + 8 * (number - 1) + 1));
     let content: Vec<u8> =

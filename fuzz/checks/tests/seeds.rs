@@ -61,6 +61,7 @@ seeds! {
     apdu: |bytes| bytes;
     link_config: text;
     m3_elf: |bytes| bytes;
+    m3_gdb: |bytes| bytes;
     m3_run: |bytes| bytes;
     modem: |bytes| bytes;
     pkcs11: |bytes| bytes;

@@ -18,7 +18,7 @@ from warifu.cli.formats import Format
 from warifu.cli.screen import FormatOption, named
 
 if TYPE_CHECKING:
-    from warifu.m3 import Options, Profile, Run
+    from warifu.m3 import Options, Part, Profile, Run, Trace
 
 #: Exit codes by stop reason: above those that programs usually return, and below the shell's own.
 STOPPED = {
@@ -32,6 +32,8 @@ STOPPED = {
     "exception-entry": 122,
     "lockup": 122,
     "instruction-limit": 124,
+    # 128 + SIGKILL, as shells have it.
+    "killed": 137,
 }
 
 #: Bytes of console input at most.
@@ -135,6 +137,75 @@ Mhz = Annotated[
 ]
 
 
+_GDB = "Debugger"
+_TRACE = "Trace"
+Gdb = Annotated[
+    int | None,
+    typer.Option(
+        "--gdb",
+        metavar="PORT",
+        min=0,
+        max=65535,
+        help="Wait for gdb on this port of 127.0.0.1; 0 takes a free one.",
+        rich_help_panel=_GDB,
+        show_default=False,
+    ),
+]
+TraceFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace",
+        metavar="FILE",
+        parser=named,
+        help="Write a line an instruction to a file: cycle, address, what it did.",
+        rich_help_panel=_TRACE,
+        show_default=False,
+    ),
+]
+TraceFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--trace-from",
+        metavar="PLACE",
+        help="Begin at each arrival at a symbol, main+0x1c, or 0x08000100.",
+        rich_help_panel=_TRACE,
+        show_default=False,
+    ),
+]
+TraceTo = Annotated[
+    str | None,
+    typer.Option(
+        "--trace-to",
+        metavar="PLACE",
+        help="End at the arrival there.",
+        rich_help_panel=_TRACE,
+        show_default=False,
+    ),
+]
+TraceCall = Annotated[
+    str | None,
+    typer.Option(
+        "--trace-call",
+        metavar="FUNCTION",
+        help="Trace each call of it, with what it calls.",
+        rich_help_panel=_TRACE,
+        show_default=False,
+    ),
+]
+TraceLimit = Annotated[
+    int | None,
+    typer.Option(
+        "--trace-limit",
+        metavar="N",
+        min=1,
+        max=2**64 - 1,
+        help="Instructions traced at most; default: 1,000,000, some 90 MB.",
+        rich_help_panel=_TRACE,
+        show_default=False,
+    ),
+]
+
+
 @m3_app.command(epilog=_EPILOG)
 def run(
     elf: Elf,
@@ -148,6 +219,12 @@ def run(
     mhz: Mhz = None,
     out: Out = None,
     form: FormatOption = Format.TABLE,
+    gdb: Gdb = None,
+    trace: TraceFile = None,
+    trace_from: TraceFrom = None,
+    trace_to: TraceTo = None,
+    trace_call: TraceCall = None,
+    trace_limit: TraceLimit = None,
 ) -> int:
     """Run a program: its output goes to stdout, the cycle counts to stderr.
 
@@ -160,15 +237,34 @@ def run(
       warifu m3 run program.elf --chip lpc1768 --wait-states flash=4 --mhz 100
 
       echo hello | warifu m3 run program.elf --input - --args "-v fast"
+
+      warifu m3 run program.elf --trace trace.txt --trace-call main
+
+      warifu m3 run program.elf --gdb 3333    # elsewhere:
+      gdb-multiarch program.elf -ex "target remote :3333" -ex "break main" -ex continue
     """
     from warifu import m3
     from warifu.cli import m3_tables
 
+    part = _part(trace, trace_from, trace_to, trace_call, trace_limit)
+    if gdb is not None:
+        _refuse_with_gdb({"--trace": trace, "--out": out})
     options = options_of(
         chip, max_instructions, (wait_states, plain), deliver_faults, input_file, arguments
     )
-    with when_interrupted(NOTHING_WRITTEN):
-        done = m3.run(elf, options, _to(sys.stdout))
+    if gdb is not None:
+        from warifu.cli import gdb_server
+
+        with when_interrupted("interrupted; the program was ended"):
+            done = gdb_server.debug(elf, options, gdb, _to(sys.stdout))
+    elif trace is not None:
+        with when_interrupted(f"interrupted; {trace} has the trace so far"):
+            traced = m3.trace(elf, trace, part, options, _to(sys.stdout))
+        done = traced.run
+        _say_traced(trace, traced, part)
+    else:
+        with when_interrupted(NOTHING_WRITTEN):
+            done = m3.run(elf, options, _to(sys.stdout))
     screen.show(m3_tables.run(done, mhz), form, sys.stderr)
     _keep(done, None, out)
     return ended(done)
@@ -347,6 +443,42 @@ def chips(form: FormatOption = Format.TABLE) -> int:
 
     screen.show([m3_tables.chips([m3.chip(name) for name in m3.CHIPS])], form)
     return OK
+
+
+def _part(
+    trace: Path | None, since: str | None, until: str | None, call: str | None, limit: int | None
+) -> Part:
+    """Which part of a run is traced, from the flags."""
+    from warifu.m3 import Part
+
+    given = {
+        "--trace-from": since,
+        "--trace-to": until,
+        "--trace-call": call,
+        "--trace-limit": limit,
+    }
+    names = [name for name, value in given.items() if value is not None]
+    if trace is None and names:
+        raise typer.BadParameter(f"{names[0]} has no effect without --trace FILE: give both")
+    if call is not None and (since is not None or until is not None):
+        raise typer.BadParameter("--trace-call excludes --trace-from and --trace-to: give either")
+    return Part(since, until, call) if limit is None else Part(since, until, call, limit)
+
+
+def _refuse_with_gdb(given: dict[str, Path | None]) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise typer.BadParameter(
+                f"--gdb does not go with {name}: a debugger may change what the program does"
+            )
+
+
+def _say_traced(file: Path, traced: Trace, part: Part) -> None:
+    screen.say(f"wrote {file}: {traced.lines:,} instructions")
+    if traced.cut:
+        screen.warn(f"the trace ends at --trace-limit {part.limit}: raise it, or trace a part")
+    elif not traced.lines:
+        screen.warn("nothing was traced: the run did not come to where the trace begins")
 
 
 def _keep(done: Run, seen: Profile | None, out: Path | None) -> None:

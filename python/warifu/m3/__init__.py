@@ -11,10 +11,12 @@ Every figure is *emulated*: the program is real, the chip is simulated.
 """
 
 from warifu.m3.chips import CHIPS, Chip, chip
+from warifu.m3.debugging import debugger
 from warifu.m3.profiling import Profile, profile
 from warifu.m3.running import KIND, MAX_OUTPUT, Cycles, Mark, Options, Run, run
 from warifu.m3.sizing import Sizes, size
 from warifu.m3.tainting import Leak, Taint, taint
+from warifu.m3.tracing import Part, Trace, trace
 
 __all__ = [
     "CHIPS",
@@ -25,13 +27,17 @@ __all__ = [
     "Leak",
     "Mark",
     "Options",
+    "Part",
     "Profile",
     "Run",
     "Sizes",
     "Taint",
+    "Trace",
     "chip",
+    "debugger",
     "profile",
     "run",
     "size",
     "taint",
+    "trace",
 ]

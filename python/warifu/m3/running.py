@@ -23,7 +23,7 @@ MAX_ARGUMENTS = 254
 (libgloss/arm/crt0.S), and gives `main` no argument at all if there are more."""
 MAX_FILE_BYTES = 256 << 20
 """Bytes of an ELF file, with debugging information."""
-_MAX_U64 = 2**64 - 1
+MAX_U64 = 2**64 - 1
 
 KIND = "emulated"
 """The kind of figures here: the program is real, the chip is simulated."""
@@ -83,7 +83,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raises ValueError or TypeError, which name the field and the expected value."""
-        whole_number("max_instructions", self.max_instructions, 1, _MAX_U64)
+        whole_number("max_instructions", self.max_instructions, 1, MAX_U64)
         for memory, cycles in self.wait_states.items():
             whole_number(f"wait_states[{memory!r}]", cycles, 0, MAX_WAIT_STATES)
         _of_type("input", self.input, (bytes, bytearray), "bytes, such as text.encode()")

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.paths import ROOT
-
-CRATE = ROOT / "crates" / "m3"
-PROGRAMS = CRATE / "test-programs"
+from support import m3_programs
 
 Compile = Callable[..., Path]
 
@@ -23,12 +19,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     folder = tmp_path_factory.mktemp("programs")
 
     def run(name: str, *arguments: str) -> Path:
-        out = folder / name
-        if not out.exists():
-            command = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-g", "-Wall", "-Werror"]
-            command += ["-I", str(CRATE / "include"), *arguments, "-o", str(out)]
-            subprocess.run(command, cwd=PROGRAMS, check=True, timeout=60)
-        return out
+        return m3_programs.compiled(folder / name, *arguments)
 
     return run
 
@@ -38,8 +29,7 @@ def bare(compiled: Compile) -> Compile:
     """The same for a freestanding program for mps2-an385."""
 
     def run(name: str, source: str, *arguments: str) -> Path:
-        flags = ("-O2", "-ffreestanding", "-nostartfiles", "-T", "mps2-an385.ld", "start.c")
-        return compiled(name, *flags, source, *arguments)
+        return compiled(name, *m3_programs.BARE, source, *arguments)
 
     return run
 

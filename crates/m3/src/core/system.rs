@@ -302,6 +302,17 @@ impl System {
 }
 
 impl Core {
+    /// The word of a system register as a debugger reads it, without effects.
+    pub fn peek_system(&self, at: u32) -> Option<u32> {
+        // What is read may change with it (COUNTFLAG): in a copy.
+        self.system.clone().read_word(at, self.clock)
+    }
+
+    /// Writes the word of a system register as a debugger does, which is privileged.
+    pub fn poke_system(&mut self, at: u32, value: u32) -> bool {
+        self.system.write_word(at, value, self.clock)
+    }
+
     pub(super) fn system_read(&mut self, width: Width, at: u32, now: Cycles) -> Option<u32> {
         if !self.registers.privileged() {
             return None;

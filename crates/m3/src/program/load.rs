@@ -23,6 +23,11 @@ impl Program {
                 return Err(self.outside(*address, *bytes, chip));
             }
         }
+        self.start(machine, chip)
+    }
+
+    /// Resets a chip that has the program in it.
+    pub(crate) fn start(&self, machine: &mut Machine, chip: &Chip) -> Result<(), ProgramError> {
         machine.semihosting.heap_info = self.heap_info(machine, chip);
         machine.semihosting.stack_limit =
             self.stack_limit(machine, machine.semihosting.heap_info[2]);

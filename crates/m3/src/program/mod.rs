@@ -217,6 +217,20 @@ impl Program {
         })
     }
 
+    /// The address of a place: a symbol, `symbol+0x1c` as [`Program::describe`] prints it, or
+    /// `0x08000100`.
+    pub fn place(&self, text: &str) -> Option<u32> {
+        let number = |text: &str| {
+            let digits = text.strip_prefix("0x")?;
+            if digits.starts_with('+') { None } else { u32::from_str_radix(digits, 16).ok() }
+        };
+        if let Some(address) = number(text).or_else(|| self.label(text)) {
+            return Some(address & !1);
+        }
+        let (symbol, offset) = text.rsplit_once('+')?;
+        self.label(symbol)?.checked_add(number(offset)?).map(|address| address & !1)
+    }
+
     /// The function or variable that contains an address.
     pub fn symbol_at(&self, address: u32) -> Option<&Symbol> {
         let after = self.symbols.partition_point(|symbol| symbol.address <= address);

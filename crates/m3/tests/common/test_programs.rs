@@ -28,6 +28,12 @@ pub fn compile_hosted(files: &[&str], options: &[&str]) -> Vec<u8> {
     link(&arguments.copied().map(str::to_owned).collect::<Vec<_>>())
 }
 
+/// One file that has its own vector table.
+#[allow(dead_code)] // not used by every test
+pub fn compile_alone(file: &str) -> Vec<u8> {
+    link(&["-nostdlib", "-T", "mps2-an385.ld", file].map(str::to_owned))
+}
+
 fn link(arguments: &[String]) -> Vec<u8> {
     let output = tempfile::tempdir().expect("a folder for a program");
     let elf = output.path().join("program.elf");

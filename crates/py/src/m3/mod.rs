@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs on the simulated Cortex-M3.
 
+mod debug;
 mod profile;
 mod size;
 mod taint;
+mod trace;
 
+pub(crate) use debug::M3Debugger;
 pub(crate) use profile::m3_profile;
 pub(crate) use size::m3_size;
 pub(crate) use taint::m3_taint;
+pub(crate) use trace::m3_trace;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -123,25 +127,22 @@ fn run<O: Observer + Send>(
     observer: &mut O,
     labelled: impl Fn(&O) -> u64 + Send + Sync,
 ) -> PyResult<Stop> {
-    let console = output.map(|callback| Arc::new(Mutex::new(Console::new(callback))));
-    if let Some(console) = &console {
-        let console = Arc::clone(console);
-        session.machine.semihosting.sink = Some(Box::new(move |bytes| {
-            if let Ok(mut console) = console.lock() {
-                console.take(bytes);
-            }
-        }));
-    }
+    let console = Console::attach(session, output);
+    go_on(py, session, most, console.as_ref(), observer, labelled)
+}
+
+/// The same for a program that has its console.
+fn go_on<O: Observer + Send>(
+    py: Python<'_>,
+    session: &mut Session,
+    most: u64,
+    console: Option<&Arc<Mutex<Console>>>,
+    observer: &mut O,
+    labelled: impl Fn(&O) -> u64 + Send + Sync,
+) -> PyResult<Stop> {
     loop {
         let stop = py.detach(|| slice(&mut session.machine, most, &mut *observer, &labelled));
-        if let Some(console) = &console
-            && let Ok(mut console) = console.lock()
-        {
-            console.flush(py);
-            if let Some(error) = console.failed.take() {
-                return Err(error);
-            }
-        }
+        Console::finish(console, py)?;
         py.check_signals()?;
         if stop != Stop::Paused {
             return Ok(stop);
@@ -178,8 +179,25 @@ struct Console {
 }
 
 impl Console {
-    fn new(callback: Py<PyAny>) -> Self {
-        Console { callback, waiting: Vec::new(), failed: None, broken: false }
+    /// Passes a program's output to a callback, if there is one.
+    fn attach(session: &mut Session, callback: Option<Py<PyAny>>) -> Option<Arc<Mutex<Console>>> {
+        let callback = callback?;
+        let console = Console { callback, waiting: Vec::new(), failed: None, broken: false };
+        let console = Arc::new(Mutex::new(console));
+        let printed = Arc::clone(&console);
+        session.machine.semihosting.sink = Some(Box::new(move |bytes| {
+            if let Ok(mut console) = printed.lock() {
+                console.take(bytes);
+            }
+        }));
+        Some(console)
+    }
+
+    /// Passes on what waits; returns the callback's exception, if it raised one.
+    fn finish(console: Option<&Arc<Mutex<Console>>>, py: Python<'_>) -> PyResult<()> {
+        let Some(Ok(mut console)) = console.map(|console| console.lock()) else { return Ok(()) };
+        console.flush(py);
+        console.failed.take().map_or(Ok(()), Err)
     }
 
     fn take(&mut self, bytes: &[u8]) {
