@@ -391,3 +391,24 @@ for _ in range(3000):
         assert str(name) not in done.stdout
     finally:
         subprocess.run(["rm", "-rf", name], check=True)
+
+
+@needs.program("arm-none-eabi-gcc")
+@pytest.mark.parametrize(
+    "laid", ["results", "results/observations", "results/manifest.json", "results.partial"]
+)
+def test_run_of_a_program_is_written_through_no_link(sudo: Sudo, laid: str) -> None:
+    """`warifu m3` needs no root, and so has none when it writes."""
+    (sudo.home / "hello.c").write_text("int main(void) { return 0; }\n")
+    compiler = ("arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "--specs=rdimon.specs")
+    sudo.user(*compiler, "hello.c", "-o", "hello.elf")
+    os.chown(sudo.home / "hello.c", USER, USER)
+    first = sudo("m3", "run", "hello.elf", "--out", "first")
+    assert first.returncode == 0, first.stderr
+    assert (sudo.home / "first" / "manifest.json").stat().st_uid == USER
+    # Through the link lie what a run would replace, and a folder that takes new files.
+    target = sudo.precious if laid.endswith(".json") else sudo.roots
+    sudo.link(laid, target)
+    done = sudo("m3", "run", "hello.elf", "--out", "results")
+    assert (done.returncode == 0) == (laid == "results.partial"), done.stderr
+    assert SECRET not in done.stdout + done.stderr
