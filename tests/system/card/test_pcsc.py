@@ -84,6 +84,22 @@ def test_program_that_allows_no_threads(pcscd: tuple[Server, Path]) -> None:
     assert done.stdout.split() == ["0", "0", "1", "0", "0", "1"], done.stdout + done.stderr
 
 
+@needs.program("p11tool")
+def test_gnutls_sees_the_token_of_a_reader(pcscd: tuple[Server, Path]) -> None:
+    """It lets modules start no threads (CKF_LIBRARY_CANT_CREATE_OS_THREADS), and then saw none."""
+    server, _ = pcscd
+    done = subprocess.run(
+        ["p11tool", "--provider", tools.find("libwarifu_pkcs11.so"), "--list-tokens"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env=os.environ | {"WARIFU_CARD": f"pcsc:{server.ready['reader']}"},
+    )
+    tokens = done.stdout.split("Token ")
+    assert [one for one in tokens if "\tLabel: warifu\n" in one], done.stdout + done.stderr
+
+
 def test_reader_port_is_in_a_network_namespace(pcscd: tuple[Server, Path]) -> None:
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", 35963), timeout=1)
