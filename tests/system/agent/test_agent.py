@@ -13,6 +13,7 @@ import sys
 import termios
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,34 @@ def token_of(card: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+def said(line: int, command: str) -> str:
+    """A modem's answer to a command for its card."""
+    os.write(line, f'AT+CSIM={len(command)},"{command}"\r'.encode())
+    answer = ""
+    while "\r\nOK\r\n" not in answer:
+        answer += os.read(line, 200).decode()
+    return answer
+
+
+def test_agent_without_a_channel_names_killed_programs(tmp_path: Path) -> None:
+    """Of another user: what this user's have left is closed."""
+    link = tmp_path / "modem"
+    with holding.served(tmp_path, at=True, link=str(link)):
+        line = os.open(link, os.O_RDWR | os.O_NOCTTY)
+        try:
+            for number in (1, 2, 3):
+                assert f"0{number}9000" in said(line, "0070000001")
+                # Without an applet it would count as lost by a damaged answer.
+                assert "9000" in said(line, f"0{number}A4040007A0000005590010")
+            with Agent(tmp_path, "--card", f"csim:{link}") as agent:
+                done = agent.token("--audience", "a")
+        finally:
+            os.close(line)
+    assert done.returncode != 0
+    assert "all logical channels of the card are in use" in done.stderr
+    assert "channels of programs that were killed stay open until" in done.stderr
 
 
 def test_token_without_an_agent(card: Path, tmp_path: Path) -> None:
@@ -378,3 +407,52 @@ def test_forked_process(card: Path, tmp_path: Path) -> None:
         assert done.stdout.split() == ["child", "ok", "parent", "ok"], done.stderr
         random = 'warifu_agent_requests_total{card="card",kind="random"}'
         assert agent.metric(random) == 3
+
+
+def test_pin_file_that_is_replaced_after_it_was_opened(card: Path, tmp_path: Path) -> None:
+    """It was read a second time, when another's could be in its place."""
+    path, own, other = (tmp_path / name for name in ("pin", "own", "other"))
+    os.mkfifo(path, 0o600)
+    own.hardlink_to(path)
+    other.write_text("9999\n")
+    other.chmod(0o644)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(token_of, card, "--audience", "a", "--pin", f"file:{path}")
+        # Whoever opens it to write waits until the agent has opened it to read.
+        with own.open("w") as pipe:
+            other.rename(path)
+            pipe.write(f"{PIN}\n")
+        done = asked.result(60)
+    assert done.returncode == 0, done.stderr
+    assert path.read_text() == "9999\n"
+
+
+_SWAPS = """
+import os, sys
+own, other, path = sys.argv[1:]
+while True:
+    # Not the same twice: rename(2) leaves two names of one file alone.
+    for one in (other, own):
+        os.link(one, path + ".new")
+        os.rename(path + ".new", path)
+"""
+
+
+def test_pin_file_that_is_replaced_again_and_again(card: Path, tmp_path: Path) -> None:
+    """What is checked is what is read: the other one, which all may read, is never taken."""
+    path, own, other = (tmp_path / name for name in ("pin", "own", "other"))
+    for file, digits, mode in ((own, PIN, 0o600), (other, "9999", 0o644)):
+        file.write_text(f"{digits}\n")
+        file.chmod(mode)
+    path.hardlink_to(own)
+    swaps = subprocess.Popen([sys.executable, "-c", _SWAPS, own, other, path])
+    try:
+        refused = 0
+        for _ in range(60):
+            done = token_of(card, "--audience", "a", "--pin", f"file:{path}")
+            refused += done.returncode != 0
+            assert done.returncode == 0 or "accessible to other users" in done.stderr, done.stderr
+        assert 0 < refused < 60, "both were met"
+    finally:
+        swaps.kill()
+        swaps.wait()
