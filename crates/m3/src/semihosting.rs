@@ -15,7 +15,7 @@ const FEATURES: u32 = 4;
 const FEATURES_CONTENT: &[u8; 5] = b"SHFB\x03";
 const FAILED: u32 = u32::MAX;
 /// The longest write that one call may make; bounds wild lengths.
-const MAX_WRITE: u32 = 1 << 20;
+pub const MAX_WRITE: u32 = 1 << 20;
 /// Bytes of output stored if there is no sink: a program that prints in an endless loop must not
 /// exhaust the host's memory.
 pub const MAX_OUTPUT: usize = 16 << 20;
@@ -110,7 +110,7 @@ impl Semihosting {
             }
             0x05 => {
                 let (handle, from, length) = (word(0)?, word(1)?, word(2)?);
-                if handle != CONSOLE_OUT && handle != CONSOLE_ERROR {
+                if !console_writes(handle) {
                     return Ok(length);
                 }
                 let written = text(core, from, length.min(MAX_WRITE))?.to_vec();
@@ -216,6 +216,11 @@ impl Semihosting {
             limit => limit.min(self.stack_limit),
         };
     }
+}
+
+/// Whether what is written to a handle is console output.
+pub fn console_writes(handle: u32) -> bool {
+    handle == CONSOLE_OUT || handle == CONSOLE_ERROR
 }
 
 /// SYS_OPEN. `:tt` is the console: standard input, output or error by mode (read, write, append).

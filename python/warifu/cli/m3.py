@@ -250,7 +250,7 @@ def run(
     if gdb is not None:
         _refuse_with_gdb({"--trace": trace, "--out": out})
     options = options_of(
-        chip, max_instructions, (wait_states, plain), deliver_faults, input_file, arguments
+        chip, max_instructions, wait_states, deliver_faults, input_file, arguments, plain=plain
     )
     if gdb is not None:
         from warifu.cli import gdb_server
@@ -310,7 +310,7 @@ def profile(
     from warifu.cli import m3_tables
 
     options = options_of(
-        chip, max_instructions, (wait_states, plain), deliver_faults, input_file, arguments
+        chip, max_instructions, wait_states, deliver_faults, input_file, arguments, plain=plain
     )
     with when_interrupted(NOTHING_WRITTEN):
         seen = m3.profile(elf, options, _to(sys.stderr))
@@ -350,6 +350,19 @@ def taint(
             "--top", min=1, help="Show the N most frequent leaks; default: all, by address."
         ),
     ] = None,
+    allow: Annotated[
+        Path | None,
+        typer.Option(
+            "--allow",
+            metavar="FILE",
+            help="Leaks that are known: lines `FUNCTION KIND` or `FUNCTION+OFFSET`.",
+            show_default=False,
+        ),
+    ] = None,
+    forbid_output: Annotated[
+        bool,
+        typer.Option("--forbid-output", help="Secret bytes that are output are leaks as well."),
+    ] = False,
     max_instructions: Most = 10_000_000_000,
     wait_states: Waits = None,
     plain: Plain = False,
@@ -369,20 +382,30 @@ def taint(
       warifu m3 taint program.elf
 
       warifu m3 taint program.elf --secret key --secret seed:32 --from crypto_sign
+
+      warifu m3 taint program.elf --allow known-leaks.txt
     """
     from warifu import WarifuError, m3
     from warifu.cli import m3_tables
 
     options = options_of(
-        chip, max_instructions, (wait_states, plain), deliver_faults, input_file, arguments
+        chip, max_instructions, wait_states, deliver_faults, input_file, arguments, plain=plain
     )
+    known = None if allow is None else m3.AllowList.read(allow)
     with when_interrupted(NOTHING_WRITTEN):
         found = m3.taint(elf, [*map(_secret, secret or [])], since, options, _to(sys.stderr))
-    screen.show([m3_tables.leaks(found, top)], form)
+    judged = (*found.leaks, *(found.outputs if forbid_output else ()))
+    leaks = judged if known is None else known.others(judged)
+    screen.show([m3_tables.leaks(found, leaks, top)], form)
+    for entry in () if known is None else known.stale((*found.leaks, *found.outputs)):
+        screen.warn(
+            f"{allow}: line {entry.line}: {entry} allows nothing in this run: remove it, or run "
+            "what it is about"
+        )
     code = ended(found.run)
     if found.run.code:
         screen.say(f"{elf}: the program's own exit code is {code}")
-    if found.leaks:
+    if leaks:
         return FAILED
     if found.run.code is None:
         return code
@@ -503,10 +526,12 @@ def _known(chip: str) -> str:
 def options_of(
     chip: str,
     max_instructions: int,
-    wait_states: tuple[list[str] | None, bool],
+    wait_states: list[str] | None,
     deliver_faults: bool,
     input_file: Path | None,
     arguments: str,
+    *,
+    plain: bool = False,
 ) -> Options:
     """The options of a run from the flags."""
     from warifu.m3 import Options
@@ -515,8 +540,7 @@ def options_of(
     if input_file is not None:
         text = _console_input(input_file)
     waits: dict[str, int] = {}
-    given, plain = wait_states
-    for memory, cycles in map(_wait_states, given or []):
+    for memory, cycles in map(_wait_states, wait_states or []):
         if memory in waits:
             raise typer.BadParameter(f"--wait-states {memory}: given twice: give it once")
         waits[memory] = cycles

@@ -71,7 +71,9 @@ def m3(
         choices = condition(when or [])
     except ValueError as error:
         raise typer.BadParameter(f"--when {error}") from None
-    options = options_of(chip, max_instructions, (wait_states, plain), False, input_file, arguments)
+    options = options_of(
+        chip, max_instructions, wait_states, False, input_file, arguments, plain=plain
+    )
     others = list(study.profile_texts(study.profile_folders()))
     with when_interrupted(NO_PROFILE):
         outcome = calibrate_m3(

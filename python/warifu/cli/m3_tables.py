@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from posixpath import normpath
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ _EXCEPTIONS = "(exception entry and return)"
 _MAX_NAMED = 10
 
 if TYPE_CHECKING:
-    from warifu.m3 import Chip, Cycles, Profile, Run, Sizes, Taint
+    from warifu.m3 import Chip, Cycles, Leak, Profile, Run, Sizes, Taint
 
 
 def run(done: Run, mhz: float | None) -> list[Table]:
@@ -196,43 +197,57 @@ def _memory(seen: Profile) -> Table:
     return table
 
 
-def leaks(found: Taint, top: int | None) -> Table:
-    """Leaks: all by address, or the `top` most frequent."""
+def leaks(found: Taint, judged: Sequence[Leak], top: int | None) -> Table:
+    """Leaks that are not allowed, and outputs of secrets: all by address, or the `top` most
+    frequent of each."""
     heads = ("leak", "function", "line", "instruction", "address")
     table = Table(
         f"leaks in {found.run.program.name}",
         [*(Column(head, number=False) for head in heads), Column("times"),
          Column("loaded by", number=False), Column("secret", number=False)],
     )  # fmt: skip
-    shown = found.leaks
-    if top is not None and top < len(shown):
-        shown = tuple(sorted(shown, key=lambda one: -one.count)[:top])
+    outputs = [one for one in found.outputs if one not in judged]
+    shown = [*_most(judged, top), *_most(outputs, top)]
     for one in shown:
         by = one.loaded_by
         loaded_by = "" if by is None else f"{by.instruction} at {by.line or by.described}"
         table.add(
             [one.kind, one.at.function, one.at.line, one.at.instruction, f"{one.at.address:#010x}",
              f"{one.count:,}", loaded_by, one.secret],
-            {"kind": one.kind, "function": one.at.function, "line": one.at.line,
-             "instruction": one.at.instruction, "address": one.at.address, "count": one.count,
-             "loaded_by": None if by is None else by.instruction,
+            {"kind": one.kind, "function": one.at.function, "offset": one.at.offset,
+             "line": one.at.line, "instruction": one.at.instruction, "address": one.at.address,
+             "count": one.count, "loaded_by": None if by is None else by.instruction,
              "loaded_by_address": None if by is None else by.address,
              "loaded_by_line": None if by is None else by.line, "secret": one.secret},
         )  # fmt: skip
-    table.notes.append(_by_function(found))
-    _left_out(table, len(found.leaks), len(shown))
+    table.notes.append(_by_function(judged))
+    allowed = len([one for one in found.leaks if one not in judged])
+    if allowed:
+        table.notes.append(f"{allowed} known leaks, which --allow names, are not shown.")
+    if outputs:
+        table.notes.append(
+            f"{len(outputs)} places output secret bytes. That is no leak by time: WARIFU_UNPOISON "
+            "what may be public, and --forbid-output makes the others leaks."
+        )
+    _left_out(table, len(judged) + len(outputs), len(shown))
     table.notes.append("Kind: emulated. Only code that this run executed was checked.")
     return table
 
 
-def _by_function(found: Taint) -> str:
-    if not found.leaks:
+def _most(leaks: Sequence[Leak], top: int | None) -> Sequence[Leak]:
+    if top is None or top >= len(leaks):
+        return leaks
+    return sorted(leaks, key=lambda one: -one.count)[:top]
+
+
+def _by_function(leaks: Sequence[Leak]) -> str:
+    if not leaks:
         return "No leak in this run."
-    functions = found.by_function()
+    functions = Counter(one.at.function for one in leaks).most_common()
     named = ", ".join(f"{name or '(no function)'} {n}" for name, n in functions[:_MAX_NAMED])
     more = len(functions) - _MAX_NAMED
     of_more = f" and {more} more functions" if more > 0 else ""
-    return f"{len(found.leaks)} leaks: {named}{of_more}."
+    return f"{len(leaks)} leaks: {named}{of_more}."
 
 
 def chips(known: Sequence[Chip]) -> Table:

@@ -10,6 +10,7 @@
 Every figure is *emulated*: the program is real, the chip is simulated.
 """
 
+from warifu.m3.allowing import AllowList
 from warifu.m3.chips import CHIPS, Chip, chip
 from warifu.m3.debugging import debugger
 from warifu.m3.profiling import Profile, profile
@@ -22,6 +23,7 @@ __all__ = [
     "CHIPS",
     "KIND",
     "MAX_OUTPUT",
+    "AllowList",
     "Chip",
     "Cycles",
     "Leak",

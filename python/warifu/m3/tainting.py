@@ -26,6 +26,8 @@ class Place:
     function: str
     described: str
     """Its address with symbol and offset."""
+    offset: int
+    """Its offset in its function."""
     line: str
     """File and line, `file.c:12`; empty if unknown."""
 
@@ -38,6 +40,7 @@ class Place:
             found["instruction"],
             found["function"],
             found["described"],
+            found["offset"],
             "" if line is None else f"{line['file']}:{line['line']}",
         )
 
@@ -47,7 +50,8 @@ class Leak:
     """An instruction whose timing, address or branch depends on a secret."""
 
     kind: str
-    """`branch`, `target`, `load-address`, `store-address`, `condition`, `multiply`, `divide`."""
+    """`branch`, `target`, `load-address`, `store-address`, `condition`, `multiply`, `divide`; of
+    outputs `output`."""
     at: Place
     count: int
     """Executions with a secret."""
@@ -63,6 +67,9 @@ class Taint:
 
     run: Run
     leaks: tuple[Leak, ...]
+    outputs: tuple[Leak, ...]
+    """Instructions that sent secret bytes to the console, a UART, ITM or the pipe. They do not leak
+    by time: a ciphertext comes from secrets as well."""
     #: Bytes made secret in total. If none were, the absence of leaks means nothing.
     poisoned: int
 
@@ -92,8 +99,9 @@ def taint(
     request = options.request()
     with naming(path):
         found = _core.m3_taint(read_program(path), request, list(secrets), since, output)
-    leaks = json.loads(found["taint"])["leaks"]
-    return Taint(Run.of(path, options, found), tuple(map(_leak, leaks)), found["poisoned"])
+    report = json.loads(found["taint"])
+    leaks, outputs = (tuple(map(_leak, report[key])) for key in ("leaks", "outputs"))
+    return Taint(Run.of(path, options, found), leaks, outputs, found["poisoned"])
 
 
 def _refuse_no_pair(one: object) -> None:

@@ -26,6 +26,9 @@ pub enum LeakKind {
     Multiply,
     /// SDIV and UDIV take as long as their quotient.
     Divide,
+    /// Secret bytes are sent: to the console, a UART, ITM or the pipe. Not a leak by itself: a
+    /// ciphertext comes from secrets as well.
+    Output,
 }
 
 impl LeakKind {
@@ -39,6 +42,7 @@ impl LeakKind {
             LeakKind::Condition => "condition",
             LeakKind::Multiply => "multiply",
             LeakKind::Divide => "divide",
+            LeakKind::Output => "output",
         }
     }
 }

@@ -7,6 +7,11 @@ use super::{LeakKind, MONITOR, PoisonedBy, Secret, Taint};
 use crate::core::{Core, Operation};
 use crate::isa::{Address, Instruction, PC, Reg, SP, Width};
 use crate::memory::Space;
+use crate::ports::PIPE_DATA;
+use crate::semihosting::{MAX_WRITE, console_writes};
+
+/// The end of ITM's stimulus ports (DDI 0403E section C1.7.2).
+const ITM_END: u32 = 0xe000_0080;
 
 impl Taint {
     /// Before an access: records its address and reports a secret one.
@@ -257,6 +262,8 @@ impl Taint {
             Space::BitBand { byte, .. } if label.is_secret() => {
                 self.shadow.set(byte, 1, label);
             }
+            Space::Ports if at & !3 == PIPE_DATA => self.sent(operation, label),
+            Space::Peripheral if core.memory.peripherals.sends(at) => self.sent(operation, label),
             Space::Ports => {
                 for request in std::mem::take(&mut core.memory.ports.taint_requests) {
                     if request.poison {
@@ -268,6 +275,11 @@ impl Taint {
                 }
             }
             Space::System if label.is_secret() => {
+                // A stimulus port sends.
+                if at < ITM_END {
+                    self.sent(operation, label);
+                    return;
+                }
                 // The System Control Space decides whether and when exceptions are taken.
                 if at >> 12 == 0xe000e {
                     self.leak(LeakKind::Branch, operation, label);
@@ -323,8 +335,30 @@ impl Taint {
         }
     }
 
+    fn sent(&mut self, operation: &Operation, label: Label) {
+        if label.is_secret() {
+            self.outputs.note(LeakKind::Output, operation, label);
+        }
+    }
+
+    /// Reports secret bytes that a semihosting call printed (SYS_WRITEC, SYS_WRITE0, SYS_WRITE).
+    fn printed(&mut self, core: &Core) {
+        let Some(operation) = self.current.calls_host.take() else { return };
+        let (number, parameter) = (core.registers.r[0], core.registers.r[1]);
+        let word = |index: u32| core.memory.word(parameter.wrapping_add(4 * index)).unwrap_or(0);
+        let (at, bytes) = match number {
+            0x03 => (parameter, 1),
+            0x04 => (parameter, core.memory.c_string(parameter, MAX_WRITE).len() as u32),
+            0x05 if console_writes(word(0)) => (word(1), word(2).min(MAX_WRITE)),
+            _ => return,
+        };
+        let label = self.shadow.get(at, bytes).unwrap_or_default();
+        self.sent(&operation, self.names.plain(label));
+    }
+
     /// The result of a semihosting call and what the host writes are public.
     pub(super) fn host_answered(&mut self, core: &Core, written: &[(u32, u32)]) {
+        self.printed(core);
         for (at, bytes) in written {
             self.unpoison(*at, *bytes);
         }

@@ -4,8 +4,8 @@
 //!
 //! A result is secret if an operand is, whatever the operation. The exception are results that do
 //! not depend on their operands, such as `eor r, r, r` ([`plan`]). Registers and bytes of memory
-//! are tracked as a whole, flags one by one. Data that leaves through ports and the console is not
-//! tracked.
+//! are tracked as a whole, flags one by one. Data that leaves through the console, a UART, ITM or
+//! the pipe is reported apart ([`Taint::outputs`]) and not tracked further.
 //!
 //! MUL, MLA and MLS take the same time for all operands (Arm DDI 0337I table 3-1) and do not leak.
 
@@ -79,6 +79,7 @@ pub struct Taint {
     poisoned: u64,
     names: Labels,
     leaks: Leaks,
+    outputs: Leaks,
     /// Whether R13 in `labels` is the process stack pointer.
     process_stack: bool,
     watches: Vec<(u32, Secret)>,
@@ -109,6 +110,8 @@ struct Current {
     chained: bool,
     /// The instruction of the last exception return.
     returned_by: Option<Operation>,
+    /// The BKPT of a semihosting call.
+    calls_host: Option<Operation>,
 }
 
 impl Taint {
@@ -123,6 +126,7 @@ impl Taint {
             poisoned: 0,
             names: Labels::default(),
             leaks: Leaks::default(),
+            outputs: Leaks::default(),
             process_stack: machine.core.registers.process_stack,
             watches: Vec::new(),
             plans: Plans::default(),
@@ -164,6 +168,11 @@ impl Taint {
     /// The leaks found so far, in the order of their first occurrence.
     pub fn leaks(&self) -> &[Leak] {
         self.leaks.found()
+    }
+
+    /// The instructions that sent secret bytes.
+    pub fn outputs(&self) -> &[Leak] {
+        self.outputs.found()
     }
 
     /// The origin of a secret register; `None` for a public one.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{LeakKind, PoisonedBy, Secret, Taint};
+use super::{Leak, LeakKind, PoisonedBy, Secret, Taint};
 use crate::core::Operation;
 use crate::program::Program;
 use crate::source::{Line, Source};
@@ -21,6 +21,8 @@ pub struct Place {
     pub function: String,
     /// Its address with symbol and offset.
     pub described: String,
+    /// Its offset in its function; 0 without a symbol.
+    pub offset: u32,
     /// File and line.
     pub line: Option<Line>,
 }
@@ -45,32 +47,36 @@ pub struct Row {
 pub struct Report {
     /// By address.
     pub leaks: Vec<Row>,
+    /// Instructions that sent secret bytes, by address.
+    pub outputs: Vec<Row>,
 }
 
 impl Report {
     /// The report of an observer, with symbols and source lines of the program.
     pub fn new(taint: &Taint, program: &Program, source: &Source<'_>) -> Self {
-        let mut leaks: Vec<Row> = taint
-            .leaks()
-            .iter()
-            .map(|leak| {
-                let origin = taint.origin(leak);
-                Row {
-                    kind: leak.kind,
-                    at: place(&leak.operation, program, source),
-                    count: leak.count,
-                    loaded_by: origin
-                        .loaded_by
-                        .as_ref()
-                        .map(|operation| place(operation, program, source)),
-                    secret: taint
-                        .secret(origin)
-                        .map_or_else(String::new, |secret| describe(secret, program, source)),
-                }
-            })
-            .collect();
-        leaks.sort_by_key(|row| (row.at.address, row.kind));
-        Report { leaks }
+        let rows = |found: &[Leak]| {
+            let mut rows: Vec<Row> = found
+                .iter()
+                .map(|leak| {
+                    let origin = taint.origin(leak);
+                    Row {
+                        kind: leak.kind,
+                        at: place(&leak.operation, program, source),
+                        count: leak.count,
+                        loaded_by: origin
+                            .loaded_by
+                            .as_ref()
+                            .map(|operation| place(operation, program, source)),
+                        secret: taint
+                            .secret(origin)
+                            .map_or_else(String::new, |secret| describe(secret, program, source)),
+                    }
+                })
+                .collect();
+            rows.sort_by_key(|row| (row.at.address, row.kind));
+            rows
+        };
+        Report { leaks: rows(taint.leaks()), outputs: rows(taint.outputs()) }
     }
 }
 
@@ -81,6 +87,7 @@ fn place(operation: &Operation, program: &Program, source: &Source<'_>) -> Place
         instruction: operation.instruction.under(operation.condition).to_string(),
         function: program.symbol_at(address).map_or_else(String::new, |symbol| symbol.name.clone()),
         described: program.describe(address),
+        offset: program.symbol_at(address).map_or(0, |symbol| address - symbol.address),
         line: source.line(address),
     }
 }
@@ -108,7 +115,7 @@ impl fmt::Display for Place {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for row in &self.leaks {
+        for row in self.leaks.iter().chain(&self.outputs) {
             let times =
                 if row.count == 1 { "once".to_owned() } else { format!("{} times", row.count) };
             writeln!(f, "{:13} {}, {times}", row.kind.name(), row.at)?;

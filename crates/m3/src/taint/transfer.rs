@@ -28,6 +28,7 @@ impl Taint {
             Instruction::Msr { .. } | Instruction::ChangeState { .. } => {
                 self.current.privileged = core.registers.privileged()
             }
+            Instruction::Breakpoint { .. } => self.current.calls_host = Some(operation.clone()),
             _ => self.check_memory_access(core, operation),
         }
     }

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu m3 taint`: secrets that are output, and lists of known leaks."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from warifu import m3
+
+Run = Callable[..., tuple[int, str, str]]
+Compile = Callable[..., Path]
+
+WAYS = ["writes_string", "writes_byte", "writes_to_console", "sends_by_uart", "sends_by_itm",
+        "sends_by_pipe"]  # fmt: skip
+
+
+def test_each_way_out_of_a_secret_has_a_row(warifu: Run, bare: Compile) -> None:
+    elf = bare("outputs.elf", "taint/outputs.c", "-DSECRET")
+    found = m3.taint(elf)
+    assert not found.leaks
+    assert sorted(one.at.function for one in found.outputs) == sorted(WAYS)
+    assert {(one.kind, one.count) for one in found.outputs} == {("output", 1)}
+    assert all("4 bytes at" in one.secret and "<key>" in one.secret for one in found.outputs)
+    code, out, err = warifu("m3", "taint", elf, "--format", "json")
+    rows = json.loads(out)["rows"]
+    assert (code, sorted(row["function"] for row in rows)) == (0, sorted(WAYS)), err
+    code, out, _ = warifu("m3", "taint", elf)
+    assert code == 0
+    assert "No leak in this run." in out and "6 places output secret bytes." in out
+    # The UART's, ITM's and the pipe's secrets were loaded into a register first.
+    loaded = {one.at.function for one in found.outputs if one.loaded_by is not None}
+    assert loaded == {way for way in WAYS if way.startswith("sends")}
+
+
+def test_public_output_has_no_row(warifu: Run, bare: Compile) -> None:
+    found = m3.taint(bare("public.elf", "taint/outputs.c"))
+    assert (found.leaks, found.outputs, found.poisoned) == ((), (), 4)
+
+
+def test_output_is_a_leak_where_it_is_forbidden(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+    elf = bare("outputs.elf", "taint/outputs.c", "-DSECRET")
+    code, out, _ = warifu("m3", "taint", elf, "--forbid-output")
+    assert code == 1 and "6 leaks: " in out
+    known = tmp_path / "known.txt"
+    known.write_text("".join(f"{way} output\n" for way in WAYS))
+    code, out, err = warifu("m3", "taint", elf, "--forbid-output", "--allow", known)
+    assert (code, "allows nothing" in err) == (0, False)
+
+
+def test_known_leaks_are_allowed_by_kind_and_by_offset(
+    warifu: Run, bare: Compile, tmp_path: Path
+) -> None:
+    elf = bare("leaky.elf", "taint/leaky.c")
+    leaks = m3.taint(elf).leaks
+    assert len(leaks) > 3
+    known = tmp_path / "known.txt"
+    by_offset = [f"{one.at.function}+{one.at.offset:#x}" for one in leaks]
+    by_kind = sorted({f"{one.at.function} {one.kind}" for one in leaks})
+    both = [f"{place} {one.kind}" for place, one in zip(by_offset, leaks, strict=True)]
+    for entries in (sorted(set(by_offset)), by_kind, sorted(set(both))):
+        known.write_text("# reviewed\n\n" + "  # public\n".join(entries) + "\n")
+        code, out, err = warifu("m3", "taint", elf, "--allow", known)
+        assert code == 0 and "allows nothing" not in err, err
+        assert f"{len(leaks)} known leaks, which --allow names, are not shown." in out
+        # Without one entry its leaks are shown, and fail.
+        known.write_text("\n".join(entries[1:]))
+        code, out, _ = warifu("m3", "taint", elf, "--allow", known, "--format", "json")
+        others = m3.AllowList.read(known).others(leaks)
+        assert code == 1 and 0 < len(others) < len(leaks)
+        assert [row["address"] for row in json.loads(out)["rows"]] == [
+            one.at.address for one in others
+        ]
+
+
+def test_entries_that_allow_nothing_are_reported(
+    warifu: Run, bare: Compile, tmp_path: Path
+) -> None:
+    elf = bare("leaky.elf", "taint/leaky.c")
+    first = m3.taint(elf).leaks[0].at
+    known = tmp_path / "known.txt"
+    lines = ["gone branch", f"{first.function}+{first.offset + 2:#x}", f"{first.function} divide"]
+    known.write_text("\n".join(lines))
+    code, _, err = warifu("m3", "taint", elf, "--allow", known)
+    assert code == 1
+    for number, line in enumerate(lines, 1):
+        assert f"{known}: line {number}: {line} allows nothing in this run: remove it" in err
+
+
+@pytest.mark.parametrize(
+    "line", ["main", "main leak", "main+12x", "main+0x1c branch twice", "main +4", "+4 branch"]
+)
+def test_invalid_list_names_line_and_form(
+    warifu: Run, bare: Compile, tmp_path: Path, line: str
+) -> None:
+    elf, known = bare("leaky.elf", "taint/leaky.c"), tmp_path / "known.txt"
+    known.write_text(f"main branch\n{line}\n")
+    code, out, err = warifu("m3", "taint", elf, "--allow", known)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert f"{known}: line 2: expected FUNCTION KIND or FUNCTION+OFFSET" in err
+
+
+def test_list_that_cannot_be_read(warifu: Run, bare: Compile, tmp_path: Path) -> None:
+    elf = bare("leaky.elf", "taint/leaky.c")
+    pipe, twice = tmp_path / "pipe", tmp_path / "twice"
+    os.mkfifo(pipe)
+    twice.write_text("main branch\nmain branch # again\n")
+    for path, code, words in (
+        (pipe, 2, "is a pipe, not a file"),
+        (Path("/dev/zero"), 2, "is a device, not a file"),
+        (twice, 2, "line 2: main branch is in line 1 already: remove one"),
+        (tmp_path / "none", 3, "No such file"),
+    ):
+        got, _, err = warifu("m3", "taint", elf, "--allow", path)
+        assert (got, len(err.splitlines()), words in err) == (code, 1, True), err
