@@ -63,7 +63,8 @@ def trace(
     `files.FileRefused` for a file that is a device, a pipe or a socket.
     """
     path, options, part = Path(program), options or Options(), part or Part()
-    content = read_program(path)
+    with naming(path):
+        content = read_program(path)
     files.refuse_to_replace(file)
     interrupt: KeyboardInterrupt | None = None
     with files.replacing(file) as to:

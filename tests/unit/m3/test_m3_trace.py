@@ -83,6 +83,10 @@ def test_place_that_is_never_reached_is_told(warifu: Run, code: Path, tmp_path: 
 def test_mistakes_are_refused_in_one_line(warifu: Run, code: Path, tmp_path: Path) -> None:
     file, pipe = tmp_path / "trace.txt", tmp_path / "pipe"
     os.mkfifo(pipe)
+    text = tmp_path / "a.elf"
+    text.write_text("text")
+    exit_code, _, err = warifu("m3", "run", text, "--trace", file)
+    assert (exit_code, f"warifu: {text}: is not an ELF file" in err) == (2, True), err
     for flags, words in (
         (["--trace", file, "--trace-from", "nowhere"], "the program has no symbol nowhere: name"),
         (["--trace", file, "--trace-call", "a", "--trace-to", "b"], "--trace-call excludes"),

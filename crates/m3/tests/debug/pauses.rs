@@ -3,6 +3,7 @@
 
 use warifu_m3::core::{Core, Operation};
 use warifu_m3::machine::{Limits, Machine, Observer, Unobserved};
+use warifu_m3::session::{Session, Setup};
 use warifu_m3::stop::Stop;
 use warifu_m3::timing::Cycles;
 
@@ -28,8 +29,11 @@ impl Observer for Pausing {
     fn after(&mut self, _core: &mut Core, _operation: &Operation, _now: Cycles) {}
 }
 
-fn end(file: &[u8], mut run: impl FnMut(&mut Machine) -> Stop) -> (String, u64, u64) {
-    let mut session = session(file);
+fn end(file: &[u8], run: impl FnMut(&mut Machine) -> Stop) -> (String, u64, u64) {
+    end_of(session(file), run)
+}
+
+fn end_of(mut session: Session, mut run: impl FnMut(&mut Machine) -> Stop) -> (String, u64, u64) {
     let mut pauses = 0;
     let stop = loop {
         match run(&mut session.machine) {
@@ -68,6 +72,43 @@ fn pauses_change_neither_cycles_nor_state() {
             assert_eq!(paused, plain, "{file}, every {every}");
             assert!(pauses >= instructions / every / 2, "{file}: {pauses} pauses");
         }
+    }
+}
+
+/// Flash whose lines are kept and read ahead has state of its own.
+#[test]
+fn pauses_change_no_cycles_of_a_flash_that_is_read_by_lines() {
+    let chip = "name = \"lines\"
+source = \"none: a test\"
+priority-bits = 4
+vector-table = 0
+[[memory]]
+name = \"flash\"
+address = 0
+bytes = \"4 MiB\"
+writable = false
+lines = { bytes = 16, code = 2, data = 1, prefetch = true }
+[[memory]]
+name = \"sram\"
+address = 0x20000000
+bytes = \"4 MiB\"
+writable = true
+";
+    let program = test_programs::compile(&["profile/interrupted.c"], &["-O2"]);
+    let start = || {
+        let setup = Setup {
+            chip_file: Some(chip.to_owned()),
+            wait_states: vec![("flash".to_owned(), 4)],
+            ..Setup::default()
+        };
+        Session::new(&program, &setup).expect("it can be run")
+    };
+    let (plain, ..) = end_of(start(), |machine| machine.run(LIMITS));
+    for every in [1, 3, 50] {
+        let (paused, ..) = end_of(start(), |machine| {
+            machine.run_observed(LIMITS, &mut Pausing { every, since: 0 })
+        });
+        assert_eq!(paused, plain, "every {every}");
     }
 }
 
