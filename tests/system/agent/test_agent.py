@@ -20,6 +20,7 @@ import pytest
 
 from support import holding
 from support.holding import PIN, Agent
+from support.paths import ROOT
 from warifu import tools
 
 
@@ -387,6 +388,26 @@ def test_configuration_with_two_cards_and_rights(tmp_path: Path) -> None:
     config.write_text("[[caller]]\nuid = 1\nrights = []\n")
     with pytest.raises(RuntimeError, match=r"agent.toml: caller\[0\].rights: unknown key"):
         Agent(tmp_path, "--config", str(config), pin=None)
+
+
+def test_module_does_not_wait_behind_a_signature_for_what_is_known(tmp_path: Path) -> None:
+    """C_GetTokenInfo, C_FindObjectsInit: a program that lists keys beside one that signs."""
+    timing = {"profile": str(ROOT / "profiles/cards/iot-safe-sakomoto.toml"), "seed": 1}
+    script = Path(__file__).with_name("known.py")
+    with (
+        holding.served(tmp_path, timing=timing) as card,
+        Agent(tmp_path, "--card", f"unix:{card}") as agent,
+    ):
+        done = subprocess.run(
+            [sys.executable, script, tools.find("libwarifu_pkcs11.so"), PIN], check=False,
+            capture_output=True, text=True, timeout=120, env=agent.environment(),
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    signature_ms, longest_ms, asked, keys = map(float, done.stdout.split())
+    assert keys >= 1
+    assert asked >= 2
+    # One that had waited for the card would have taken what was left of the signature.
+    assert longest_ms < signature_ms / 2, done.stdout
 
 
 def test_forked_process(card: Path, tmp_path: Path) -> None:

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import select
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+import tty
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -211,12 +215,9 @@ def test_channel_of_a_killed_doctor_is_closed_by_the_next_program(
         assert channels_left(device) == 3
 
 
-def modem_that_says(tmp_path: Path, answers: dict[bytes, bytes]) -> list[tuple[str, str, str]]:
-    """What the doctor finds of a modem that gives these answers, by how a line begins."""
-    import pty
-    import threading
-    import tty
-
+@contextlib.contextmanager
+def modem(answers: dict[bytes, bytes]) -> Iterator[Path]:
+    """A line at which a modem gives these answers, by how a command begins; the last that fits."""
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
 
@@ -235,27 +236,49 @@ def modem_that_says(tmp_path: Path, answers: dict[bytes, bytes]) -> list[tuple[s
     thread = threading.Thread(target=answer, daemon=True)
     thread.start()
     try:
-        found = list(card.of_modem(Path(os.ttyname(theirs))))
+        yield Path(os.ttyname(theirs))
     finally:
         os.close(theirs)
         thread.join(timeout=5)
         os.close(ours)
+
+
+def modem_that_says(answers: dict[bytes, bytes]) -> list[tuple[str, str, str]]:
+    """What the doctor finds of such a modem."""
+    with modem(answers) as line:
+        found = list(card.of_modem(line))
     return [(one.name, one.status, one.found) for one in found][1:]
 
 
 OK = b"\r\nOK\r\n"
 
 
-def test_doctor_names_the_failing_step(tmp_path: Path) -> None:
-    assert modem_that_says(tmp_path, {})[-1][:2] == ("AT", "missing")
+@pytest.mark.parametrize("where", ["AT", "AT+CSIM=?", "AT+CSIM=10", "AT+CCHO"])
+def test_escape_sequences_of_a_modem_reach_no_terminal(where: str) -> None:
+    """The window's title, its content, and the lines above."""
+    hostile = b"\r\n+CME ERROR: \x1b]0;owned\x07\x1b[2J\x1b[1A\x9b2J\r\n"
+    answers = {b"AT": OK, b"AT+CCHO=?": b"\r\nERROR\r\n", b"AT+CSIM=?": OK}
+    answers[b"AT+CSIM="] = b'\r\n+CSIM: 6,"019000"\r\n' + OK
+    with modem(answers | {where.encode(): hostile}) as line:
+        done = subprocess.run(
+            [sys.executable, "-m", "warifu.cli", "doctor", "--modem", line],
+            capture_output=True, check=False, timeout=60,
+        )  # fmt: skip
+    shown = done.stdout + done.stderr
+    assert b"AT" in shown
+    assert [letter for letter in (b"\x1b", b"\x07", b"\x9b", b"\xc2\x9b") if letter in shown] == []
+
+
+def test_doctor_names_the_failing_step() -> None:
+    assert modem_that_says({})[-1][:2] == ("AT", "missing")
     refused = {b"AT": OK, b"AT+CSIM=?": b"\r\nERROR\r\n", b"AT+CCHO=?": b"\r\nERROR\r\n"}
-    assert modem_that_says(tmp_path, refused)[-1][:2] == ("AT+CSIM", "missing")
+    assert modem_that_says(refused)[-1][:2] == ("AT+CSIM", "missing")
     no_ccho = {b"AT": OK, b"AT+CCHO=?": b"\r\nERROR\r\n"}
     refused = no_ccho | {b"AT+CSIM=1": b"\r\n+CME ERROR: 3\r\n"}
-    assert modem_that_says(tmp_path, refused)[-1][:2] == ("SELECT", "missing")
+    assert modem_that_says(refused)[-1][:2] == ("SELECT", "missing")
     opened, absent = b'\r\n+CSIM: 6,"019000"\r\n', b'\r\n+CSIM: 4,"6A82"\r\n'
     none = no_ccho | {b"AT+CSIM=": absent + OK, b"AT+CSIM=10": opened + OK, b"AT+CSIM=?": OK}
-    name, status, found = modem_that_says(tmp_path, none)[-1]
+    name, status, found = modem_that_says(none)[-1]
     assert (name, status) == ("applet", "missing")
     assert "6A82" in found
 
