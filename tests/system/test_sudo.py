@@ -412,3 +412,35 @@ def test_run_of_a_program_is_written_through_no_link(sudo: Sudo, laid: str) -> N
     done = sudo("m3", "run", "hello.elf", "--out", "results")
     assert (done.returncode == 0) == (laid == "results.partial"), done.stderr
     assert SECRET not in done.stdout + done.stderr
+
+
+_STOPS = """
+import threading
+from pathlib import Path
+from warifu import identity
+from warifu.lab.cell import Bench
+
+class Lab:
+    def wait(self, patience_s): return None
+    def check(self): pass
+
+def stop():
+    Path("asked").touch()
+    thread = threading.Thread(target=Path("by-a-thread").touch)
+    thread.start()
+    thread.join()
+    return True
+
+identity.begin()
+bench = Bench.__new__(Bench)
+with identity.as_root():
+    print(bench._wait(Lab(), Lab(), stop))
+"""
+
+
+def test_whoever_stops_a_measurement_is_asked_as_the_user(sudo: Sudo) -> None:
+    """A part runs as root; what the caller does meanwhile, and threads begun there, do not."""
+    done = sudo.python("-c", _STOPS)
+    assert done.stdout == "False\n", done.stderr
+    for name in ("asked", "by-a-thread"):
+        assert (sudo.home / name).stat().st_uid == USER

@@ -86,6 +86,9 @@ class Bench(processes.Stoppable):
         Raises RunRejected if the link was beyond its bound, before anything of the result was
         looked at; LabError if a program failed.
         """
+        # All of a part at once: what a driver writes, starts, waits for and reads lies in the lab's
+        # folder, which root alone may enter, and a step left out would fail halfway. What belongs
+        # to the caller is asked as the caller: `stop`, and a card's timing (`lab.card`).
         with identity.as_root():
             return self._run(cell, part, stop)
 
@@ -159,7 +162,9 @@ class Bench(processes.Stoppable):
         """Until the client has ended; False if `stop` said so first."""
         while running.wait(0.1) is None:
             interruption.check()
-            if stop():
+            with identity.as_caller():
+                stopped = stop()
+            if stopped:
                 return False
             running.check()
             link.check()
