@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import hashlib
 import shutil
@@ -14,14 +15,42 @@ import pytest
 
 from support import needs
 from support.foreign import CARD, Server, verified
+from support.holding import Agent
 from support.programs import DEVICE, PIN, Authority, Device, Running, free_port, module, run
 
 Record = Callable[..., None]
+SIGNED = 'warifu_agent_signatures_total{card="card",kind="ok"}'
+
+
+@contextlib.contextmanager
+def through_agent(device: Device) -> Iterator[Agent]:
+    """An agent that holds the device's card and its PIN; the device's programs go through it."""
+    with Agent(device.folder, "--card", device.address) as started:
+        device.address = f"agent:{started.socket}"
+        yield started
 
 
 @pytest.mark.foreign("GnuTLS")
 @needs.program("gnutls-cli")
 def test_gnutls(
+    device: Device, authority: Authority, operator: tuple[Path, Path], on_record: Record
+) -> None:
+    get_with_gnutls(device, authority, operator, on_record)
+    assert len(device.signatures()) == 1
+
+
+@pytest.mark.foreign("GnuTLS, by the agent")
+@needs.program("gnutls-cli")
+def test_gnutls_through_the_agent(
+    device: Device, authority: Authority, operator: tuple[Path, Path], on_record: Record
+) -> None:
+    with through_agent(device) as agent:
+        get_with_gnutls(device, authority, operator, on_record)
+        assert agent.metric(SIGNED) == 1
+    assert device.signatures() == []
+
+
+def get_with_gnutls(
     device: Device, authority: Authority, operator: tuple[Path, Path], on_record: Record
 ) -> None:
     on_record(["gnutls-cli", "--version"], r"gnutls-cli (\S+)")
@@ -34,7 +63,6 @@ def test_gnutls(
         ).stdout  # fmt: skip
         server.knows_device()
     assert "- Handshake was completed" in said
-    assert len(device.signatures()) == 1
 
 
 @pytest.mark.foreign("p11-kit")
@@ -67,6 +95,21 @@ def test_p11_kit(device: Device, on_record: Record) -> None:
 @needs.program("modutil")
 def test_nss(device: Device, on_record: Record) -> None:
     """What Firefox and Chromium load modules with."""
+    request_with_nss(device, on_record)
+    assert len(device.signatures()) == 1
+
+
+@pytest.mark.foreign("NSS, by the agent")
+@needs.program("certutil")
+@needs.program("modutil")
+def test_nss_through_the_agent(device: Device, on_record: Record) -> None:
+    with through_agent(device) as agent:
+        request_with_nss(device, on_record)
+        assert agent.metric(SIGNED) == 1
+    assert device.signatures() == []
+
+
+def request_with_nss(device: Device, on_record: Record) -> None:
     on_record(["dpkg-query", "-W", "-f=${Version}", "libnss3-tools"], r"(?:\d+:)?(\S+)")
     folder, environment = f"sql:{device.folder}", device.environment
     pin, noise = device.folder / "pin", device.folder / "noise"
@@ -87,7 +130,6 @@ def test_nss(device: Device, on_record: Record) -> None:
     )  # fmt: skip
     said = run("openssl", "req", "-in", request, "-verify", "-noout", environment=environment)
     assert "verify OK" in said.stdout + said.stderr
-    assert len(device.signatures()) == 1
 
 
 @pytest.mark.foreign("OpenSSH")
