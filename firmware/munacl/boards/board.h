@@ -6,11 +6,13 @@
 
 #include <stdint.h>
 
-/* Starts the clocks that the board runs at, with the flash's wait states, and the UART. */
-void munacl_board_begin(void);
+/* Starts the clocks that the board runs at, with the flash's wait states. */
+void munacl_board_clocks(void);
+/* Starts the UART, after the clocks. */
+void munacl_board_uart(void);
 /* Its name in what is printed. */
 extern const char munacl_board_name[];
-/* The core's clock rate after munacl_board_begin(). */
+/* The core's clock rate after munacl_board_clocks(). */
 uint32_t munacl_board_hz(void);
 /* Whether the last reset was a power-up; asked once. 0 where the board cannot tell. */
 int munacl_board_is_power_up(void);

@@ -11,10 +11,13 @@ const char munacl_board_name[] = "cmsis-device";
 /* CMSIS-Core: what a debugger sends through ITM_ReceiveChar(). */
 volatile int32_t ITM_RxBuffer = ITM_RXBUFFER_EMPTY;
 
-void munacl_board_begin(void)
+void munacl_board_clocks(void)
 {
     SystemCoreClockUpdate(); /* start-up code has called SystemInit() */
 }
+
+/* The probe has started the ITM. */
+void munacl_board_uart(void) {}
 
 uint32_t munacl_board_hz(void)
 {

@@ -47,9 +47,9 @@ void munacl_console_begin(void)
 {
     semihosting(0x04, "");
     console = nobody_answered ? UART : SEMIHOSTING;
-    /* A debugger's user has set the clocks, or left them as reset does. */
+    munacl_board_clocks();
     if (console == UART)
-        munacl_board_begin();
+        munacl_board_uart();
 }
 
 const char *munacl_console_board(void)

@@ -38,7 +38,7 @@ static void feed(void)
     PLL0FEED = 0x55;
 }
 
-void munacl_board_begin(void)
+void munacl_board_clocks(void)
 {
     SCS |= 1u << 5; /* OSCEN */
     while (!(SCS & 1u << 6)) {} /* OSCSTAT */
@@ -55,6 +55,10 @@ void munacl_board_begin(void)
     PLL0CON = 3;
     feed();
     while ((PLL0STAT & (CONNECTED | ENABLED)) != (CONNECTED | ENABLED)) {}
+}
+
+void munacl_board_uart(void)
+{
     PCONP |= 1u << 3; /* UART0 */
     PCLKSEL0 = (PCLKSEL0 & ~(3u << 6)) | 1u << 6; /* its clock is the core's */
     PINSEL0 = (PINSEL0 & ~0xf0u) | 0x50; /* TXD0, RXD0 */

@@ -12,7 +12,9 @@ enum { HZ = 25000000, TX_FULL = 1, RX_FULL = 2 };
 
 const char munacl_board_name[] = "mps2-an385";
 
-void munacl_board_begin(void)
+void munacl_board_clocks(void) {}
+
+void munacl_board_uart(void)
 {
     BAUDDIV = HZ / MUNACL_BAUD;
     CTRL = 3;

@@ -24,7 +24,7 @@ enum { TXE = 1 << 7, RXNE = 1 << 5 };
 
 const char munacl_board_name[] = "stm32f103";
 
-void munacl_board_begin(void)
+void munacl_board_clocks(void)
 {
     RCC_CR |= HSEON;
     while (!(RCC_CR & HSERDY)) {}
@@ -35,6 +35,10 @@ void munacl_board_begin(void)
     while (!(RCC_CR & PLLRDY)) {}
     RCC_CFGR |= 2; /* the PLL */
     while ((RCC_CFGR & 0xc) != 8) {}
+}
+
+void munacl_board_uart(void)
+{
     RCC_APB2ENR |= 1u << 14 | 1u << 2; /* USART1, port A */
     /* PA9 alternate push-pull at 50 MHz, PA10 floating input. */
     GPIOA_CRH = (GPIOA_CRH & ~0xff0u) | 0x4b0;

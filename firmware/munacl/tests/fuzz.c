@@ -27,6 +27,25 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
         abort();
     memcpy(in, message, rest);
     crypto_sign_open(out, &length, in, rest, key);
+    /* Seldom: it has an X25519, and beyond that the secret box. */
+    if ((data[0] & 63) == 0 && crypto_box_open(out, in, rest, nonce, key, key + 32) != 0)
+        for (size_t i = 0; i < rest; i++)
+            if (out[i])
+                abort();
+    /* A tag of chance is refused, the right one is not. */
+    unsigned char tag[32];
+    crypto_auth(tag, in, rest, key);
+    if (crypto_auth_verify(tag, in, rest, key) != 0)
+        abort();
+    tag[data[0] & 31] ^= 1;
+    if (crypto_auth_verify(tag, in, rest, key) == 0)
+        abort();
+    crypto_onetimeauth(tag, in, rest, key);
+    if (crypto_onetimeauth_verify(tag, in, rest, key) != 0)
+        abort();
+    tag[data[0] & 15] ^= 0x80;
+    if (crypto_onetimeauth_verify(tag, in, rest, key) == 0)
+        abort();
     if (crypto_secretbox_open(out, in, rest, nonce, key) != 0)
         for (size_t i = 0; i < rest; i++)
             if (out[i])

@@ -120,6 +120,15 @@ def test_random_generator_by_images_of_memory(build: Build, profile: str) -> Non
     assert (done.code, done.output) == (43, b"random: right\n")
 
 
+@pytest.mark.parametrize("board_name", ["lpc1768", "stm32f103", "mps2-an385"])
+def test_programs_of_boards_start_their_clocks_and_run(build: Build, board_name: str) -> None:
+    # A clock that does not start is an endless loop, a register that is none a fault.
+    program = build("fast", f"bench-{board_name.replace('-', '_')}.elf")
+    done = m3.run(str(program), m3.Options(chip=board_name))
+    assert done.code == 0
+    assert done.output.splitlines()[-1].startswith(b"# end rows=29 ")
+
+
 @needs.program("qemu-system-arm")
 def test_console_without_a_debugger_is_the_uart(build: Build, tmp_path: Path) -> None:
     # QEMU without semihosting, as on a board: BKPT is a HardFault, which the console steps over.
