@@ -60,7 +60,7 @@ def munacl(
     from warifu._core import WarifuError
     from warifu.reproduce import munacl as paper
 
-    waits = dict(options_of(paper.CHIP, 10**10, (wait_states, False), False, None, "").wait_states)
+    waits = dict(options_of(paper.CHIP, 10**10, wait_states, False, None, "").wait_states)
     if not (firmware / "Makefile").is_file():
         raise WarifuError(
             f"--firmware {firmware}: has no Makefile: run it in the project's folder, or name "
