@@ -20,8 +20,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from warifu import _core
-
 _ROOT = 0
 #: What the kernel takes for a user; its largest number stands for none.
 _USERS = range(2**31)
@@ -162,6 +160,8 @@ def _files_inside(user: int, group: int) -> Iterator[None]:
     if _caller is None:
         yield
         return
+    from warifu import _core
+
     before = _core.fs_user()
     _files(user, group)
     try:
@@ -173,6 +173,8 @@ def _files_inside(user: int, group: int) -> Iterator[None]:
 def _files(user: int, group: int) -> None:
     """Sets the file system's user and group of this thread, and with the user its capabilities
     over files."""
+    from warifu import _core  # loaded where it is needed: most commands have no sudo before them
+
     try:
         _core.set_fs_user(user, group)
     except OSError:
