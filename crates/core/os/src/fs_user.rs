@@ -99,9 +99,10 @@ pub fn refuse_proc(file: &File) -> io::Result<()> {
     }
 }
 
-/// Whose files the calling thread reads and writes: the user and the group. Each call returns the one before, and no number names nobody.
+/// Whose files the calling thread reads and writes: the user and the group.
 #[must_use]
 pub fn fs_user() -> (i32, i32) {
+    // Each returns what was before.
     // SAFETY: the number is nobody's, so that nothing is changed.
     unsafe { (libc::setfsuid(u32::MAX), libc::setfsgid(u32::MAX)) }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The part of a modem's command line that is needed for a SIM: ITU-T V.250 and the commands
-//! `+CSIM`, `+CCHO`, `+CGLA`, `+CCHC`, `+CPIN?`, `+CMEE` of 3GPP TS 27.007. No input and output: bytes in, bytes out.
+//! `+CSIM`, `+CCHO`, `+CGLA`, `+CCHC`, `+CPIN?`, `+CMEE` of 3GPP TS 27.007. No input and output:
+//! bytes in, bytes out.
 //!
 //! A byte may complete a [`Line`]. The output before the line is executed (the echo) is taken with
 //! [`Modem::take_output`], so that a slow card does not delay the echo.

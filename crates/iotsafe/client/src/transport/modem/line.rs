@@ -110,8 +110,8 @@ impl Line {
 
     /// Discards pending answers. A modem answers in order, and a late answer to AT+CSIM is a
     /// `+CSIM` line with OK, or an error: an OK without such a line must be the answer to the bare
-    /// AT, and then nothing is pending. Switches echo off; a modem that keeps it works too. Sessions
-    /// that were opened too late are closed.
+    /// AT, and then nothing is pending. Switches echo off; a modem that keeps it works too.
+    /// Sessions that were opened too late are closed.
     ///
     /// `ConnectionRefused`, with its answer, if it accepts no command.
     pub(super) fn synchronise(&mut self, deadline: Instant) -> io::Result<()> {
