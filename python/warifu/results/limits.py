@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from warifu.results.manifest import MEASURED, PREDICTED, ResultsError, damaged
-from warifu.results.pages import PagesRefused, refuse_large
+from warifu.results.pages import MOST_BYTES, PagesRefused, refuse_large
 
 #: Rows that are read of one file, for which a gigabyte suffices: more than twice those at which
 #: `warifu predict` begins another file (crates/core/results/src/folder.rs, PART_ROWS), since each
@@ -38,7 +38,7 @@ def refuse_too_many(manifest: dict[str, Any], part: Path) -> None:
     columns than are read. What its footer and the headers of its pages say is enough."""
     try:
         with part.open("rb") as file:
-            refuse_large(file)
+            size = refuse_large(file)
     except PagesRefused as refused:
         raise damaged(part, str(refused)) from None
     # From the footer alone: Polars counts without reading.
@@ -57,6 +57,11 @@ def refuse_too_many(manifest: dict[str, Any], part: Path) -> None:
         raise ResultsError(
             f"{part}: has {rows:,} rows, and {MOST_ROWS:,} are the most that is read: run the "
             "study again with fewer trials, or without --keep-trials"
+        )
+    if size > MOST_BYTES:
+        raise ResultsError(
+            f"{part}: takes {size:,} bytes once it is decompressed, and {MOST_BYTES:,} are the "
+            "most that is read: run the study again"
         )
     if rows * columns > MOST_VALUES:
         raise ResultsError(
