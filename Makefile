@@ -28,7 +28,7 @@ test-system: ## the lab, programs, card readers, tokens, table 3 (root; 30 minut
 	@scripts/setup --with tests
 	@scripts/test-system
 
-soak: ## fuzzing, millions of random instructions, floods, statistical coverage (an hour)
+soak: ## fuzzing, millions of random instructions, floods, statistical coverage (two hours)
 	@scripts/setup --with tests
 	@scripts/soak
 
@@ -59,7 +59,7 @@ programs: ## a table of programs that the module was not made for: version and r
 	@scripts/setup --with programs
 	@scripts/programs
 
-dependencies: ## licences, sources and duplicates of the crates; advisories from a snapshot
+dependencies: ## licences, sources; advisories in WARIFU_ADVISORIES=FOLDER (first builds cargo-deny)
 	@scripts/dependencies
 
 m3-tls: ## a TLS 1.3 handshake on the simulated Cortex-M3, message by message

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import io
 import json
 import os
 import subprocess
@@ -35,7 +36,7 @@ from warifu.report import page, sections
 from warifu.report.charts import Picture
 from warifu.report.table import Format, render
 from warifu.report.tables import report_tables
-from warifu.results import Results, ResultsDamaged, ResultsError, halves, limits
+from warifu.results import Results, ResultsDamaged, ResultsError, halves, limits, pages
 
 CELLS = [Cell(), Cell(rtt_ms=99)]
 TWO_VALUES = [
@@ -416,3 +417,105 @@ import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=False)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
+
+
+def varint(value: int, length: int = 0) -> bytes:
+    """A number as Thrift's compact protocol has it, with zeros behind up to a length."""
+    value, digits = value * 2, []
+    while value or len(digits) < max(1, length):
+        digits.append(value & 127)
+        value >>= 7
+    return bytes(digit | 128 for digit in digits[:-1]) + bytes(digits[-1:])
+
+
+def said_instead(content: bytes, old: int, new: int) -> bytes:
+    """A Parquet file whose footer says another number."""
+    length = int.from_bytes(content[-8:-4], "little")
+    body, footer = content[: -8 - length], content[-8 - length : -8]
+    written = varint(old)
+    assert written in footer
+    return body + footer.replace(written, varint(new, len(written))) + content[-8:]
+
+
+def small_files_of_much() -> Iterator[Any]:
+    """Rows of one observation to a file that is small and does not say what it holds."""
+    # Few: a test's own memory counts for what it starts.
+    long = [chr(97 + number) * (16 << 20) for number in range(4)]
+
+    def texts(row: pl.DataFrame, column: str, file: Path) -> bytes:
+        rows = [row.with_columns(pl.lit(text).alias(column)) for text in long]
+        pl.concat(rows).write_parquet(file, compression="zstd")
+        return file.read_bytes()
+
+    def lied(row: pl.DataFrame, file: Path) -> bytes:
+        content = texts(row, "metric", file)
+        found = [chunk for _, chunk in pages._chunks(io.BytesIO(content)) if chunk.name == "metric"]
+        assert found[0].bytes > len(long) * len(long[0])
+        return said_instead(content, found[0].bytes, 1_000)
+
+    def rows(row: pl.DataFrame, file: Path) -> bytes:
+        many = pl.concat([pl.concat([row] * 1_024)] * 1_024)
+        many.write_parquet(file, row_group_size=many.height // 4)
+        return said_instead(file.read_bytes(), many.height // 4, 10)
+
+    yield pytest.param(lambda *a: texts(a[0], "metric", a[1]), "in the column metric", id="metric")
+    yield pytest.param(lambda *a: texts(a[0], "device", a[1]), "in the column device", id="device")
+    yield pytest.param(lied, "in the column metric, and its footer says 1,000 and 4", id="length")
+    yield pytest.param(rows, "and its footer says", id="rows")
+
+
+@pytest.mark.parametrize(("content", "words"), list(small_files_of_much()))
+def test_pages_of_a_small_file_that_take_gigabytes(
+    tmp_path: Path, content: Callable[[pl.DataFrame, Path], bytes], words: str
+) -> None:
+    Half("predicted", CELLS[:1], 50, 1).write(tmp_path)
+    half = tmp_path / "predicted"
+    part = next((half / "observations").iterdir())
+    row = pl.read_parquet(part).filter(pl.col("metric") == "https.establishment").head(1)
+    small = content(row, part)
+    part.write_bytes(small)
+    assert len(small) < 1_500_000
+    sealed = {"bytes": len(small), "sha256": hashlib.sha256(small).hexdigest()}
+    change_manifest(half, files={f"observations/{part.name}": sealed})
+    for verb in ("report", "compare"):
+        command = [sys.executable, "-m", "warifu.cli", verb, tmp_path]
+        done = subprocess.run(
+            [sys.executable, "-c", _PEAK, *command], capture_output=True, text=True, check=True
+        )
+        assert words in done.stderr or verb == "compare", done.stderr
+        assert int(done.stdout.splitlines()[-1]) < 300_000
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_damaged_structure_of_a_file_ends_in_a_sentence(data: st.DataObject) -> None:
+    file = io.BytesIO()
+    pl.DataFrame({"a": ["x", "y"] * 50, "b": list(range(100))}).write_parquet(file)
+    content = bytearray(file.getvalue())
+    for _ in range(data.draw(st.integers(1, 6))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        pages.refuse_large(io.BytesIO(bytes(content[: data.draw(st.integers(0, len(content)))])))
+    except pages.PagesRefused as refused:
+        assert "\n" not in str(refused)
+
+
+def test_text_that_begins_as_the_one_before_is_not_read() -> None:
+    """DELTA_BYTE_ARRAY: a page of some bytes whose texts have any length."""
+    file = io.BytesIO()
+    pl.DataFrame({"a": ["x"]}).write_parquet(file, compression="uncompressed")
+    pages.refuse_large(file)
+    about = next(pages._chunks(file))[1]
+    file.seek(about.start)
+    header = pages._Reader(file.read(about.length))
+    first = header.structure(pages._PAGE)
+    at = about.start + (header.at + first[3] if first[1] == 2 else 0)
+    file.seek(at)
+    page = bytearray(file.read())
+    # The field `encoding` of the header: type i32, after the number of values, 1.
+    found = page.index(bytes([0x15]) + varint(1) + bytes([0x15])) + 3
+    page[found] = varint(7)[0]
+    file.seek(at)
+    file.write(page)
+    with pytest.raises(pages.PagesRefused, match="DELTA_BYTE_ARRAY in the column a"):
+        pages.refuse_large(file)

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from warifu import identity
+from warifu import files, identity
 from warifu.cli import screen
-from warifu.cli.errors import OK
+from warifu.cli.errors import OK, naming
 from warifu.cli.formats import Format
 from warifu.cli.screen import FormatOption, named
 
@@ -256,7 +256,12 @@ def csr(
     if out is None:
         print(text, end="")
     else:
-        out.write_text(text, encoding="ascii")
+        # What is neither missing nor a file is a device, such as /dev/stdout.
+        if out.exists() and not out.is_file():
+            out.write_text(text, encoding="ascii")
+        else:
+            with naming(out):
+                files.replace_text(out.resolve(), text)
         screen.say(f"wrote {out}")
     return OK
 

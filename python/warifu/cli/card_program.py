@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import getpass
 import json
 import os
@@ -54,9 +55,17 @@ def default_socket() -> Path:
     folder = Path(os.environ.get("XDG_RUNTIME_DIR") or "/run") / "warifu"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
+        why = "" if os.access(folder, os.W_OK | os.X_OK) else os.strerror(errno.EACCES)
     except OSError as error:
-        message = f"{folder}: {error.strerror}: choose a --socket, or set XDG_RUNTIME_DIR"
-        raise CardError(message, 3) from None
+        why = error.strerror or str(error)
+    if why:
+        unset = (
+            "set XDG_RUNTIME_DIR to a folder of yours, usually with: "
+            "export XDG_RUNTIME_DIR=/run/user/$(id -u); or "
+            if not os.environ.get("XDG_RUNTIME_DIR")
+            else ""
+        )
+        raise CardError(f"{folder}: {why}: {unset}choose a --socket", 3)
     return folder / "card.sock"
 
 

@@ -8,6 +8,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OK = 0
 #: A requirement or a gate failed, or every connection did.
@@ -62,6 +66,15 @@ def when_interrupted(words: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt(words) from None
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """What fails inside is about this file: a write to a full disk names none."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def guarded(work: Callable[[], int]) -> int:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from warifu.cli import screen
+from warifu.cli.errors import naming
+from warifu.files import refuse_to_replace, replace_text
 
 if TYPE_CHECKING:
     from warifu.report.table import Table
@@ -42,14 +44,30 @@ def write(name: str, file: Path, force: bool) -> None:
     if str(file) == "-":
         sys.stdout.write(text)
         return
+    if force:
+        refuse_to_replace(file)
+        with naming(file):
+            replace_text(file, text)
+    else:
+        _create(file, text)
+    screen.say(f"wrote {file}; next: warifu run {file}")
+
+
+def _create(file: Path, text: str) -> None:
+    """Writes a file that is not there yet, whole or not at all."""
     try:
-        with file.open("w" if force else "x", encoding="utf-8") as out:
-            out.write(text)
+        # Takes the name, whoever else wants it; the text follows in one piece.
+        file.open("x").close()
     except FileExistsError:
         raise typer.BadParameter(
             f"{file}: is there already: name another file, or overwrite it with --force"
         ) from None
-    screen.say(f"wrote {file}; next: warifu run {file}")
+    try:
+        with naming(file):
+            replace_text(file, text)
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
 
 
 def _about(text: str) -> str:

@@ -34,6 +34,7 @@ from warifu.results.manifest import (
     ResultsDamaged,
     ResultsError,
 )
+from warifu.results.pages import PagesRefused, refuse_large
 from warifu.results.version_1 import POLARS_TYPES
 
 #: What an archived manifest leaves out: large, or of no use to a table.
@@ -178,6 +179,10 @@ def _restore(name: str, content: bytes, folder: Path) -> None:
 def _read(content: bytes) -> pl.DataFrame:
     """The rows of an archive, once its footer says that they are an archive's and not too many:
     rows that repeat, and columns of nulls, take nearly no place in a file."""
+    try:
+        refuse_large(io.BytesIO(content))
+    except PagesRefused as refused:
+        raise ValueError(f"it {refused}") from None
     found = pl.scan_parquet(io.BytesIO(content))
     columns = found.collect_schema()
     if len(columns) != len(_SCHEMA):

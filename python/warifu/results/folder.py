@@ -493,11 +493,19 @@ def _failures(frame: pl.DataFrame, metric: str) -> float:
     return float((failed["value"] * failed["weight"]).sum())
 
 
+#: Cases of a file of observations, each with its settings as Python's objects, some kilobytes; a
+#: file begins a new one after 2 million rows, and a case has some twenty of its own at least.
+_MOST_SETTINGS = 200_000
+
+
 def _cases(path: Path, manifest: dict[str, Any]) -> dict[str, dict[str, Setting]]:
     """The settings of every case that has rows, in the order of the manifest."""
     found: dict[str, dict[str, Setting]] = {}
     for part in _parts(path):
-        for row in _read(path, manifest, [part], _settings).to_dicts():
+        rows = _read(path, manifest, [part], _settings)
+        if rows.height > _MOST_SETTINGS:
+            raise damaged(part, f"has settings of more than {_MOST_SETTINGS:,} cases")
+        for row in rows.to_dicts():
             case_id = str(row.pop("case_id"))
             # A run of one program has no protocol; without one a half has no metrics.
             if manifest["half"] in {PREDICTED, MEASURED}:
@@ -525,4 +533,4 @@ def _settings(rows: pl.LazyFrame) -> pl.LazyFrame:
         # A run of one program has settings of its own; none is a list or a table.
         if name not in _OBSERVATION and not kind.is_nested() and kind != pl.Object
     ]
-    return rows.select("case_id", *settings).unique()
+    return rows.select("case_id", *settings).unique().head(_MOST_SETTINGS + 1)

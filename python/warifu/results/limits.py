@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""How many rows and columns a file of observations may have: known before any is in memory.
+"""How many rows and columns a file of observations may have, and how long they may be: known before
+any is in memory.
 
 Rows that repeat cost nearly nothing in Parquet: 20 million fit into a megabyte, and take gigabytes
 when they are read. Columns that no observation has are settings of a case, and are read as well.
@@ -14,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from warifu.results.manifest import MEASURED, PREDICTED, ResultsError, damaged
+from warifu.results.pages import MOST_BYTES, PagesRefused, refuse_large
 
 #: Rows that are read of one file, for which a gigabyte suffices: more than twice those at which
 #: `warifu predict` begins another file (crates/core/results/src/folder.rs, PART_ROWS), since each
@@ -32,7 +34,13 @@ _ROWS_OF_A_CASE = 100_000
 
 def refuse_too_many(manifest: dict[str, Any], part: Path) -> None:
     """Raises ResultsDamaged for a file with more rows than its manifest's cases and trials give,
-    and ResultsError for more rows or columns than are read. What its footer says is enough."""
+    with pages that are longer than its rows or its footer give, and ResultsError for more rows or
+    columns than are read. What its footer and the headers of its pages say is enough."""
+    try:
+        with part.open("rb") as file:
+            size = refuse_large(file)
+    except PagesRefused as refused:
+        raise damaged(part, str(refused)) from None
     # From the footer alone: Polars counts without reading.
     content = pl.scan_parquet(part)
     columns = len(content.collect_schema())
@@ -49,6 +57,11 @@ def refuse_too_many(manifest: dict[str, Any], part: Path) -> None:
         raise ResultsError(
             f"{part}: has {rows:,} rows, and {MOST_ROWS:,} are the most that is read: run the "
             "study again with fewer trials, or without --keep-trials"
+        )
+    if size > MOST_BYTES:
+        raise ResultsError(
+            f"{part}: takes {size:,} bytes once it is decompressed, and {MOST_BYTES:,} are the "
+            "most that is read: run the study again"
         )
     if rows * columns > MOST_VALUES:
         raise ResultsError(

@@ -86,6 +86,22 @@ def test_wrong_pins_of_another_user_log_nobody_out(card: Path, open_folder: Path
         assert agent.status()["pin_tries_left"] == 2, "the first wrong one that the card sees"
 
 
+@needs.program("setpriv")
+def test_sockets_closed_to_a_user_name_their_owner(card: Path, open_folder: Path) -> None:
+    program = open_folder / "warifu-agent"
+    program.write_bytes(tools.find("warifu-agent").read_bytes())
+    program.chmod(0o755)
+    with Agent(open_folder, "--card", f"unix:{card}") as agent:
+        done = as_other(agent, program, "stop", "--socket", agent.socket)
+        owned = f"belongs to user 0, and is closed to user {OTHER}: run this as user 0, or"
+        assert f"the agent at {agent.socket} {owned}" in done.stderr, done.stderr
+        assert f"[[caller]] with uid = {OTHER}" in done.stderr
+        assert agent.token("--audience", "a").returncode == 0
+    done = as_other(agent, program, "token", "--audience", "a", "--card", f"unix:{card}")
+    assert f"the virtual card at {card} {owned} share it by an agent" in done.stderr, done.stderr
+    assert "start" not in done.stderr
+
+
 def test_strangers_leave_places_and_lose_theirs(card: Path, open_folder: Path) -> None:
     """64 users with 4 connections each, and a byte of a frame every half second."""
     path = config(open_folder, card, f"[[caller]]\nuid = {OTHER - 1}\n")

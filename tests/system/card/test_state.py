@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,24 @@ from support.sim import SELECT, Client, Server
 
 #: crates/iotsafe/card-server/src/store.rs
 STEPS_PER_SAVE = 6
+
+
+@contextlib.contextmanager
+def full(folder: Path) -> Iterator[None]:
+    """A folder without room for a byte, but for the names of more files."""
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], check=True, capture_output=True
+    )
+    try:
+        with (
+            contextlib.suppress(OSError),
+            (folder / "ballast").open("wb", buffering=0) as ballast,
+        ):
+            while True:
+                ballast.write(b"x" * 4096)
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
 
 
 def digest(path: Path) -> str:
@@ -119,6 +139,17 @@ def test_full_disk(tmp_path: Path) -> None:
         assert tries_left(state) == 13
     finally:
         subprocess.run(["umount", folder], check=True)
+
+
+@needs.root
+def test_create_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    with full(folder):
+        state = folder / "card.state"
+        with pytest.raises(RuntimeError, match=rf"3: .*{state}.*[Nn]o space left"):
+            sim.ask("create", state=state)
+        assert sorted(path.name for path in folder.iterdir()) == ["ballast"]
 
 
 @needs.root

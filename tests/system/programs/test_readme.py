@@ -42,6 +42,14 @@ def running(group: int) -> list[str]:
         time.sleep(0.05)
 
 
+def test_section_of_readme_waits_for_what_it_starts() -> None:
+    """A machine may be slower than any pause: what follows waits for sockets, not for a time."""
+    pauses = re.findall(r"sleep [\d.]+", shown())
+    assert pauses == ["sleep 0.1"] * 2, "each within a loop that ends when something is there"
+    assert shown().count("until ") == 2
+    assert "--retry-connrefused" in shown()
+
+
 def run_shell(script: str, folder: Path) -> str:
     """What a shell says that runs a script, which must succeed and leave nothing behind."""
     (folder / ".venv").symlink_to(ROOT / ".venv")

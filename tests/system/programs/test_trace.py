@@ -38,6 +38,14 @@ def test_trace_lines_of_calls_and_commands(device: Device) -> None:
     assert "C_Finalize CKR_OK" in lines[-1]
 
 
+def test_trace_on_a_full_disk_is_reported_once(device: Device) -> None:
+    environment = device.environment | {"WARIFU_PKCS11_TRACE": "/dev/full"}
+    said = run(*LIST, "--login", "--pin", PIN, environment=environment).stderr
+    lines = [line for line in said.splitlines() if "trace" in line]
+    why = "No space left on device (os error 28)"
+    assert lines == [f"warifu-pkcs11: /dev/full: the trace lacks events: {why}"]
+
+
 def test_commands_lie_within_their_call(device: Device, tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     environment = device.environment | {"WARIFU_PKCS11_TRACE": str(trace)}

@@ -135,6 +135,34 @@ fn largest_number_of_cases() {
     assert_eq!(message, expected);
 }
 
+/// Values that are each held against all others would take minutes here.
+#[test]
+fn long_lists_are_refused_in_linear_time() {
+    let list = |count: u32| {
+        let values: Vec<String> = (0..count).map(|k| format!("\"{k} ns\"")).collect();
+        values.join(", ")
+    };
+    let text = format!("name = \"m\"\n[vary]\nlink.rtt = [{}, \"0 ns\"]\n", list(200_000));
+    let message = parse(&text).unwrap_err();
+    assert_eq!(message, "meter.toml: vary.link.rtt holds \"0 ns\" twice: keep one");
+    let many = list(400_000);
+    let text = format!("name = \"m\"\n[vary]\nlink.rtt = [{many}]\nlink.jitter = [{many}]\n");
+    let message = parse(&text).unwrap_err();
+    assert!(message.starts_with("meter.toml: vary spans 400000 x 400000 cases:"), "{message}");
+}
+
+#[test]
+fn flag_that_replaces_a_list_too_long() {
+    let values: Vec<String> = (0..2_000).map(|k| format!("\"{k} ms\"")).collect();
+    let list = values.join(", ");
+    let text = format!(
+        "name = \"m\"\n[vary]\nlink.rtt = [{list}]\nserver.workers = [{}]\n",
+        (1..=600).map(|k| k.to_string()).collect::<Vec<_>>().join(", ")
+    );
+    assert!(parse(&text).is_err());
+    assert_eq!(flags(&text, &[("link.rtt", "60 ms")]).unwrap().cases.len(), 600);
+}
+
 #[test]
 fn bounds_of_a_study() {
     let study = study(

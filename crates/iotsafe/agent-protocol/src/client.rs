@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use warifu_iotsafe_client::TokenError;
-use warifu_iotsafe_client::transport::{Exchange, TransportError, Watch};
+use warifu_iotsafe_client::transport::{Exchange, TransportError, Watch, permission_denied};
 use warifu_os::DeadlineStream;
 use zeroize::Zeroizing;
 
@@ -121,6 +121,16 @@ impl AgentClient {
     fn connect(&self, deadline: Instant) -> Result<DeadlineStream, TransportError> {
         DeadlineStream::connect(&self.path, deadline).map_err(|error| match error.kind() {
             io::ErrorKind::TimedOut => TransportError::Timeout(self.name()),
+            io::ErrorKind::PermissionDenied => {
+                TransportError::Gone(permission_denied("the agent", &self.path, |user| {
+                    format!("have its owner add a [[caller]] with uid = {user} to its agent.toml")
+                }))
+            }
+            // The socket of a killed agent remains.
+            io::ErrorKind::ConnectionRefused => TransportError::Gone(format!(
+                "the agent at {} has ended; start it with: warifu agent start",
+                self.path.display()
+            )),
             _ => TransportError::Gone(format!(
                 "no agent at {}: {error}; start one with: warifu agent start",
                 self.path.display()

@@ -4,6 +4,7 @@
 //! - [`message`]: requests and replies, and how they are framed.
 //! - [`AgentClient`]: the client's end of the agent's socket; [`AgentToken`]: a card of the agent's
 //!   as a [`Token`](warifu_iotsafe_client::Token).
+//! - [`key_error`]: mistakes in configurations, in words of those who write them.
 //! - [`Address`]: a card of this process or of an agent, as people write it.
 //!
 //! ```no_run
@@ -22,6 +23,7 @@
 
 mod address;
 mod client;
+mod key_error;
 pub mod message;
 mod token;
 
@@ -29,6 +31,7 @@ use std::path::{Path, PathBuf};
 
 pub use address::{Address, AddressError};
 pub use client::AgentClient;
+pub use key_error::key_error;
 pub use token::AgentToken;
 use warifu_os::secure_variable;
 
@@ -37,4 +40,16 @@ use warifu_os::secure_variable;
 pub fn default_socket() -> PathBuf {
     let folder = secure_variable("XDG_RUNTIME_DIR").unwrap_or_else(|| "/run".to_owned());
     Path::new(&folder).join("warifu-agent.sock")
+}
+
+/// What to add to an error about a default socket without XDG_RUNTIME_DIR; empty with it.
+#[must_use]
+pub fn runtime_folder_hint() -> &'static str {
+    match secure_variable("XDG_RUNTIME_DIR") {
+        Some(_) => "",
+        None => {
+            " (XDG_RUNTIME_DIR is not set, so it is looked for in /run: set it to your own folder, \
+             usually with: export XDG_RUNTIME_DIR=/run/user/$(id -u))"
+        }
+    }
 }

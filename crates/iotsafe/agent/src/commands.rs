@@ -11,7 +11,9 @@ use warifu_agent::jwt::Jwts;
 use warifu_agent::metrics::Metrics;
 use warifu_agent::rights::Rights;
 use warifu_agent_protocol::message::{Answer, Call, JwtRequest};
-use warifu_agent_protocol::{Address, AgentClient, AgentToken, default_socket};
+use warifu_agent_protocol::{
+    Address, AgentClient, AgentToken, default_socket, runtime_folder_hint,
+};
 use warifu_iotsafe_client::{CardAddress, PinState, Token, TokenError};
 
 use crate::{AgentSocket, Failure, TokenArgs, start};
@@ -115,7 +117,12 @@ fn jwt_request(args: &TokenArgs) -> Result<JwtRequest, Failure> {
 
 fn request(agent: &AgentSocket, call: Call) -> Result<Answer, Failure> {
     let path = agent.socket.clone().unwrap_or_else(default_socket);
-    AgentClient::new(&path, None).call(call, Instant::now() + TIMEOUT).map_err(failure)
+    let answer = AgentClient::new(&path, None).call(call, Instant::now() + TIMEOUT);
+    answer.map_err(|error| {
+        let Failure(code, text) = failure(error);
+        let hint = if agent.socket.is_none() { runtime_folder_hint() } else { "" };
+        Failure(code, format!("{text}{hint}"))
+    })
 }
 
 fn print_text(answer: Answer) -> Result<(), Failure> {

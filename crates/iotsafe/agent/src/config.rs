@@ -5,12 +5,41 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
-use warifu_agent_protocol::Address;
+use warifu_agent_protocol::{Address, key_error};
 use warifu_iotsafe_client::{CardAddress, Channel, ChannelPolicy, Options};
 
 use crate::card::CardSettings;
 use crate::pin::PinSource;
 use crate::rights::{Right, Rights};
+
+/// The largest number of TOML.
+const NUMBER: &str = "a whole number from 0 to 9223372036854775807";
+
+/// What each key takes.
+const EXPECTED: [(&str, &str); 17] = [
+    ("socket", "a path in quotes"),
+    ("metrics", "an address and a port in quotes, such as \"127.0.0.1:9464\""),
+    ("card", "[[card]] before the keys of each card"),
+    ("caller", "[[caller]] before the keys of each user"),
+    ("name", "letters, digits, - and _ in quotes"),
+    ("address", "the address of a card in quotes, such as \"pcsc\""),
+    ("aid", "5 to 16 bytes, hexadecimal, in quotes"),
+    ("channel", "a number from 1 to 19"),
+    ("pin", "\"ask\", \"file:/path\" or \"credential:NAME\""),
+    ("pin_lifetime_s", NUMBER),
+    ("idle_close_s", NUMBER),
+    ("attempt_ms", "a whole number from 1 to 9223372036854775807"),
+    ("retries", "a whole number from 0 to 4294967295"),
+    ("ahead_after_ms", NUMBER),
+    ("random_ahead_bytes", "a whole number from 0 to 65536"),
+    ("pairs_ahead", "true or false"),
+    ("uid", "a user's number from 0 to 4294967295, which `id -u NAME` prints"),
+];
+/// The same of lists.
+const EXPECTED_LISTS: [(&str, &str); 2] = [
+    ("keys", "a list of labels or ids, such as [\"client\"]"),
+    ("may", "a list of rights, such as [\"sign\", \"token\"]"),
+];
 
 /// The agent's configuration.
 #[derive(Clone, Debug, Default)]
@@ -99,8 +128,17 @@ impl Config {
                 )));
             }
         }
-        let callers = raw.caller.into_iter().map(rights);
-        let callers = callers.collect::<Result<_, String>>().map_err(&wrong)?;
+        let callers = raw.caller.into_iter().enumerate();
+        let callers = callers.map(|(at, caller)| rights(caller, at));
+        let callers = callers.collect::<Result<Vec<Rights>, String>>().map_err(&wrong)?;
+        for (at, Rights { uid, .. }) in callers.iter().enumerate() {
+            if let Some(other) = callers[..at].iter().position(|other| other.uid == *uid) {
+                return Err(wrong(format!(
+                    "caller[{at}].uid is {uid}, which caller[{other}] has already: write one \
+                     [[caller]] for each user"
+                )));
+            }
+        }
         Ok(Config { socket: raw.socket, metrics: raw.metrics, cards, callers })
     }
 }
@@ -175,23 +213,24 @@ impl CardConfig {
 /// # Errors
 /// One line that says which addresses there are.
 pub fn card_address(text: &str) -> Result<CardAddress, String> {
-    match text.parse() {
-        Ok(Address::Card(card)) => Ok(card),
+    text.parse::<CardAddress>().map_err(|error| match text.parse() {
         Ok(Address::Agent { .. }) => {
-            Err("an agent cannot hold another agent's card: give the card's own address".into())
+            "an agent cannot hold another agent's card: give the card's own address".into()
         }
-        Err(error) => Err(error.to_string()),
-    }
+        // The forms of a card alone: those of an agent are refused here.
+        _ => error.to_string(),
+    })
 }
 
-fn rights(raw: RawCaller) -> Result<Rights, String> {
+fn rights(raw: RawCaller, at: usize) -> Result<Rights, String> {
     let right = |name: &String| {
         let known = Right::ALL.into_iter().find(|right| right.name() == name);
         known.ok_or_else(|| {
             let names = Right::ALL.map(Right::name);
             let near = warifu_model::nearest(name, names.into_iter());
-            let near = near.map_or_else(|| names.join(", "), |near| format!("\"{near}\""));
-            format!("caller.may has \"{name}\": expected {near}")
+            let near = near.map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"));
+            let names = names.map(|name| format!("\"{name}\"")).join(", ");
+            format!("caller[{at}].may has \"{name}\": expected any of {names}{near}")
         })
     };
     let may = raw.may.as_ref().map(|names| names.iter().map(right).collect::<Result<_, _>>());
@@ -211,7 +250,7 @@ fn unknown_key(path: &str, message: &str) -> String {
             let right = near.map_or_else(|| known.join(", "), |near| format!("\"{near}\""));
             format!("{path}: unknown key; expected {right}")
         }
-        _ => format!("{path}: {message}"),
+        _ => key_error(path, message, &[&EXPECTED[..], &EXPECTED_LISTS[..]].concat()),
     }
 }
 
@@ -269,7 +308,13 @@ mod tests {
             ),
             (
                 "[[caller]]\nuid = 1\nmay = [\"sing\"]",
-                "agent.toml: caller.may has \"sing\": expected \"sign\"",
+                "agent.toml: caller[0].may has \"sing\": expected any of \"sign\", \"derive\", \
+                 \"generate\", \"token\", \"random\", \"verify\", \"login\", \"replace\"; did \
+                 you mean \"sign\"?",
+            ),
+            (
+                "[[caller]]\nuid = 33\n[[caller]]\nuid = 1\n[[caller]]\nuid = 33",
+                "agent.toml: caller[2].uid is 33, which caller[0] has already",
             ),
             ("[[card]", "agent.toml: "),
         ] {
@@ -277,5 +322,58 @@ mod tests {
             assert!(error.starts_with(says) && error.lines().count() == 1, "{error}");
             assert!(!error.contains("1234"), "{error}");
         }
+    }
+
+    #[test]
+    fn wrong_value_of_any_key_is_told_without_types_of_rust() {
+        let values = ["\"x\"", "-1", "true", "1.5", "[1]", "{ a = 1 }", "300", "99999999999"];
+        for (key, expected) in EXPECTED.iter().chain(&EXPECTED_LISTS) {
+            let head = match *key {
+                "socket" | "metrics" | "card" | "caller" => "",
+                "uid" => "[[caller]]\n",
+                "keys" | "may" => "[[caller]]\nuid = 1\n",
+                "address" => "[[card]]\n",
+                _ => "[[card]]\naddress = \"pcsc\"\n",
+            };
+            let mut told = 0;
+            for value in values {
+                let Err(error) = Config::parse(&format!("{head}{key} = {value}"), "agent.toml")
+                else {
+                    continue;
+                };
+                for word in ["u64", "u32", "u8", "usize", "sequence", "a map", "boolean", "invalid"]
+                {
+                    assert!(!error.contains(word), "{key} = {value}: {error}");
+                }
+                assert!(error.contains(key) && error.contains("expected "), "{error}");
+                told += usize::from(error.ends_with(&format!("expected {expected}")));
+            }
+            assert!(told > 1, "{key}: {told}");
+        }
+        let error = |text: &str| Config::parse(text, "agent.toml").unwrap_err();
+        assert_eq!(
+            error("[[caller]]\nuid = \"root\""),
+            "agent.toml: caller[0].uid is \"root\": expected a user's number from 0 to 4294967295, \
+             which `id -u NAME` prints"
+        );
+        assert_eq!(
+            error("[[card]]\naddress = \"pcsc\"\nattempt_ms = -1"),
+            "agent.toml: card[0].attempt_ms is -1: expected a whole number from 1 to \
+             9223372036854775807"
+        );
+        assert_eq!(
+            error("[[caller]]\nmay = []"),
+            "agent.toml: caller[0] has no uid: add it, a user's number from 0 to 4294967295, which \
+             `id -u NAME` prints"
+        );
+        let error = error("[[card]]\naddress = \"pcsc\"\npin = 1234");
+        assert!(!error.contains("1234") && error.contains("credential:NAME"), "{error}");
+    }
+
+    #[test]
+    fn addresses_of_an_agent_are_not_offered_for_a_card() {
+        let error = card_address("foo").unwrap_err();
+        assert!(error.contains("csim:/dev/ttyX,BAUD") && !error.contains("agent"), "{error}");
+        assert!(card_address("agent").unwrap_err().contains("another agent's card"));
     }
 }

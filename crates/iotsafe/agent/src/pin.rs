@@ -3,7 +3,7 @@
 //! environment, which other users can read.
 
 use std::env;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -88,7 +88,10 @@ fn check_owner_and_mode(path: &Path, file: &File) -> Result<(), String> {
     let path = path.display();
     if about.uid() != own && about.uid() != 0 {
         let uid = about.uid();
-        return Err(format!("{path}: belongs to user {uid}: run chown {own} {path}"));
+        return Err(format!(
+            "{path}: belongs to user {uid}: it must belong to the agent's user, {own}, or to root: \
+             run chown {own} {path}"
+        ));
     }
     if mode & 0o077 == 0 {
         return Ok(());
@@ -120,14 +123,33 @@ fn read(path: &Path, mut file: File) -> Result<Zeroizing<String>, String> {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> String {
-    format!("{}: {error}: check the name", path.display())
+    let own = rustix::process::geteuid().as_raw();
+    let (at, owner) = (path.display(), fs::symlink_metadata(path).map(|about| about.uid()));
+    match (error.kind(), owner) {
+        (io::ErrorKind::NotFound, _) => format!("{at}: there is no such file: check the name"),
+        (io::ErrorKind::IsADirectory, _) => {
+            format!("{at}: is a folder: name the file with the PIN")
+        }
+        (io::ErrorKind::PermissionDenied, Ok(owner)) if owner == own => {
+            format!("{at}: not readable by its owner, user {own}: run chmod 600 {at}")
+        }
+        (io::ErrorKind::PermissionDenied, Ok(owner)) => format!(
+            "{at}: belongs to user {owner} and is closed to the agent's user, {own}: as root, run \
+             chown {own} {at}"
+        ),
+        (io::ErrorKind::PermissionDenied, Err(_)) => {
+            format!(
+                "{at}: in a folder that is closed to the agent's user, {own}: move it to another"
+            )
+        }
+        _ => format!("{at}: {error}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
     #[test]
     fn invalid_source_is_not_repeated_in_the_error() {
@@ -158,6 +180,31 @@ mod tests {
         let Err(error) = PinSource::File(path.clone()).get("sim") else { panic!() };
         assert!(error.contains("(mode 640): run chmod 600"), "{error}");
         let Err(error) = PinSource::File(folder.path().join("none")).get("sim") else { panic!() };
-        assert!(error.contains("none: "), "{error}");
+        assert!(error.contains("none: there is no such file: check the name"), "{error}");
+        let folder = folder.path().join("folder");
+        fs::DirBuilder::new().mode(0o700).create(&folder).unwrap();
+        let Err(error) = PinSource::File(folder).get("sim") else { panic!() };
+        assert!(error.ends_with("is a folder: name the file with the PIN"), "{error}");
+    }
+
+    #[test]
+    fn closed_file_is_told_by_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pin");
+        fs::write(&path, "1234").unwrap();
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        let error = unreadable(&path, &denied);
+        assert!(error.contains("not readable by its owner") && error.contains("chmod 600"));
+        let closed = unreadable(&folder.path().join("none/pin"), &denied);
+        assert!(closed.contains("in a folder that is closed to the agent's user"), "{closed}");
+        // Another user's, wherever the test runs.
+        let other = if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+            unreadable(&path, &denied)
+        } else {
+            unreadable(Path::new("/etc/shadow"), &denied)
+        };
+        assert!(other.contains("belongs to user") && other.contains("run chown"), "{other}");
+        assert!(![error, closed, other].iter().any(|text| text.contains("check the name")));
     }
 }

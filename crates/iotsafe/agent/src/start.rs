@@ -12,7 +12,7 @@ use warifu_agent::card::{Holder, Login};
 use warifu_agent::config::{CardConfig, Config, card_address};
 use warifu_agent::metrics::Metrics;
 use warifu_agent::server::{Agent, Socket};
-use warifu_agent_protocol::default_socket;
+use warifu_agent_protocol::{default_socket, runtime_folder_hint};
 use warifu_iotsafe_client::{CardAddress, CardToken};
 use warifu_os::SystemClock;
 
@@ -27,7 +27,10 @@ pub(crate) fn start(args: &StartArgs) -> Result<(), Failure> {
     // Programs may run in other folders.
     let path = std::path::absolute(&path).map_err(Failure::environment)?;
     let own = rustix::process::getuid().as_raw();
-    Socket::check(&path).map_err(Failure::environment)?;
+    Socket::check(&path).map_err(|error| {
+        let hint = if config.socket.is_none() { runtime_folder_hint() } else { "" };
+        Failure::environment(format!("{error}{hint}"))
+    })?;
     let for_others = config.callers.iter().any(|rights| rights.uid != own);
     let metrics = Arc::new(Metrics::default());
     let holders = config.cards.iter().map(|card| holder(card, &metrics));

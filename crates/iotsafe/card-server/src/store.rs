@@ -75,7 +75,14 @@ impl Store {
         lock.set_len(0)
             .and_then(|()| lock.rewind())
             .and_then(|()| writeln!(lock, "{}", std::process::id()))
-            .map_err(|error| ServerError::file(&beside, error))?;
+            .map_err(|error| {
+                // On a full disk a lock of a card that is not there yet would stay, empty. Whoever
+                // waits for this one gets it, and then fails in the same way.
+                if !path.exists() {
+                    let _ = fs::remove_file(&beside);
+                }
+                ServerError::file(&beside, error)
+            })?;
         let kill_in = std::env::var(KILL_VARIABLE).ok().and_then(|text| text.parse().ok());
         Ok(Store { path: path.to_owned(), _lock: lock, kill_in })
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use warifu_agent_protocol::Address;
+use warifu_agent_protocol::{Address, key_error};
 use warifu_iotsafe_client::{CardAddress, Channel, ChannelPolicy, Options};
 use warifu_os::secure_variable;
 
@@ -15,6 +15,20 @@ use warifu_os::secure_variable;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest timeout, ms.
 const TIMEOUT_MAX_MS: u64 = 600_000;
+
+/// What each key takes.
+const EXPECTED: [(&str, &str); 10] = [
+    ("timeout_ms", "a whole number from 1 to 600000"),
+    ("trace", "a path in quotes"),
+    ("quiet", "true or false"),
+    ("card", "[[card]] before the keys of each card"),
+    ("address", "the address of a card in quotes, such as \"pcsc\""),
+    ("label", "at most 32 bytes in quotes"),
+    ("aid", "5 to 16 bytes, hexadecimal, in quotes"),
+    ("channel", "\"open\", \"basic\" or a number from 0 to 19"),
+    ("card_hashes", "true or false"),
+    ("replace_keys", "true or false"),
+];
 
 /// The configuration of the module.
 #[derive(Clone, Debug)]
@@ -138,7 +152,7 @@ impl Config {
             Ok(document) => serde_path_to_error::deserialize(document).map_err(|error| {
                 let at = error.path().to_string();
                 let message = error.inner().message().to_owned();
-                invalid(origin, format!("{at}: {message}"))
+                invalid(origin, wrong_key(&at, &message))
             })?,
             Err(error) => return Err(invalid(origin, error.message())),
         };
@@ -146,7 +160,9 @@ impl Config {
             None => TIMEOUT,
             Some(ms @ 1..=TIMEOUT_MAX_MS) => Duration::from_millis(ms),
             Some(ms) => {
-                let text = format!("timeout_ms is {ms}: expected 1 to {TIMEOUT_MAX_MS}");
+                let text = format!(
+                    "timeout_ms is {ms}: expected a whole number from 1 to {TIMEOUT_MAX_MS}"
+                );
                 return Err(invalid(origin, text));
             }
         };
@@ -192,6 +208,17 @@ impl Card {
         let options = Options { aid, channel, no_threads: false };
         let RawCard { label, card_hashes, replace_keys, .. } = raw;
         Ok(Card { address, label, options, card_hashes, replace_keys })
+    }
+}
+
+/// The parser's message, in plain words.
+fn wrong_key(path: &str, message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    match quoted.next() {
+        Some(_) if message.starts_with("unknown field") => {
+            format!("{path}: unknown key; expected {}", quoted.collect::<Vec<_>>().join(", "))
+        }
+        _ => key_error(path, message, &EXPECTED),
     }
 }
 
@@ -267,15 +294,44 @@ mod tests {
     #[test]
     fn errors_name_file_and_key() {
         for (text, says) in [
-            ("timeout_ms = 0", "pkcs11.toml: timeout_ms is 0: expected 1 to 600000"),
+            ("timeout_ms = 0", "pkcs11.toml: timeout_ms is 0: expected a whole"),
             ("[[card]]\naddress = \"x\"", "pkcs11.toml: card is \"x\": expected unix:/path"),
             ("[[card]]\naddress = \"pcsc\"\naid = \"A0\"", "pkcs11.toml: card.aid is \"A0\""),
             ("[[card]]\naddress = \"pcsc\"\nchannel = 20", "pkcs11.toml: card.channel: expected"),
-            ("[[card]]\naddress = \"pcsc\"\nhue = 1", "pkcs11.toml: card[0].hue: unknown field"),
+            (
+                "[[card]]\naddress = \"pcsc\"\nhue = 1",
+                "pkcs11.toml: card[0].hue: unknown key; expected address, label, aid, channel, ",
+            ),
             ("[[card]", "pkcs11.toml: "),
         ] {
             let error = Config::parse(text, "pkcs11.toml").unwrap_err().to_string();
             assert!(error.starts_with(says) && error.lines().count() == 1, "{error}");
         }
+    }
+
+    #[test]
+    fn wrong_value_of_any_key_is_told_without_types_of_rust() {
+        let values = ["\"x\"", "-1", "true", "1.5", "[1]", "{ a = 1 }", "300"];
+        for (key, expected) in EXPECTED {
+            let head = match key {
+                "timeout_ms" | "trace" | "quiet" | "card" => "",
+                "address" => "[[card]]\n",
+                _ => "[[card]]\naddress = \"pcsc\"\n",
+            };
+            let mut told = 0;
+            for value in values {
+                let text = format!("{head}{key} = {value}");
+                let Err(error) = Config::parse(&text, "pkcs11.toml") else { continue };
+                let error = error.to_string();
+                for word in ["u64", "u8", "sequence", "a map", "boolean", "invalid", "variant"] {
+                    assert!(!error.contains(word), "{text}: {error}");
+                }
+                told += usize::from(error.ends_with(&format!("expected {expected}")));
+            }
+            assert!(told > 1, "{key}: {told}");
+        }
+        let error = Config::parse("timeout_ms = \"x\"", "pkcs11.toml").unwrap_err().to_string();
+        let says = "pkcs11.toml: timeout_ms is \"x\": expected a whole number from 1 to 600000";
+        assert_eq!(error, says);
     }
 }

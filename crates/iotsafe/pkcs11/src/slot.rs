@@ -23,7 +23,16 @@ const ABSENCE: Duration = Duration::from_secs(2);
 const CARD_FRACTION: u32 = 4;
 
 /// Called with errors, each one line, for people.
-pub type Reporter = Arc<dyn Fn(&str) + Send + Sync>;
+pub type Reporter = Arc<dyn Fn(Report, &str) + Send + Sync>;
+
+/// What a line for people is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// A card that cannot be used: of several default ones, one may be enough.
+    Card,
+    /// A call, whose return value does not say it.
+    Call,
+}
 
 /// A slot.
 pub struct Slot {
@@ -125,7 +134,7 @@ impl Slot {
         drop(turn);
         result.map_err(|error| {
             if is_for_people(&error) {
-                (self.reporter)(&format!("{}: {error}", self.location));
+                (self.reporter)(Report::Card, &format!("{}: {error}", self.location));
             }
             Rv::from(error)
         })
@@ -133,7 +142,7 @@ impl Slot {
 
     /// Reports a message that no return value can express.
     pub fn report(&self, message: &str) {
-        (self.reporter)(&format!("{}: {message}", self.location));
+        (self.reporter)(Report::Call, &format!("{}: {message}", self.location));
     }
 
     fn is_absent(&self) -> bool {

@@ -84,7 +84,7 @@ fn slot(transport: Box<dyn Transport>) -> Slot {
         timeout: TIMEOUT,
     };
     let token: Box<dyn Token> = Box::new(CardToken::new(transport, Options::default()));
-    Slot::new(0, config, token, Arc::new(|_: &str| {}))
+    Slot::new(0, config, token, Arc::new(|_, _: &str| {}))
 }
 
 #[test]

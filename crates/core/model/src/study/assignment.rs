@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a study and its flags assign to which setting. Every value is checked here, once.
 
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::{self, Write as _};
+use std::hash::{DefaultHasher, Hasher};
+
 use toml::Value;
 
 use super::draft::Draft;
 use super::settings::{self, Edit, SECTIONS, Setting};
-use super::words;
+use super::{MOST_CASES, words};
 use crate::reader::{Mistakes, show, shown_key, unknown};
 
 /// The keys of a study beside its sections.
@@ -53,15 +57,24 @@ impl Axis {
         self.choices.iter().map(|(_, value)| settings::shown(value)).collect()
     }
 
+    /// The paths of the settings that its values assign, each once.
     fn paths(&self) -> Vec<&'static str> {
         let all = self.choices.iter().flat_map(|(list, _)| list);
-        all.map(|assignment| assignment.setting.path).collect()
+        let paths: BTreeSet<&str> = all.map(|assignment| assignment.setting.path).collect();
+        paths.into_iter().collect()
     }
 }
 
 impl Parts {
-    /// Takes a study's table apart.
-    pub(crate) fn of_file(table: &toml::Table, mistakes: &Mistakes<'_>) -> Parts {
+    /// Takes a study's table apart; `flags` may replace what it varies.
+    pub(crate) fn of_file(
+        table: &toml::Table,
+        flags: &[(String, String)],
+        mistakes: &Mistakes<'_>,
+    ) -> Parts {
+        let replaced = flags
+            .iter()
+            .any(|(path, _)| !HEAD.contains(&path.as_str()) && !path.starts_with("require."));
         let mut parts = Parts::default();
         for (key, value) in table {
             let item = || Item { key: key.clone(), value: value.clone(), by_flag: false };
@@ -86,7 +99,13 @@ impl Parts {
                     ));
                 }
                 ("vary", Value::Table(axes)) => {
-                    for (path, value) in flatten(axes) {
+                    let axes = flatten(axes);
+                    // Before each of millions of values is read.
+                    if let Some(message) = too_many_cases(&axes).filter(|_| !replaced) {
+                        mistakes.add("vary", message);
+                        continue;
+                    }
+                    for (path, value) in axes {
                         parts.vary.extend(axis(&path, value, false, mistakes));
                     }
                 }
@@ -162,9 +181,7 @@ impl Parts {
             say(assignment.setting.path, assignment.key.clone());
         }
         for axis in &self.vary {
-            let mut paths = axis.paths();
-            paths.sort_unstable();
-            paths.dedup();
+            let paths = axis.paths();
             // One line for an axis, however many settings it shares with another key.
             let clash = paths.iter().find(|path| {
                 self.base.iter().any(|old| overlap(old.setting.path, path))
@@ -254,7 +271,7 @@ fn axis(path: &str, value: &Value, by_flag: bool, mistakes: &Mistakes<'_>) -> Op
         return None;
     };
     let mut choices: Vec<(Vec<Assignment>, Value)> = Vec::with_capacity(list.len());
-    let mut drafts: Vec<Draft> = Vec::with_capacity(list.len());
+    let mut known = Drafts::default();
     for value in list {
         let assignments = expand(path, value, Place { vary: true, by_flag }, mistakes);
         if assignments.is_empty() {
@@ -264,14 +281,62 @@ fn axis(path: &str, value: &Value, by_flag: bool, mistakes: &Mistakes<'_>) -> Op
         for assignment in &assignments {
             assignment.edit.apply(&mut draft);
         }
-        if drafts.contains(&draft) {
+        if !known.insert(draft) {
             mistakes.add(key, format!("holds {} twice: keep one", show(value)));
             return None;
         }
-        drafts.push(draft);
         choices.push((assignments, value.clone()));
     }
     Some(Axis { path: path.into(), choices, by_flag })
+}
+
+/// The mistake of lists whose product is more than a study may span.
+fn too_many_cases(axes: &[(String, &Value)]) -> Option<String> {
+    let sizes = axes.iter().map(|(_, value)| value.as_array().map_or(1, Vec::len).max(1));
+    more_than_most(&sizes.collect::<Vec<_>>())
+}
+
+/// The mistake of a product of more than [`MOST_CASES`].
+pub(crate) fn more_than_most(sizes: &[usize]) -> Option<String> {
+    let count = sizes.iter().try_fold(1_usize, |product, &size| product.checked_mul(size));
+    if count.is_some_and(|count| count <= MOST_CASES) {
+        return None;
+    }
+    let product: Vec<String> = sizes.iter().map(usize::to_string).collect();
+    Some(format!(
+        "spans {} cases: expected at most {MOST_CASES}; shorten a list",
+        product.join(" x ")
+    ))
+}
+
+/// Drafts that differ. Those of equal values are found by a hash: a list may have as many values as
+/// a study has cases, and each would have to be held against all others.
+#[derive(Default)]
+struct Drafts(HashMap<u64, Vec<Draft>>);
+
+impl Drafts {
+    /// Whether it is new.
+    fn insert(&mut self, draft: Draft) -> bool {
+        let mut text = Hashed(DefaultHasher::new());
+        // A hasher takes any text. Equal drafts have equal texts: no probability is -0.
+        let _ = write!(text, "{draft:?}");
+        let alike = self.0.entry(text.0.finish()).or_default();
+        let new = !alike.contains(&draft);
+        if new {
+            alike.push(draft);
+        }
+        new
+    }
+}
+
+/// Hashes what is written to it.
+struct Hashed(DefaultHasher);
+
+impl fmt::Write for Hashed {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
 }
 
 /// Dotted keys of a table as one level, quoted or not: `"link.rtt"` and `link.rtt` are the same.

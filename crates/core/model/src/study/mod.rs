@@ -153,7 +153,7 @@ fn read(
     in_flags: &Mistakes<'_>,
 ) -> Option<Study> {
     let table = in_file.parse(text)?;
-    let mut parts = assignment::Parts::of_file(&table, in_file);
+    let mut parts = assignment::Parts::of_file(&table, overrides, in_file);
     parts.override_by(overrides, in_flags);
     let head = head::Head::read(&parts, in_file, in_flags);
     let require = require::read(&parts.require, in_file, in_flags);

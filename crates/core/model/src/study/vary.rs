@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 
-use super::assignment::{Assignment, Axis, Parts};
+use super::assignment::{Assignment, Axis, Parts, more_than_most};
 use super::draft::Draft;
 use super::resolve::{self, Clash};
-use super::{MOST_CASES, settings};
+use super::settings;
 use crate::case::Case;
 use crate::keyword::Keyword;
 use crate::profile::Catalog;
@@ -23,18 +23,13 @@ pub(crate) fn cases(
     if in_file.any() || in_flags.any() {
         return None;
     }
-    let sizes = parts.vary.iter().map(|axis| axis.choices.len());
-    let count = sizes.clone().try_fold(1_usize, |product, size| product.checked_mul(size));
-    let Some(count) = count.filter(|&count| count <= MOST_CASES) else {
-        let product: Vec<String> = sizes.map(|size| size.to_string()).collect();
-        let message = format!(
-            "spans {} cases: expected at most {MOST_CASES}; shorten a list",
-            product.join(" x ")
-        );
+    let sizes: Vec<usize> = parts.vary.iter().map(|axis| axis.choices.len()).collect();
+    if let Some(message) = more_than_most(&sizes) {
         let by_flag = parts.vary.iter().any(|axis| axis.by_flag);
         (if by_flag { in_flags } else { in_file }).add("vary", message);
         return None;
-    };
+    }
+    let count = sizes.iter().product();
     let mut base = Draft::default();
     apply(&mut base, &parts.base);
     let mut cases = Vec::with_capacity(count);

@@ -79,6 +79,8 @@ impl Agent {
     ) -> Arc<Agent> {
         let own_uid = rustix::process::getuid().as_raw();
         let rights = if rights.is_empty() { vec![Rights::all(own_uid)] } else { rights };
+        let others: Vec<u32> =
+            rights.iter().map(|rights| rights.uid).filter(|&uid| uid != own_uid).collect();
         let cards = holders.into_iter().map(|holder| Card {
             holder,
             jwts: Jwts::default(),
@@ -91,7 +93,7 @@ impl Agent {
             metrics,
             clock,
             callers: AtomicU64::new(0),
-            slots: Arc::default(),
+            slots: CallerSlots::new(others),
             refusal_reported: Mutex::default(),
             stop,
         })

@@ -5,11 +5,13 @@
 mod local;
 mod modem;
 mod pcsc;
+mod permission;
 mod unix;
 
 pub use local::Local;
 pub use modem::{ChannelRecord, Modem};
 pub use pcsc::{Pcsc, readers};
+pub use permission::permission_denied;
 pub use unix::Unix;
 
 use std::sync::Arc;

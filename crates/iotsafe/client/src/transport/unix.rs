@@ -9,7 +9,7 @@ use std::time::Instant;
 use warifu_os::DeadlineStream;
 use zeroize::Zeroizing;
 
-use super::{Transport, TransportError, checked};
+use super::{Transport, TransportError, checked, permission_denied};
 
 /// More than any APDU: extended lengths end at 65536 bytes of data.
 const FRAME_MAX_BYTES: usize = 70_000;
@@ -46,6 +46,14 @@ impl Unix {
             io::ErrorKind::ConnectionRefused => format!(
                 "the server of the virtual card at {at} has ended; start it with: warifu card serve"
             ),
+            io::ErrorKind::PermissionDenied => {
+                permission_denied("the virtual card", &self.path, |user| {
+                    format!(
+                        "share it by an agent of its owner, with uid = {user} in a [[caller]] of \
+                         agent.toml, and set WARIFU_CARD to agent:SOCKET"
+                    )
+                })
+            }
             _ => format!(
                 "no virtual card at {at}: {error}; start one with: warifu card serve; for one that \
                  runs already, set WARIFU_CARD to what it printed"

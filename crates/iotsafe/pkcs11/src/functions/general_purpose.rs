@@ -15,7 +15,7 @@ use warifu_os::Log;
 use crate::config::Config;
 use crate::library::Library;
 use crate::rv::{Result, Rv, fail};
-use crate::slot::{Reporter, Slot, SlotConfig, lock};
+use crate::slot::{Report, Reporter, Slot, SlotConfig, lock};
 use crate::text::{MANUFACTURER, padded};
 use crate::trace::Trace;
 
@@ -25,7 +25,7 @@ pub const VERSION_2_40: CK_VERSION = CK_VERSION { major: 2, minor: 40 };
 pub const VERSION_3_0: CK_VERSION = CK_VERSION { major: 3, minor: 0 };
 
 /// The module's messages on stderr.
-const LOG: Log = Log::new("warifu-pkcs11");
+pub(crate) const LOG: Log = Log::new("warifu-pkcs11");
 
 /// The library between C_Initialize and C_Finalize. No lock guards it: after a fork, a lock that
 /// another thread held would stay locked in the child for good.
@@ -196,17 +196,22 @@ fn tokens_of(
 }
 
 fn silent() -> Reporter {
-    Arc::new(|_| {})
+    Arc::new(|_, _| {})
 }
 
-/// Prints each line once, since programs repeat their calls. The first `together` lines are joined.
+/// Prints each line once, since programs repeat their calls. The first `together` lines about cards
+/// are joined.
 fn to_stderr(together: usize) -> Reporter {
-    let said: Mutex<(BTreeSet<String>, Vec<String>)> = Mutex::default();
-    Arc::new(move |line| {
-        let (said, held) = &mut *lock(&said);
+    let said: Mutex<(BTreeSet<String>, Vec<String>, usize)> = Mutex::default();
+    Arc::new(move |about, line| {
+        let (said, held, cards) = &mut *lock(&said);
         if said.insert(line.to_owned()) {
+            if about == Report::Call {
+                return LOG.line(line);
+            }
             held.push(line.to_owned());
-            if said.len() >= together {
+            *cards += 1;
+            if *cards >= together {
                 LOG.line(held.join("; "));
                 held.clear();
             }

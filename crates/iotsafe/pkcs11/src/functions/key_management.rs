@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Key management functions (PKCS#11 2.40 section 5.14).
 
+use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 use cryptoki_sys::*;
@@ -157,6 +158,9 @@ fn choose_container(
         // Perhaps other callers of the agent are using all that there are.
         let in_use = &inventory.volatile_in_use;
         let fits = in_use.iter().any(|other| other.curve() == Some(curve)) && !on_token;
+        if on_token {
+            report_no_container(slot, curve, templates);
+        }
         return fail(if fits { CKR_DEVICE_MEMORY } else { CKR_TEMPLATE_INCONSISTENT });
     }
     if on_token {
@@ -170,6 +174,7 @@ fn choose_container(
             });
         }
         if containers.is_empty() {
+            report_no_container(slot, curve, templates);
             return fail(CKR_TEMPLATE_INCONSISTENT);
         }
     }
@@ -184,8 +189,35 @@ fn choose_container(
         let may = |id: &[u8]| if on_token { slot.replace_keys } else { free(id) };
         containers.iter().find(|(_, container)| may(&container.id))
     };
-    let (at, _) = empty.or_else(reusable).ok_or(Rv(CKR_DEVICE_MEMORY))?;
+    let Some((at, _)) = empty.or_else(reusable) else {
+        if on_token {
+            report_no_container(slot, curve, templates);
+        }
+        return fail(CKR_DEVICE_MEMORY);
+    };
     Ok(*at)
+}
+
+/// Says why no key pair can be kept on the card: the value that the function returns does not.
+fn report_no_container(slot: &Slot, curve: Curve, templates: [&Template; 2]) {
+    let wanted = |kind| templates.iter().find_map(|template| template.get_filled(kind));
+    let mut which = String::new();
+    if let Some(id) = wanted(CKA_ID) {
+        let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let _ = write!(which, " with the id {id}");
+    }
+    if let Some(label) = wanted(CKA_LABEL) {
+        let _ = write!(which, " for the label {:?}", String::from_utf8_lossy(label));
+    }
+    slot.report(&format!(
+        "the card has no empty persistent container{which} for a key pair on {}: a virtual card \
+         gets some with warifu card create --spare-pairs 4; replace_keys = true in pkcs11.toml \
+         replaces the key of a filled one",
+        match curve {
+            Curve::Secp256r1 => "secp256r1",
+            Curve::BrainpoolP256r1 => "brainpoolP256r1",
+        }
+    ));
 }
 
 /// C_DeriveKey with CKM_ECDH1_DERIVE.

@@ -12,6 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cryptoki_sys::CK_RV;
@@ -19,6 +20,7 @@ use serde_json::json;
 use warifu_card::ins;
 use warifu_iotsafe_client::transport::Exchange;
 
+use crate::functions::general_purpose::LOG;
 use crate::rv;
 
 /// A trace file. Processes may share it.
@@ -27,6 +29,9 @@ pub struct Trace {
     pid: u32,
     /// The wall clock and the monotonic one, read together.
     epoch: (Duration, Instant),
+    path: PathBuf,
+    /// An event that could not be written was reported.
+    reported: AtomicBool,
 }
 
 enum Sink {
@@ -70,7 +75,13 @@ impl Trace {
             Sink::Lines(file.map_err(failed)?)
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok(Arc::new(Trace { sink, pid: process::id(), epoch: (now, Instant::now()) }))
+        Ok(Arc::new(Trace {
+            sink,
+            pid: process::id(),
+            epoch: (now, Instant::now()),
+            path: path.to_owned(),
+            reported: AtomicBool::new(false),
+        }))
     }
 
     /// Whether a process has opened it.
@@ -107,8 +118,7 @@ impl Trace {
         let since = self.epoch.0 + start.saturating_duration_since(self.epoch.1);
         let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
         let (pid, thread) = (self.pid, thread_number());
-        // A full disk must not make a signature fail.
-        let _ = match &self.sink {
+        let written = match &self.sink {
             Sink::Lines(file) => {
                 let (at, took) = (since.as_secs_f64(), micros(duration) / 1e3);
                 let line = format!("{at:.6} {pid} {thread} {took:>11.3} ms {kind} {name} {what}\n");
@@ -123,6 +133,12 @@ impl Trace {
                 array.push(&event.to_string())
             }
         };
+        // A full disk must not make a signature fail.
+        if let Err(error) = written
+            && !self.reported.swap(true, Ordering::Relaxed)
+        {
+            LOG.line(format_args!("{}: the trace lacks events: {error}", self.path.display()));
+        }
     }
 }
 
@@ -145,7 +161,7 @@ fn name_of_process() -> String {
 
 /// A small number for this thread.
 fn thread_number() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::AtomicU64;
     static LAST: AtomicU64 = AtomicU64::new(0);
     thread_local! {
         static NUMBER: u64 = LAST.fetch_add(1, Ordering::Relaxed) + 1;
