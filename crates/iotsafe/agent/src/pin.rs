@@ -5,10 +5,11 @@
 use std::env;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use rustix::fs::OFlags;
 use zeroize::Zeroizing;
 
 use crate::card::HeldPin;
@@ -103,7 +104,18 @@ fn check_owner_and_mode(path: &Path, file: &File) -> Result<(), String> {
 }
 
 fn open(path: &Path) -> Result<File, String> {
-    File::open(path).map_err(|error| unreadable(path, &error))
+    // A pipe would be waited for until somebody writes to it.
+    let nonblocking = OFlags::NONBLOCK.bits() as i32;
+    let file = File::options()
+        .read(true)
+        .custom_flags(nonblocking)
+        .open(path)
+        .map_err(|error| unreadable(path, &error))?;
+    // What reading a folder says is better than what can be said here.
+    match file.metadata().is_ok_and(|about| about.is_file() || about.is_dir()) {
+        true => Ok(file),
+        false => Err(format!("{}: is no regular file: name the file with the PIN", path.display())),
+    }
 }
 
 /// Reads into memory that does not grow: growing leaves copies behind.
@@ -181,6 +193,11 @@ mod tests {
         assert!(error.contains("(mode 640): run chmod 600"), "{error}");
         let Err(error) = PinSource::File(folder.path().join("none")).get("sim") else { panic!() };
         assert!(error.contains("none: there is no such file: check the name"), "{error}");
+        let pipe = folder.path().join("pipe");
+        let own = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, own, 0).unwrap();
+        let Err(error) = PinSource::File(pipe).get("sim") else { panic!() };
+        assert!(error.ends_with("pipe: is no regular file: name the file with the PIN"), "{error}");
         let folder = folder.path().join("folder");
         fs::DirBuilder::new().mode(0o700).create(&folder).unwrap();
         let Err(error) = PinSource::File(folder).get("sim") else { panic!() };
