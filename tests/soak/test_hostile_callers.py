@@ -11,8 +11,12 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from support import holding, needs, paths
 from support.holding import PIN, Agent
@@ -73,25 +77,31 @@ def requests_of(agent: Agent) -> dict[str, int]:
     return {kind: int(count) for kind, count in found}
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Not pytest's, which every other run of pytest closes to other users, who then reach no
+    agent."""
+    with tempfile.TemporaryDirectory(prefix="warifu-hostile-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @needs.root
-def test_signatures_beside_hostile_callers(tmp_path: Path) -> None:
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_mode & 0o011 != 0o011:
-            folder.chmod(folder.stat().st_mode | 0o011)
-    (tmp_path / "pin").touch(mode=0o600)
-    (tmp_path / "pin").write_text(PIN)
+def test_signatures_beside_hostile_callers(folder: Path) -> None:
+    (folder / "pin").touch(mode=0o600)
+    (folder / "pin").write_text(PIN)
     timing = {"profile": str(paths.ROOT / "profiles/cards/iot-safe-sakomoto.toml"), "seed": 1}
     callers = "".join(
         f'[[caller]]\nuid = {FIRST_UID + number}\nmay = ["random", "login"]\n'
         for number in range(len(CALLERS))
     )
-    config = tmp_path / "agent.toml"
-    with holding.served(tmp_path, timing=timing) as card, contextlib.ExitStack() as ends:
+    config = folder / "agent.toml"
+    with holding.served(folder, timing=timing) as card, contextlib.ExitStack() as ends:
         config.write_text(
-            f'[[card]]\naddress = "unix:{card}"\npin = "file:{tmp_path / "pin"}"\n'
+            f'[[card]]\naddress = "unix:{card}"\npin = "file:{folder / "pin"}"\n'
             f'[[caller]]\nuid = 0\n[[caller]]\nuid = {SIGNER_UID}\nmay = ["sign"]\n{callers}'
         )
-        agent = ends.enter_context(Agent(tmp_path, "--config", str(config), pin=None))
+        agent = ends.enter_context(Agent(folder, "--config", str(config), pin=None))
         signer = Signer(agent.socket)
         signer.sign(bytes(32))
         hostile = []
@@ -116,9 +126,10 @@ def test_signatures_beside_hostile_callers(tmp_path: Path) -> None:
         )
         requests = requests_of(agent)
         print("requests of all callers:", requests)
-        # They were attacks: what is not understood, or refused before it is a request, is none.
+        # Attacks, and to the end: what is not understood, or refused before it is a request, or
+        # does not reach the agent is none.
         for name in ("random", "verify_pin", "token"):
-            assert requests.get(name, 0) > len(took) / 10, requests
+            assert requests.get(name, 0) > 2 * len(took), requests
         assert took[-1] <= LONGEST_S
         assert memory < MEMORY_MAX_MIB
     refused = [line for line in agent.said if "refused" in line]

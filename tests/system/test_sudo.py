@@ -223,7 +223,12 @@ def test_study_that_is_a_link_to_a_file_of_root_is_not_shown(sudo: Sudo) -> None
 
 def test_study_is_written_through_no_link(sudo: Sudo) -> None:
     sudo.link("smart-meter.toml")
-    assert sudo("init", "--force").returncode != 0
+    assert sudo("init").returncode != 0
+    done = sudo("init", "--force")
+    assert done.returncode == 0, done.stderr
+    # In the place of the link.
+    about = (sudo.home / "smart-meter.toml").lstat()
+    assert (stat.S_ISREG(about.st_mode), about.st_uid) == (True, USER)
 
 
 def test_temporary_files_of_root_lie_in_no_folder_of_the_user(sudo: Sudo) -> None:

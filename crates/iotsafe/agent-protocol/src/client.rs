@@ -3,7 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use warifu_iotsafe_client::TokenError;
 use warifu_iotsafe_client::transport::{Exchange, TransportError, Watch, permission_denied};
@@ -13,6 +13,9 @@ use zeroize::Zeroizing;
 use crate::message::{
     Answer, Call, FRAME_MAX_BYTES, REQUEST_MAX_BYTES, Reply, Request, decode, encode,
 };
+
+/// The most time for an answer on its way.
+const REPLY_MARGIN_MAX: Duration = Duration::from_millis(500);
 
 /// A connection to the agent, made when it is first used, and again after an error.
 pub struct AgentClient {
@@ -47,7 +50,9 @@ impl AgentClient {
         let name = call.name();
         self.number = self.number.wrapping_add(1);
         let start = Instant::now();
-        let timeout = deadline.saturating_duration_since(start);
+        let left = deadline.saturating_duration_since(start);
+        // What the agent says at the end of its time is to arrive within ours.
+        let timeout = left - (left / 10).min(REPLY_MARGIN_MAX);
         let request = Request { number: self.number, card: self.card.clone(), timeout, call };
         let frame = encode(&request).filter(|frame| frame.len() <= REQUEST_MAX_BYTES + 4);
         let Some(frame) = frame else {
