@@ -34,6 +34,18 @@ def bare(compiled: Compile) -> Compile:
     return run
 
 
+@pytest.fixture
+def code(bare: Compile) -> Path:
+    """Prints a line and exits with 9."""
+    return bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
+
+
+@pytest.fixture
+def endless(bare: Compile) -> Path:
+    """Runs until it is ended."""
+    return bare("ENDLESS.elf", "command-line/ends.c", "-DEND=ENDLESS")
+
+
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(elsewhere: None) -> None:
     """Commands write to the current folder, which is the test's own."""

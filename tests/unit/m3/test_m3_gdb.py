@@ -15,18 +15,6 @@ from support.gdb import Client, halted, packet
 from warifu import m3
 
 Run = Callable[..., tuple[int, str, str]]
-Compile = Callable[..., Path]
-
-
-@pytest.fixture
-def code(bare: Compile) -> Path:
-    """Prints a line and exits with 9."""
-    return bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
-
-
-@pytest.fixture
-def endless(bare: Compile) -> Path:
-    return bare("ENDLESS.elf", "command-line/ends.c", "-DEND=ENDLESS")
 
 
 def test_program_runs_under_a_client_with_output_exit_code_and_cycles(code: Path) -> None:

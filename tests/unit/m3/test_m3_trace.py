@@ -15,18 +15,6 @@ import pytest
 from warifu import WarifuError, files, m3
 
 Run = Callable[..., tuple[int, str, str]]
-Compile = Callable[..., Path]
-
-
-@pytest.fixture
-def code(bare: Compile) -> Path:
-    """Prints a line and exits with 9."""
-    return bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
-
-
-@pytest.fixture
-def endless(bare: Compile) -> Path:
-    return bare("ENDLESS.elf", "command-line/ends.c", "-DEND=ENDLESS")
 
 
 def instructions(file: Path) -> list[str]:
