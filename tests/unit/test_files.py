@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from support.commands import STUDY, Run, one_line
+from support.swapped import said_of_a_pipe
 from support.synthetic import Cell
 from support.synthetic import study as made_up
 from warifu import files
@@ -38,32 +37,11 @@ def test_device_and_pipe_are_no_files() -> None:
         read_bytes(Path(), 10)
 
 
-_SWAPS = """
-import os, sys
-from pathlib import Path
-from warifu import files
-
-look = Path.stat
-def and_swap(path, **how):
-    about = look(path, **how)
-    os.rename("pipe", "study.toml")
-    return about
-Path.stat = and_swap
-try:
-    files.read_bytes(Path("study.toml"), 10)
-except files.FileRefused as error:
-    print(error)
-"""
-
-
-def test_pipe_that_takes_the_place_of_a_file_after_the_check() -> None:
+def test_pipe_that_takes_the_place_of_a_file_after_the_check(tmp_path: Path) -> None:
     """It was opened, which waits for a writer without end."""
-    Path("study.toml").write_text("a file")
-    os.mkfifo("pipe")
-    done = subprocess.run(
-        [sys.executable, "-c", _SWAPS], capture_output=True, text=True, check=True, timeout=30
-    )
-    assert done.stdout == "study.toml: is a pipe, not a file: name a regular file\n"
+    call = 'files.read_bytes(Path("study.toml"), 10)'
+    said = said_of_a_pipe(tmp_path, "study.toml", b"a file", "from warifu import files", call)
+    assert said == "study.toml: is a pipe, not a file: name a regular file\n"
 
 
 def test_length_of_what_is_read() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support.swapped import said_of_a_pipe
 from warifu import _core, m3
 from warifu.m3.running import MAX_ARGUMENTS
 
@@ -168,32 +169,10 @@ def test_output_from_unmapped_memory(
     assert m3.run(elf).stop == "unmapped-semihosting"
 
 
-_SWAPS = """
-import os, sys
-from pathlib import Path
-from warifu import WarifuError, m3
-
-look = Path.stat
-def and_swap(path, **how):
-    about = look(path, **how)
-    os.rename("pipe", "program.elf")
-    return about
-Path.stat = and_swap
-try:
-    m3.run("program.elf")
-except WarifuError as error:
-    print(error)
-"""
-
-
 def test_pipe_that_takes_the_place_of_a_program_after_the_check(tmp_path: Path) -> None:
-    (tmp_path / "program.elf").write_bytes(b"\x7fELF")
-    os.mkfifo(tmp_path / "pipe")
-    done = subprocess.run(
-        [sys.executable, "-c", _SWAPS], cwd=tmp_path, capture_output=True, text=True, check=True,
-        timeout=30,
-    )  # fmt: skip
-    assert done.stdout == "program.elf: not a regular file: expected an ELF file\n"
+    call = 'm3.run("program.elf")'
+    said = said_of_a_pipe(tmp_path, "program.elf", b"\x7fELF", "from warifu import m3", call)
+    assert said == "program.elf: not a regular file: expected an ELF file\n"
 
 
 def elf_of_symbols(symbols: int, name_bytes: int) -> bytes:
