@@ -180,7 +180,9 @@ def _opens_channels(modem: Modem) -> bool:
     except ModemError:
         return False
     if _status(opened) == _DONE and len(opened) == 3:
+        modem.opened(opened[0])
         modem.csim(bytes([0x00, 0x70, 0x80, opened[0]]))
+        modem.closed(opened[0])
         return True
     return _status(opened) == _NO_CHANNEL
 
