@@ -203,6 +203,9 @@ def missing_operations(study: Study, index: int) -> tuple[list[str], list[str]]:
     Raises IndexError beyond the last case.
     """
 
+def primitives() -> list[str]:
+    """The names of all primitives that a device profile may have a cost for: hash.sha-512, .."""
+
 def predict(
     study: Study,
     out_dir: str | PathLike[str],

@@ -39,6 +39,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tls::resumptions, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(missing::missing_operations, module)?)?;
+    module.add_function(wrap_pyfunction!(missing::primitives, module)?)?;
     module.add_function(wrap_pyfunction!(fs_user::set_fs_user, module)?)?;
     module.add_function(wrap_pyfunction!(fs_user::fs_user, module)?)?;
     module.add_function(wrap_pyfunction!(modem::modem_channel_opened, module)?)?;

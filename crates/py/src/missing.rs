@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the profiles of a study's ends have no cost for, as data.
+//! What profiles have costs for, and what those of a study's ends have none for, as data.
 
 use pyo3::prelude::*;
-use warifu_model::Role;
+use warifu_model::{Primitive, Role};
 
 use crate::study::{Study, case};
 
@@ -18,4 +18,10 @@ pub(crate) fn missing_operations(
         missing.iter().map(ToString::to_string).collect()
     };
     Ok((names(Role::Client), names(Role::Server)))
+}
+
+/// The names of all primitives that a device profile may have a cost for.
+#[pyfunction]
+pub(crate) fn primitives() -> Vec<String> {
+    Primitive::all().map(|primitive| primitive.to_string()).collect()
 }

@@ -43,7 +43,7 @@ static void report_number(uint32_t value)
     report(text);
 }
 
-static void row(const char *name, uint32_t bytes, void (*call)(void))
+static inline void row(const char *name, uint32_t bytes, void (*call)(void))
 {
     uint32_t stack, cycles = measure(call, &stack) - empty;
     report(name);

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """`warifu calibrate m3`: a device profile from a benchmark's cycles on the simulated Cortex-M3.
 
-The benchmark prints a line `name bytes cycles` for each call that it timed (docs/m3.md).
+The benchmark prints a line `name bytes cycles` for each call that it timed, of an operation or a
+primitive (docs/m3.md).
 """
 
 from __future__ import annotations
 
-import datetime
+import hashlib
+import json
 import math
 import re
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,10 +131,6 @@ def calibrate_m3(
             )
         readings.append(samples(run.output, elf))
     costs = fit(*readings)
-    run_id = _new_run_id()
-    written, assumed = _profile(path.stem, elf, run.kind, costs, mhz, when or {}, options, run_id)
-    _check(written, path)
-    missing, stack = _missing(written, path, when or {}, others)
     chip = chips.identity(options.chip)
     details = {
         "program": elf.name,
@@ -149,13 +147,17 @@ def calibrate_m3(
             for one in costs
         ],
     }  # fmt: skip
+    run_id = _run_id(details)
+    written, assumed = _profile(path.stem, elf, run.kind, costs, mhz, when or {}, options, run_id)
+    _check(written, path)
+    missing, stack = _missing(written, path, when or {}, others)
     profiles.write(written, Record(run_id, {"chip": chip}, details), path)
     return Outcome(path, run_id, run.kind, tuple(costs), assumed, missing, stack)
 
 
 def samples(output: bytes, elf: Path) -> list[Sample]:
     """Parses a benchmark's output. Raises CalibrateError, which names the first invalid line."""
-    known = operations()
+    known = [*operations(), *_core.primitives()]
     found = []
     for number, raw in enumerate(output.split(b"\n"), start=1):
         line = raw.decode(errors="backslashreplace").strip()
@@ -170,8 +172,12 @@ def samples(output: bytes, elf: Path) -> list[Sample]:
         name = match[1]
         if name not in known:
             near = get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else "such as client.receive.Certificate"
-            raise CalibrateError(f"{where}: unknown operation {name}: {hint}")
+            hint = (
+                f"did you mean {near[0]}?"
+                if near
+                else "such as client.receive.Certificate or verify.ecdsa_secp256r1"
+            )
+            raise CalibrateError(f"{where}: unknown operation or primitive {name}: {hint}")
         found.append(Sample(name, int(match[2]), int(match[3])))
     if not found:
         raise CalibrateError(
@@ -244,22 +250,29 @@ def _profile(
     ns = 1e3 / mhz
     source = f"{elf.name} on a simulated Cortex-M3 ({options.chip}) at {mhz:g} MHz, high reading"
     entries = []
+    primitives = frozenset(_core.primitives())
     for one in costs:
         low = f"low reading: {one.call[0] * ns:.0f} ns and {one.per_byte[0] * ns:.3f} ns a byte"
         system = ".system." in one.name
         entries.append(
             Entry(
                 one.name,
-                {} if system else when,
+                {} if system or one.name in primitives else when,
                 one.law.scaled(ns),
                 per_byte_ns=one.per_byte[1] * ns,
                 source=source,
                 note=low,
                 kind=kind,
+                is_primitive=one.name in primitives,
             )
         )
+    # A profile reads best, and quickest, with its primitives before its operations.
+    entries.sort(key=lambda entry: not entry.is_primitive)
     timed = {one.name for one in costs}
-    left_out = {what: why for what, why in _LEFT_OUT.items() if what not in timed}
+    only_primitives = timed <= primitives
+    left_out = {
+        what: why for what, why in _LEFT_OUT.items() if what not in timed and not only_primitives
+    }
     for what, why in left_out.items():
         entries.append(Entry(what, {}, Law.constant(0.0), source=why, kind="assumed"))
     waits = ", ".join(f"{memory} {n}" for memory, n in options.wait_states.items())
@@ -283,7 +296,10 @@ def _missing(
     written: Profile, path: Path, when: Condition, others: Sequence[ProfileText]
 ) -> tuple[tuple[str, ...], str]:
     """The operations that the profile has no cost for in the timed stack, and that stack's choices
-    as text. Choices that are not in `when` have their defaults."""
+    as text. Choices that are not in `when` have their defaults. None for a profile of primitives
+    alone."""
+    if all(entry.is_primitive for entry in written.entries):
+        return (), ""
     choices = {key: str(value[0] if isinstance(value, tuple) else value)
                for key, value in when.items()}  # fmt: skip
     signs = any(entry.operation == "client.sign" for entry in written.entries)
@@ -327,6 +343,7 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "m3"
 
 
-def _new_run_id() -> str:
-    now = datetime.datetime.now(datetime.UTC)
-    return f"m3-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+def _run_id(details: dict[str, Any]) -> str:
+    """The same for the same cycles on the same chip: a simulation can be repeated exactly."""
+    found = json.dumps(details, sort_keys=True).encode()
+    return f"m3-{hashlib.sha256(found).hexdigest()[:16]}"

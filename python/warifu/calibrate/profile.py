@@ -106,7 +106,7 @@ class Law:
 
 @dataclass(frozen=True)
 class Entry:
-    """The cost of one operation under some conditions."""
+    """The cost of an operation under some conditions, or of a primitive under all."""
 
     operation: str
     when: Condition
@@ -117,10 +117,13 @@ class Entry:
     note: str = ""
     kind: str = "measured"
     """*simulated* where the figure was found by simulating the runs it comes from."""
+    is_primitive: bool = False
+    """Whether `operation` is the name of a primitive."""
 
     def toml(self) -> str:
-        """Its `[[operation]]` section."""
-        lines = ["[[operation]]", f"name = {json.dumps(self.operation)}"]
+        """Its `[[operation]]` or `[[primitive]]` section."""
+        section = "primitive" if self.is_primitive else "operation"
+        lines = [f"[[{section}]]", f"name = {json.dumps(self.operation)}"]
         if self.when:
             lines.append(f"when = {_inline(self.when)}")
         lines.append(f"warm = {self.warm.toml()}")

@@ -45,6 +45,9 @@ def test_benchmark_costs_and_prediction(
     assert hello == pytest.approx(24_000_000, rel=1e-4)
     assert entries[SEND]["per_byte"] == "1200.000 ns"
     assert entries["client.system.wake"]["kind"] == "assumed"
+    (primitive,) = profile["primitive"]
+    assert primitive["name"] == "hash.sha-256" and "when" not in primitive
+    assert primitive["per_byte"] == "1800.000 ns"
     assert "client.system.wake" in err
 
     monkeypatch.setenv("WARIFU_PROFILES", str(tmp_path / "mine"))
@@ -56,6 +59,12 @@ def test_benchmark_costs_and_prediction(
     # The client's messages take 147 ms at 50 MHz; the rest is the server's and the link's.
     work = 3 * (400 + 450 + 0.8 + 900 + 700 + 1.5 + 1.2) / 50
     assert work < row["p50_ns"] / 1e6 < 1.05 * work, row
+
+
+def test_same_cycles_are_the_same_run(bare: Compile, tmp_path: Path) -> None:
+    elf = bare("again.elf", "calibrate/bench.c", "-lgcc")
+    runs = [calibrate_m3(elf, mhz, out=tmp_path / "again.toml").run_id for mhz in (50, 50, 60)]
+    assert runs[0] == runs[1] != runs[2]
 
 
 def test_manual_example(warifu: Run, compiled: Compile, tmp_path: Path) -> None:
@@ -151,7 +160,7 @@ def test_handwritten_profile_is_kept(warifu: Run, bare: Compile, tmp_path: Path)
         ("client.sign 32 5 7", "expected `name bytes cycles`"),
         ("Segmentation fault", "expected `name bytes cycles`"),
         ("client.send.ClientHelo 0 5", "did you mean client.send.ClientHello?"),
-        ("aes 16 500", "unknown operation aes"),
+        ("aes 16 500", "unknown operation or primitive aes"),
     ],
 )
 def test_invalid_benchmark_line(

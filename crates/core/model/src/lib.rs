@@ -16,6 +16,7 @@ mod kind;
 mod metric;
 mod nearest;
 mod operation;
+mod primitive;
 mod profile;
 mod quantities;
 mod reader;
@@ -40,6 +41,7 @@ pub use nearest::nearest;
 pub use operation::{
     CoapMessage, Direction, HandshakeMessage, KeyStoreCall, Operation, Role, SystemCall,
 };
+pub use primitive::{Cipher, HashAlgorithm, Primitive, SignatureAlgorithm};
 pub use profile::{
     Catalog, Cost, DeviceProfile, FigureOf, Input, KernelRelease, KeyStoreProfile, LinkProfile,
     ProfileKind, Shown, Sleep, StandIn, TcpProfile, Throttle, emulation_inputs, inputs,

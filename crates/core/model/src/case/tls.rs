@@ -80,7 +80,7 @@ pub enum Authentication {
 }
 
 /// An (EC)DHE group, by its IANA name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
@@ -91,7 +91,7 @@ pub enum Group {
 }
 
 /// The key type of the certificates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum CertificateType {
     /// ECDSA on P-256 with SHA-256.
@@ -103,7 +103,7 @@ pub enum CertificateType {
 }
 
 /// The AEAD of a cipher suite.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Aead {
     /// AES-128 in Galois/Counter Mode.
     #[serde(rename = "AES_128_GCM")]

@@ -11,6 +11,7 @@ use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::operation::Operation;
+use crate::primitive::Primitive;
 use crate::units::Nanos;
 
 /// What each operation costs on a machine.
@@ -28,6 +29,8 @@ pub struct DeviceProfile {
     pub(super) scope: Option<String>,
     pub(super) idle_provenance: Provenance,
     pub(super) entries: BTreeMap<Operation, Vec<Entry>>,
+    /// What calls of cryptography cost; their conditions are empty.
+    pub(super) primitives: BTreeMap<Primitive, Entry>,
 }
 
 /// The cost of one operation, as [`DeviceProfile::cost`] finds it.
@@ -60,6 +63,18 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    fn cost(&self, bytes: u32) -> Cost<'_> {
+        Cost {
+            warm: &self.warm,
+            cold: self.cold.as_ref().unwrap_or(&self.warm),
+            per_byte_ns: self.per_byte_ns,
+            bytes_cost: Nanos((self.per_byte_ns * f64::from(bytes)).round() as u64),
+            source: self.provenance.source.as_deref(),
+            kind: self.provenance.kind,
+            run_id: self.provenance.run_id.as_deref(),
+        }
+    }
+
     /// Warm, and cold and per byte where it depends on that; it is then no single number.
     fn shown(&self) -> Shown {
         let mut shown = self.warm.shown("ns");
@@ -82,22 +97,21 @@ impl DeviceProfile {
     /// # Errors
     /// The profile has no entry for it, or two with equally many conditions.
     pub fn cost(&self, operation: Operation, stack: &Stack, bytes: u32) -> Result<Cost<'_>, Error> {
-        let entry = self.entry(operation, stack)?;
-        Ok(Cost {
-            warm: &entry.warm,
-            cold: entry.cold.as_ref().unwrap_or(&entry.warm),
-            per_byte_ns: entry.per_byte_ns,
-            bytes_cost: Nanos((entry.per_byte_ns * f64::from(bytes)).round() as u64),
-            source: entry.provenance.source.as_deref(),
-            kind: entry.provenance.kind,
-            run_id: entry.provenance.run_id.as_deref(),
-        })
+        Ok(self.entry(operation, stack)?.cost(bytes))
+    }
+
+    /// The cost of a primitive for so many bytes, if the profile has one.
+    pub fn primitive(&self, primitive: Primitive, bytes: u32) -> Option<Cost<'_>> {
+        self.primitives.get(&primitive).map(|entry| entry.cost(bytes))
     }
 
     /// The calibration runs that its figures come from, sorted.
     pub fn run_ids(&self) -> Vec<&str> {
-        let entries = self.entries.values().flatten().map(|entry| &entry.provenance);
-        let all = entries.chain([&self.idle_provenance]).filter_map(|p| p.run_id.as_deref());
+        let entries = self.entries.values().flatten().chain(self.primitives.values());
+        let all = entries
+            .map(|entry| &entry.provenance)
+            .chain([&self.idle_provenance])
+            .filter_map(|p| p.run_id.as_deref());
         let sorted: std::collections::BTreeSet<&str> = all.collect();
         sorted.into_iter().collect()
     }
@@ -199,8 +213,14 @@ impl DeviceProfile {
             (true, _) => "add them to the profile".into(),
         };
         let scope = self.scope.as_ref().map_or(String::new(), |scope| format!(" ({scope})"));
+        let primitives = self.primitives.keys().next().map_or(String::new(), |primitive| {
+            format!("; its costs of primitives ({primitive} ..) say nothing of whole messages")
+        });
         let have = if operations.len() == 1 { "has" } else { "have" };
-        let message = format!("{have} no cost for {point}{scope}: {hint}, or calibrate the device");
+        let message = format!(
+            "{have} no cost for {point}{scope}: {hint}, or calibrate the device\
+             {primitives}"
+        );
         let names: Vec<String> = operations.iter().map(ToString::to_string).collect();
         Error::new(&self.file, names.join(", "), message)
     }
@@ -212,6 +232,23 @@ mod tests {
     use crate::case::tests::{any_tls, https};
     use crate::case::{Authentication, Group, Session, Tls, TlsVersion};
     use crate::operation::{Direction, HandshakeMessage, Role};
+    use crate::primitive::SignatureAlgorithm;
+
+    #[test]
+    fn primitives_are_found_by_name_and_do_not_stand_for_messages() {
+        let text = "[[primitive]]\nname = \"sign.ed25519\"\nwarm = \"3 ms\"\n\
+                    per_byte = \"0.5 ns\"\nsource = \"a bench\"\nkind = \"simulated\"\n\
+                    run_id = \"m3-1\"\n";
+        let profile = parse(text).unwrap();
+        let sign = Primitive::Sign(SignatureAlgorithm::Ed25519);
+        let cost = profile.primitive(sign, 1000).unwrap();
+        assert_eq!(cost.warm, &Distribution::constant(Nanos::from_millis(3)));
+        assert_eq!((cost.bytes_cost, cost.source), (Nanos(500), Some("a bench")));
+        assert!(profile.primitive(Primitive::Random, 1).is_none());
+        assert_eq!(profile.run_ids(), ["m3-1"]);
+        let error = profile.cost(HELLO, &stack(), 0).unwrap_err().to_string();
+        assert!(error.contains("; its costs of primitives (sign.ed25519 ..) say"), "{error}");
+    }
 
     /// One line says all that is to change, so that a study is corrected once, not once a run.
     #[test]

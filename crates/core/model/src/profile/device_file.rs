@@ -2,6 +2,7 @@
 //! Reading a device profile.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use super::calibrated;
 use super::condition::Condition;
@@ -10,6 +11,7 @@ use super::figure::{FigureOf, Figures, Provenance, distribution, non_empty, per_
 use super::heading::heading;
 use crate::error::Error;
 use crate::operation::Operation;
+use crate::primitive::Primitive;
 use crate::reader::{self, Mistakes, Section};
 use crate::units::Nanos;
 
@@ -85,9 +87,21 @@ fn read(
         run_id: around.run_id.clone(),
     });
     let entries = read_entries(&around)?;
+    let mut primitives = BTreeMap::new();
+    for section in root.sections("primitive") {
+        let expected = "expected a primitive such as \"ecdh.derive.x25519\"";
+        let Some((primitive, entry)) = read_named::<Primitive>(&section, expected, &around) else {
+            continue;
+        };
+        if primitives.insert(primitive, entry).is_some() {
+            section.refuse("name", format!("is {primitive} again"));
+        }
+    }
     root.refuse_unknown();
-    if entries.is_empty() && !mistakes.any() {
-        root.refuse("operation", "is missing: a device profile states costs in [[operation]]");
+    if entries.is_empty() && primitives.is_empty() && !mistakes.any() {
+        let expected =
+            "is missing: a device profile states costs in [[operation]] or [[primitive]]";
+        root.refuse("operation", expected);
     }
     (!mistakes.any()).then(|| DeviceProfile {
         name: name.into(),
@@ -97,6 +111,7 @@ fn read(
         idle_threshold: idle.unwrap_or(IDLE_THRESHOLD),
         idle_provenance,
         entries,
+        primitives,
     })
 }
 
@@ -109,21 +124,28 @@ fn add(entries: &mut Entries, operation: Operation, entry: Entry) -> Result<(), 
 }
 
 fn read_entry(section: &Section<'_>, around: &Provenance) -> Option<(Operation, Entry)> {
-    let operation =
-        section.read("name", |value| value.as_str().unwrap_or_default().parse::<Operation>());
-    if section.table.get("name").is_none() {
-        section.refuse(
-            "name",
-            "is missing: expected an operation such as \"client.send.ClientHello\"",
-        );
-    }
     let when = match section.get("when") {
         None => Some(Condition::ALWAYS),
         Some(_) => section.section("when").map(|when| Condition::read(&when)),
     };
+    let expected = "expected an operation such as \"client.send.ClientHello\"";
+    let (operation, entry) = read_named::<Operation>(section, expected, around)?;
+    Some((operation, Entry { when: when?, ..entry }))
+}
+
+/// Something with a name and a cost, under all conditions.
+fn read_named<T: FromStr<Err = String>>(
+    section: &Section<'_>,
+    expected: &str,
+    around: &Provenance,
+) -> Option<(T, Entry)> {
+    let name = section.read("name", |value| value.as_str().unwrap_or_default().parse::<T>());
+    if section.table.get("name").is_none() {
+        section.refuse("name", format!("is missing: {expected}"));
+    }
     let warm = section.read("warm", distribution);
     if section.table.get("warm").is_none() {
-        section.refuse("warm", "is missing: expected the operation's time, such as \"1.5 ms\"");
+        section.refuse("warm", "is missing: expected its time, such as \"1.5 ms\"");
     }
     let cold = section.read("cold", distribution);
     // A text that is none gives the sentence that says what is expected.
@@ -133,7 +155,7 @@ fn read_entry(section: &Section<'_>, around: &Provenance) -> Option<(Operation, 
     let provenance = Provenance::read(section, around);
     section.get("note");
     section.refuse_unknown();
-    Some((operation?, Entry { when: when?, warm: warm?, cold, per_byte_ns, provenance }))
+    Some((name?, Entry { when: Condition::ALWAYS, warm: warm?, cold, per_byte_ns, provenance }))
 }
 
 #[cfg(test)]
@@ -184,6 +206,31 @@ warm = "1500 ns"
         assert!(both_ways(CALIBRATED).unwrap());
         assert!(both_ways(&CALIBRATED.replace('\n', "\r\n")).is_ok());
         assert!(both_ways(&SHIPPED.replace("xeon-2-5-ghz-vm", "d")).unwrap());
+    }
+
+    #[test]
+    fn primitives_beside_operations_and_alone() {
+        let primitive = "[[primitive]]\nname = \"hash.sha-512\"\nwarm = \"9 us\"\n";
+        let (head, _) = CALIBRATED.split_once("\n[[operation]]").unwrap();
+        assert!(both_ways(&CALIBRATED.replace("\n[[op", &format!("\n{primitive}\n[[op"))).is_ok());
+        for text in [format!("{CALIBRATED}{primitive}"), format!("{head}\n{primitive}")] {
+            assert_eq!(parse_any("d", &text, "d.toml").unwrap().primitives.len(), 1);
+        }
+        let refused = |text: &str| {
+            let text = format!("{head}\n{text}");
+            parse_any("d", &text, "d.toml").unwrap_err().to_string()
+        };
+        for (text, expected) in [
+            ("", "operation is missing: a device profile states costs in [[operation]] or"),
+            (&primitive.replace("512", "51"), "did you mean \"hash.sha-512\"?"),
+            (&primitive.repeat(2), "is hash.sha-512 again"),
+            (&format!("{primitive}when = {{ tls = \"1.3\" }}\n"), "when"),
+            ("[[primitive]]\nname = \"random\"\n", "warm is missing"),
+            ("[[primitive]]\nwarm = \"1 us\"\n", "name is missing: expected a primitive"),
+        ] {
+            let error = refused(text);
+            assert!(error.contains(expected), "{error}");
+        }
     }
 
     #[test]
@@ -266,7 +313,7 @@ warm = "1500 ns"
             ),
             (
                 entry(""),
-                "d.toml: operation[0].warm is missing: expected the operation's time, such as \
+                "d.toml: operation[0].warm is missing: expected its time, such as \
                  \"1.5 ms\"",
             ),
             (

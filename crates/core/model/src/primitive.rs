@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What benchmarks and datasheets time: calls of cryptography, below the messages of a protocol.
+
+use std::fmt;
+
+use crate::case::{Aead, CertificateType, Group};
+use crate::keyword::Keyword;
+use crate::nearest::nearest;
+
+/// A call of cryptography. What depends on a length takes so much a call and so much a byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Primitive {
+    /// A fresh key pair for a key agreement.
+    EcdhKeygen(Group),
+    /// The shared secret from the own private key and the other's share.
+    EcdhDerive(Group),
+    /// A signature; its bytes are those of the message, where the call hashes it.
+    Sign(SignatureAlgorithm),
+    /// A signature verified, which is right.
+    Verify(SignatureAlgorithm),
+    /// A digest.
+    Hash(HashAlgorithm),
+    /// An HMAC (RFC 2104), with its key set up.
+    Hmac(HashAlgorithm),
+    /// A message encrypted, with its key set up.
+    Seal(Cipher),
+    /// A message decrypted that is authentic, with its key set up.
+    Open(Cipher),
+    /// Random bytes.
+    Random,
+}
+
+/// A signature algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SignatureAlgorithm {
+    /// With the key of a certificate that a case can choose.
+    Certificate(CertificateType),
+    /// PureEdDSA with edwards25519 (RFC 8032 section 5.1).
+    Ed25519,
+}
+
+/// A hash function of FIPS 180-4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HashAlgorithm {
+    /// SHA-256.
+    Sha256,
+    /// SHA-384.
+    Sha384,
+    /// SHA-512.
+    Sha512,
+}
+
+/// Authenticated encryption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cipher {
+    /// Of a cipher suite.
+    Tls(Aead),
+    /// NaCl's secretbox, which no cipher suite has.
+    XSalsa20Poly1305,
+}
+
+impl Primitive {
+    /// Every primitive, in the order of errors and tables.
+    pub fn all() -> impl Iterator<Item = Primitive> {
+        let groups = || Group::ALL.iter().copied();
+        let certificates = CertificateType::ALL.iter().copied();
+        let signatures: Vec<SignatureAlgorithm> = certificates
+            .map(SignatureAlgorithm::Certificate)
+            .chain([SignatureAlgorithm::Ed25519])
+            .collect();
+        let ciphers: Vec<Cipher> =
+            Aead::ALL.iter().copied().map(Cipher::Tls).chain([Cipher::XSalsa20Poly1305]).collect();
+        groups()
+            .map(Primitive::EcdhKeygen)
+            .chain(groups().map(Primitive::EcdhDerive))
+            .chain(signatures.clone().into_iter().map(Primitive::Sign))
+            .chain(signatures.into_iter().map(Primitive::Verify))
+            .chain(HashAlgorithm::ALL.map(Primitive::Hash))
+            .chain(HashAlgorithm::ALL.map(Primitive::Hmac))
+            .chain(ciphers.clone().into_iter().map(Primitive::Seal))
+            .chain(ciphers.into_iter().map(Primitive::Open))
+            .chain([Primitive::Random])
+    }
+}
+
+impl SignatureAlgorithm {
+    /// Its word in a primitive's name: the certificate's, or `ed25519`.
+    pub fn name(self) -> &'static str {
+        match self {
+            SignatureAlgorithm::Certificate(certificate) => certificate.name(),
+            SignatureAlgorithm::Ed25519 => "ed25519",
+        }
+    }
+}
+
+impl HashAlgorithm {
+    const ALL: [HashAlgorithm; 3] =
+        [HashAlgorithm::Sha256, HashAlgorithm::Sha384, HashAlgorithm::Sha512];
+
+    /// IANA's textual name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            HashAlgorithm::Sha256 => "sha-256",
+            HashAlgorithm::Sha384 => "sha-384",
+            HashAlgorithm::Sha512 => "sha-512",
+        }
+    }
+}
+
+impl Cipher {
+    /// Its word in a primitive's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cipher::Tls(aead) => aead.name(),
+            Cipher::XSalsa20Poly1305 => "XSALSA20_POLY1305",
+        }
+    }
+}
+
+impl fmt::Display for Primitive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Primitive::EcdhKeygen(group) => write!(f, "ecdh.keygen.{}", group.name()),
+            Primitive::EcdhDerive(group) => write!(f, "ecdh.derive.{}", group.name()),
+            Primitive::Sign(signature) => write!(f, "sign.{}", signature.name()),
+            Primitive::Verify(signature) => write!(f, "verify.{}", signature.name()),
+            Primitive::Hash(hash) => write!(f, "hash.{}", hash.name()),
+            Primitive::Hmac(hash) => write!(f, "hmac.{}", hash.name()),
+            Primitive::Seal(cipher) => write!(f, "aead.seal.{}", cipher.name()),
+            Primitive::Open(cipher) => write!(f, "aead.open.{}", cipher.name()),
+            Primitive::Random => write!(f, "random"),
+        }
+    }
+}
+
+impl std::str::FromStr for Primitive {
+    type Err = String;
+
+    /// Reads its dotted name; the error gives the nearest that exists.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names: Vec<(String, Primitive)> =
+            Primitive::all().map(|known| (known.to_string(), known)).collect();
+        if let Some((_, found)) = names.iter().find(|(name, _)| name == text) {
+            return Ok(*found);
+        }
+        Err(match nearest(text, names.iter().map(|(name, _)| name.as_str())) {
+            Some(name) => format!("expected a primitive; did you mean \"{name}\"?"),
+            None => "expected a primitive such as \"ecdh.derive.x25519\", \"hash.sha-512\" or \
+                     \"verify.ecdsa_secp256r1\""
+                .into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn primitive_names_round_trip() {
+        assert_eq!(Primitive::all().count(), 2 * 2 + 2 * 3 + 2 * 3 + 2 * 4 + 1);
+        for primitive in Primitive::all() {
+            assert_eq!(primitive.to_string().parse(), Ok(primitive));
+        }
+        for wrong in ["", "ecdh", "ecdh.derive", "hash.md5", "random.x25519", "client.sign"] {
+            assert!(wrong.parse::<Primitive>().is_err(), "{wrong}");
+        }
+        assert_eq!(
+            "sign.ed2519".parse::<Primitive>().unwrap_err(),
+            "expected a primitive; did you mean \"sign.ed25519\"?"
+        );
+    }
+}
