@@ -15,7 +15,14 @@ const CODE: u32 = 0x100;
 
 /// Cycles of code in the flash of an LPC1768 up to BKPT 1, R0 pointing to RAM and R1 to flash.
 fn cycles(code: &[u16], wait_states: u64, plain: bool) -> Cycles {
-    let mut chip: Chip = "lpc1768".parse().expect("a known chip");
+    cycles_on("lpc1768", code, wait_states, plain)
+}
+
+/// The same on any chip whose first memory is its flash.
+fn cycles_on(chip: &str, code: &[u16], wait_states: u64, plain: bool) -> Cycles {
+    let mut chip: Chip = chip.parse().expect("a known chip");
+    let flash = chip.regions[0].base;
+    let ram = chip.regions.iter().find(|region| region.writable).expect("RAM").base;
     chip.regions[0].wait_states = wait_states;
     if plain {
         chip.regions[0].lines = None;
@@ -23,13 +30,13 @@ fn cycles(code: &[u16], wait_states: u64, plain: bool) -> Cycles {
     let mut machine =
         Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
     let memory = &mut machine.core.memory;
-    assert!(memory.program(0, &0x1000_8000_u32.to_le_bytes()));
-    assert!(memory.program(4, &(CODE | 1).to_le_bytes()));
-    for (at, half) in (CODE..).step_by(2).zip(code.iter().chain(&[0xbe01])) {
+    assert!(memory.program(flash, &(ram + 0x4000).to_le_bytes()));
+    assert!(memory.program(flash + 4, &(flash + CODE | 1).to_le_bytes()));
+    for (at, half) in (flash + CODE..).step_by(2).zip(code.iter().chain(&[0xbe01])) {
         assert!(memory.program(at, &half.to_le_bytes()));
     }
-    machine.core.reset(0).expect("it starts");
-    machine.core.registers.r[..2].copy_from_slice(&[0x1000_0000, 0x8000]);
+    machine.core.reset(flash).expect("it starts");
+    machine.core.registers.r[..2].copy_from_slice(&[ram, flash + 0x8000]);
     let stop = machine.run(Limits { instructions: 100_000 });
     assert!(matches!(stop, Stop::Breakpoint { number: 1, .. }), "{stop}");
     machine.core.clock
@@ -65,6 +72,27 @@ fn loop_in_the_kept_lines_waits_once() {
     code.extend([0x3b01, 0xd100 | ((-(24 + 1 + 2) & 0xff) as u16)]);
     assert_eq!(added(&code, 4, false), 4, "the lines are read ahead in the first round");
     assert!(added(&code, 4, true) > 100 * 13 * 4);
+}
+
+/// Two buffers of a line, as these chips have them: one is in use, the other one is for the line that
+/// is read ahead, so that a loop across two lines waits in every round. The F2 keeps 64 beside it.
+#[test]
+fn loop_across_two_lines_waits_each_round_where_there_are_two_buffers() {
+    for (chip, line, waits) in [
+        ("stm32f103", 8, true),
+        ("stm32f103xg", 8, true),
+        ("stm32l152xe", 8, true),
+        ("sam3x8e", 16, true),
+        ("stm32f205xg", 16, false),
+        ("lpc1768", 16, false),
+    ] {
+        // movs r3, #100; nops up to one half-word below the line; nop; subs r3, #1; bne to that nop.
+        let mut code = vec![0x2364];
+        code.extend(vec![NOP; line / 2 - 2]);
+        code.extend([NOP, 0x3b01, 0xd100 | ((-(1 + 1 + 2) & 0xff) as u16)]);
+        let added = (cycles_on(chip, &code, 2, false) - cycles_on(chip, &code, 0, false)).high;
+        assert_eq!(added >= 100, waits, "{chip}: {added} cycles");
+    }
 }
 
 #[test]

@@ -46,7 +46,8 @@ writable = true
 
 
 def build(folder: Path, chip: str, *sources: str) -> Path:
-    """Builds a program with the linker script and start-up code of `warifu m3 init`."""
+    """Builds a program with the linker script and start-up code of `warifu m3 init`, from sources
+    and flags."""
     starting.init(folder, chip)
     script = next(folder.glob("*.ld"))
     flags = ["-mcpu=cortex-m3", "-mthumb", "-O2", "-g", "-Wall", "-Werror", "-nostartfiles"]
@@ -101,6 +102,40 @@ def test_clock_set_up_runs_through(tmp_path: Path, chip: str) -> None:
     elf = build(tmp_path / "clock", chip, str(PROGRAMS / "chips/clock.c"), f"-D{family}")
     run = m3.run(elf, m3.Options(chip=chip))
     assert (run.stop, run.code) == ("exit", 0), run.message
+
+
+# Size register and unique identifier, with ST's header or OpenOCD's source as in the chips' files.
+SIGNATURES = {
+    "stm32f103": (0x1FFFF7E0, 0x1FFFF7E8, 128),
+    "stm32f103xc": (0x1FFFF7E0, 0x1FFFF7E8, 256),
+    "stm32f103xd": (0x1FFFF7E0, 0x1FFFF7E8, 384),
+    "stm32f103xe": (0x1FFFF7E0, 0x1FFFF7E8, 512),
+    "stm32f103xg": (0x1FFFF7E0, 0x1FFFF7E8, 1024),
+    "stm32l152xc": (0x1FF800CC, 0x1FF800D0, 256),
+    "stm32l152xe": (0x1FF800CC, 0x1FF800D0, 512),
+    "stm32f205xg": (0x1FFF7A22, 0x1FFF7A10, 1024),
+}
+
+
+@pytest.mark.parametrize("chip", [chip for chip in m3.CHIPS if chip.startswith("stm32")])
+def test_signature_gives_the_size_of_the_flash(tmp_path: Path, chip: str) -> None:
+    size, identifier, kib = SIGNATURES[chip]
+    flags = (f"-DSIZE={size:#x}", f"-DIDENTIFIER={identifier:#x}", f"-DKIB={kib}")
+    elf = build(tmp_path / "signature", chip, str(PROGRAMS / "chips/signature.c"), *flags)
+    run = m3.run(elf, m3.Options(chip=chip))
+    assert (run.stop, run.code) == ("exit", 0), run.message
+    flash = next(one for one in m3.chip(chip).memories if one.name == "flash")
+    assert flash.bytes == kib << 10
+
+
+def test_memories_of_mps2_are_at_their_mirrors(bare: Compile) -> None:
+    run = m3.run(bare("mirrors.elf", "chips/mirrors.c"))
+    assert (run.stop, run.code) == ("exit", 0), run.message
+
+
+@pytest.mark.parametrize("chip", m3.CHIPS)
+def test_file_says_what_it_was_checked_against(chip: str) -> None:
+    assert "\n# Checked against: " in (CHIPS / f"{chip}.toml").read_text()
 
 
 def test_other_peripherals_fault(tmp_path: Path) -> None:

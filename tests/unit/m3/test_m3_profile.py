@@ -270,4 +270,4 @@ def test_data_counts_in_flash_and_ram(bare: Compile) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     found = m3.size(elf)
     used = {region.name: region.used for region in found.regions}
-    assert used == {"ssram1": found.flash, "ssram23": found.memory, "psram": 0}
+    assert used == {"ssram1": found.flash, "ssram23": found.memory, "psram": 0, "block-ram": 0}
