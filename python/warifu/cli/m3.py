@@ -397,14 +397,17 @@ def taint(
     judged = (*found.leaks, *(found.outputs if forbid_output else ()))
     leaks = judged if known is None else known.others(judged)
     screen.show([m3_tables.leaks(found, leaks, top)], form)
-    for entry in () if known is None else known.stale((*found.leaks, *found.outputs)):
-        screen.warn(
-            f"{allow}: line {entry.line}: {entry} allows nothing in this run: remove it, or run "
-            "what it is about"
-        )
     code = ended(found.run)
     if found.run.code:
         screen.say(f"{elf}: the program's own exit code is {code}")
+    # A run that was cut short has not shown which entries are still needed.
+    complete = found.run.code is not None and found.poisoned
+    stale = known.stale((*found.leaks, *found.outputs)) if known and complete else ()
+    for entry in stale:
+        screen.say(
+            f"warifu: {allow}: line {entry.line}: {entry} allows nothing in this run: remove it, "
+            "or run what it is about"
+        )
     if leaks:
         return FAILED
     if found.run.code is None:
@@ -415,7 +418,7 @@ def taint(
             f"{elf}: nothing was secret in this run{since_when}: mark secrets with WARIFU_POISON "
             "(compiled without -DWARIFU_M3=0), or name variables with --secret"
         )
-    return OK
+    return FAILED if stale else OK
 
 
 @m3_app.command()
