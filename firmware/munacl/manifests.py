@@ -62,10 +62,11 @@ def pack() -> str:
             kind = "sourceAsm" if name.endswith(".S") else "sourceC"
             files.append(f"<file category={quoteattr(kind)} name={quoteattr(name)}/>")
         define = "#define MUNACL_SMALL" if profile == "small" else ""
+        default = ' isDefaultVariant="true"' if profile == "fast" else ""
         lines = "".join(f"        {line}\n" for line in files)
         components.append(
             f'    <component Cclass="Security" Cgroup="munacl" Cvariant="{profile}" '
-            f'Cversion="{VERSION}" condition="Cortex-M3">\n'
+            f'Cversion="{VERSION}" condition="Cortex-M3"{default}>\n'
             f"      <description>{SUMMARY}: {profile}</description>\n"
             + (f"      <Pre_Include_Global_h>{define}</Pre_Include_Global_h>\n" if define else "")
             + f"      <files>\n{lines}      </files>\n    </component>\n"

@@ -59,6 +59,70 @@ def test_platformio_list_links_the_benchmark(build: Build, tmp_path: Path) -> No
     assert m3.run(str(out)).code == 0
 
 
+def test_pack_lists_link_the_benchmark(build: Build, profile: str, tmp_path: Path) -> None:
+    pack = ElementTree.parse(MUNACL / "Warifu.munacl.pdsc")
+    (component,) = pack.iterfind(f".//component[@Cvariant='{profile}']")
+    files = [
+        (one.get("category", ""), MUNACL / one.get("name", "")) for one in component.iter("file")
+    ]
+    # What Pre_Include_Global_h defines is in all files of the project.
+    (tmp_path / "Pre_Include_Global.h").write_text(
+        component.findtext("Pre_Include_Global_h", "") + "\n"
+    )
+    flags = ["-Os", "-std=c11", "-include", str(tmp_path / "Pre_Include_Global.h")]
+    flags += [flag for kind, path in files if kind == "include" for flag in ("-I", str(path))]
+    sources = [str(path) for kind, path in files if kind.startswith("source")]
+    program = build(profile, "bench.elf")
+    objects = [program.parent / "bench" / "bench.o", program.parent / "boards" / "start.o"]
+    out = tmp_path / "bench.elf"
+    run([*LINK, *flags, *sources, *map(str, objects), "-o", str(out)])
+    done = m3.run(str(out))
+    assert (done.code, b"failed" in done.output) == (0, False)
+
+
+#: Zephyr's functions, as far as zephyr/CMakeLists.txt calls them.
+ZEPHYR = """\
+cmake_minimum_required(VERSION 3.20)
+project(module C ASM)
+set(CONFIG_MUNACL y)
+function(zephyr_library_named name)
+  add_library(${name} STATIC)
+endfunction()
+function(zephyr_library_sources)
+  target_sources(munacl PRIVATE ${ARGN})
+endfunction()
+function(zephyr_library_include_directories)
+  target_include_directories(munacl PRIVATE ${ARGN})
+endfunction()
+function(zephyr_include_directories)
+  target_include_directories(munacl PUBLIC ${ARGN})
+endfunction()
+function(zephyr_library_compile_definitions)
+  target_compile_definitions(munacl PRIVATE ${ARGN})
+endfunction()
+"""
+
+
+@needs.program("cmake")
+def test_zephyr_module_builds_the_profile_of_its_setting(
+    build: Build, profile: str, tmp_path: Path
+) -> None:
+    setting = "set(CONFIG_MUNACL_SMALL y)\n" if profile == "small" else ""
+    module = f"add_subdirectory({MUNACL / 'zephyr'} module)\n"
+    (tmp_path / "CMakeLists.txt").write_text(ZEPHYR + setting + module)
+    toolchain = f"-DCMAKE_TOOLCHAIN_FILE={MUNACL / 'cmake' / 'gcc.cmake'}"
+    run(["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "build"), toolchain])
+    run(["cmake", "--build", str(tmp_path / "build")])
+    library = tmp_path / "build" / "module" / "libmunacl.a"
+    objects = [build(profile, "bench/bench.o"), build(profile, "boards/start.o")]
+    out = tmp_path / "bench.elf"
+    run([*LINK, *map(str, objects), str(library), "-o", str(out)])
+    done = m3.run(str(out))
+    assert (done.code, b"failed" in done.output) == (0, False)
+    members = run(["arm-none-eabi-ar", "t", str(library)])
+    assert ("blocks_portable.c" in members) == (profile == "small")
+
+
 @needs.program("cmake")
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=needs.program("clang"))])
 def test_cmake_library_is_right_and_constant_time(
