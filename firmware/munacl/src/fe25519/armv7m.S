@@ -8,7 +8,7 @@
  * takes a MUL and an ADC. 256 bits are three such products (Karatsuba, by differences).
  *
  * munacl_fe_mul to munacl_fe_a24 are internal: they clobber all registers but SP, and use the frame
- * of product.inc at SP, which BEGIN has prepared.
+ * of product.inc at SP, which munacl_fe_begin has prepared.
  *   r0 result, r1 and r2 operands: eight words each, any value, which may be the same
  * The result is below 2^256, congruent modulo p. Time fixed.
  */
@@ -29,43 +29,16 @@
 	adc	r11, r11, \q3, lsr #32 - \bits
 .endm
 
-/* T = high half of P0 + low half of P1 in r7 .. r10, its carry in r11; the low half of the product
- * of differences in r0 .. r3. The high half is in r4, r5, r6, r12. */
-.macro MIDDLE
-	ldr	r0, [sp, #P0H]
-	ldr	r1, [sp, #P0H + 4]
-	ldr	r2, [sp, #P0H + 8]
-	ldr	r3, [sp, #P0H + 12]
-	ldr	r7, [sp, #P1L]
-	ldr	r8, [sp, #P1L + 4]
-	ldr	r9, [sp, #P1L + 8]
-	ldr	r10, [sp, #P1L + 12]
-	adds	r7, r7, r0
-	adcs	r8, r8, r1
-	adcs	r9, r9, r2
-	adcs	r10, r10, r3
-	mov	r11, #0
-	adc	r11, r11, #0
-	ldr	r0, [sp, #DL]
-	ldr	r1, [sp, #DL + 4]
-	ldr	r2, [sp, #DL + 8]
-	ldr	r3, [sp, #DL + 12]
-.endm
-
-/* \b += 121666 \a and what r4 and r5 hold of the word before */
-.macro A24 a, b
-	uxth	r8, \a
-	uxth	r9, \b
-	mla	r9, r8, r3, r9
-	add	r9, r9, r4
-	add	r9, r9, r5, lsr #16
-	lsr	r4, \a, #16
-	lsr	\b, \b, #16
-	mla	r5, r4, r3, \b
-	add	r5, r5, r8
-	add	r5, r5, r9, lsr #16
-	uxth	r9, r9
-	orr	\b, r9, r5, lsl #16
+/* r0 .. r6, r12 += four words in r7 .. r10 and the same again, 128 bits higher */
+.macro TWICE first
+	\first	r0, r0, r7
+	adcs	r1, r1, r8
+	adcs	r2, r2, r9
+	adcs	r3, r3, r10
+	adcs	r4, r4, r7
+	adcs	r5, r5, r8
+	adcs	r6, r6, r9
+	adcs	r12, r12, r10
 .endm
 
 	.section .text.munacl_fe, "ax", %progbits
@@ -73,7 +46,7 @@
 
 /* void munacl_fe_run(munacl_fe *slots, const uint32_t *program, uint32_t mask)
  * Runs a program of field operations (fe25519.h). The program is public, slots and mask may be
- * secret. Time depends on the program alone. Stack: 232 bytes. */
+ * secret. Time depends on the program alone. Stack: 252 bytes. */
 	.global	munacl_fe_run
 	.type	munacl_fe_run, %function
 	.thumb_func
@@ -83,7 +56,7 @@ munacl_fe_run:
 	str	r0, [sp, #SLOTS]
 	str	r1, [sp, #PROGRAM]
 	str	r2, [sp, #MASK]
-	BEGIN	r3
+	bl	munacl_fe_begin
 	adr	r3, next + 1
 	str	r3, [sp, #LR]
 	.balign 4
@@ -145,6 +118,18 @@ finish:
 	pop	{r4-r11, pc}
 	.size	munacl_fe_run, . - munacl_fe_run
 
+/* Prepares a frame. Clobbers r3. */
+	.global	munacl_fe_begin
+	.hidden	munacl_fe_begin
+	.thumb_func
+munacl_fe_begin:
+	adr	r3, again + 1
+	str	r3, [sp, #AGAIN]
+	str	r3, [sp, #AGAIN + A1]
+	adr	r3, differences + 1
+	str	r3, [sp, #AGAIN + DA]
+	bx	lr
+
 /* r0 = r1 * r2. 0 to 2^256 - 1 in, the same out. */
 	.global	munacl_fe_mul
 	.hidden	munacl_fe_mul
@@ -153,34 +138,33 @@ munacl_fe_mul:
 	str	lr, [sp, #LR]
 fe_mul_run:
 	str	r0, [sp, #DST]
-	add	r3, r2, #16
-	str	r2, [sp, #BPTR]
-	str	r3, [sp, #BPTR + 16]
 	ldm	r1, {r3-r10}
 	stm	sp, {r3-r10}
-	DIFFERENCE r11
-	STORE4	DA
-	ldm	r2, {r7-r10}
-	ldr	r3, [r2, #16]
-	ldr	r4, [r2, #20]
-	ldr	r5, [r2, #24]
-	ldr	r6, [r2, #28]
-	DIFFERENCE r12
-	STORE4	DB
+	DIFFERENCE r11, r3, r4, r5, r6, r7, r8, r9, r10
+	STORE4	DA, r3, r4, r5, r6
+	add	r0, sp, #B0
+	ldm	r2, {r3-r10}
+	stm	r0, {r3-r10}
+	DIFFERENCE r12, r7, r8, r9, r10, r3, r4, r5, r6
 	eor	r11, r11, r12
 	str	r11, [sp, #SIGN]
-	bl	munacl_mul128
+	STORE4	DB, r7, r8, r9, r10
+	b	munacl_mul128
+	.balign 4
+again:
 	STORE_HIGH P0H
 	add	sp, sp, #A1
-	bl	munacl_mul128
-	STORE_HIGH P1H - A1
-	add	sp, sp, #DA - A1
-	bl	munacl_mul128
-	sub	sp, sp, #DA
+	b	munacl_mul128
 
-/* The product of (a0 - a1) and (b1 - b0) is negative where SIGN is all ones. */
-	MIDDLE
+/* r0 .. r6, r12 = the product of (a0 - a1) and (b1 - b0), lr its sign, + P0's high half at 0 and
+ * 2^128. */
+	.balign	4
+differences:
+	sub	sp, sp, #DA
+	ldr	r0, [sp, #DL]
+	ldr	r1, [sp, #DL + 4]
 	ldr	lr, [sp, #SIGN]
+	LOAD4	P0H, r7, r8, r9, r10
 	eor	r0, r0, lr
 	eor	r1, r1, lr
 	eor	r2, r2, lr
@@ -190,64 +174,48 @@ fe_mul_run:
 	eor	r6, r6, lr
 	eor	r12, r12, lr
 	cmn	lr, lr
-	adcs	r0, r0, r7
-	adcs	r1, r1, r8
-	adcs	r2, r2, r9
-	adcs	r3, r3, r10
-	adcs	r4, r4, r7
-	adcs	r5, r5, r8
-	adcs	r6, r6, r9
-	adcs	r12, r12, r10
+	TWICE	adcs
 	adc	lr, lr, #0
 
-/* r0 .. r6, r12 = T + T 2^128 + the product of differences, lr above them (-1 to 1). What the
- * middle of the whole product still lacks is P0's low half and P1's high half; what stands above
- * 2^256 counts 38 times. */
+/* The same with P1's low half, P0's low half at 0 and P1's high half at 2^128: now r0 .. r3 are the
+ * upper half of what is below 2^256, r4, r5, r6, r12, and 128 bits higher r7 .. r10 and lr, what
+ * counts 38 times. */
 combine:
-	ldr	r7, [sp, #P0L]
-	ldr	r8, [sp, #P0L + 4]
-	ldr	r9, [sp, #P0L + 8]
-	ldr	r10, [sp, #P0L + 12]
+	LOAD4	P1L, r7, r8, r9, r10
+	TWICE	adds
+	adc	lr, lr, #0
+	LOAD4	P0L, r7, r8, r9, r10
 	adds	r0, r0, r7
 	adcs	r1, r1, r8
 	adcs	r2, r2, r9
 	adcs	r3, r3, r10
-	adcs	r4, r4, r11
-	adcs	r5, r5, #0
-	adcs	r6, r6, #0
-	adcs	r12, r12, #0
-	adc	lr, lr, r11
-	ldr	r7, [sp, #P1H]
-	ldr	r8, [sp, #P1H + 4]
-	ldr	r9, [sp, #P1H + 8]
-	ldr	r10, [sp, #P1H + 12]
-	adds	r4, r4, r7
+	LOAD4	P1H, r7, r8, r9, r10
+	adcs	r4, r4, r7
 	adcs	r5, r5, r8
 	adcs	r6, r6, r9
 	adcs	r12, r12, r10
 	adc	lr, lr, #0 /* no longer negative */
-	adds	r7, r7, lr
-	adcs	r8, r8, #0
-	adcs	r9, r9, #0
-	adc	r10, r10, #0
 	/* 38 = 2 + 4 + 32. r0 .. r3 += 38 (r7 .. r10), r11 above. */
 	mov	r11, #0
 	SHIFTED	r7, r8, r9, r10, r0, r1, r2, r3, 1
 	SHIFTED	r7, r8, r9, r10, r0, r1, r2, r3, 2
 	SHIFTED	r7, r8, r9, r10, r0, r1, r2, r3, 5
-	mov	lr, #38
-	mul	lr, lr, r11
-	mov	r11, #0
-	ldr	r7, [sp, #P0L]
-	ldr	r8, [sp, #P0L + 4]
-	ldr	r9, [sp, #P0L + 8]
-	ldr	r10, [sp, #P0L + 12]
-	/* r7 .. r10 += 38 (r4, r5, r6, r12) + lr, and on into r0. */
-	adds	r7, r7, lr
+	/* Bits from 2^255 on count 19 times. Without them r0 .. r3 are below 2^127, and what they get
+	 * from below is less than 200: the result is below 2^255 + 2^136. */
+	lsl	r11, r11, #1
+	orr	r11, r11, r3, lsr #31
+	bic	r3, r3, #0x80000000
+	mov	r7, #19
+	mul	r11, r11, r7
+	mov	r7, #38
+	mul	lr, lr, r7
+	LOAD4	P0L, r7, r8, r9, r10
+	/* r7 .. r10 += 38 (r4, r5, r6, r12) + r11, and on into r0, with lr. */
+	adds	r7, r7, r11
 	adcs	r8, r8, r4, lsr #31
 	adcs	r9, r9, r5, lsr #31
 	adcs	r10, r10, r6, lsr #31
-	adc	r11, r11, r12, lsr #31
+	adc	r11, lr, r12, lsr #31
 	SHIFTED	r4, r5, r6, r12, r7, r8, r9, r10, 2
 	SHIFTED	r4, r5, r6, r12, r7, r8, r9, r10, 5
 	adds	r7, r7, r4, lsl #1
@@ -257,18 +225,9 @@ combine:
 	adcs	r0, r0, r11
 	adcs	r1, r1, #0
 	adcs	r2, r2, #0
-	adcs	r3, r3, #0
-	/* A carry leaves r0 .. r3 below 2^8: 38 more reach r0 at most. */
-	sbc	r11, r11, r11
-	mov	lr, #38
-	bic	r11, lr, r11
-	ldr	lr, [sp, #LR]
+	adc	r3, r3, #0
 	ldr	r4, [sp, #DST]
-	adds	r7, r7, r11
-	adcs	r8, r8, #0
-	adcs	r9, r9, #0
-	adcs	r10, r10, #0
-	adc	r0, r0, #0
+	ldr	lr, [sp, #LR]
 	str	r7, [r4]
 	str	r8, [r4, #4]
 	str	r9, [r4, #8]
@@ -287,17 +246,17 @@ munacl_fe_sqr:
 	str	lr, [sp, #LR]
 fe_sqr_run:
 	str	r0, [sp, #DST]
-	str	r1, [sp, #BPTR]
+	str	r1, [sp, #SRC]
 	ldm	r1, {r3-r10}
-	DIFFERENCE r11
-	STORE4	DA
+	DIFFERENCE r11, r3, r4, r5, r6, r7, r8, r9, r10
+	STORE4	DA, r3, r4, r5, r6
 	SQR128	r1, 0, P1L, P0L
 	STORE_HIGH P0H
-	ldr	r1, [sp, #BPTR]
+	ldr	r1, [sp, #SRC]
 	SQR128	r1, 16, A0, P1L
 	STORE_HIGH P1H
-	SQR128	sp, DA, A0, DL
-	MIDDLE
+	SQR128	sp, DA, A0
+	LOAD4	P0H, r7, r8, r9, r10
 	subs	r0, r7, r0
 	sbcs	r1, r8, r1
 	sbcs	r2, r9, r2
@@ -380,40 +339,106 @@ fe_sub_run:
 	stm	r0, {r3-r10}
 	bx	lr
 
-/* r0 = 121666 r1 + r2, by halves: 121666 = 2^16 + 56130. */
+/* r0 = 121666 r1 + r2. 121666 = 2 * 60833, which has 16 bits. */
 	.global	munacl_fe_a24
 	.hidden	munacl_fe_a24
 	.thumb_func
 munacl_fe_a24:
 fe_a24_run:
 	str	r0, [sp, #DST]
-	movw	r3, #56130
-	mov	r4, #0 /* the half before */
-	mov	r5, #0 /* the sum before, whose upper half is the carry */
-	mov	r12, #4
-1:	ldm	r1!, {r6, r10}
-	ldm	r2!, {r7, r11}
-	A24	r6, r7
-	A24	r10, r11
-	stm	r0!, {r7, r11}
-	subs	r12, r12, #1
-	bne	1b
-	add	r11, r4, r5, lsr #16
-	mov	r12, #38
+	str	r2, [sp, #SRC]
+	str	lr, [sp, #LR]
+	movw	r12, #60833
+	/* Products of the low halves are words, those of the high halves stand 16 bits higher. */
+	ldrh	r3, [r1]
+	ldrh	r4, [r1, #4]
+	ldrh	r5, [r1, #8]
+	ldrh	r6, [r1, #12]
+	ldrh	r7, [r1, #16]
+	ldrh	r8, [r1, #20]
+	ldrh	r9, [r1, #24]
+	ldrh	r10, [r1, #28]
+	ldrh	r0, [r1, #2]
+	ldrh	r2, [r1, #6]
+	ldrh	r11, [r1, #10]
+	ldrh	lr, [r1, #14]
+	mul	r3, r3, r12
+	mul	r4, r4, r12
+	mul	r5, r5, r12
+	mul	r6, r6, r12
+	mul	r7, r7, r12
+	mul	r8, r8, r12
+	mul	r9, r9, r12
+	mul	r10, r10, r12
+	mul	r0, r0, r12
+	mul	r2, r2, r12
 	mul	r11, r11, r12
+	mul	lr, lr, r12
+	adds	r3, r3, r0, lsl #16
+	adcs	r4, r4, r2, lsl #16
+	adcs	r5, r5, r11, lsl #16
+	adcs	r6, r6, lr, lsl #16
+	lsr	lr, lr, #16
+	adc	lr, lr, #0
+	adds	r4, r4, r0, lsr #16
+	adcs	r5, r5, r2, lsr #16
+	adcs	r6, r6, r11, lsr #16
+	adcs	r7, r7, lr
+	ldrh	r0, [r1, #18]
+	ldrh	r2, [r1, #22]
+	ldrh	r11, [r1, #26]
+	ldrh	lr, [r1, #30]
+	mul	r0, r0, r12
+	mul	r2, r2, r12
+	mul	r11, r11, r12
+	mul	lr, lr, r12
+	adcs	r8, r8, r0, lsr #16
+	adcs	r9, r9, r2, lsr #16
+	adcs	r10, r10, r11, lsr #16
+	mov	r1, #0
+	adc	r1, r1, lr, lsr #16
+	adds	r7, r7, r0, lsl #16
+	adcs	r8, r8, r2, lsl #16
+	adcs	r9, r9, r11, lsl #16
+	adcs	r10, r10, lr, lsl #16
+	adc	r1, r1, #0
+	/* Twice, and r2. */
+	ldr	r2, [sp, #SRC]
+	adds	r3, r3, r3
+	adcs	r4, r4, r4
+	adcs	r5, r5, r5
+	adcs	r6, r6, r6
+	adcs	r7, r7, r7
+	adcs	r8, r8, r8
+	adcs	r9, r9, r9
+	adcs	r10, r10, r10
+	adc	r1, r1, r1
+	ldm	r2!, {r0, r11, r12, lr}
+	adds	r3, r3, r0
+	adcs	r4, r4, r11
+	adcs	r5, r5, r12
+	adcs	r6, r6, lr
+	ldm	r2, {r0, r11, r12, lr}
+	adcs	r7, r7, r0
+	adcs	r8, r8, r11
+	adcs	r9, r9, r12
+	adcs	r10, r10, lr
+	adc	r1, r1, #0
+	/* Bits from 2^255 on count 19 times; what is below them does not carry any more. */
+	lsl	r1, r1, #1
+	orr	r1, r1, r10, lsr #31
+	bic	r10, r10, #0x80000000
+	mov	r12, #19
+	mul	r1, r1, r12
 	ldr	r0, [sp, #DST]
-	ldm	r0, {r3-r10}
-	adds	r3, r3, r11
+	ldr	lr, [sp, #LR]
+	adds	r3, r3, r1
 	adcs	r4, r4, #0
 	adcs	r5, r5, #0
 	adcs	r6, r6, #0
 	adcs	r7, r7, #0
 	adcs	r8, r8, #0
 	adcs	r9, r9, #0
-	adcs	r10, r10, #0
-	sbc	r11, r11, r11
-	bic	r11, r12, r11
-	add	r3, r3, r11
+	adc	r10, r10, #0
 	stm	r0, {r3-r10}
 	bx	lr
-

@@ -3,7 +3,7 @@
  *                             uint32_t top)
  * h = (h + block + 2^128 top) r modulo 2^130 - 5 for each block of 16 bytes; h stays below 2^130 +
  * 2^129, r is clamped. `m` need not be aligned. Time depends on `blocks` alone. Clobbers what the
- * procedure call standard lets it. Stack: 232 bytes. */
+ * procedure call standard lets it. Stack: 252 bytes. */
 	.syntax unified
 	.thumb
 #include "fe25519/product.inc"
@@ -26,9 +26,11 @@ munacl_poly1305_blocks:
 	beq	2f
 	str	r3, [sp, #TOP]
 	str	r0, [sp, #STATE]
-	add	r4, r0, #20
-	str	r4, [sp, #BPTR]
-	ldm	r0, {r4-r8}
+	adr	r4, high + 1
+	str	r4, [sp, #AGAIN]
+	ldm	r0!, {r4-r8}
+	ldm	r0, {r9-r12}
+	STORE4	B0, r9, r10, r11, r12
 1:	/* h in r4 .. r8 */
 	str	r2, [sp, #BLOCKS]
 	ldr	r0, [r1]
@@ -43,16 +45,14 @@ munacl_poly1305_blocks:
 	adcs	r6, r6, r3
 	adcs	r7, r7, r9
 	adc	r8, r8, r10
-	str	r4, [sp, #A0]
-	str	r5, [sp, #A0 + 4]
-	str	r6, [sp, #A0 + 8]
-	str	r7, [sp, #A0 + 12]
 	str	r8, [sp, #H4]
-	bl	munacl_mul128
+	stm	sp, {r4-r7}
+	b	munacl_mul128
+	.balign	4
+high:
 	/* h4 r, whose words are below 2^32: h4 has three bits, a word of r 28. */
 	ldr	r8, [sp, #H4]
-	ldr	r3, [sp, #BPTR]
-	ldm	r3, {r0-r3}
+	LOAD4	B0, r0, r1, r2, r3
 	mul	r0, r0, r8
 	adds	r4, r4, r0
 	mul	r1, r1, r8
@@ -62,10 +62,7 @@ munacl_poly1305_blocks:
 	mul	r3, r3, r8
 	adc	r12, r12, r3
 	/* r4 r5 r6 r12 stand 2^128 higher: what is above 2^130 counts 5 times, as 4 and 1. */
-	ldr	r0, [sp, #P0L]
-	ldr	r1, [sp, #P0L + 4]
-	ldr	r2, [sp, #P0L + 8]
-	ldr	r3, [sp, #P0L + 12]
+	LOAD4	P0L, r0, r1, r2, r3
 	and	r8, r4, #3
 	bic	r9, r4, #3
 	adds	r0, r0, r9

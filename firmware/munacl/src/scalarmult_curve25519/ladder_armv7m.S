@@ -2,7 +2,7 @@
 /* void munacl_x25519_ladder(munacl_fe point[2], const uint32_t scalar[8])
  * point = X, Z of scalar times the point whose u-coordinate point[0] is. Of the scalar, bits 0 to 2
  * and 255 are taken as 0 and bit 254 as 1 (RFC 7748 section 5). Time fixed. Clobbers what the
- * procedure call standard lets it. Stack: 484 bytes.
+ * procedure call standard lets it. Stack: 504 bytes.
  *
  * The sum of the ladder's two points does not depend on their order, so that only what is doubled
  * is selected: after a step the double is X2, Z2 and the sum X3, Z3, whatever the bit. */
@@ -34,6 +34,32 @@
 	bl	munacl_fe_\operation
 .endm
 
+/* \d = a + b and the element behind it a - b, for a = \a and b behind it */
+.macro SUMS d, a
+	add	r0, sp, #\d
+	add	r1, sp, #\a
+	bl	sum_and_difference
+.endm
+
+/* Four words at r1 to r0 where r2 is all ones, and on to the next four. */
+.macro SELECT4
+	ldm	r0, {r3-r6}
+	ldm	r1!, {r7-r10}
+	eors	r7, r7, r3
+	eor	r8, r8, r4
+	eor	r9, r9, r5
+	eor	r10, r10, r6
+	ands	r7, r7, r2
+	and	r8, r8, r2
+	and	r9, r9, r2
+	and	r10, r10, r2
+	eors	r3, r3, r7
+	eor	r4, r4, r8
+	eor	r5, r5, r9
+	eor	r6, r6, r10
+	stm	r0!, {r3-r6}
+.endm
+
 	.section .text.munacl_x25519_ladder, "ax", %progbits
 	.balign 4
 	.global	munacl_x25519_ladder
@@ -44,7 +70,7 @@ munacl_x25519_ladder:
 	sub	sp, sp, #LOCALS
 	str	r0, [sp, #POINT]
 	str	r1, [sp, #SCALAR]
-	BEGIN	r2
+	bl	munacl_fe_begin
 	ldm	r0, {r2-r9}
 	add	r0, sp, #X1
 	stm	r0, {r2-r9}
@@ -58,8 +84,7 @@ munacl_x25519_ladder:
 	movs	r2, #0
 	stm	r0!, {r2-r5}
 	/* Bit 254: twice the point, and the point. */
-	CALL	add, A, X3, Z3
-	CALL	sub, B, X3, Z3
+	SUMS	A, X3
 	bl	double
 	ldr	r1, [sp, #SCALAR]
 	ldr	r0, [r1, #28]
@@ -72,8 +97,7 @@ munacl_x25519_ladder:
 	CALL	mul, X3, Z2, A
 	CALL	mul, Z3, X2, B
 	bl	select
-	CALL	add, X2, X3, Z3
-	CALL	sub, Z2, X3, Z3
+	SUMS	X2, X3
 	CALL	sqr, X3, X2
 	CALL	sqr, Z2, Z2
 	CALL	mul, Z3, X1, Z2
@@ -95,11 +119,9 @@ munacl_x25519_ladder:
 	bl	sums
 	bl	select
 	bl	double
-	CALL	add, A, X2, Z2
-	CALL	sub, B, X2, Z2
+	SUMS	A, X2
 	bl	double
-	CALL	add, A, X2, Z2
-	CALL	sub, B, X2, Z2
+	SUMS	A, X2
 	bl	double
 	ldr	r0, [sp, #POINT]
 	add	r1, sp, #X2
@@ -110,13 +132,62 @@ munacl_x25519_ladder:
 	add	sp, sp, #LOCALS
 	pop	{r4-r11, pc}
 
+/* Operands are below 2^255 + 2^136, as products are, and results below 2^256. */
+sum_and_difference:
+	ldm	r1!, {r3-r10}
+	ldm	r1!, {r2, r11, r12}
+	adds	r3, r3, r2
+	adcs	r4, r4, r11
+	adcs	r5, r5, r12
+	ldm	r1!, {r2, r11, r12}
+	adcs	r6, r6, r2
+	adcs	r7, r7, r11
+	adcs	r8, r8, r12
+	ldm	r1!, {r11, r12}
+	adcs	r9, r9, r11
+	adcs	r10, r10, r12
+	/* A carry is 38, and leaves less than 2^137. */
+	mov	r12, #38
+	sbc	r11, r11, r11
+	bic	r11, r12, r11
+	adds	r3, r3, r11
+	adcs	r4, r4, #0
+	adcs	r5, r5, #0
+	adcs	r6, r6, #0
+	adc	r7, r7, #0
+	stm	r0!, {r3-r10}
+	sub	r1, r1, #64
+	ldm	r1!, {r3-r10}
+	ldm	r1!, {r2, r11, r12}
+	subs	r3, r3, r2
+	sbcs	r4, r4, r11
+	sbcs	r5, r5, r12
+	ldm	r1!, {r2, r11, r12}
+	sbcs	r6, r6, r2
+	sbcs	r7, r7, r11
+	sbcs	r8, r8, r12
+	ldm	r1, {r11, r12}
+	sbcs	r9, r9, r11
+	sbcs	r10, r10, r12
+	/* A borrow leaves more than 2^254: a second one cannot follow. */
+	sbc	r11, r11, r11
+	and	r11, r11, #38
+	subs	r3, r3, r11
+	sbcs	r4, r4, #0
+	sbcs	r5, r5, #0
+	sbcs	r6, r6, #0
+	sbcs	r7, r7, #0
+	sbcs	r8, r8, #0
+	sbcs	r9, r9, #0
+	sbc	r10, r10, #0
+	stm	r0, {r3-r10}
+	bx	lr
+
 /* A, B of the first point; those of the second to X2, Z2. */
 sums:
 	str	lr, [sp, #INNER]
-	CALL	add, A, X2, Z2
-	CALL	sub, B, X2, Z2
-	CALL	add, X2, X3, Z3
-	CALL	sub, Z2, X3, Z3
+	SUMS	A, X2
+	SUMS	X2, X3
 	ldr	pc, [sp, #INNER]
 
 /* A, B of the second point, if the next bit differs from the one before. */
@@ -131,22 +202,9 @@ select:
 	rsbs	r2, r4, #0
 	add	r0, sp, #A
 	add	r1, sp, #X2
-	mov	r12, #4
-3:	ldm	r0, {r3-r6}
-	ldm	r1!, {r7-r10}
-	eors	r7, r7, r3
-	eor	r8, r8, r4
-	eor	r9, r9, r5
-	eor	r10, r10, r6
-	ands	r7, r7, r2
-	and	r8, r8, r2
-	and	r9, r9, r2
-	and	r10, r10, r2
-	eors	r3, r3, r7
-	eor	r4, r4, r8
-	eor	r5, r5, r9
-	eor	r6, r6, r10
-	stm	r0!, {r3-r6}
+	mov	r12, #2
+3:	SELECT4
+	SELECT4
 	subs	r12, r12, #1
 	bne	3b
 	bx	lr
