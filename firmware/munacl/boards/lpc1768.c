@@ -15,7 +15,6 @@
 #define CCLKCFG REGISTER(0x400fc104)
 #define CLKSRCSEL REGISTER(0x400fc10c)
 #define SCS REGISTER(0x400fc1a0)
-#define PCLKSEL0 REGISTER(0x400fc1a8)
 /* Chapter 8: pins. */
 #define PINSEL0 REGISTER(0x4002c000)
 /* Chapter 14: UART0. */
@@ -29,6 +28,7 @@
 #define FDR REGISTER(0x4000c028)
 
 enum { HZ = 96000000, LOCKED = 1u << 26, CONNECTED = 1u << 25, ENABLED = 1u << 24 };
+enum { ENABLE = 1, CONNECT = 2 }; /* PLL0CON */
 
 const char munacl_board_name[] = "mbed-lpc1768";
 
@@ -43,16 +43,18 @@ void munacl_board_clocks(void)
     SCS |= 1u << 5; /* OSCEN */
     while (!(SCS & 1u << 6)) {} /* OSCSTAT */
     FLASHCFG = (FLASHCFG & ~0xf000u) | 4u << 12; /* five clocks, up to 100 MHz (table 49) */
-    PLL0CON = 0; /* section 4.5.13: disconnect, then off */
+    PLL0CON &= ENABLE; /* section 4.5.13: disconnect, then off, each with a feed of its own */
+    feed();
+    PLL0CON = 0;
     feed();
     CLKSRCSEL = 1; /* the crystal */
     PLL0CFG = 11; /* M = 12, N = 1: 2 * 12 * 12 MHz = 288 MHz */
     feed();
-    PLL0CON = 1;
+    PLL0CON = ENABLE;
     feed();
     CCLKCFG = 2; /* by 3 */
     while (!(PLL0STAT & LOCKED)) {}
-    PLL0CON = 3;
+    PLL0CON = ENABLE | CONNECT;
     feed();
     while ((PLL0STAT & (CONNECTED | ENABLED)) != (CONNECTED | ENABLED)) {}
 }
@@ -60,11 +62,12 @@ void munacl_board_clocks(void)
 void munacl_board_uart(void)
 {
     PCONP |= 1u << 3; /* UART0 */
-    PCLKSEL0 = (PCLKSEL0 & ~(3u << 6)) | 1u << 6; /* its clock is the core's */
     PINSEL0 = (PINSEL0 & ~0xf0u) | 0x50; /* TXD0, RXD0 */
-    /* Section 14.4.12.1: 96 MHz / (16 * 52) = 115,385 baud, 0.16 % too fast. */
+    /* Its clock is the core's by 4, as after a reset: PCLKSEL0 may not change once PLL0 is connected
+     * (NXP's errata sheet of the LPC176x, PCLKSELx.1). Section 14.4.12.1: 24 MHz / (16 * 13) =
+     * 115,385 baud, 0.16 % too fast. */
     LCR = 0x83;
-    DLL = 52;
+    DLL = 13;
     DLM = 0;
     FDR = 0x10;
     LCR = 3;

@@ -91,9 +91,12 @@ __attribute__((weak, noreturn)) void munacl_fault(void)
     munacl_leave(99);
 }
 
+/* What the chip's boot ROM asks for in the vector that Arm leaves free; boards/lpc1768.ld has it. */
+extern const char munacl_vector_7[] __attribute__((weak));
+
 __attribute__((section(".vectors"), used)) static const void *const vectors[] = {
     __stack_top, (void *)munacl_reset, (void *)munacl_fault, (void *)munacl_fault,
-    (void *)munacl_fault, (void *)munacl_fault, (void *)munacl_fault, 0, 0, 0, 0,
+    (void *)munacl_fault, (void *)munacl_fault, (void *)munacl_fault, munacl_vector_7, 0, 0, 0,
     (void *)munacl_fault, (void *)munacl_fault, 0, (void *)munacl_fault, (void *)munacl_fault,
 };
 #endif
