@@ -147,61 +147,66 @@ rounds:
 	ldm	sp, {r10-r12}
 	QUARTER	r9, r10, r11, r12
 	bne	1b
-	/* The sum with the input, two registers being free after a store. */
-	str	r9, [sp, #COUNT]
+	/* The sum with the input. Three words wait in the frame, so that loads come in chains: one
+	 * alone takes two cycles. */
+	str	r11, [sp]
+	str	r12, [sp, #4]
 	ldr	lr, [sp, #IN]
-	ldr	r9, [lr]
-	add	r0, r0, r9
-	ldr	r9, [lr, #4]
-	add	r1, r1, r9
-	ldr	r9, [lr, #8]
-	add	r2, r2, r9
-	ldr	r9, [lr, #16]
-	add	r3, r3, r9
-	ldr	r9, [lr, #20]
-	add	r4, r4, r9
-	ldr	r9, [lr, #24]
-	add	r5, r5, r9
-	ldr	r9, [lr, #32]
-	add	r6, r6, r9
-	ldr	r9, [lr, #36]
-	add	r7, r7, r9
-	ldr	r9, [lr, #40]
-	add	r8, r8, r9
-	ldr	r9, [lr, #48]
-	add	r10, r10, r9
-	ldr	r9, [lr, #52]
-	add	r11, r11, r9
-	ldr	r9, [lr, #56]
-	add	r12, r12, r9
+	str	r9, [sp, #COUNT]
 	ldr	r9, [sp, #OUT]
+	ldr	r11, [lr]
+	ldr	r12, [lr, #4]
+	add	r0, r0, r11
+	add	r1, r1, r12
 	str	r0, [r9]
 	str	r1, [r9, #4]
+	ldr	r0, [lr, #8]
+	ldr	r1, [lr, #16]
+	ldr	r11, [lr, #20]
+	ldr	r12, [lr, #24]
+	add	r2, r2, r0
+	add	r3, r3, r1
+	add	r4, r4, r11
+	add	r5, r5, r12
 	str	r2, [r9, #8]
 	str	r3, [r9, #16]
 	str	r4, [r9, #20]
 	str	r5, [r9, #24]
+	ldr	r0, [lr, #32]
+	ldr	r1, [lr, #36]
+	ldr	r2, [lr, #40]
+	ldr	r3, [lr, #48]
+	ldr	r4, [sp, #OTHERS]
+	ldr	r5, [sp, #OTHERS + 4]
+	ldr	r11, [lr, #12]
+	ldr	r12, [lr, #28]
+	add	r6, r6, r0
+	add	r7, r7, r1
+	add	r8, r8, r2
+	add	r10, r10, r3
+	add	r4, r4, r11
+	add	r5, r5, r12
 	str	r6, [r9, #32]
 	str	r7, [r9, #36]
 	str	r8, [r9, #40]
 	str	r10, [r9, #48]
-	str	r11, [r9, #52]
-	str	r12, [r9, #56]
-	ldr	r0, [lr, #12]
-	ldr	r1, [lr, #28]
-	ldr	r2, [lr, #44]
+	str	r4, [r9, #12]
+	str	r5, [r9, #28]
+	ldr	r0, [lr, #44]
+	ldr	r1, [lr, #52]
+	ldr	r2, [lr, #56]
 	ldr	r3, [lr, #60]
-	ldr	r4, [sp, #OTHERS]
-	ldr	r5, [sp, #OTHERS + 4]
-	ldr	r6, [sp, #OTHERS + 8]
+	ldr	r4, [sp, #OTHERS + 8]
+	ldr	r5, [sp]
+	ldr	r6, [sp, #4]
 	ldr	r7, [sp, #COUNT]
 	add	r0, r0, r4
 	add	r1, r1, r5
 	add	r2, r2, r6
 	add	r3, r3, r7
-	str	r0, [r9, #12]
-	str	r1, [r9, #28]
-	str	r2, [r9, #44]
+	str	r0, [r9, #44]
+	str	r1, [r9, #52]
+	str	r2, [r9, #56]
 	str	r3, [r9, #60]
 	ldr	pc, [sp, #BACK]
 	.size	rounds, . - rounds

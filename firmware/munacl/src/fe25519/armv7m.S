@@ -41,6 +41,25 @@
 	adcs	r12, r12, r10
 .endm
 
+/* Four words at r1 to r0 where r2 is all ones, and on to the next four. */
+.macro SELECT4
+	ldm	r0, {r3-r6}
+	ldm	r1!, {r7-r10}
+	eors	r7, r7, r3
+	eor	r8, r8, r4
+	eor	r9, r9, r5
+	eor	r10, r10, r6
+	ands	r7, r7, r2
+	and	r8, r8, r2
+	and	r9, r9, r2
+	and	r10, r10, r2
+	eors	r3, r3, r7
+	eor	r4, r4, r8
+	eor	r5, r5, r9
+	eor	r6, r6, r10
+	stm	r0!, {r3-r6}
+.endm
+
 	.section .text.munacl_fe, "ax", %progbits
 	.balign 4
 
@@ -83,25 +102,8 @@ next:
 	.hword	(select - 2b) / 2
 select:
 	ldr	r2, [sp, #MASK]
-	mov	r12, #2
-3:	ldm	r0, {r3-r6}
-	ldm	r1!, {r7-r10}
-	eor	r7, r7, r3
-	eor	r8, r8, r4
-	eor	r9, r9, r5
-	eor	r10, r10, r6
-	and	r7, r7, r2
-	and	r8, r8, r2
-	and	r9, r9, r2
-	and	r10, r10, r2
-	eor	r3, r3, r7
-	eor	r4, r4, r8
-	eor	r5, r5, r9
-	eor	r6, r6, r10
-	stm	r0!, {r3-r6}
-	subs	r12, r12, #1
-	bne	3b
-	b	next
+	mov	r12, #1
+	b	munacl_fe_select
 squares:
 	str	r4, [sp, #COUNT]
 	bl	munacl_fe_sqr
@@ -246,16 +248,23 @@ munacl_fe_sqr:
 	str	lr, [sp, #LR]
 fe_sqr_run:
 	str	r0, [sp, #DST]
-	str	r1, [sp, #SRC]
+	add	r0, r1, #16
+	str	r0, [sp, #NEXT]
+	add	r0, sp, #DL
 	ldm	r1, {r3-r10}
+	str	r0, [sp, #NEXT + A1]
+	movs	r0, #0
+	str	r0, [sp, #NEXT + DA]
 	DIFFERENCE r11, r3, r4, r5, r6, r7, r8, r9, r10
-	STORE4	DA, r3, r4, r5, r6
-	SQR128	r1, 0, P1L, P0L
+	STORE4	DL, r3, r4, r5, r6
+1:	SQR128
+	movs	r1, r8
+	beq	2f
 	STORE_HIGH P0H
-	ldr	r1, [sp, #SRC]
-	SQR128	r1, 16, A0, P1L
-	STORE_HIGH P1H
-	SQR128	sp, DA, A0
+	add	sp, sp, #A1
+	b	1b
+2:	sub	sp, sp, #DA
+	ldr	r1, [sp, #DL + 4]
 	LOAD4	P0H, r7, r8, r9, r10
 	subs	r0, r7, r0
 	sbcs	r1, r8, r1
@@ -267,6 +276,17 @@ fe_sqr_run:
 	sbcs	r12, r10, r12
 	sbc	lr, lr, lr
 	b	combine
+
+/* Where r2 is all ones, r0 = r1, for r12 elements one behind the other. */
+	.global	munacl_fe_select
+	.hidden	munacl_fe_select
+	.thumb_func
+munacl_fe_select:
+	SELECT4
+	SELECT4
+	subs	r12, r12, #1
+	bne	munacl_fe_select
+	bx	lr
 
 /* r0 = r1 + r2. */
 	.global	munacl_fe_add

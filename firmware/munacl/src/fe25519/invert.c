@@ -10,16 +10,18 @@ enum { BITS = 15, DIGITS = 18, BATCHES = 40, MASK = (1 << BITS) - 1, INVERSE_OF_
 
 /* a = (u a + v b) / 2^15, b = (q a + r b) / 2^15, for m = {u, v, q, r}. If modular is all ones,
  * multiples of p = 2^255 - 19 make the division exact, otherwise it is. */
-static void apply(int32_t *a, int32_t *b, const int32_t m[4], int32_t modular)
+static void apply(int32_t *restrict a, int32_t *restrict b, const int32_t m[4], int32_t modular)
 {
-    int32_t first = m[0] * a[0] + m[1] * b[0], second = m[2] * a[0] + m[3] * b[0];
+    const int32_t u = m[0], v = m[1], q = m[2], r = m[3];
+    int32_t first = u * a[0] + v * b[0], second = q * a[0] + r * b[0];
     int32_t first_p = ((first & MASK) * INVERSE_OF_19) & MASK & modular;
     int32_t second_p = ((second & MASK) * INVERSE_OF_19) & MASK & modular;
     first = (first - 19 * first_p) >> BITS;
     second = (second - 19 * second_p) >> BITS;
     for (int i = 1; i < DIGITS; i++) {
-        first += m[0] * a[i] + m[1] * b[i];
-        second += m[2] * a[i] + m[3] * b[i];
+        int32_t x = a[i], y = b[i];
+        first += u * x + v * y;
+        second += q * x + r * y;
         a[i - 1] = first & MASK;
         b[i - 1] = second & MASK;
         first >>= BITS;
@@ -32,6 +34,17 @@ static void apply(int32_t *a, int32_t *b, const int32_t m[4], int32_t modular)
     b[DIGITS - 2] = second_p & MASK;
     a[DIGITS - 1] = first + (first_p >> BITS);
     b[DIGITS - 1] = second + (second_p >> BITS);
+}
+
+/* a and b of a word a + 2^16 b. Both are from 1 - 2^15 to 2^15: after i steps an entry of the
+ * matrix is at most 2^i in magnitude, and it is not -2^i, since no entry begins as -1 and a step,
+ * which halves a sum of two, makes -1 of two of them only. */
+static void unpack(int32_t out[2], uint32_t word)
+{
+    int32_t low = (int32_t)((word + 0x7fff) & 0xffff) - 0x7fff;
+    int32_t high = (int32_t)(((word - (uint32_t)low) >> 16) + 0x7fff) & 0xffff;
+    out[0] = low;
+    out[1] = high - 0x7fff;
 }
 
 void munacl_fe_invert(munacl_fe a)
@@ -54,22 +67,25 @@ void munacl_fe_invert(munacl_fe a)
     e[0] = 1;
     int32_t zeta = -1; /* -(delta + 1/2) */
     for (int batch = 0; batch < BATCHES; batch++) {
-        int32_t u = 1, v = 0, q = 0, r = 1, low_f = f[0], low_g = g[0];
+        /* f = (u f + v g) / 2^15, g = (q f + r g) / 2^15, u and v in one word, q and r in another:
+         * u + 2^16 v modulo 2^32. */
+        uint32_t uv = 1, qr = 0x10000;
+        int32_t low_f = f[0], low_g = g[0];
         for (int step = 0; step < BITS; step++) {
-            int32_t negative = zeta >> 31, odd = -(low_g & 1);
-            low_g += ((low_f ^ negative) - negative) & odd;
-            q += ((u ^ negative) - negative) & odd;
-            r += ((v ^ negative) - negative) & odd;
+            /* g += f times 1, -1 or, where g is even, 0. */
+            int32_t negative = zeta >> 31, odd = -(low_g & 1), factor = (negative | 1) & odd;
+            low_g += low_f * factor;
+            qr += uv * (uint32_t)factor;
             int32_t swap = negative & odd;
             zeta = (zeta ^ swap) - 1;
             low_f += low_g & swap;
-            u += q & swap;
-            v += r & swap;
+            uv += qr & (uint32_t)swap;
             low_g >>= 1;
-            u *= 2;
-            v *= 2;
+            uv *= 2;
         }
-        const int32_t matrix[4] = {u, v, q, r};
+        int32_t matrix[4];
+        unpack(matrix, uv);
+        unpack(matrix + 2, qr);
         apply(f, g, matrix, 0);
         apply(d, e, matrix, -1);
     }

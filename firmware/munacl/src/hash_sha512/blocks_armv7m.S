@@ -16,12 +16,17 @@
 	.equ OLD_SP, 652
 	.equ CHUNKS, 656
 
-/* \a += sigma0(\b) + \c; \d = \a + sigma1(\d), stored to [r12 + \at]; r10, r11 free */
-.macro SCHEDULE a0, a1, b0, b1, d0, d1, at
+/* \a += sigma0(\b) + \c; \d = \a + sigma1(\d), the word for [r12 + \at]; r10, r11 free. \s, the
+ * word before, is stored here: a load before a store takes one cycle. */
+.macro SCHEDULE a0, a1, b0, b1, d0, d1, at, s0, s1
 	ldr	\b0, [r12, #\at - 120]
 	ldr	\b1, [r12, #\at - 116]
 	ldr	r8, [r12, #\at - 56]
 	ldr	r9, [r12, #\at - 52]
+.ifnb \s0
+	str	\s0, [r12, #\at - 8]
+	str	\s1, [r12, #\at - 4]
+.endif
 	lsr	r10, \b0, #1
 	eor	r10, r10, \b1, lsl #31
 	eor	r10, r10, \b0, lsr #8
@@ -50,8 +55,6 @@
 	eor	r11, r11, \d1, lsr #6
 	adds	\d0, \a0, r10
 	adc	\d1, \a1, r11
-	str	\d0, [r12, #\at]
-	str	\d1, [r12, #\at + 4]
 .endm
 
 /* One round. a r0 r1, e r2 r3; \y is b ^ c, and \x becomes a ^ b, the next round's b ^ c. */
@@ -158,11 +161,13 @@ munacl_sha512_blocks:
 	ldr	r4, [sp, #120]
 	ldr	r5, [sp, #124]
 	mov	lr, #32
-	mov	r12, sp
-	ldm	r12, {r0, r1}
-3:	SCHEDULE r0, r1, r6, r7, r2, r3, 128
-	SCHEDULE r6, r7, r0, r1, r4, r5, 136
-	adds	r12, r12, #16
+	ldr	r0, [sp]
+	ldr	r1, [sp, #4]
+	add	r12, sp, #124
+3:	SCHEDULE r0, r1, r6, r7, r2, r3, 4
+	SCHEDULE r6, r7, r0, r1, r4, r5, 12, r2, r3
+	str	r4, [r12, #12]
+	str	r5, [r12, #16]!
 	subs	lr, lr, #1
 	bne	3b
 	/* Pairs d h, c g, b f, a e. */

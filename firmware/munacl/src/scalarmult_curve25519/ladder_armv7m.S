@@ -41,25 +41,6 @@
 	bl	sum_and_difference
 .endm
 
-/* Four words at r1 to r0 where r2 is all ones, and on to the next four. */
-.macro SELECT4
-	ldm	r0, {r3-r6}
-	ldm	r1!, {r7-r10}
-	eors	r7, r7, r3
-	eor	r8, r8, r4
-	eor	r9, r9, r5
-	eor	r10, r10, r6
-	ands	r7, r7, r2
-	and	r8, r8, r2
-	and	r9, r9, r2
-	and	r10, r10, r2
-	eors	r3, r3, r7
-	eor	r4, r4, r8
-	eor	r5, r5, r9
-	eor	r6, r6, r10
-	stm	r0!, {r3-r6}
-.endm
-
 	.section .text.munacl_x25519_ladder, "ax", %progbits
 	.balign 4
 	.global	munacl_x25519_ladder
@@ -203,11 +184,7 @@ select:
 	add	r0, sp, #A
 	add	r1, sp, #X2
 	mov	r12, #2
-3:	SELECT4
-	SELECT4
-	subs	r12, r12, #1
-	bne	3b
-	bx	lr
+	b	munacl_fe_select
 
 /* X2, Z2 = the double of the point of A, B. */
 double:

@@ -3,9 +3,13 @@
  * cryptography", section 3.3): every digit is 1 or -1, so that no column is zero. */
 #include "ed25519.h"
 
-/* 2^256 - 1 modulo L. */
+/* 2^(TEETH SPACING) - 1 modulo L. */
 static const uint32_t ones[8] = {
+#if MUNACL_ED_TEETH * MUNACL_ED_SPACING == 255
+    0x75473484, 0x977f4a47, 0x8b3ab623, 0x6de72ae9, 0xffffffff, 0xffffffff, 0xffffffff, 0x0fffffff,
+#else
     0x8d98951c, 0xd6ec3174, 0x737dcf70, 0xc6ef5bf4, 0xfffffffe, 0xffffffff, 0xffffffff, 0x0fffffff,
+#endif
 };
 
 void munacl_ed_signs(uint32_t out[8], const unsigned char *s)

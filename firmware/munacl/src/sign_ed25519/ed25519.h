@@ -20,9 +20,9 @@ extern const uint32_t munacl_ed_add[];
 #define MUNACL_ED_SPACING 128
 #define MUNACL_ED_POINTS 2
 #else
-#define MUNACL_ED_TEETH 4
-#define MUNACL_ED_SPACING 64
-#define MUNACL_ED_POINTS 8
+#define MUNACL_ED_TEETH 5
+#define MUNACL_ED_SPACING 51
+#define MUNACL_ED_POINTS 16
 #endif
 extern const uint32_t munacl_ed_table[MUNACL_ED_POINTS][24];
 /* The point of an index that may be secret. */
@@ -30,7 +30,8 @@ void munacl_ed_look_up(uint32_t *out, uint32_t index);
 
 /* The neutral element. */
 void munacl_ed_zero(munacl_fe *slots);
-/* The scalar whose bits, as signs, are the digits of s: (s + 2^256 - 1) / 2 modulo L; s < 2^255. */
+/* The scalar whose bits, as signs, are the digits of s: (s + 2^n - 1) / 2 modulo L, where n is
+ * TEETH times SPACING; s < 2^255. */
 void munacl_ed_signs(uint32_t out[8], const unsigned char *s);
 /* The column's index into the table; its bit 31 if the point is to be negated. */
 uint32_t munacl_ed_column(const uint32_t signs[8], unsigned column);

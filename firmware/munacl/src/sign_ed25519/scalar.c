@@ -30,7 +30,9 @@ void munacl_sc_reduce(unsigned char *out, int32_t x[64])
         int32_t top = 16 * x[i], carry = 0;
         int32_t *low = x + i - 32;
         for (int j = 0; j < 31; j++) {
-            carry += low[j] - top * (j < 16 ? munacl_sc_order[j] : 0);
+            if (j < 16)
+                carry -= top * munacl_sc_order[j];
+            carry += low[j];
             low[j] = carry & 255;
             carry >>= 8;
         }
