@@ -65,7 +65,7 @@
 
 /* void munacl_fe_run(munacl_fe *slots, const uint32_t *program, uint32_t mask)
  * Runs a program of field operations (fe25519.h). The program is public, slots and mask may be
- * secret. Time depends on the program alone. Stack: 252 bytes. */
+ * secret. Time depends on the program alone. Stack: 260 bytes. */
 	.global	munacl_fe_run
 	.type	munacl_fe_run, %function
 	.thumb_func
@@ -130,7 +130,25 @@ munacl_fe_begin:
 	str	r3, [sp, #AGAIN + A1]
 	adr	r3, differences + 1
 	str	r3, [sp, #AGAIN + DA]
+	add	r3, sp, #DL
+	str	r3, [sp, #NEXT + A1]
+	mov	r3, #0
+	str	r3, [sp, #NEXT + DA]
 	bx	lr
+
+/* r0 = A0 * r2: what SP points to, and with munacl_fe_mul_loaded also r3 .. r10. */
+	.global	munacl_fe_mul_kept
+	.hidden	munacl_fe_mul_kept
+	.thumb_func
+munacl_fe_mul_kept:
+	ldm	sp, {r3-r10}
+	.global	munacl_fe_mul_loaded
+	.hidden	munacl_fe_mul_loaded
+	.thumb_func
+munacl_fe_mul_loaded:
+	str	lr, [sp, #LR]
+	str	r0, [sp, #DST]
+	b	1f
 
 /* r0 = r1 * r2. 0 to 2^256 - 1 in, the same out. */
 	.global	munacl_fe_mul
@@ -142,7 +160,7 @@ fe_mul_run:
 	str	r0, [sp, #DST]
 	ldm	r1, {r3-r10}
 	stm	sp, {r3-r10}
-	DIFFERENCE r11, r3, r4, r5, r6, r7, r8, r9, r10
+1:	DIFFERENCE r11, r3, r4, r5, r6, r7, r8, r9, r10
 	STORE4	DA, r3, r4, r5, r6
 	add	r0, sp, #B0
 	ldm	r2, {r3-r10}
@@ -240,6 +258,15 @@ combine:
 	str	r3, [r4, #28]
 	bx	lr
 
+/* r0 = r1 ^ 2, r1's words being in r3 .. r10 as well. */
+	.global	munacl_fe_sqr_loaded
+	.hidden	munacl_fe_sqr_loaded
+	.thumb_func
+munacl_fe_sqr_loaded:
+	str	lr, [sp, #LR]
+	add	r2, r1, #16
+	b	2f
+
 /* r0 = r1 ^ 2. */
 	.global	munacl_fe_sqr
 	.hidden	munacl_fe_sqr
@@ -247,14 +274,10 @@ combine:
 munacl_fe_sqr:
 	str	lr, [sp, #LR]
 fe_sqr_run:
-	str	r0, [sp, #DST]
-	add	r0, r1, #16
-	str	r0, [sp, #NEXT]
-	add	r0, sp, #DL
+	add	r2, r1, #16
 	ldm	r1, {r3-r10}
-	str	r0, [sp, #NEXT + A1]
-	movs	r0, #0
-	str	r0, [sp, #NEXT + DA]
+2:	str	r0, [sp, #DST]
+	str	r2, [sp, #NEXT]
 	DIFFERENCE r11, r3, r4, r5, r6, r7, r8, r9, r10
 	STORE4	DL, r3, r4, r5, r6
 1:	SQR128

@@ -3,7 +3,7 @@
  *                             uint32_t top)
  * h = (h + block + 2^128 top) r modulo 2^130 - 5 for each block of 16 bytes; h stays below 2^130 +
  * 2^129, r is clamped. `m` need not be aligned. Time depends on `blocks` alone. Clobbers what the
- * procedure call standard lets it. Stack: 252 bytes. */
+ * procedure call standard lets it. Stack: 260 bytes. */
 	.syntax unified
 	.thumb
 #include "fe25519/product.inc"

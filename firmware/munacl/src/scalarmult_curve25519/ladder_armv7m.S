@@ -2,7 +2,7 @@
 /* void munacl_x25519_ladder(munacl_fe point[2], const uint32_t scalar[8])
  * point = X, Z of scalar times the point whose u-coordinate point[0] is. Of the scalar, bits 0 to 2
  * and 255 are taken as 0 and bit 254 as 1 (RFC 7748 section 5). Time fixed. Clobbers what the
- * procedure call standard lets it. Stack: 504 bytes.
+ * procedure call standard lets it. Stack: 512 bytes.
  *
  * The sum of the ladder's two points does not depend on their order, so that only what is doubled
  * is selected: after a step the double is X2, Z2 and the sum X3, Z3, whatever the bit. */
@@ -27,7 +27,9 @@
 
 .macro CALL operation, d, a, b
 	add	r0, sp, #\d
+.ifnb \a
 	add	r1, sp, #\a
+.endif
 .ifnb \b
 	add	r2, sp, #\b
 .endif
@@ -74,14 +76,16 @@ munacl_x25519_ladder:
 	movs	r3, #253
 	strd	r0, r2, [sp, #WORD]
 1:	str	r3, [sp, #BIT]
-	bl	sums
-	CALL	mul, X3, Z2, A
+	SUMS	A, X2
+	SUMS	X2, X3
+	stm	sp, {r3-r10} /* Z2 */
+	CALL	mul_loaded, X3, , A
 	CALL	mul, Z3, X2, B
 	bl	select
 	SUMS	X2, X3
+	CALL	sqr_loaded, A0, Z2
+	CALL	mul_kept, Z3, , X1
 	CALL	sqr, X3, X2
-	CALL	sqr, Z2, Z2
-	CALL	mul, Z3, X1, Z2
 	bl	double
 	ldr	r3, [sp, #BIT]
 	subs	r3, r3, #1
@@ -97,7 +101,8 @@ munacl_x25519_ladder:
 	/* The last three bits are 0: doublings. */
 	movs	r0, #0
 	str	r0, [sp, #WORD]
-	bl	sums
+	SUMS	A, X2
+	SUMS	X2, X3
 	bl	select
 	bl	double
 	SUMS	A, X2
@@ -164,13 +169,6 @@ sum_and_difference:
 	stm	r0, {r3-r10}
 	bx	lr
 
-/* A, B of the first point; those of the second to X2, Z2. */
-sums:
-	str	lr, [sp, #INNER]
-	SUMS	A, X2
-	SUMS	X2, X3
-	ldr	pc, [sp, #INNER]
-
 /* A, B of the second point, if the next bit differs from the one before. */
 select:
 	ldr	r2, [sp, #WORD]
@@ -190,10 +188,10 @@ select:
 double:
 	str	lr, [sp, #INNER]
 	CALL	sqr, A, A
-	CALL	sqr, B, B
-	CALL	mul, X2, A, B
-	CALL	sub, A, A, B
-	CALL	a24, B, A, B
-	CALL	mul, Z2, A, B
+	CALL	sqr, A0, B
+	CALL	mul_kept, X2, , A
+	CALL	sub, A, A, A0
+	CALL	a24, A0, A, A0
+	CALL	mul_loaded, Z2, , A
 	ldr	pc, [sp, #INNER]
 	.size	munacl_x25519_ladder, . - munacl_x25519_ladder
