@@ -50,19 +50,21 @@ munacl_poly1305_blocks:
 	b	munacl_mul128
 	.balign	4
 high:
-	/* h4 r, whose words are below 2^32: h4 has three bits, a word of r 28. */
-	ldr	r8, [sp, #H4]
-	LOAD4	B0, r0, r1, r2, r3
-	mul	r0, r0, r8
-	adds	r4, r4, r0
-	mul	r1, r1, r8
-	adcs	r5, r5, r1
-	mul	r2, r2, r8
-	adcs	r6, r6, r2
-	mul	r3, r3, r8
-	adc	r12, r12, r3
+	/* h4 r, whose words are below 2^32: h4 has three bits, a word of r 28. Of the low words, r2 and
+	 * r3 are what MUL128 leaves. */
+	ldr	r11, [sp, #H4]
+	LOAD4	B0, r7, r8, r9, r10
+	ldr	r0, [sp, #P0L]
+	ldr	r1, [sp, #P0L + 4]
+	mul	r7, r7, r11
+	adds	r4, r4, r7
+	mul	r8, r8, r11
+	adcs	r5, r5, r8
+	mul	r9, r9, r11
+	adcs	r6, r6, r9
+	mul	r10, r10, r11
+	adc	r12, r12, r10
 	/* r4 r5 r6 r12 stand 2^128 higher: what is above 2^130 counts 5 times, as 4 and 1. */
-	LOAD4	P0L, r0, r1, r2, r3
 	and	r8, r4, #3
 	bic	r9, r4, #3
 	adds	r0, r0, r9
