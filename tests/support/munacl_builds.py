@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.paths import ROOT
-from warifu import m3
+from warifu.reproduce import munacl_checks as checks
 
 MUNACL = ROOT / "firmware" / "munacl"
 
@@ -39,6 +39,12 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return run
 
 
+def listing(library: Path) -> str:
+    """The library's disassembly with its symbols, as `checks.instructions` reads it."""
+    command = ["arm-none-eabi-objdump", "-d", "-t", str(library)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 @pytest.fixture(scope="session", params=["fast", "small"])
 def profile(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -50,8 +56,6 @@ def answers(build: Build, profile: str) -> Answers:
     program = build(profile, "answers.elf")
 
     def run(calls: list[str]) -> list[str]:
-        done = m3.run(str(program), m3.Options(input="\n".join(calls).encode() + b"\n"))
-        assert done.code == 0, done.stop
-        return done.output.decode().splitlines()
+        return checks.answers(program, calls)
 
     return run

@@ -37,6 +37,23 @@ def small() -> Table:
     return table
 
 
+def test_long_text_goes_on_in_further_lines_of_a_terminal_alone() -> None:
+    columns = [Column("claim", number=False, wrap=9), Column("n"), Column("verdict", False, 8)]
+    table = Table("a title", columns)
+    table.add(["short", "7", "holds"], {"claim": "short"})
+    table.add(["twelve_letters and more", "12", "not so: for a reason"], {"claim": "long"})
+    assert render([table], Format.TABLE).splitlines()[2:] == [
+        "claim       n  verdict",
+        "---------  --  -------",
+        "short       7  holds",
+        "",
+        "twelve_le  12  not so:",
+        "tters and      for a",
+        "more           reason",
+    ]
+    assert "| twelve_letters and more | 12 | not so: for a reason |" in render([table], Format.MD)
+
+
 def test_plain_text_is_aligned(small: Table) -> None:
     assert render([small], Format.TABLE).splitlines() == [
         "a title",

@@ -40,9 +40,15 @@ int main(void)
     row("mul", CYCLES("mul r6, r4, r5", 0xffffffff, 0xfffffffe));
     row("umull", CYCLES("umull r6, r7, r4, r5", 3, 5));
     row("umull", CYCLES("umull r6, r7, r4, r5", 0xffffffff, 0xfffffffe));
+    row("smull", CYCLES("smull r6, r7, r4, r5", 3, 5));
+    row("smull", CYCLES("smull r6, r7, r4, r5", 0x7fffffff, 0x7ffffffe));
     row("udiv", CYCLES("udiv r6, r4, r5", 3, 5));
     row("udiv", CYCLES("udiv r6, r4, r5", 0xffffffff, 1));
+    row("sdiv", CYCLES("sdiv r6, r4, r5", 3, 5));
+    row("sdiv", CYCLES("sdiv r6, r4, r5", 0x7fffffff, 1));
     row("ssat", CYCLES("ssat r6, #8, r4", 3, 5));
     row("ssat", CYCLES("ssat r6, #8, r4", 0x7fffffff, 5));
+    row("usat", CYCLES("usat r6, #8, r4", 3, 5));
+    row("usat", CYCLES("usat r6, #8, r4", 0x7fffffff, 5));
     return 0;
 }

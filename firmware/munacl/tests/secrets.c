@@ -136,6 +136,8 @@ int main(void)
         }
     }
     munacl_print_number(COUNT);
-    munacl_print(" calls\n");
+    munacl_print(" calls, ");
+    munacl_print_number(ROUNDS);
+    munacl_print(" rounds\n");
     return different;
 }

@@ -7,15 +7,18 @@ import os
 import subprocess
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from warifu.cli import screen
-from warifu.cli.errors import OK
+from warifu.cli.errors import FAILED, OK
 from warifu.cli.formats import Format
 from warifu.cli.m3 import options_of
 from warifu.cli.screen import FormatOption
+
+if TYPE_CHECKING:
+    from warifu.reproduce.munacl_checks import Checked
 
 reproduce_app = typer.Typer(
     help="Tables and claims of the source papers, published and here.", no_args_is_help=True
@@ -42,6 +45,14 @@ def munacl(
         typer.Option("--firmware", metavar="PATH", help="The library's sources, built there."),
     ] = Path("firmware/munacl"),
     part: Annotated[Part, typer.Option("--part", help="Which tables.")] = Part.ALL,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            "--vectors",
+            metavar="PATH",
+            help="Published vectors; unless given, the folder vectors beside firmware.",
+        ),
+    ] = None,
     wait_states: Annotated[
         list[str] | None,
         typer.Option(
@@ -53,6 +64,9 @@ def munacl(
     form: FormatOption = Format.TABLE,
 ) -> int:
     """The paper on a NaCl for the Cortex-M3 beside firmware/munacl on the simulated chip.
+
+    Taint, what calls leave behind, equal cycles, disassembly and published vectors are run here,
+    for both profiles; the verdicts follow from them. Exit code 1 if one of these checks fails.
 
     Cycles are emulated: simulated at zero wait states, where the paper's are a board's. With
     MUNACL_PEERS, folders with sources of Monocypher and BearSSL, these are columns of Table 3.
@@ -81,16 +95,35 @@ def munacl(
     compiler = subprocess.run(version, capture_output=True, text=True, check=True).stdout
     programs = paper.Programs(firmware / "build", peers)
     first = compiler.splitlines()[0]
+    holds = True
     if part is Part.TABLE2:
         tables = [paper.table2(programs)]
     elif part is Part.TABLE3:
         tables = [paper.table3(programs, first)]
     else:
-        tables = paper.tables(programs, first)
+        checked = _checked(firmware, vectors or firmware.resolve().parents[1] / "vectors")
+        tables = paper.tables(programs, first, checked)
+        holds = checked.holds
     if waits:
         tables.append(paper.waiting(programs, waits))
     screen.show(tables, form)
-    return OK
+    return OK if holds else FAILED
+
+
+def _checked(firmware: Path, vectors: Path) -> Checked:
+    """Every check of the library, in both profiles. Raises WarifuError and OSError."""
+    from warifu.reproduce import munacl as paper
+    from warifu.reproduce import munacl_checks as checks
+
+    listings = {}
+    for profile in paper.PROFILES:
+        _make(firmware, f"PROFILE={profile}", "all", "checks")
+        library = firmware / "build" / profile / f"libmunacl-{profile}.a"
+        command = ["arm-none-eabi-objdump", "-d", "-t", str(library)]
+        listings[profile] = subprocess.run(
+            command, capture_output=True, text=True, check=True
+        ).stdout
+    return checks.check_all(firmware / "build", listings, vectors, screen.say)
 
 
 def _make(firmware: Path, *words: str) -> str:

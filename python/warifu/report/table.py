@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from warifu.printable import printable
@@ -32,6 +34,8 @@ class Column:
 
     head: str
     number: bool = True
+    wrap: int | None = None
+    """In terminals, text longer than this goes on in further lines."""
 
 
 @dataclass
@@ -76,7 +80,7 @@ def _printable(table: Table) -> Table:
     its symbols may hold any. JSON has its own way."""
     return Table(
         printable(table.title),
-        [Column(printable(column.head), column.number) for column in table.columns],
+        [replace(column, head=printable(column.head)) for column in table.columns],
         [[printable(cell) for cell in cells] for cells in table.cells],
         [
             {
@@ -92,7 +96,12 @@ def _printable(table: Table) -> Table:
 def _plain(table: Table) -> str:
     """Aligned columns, for terminals and files alike; nothing is cut off."""
     heads = [column.head for column in table.columns]
-    widths = [max(map(len, each)) for each in zip(heads, *table.cells, strict=True)]
+    rows = [_wrapped(cells, table.columns) for cells in table.cells]
+    # Rows of several lines need a line between them to be told apart.
+    if any(len(row) > 1 for row in rows):
+        rows = [[*row, [""] * len(heads)] for row in rows[:-1]] + rows[-1:]
+    every = [line for row in rows for line in row]
+    widths = [max(map(len, each)) for each in zip(heads, *every, strict=True)]
 
     def line(cells: Sequence[str]) -> str:
         padded = (
@@ -102,10 +111,19 @@ def _plain(table: Table) -> str:
         return "  ".join(padded).rstrip()
 
     rule = "  ".join("-" * width for width in widths)
-    lines = [table.title, "", line(heads), rule, *map(line, table.cells)]
+    lines = [table.title, "", line(heads), rule, *map(line, every)]
     if table.notes:
         lines += ["", *table.notes]
     return "\n".join(lines) + "\n"
+
+
+def _wrapped(cells: Sequence[str], columns: Sequence[Column]) -> list[list[str]]:
+    """The lines of a row."""
+    parts = [
+        textwrap.wrap(cell, column.wrap, break_on_hyphens=False) or [""] if column.wrap else [cell]
+        for cell, column in zip(cells, columns, strict=True)
+    ]
+    return [list(line) for line in itertools.zip_longest(*parts, fillvalue="")]
 
 
 def _markdown(table: Table) -> str:

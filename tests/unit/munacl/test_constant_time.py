@@ -3,58 +3,77 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from support.munacl_builds import listing
 from warifu import m3
+from warifu.reproduce import munacl_checks as checks
 
 Build = Callable[..., Path]
-VARIABLE_TIME = {"umull", "umlal", "smull", "smlal", "udiv", "sdiv"}
-CALLS = b"28 calls\n"
+CALLS = "28 calls"
 
 
 def test_secrets_reach_no_branch_address_or_long_multiplication(build: Build, profile: str) -> None:
-    found = m3.taint(str(build(profile, "taint.elf")))
-    assert found.run.output == CALLS
-    assert [f"{leak.kind} in {leak.at.function}" for leak in found.leaks] == []
+    assert checks.taint(build(profile, "taint.elf")) == checks.Check(CALLS, ())
 
 
 def test_calls_leave_no_secret_in_stack_and_registers(build: Build, profile: str) -> None:
-    found = m3.taint(str(build(profile, "residue.elf")))
-    assert found.run.output == CALLS
-    assert [leak.at.function for leak in found.leaks] == []
+    assert checks.residue(build(profile, "residue.elf")) == checks.Check(CALLS, ())
 
 
 def test_residue_of_a_call_that_forgets_nothing_is_found(build: Build, profile: str) -> None:
     # munacl_forget() that returns at once: most calls have something to forget.
-    found = m3.taint(str(build(profile, "residue-kept.elf")))
-    assert found.run.output == CALLS
-    assert len({leak.at.function for leak in found.leaks}) >= 15
+    found = checks.residue(build(profile, "residue-kept.elf"))
+    assert found.cases == CALLS
+    assert len(set(found.problems)) >= 15
 
 
 def test_cycles_are_equal_for_random_secrets(build: Build, profile: str) -> None:
-    run = m3.run(str(build(profile, "cycles.elf", "ROUNDS=32")))
-    assert (run.code, run.output) == (0, CALLS)
+    found = checks.equal_cycles(build(profile, "cycles.elf", "ROUNDS=32"))
+    assert found == checks.Check(f"{CALLS}, 32 rounds", ())
 
 
 def test_assembly_equals_its_portable_twins(build: Build, profile: str) -> None:
-    run = m3.run(str(build(profile, "twins.elf")))
-    assert (run.code, run.output) == (0, b"twins: equal\n")
-
-
-def instructions(objdump: list[str]) -> set[str]:
-    text = subprocess.run(objdump, check=True, capture_output=True, text=True).stdout
-    lines = [line.split("\t") for line in text.splitlines()]
-    return {re.sub(r"\.[nw]$", "", line[2]) for line in lines if len(line) > 2}
+    assert checks.twins(build(profile, "twins.elf")).problems == ()
 
 
 def test_no_instruction_takes_time_by_its_operands(build: Build, profile: str) -> None:
-    library = build(profile, f"libmunacl-{profile}.a")
-    used = instructions(["arm-none-eabi-objdump", "-d", str(library)])
-    assert {"mul", "adcs", "ldr"} <= used
-    assert not used & VARIABLE_TIME
+    found = checks.instructions(listing(build(profile, f"libmunacl-{profile}.a")))
+    assert found.problems == ()
+    assert int(found.cases.split()[0].replace(",", "")) > 2000
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("cmp r0, #0\n it ne\n umullne r2, r3, r0, r1", "umullne"),
+        ("cmp r0, #0\n ite eq\n udiveq r0, r0, r1\n addne r0, r1", "udiveq"),
+        ("sdiv r0, r0, r1", "sdiv"),
+        ("smlal r2, r3, r0, r1", "smlal"),
+        ("bl __aeabi_lmul", "calls __aeabi_lmul"),
+        ("bl __aeabi_uldivmod", "calls __aeabi_uldivmod"),
+        ("bl __aeabi_idiv", "calls __aeabi_idiv"),
+        ("bl __udivdi3", "calls __udivdi3"),
+        ("mul r0, r0, r1\n bl multiply_divide", None),
+    ],
+)
+def test_gate_finds_conditional_instructions_and_the_compilers_helpers(
+    tmp_path: Path, code: str, problem: str | None
+) -> None:
+    source = f".syntax unified\n.thumb\n.global f\n.thumb_func\nf: {code}\n bx lr\n"
+    (tmp_path / "f.s").write_text(source)
+    assemble = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-c", str(tmp_path / "f.s")]
+    subprocess.run([*assemble, "-o", str(tmp_path / "f.o")], check=True)
+    found = checks.instructions(listing(tmp_path / "f.o"))
+    assert found.problems == ((problem,) if problem else ())
+
+
+def test_gate_that_reads_nothing_does_not_hold() -> None:
+    assert checks.instructions("").problems == ("no instruction was found",)
 
 
 def test_stack_and_size_are_within_what_is_promised(build: Build, profile: str) -> None:
