@@ -316,9 +316,15 @@ impl Core {
     #[inline]
     fn wait(&mut self, operation: &Operation, at: u32) {
         if self.memory.has_wait_states() {
-            let now = self.clock + operation.cycles_before;
-            self.clock += self.memory.data_wait(at, now);
+            self.wait_for_data(operation, at);
         }
+    }
+
+    /// Apart, so that accesses without wait states stay small enough to be inlined.
+    #[cold]
+    fn wait_for_data(&mut self, operation: &Operation, at: u32) {
+        let now = self.clock + operation.cycles_before;
+        self.clock += self.memory.data_wait(at, now);
     }
 
     /// The wait for an instruction in a memory that is read by lines.

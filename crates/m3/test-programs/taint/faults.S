@@ -30,10 +30,10 @@
     adr.w r6, \label
     .endm
 
-    @ r12 = the last word of a memory with nothing mapped after it.
+    @ r12 = the last word of a memory, at its mirror, with nothing mapped after it.
     .macro last_word
     movw r12, #0xfffc
-    movt r12, #0x3f
+    movt r12, #0x7f
     .endm
 
     function leak_popped
