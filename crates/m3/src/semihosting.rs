@@ -256,7 +256,7 @@ mod tests {
 
     const BLOCK: u32 = 0x2000_0000;
     const BUFFER: u32 = 0x2000_0100;
-    const END: u32 = 0x2040_0000;
+    const END: u32 = 0x2080_0000;
 
     fn machine() -> Machine {
         let chip = "mps2-an385".parse().expect("a known chip");
