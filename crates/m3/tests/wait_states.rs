@@ -31,7 +31,7 @@ fn cycles_on(chip: &str, code: &[u16], wait_states: u64, plain: bool) -> Cycles 
         Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
     let memory = &mut machine.core.memory;
     assert!(memory.program(flash, &(ram + 0x4000).to_le_bytes()));
-    assert!(memory.program(flash + 4, &(flash + CODE | 1).to_le_bytes()));
+    assert!(memory.program(flash + 4, &((flash + CODE) | 1).to_le_bytes()));
     for (at, half) in (flash + CODE..).step_by(2).zip(code.iter().chain(&[0xbe01])) {
         assert!(memory.program(at, &half.to_le_bytes()));
     }
