@@ -4,6 +4,7 @@
 #ifndef MUNACL_BOARD_H
 #define MUNACL_BOARD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Starts the clocks that the board runs at, with the flash's wait states. */
@@ -16,10 +17,13 @@ extern const char munacl_board_name[];
 uint32_t munacl_board_hz(void);
 /* Whether the last reset was a power-up; asked once. 0 where the board cannot tell. */
 int munacl_board_is_power_up(void);
+/* The chip's unique number, at most MUNACL_BOARD_ID bytes; how many, 0 where it has none that
+ * can be read. */
+size_t munacl_board_id(unsigned char *id);
 void munacl_board_send(char c);
 /* Waits for the next character. */
 char munacl_board_receive(void);
 
-enum { MUNACL_BAUD = 115200 };
+enum { MUNACL_BAUD = 115200, MUNACL_BOARD_ID = 16 };
 
 #endif

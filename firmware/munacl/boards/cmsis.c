@@ -24,9 +24,15 @@ uint32_t munacl_board_hz(void)
     return SystemCoreClock;
 }
 
-/* Each family has registers of its own: define it for yours (reset_cause.h has two). */
+/* Each family has registers of its own: define these two for yours (reset_cause.h has two). */
 __attribute__((weak)) int munacl_board_is_power_up(void)
 {
+    return 0;
+}
+
+__attribute__((weak)) size_t munacl_board_id(unsigned char *id)
+{
+    (void)id;
     return 0;
 }
 

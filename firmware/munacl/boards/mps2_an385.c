@@ -30,6 +30,12 @@ int munacl_board_is_power_up(void)
     return 0;
 }
 
+size_t munacl_board_id(unsigned char *id)
+{
+    (void)id;
+    return 0;
+}
+
 void munacl_board_send(char c)
 {
     while (STATE & TX_FULL) {}

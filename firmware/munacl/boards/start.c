@@ -73,12 +73,8 @@ extern uint32_t __bss_start[], __bss_end[], __stack_top[];
 int main(void);
 void munacl_reset(void);
 
-/* Before .data and .bss are set up: what is to be seen of memory as power-up left it. */
-__attribute__((weak)) void munacl_before_memory(void) {}
-
 __attribute__((noreturn)) void munacl_reset(void)
 {
-    munacl_before_memory();
     for (uint32_t *from = __data_load, *to = __data_start; to < __data_end;)
         *to++ = *from++;
     for (uint32_t *to = __bss_start; to < __bss_end;)

@@ -56,6 +56,15 @@ int munacl_board_is_power_up(void)
     return munacl_stm32f103_is_power_up();
 }
 
+/* Section 30.2: 96 bits. */
+size_t munacl_board_id(unsigned char *id)
+{
+    const volatile unsigned char *from = (const volatile unsigned char *)0x1ffff7e8;
+    for (size_t i = 0; i < 12; i++)
+        id[i] = from[i];
+    return 12;
+}
+
 void munacl_board_send(char c)
 {
     while (!(USART1_SR & TXE)) {}

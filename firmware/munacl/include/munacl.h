@@ -3,7 +3,8 @@
  *
  * Names, arguments and results are NaCl's. Lengths are size_t. Functions return 0, or -1 where they
  * say so; the caller owns all memory, and inputs may equal outputs where the comment says so.
- * Nothing here allocates, and only the random generator has state. */
+ * Nothing here allocates, and only the random generator has state: all functions but randombytes()
+ * and crypto_*_keypair() are reentrant. Where a length is 0 its pointer may be NULL. */
 #ifndef MUNACL_H
 #define MUNACL_H
 
@@ -137,7 +138,8 @@ int crypto_box_curve25519xsalsa20poly1305_open(unsigned char *m, const unsigned 
 #define crypto_box_curve25519xsalsa20poly1305_ZEROBYTES 32
 #define crypto_box_curve25519xsalsa20poly1305_BOXZEROBYTES 16
 
-/* Random bytes; never returns without entropy. A chip with a generator of its own may define it. */
+/* Random bytes; never returns without entropy. A chip with a generator of its own may define it.
+ * Not reentrant, as are the functions that make key pairs of it; see munacl_random.h. */
 void randombytes(unsigned char *out, unsigned long long bytes);
 
 /* NaCl's short names. */

@@ -12,20 +12,23 @@ extern "C" {
 
 enum munacl_random_error {
     MUNACL_RANDOM_NOT_BEGUN = 1, /* randombytes() before munacl_random_begin() succeeded */
-    MUNACL_RANDOM_TOO_FEW_BITS,  /* cells times entropy a cell is less than 384 bits */
+    MUNACL_RANDOM_TOO_FEW_BITS,  /* cells times entropy a cell is less than 384 bits, or a cell
+                                    has more than one, or the memory more than 512 KiB */
     MUNACL_RANDOM_WEIGHT,        /* fewer than a quarter of the cells are 0, or are 1 */
     MUNACL_RANDOM_REPETITION,    /* a byte repeats as it would not (SP 800-90B section 4.4.1) */
     MUNACL_RANDOM_PROPORTION,    /* a byte is too frequent (SP 800-90B section 4.4.2) */
     MUNACL_RANDOM_RETAINED,      /* the same content as at the previous boot */
-    MUNACL_RANDOM_NO_SEED        /* a warm reset, and no seed from an earlier boot */
+    MUNACL_RANDOM_NO_SEED        /* a warm reset, and no whole record of an earlier boot */
 };
 
 /* What is kept in flash between boots; all zeros, or all ones as erased flash is, before the first.
  * munacl_random_begin() changes it: write it back before the first use of a random number, or two
- * boots may give the same ones. */
+ * boots may give the same ones. A record of which a power cut left a part is none: a warm reset is
+ * refused then, and a power-up lives on its memory alone. */
 struct munacl_random_record {
     unsigned char seed[32];
     unsigned char digest[32]; /* of the memory at the last power-up */
+    unsigned char check[32];  /* of both, by SHA-512 */
 };
 
 struct munacl_random_source {
@@ -44,12 +47,18 @@ struct munacl_random_source {
     size_t device_id_bytes;
 };
 
+/* The generator has one state: none of these functions, nor randombytes() and what calls it (key
+ * pairs), may be called while another one runs, from an interrupt or another thread. */
+
 /* 0, or why there is no entropy: randombytes() will not return then. */
 int munacl_random_begin(const struct munacl_random_source *source,
                         struct munacl_random_record *record);
-/* Mixes in what another source gives, which may be of any quality. */
+/* Mixes in what another source gives, which may be of any quality, before or after
+ * munacl_random_begin(). */
 void munacl_random_mix(const unsigned char *data, size_t bytes);
-/* Called by randombytes() without entropy, which never returns: define it to say why. */
+/* What randombytes() calls: for a function of that name of your own. */
+void munacl_random_bytes(unsigned char *out, unsigned long long bytes);
+/* Called by munacl_random_bytes() without entropy, which never returns: define it to say why. */
 void munacl_random_failed(enum munacl_random_error why);
 
 #ifdef __cplusplus

@@ -66,7 +66,7 @@ enum { MUNACL_HASH = 1472, MUNACL_AUTH = 1472, MUNACL_X25519 = 640, MUNACL_BASE 
 enum { MUNACL_KEYPAIR = 1664, MUNACL_SIGN = 1792 };
 #endif
 enum { MUNACL_SALSA20 = 192, MUNACL_HSALSA20 = 128, MUNACL_STREAM = 320, MUNACL_POLY1305 = 384 };
-enum { MUNACL_VERIFY = 64 };
+enum { MUNACL_VERIFY = 64, MUNACL_RANDOM = 1024, MUNACL_RANDOM_BYTES = 256 };
 
 /* The same for a function that leaves secrets in registers alone. */
 static inline int munacl_forget_registers(int result)

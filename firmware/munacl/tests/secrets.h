@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "munacl.h"
+#include "munacl_random.h"
 #include "start.h"
 #ifdef TAINT
 #include "warifu_m3.h"

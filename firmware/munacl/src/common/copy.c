@@ -13,6 +13,7 @@ void munacl_copy32(void *to, const void *from)
 
 void munacl_wipe(void *at, size_t bytes)
 {
-    memset(at, 0, bytes);
+    if (bytes) /* memset() takes no NULL */
+        memset(at, 0, bytes);
     __asm__ volatile("" : : "r"(at) : "memory");
 }

@@ -6,7 +6,8 @@
 
 #include "internal.h"
 
-enum { NEEDED_MILLIBITS = 384000, WINDOW = 512 };
+/* With MOST_BYTES no product below is beyond 32 bits. */
+enum { NEEDED_MILLIBITS = 384000, WINDOW = 512, MOST_BYTES = 1 << 19 };
 
 static struct {
     unsigned char key[32];
@@ -44,7 +45,7 @@ static int check(const struct munacl_random_source *source)
 {
     const unsigned char *memory = source->memory;
     uint32_t ones = 0, run = 0, longest = 0, same = 0, most = 0;
-    if (source->bytes >> 24 || source->millibits_per_cell > 1000)
+    if (source->bytes > MOST_BYTES || source->millibits_per_cell > 1000)
         return MUNACL_RANDOM_TOO_FEW_BITS;
     uint64_t millibits = 0;
     for (unsigned bit = 0; bit < 10; bit++)
@@ -63,6 +64,10 @@ static int check(const struct munacl_random_source *source)
         same += 1 & equal(byte, memory[i - i % WINDOW]);
         most ^= (most ^ same) & (uint32_t)((int32_t)(most - same) >> 31);
     }
+    /* What the tests say of the memory, and no more than that, decides what happens. */
+    MUNACL_DECLASSIFY(&ones, sizeof ones);
+    MUNACL_DECLASSIFY(&longest, sizeof longest);
+    MUNACL_DECLASSIFY(&most, sizeof most);
     if (ones < source->bytes * 2 || ones > source->bytes * 6)
         return MUNACL_RANDOM_WEIGHT;
     /* The cut-off is 1 + 30 / H for H bits a byte. */
@@ -87,52 +92,28 @@ static void derive(unsigned char out[32], unsigned char which, const unsigned ch
     munacl_wipe(hash, sizeof hash);
 }
 
-/* Whether the record was ever written: flash is all zeros or all ones before. */
-static int is_written(const struct munacl_random_record *record)
+/* What the record's check has to be. */
+static void sum(unsigned char out[32], const struct munacl_random_record *record)
 {
-    uint32_t zeros = 0, ones = 255;
-    for (int i = 0; i < 32; i++) {
-        zeros |= record->seed[i];
-        ones &= record->seed[i];
-    }
-    return zeros != 0 && ones != 255;
+    unsigned char both[128];
+    memset(both, 0, sizeof both);
+    munacl_copy32(both, record->digest);
+    derive(out, 4, both, record->seed);
 }
 
-int munacl_random_begin(const struct munacl_random_source *source,
-                        struct munacl_random_record *record)
+/* Whether the record was written, to its end: flash is all zeros or all ones before, and a power cut
+ * leaves a part of it. */
+static int is_whole(const struct munacl_random_record *record)
 {
-    unsigned char hashes[128], digest[32];
-    int failed = 0;
-    generator.begun = 0;
-    memset(hashes, 0, sizeof hashes);
-    memcpy(digest, record->digest, sizeof digest);
-    if (source->is_power_up) {
-        failed = check(source);
-        if (!failed) {
-            crypto_hash_sha512(hashes, source->memory, source->bytes);
-            /* The digest goes to flash: another hash of it, which does not give it away. */
-            memset(digest, 0, sizeof digest);
-            derive(digest, 0, hashes, digest);
-            if (memcmp(digest, record->digest, sizeof digest) == 0)
-                failed = MUNACL_RANDOM_RETAINED;
-        }
-    } else if (!is_written(record)) {
-        failed = MUNACL_RANDOM_NO_SEED;
-    }
-    munacl_wipe(source->memory, source->bytes);
-    if (!failed) {
-        crypto_hash_sha512(hashes + 64, source->device_id, source->device_id_bytes);
-        derive(generator.key, 1, hashes, record->seed);
-        derive(record->seed, 2, hashes, record->seed);
-        munacl_copy32(record->digest, digest);
-        generator.begun = 1;
-    }
-    generator.why = (enum munacl_random_error)failed;
-    munacl_wipe(hashes, sizeof hashes);
-    return failed;
+    unsigned char expected[32];
+    sum(expected, record);
+    int different = crypto_verify_32(record->check, expected);
+    MUNACL_DECLASSIFY(&different, sizeof different);
+    return !different;
 }
 
-void munacl_random_mix(const unsigned char *data, size_t bytes)
+/* The generator's key of itself and what is new. */
+static void mix(const unsigned char *data, size_t bytes)
 {
     unsigned char hashes[128];
     memset(hashes, 0, sizeof hashes);
@@ -141,14 +122,67 @@ void munacl_random_mix(const unsigned char *data, size_t bytes)
     munacl_wipe(hashes, sizeof hashes);
 }
 
-__attribute__((weak)) void randombytes(unsigned char *out, unsigned long long bytes)
+MUNACL_INNER int begin(const struct munacl_random_source *source,
+                       struct munacl_random_record *record)
+{
+    unsigned char hashes[128], digest[32], key[32];
+    int failed = 0;
+    generator.begun = 0;
+    memset(hashes, 0, sizeof hashes);
+    munacl_copy32(digest, record->digest);
+    if (source->is_power_up) {
+        failed = check(source);
+        if (!failed) {
+            crypto_hash_sha512(hashes, source->memory, source->bytes);
+            /* The digest goes to flash: another hash of it, which does not give it away. */
+            memset(digest, 0, sizeof digest);
+            derive(digest, 0, hashes, digest);
+            int different = crypto_verify_32(digest, record->digest);
+            MUNACL_DECLASSIFY(&different, sizeof different);
+            if (!different)
+                failed = MUNACL_RANDOM_RETAINED;
+        }
+    } else if (!is_whole(record)) {
+        failed = MUNACL_RANDOM_NO_SEED;
+    }
+    munacl_wipe(source->memory, source->bytes);
+    if (!failed) {
+        crypto_hash_sha512(hashes + 64, source->device_id, source->device_id_bytes);
+        derive(key, 1, hashes, record->seed);
+        mix(key, sizeof key);
+        derive(record->seed, 2, hashes, record->seed);
+        munacl_copy32(record->digest, digest);
+        sum(record->check, record);
+        generator.begun = 1;
+    }
+    generator.why = (enum munacl_random_error)failed;
+    munacl_wipe(hashes, sizeof hashes);
+    munacl_wipe(digest, sizeof digest);
+    munacl_wipe(key, sizeof key);
+    return failed;
+}
+
+int munacl_random_begin(const struct munacl_random_source *source,
+                        struct munacl_random_record *record)
+{
+    return MUNACL_FORGET(begin(source, record), MUNACL_RANDOM);
+}
+
+MUNACL_INNER void mix_in(const unsigned char *data, size_t bytes)
+{
+    mix(data, bytes);
+}
+
+void munacl_random_mix(const unsigned char *data, size_t bytes)
+{
+    mix_in(data, bytes);
+    MUNACL_FORGET(0, MUNACL_RANDOM);
+}
+
+MUNACL_INNER void generate(unsigned char *out, unsigned long long bytes)
 {
     static const unsigned char nonce[8];
     unsigned char block[64];
-    if (!generator.begun) {
-        munacl_random_failed(generator.why ? generator.why : MUNACL_RANDOM_NOT_BEGUN);
-        for (;;) {}
-    }
     while (bytes) {
         size_t some = bytes < 32 ? (size_t)bytes : 32;
         crypto_stream_salsa20(block, sizeof block, nonce, generator.key);
@@ -158,4 +192,19 @@ __attribute__((weak)) void randombytes(unsigned char *out, unsigned long long by
         bytes -= some;
     }
     munacl_wipe(block, sizeof block);
+}
+
+void munacl_random_bytes(unsigned char *out, unsigned long long bytes)
+{
+    if (!generator.begun) {
+        munacl_random_failed(generator.why ? generator.why : MUNACL_RANDOM_NOT_BEGUN);
+        for (;;) {}
+    }
+    generate(out, bytes);
+    MUNACL_FORGET(0, MUNACL_RANDOM_BYTES);
+}
+
+__attribute__((weak)) void randombytes(unsigned char *out, unsigned long long bytes)
+{
+    munacl_random_bytes(out, bytes);
 }
