@@ -38,3 +38,30 @@ class Board:
     def say(self, text: bytes) -> None:
         """What the board prints without being asked."""
         os.write(self._end, text)
+
+
+class Plug:
+    """A port that goes away and comes back as another device, under the same name."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = folder / "ttyACM0"
+        self._ends: tuple[int, int] | None = None
+
+    def put_in(self) -> None:
+        """Of a board that says nothing by itself."""
+        self._ends = pty.openpty()
+        tty.setraw(self._ends[1])
+        self.port.symlink_to(os.ttyname(self._ends[1]))
+
+    def say(self, text: bytes) -> None:
+        """What the board prints."""
+        assert self._ends is not None
+        os.write(self._ends[0], text)
+
+    def pull(self) -> None:
+        """Takes the port away from whoever has it open, too."""
+        assert self._ends is not None
+        self.port.unlink()
+        for end in self._ends:
+            os.close(end)
+        self._ends = None

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from warifu.calibrate.errors import CalibrateError
-from warifu.calibrate.serial import opened
+from warifu.calibrate.serial import PortGone, opened, wait_for
 from warifu.files import replacing
 
 _HEAD = re.compile(r"# munacl cells board=([\w.-]{1,64}) bytes=(\d{1,7}) power_up=([01])")
@@ -42,29 +44,46 @@ def captures(
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
     """Waits for `count` power-ups and writes a file of each. Those after another kind of reset are
-    left out: they hold what the program before them wrote. Raises CalibrateError or OSError; what
-    was written stays."""
+    left out: they hold what the program before them wrote. A port that goes with the board's power
+    is waited for. Raises CalibrateError or OSError; what was written stays."""
     folder.mkdir(parents=True, exist_ok=True)
     numbers = [int(match[1]) for one in folder.iterdir() if (match := _NUMBER.fullmatch(one.name))]
     number = max(numbers, default=0)
     written: list[Path] = []
-    with opened(port, baud) as line:
-        lines = line.lines(silence_s)
-        while len(written) < count:
-            progress(f"{len(written)} of {count}: switch the board off and on")
-            found = read(lines, str(port))
-            if not found.is_power_up:
-                progress(
-                    f"{found.board}: a reset that was no power-up, left out: take its power away "
-                    "for some seconds"
-                )
-                continue
+    with closing(_power_ups(port, baud, silence_s, progress)) as found:
+        for one in islice(found, count):
             number += 1
-            path = folder / f"{found.board}-{number:04d}.bin"
+            path = folder / f"{one.board}-{number:04d}.bin"
             with replacing(path) as file:
-                file.write(found.memory)
+                file.write(one.memory)
             written.append(path)
+            progress(f"{len(written)} of {count}: {path.name}")
     return written
+
+
+def _power_ups(
+    port: Path, baud: int, silence_s: float, progress: Callable[[str], None]
+) -> Generator[Capture, None, None]:
+    """Captures after power-ups, without end. A board that has its power by the port takes the port
+    with it, which is opened again when it is back. Raises CalibrateError."""
+    progress(f"{port}: switch the board off and on")
+    while True:
+        try:
+            with opened(port, baud) as line:
+                lines = line.lines(silence_s)
+                while True:
+                    found = read(lines, str(port))
+                    if found.is_power_up:
+                        yield found
+                        continue
+                    progress(
+                        f"{found.board}: a reset that was no power-up, left out: take its power "
+                        "away for some seconds"
+                    )
+        except PortGone:
+            progress(f"{port}: the board has no power, or was unplugged; waiting for its port")
+            wait_for(port, silence_s)
+            progress(f"{port}: is back")
 
 
 def read(lines: Iterator[str], port: str) -> Capture:

@@ -11,7 +11,7 @@ import termios
 import time
 import tty
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from warifu.calibrate.errors import CalibrateError
@@ -20,11 +20,18 @@ from warifu.calibrate.errors import CalibrateError
 RATES = (9600, 19200, 38400, 57600, 115200, 230400, 460800, 921600)
 #: A line of a board is shorter.
 _LONGEST = 4096
+_OPEN = os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC | os.O_NONBLOCK
+#: How often a port that has gone is looked for, s.
+_POLL_S = 0.2
 _HINTS = {
     errno.EACCES: "add yourself to the group dialout, or run it as a user who may open it",
     errno.ENOENT: "plug the board in, and look for its port with `ls /dev/ttyACM* /dev/ttyUSB*`",
     errno.EBUSY: "end the other program that has it open",
 }
+
+
+class PortGone(CalibrateError):  # noqa: N818 - what happened, not what it is
+    """The port has gone: its board was unplugged, or lost the power that it has by it."""
 
 
 class SerialPort:
@@ -62,7 +69,7 @@ class SerialPort:
             except OSError as error:
                 raise self._gone(error) from None
             if not some:
-                raise CalibrateError(f"{self._name}: the board went away: plug it in again")
+                raise PortGone(f"{self._name}: the board went away: plug it in again")
             heard = True
             self._rest += some
             if len(self._rest) > _LONGEST and b"\n" not in self._rest:
@@ -92,8 +99,8 @@ class SerialPort:
             "program, that its TX is wired to this port's RX, and the baud rate (--baud)"
         )
 
-    def _gone(self, error: OSError) -> CalibrateError:
-        return CalibrateError(f"{self._name}: the board went away ({error.strerror}): plug it in")
+    def _gone(self, error: OSError) -> PortGone:
+        return PortGone(f"{self._name}: the board went away ({error.strerror}): plug it in")
 
 
 @contextmanager
@@ -105,7 +112,7 @@ def opened(port: Path, baud: int) -> Iterator[SerialPort]:
     if baud not in RATES:
         raise CalibrateError(f"--baud {baud}: expected one of {', '.join(map(str, RATES))}")
     try:
-        file = os.open(port, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC | os.O_NONBLOCK)
+        file = os.open(port, _OPEN)
     except OSError as error:
         hint = _HINTS.get(error.errno or 0, "name the board's serial port with --port")
         raise CalibrateError(f"{port}: {error.strerror}: {hint}") from None
@@ -119,9 +126,36 @@ def opened(port: Path, baud: int) -> Iterator[SerialPort]:
         try:
             yield SerialPort(file, str(port))
         finally:
-            fcntl.ioctl(file, termios.TIOCNXCL)
+            # A port that is gone keeps nobody out, and must not hide why the block ended.
+            with suppress(OSError):
+                fcntl.ioctl(file, termios.TIOCNXCL)
     finally:
         os.close(file)
+
+
+def wait_for(
+    port: Path,
+    silence_s: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Waits until a port that has gone is there again and can be opened. Raises CalibrateError
+    after `silence_s` seconds."""
+    until = clock() + silence_s
+    while True:
+        # First, since the kernel takes a device away a moment after its last read has failed; and
+        # udev gives rights to a new one a moment after it has appeared.
+        sleep(_POLL_S)
+        try:
+            os.close(os.open(port, _OPEN))
+        except OSError:
+            if clock() < until:
+                continue
+            raise CalibrateError(
+                f"{port}: the board went away and did not come back in {silence_s:g} s: plug it in "
+                "again, and look whether its port has another name now"
+            ) from None
+        return
 
 
 def _set_up(file: int, baud: int) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: A capture is a chip's memory, and a folder of them is read whole.
 _MOST_BYTES = 1 << 20
 _MOST_FILES = 100_000
+#: Of all captures together: the estimators look at 250,000 bytes, the shares at all.
+_MOST_TOTAL = 256 << 20
 
 cells_app = typer.Typer(
     help="Entropy of a chip's memory at power-up (docs/munacl.md).", no_args_is_help=True
@@ -75,24 +77,46 @@ def estimate(
         raise WarifuError(f"{folder}: no captures (*.bin): make them with `warifu cells capture`")
     if len(paths) > _MOST_FILES:
         raise WarifuError(f"{folder}: {len(paths)} files: expected at most {_MOST_FILES}")
-    for path in paths:
-        if path.stat().st_size > _MOST_BYTES:
-            raise WarifuError(f"{path}: is no capture: expected at most {_MOST_BYTES} bytes")
     with when_interrupted(NOTHING_WRITTEN):
+        captures = _read(folder, paths)
         try:
-            found = estimate_cells([path.read_bytes() for path in paths], progress=screen.say)
+            found = estimate_cells(captures, progress=screen.say)
         except ValueError as error:
             raise WarifuError(f"{folder}: {error}") from None
     screen.show([_table(found, folder)], form)
     return OK
 
 
+def _read(folder: Path, paths: list[Path]) -> list[bytes]:
+    """Captures. Raises FileRefused, WarifuError and OSError."""
+    from warifu._core import WarifuError
+    from warifu.files import read_bytes
+
+    captures, total = [], 0
+    for path in paths:
+        captures.append(read_bytes(path, _MOST_BYTES))
+        total += len(captures[-1])
+        if total > _MOST_TOTAL:
+            raise WarifuError(
+                f"{folder}: captures of more than {_MOST_TOTAL:,} bytes in all, the most that is "
+                "read: take some of them away"
+            )
+    return captures
+
+
 def _table(found: Cells, folder: Path) -> Table:
-    from warifu.entropy.cells import ASKED_SAMPLES
+    from warifu.entropy.cells import ASKED_SAMPLES, USED_SAMPLES
     from warifu.report.table import Column, Table
 
+    bits = found.captures * found.cells
+    enough = bits >= ASKED_SAMPLES
+    title = (
+        f"at most {found.millibits} thousandths of a bit a cell"
+        if enough
+        else ("too few captures for a figure")
+    )
     table = Table(
-        f"{folder}: at most {found.millibits} thousandths of a bit a cell",
+        f"{folder}: {title}",
         [Column("estimate", number=False), Column("order of cells"), Column("order of captures")],
     )
     for name, cells in found.by_cells.items():
@@ -105,18 +129,24 @@ def _table(found: Cells, folder: Path) -> Table:
         ["mean over cells", f"{found.average:.4f}", ""],
         {"estimate": "mean over cells", "by_cells": found.average, "by_captures": None},
     )
-    bits = found.captures * found.cells
-    table.notes += [
-        (
-            f"{found.captures} captures of {found.cells:,} cells: {found.ones:.1%} come up as 1, "
-            f"{found.changing:.2%} differ from what their cell has most often, "
-            f"{found.unstable:.1%} of the cells ever do."
-        ),
-        f"millibits_per_cell = {found.millibits}, for this chip at this temperature alone.",
-    ]
-    if bits < ASKED_SAMPLES:
+    table.notes.append(
+        f"{found.captures} captures of {found.cells:,} cells: {found.ones:.1%} come up as 1, "
+        f"{found.changing:.2%} differ from what their cell has most often, "
+        f"{found.unstable:.1%} of the cells ever do."
+    )
+    if bits > USED_SAMPLES:
         table.notes.append(
-            f"{bits:,} bits; NIST SP 800-90B asks for {ASKED_SAMPLES:,}: more captures give a "
-            "better bound."
+            f"Estimators look at the first {USED_SAMPLES:,} of {bits:,} bits in each order; the "
+            "mean over cells is of all."
+        )
+    if enough:
+        table.notes.append(
+            f"millibits_per_cell = {found.millibits}, for this chip at this temperature alone."
+        )
+    else:
+        missing = -(-ASKED_SAMPLES // found.cells) - found.captures
+        table.notes.append(
+            f"No millibits_per_cell: {bits:,} bits are fewer than the {ASKED_SAMPLES:,} that NIST "
+            f"SP 800-90B section 3.1.1 asks for. Make {missing:,} more captures of this memory."
         )
     return table

@@ -29,7 +29,14 @@ INTERRUPTED = 130
 _USAGE = {"StudyError", "WarifuError", "ResultsError", "CompareError", "ReportError"}
 _USAGE |= {"ResultsDamaged", "FileRefused"}
 _ENVIRONMENT = {"LabError", "LabUnavailable", "RunRejected", "ToolMissing", "CalibrateError"}
-_ENVIRONMENT |= {"CalibrationError", "ResultsMixed", "FolderBusy", "AnotherStudy", "StorageError"}
+_ENVIRONMENT |= {
+    "PortGone",
+    "CalibrationError",
+    "ResultsMixed",
+    "FolderBusy",
+    "AnotherStudy",
+    "StorageError",
+}
 _ENVIRONMENT |= {"CallerUnknown", "InstallationHidden"}
 
 _HINTS = {

@@ -4,19 +4,24 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import threading
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from support.serial_board import Board
-from warifu import m3
-from warifu.calibrate import capture
+from support.serial_board import Board, Plug
+from warifu import WarifuError, m3
+from warifu.calibrate import board, capture
 from warifu.calibrate.errors import CalibrateError
 from warifu.cli.cells import cells_app
+from warifu.entropy import cells
+from warifu.files import FileRefused
 
 Build = Callable[..., Path]
 BYTES = 256
@@ -117,17 +122,122 @@ def test_damaged_captures_are_not_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_estimate_prints_the_parameter(tmp_path: Path) -> None:
+@pytest.fixture
+def plug(tmp_path: Path) -> Iterator[Plug]:
+    one = Plug(tmp_path)
+    one.put_in()
+    yield one
+    if one.port.is_symlink():
+        one.pull()
+
+
+def test_port_that_goes_with_the_boards_power_is_opened_again(
+    plug: Plug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images = [random.Random(seed).randbytes(BYTES) for seed in (1, 2, 3)]
+    waiting = iter(images)
+    original = capture.opened
+
+    @contextmanager
+    def opened(port: Path, baud: int) -> Iterator[object]:
+        with original(port, baud) as line:
+            # Half of a capture is lost with the power.
+            plug.say(lines(next(waiting)) + lines(bytes(BYTES))[:200])
+            yield line
+
+    def progress(text: str) -> None:
+        said.append(text)
+        if " of 3: " in text:
+            plug.pull()
+            if not text.startswith("3"):
+                threading.Timer(0.5, plug.put_in).start()
+
+    said: list[str] = []
+    monkeypatch.setattr(capture, "opened", opened)
+    folder = tmp_path / "captures"
+    written = capture.captures(plug.port, 115200, folder, 3, silence_s=20.0, progress=progress)
+    assert [one.read_bytes() for one in written] == images
+    assert sum(one.endswith("waiting for its port") for one in said) == 2
+    assert sum(one.endswith("is back") for one in said) == 2
+
+
+def test_port_that_does_not_come_back_is_said_so(plug: Plug, tmp_path: Path) -> None:
+    folder = tmp_path / "captures"
+    with pytest.raises(CalibrateError, match=r"ttyACM0: the board went away and did not come back"):
+        capture.captures(
+            plug.port, 115200, folder, 1, silence_s=1.0, progress=lambda _: plug_pulled(plug)
+        )
+    assert list(folder.iterdir()) == []
+
+
+def plug_pulled(plug: Plug) -> None:
+    """Pulls it once the port is open."""
+    if plug.port.is_symlink():
+        threading.Timer(0.3, plug.pull).start()
+
+
+def test_board_that_goes_away_in_calibration_is_named_with_the_fix(plug: Plug) -> None:
+    threading.Timer(0.3, plug.pull).start()
+    with pytest.raises(CalibrateError, match=r"ttyACM0: the board went away.*: plug it in"):
+        board.measure(plug.port, 115200, silence_s=20.0, begin=False)
+
+
+def write_captures(folder: Path) -> None:
     chance = random.Random(4)
     pattern = chance.randbytes(BYTES)
     for number in range(12):
         noise = bytes(sum((chance.random() < 0.05) << bit for bit in range(8)) for _ in pattern)
         image = bytes(a ^ b for a, b in zip(pattern, noise, strict=True))
-        (tmp_path / f"c-{number}.bin").write_bytes(image)
-    done = CliRunner().invoke(cells_app, ["estimate", str(tmp_path), "--format", "json"])
+        (folder / f"c-{number:02d}.bin").write_bytes(image)
+
+
+def estimated(folder: Path, form: str) -> str:
+    done = CliRunner().invoke(cells_app, ["estimate", str(folder), "--format", form])
     assert done.exit_code == 0, done.output
-    table = json.loads(done.stdout)
-    text = json.dumps(table)
-    assert "millibits_per_cell = " in text
-    assert "SP 800-90B asks for 1,000,000" in text
+    return done.stdout
+
+
+def test_estimate_prints_the_parameter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_captures(tmp_path)
+    bits = 12 * BYTES * 8
+    monkeypatch.setattr(cells, "ASKED_SAMPLES", bits)
+    monkeypatch.setattr(cells, "USED_SAMPLES", bits - 1000)
+    text = json.dumps(json.loads(estimated(tmp_path, "json")))
     assert 0 < int(text.split("millibits_per_cell = ")[1].split(",")[0]) < 74
+    assert f"look at the first {bits - 1000:,} of {bits:,} bits" in text
+
+
+def test_too_few_bits_give_no_parameter(tmp_path: Path) -> None:
+    write_captures(tmp_path)
+    for form in ("table", "json"):
+        text = estimated(tmp_path, form)
+        assert "millibits_per_cell = " not in text
+        assert "too few captures for a figure" in text
+        assert "24,576 bits are fewer than the 1,000,000" in text
+        # 1,000,000 bits are 489 captures of 2,048 cells, of which 12 are there.
+        assert "Make 477 more captures" in text
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "long", "many"])
+def test_captures_that_are_no_files_or_too_long_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    write_captures(tmp_path)
+    odd = tmp_path / "c-99.bin"
+    message = {
+        "device": "is a device, not a file",
+        "pipe": "is a pipe, not a file",
+        "long": "is longer than 1,048,576 bytes",
+        "many": "captures of more than 2,560 bytes in all",
+    }[kind]
+    if kind == "device":
+        odd.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(odd)
+    elif kind == "long":
+        odd.write_bytes(bytes((1 << 20) + 1))
+    else:
+        monkeypatch.setattr("warifu.cli.cells._MOST_TOTAL", 10 * BYTES)
+    done = CliRunner().invoke(cells_app, ["estimate", str(tmp_path)])
+    assert isinstance(done.exception, FileRefused | WarifuError), done.output
+    assert message in str(done.exception)
