@@ -20,6 +20,8 @@ _HOST = "127.0.0.1"
 _BYTES = 1 << 16
 #: How often, before others are looked at.
 _RECEIVED = 64
+#: How long a client may leave what it is sent unread, s: gdb reads at once.
+_SEND_S = 10.0
 
 
 def debug(elf: Path, options: Options, port: int, output: Callable[[bytes], object]) -> Run:
@@ -94,6 +96,8 @@ class _Connection:
             screen.say(f"{self._elf}: another debugger was refused: there is one, or was")
             return
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # A client that does not read would hold the program for ever.
+        client.settimeout(_SEND_S)
         self._client = client
         self._debugger.connected()
         screen.say(f"{self._elf}: gdb is connected")
@@ -116,6 +120,10 @@ class _Connection:
             return
         try:
             self._client.sendall(self._debugger.take_output())
+        except TimeoutError:
+            screen.say(f"{self._elf}: gdb reads nothing of what it is sent: it is disconnected")
+            self._lost()
+            return
         except OSError:
             self._lost()
             return

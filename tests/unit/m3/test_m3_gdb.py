@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 import re
+import select
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
 from support.gdb import Client, halted, packet
 from warifu import m3
+from warifu.cli import gdb_server
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -81,6 +85,38 @@ def test_malformed_packets_close_the_connection_and_not_the_program(code: Path) 
     assert exit_code == 9
     assert err.count("gdb's packets cannot be understood") == 3
     assert "panicked" not in err
+
+
+def test_client_that_reads_nothing_is_disconnected_and_the_next_goes_on(
+    code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: Queue[str] = Queue()
+    monkeypatch.setattr(gdb_server.screen, "say", said.put)
+    monkeypatch.setattr(gdb_server, "_SEND_S", 0.5)
+    ended: Queue[m3.Run] = Queue()
+
+    def serve() -> None:
+        ended.put(gdb_server.debug(code, m3.Options(), 0, lambda _: None))
+
+    threading.Thread(target=serve, daemon=True).start()
+    port = int(re.findall(r"127\.0\.0\.1:(\d+)", said.get(timeout=60))[0])
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as deaf:
+        deaf.setblocking(False)
+        asked = packet(b"qXfer:features:read:target.xml:0,fff") * 100
+        for _ in range(100_000):
+            try:
+                if deaf.send(asked) == 0:
+                    break
+            except BlockingIOError:
+                if not select.select([], [deaf], [], 0.2)[1]:
+                    break
+            except ConnectionError:
+                break
+        while "gdb reads nothing of what it is sent" not in said.get(timeout=60):
+            pass
+    with Client(port) as client:
+        assert client.ask("c") == "W09"
+    assert ended.get(timeout=60).code == 9
 
 
 def test_ctrl_c_of_the_client_halts_a_running_program(endless: Path) -> None:
