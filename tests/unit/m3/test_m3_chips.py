@@ -133,11 +133,6 @@ def test_memories_of_mps2_are_at_their_mirrors(bare: Compile) -> None:
     assert (run.stop, run.code) == ("exit", 0), run.message
 
 
-@pytest.mark.parametrize("chip", m3.CHIPS)
-def test_file_says_what_it_was_checked_against(chip: str) -> None:
-    assert "\n# Checked against: " in (CHIPS / f"{chip}.toml").read_text()
-
-
 def test_other_peripherals_fault(tmp_path: Path) -> None:
     elf = build(tmp_path / "clock", "stm32f103", str(PROGRAMS / "chips/clock.c"), "-DSTM32F2")
     run = m3.run(elf, m3.Options(chip="stm32f103"))
