@@ -28,6 +28,8 @@ pub struct Setup {
     pub input: Vec<u8>,
     /// Its command line.
     pub arguments: String,
+    /// Whether a program for another core of Arm's is run, by a Cortex-M3's instructions and timing.
+    pub any_core: bool,
 }
 
 /// Why a run cannot be set up.
@@ -79,7 +81,8 @@ impl Session {
     pub fn new(file: &[u8], setup: &Setup) -> Result<Self, SetupError> {
         let chip = setup.chip()?;
         let rules = Rules::cortex_m3().map_err(|error| SetupError::Rules(error.to_string()))?;
-        let program = Program::parse(file)?;
+        let program =
+            if setup.any_core { Program::parse_any_core(file)? } else { Program::parse(file)? };
         let mut machine = Machine::new(&chip, rules)?;
         machine.semihosting.input = setup.input.iter().copied().collect();
         machine.semihosting.command_line.clone_from(&setup.arguments);

@@ -100,9 +100,9 @@ impl Sizes {
     /// Measures an ELF file.
     ///
     /// # Errors
-    /// [`ProgramError`], as [`Program::parse`] returns it.
+    /// [`ProgramError`], as [`Program::parse_any_core`] returns it: sizes are the same for any core.
     pub fn of(file: &[u8], chip: &Chip) -> Result<Self, ProgramError> {
-        let program = Program::parse(file)?;
+        let program = Program::parse_any_core(file)?;
         let elf = ElfFile32::<Endianness>::parse(file)
             .map_err(|error| ProgramError::NotElf(error.to_string()))?;
         let mut sections: Vec<Section> =

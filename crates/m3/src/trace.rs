@@ -154,9 +154,14 @@ impl Tracer {
         let Some(symbol) = self.program.symbol_at(at) else {
             return Function { from: at, ..Function::default() };
         };
-        // Another function may be nested in it.
-        let after = self.program.symbols.partition_point(|one| one.address <= at);
-        let next = self.program.symbols.get(after).map_or(u32::MAX, |one| one.address);
+        // Another function may be nested in it, or follow as a label without a size.
+        let next = [&self.program.symbols, &self.program.routines]
+            .map(|all| all.get(all.partition_point(|one| one.address <= at)))
+            .into_iter()
+            .flatten()
+            .map(|one| one.address)
+            .min()
+            .unwrap_or(u32::MAX);
         let end = symbol.address.saturating_add(symbol.bytes.max(1)).min(next);
         // Names may contain any character.
         let name = symbol.name.replace(char::is_control, "?");

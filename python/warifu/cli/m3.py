@@ -99,6 +99,13 @@ Plain = Annotated[
         help="Wait for each code word and data access, also where the chip's flash reads lines.",
     ),
 ]
+AnyCore = Annotated[
+    bool,
+    typer.Option(
+        "--any-core",
+        help="Run a program for another core too, by a Cortex-M3's instructions and timing.",
+    ),
+]
 Deliver = Annotated[
     bool,
     typer.Option("--deliver-faults", help="Deliver faults to the program's handlers."),
@@ -213,6 +220,7 @@ def run(
     max_instructions: Most = 10_000_000_000,
     wait_states: Waits = None,
     plain: Plain = False,
+    any_core: AnyCore = False,
     deliver_faults: Deliver = False,
     input_file: Input = None,
     arguments: Arguments = "",
@@ -250,8 +258,9 @@ def run(
     if gdb is not None:
         _refuse_with_gdb({"--trace": trace, "--out": out})
     options = options_of(
-        chip, max_instructions, wait_states, deliver_faults, input_file, arguments, plain=plain
-    )
+        chip, max_instructions, wait_states, deliver_faults, input_file, arguments, plain=plain,
+        any_core=any_core,
+    )  # fmt: skip
     if gdb is not None:
         from warifu.cli import gdb_server
 
@@ -288,6 +297,7 @@ def profile(
     max_instructions: Most = 10_000_000_000,
     wait_states: Waits = None,
     plain: Plain = False,
+    any_core: AnyCore = False,
     deliver_faults: Deliver = False,
     input_file: Input = None,
     arguments: Arguments = "",
@@ -310,8 +320,9 @@ def profile(
     from warifu.cli import m3_tables
 
     options = options_of(
-        chip, max_instructions, wait_states, deliver_faults, input_file, arguments, plain=plain
-    )
+        chip, max_instructions, wait_states, deliver_faults, input_file, arguments, plain=plain,
+        any_core=any_core,
+    )  # fmt: skip
     with when_interrupted(NOTHING_WRITTEN):
         seen = m3.profile(elf, options, _to(sys.stderr))
     screen.show(m3_tables.profile(seen, by.value, top, mhz), form)
@@ -366,6 +377,7 @@ def taint(
     max_instructions: Most = 10_000_000_000,
     wait_states: Waits = None,
     plain: Plain = False,
+    any_core: AnyCore = False,
     deliver_faults: Deliver = False,
     input_file: Input = None,
     arguments: Arguments = "",
@@ -389,8 +401,9 @@ def taint(
     from warifu.cli import m3_tables
 
     options = options_of(
-        chip, max_instructions, wait_states, deliver_faults, input_file, arguments, plain=plain
-    )
+        chip, max_instructions, wait_states, deliver_faults, input_file, arguments, plain=plain,
+        any_core=any_core,
+    )  # fmt: skip
     known = None if allow is None else m3.AllowList.read(allow)
     with when_interrupted(NOTHING_WRITTEN):
         found = m3.taint(elf, [*map(_secret, secret or [])], since, options, _to(sys.stderr))
@@ -535,6 +548,7 @@ def options_of(
     arguments: str,
     *,
     plain: bool = False,
+    any_core: bool = False,
 ) -> Options:
     """The options of a run from the flags."""
     from warifu.m3 import Options
@@ -550,7 +564,7 @@ def options_of(
     try:
         return Options(
             _known(chip), max_instructions, waits, plain, deliver_faults, input=text,
-            arguments=arguments,
+            arguments=arguments, any_core=any_core,
         )  # fmt: skip
     except ValueError as error:
         # The other flags were checked when they were parsed: this is about --args.
@@ -585,7 +599,13 @@ def _to(stream: TextIO) -> Callable[[bytes], object]:
 
 
 def ended(done: Run) -> int:
-    """The exit code of a run; prints one line if the program did not exit."""
+    """The exit code of a run; prints one line if the program did not exit, and one if it was built
+    for another core."""
+    if done.other_core is not None:
+        screen.warn(
+            f"{done.program} was built for {done.other_core}; its instructions and its timing here "
+            "are a Cortex-M3's: compile it with -mcpu=cortex-m3 for figures of that core"
+        )
     if done.code is not None:
         # The low byte, as with exit(), but never 0 for a failure.
         return done.code & 0xFF or (1 if done.code else 0)

@@ -75,6 +75,11 @@ def notes(done: Run) -> list[str]:
         waits = ", ".join(f"{name} {cycles}" for name, cycles in done.options.wait_states.items())
         how = " of each code word and data access" if done.options.plain_wait_states else ""
         found.append(f"Wait states{how}, whose effect is assumed: {waits}.")
+    if done.other_core is not None:
+        found.append(
+            f"Built for {done.other_core}: instructions and timing here are a Cortex-M3's, not "
+            "that core's."
+        )
     if done.lost_marks:
         found.append(f"{done.lost_marks:,} later marks were dropped: there were too many.")
     return found

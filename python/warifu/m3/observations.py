@@ -131,7 +131,9 @@ def _refuse_others(folder: Path, own: str) -> None:
 def _choices(run: Run) -> dict[str, str]:
     """The choices that identify a case."""
     options = run.options
-    return {
+    # Left out for a Cortex-M3's programs, so that the ids of their cases stay.
+    other = {} if run.other_core is None else {"built_for": run.other_core}
+    return other | {
         "program": run.program.name,
         "program_sha256": _sha256(run.program.read_bytes()),
         "chip": identity(options.chip),
@@ -198,7 +200,8 @@ def _frame(about: About, case_id: str, rows: Iterable[Row]) -> pl.DataFrame:
 
 
 def _evidence(run: Run) -> str:
-    """Cycles follow the chip's published rules; wait states, which no board confirmed, do not."""
+    """Cycles follow the chip's published rules; wait states, which no board confirmed, do not, nor
+    does another core."""
     return "assumed" if run.kind == "assumed" else "published"
 
 

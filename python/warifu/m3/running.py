@@ -28,7 +28,7 @@ MAX_U64 = 2**64 - 1
 KIND = "emulated"
 """The kind of figures here: the program is real, the chip is simulated."""
 ASSUMED = "assumed"
-"""The kind with wait states, which no board has confirmed."""
+"""The kind with wait states, which no board has confirmed, and of programs for another core."""
 
 MAX_OUTPUT: int = _core.M3_MAX_OUTPUT
 """16 MiB: bytes of a program's output that are kept if there is no `output` callback."""
@@ -80,6 +80,9 @@ class Options:
     arguments: str = ""
     """The command line, `MAX_ARGUMENTS` bytes at most. newlib's start-up splits it into words, the
     first of which is `argv[0]`; a quoted word extends to the next such quote or to the end."""
+    any_core: bool = False
+    """Whether a program for another core of Arm's is run, by a Cortex-M3's instructions and timing;
+    otherwise it is refused."""
 
     def __post_init__(self) -> None:
         """Raises ValueError or TypeError, which name the field and the expected value."""
@@ -102,6 +105,7 @@ class Options:
             "low_reading": self.low_reading,
             "input": bytes(self.input),
             "arguments": self.arguments,
+            "any_core": bool(self.any_core),
         }
 
 
@@ -172,6 +176,9 @@ class Run:
     """The program's output if there was no `output` callback: its first `MAX_OUTPUT` bytes."""
     lost_output: int
     """Bytes of output beyond that, which were dropped."""
+    other_core: str | None = None
+    """The core that the program was built for, if it is not a Cortex-M3: cycles are not that
+    core's."""
 
     @property
     def ok(self) -> bool:
@@ -181,7 +188,8 @@ class Run:
     @property
     def kind(self) -> str:
         """The kind of every figure here, that of the weakest input."""
-        return ASSUMED if any(self.options.wait_states.values()) else KIND
+        waits = any(self.options.wait_states.values())
+        return ASSUMED if waits or self.other_core else KIND
 
     @staticmethod
     def of(program: Path, options: Options, found: Mapping[str, Any]) -> Run:
@@ -201,6 +209,7 @@ class Run:
             found.get("lost_marks", 0),
             found["output"],
             found["lost_output"],
+            found.get("other_core"),
         )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.swapped import said_of_a_pipe
-from warifu import _core, m3
+from warifu import Results, _core, m3
 from warifu.m3.running import MAX_ARGUMENTS
 
 Run = Callable[..., tuple[int, str, str]]
@@ -230,6 +230,40 @@ def test_outdated_compiled_module_message(
     code, out, err = warifu("m3", verb, elf)
     assert (code, out) == (3, "")
     assert err == "warifu: the compiled part is older than this source: run `make setup`\n"
+
+
+OTHER = "a Cortex-M4 or M7 (ARMv7E-M)"
+
+
+@pytest.mark.parametrize("verb", ["run", "profile", "taint"])
+def test_program_for_another_core_is_refused_or_run_with_a_note(
+    warifu: Run, bare: Compile, tmp_path: Path, verb: str
+) -> None:
+    elf = bare("m4.elf", "taint/leaky.c", "-mcpu=cortex-m4")
+    code, out, err = warifu("m3", verb, elf)
+    assert (code, out) == (2, "")
+    assert f"{elf}: this ELF file is for {OTHER}" in err
+    assert "--any-core" in err and len(err.splitlines()) == 1
+    code, out, err = warifu("m3", verb, "--any-core", elf)
+    assert code == (1 if verb == "taint" else 0), err
+    assert f"was built for {OTHER}" in err and "are a Cortex-M3's" in err
+
+
+def test_results_of_a_program_for_another_core_say_so(
+    warifu: Run, bare: Compile, tmp_path: Path
+) -> None:
+    other = bare("m4.elf", "taint/leaky.c", "-mcpu=cortex-m4")
+    own = bare("m3.elf", "taint/leaky.c")
+    for elf, core, kind in ((other, OTHER, "assumed"), (own, None, "published")):
+        folder = tmp_path / elf.stem
+        assert warifu("m3", "run", "--any-core", elf, "--out", folder)[0] == 0
+        results = Results.open(folder)
+        (case,) = results.cases
+        assert results.evidence(case) == kind
+        built_for = results.cases[case].get("built_for")
+        assert built_for == m3.run(elf, m3.Options(any_core=True)).other_core
+        assert (built_for is None) == (core is None)
+        assert core is None or built_for.startswith(core)
 
 
 MARKS = r"""

@@ -77,6 +77,28 @@ def test_known_leaks_are_allowed_by_kind_and_by_offset(
         ]
 
 
+def test_routine_without_type_and_size_is_named_and_allowed(
+    warifu: Run, bare: Compile, tmp_path: Path
+) -> None:
+    elf = bare("naked.elf", "taint/naked.c")
+    (leak,) = m3.taint(elf).leaks
+    assert (leak.kind, leak.at.function, leak.at.offset) == ("branch", "naked_leak", 4)
+    assert leak.at.described.endswith("<naked_leak+0x4>")
+    known = tmp_path / "known.txt"
+    for entry in ("naked_leak branch", "naked_leak+0x4"):
+        known.write_text(f"{entry}\n")
+        code, out, err = warifu("m3", "taint", elf, "--allow", known)
+        assert (code, "allows nothing" in err) == (0, False), err
+        assert "1 known leak" in out
+    trace = tmp_path / "trace.txt"
+    assert warifu("m3", "run", elf, "--trace", trace)[0] == 0
+    assert " naked_leak+0x4 " in trace.read_text()
+    _, out, _ = warifu("m3", "profile", elf, "--format", "json")
+    assert {"naked_first", "naked_leak"} <= {
+        row["function"] for row in json.loads(out)[1]["rows"] if "function" in row
+    }
+
+
 def test_entries_that_allow_nothing_fail(warifu: Run, bare: Compile, tmp_path: Path) -> None:
     elf = bare("leaky.elf", "taint/leaky.c")
     leaks = m3.taint(elf).leaks

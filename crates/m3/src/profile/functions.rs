@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::program::{Program, Symbol};
+use crate::program::{MAX_UNSIZED_BYTES, Program, Symbol};
 
 /// A function by its number in [`Functions`].
 pub type FunctionId = u32;
@@ -39,36 +39,18 @@ pub struct Functions {
 impl Functions {
     /// The functions that a program has symbols for.
     pub fn of(program: &Program) -> Self {
-        let mut symbols = program.symbols.clone();
-        // Hand-written assembly may give its routines neither type nor size. A label inside a
-        // function that has a size, or at the address of one, is a part of it.
-        let labels = program.code_labels.iter().filter(|label| {
-            let found = program.symbol_at(label.address);
-            !found.is_some_and(|symbol| symbol.is_function)
-        });
-        symbols.extend(labels.cloned());
-        symbols.sort_by(|a, b| (a.address, a.bytes, &a.name).cmp(&(b.address, b.bytes, &b.name)));
-        Functions::of_symbols(&symbols)
+        Functions::of_routines(&program.routines)
     }
 
-    /// The functions among symbols, which are sorted by address.
-    pub(super) fn of_symbols(symbols: &[Symbol]) -> Self {
-        let symbols: Vec<_> = symbols.iter().filter(|symbol| symbol.is_function).collect();
-        let mut places = symbols.chunk_by(|a, b| a.address == b.address).peekable();
-        let mut all: Vec<Function> = Vec::new();
-        while let Some(place) = places.next() {
-            // Of several aliases the last one, as in `Program::symbol_at`.
-            let Some(symbol) = place.last() else { continue };
-            let next = places.peek().and_then(|next| next.first());
-            // Assembly often omits sizes: such a function extends to the next one.
-            let most = next
-                .map_or(symbol.address.saturating_add(MAX_UNSIZED_BYTES), |other| other.address);
-            let end = match symbol.bytes {
-                0 => most,
-                bytes => symbol.address.saturating_add(bytes).min(most),
-            };
-            all.push(Function { name: symbol.name.clone(), start: symbol.address, end });
-        }
+    /// The same of [`Program::routines`].
+    pub(super) fn of_routines(routines: &[Symbol]) -> Self {
+        let all: Vec<Function> = (routines.iter())
+            .map(|routine| Function {
+                name: routine.name.clone(),
+                start: routine.address,
+                end: routine.address.saturating_add(routine.bytes),
+            })
+            .collect();
         Functions { named: all.len(), all, unnamed: HashMap::new() }
     }
 
@@ -107,32 +89,5 @@ impl Functions {
     fn after(&self, address: u32) -> u32 {
         let after = self.all[..self.named].partition_point(|function| function.start <= address);
         self.all[..self.named].get(after).map_or(u32::MAX, |function| function.start)
-    }
-}
-
-/// The longest extent of a function without a size, so that distant code is not attributed to it.
-const MAX_UNSIZED_BYTES: u32 = 1 << 16;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn symbol(name: String, address: u32, bytes: u32) -> Symbol {
-        Symbol { name, address, bytes, is_function: true }
-    }
-
-    /// A linear search for the next address from each symbol would take hours.
-    #[test]
-    fn million_aliases_form_one_function() {
-        let names = (0..1_000_000).map(|number| symbol(format!("name{number}"), 0x100, 8));
-        let others = [symbol("open".into(), 0x200, 0), symbol("after".into(), 0x300, 0x10)];
-        let functions = Functions::of_symbols(&names.chain(others).collect::<Vec<_>>());
-        let seen: Vec<_> = (functions.all.iter())
-            .map(|function| (function.name.as_str(), function.start, function.end))
-            .collect();
-        assert_eq!(
-            seen,
-            [("name999999", 0x100, 0x108), ("open", 0x200, 0x300), ("after", 0x300, 0x310)]
-        );
     }
 }

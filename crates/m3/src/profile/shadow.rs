@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn calls_beyond_max_frames_return_to_last_frame() {
         let symbols = [symbol("main", 0x100), symbol("deep", 0x200), symbol("other", 0x300)];
-        let mut functions = Functions::of_symbols(&symbols);
+        let mut functions = Functions::of_routines(&symbols);
         let (mut shadow, mut tree) = (Shadow::default(), Tree::default());
         let top = 0x4000_0000;
         shadow.begin(0x100, top, &mut functions, &mut tree);

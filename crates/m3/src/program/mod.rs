@@ -3,7 +3,9 @@
 
 mod attributes;
 mod load;
+mod routines;
 
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,6 +13,7 @@ use object::elf::{EM_ARM, PT_LOAD, STT_FUNC, STT_NOTYPE, STT_OBJECT};
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolFlags};
 
+pub(crate) use self::routines::MAX_UNSIZED_BYTES;
 use crate::core::Fault;
 
 /// Why an ELF file cannot be run.
@@ -31,7 +34,8 @@ pub enum ProgramError {
     /// For another core of Arm's, whose instructions or timing differ.
     #[error(
         "this ELF file is for {0}, and the simulated core is a Cortex-M3, whose timing differs: \
-         compile and link it with -mcpu=cortex-m3"
+         compile and link it with -mcpu=cortex-m3, or run it with the timing of a Cortex-M3 by \
+         --any-core"
     )]
     OtherCore(String),
     /// Big-endian.
@@ -119,8 +123,11 @@ pub struct Program {
     pub symbols: Vec<Symbol>,
     /// Symbols without type and size, such as those of linker scripts.
     pub labels: Vec<(String, u32)>,
-    /// Those among them that are global and in code, as the routines of hand-written assembly are.
-    pub code_labels: Vec<Symbol>,
+    /// Functions by address, without overlaps, with those of hand-written assembly that have neither
+    /// type nor size.
+    pub routines: Vec<Symbol>,
+    /// The core that the file was built for, if it is not a Cortex-M3: its timing is another one.
+    pub other_core: Option<String>,
     vectors: Option<u32>,
 }
 
@@ -130,6 +137,18 @@ impl Program {
     /// # Errors
     /// [`ProgramError`] if the file is not a program for this core.
     pub fn parse(file: &[u8]) -> Result<Self, ProgramError> {
+        let program = Program::parse_any_core(file)?;
+        match program.other_core {
+            Some(core) => Err(ProgramError::OtherCore(core)),
+            None => Ok(program),
+        }
+    }
+
+    /// Reads an ELF file, also one for another core of Arm's.
+    ///
+    /// # Errors
+    /// [`ProgramError`] if the file is not a program.
+    pub fn parse_any_core(file: &[u8]) -> Result<Self, ProgramError> {
         let elf = ElfFile32::<Endianness>::parse(file)
             .map_err(|error| ProgramError::NotElf(error.to_string()))?;
         let endian = elf.endian();
@@ -146,11 +165,9 @@ impl Program {
         }
         let attributes = elf.section_by_name(".ARM.attributes");
         let attributes = attributes.and_then(|section| section.data().ok()).unwrap_or_default();
-        if let Some(core) = attributes::other_core(attributes) {
-            return Err(ProgramError::OtherCore(core));
-        }
+        let other_core = attributes::other_core(attributes);
         let segments = segments(&elf, file)?;
-        let Names { symbols, labels, code_labels } = symbols(&elf)?;
+        let Names { symbols, labels, routines } = symbols(&elf)?;
         let vectors = elf
             .sections()
             .find(|section| {
@@ -174,7 +191,8 @@ impl Program {
             entry: header.e_entry(endian),
             symbols,
             labels,
-            code_labels,
+            routines,
+            other_core,
             vectors,
         })
     }
@@ -233,13 +251,11 @@ impl Program {
 
     /// The function or variable that contains an address.
     pub fn symbol_at(&self, address: u32) -> Option<&Symbol> {
-        let after = self.symbols.partition_point(|symbol| symbol.address <= address);
-        // Of nested symbols the innermost wins.
-        self.symbols[..after]
-            .iter()
-            .rev()
-            .take(8)
-            .find(|symbol| address - symbol.address < symbol.bytes.max(1))
+        innermost(&self.symbols, address).or_else(|| {
+            let after = self.routines.partition_point(|routine| routine.address <= address);
+            let routine = self.routines.get(after.checked_sub(1)?)?;
+            (address - routine.address < routine.bytes).then_some(routine)
+        })
     }
 
     /// An address with its symbol and offset, as debuggers print it.
@@ -254,6 +270,16 @@ impl Program {
             None => format!("{address:#010x}"),
         }
     }
+}
+
+/// Of the symbols that contain an address the innermost.
+fn innermost(symbols: &[Symbol], address: u32) -> Option<&Symbol> {
+    let after = symbols.partition_point(|symbol| symbol.address <= address);
+    symbols[..after]
+        .iter()
+        .rev()
+        .take(8)
+        .find(|symbol| address - symbol.address < symbol.bytes.max(1))
 }
 
 /// The segments to load, as ranges of the file: thousands of headers may refer to the same bytes.
@@ -294,9 +320,10 @@ fn segments(
 struct Names {
     /// Functions and variables, by address.
     symbols: Vec<Symbol>,
-    /// Labels without type and size, and those of them that are global and in code.
+    /// Labels without type and size.
     labels: Vec<(String, u32)>,
-    code_labels: Vec<Symbol>,
+    /// [`Program::routines`].
+    routines: Vec<Symbol>,
 }
 
 /// Whether a symbol without a type may be a routine: not one of a linker script at a section's end.
@@ -311,9 +338,28 @@ fn is_in_code<'data>(
     symbol.is_global() && section.kind() == SectionKind::Text && within < section.size()
 }
 
+/// The sections with code, by address.
+fn code(elf: &ElfFile32<'_, Endianness>) -> Vec<Range<u32>> {
+    let mut code: Vec<Range<u32>> = elf
+        .sections()
+        .filter(|section| section.kind() == SectionKind::Text)
+        .map(|section| {
+            let start = section.address() as u32;
+            start..start.saturating_add(section.size() as u32)
+        })
+        .collect();
+    code.sort_by_key(|section| section.start);
+    code
+}
+
+fn by_address(a: &Symbol, b: &Symbol) -> Ordering {
+    (a.address, a.bytes, &a.name).cmp(&(b.address, b.bytes, &b.name))
+}
+
 fn symbols(elf: &ElfFile32<'_, Endianness>) -> Result<Names, ProgramError> {
     let mut bytes = 0;
     let (mut symbols, mut labels, mut code_labels) = (Vec::new(), Vec::new(), Vec::new());
+    let code = code(elf);
     for symbol in elf.symbols() {
         let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
         let Ok(name) = symbol.name() else { continue };
@@ -345,6 +391,13 @@ fn symbols(elf: &ElfFile32<'_, Endianness>) -> Result<Names, ProgramError> {
             labels.push((name.to_owned(), address));
         }
     }
-    symbols.sort_by(|a, b| (a.address, a.bytes, &a.name).cmp(&(b.address, b.bytes, &b.name)));
-    Ok(Names { symbols, labels, code_labels })
+    symbols.sort_by(by_address);
+    // A label inside a function that has a size, or at the address of one, is a part of it.
+    code_labels.retain(|label| {
+        let found = innermost(&symbols, label.address);
+        !found.is_some_and(|symbol| symbol.is_function)
+    });
+    code_labels.extend(symbols.iter().filter(|symbol| symbol.is_function).cloned());
+    code_labels.sort_by(by_address);
+    Ok(Names { routines: routines::extents(code_labels, &code), symbols, labels })
 }

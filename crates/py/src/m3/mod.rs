@@ -82,6 +82,7 @@ pub(crate) struct Request {
     low_reading: bool,
     input: Vec<u8>,
     arguments: String,
+    any_core: bool,
 }
 
 impl Request {
@@ -97,6 +98,7 @@ impl Request {
             low_reading: self.low_reading,
             input: self.input,
             arguments: self.arguments,
+            any_core: self.any_core,
         };
         let session = py.detach(|| Session::new(program, &setup)).map_err(warifu_error)?;
         Ok((session, most))
@@ -234,6 +236,7 @@ fn outcome<'py>(py: Python<'py>, session: &Session, stop: &Stop) -> PyResult<Bou
     )?;
     result.set_item("address", stop.address())?;
     result.set_item("message", session.describe(stop))?;
+    result.set_item("other_core", &session.program.other_core)?;
     result.set_item("instructions", machine.instructions)?;
     result.set_item("cycles", (low, high))?;
     result.set_item("registers", registers.r.to_vec())?;
