@@ -70,7 +70,7 @@ mod tests {
             routines.iter().map(|one| one.bytes).collect::<Vec<_>>()
         };
         assert_eq!(bytes(&[0x100..0x200, 0x800..0x902]), [0xfc, 2]);
-        assert_eq!(bytes(&[0x100..0xa00]), [0x7fc, 0x100]);
+        assert_eq!(bytes(&[0x100..0xa00, 0xb00..0xc00]), [0x7fc, 0x100]);
         assert_eq!(bytes(&[]), [0x7fc, MAX_UNSIZED_BYTES]);
     }
 }
