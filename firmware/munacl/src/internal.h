@@ -56,8 +56,19 @@ void munacl_wipe(void *at, size_t bytes);
  * shows that nothing stays. */
 int munacl_forget(int result, unsigned pieces);
 #define MUNACL_INNER __attribute__((noinline)) static
-#define MUNACL_FORGET(result, bytes) munacl_forget(result, ((bytes) + 63) / 64)
-/* How far down each kind of call reaches, by GCC or by clang, whichever is more. */
+#define MUNACL_FORGET(result, bytes) munacl_forget(result, ((bytes) + MUNACL_MORE + 63) / 64)
+/* How far down each kind of call reaches with GCC's -Os; and how much further with clang and with
+ * the levels for speed, up to -O3. Without optimisation every value passes through frames that none
+ * of this bounds. */
+#if defined(__arm__) && !defined(__OPTIMIZE__) && !defined(MUNACL_UNOPTIMISED)
+#error "munacl: -O0 leaves secrets in memory: build with -Os, -Og, -O1, -O2 or -O3; to debug munacl \
+itself, with -DMUNACL_UNOPTIMISED"
+#endif
+#if defined(__OPTIMIZE_SIZE__) && !defined(__clang__)
+enum { MUNACL_MORE = 0 };
+#else
+enum { MUNACL_MORE = 320 };
+#endif
 #ifdef MUNACL_SMALL
 enum { MUNACL_HASH = 576, MUNACL_AUTH = 640, MUNACL_X25519 = 960 };
 enum { MUNACL_KEYPAIR = 1408, MUNACL_SIGN = 1536 };

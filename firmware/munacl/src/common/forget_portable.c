@@ -5,7 +5,7 @@
  * usual. */
 __attribute__((noinline)) int MUNACL_TWIN(munacl_forget)(int result, unsigned pieces)
 {
-    unsigned char frame[32 * 64];
-    munacl_wipe(frame, pieces < 32 ? pieces * 64 : sizeof frame);
+    unsigned char frame[40 * 64];
+    munacl_wipe(frame, pieces < 40 ? pieces * 64 : sizeof frame);
     return result;
 }

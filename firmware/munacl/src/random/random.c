@@ -26,6 +26,12 @@ static uint32_t equal(uint32_t a, uint32_t b)
     return munacl_opaque((uint32_t)((int32_t)((a ^ b) - 1) >> 31));
 }
 
+/* The greater of two values below 2^31; compilers know a select when they see the mask. */
+static uint32_t greater(uint32_t a, uint32_t b)
+{
+    return a ^ ((a ^ b) & munacl_opaque((uint32_t)((int32_t)(a - b) >> 31)));
+}
+
 /* The greatest count of a window's first byte that a source of this entropy exceeds once in 2^30
  * windows (SP 800-90B section 4.4.2), for steps of thousandths of a bit a cell. */
 static uint32_t most_of_window(unsigned millibits)
@@ -58,11 +64,11 @@ static int check(const struct munacl_random_source *source)
         for (unsigned bit = 0; bit < 8; bit++)
             ones += byte >> bit & 1;
         run = (i ? run & equal(byte, memory[i - 1]) : 0) + 1;
-        longest ^= (longest ^ run) & (uint32_t)((int32_t)(longest - run) >> 31);
+        longest = greater(longest, run);
         if (i % WINDOW == 0)
             same = 0;
         same += 1 & equal(byte, memory[i - i % WINDOW]);
-        most ^= (most ^ same) & (uint32_t)((int32_t)(most - same) >> 31);
+        most = greater(most, same);
     }
     /* What the tests say of the memory, and no more than that, decides what happens. */
     MUNACL_DECLASSIFY(&ones, sizeof ones);

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""munacl at every level of optimisation: what compilers spill is wiped, and no secret is branched
+on."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support import needs
+from support.munacl_builds import listing
+from support.paths import ROOT
+from warifu.reproduce import munacl_checks as checks
+
+MUNACL = ROOT / "firmware" / "munacl"
+CLANG = "clang --target=thumbv7m-none-eabi -fshort-enums -isystem /usr/lib/arm-none-eabi/include"
+COMPILERS = {"gcc": "arm-none-eabi-gcc", "clang": CLANG}
+LEVELS = [("gcc", level) for level in ("-Os", "-Og", "-O1", "-O2", "-O3")]
+LEVELS += [("clang", level) for level in ("-Os", "-Oz", "-O1", "-O2", "-O3")]
+LINK = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-nostartfiles", "-Wl,--gc-sections"]
+LINK += ["-L", str(MUNACL / "boards"), "-T", str(MUNACL / "boards" / "generic.ld")]
+#: What declassifies its verdicts, for the simulator to know.
+VERDICTS = ("taint/src/secretbox/secretbox.o", "taint/src/random/random.o")
+
+
+def make(profile: str, compiler: str, level: str, folder: Path, names: list[str]) -> list[str]:
+    targets = [str(folder / profile / name) for name in names]
+    settings = [f"CC={COMPILERS[compiler]}", f"OPTIMISE_{profile}={level}", f"BUILD={folder}"]
+    command = ["make", "--silent", "-C", str(MUNACL), f"PROFILE={profile}", *settings, *targets]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return targets
+
+
+@needs.program("clang")
+@pytest.mark.parametrize(("compiler", "level"), LEVELS)
+def test_library_of_each_level_keeps_secrets(
+    profile: str, compiler: str, level: str, tmp_path: Path
+) -> None:
+    names = [*VERDICTS, "boards/start.o", f"libmunacl-{profile}.a"]
+    parts = make(profile, compiler, level, tmp_path, names)
+    assert checks.instructions(listing(Path(parts[-1]))).problems == ()
+    for what, check in (("taint", checks.taint), ("residue", checks.residue)):
+        (secrets,) = make(profile, compiler, level, tmp_path, [f"{what}/tests/secrets.o"])
+        out = tmp_path / f"{what}.elf"
+        subprocess.run([*LINK, secrets, *parts, "-o", str(out)], check=True)
+        assert check(out) == checks.Check("34 calls", ()), what
+
+
+def test_library_without_optimisation_is_refused(profile: str, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="-O0 leaves secrets in memory"):
+        make(profile, "gcc", "-O0", tmp_path, ["src/secretbox/secretbox.o"])
