@@ -101,11 +101,10 @@ void munacl_salsa20_words(uint32_t x[16], const unsigned char *in, const unsigne
                           const unsigned char *c);
 extern const unsigned char munacl_sigma[16];
 
-/* Poly1305's state: h < 2^130 + 2^129 in five words, the clamped r, and s. */
+/* Poly1305's state: h < 2^130 + 2^129 in five words; the clamped r, then s. */
 struct munacl_poly1305 {
     uint32_t h[5];
-    uint32_t r[4];
-    uint32_t s[4];
+    uint32_t r[8];
 };
 /* Takes `blocks` blocks of 16 bytes, each with `top` (1 for whole blocks) behind it. */
 void munacl_poly1305_blocks(struct munacl_poly1305 *state, const unsigned char *m, size_t blocks,

@@ -62,7 +62,11 @@ static int is(const char *a, const char *b)
 
 static void call(const char *name)
 {
-    unsigned char *a = room[0], *b = room[1], *c = room[2], *d = room[3];
+    /* An empty argument is NULL, as callers may have it. */
+    unsigned char *arguments[4];
+    for (int i = 0; i < 4; i++)
+        arguments[i] = length[i] ? room[i] : NULL;
+    unsigned char *a = arguments[0], *b = arguments[1], *c = arguments[2], *d = arguments[3];
     unsigned long long bytes = 0;
     memset(out, 0xa5, sizeof out);
     seed = a;
@@ -74,6 +78,7 @@ static void call(const char *name)
         result(crypto_scalarmult_base(out, a), 32);
     } else if (is(name, "iterate")) {
         /* RFC 7748 section 5.2: the number of iterations in two bytes, low first. */
+        c = room[2];
         memcpy(out, b, 32);
         memcpy(c, b, 32);
         for (unsigned i = a[0] | (unsigned)a[1] << 8; i; i--) {

@@ -13,7 +13,7 @@ void munacl_salsa20_block_portable(void *out, const uint32_t in[16]);
 int munacl_salsa20_core_portable(void *out, const unsigned char *in, const unsigned char *k,
                                  const unsigned char *c);
 void munacl_x25519_ladder_portable(munacl_fe point[2], const uint32_t scalar[8]);
-void munacl_ed_look_up_portable(uint32_t *out, uint32_t index);
+void munacl_ed_look_up_portable(munacl_fe out[3], uint32_t index);
 int munacl_forget_portable(int result, unsigned pieces);
 void munacl_poly1305_blocks_portable(struct munacl_poly1305 *state, const unsigned char *m,
                                      size_t blocks, uint32_t top);
@@ -142,8 +142,8 @@ int main(void)
     }
     for (uint32_t i = 0; i < MUNACL_ED_POINTS; i++) {
         munacl_fe a[3], b[3];
-        munacl_ed_look_up(a[0], i);
-        munacl_ed_look_up_portable(b[0], i);
+        munacl_ed_look_up(a, i);
+        munacl_ed_look_up_portable(b, i);
         compare("look up", i, a, b, sizeof a);
     }
     for (uint32_t i = 1; i < 40; i++) {
@@ -157,7 +157,7 @@ int main(void)
         for (int j = 0; j < 5; j++)
             a.h[j] = random_word() | ones;
         for (int j = 0; j < 4; j++)
-            a.r[j] = random_word() | ones, a.s[j] = 0;
+            a.r[j] = random_word() | ones, a.r[4 + j] = 0;
         a.h[4] &= 3;
         a.r[0] &= 0x0fffffff;
         for (int j = 1; j < 4; j++)

@@ -69,6 +69,22 @@ def test_published_vectors_of_the_portable_c_under_sanitizers(
         assert done.stdout.splitlines() == [result for _, result in expected], name
 
 
+def test_empty_arguments_may_be_null_under_sanitizers(build: Callable[..., Path]) -> None:
+    zeros = bytes(64).hex()
+    key, nonce = zeros[:64], zeros[:48]
+    calls = ["hash -", f"auth {key} -", f"onetimeauth {key} -", f"stream_xor - {nonce} {key}"]
+    calls += [f"stream_salsa20_xor - {nonce[:16]} {key}", f"secretbox - {nonce} {key}"]
+    calls += [f"secretbox_open - {nonce} {key}", f"sign_open {key} -", f"sign {zeros} -"]
+    calls += [f"box - {nonce} {key} {key}", f"box_open - {nonce} {key} {key}"]
+    command = [build(".", "host/answers")]
+    text = "\n".join(calls) + "\n"
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    answers = done.stdout.splitlines()
+    assert answers[0] == f"0 {hashlib.sha512(b'').hexdigest()}"
+    assert [line.split()[0] for line in answers] == ["0"] * 5 + ["-1"] * 3 + ["0", "-1", "-1"]
+
+
 def test_all_lengths_against_references(answers: Answers) -> None:
     chance = random.Random(1)
     key, nonce = chance.randbytes(32), chance.randbytes(24)

@@ -17,7 +17,8 @@ void munacl_sha512_finish(unsigned char *out, size_t out_bytes, uint64_t state[8
     munacl_sha512_blocks(state, m, mlen / 128);
     size_t rest = mlen % 128;
     memset(last, 0, sizeof last);
-    memcpy(last, m + mlen - rest, rest);
+    if (rest) /* m may be NULL where there is nothing of it */
+        memcpy(last, m + mlen - rest, rest);
     last[rest] = 0x80;
     if (rest >= 112) {
         munacl_sha512_blocks(state, last, 1);

@@ -25,7 +25,7 @@ MUNACL_INNER void authenticate(unsigned char *a, const unsigned char *m, size_t 
         sum = (sum + state.h[i]) >> 32;
     sum = munacl_mul16(((uint32_t)sum + state.h[4]) >> 2, 5);
     for (int i = 0; i < 4; i++) {
-        sum += (uint64_t)state.h[i] + state.s[i];
+        sum += (uint64_t)state.h[i] + state.r[4 + i];
         state.h[i] = (uint32_t)sum;
         sum >>= 32;
     }

@@ -28,6 +28,6 @@ int crypto_secretbox_xsalsa20poly1305_open(unsigned char *m, const unsigned char
             return 0;
         }
     }
-    memset(m, 0, clen);
+    munacl_wipe(m, clen);
     return -1;
 }

@@ -49,7 +49,7 @@ void munacl_ed_base(munacl_fe *slots, const unsigned char *s)
         if (column != MUNACL_ED_SPACING - 1)
             munacl_fe_run(slots, munacl_ed_double, 0);
         uint32_t index = munacl_ed_column(signs, column);
-        munacl_ed_look_up(slots[YPX], index & 0x7fffffff);
+        munacl_ed_look_up(slots + YPX, index & 0x7fffffff);
         munacl_ed_negate(slots, (uint32_t)((int32_t)index >> 31));
         munacl_fe_run(slots, munacl_ed_add_affine, 0);
     }

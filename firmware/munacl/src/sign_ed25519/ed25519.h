@@ -26,7 +26,7 @@ extern const uint32_t munacl_ed_add[];
 #endif
 extern const uint32_t munacl_ed_table[MUNACL_ED_POINTS][24];
 /* The point of an index that may be secret. */
-void munacl_ed_look_up(uint32_t *out, uint32_t index);
+void munacl_ed_look_up(munacl_fe out[3], uint32_t index);
 
 /* The neutral element. */
 void munacl_ed_zero(munacl_fe *slots);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* void munacl_ed_look_up(uint32_t out[24], uint32_t index)
+/* void munacl_ed_look_up(munacl_fe out[3], uint32_t index)
  * out = the comb's point of this index, 0 to 15, which may be secret: the whole table is read, one
  * half after the other. Time fixed. Clobbers what the procedure call standard lets it. Stack: 40
  * bytes. */

@@ -142,17 +142,17 @@ static void multiply_vartime(munacl_fe *slots, const unsigned char *h, const uns
     munacl_ed_signs(signs, s);
     /* Twice the point and the point, then twice the point again and again. */
     prepare(slots);
-    memcpy(multiples[0], slots[PREPARED], sizeof multiples[0]);
+    memcpy(multiples[0], slots + PREPARED, sizeof multiples[0]);
 #if MUNACL_ED_MULTIPLES > 1
-    memcpy(slots[YPX], slots[PREPARED], sizeof multiples[0]);
+    memcpy(slots + YPX, slots + PREPARED, sizeof multiples[0]);
     munacl_fe_run(slots, munacl_ed_double, 0);
     prepare(slots);
     for (int i = 1; i < MUNACL_ED_MULTIPLES; i++) {
         munacl_fe_run(slots, munacl_ed_add, 0);
         if (i == 1)
-            memcpy(slots[YPX], slots[PREPARED], sizeof multiples[0]);
+            memcpy(slots + YPX, slots + PREPARED, sizeof multiples[0]);
         prepare(slots);
-        memcpy(multiples[i], slots[PREPARED], sizeof multiples[0]);
+        memcpy(multiples[i], slots + PREPARED, sizeof multiples[0]);
     }
 #endif
     munacl_ed_zero(slots);
@@ -163,7 +163,7 @@ static void multiply_vartime(munacl_fe *slots, const unsigned char *h, const uns
         munacl_fe_run(slots, munacl_ed_double, 0);
         int digit = digit_at(digits, bit);
         if (digit) {
-            memcpy(slots[YPX], multiples[(digit < 0 ? -digit : digit) >> 1], sizeof multiples[0]);
+            memcpy(slots + YPX, multiples[(digit < 0 ? -digit : digit) >> 1], sizeof multiples[0]);
 #if MUNACL_ED_MULTIPLES > 1
             if (digit < 0)
                 munacl_ed_negate(slots, 0xffffffff);
@@ -172,7 +172,7 @@ static void multiply_vartime(munacl_fe *slots, const unsigned char *h, const uns
         }
         if (bit < MUNACL_ED_SPACING) {
             uint32_t index = munacl_ed_column(signs, bit);
-            memcpy(slots[YPX], munacl_ed_table[index & 0x7fffffff], 3 * sizeof *slots);
+            memcpy(slots + YPX, munacl_ed_table[index & 0x7fffffff], 3 * sizeof *slots);
             if (index >> 31)
                 munacl_ed_negate(slots, 0xffffffff);
             munacl_fe_run(slots, munacl_ed_add_affine, 0);
@@ -236,7 +236,7 @@ int crypto_sign_ed25519_open(unsigned char *m, unsigned long long *mlen, const u
         *mlen = smlen - 64;
         return 0;
     }
-    memset(m, 0, smlen);
+    munacl_wipe(m, smlen);
     *mlen = (unsigned long long)-1;
     return -1;
 }

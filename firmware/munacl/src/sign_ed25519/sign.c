@@ -47,7 +47,8 @@ MUNACL_INNER void sign(unsigned char *sm, const unsigned char *m, size_t mlen,
     unsigned char expanded[64], hash[64], nonce[32], challenge[32];
     expand(expanded, sk);
     /* The places of R and S hold what is hashed before the message. */
-    memmove(sm + 64, m, mlen);
+    if (mlen) /* m may be NULL then */
+        memmove(sm + 64, m, mlen);
     munacl_copy32(sm + 32, expanded + 32);
     crypto_hash_sha512(hash, sm + 32, mlen + 32);
     munacl_sc_from_hash(nonce, hash);
