@@ -257,6 +257,46 @@ def test_peers_are_columns_of_the_same_table(
     assert any("Monocypher" in note and " B for the calls" in note for note in table.notes)
 
 
+@pytest.mark.parametrize("holds", [True, False])
+def test_command_runs_the_checks_and_fails_with_them(
+    build: Build,
+    programs: munacl.Programs,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    holds: bool,
+) -> None:
+    from typer.testing import CliRunner
+
+    from warifu.cli import reproduction
+
+    firmware = tmp_path / "firmware" / "munacl"
+    firmware.mkdir(parents=True)
+    (firmware / "Makefile").touch()
+    (firmware / "build").symlink_to(programs.folder)
+    for profile in munacl.PROFILES:
+        build(profile, f"libmunacl-{profile}.a")
+
+    def check_all(
+        folder: Path, listings: dict[str, str], vectors: Path, progress: object
+    ) -> checks.Checked:
+        assert folder.resolve() == programs.folder.resolve()
+        assert vectors == tmp_path.resolve() / "vectors"
+        assert all(checks.instructions(one).holds for one in listings.values())
+        return everything(holds)
+
+    monkeypatch.setattr(reproduction, "_make", lambda *_: "")
+    monkeypatch.setattr(checks, "check_all", check_all)
+    done = CliRunner().invoke(
+        reproduction.reproduce_app, ["munacl", "--firmware", str(firmware)], standalone_mode=False
+    )
+    assert done.exception is None, done.exception
+    assert done.return_value == (0 if holds else 1)
+    assert ("  fails" in done.stdout) == (not holds)
+    assert "What the band cannot promise on a board" in done.stdout
+    claims = done.stdout[done.stdout.index("\nClaims\n") :].splitlines()
+    assert max(map(len, claims)) <= 80
+
+
 def test_peers_that_are_none_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
