@@ -177,12 +177,17 @@ void randombytes(unsigned char *out, unsigned long long bytes);
 #define crypto_scalarmult_PRIMITIVE "curve25519"
 #define crypto_dh crypto_dh_curve25519
 #define crypto_dh_keypair crypto_dh_curve25519_keypair
+#define crypto_dh_BYTES crypto_dh_curve25519_BYTES
+#define crypto_dh_PUBLICKEYBYTES crypto_dh_curve25519_PUBLICKEYBYTES
+#define crypto_dh_SECRETKEYBYTES crypto_dh_curve25519_SECRETKEYBYTES
+#define crypto_dh_PRIMITIVE "curve25519"
 #define crypto_hash crypto_hash_sha512
 #define crypto_hash_BYTES crypto_hash_sha512_BYTES
 #define crypto_hash_PRIMITIVE "sha512"
 #define crypto_hashblocks crypto_hashblocks_sha512
 #define crypto_hashblocks_STATEBYTES crypto_hashblocks_sha512_STATEBYTES
 #define crypto_hashblocks_BLOCKBYTES crypto_hashblocks_sha512_BLOCKBYTES
+#define crypto_hashblocks_PRIMITIVE "sha512"
 #define crypto_auth crypto_auth_hmacsha512256
 #define crypto_auth_verify crypto_auth_hmacsha512256_verify
 #define crypto_auth_BYTES crypto_auth_hmacsha512256_BYTES
