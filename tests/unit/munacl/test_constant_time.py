@@ -37,6 +37,13 @@ def test_cycles_are_equal_for_random_secrets(build: Build, profile: str) -> None
     assert found == checks.Check(f"{CALLS}, 32 rounds", ())
 
 
+def test_interrupts_that_overwrite_the_stack_below_change_nothing(
+    build: Build, profile: str
+) -> None:
+    run = m3.run(str(build(profile, "interrupts.elf")))
+    assert (run.code, run.output) == (0, b"interrupts: equal\n")
+
+
 def test_assembly_equals_its_portable_twins(build: Build, profile: str) -> None:
     assert checks.twins(build(profile, "twins.elf")).problems == ()
 
