@@ -188,10 +188,11 @@ select:
 double:
 	str	lr, [sp, #INNER]
 	CALL	sqr, A, A
-	CALL	sqr, A0, B
-	CALL	mul_kept, X2, , A
-	CALL	sub, A, A, A0
-	CALL	a24, A0, A, A0
+	/* Not at A0, which lies below SP within a product: an interrupt may overwrite it there. */
+	CALL	sqr, Z2, B
+	CALL	mul, X2, Z2, A
+	CALL	sub, A, A, Z2
+	CALL	a24, A0, A, Z2
 	CALL	mul_loaded, Z2, , A
 	ldr	pc, [sp, #INNER]
 	.size	munacl_x25519_ladder, . - munacl_x25519_ladder
