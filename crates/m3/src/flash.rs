@@ -14,8 +14,8 @@ use crate::timing::Cycles;
 pub struct LineBuffers {
     /// Bytes that one read of the array gives, a power of two.
     pub line_bytes: u32,
-    /// Lines kept for instructions, at least one: the line in use is among them, the one that is read
-    /// ahead is not.
+    /// Lines kept for instructions, at least one: the line in use is among them, the one that is
+    /// read ahead is not.
     pub code: usize,
     /// Lines kept for data.
     pub data: Kept,

@@ -28,7 +28,8 @@ pub struct Setup {
     pub input: Vec<u8>,
     /// Its command line.
     pub arguments: String,
-    /// Whether a program for another core of Arm's is run, by a Cortex-M3's instructions and timing.
+    /// Whether a program for another core of Arm's is run, by a Cortex-M3's instructions and
+    /// timing.
     pub any_core: bool,
 }
 

@@ -100,7 +100,8 @@ impl Sizes {
     /// Measures an ELF file.
     ///
     /// # Errors
-    /// [`ProgramError`], as [`Program::parse_any_core`] returns it: sizes are the same for any core.
+    /// [`ProgramError`], as [`Program::parse_any_core`] returns it: sizes are the same for any
+    /// core.
     pub fn of(file: &[u8], chip: &Chip) -> Result<Self, ProgramError> {
         let program = Program::parse_any_core(file)?;
         let elf = ElfFile32::<Endianness>::parse(file)

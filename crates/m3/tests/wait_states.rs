@@ -74,8 +74,9 @@ fn loop_in_the_kept_lines_waits_once() {
     assert!(added(&code, 4, true) > 100 * 13 * 4);
 }
 
-/// Two buffers of a line, as these chips have them: one is in use, the other one is for the line that
-/// is read ahead, so that a loop across two lines waits in every round. The F2 keeps 64 beside it.
+/// Two buffers of a line, as these chips have them: one is in use, the other one is for the line
+/// that is read ahead, so that a loop across two lines waits in every round. The F2 keeps 64 beside
+/// it.
 #[test]
 fn loop_across_two_lines_waits_each_round_where_there_are_two_buffers() {
     for (chip, line, waits) in [
@@ -86,7 +87,8 @@ fn loop_across_two_lines_waits_each_round_where_there_are_two_buffers() {
         ("stm32f205xg", 16, false),
         ("lpc1768", 16, false),
     ] {
-        // movs r3, #100; nops up to one half-word below the line; nop; subs r3, #1; bne to that nop.
+        // movs r3, #100; nops up to one half-word below the line; nop; subs r3, #1; bne to that
+        // nop.
         let mut code = vec![0x2364];
         code.extend(vec![NOP; line / 2 - 2]);
         code.extend([NOP, 0x3b01, 0xd100 | ((-(1 + 1 + 2) & 0xff) as u16)]);

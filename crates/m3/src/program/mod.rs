@@ -123,8 +123,8 @@ pub struct Program {
     pub symbols: Vec<Symbol>,
     /// Symbols without type and size, such as those of linker scripts.
     pub labels: Vec<(String, u32)>,
-    /// Functions by address, without overlaps, with those of hand-written assembly that have neither
-    /// type nor size.
+    /// Functions by address, without overlaps, with those of hand-written assembly that have
+    /// neither type nor size.
     pub routines: Vec<Symbol>,
     /// The core that the file was built for, if it is not a Cortex-M3: its timing is another one.
     pub other_core: Option<String>,
