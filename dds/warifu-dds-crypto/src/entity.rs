@@ -175,11 +175,10 @@ impl ReceiverTagger {
         let missing = || Error::Argument("a receiver-specific key");
         let id = self.master.receiver.as_ref().ok_or_else(missing)?.id;
         let derive = || self.master.receiver_session(ticket.session_id).ok_or_else(missing)?;
-        let (cipher, known) = self.sessions.find(ticket.session_id, derive)?;
-        let tag = cipher.sign(ticket.nonce(), common).ok_or(Error::TooLong(common.len()))?;
-        if !known {
-            self.sessions.remember(ticket.session_id, cipher);
-        }
+        let session = self.sessions.find(ticket.session_id, derive)?;
+        let session = self.sessions.remember(session);
+        let tag =
+            session.cipher.sign(ticket.nonce(), common).ok_or(Error::TooLong(common.len()))?;
         Ok((id, tag))
     }
 }

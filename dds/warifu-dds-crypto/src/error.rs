@@ -18,6 +18,9 @@ pub enum Error {
     /// A tag that does not fit: changed on its way, or made with another key.
     #[error("message cannot be authenticated: its {0} is wrong")]
     Forged(&'static str),
+    /// One that has been here before.
+    #[error("message is a repetition of an earlier one")]
+    Replayed,
     /// A message with a key id, a cipher or a kind of protection that was not agreed on.
     #[error("message is not protected as agreed: {0}")]
     Protection(&'static str),
@@ -55,7 +58,7 @@ impl Error {
             Self::Argument(_) | Self::Malformed(_) | Self::Setting(_) | Self::TooLong(_) => 114,
             Self::Token(_) | Self::Class { .. } => 115,
             Self::Protection(_) => 118,
-            Self::Forged(_) => 119,
+            Self::Forged(_) | Self::Replayed => 119,
         }
     }
 }

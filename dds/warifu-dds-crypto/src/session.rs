@@ -2,6 +2,8 @@
 //! Session keys: the sender's, which is renewed after so many blocks, and those that a receiver
 //! remembers (DDS Security 1.1, section 9.5.3.3.3).
 
+use std::collections::HashSet;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::algorithm::MAX_NONCE_BYTES;
@@ -101,9 +103,54 @@ fn increment(number: &mut [u8]) {
     }
 }
 
-/// The ciphers of a key's latest sessions. Only sessions of messages that were authenticated are
-/// remembered, so that nobody else can push them out.
-pub struct Sessions(RwLock<Vec<(u32, Arc<Cipher>)>>);
+/// One session of a sender's, as its receiver knows it.
+pub struct Session {
+    /// Keyed for it.
+    pub cipher: Cipher,
+    id: u32,
+    seen: Mutex<Seen>,
+}
+
+/// The nonces of the latest messages: at least [`Seen::ENOUGH`] of them, in two halves of which the
+/// older is given up when the younger is full.
+#[derive(Default)]
+struct Seen {
+    younger: HashSet<[u8; Seen::SUFFIX_BYTES]>,
+    older: HashSet<[u8; Seen::SUFFIX_BYTES]>,
+}
+
+impl Seen {
+    /// A message that came later than so many others is one that RTPS itself takes for old, by its
+    /// sequence number or count.
+    const ENOUGH: usize = 512;
+    /// Of a nonce, its end: Fast DDS fills the eight octets behind the session's id at random, all
+    /// others count.
+    const SUFFIX_BYTES: usize = 8;
+}
+
+impl Session {
+    const fn new(id: u32, cipher: Cipher, seen: Mutex<Seen>) -> Self {
+        Self { cipher, id, seen }
+    }
+
+    /// Whether no message with this nonce has come before. To be asked only about messages that are
+    /// authentic, so that nobody else can fill the memory or bar a nonce.
+    pub fn is_new(&self, nonce: &[u8]) -> bool {
+        let Some(suffix) = nonce.last_chunk() else { return false };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.older.contains(suffix) || !seen.younger.insert(*suffix) {
+            return false;
+        }
+        if seen.younger.len() >= Seen::ENOUGH {
+            seen.older = mem::take(&mut seen.younger);
+        }
+        true
+    }
+}
+
+/// A key's latest sessions. Only those of messages that were authentic are remembered, so that
+/// nobody else can push them out.
+pub struct Sessions(RwLock<Vec<Arc<Session>>>);
 
 /// Around a change of session messages of the old and the new one come mixed.
 const REMEMBERED: usize = 4;
@@ -114,29 +161,33 @@ impl Sessions {
         Self(RwLock::new(Vec::new()))
     }
 
-    /// The cipher of a session, made by `derive` if it is not among those remembered, and whether
-    /// it was.
-    pub fn find(
-        &self,
-        session_id: u32,
-        derive: impl FnOnce() -> Result<Cipher>,
-    ) -> Result<(Arc<Cipher>, bool)> {
+    /// A session, with a cipher made by `derive` if it is not among those remembered.
+    pub fn find(&self, id: u32, derive: impl FnOnce() -> Result<Cipher>) -> Result<Arc<Session>> {
         let sessions = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let known = sessions.iter().find(|(id, _)| *id == session_id);
-        if let Some((_, cipher)) = known {
-            return Ok((Arc::clone(cipher), true));
+        if let Some(known) = sessions.iter().find(|session| session.id == id) {
+            return Ok(Arc::clone(known));
         }
         drop(sessions);
-        Ok((Arc::new(derive()?), false))
+        Ok(Arc::new(Session::new(id, derive()?, Mutex::default())))
     }
 
-    /// For the next message.
-    pub fn remember(&self, session_id: u32, cipher: Arc<Cipher>) {
-        let mut sessions = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if sessions.iter().all(|(id, _)| *id != session_id) {
-            sessions.truncate(REMEMBERED - 1);
-            sessions.insert(0, (session_id, cipher));
+    /// For the next message. Gives the session that is remembered: another thread may have been
+    /// faster.
+    pub fn remember(&self, session: Arc<Session>) -> Arc<Session> {
+        // The latest stands first, and is nearly always the one.
+        let is_first = |sessions: &[Arc<Session>]| {
+            sessions.first().is_some_and(|first| Arc::ptr_eq(first, &session))
+        };
+        if is_first(&self.0.read().unwrap_or_else(PoisonError::into_inner)) {
+            return session;
         }
+        let mut sessions = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = sessions.iter().find(|known| known.id == session.id) {
+            return Arc::clone(known);
+        }
+        sessions.truncate(REMEMBERED - 1);
+        sessions.insert(0, Arc::clone(&session));
+        session
     }
 }
 

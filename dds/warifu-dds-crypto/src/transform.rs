@@ -47,7 +47,9 @@ impl Factory {
         let protected = wire::payload(encoded)?;
         let receiver = by_key(&writer.receivers.read(), &protected.header)?;
         let expected = Protection { mode: writer.reader.payload, origin_authentication: false };
-        unprotect(&protected, &receiver, expected, &writer.participant, &[], sink)
+        // Not checked for replays: Fast DDS encrypts a sample once, and sends that again to readers
+        // that have missed it.
+        unprotect(&protected, &receiver, expected, &writer.participant, &[], false, sink)
     }
 
     /// A submessage of a local writer, for all of `readers` at once.
@@ -127,7 +129,7 @@ impl Factory {
         let protected = wire::submessage(encoded)?;
         let receiver = by_key(&writer.receivers.read(), &protected.header)?;
         let expected = writer.reader.protection;
-        unprotect(&protected, &receiver, expected, &writer.participant, &[], sink)
+        unprotect(&protected, &receiver, expected, &writer.participant, &[], true, sink)
     }
 
     /// A submessage of a remote reader for a local writer.
@@ -145,7 +147,7 @@ impl Factory {
         let protected = wire::submessage(encoded)?;
         let receiver = by_key(reader.receiver.read().as_slice(), &protected.header)?;
         let expected = reader.writer.protection;
-        unprotect(&protected, &receiver, expected, &reader.participant, &[], sink)
+        unprotect(&protected, &receiver, expected, &reader.participant, &[], true, sink)
     }
 
     /// An RTPS message of a local participant, for all of `receivers` at once.
@@ -192,7 +194,7 @@ impl Factory {
             return Err(UNKNOWN_KEY);
         }
         let expected = pair.local.protection;
-        let mut out = unprotect(&protected, &receiver, expected, &participant, rtps, sink)?;
+        let mut out = unprotect(&protected, &receiver, expected, &participant, rtps, true, sink)?;
         if !wire::begins_with_source(&out.octets()[RTPS_HEADER_BYTES..], rtps) {
             out.octets().fill(0);
             return Err(Error::Malformed("it begins with no INFO_SRC of its sender"));
@@ -256,6 +258,7 @@ fn unprotect<S: Sink>(
     expected: Protection,
     sender: &RemoteParticipant,
     before: &[u8],
+    only_once: bool,
     sink: impl MakeSink<S>,
 ) -> Result<S> {
     let header = &protected.header;
@@ -274,8 +277,9 @@ fn unprotect<S: Sink>(
     }
     let session_id = header.session_id();
     let derive = || receiver.master.session(session_id);
-    let (cipher, known) = receiver.sessions.find(session_id, derive)?;
-    let out = match header.kind.mode {
+    let session = receiver.sessions.find(session_id, derive)?;
+    let cipher = &session.cipher;
+    let mut out = match header.kind.mode {
         Mode::Sign => {
             cipher
                 .verify(header.nonce, protected.body, protected.tag)
@@ -297,8 +301,10 @@ fn unprotect<S: Sink>(
             out
         }
     };
-    if !known {
-        receiver.sessions.remember(session_id, cipher);
+    let session = receiver.sessions.remember(session);
+    if only_once && !session.is_new(header.nonce) {
+        out.octets().fill(0);
+        return Err(Error::Replayed);
     }
     Ok(out)
 }
@@ -316,12 +322,11 @@ fn check_receiver_tag(protected: &Protected<'_>, sender: &RemoteParticipant) -> 
     let (receiver, tag) = known.ok_or(Error::Protection("it has no tag for this receiver"))?;
     let session_id = header.session_id();
     let derive = || receiver.master.receiver_session(session_id).ok_or(UNKNOWN_KEY)?;
-    let (cipher, known) = receiver.receiver_sessions.find(session_id, derive)?;
-    cipher
+    let session = receiver.receiver_sessions.find(session_id, derive)?;
+    session
+        .cipher
         .verify(header.nonce, protected.tag, tag)
         .map_err(|_| Error::Forged("receiver-specific tag"))?;
-    if !known {
-        receiver.receiver_sessions.remember(session_id, cipher);
-    }
+    receiver.receiver_sessions.remember(session);
     Ok(())
 }

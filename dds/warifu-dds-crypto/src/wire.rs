@@ -125,7 +125,11 @@ impl<'a> Octets<'a> {
             .ok_or(Error::Protection("its transformation kind is unknown"))?;
         let key_id = KeyId::from_be_bytes(*self.array()?);
         let padded = self.take(Header::bytes(kind) - IDENTIFIER_BYTES)?;
-        Ok(Header { kind, key_id, nonce: &padded[..kind.aead.nonce_bytes()] })
+        let (nonce, padding) = padded.split_at(kind.aead.nonce_bytes());
+        if padding.iter().any(|octet| *octet != 0) {
+            return Err(Error::Malformed("the padding behind its nonce is not zero"));
+        }
+        Ok(Header { kind, key_id, nonce })
     }
 
     fn footer(&mut self) -> Result<(&'a Tag, ReceiverTags<'a>)> {
