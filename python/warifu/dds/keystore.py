@@ -29,7 +29,11 @@ _LONGEST_ENCLAVE = 64
 
 
 class KeystoreError(Exception):
-    """A keystore cannot be made; the text is one line that names the cause and the fix."""
+    """openssl cannot make it; the text is one line."""
+
+
+class KeystoreRefused(Exception):  # noqa: N818 - what happened, not what it is
+    """A name or a folder that will not do; the text is one line that names it and the fix."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +84,13 @@ def create(
     """Makes a keystore, or adds enclaves to one and signs its governance anew. `now`, in UTC, is
     when permissions begin; those and the certificates end after `days`.
 
-    Raises KeystoreError, ToolMissing and OSError.
+    Raises KeystoreRefused, KeystoreError, ToolMissing and OSError.
     """
     for name in enclaves:
         _check(folder, name)
     public, private, root = (folder / name for name in ("public", "private", "enclaves"))
     if folder.is_dir() and any(folder.iterdir()) and not root.is_dir():
-        raise KeystoreError(f"{folder}: is no keystore, and not empty: name another folder")
+        raise KeystoreRefused(f"{folder}: is no keystore, and not empty: name another folder")
     for place in (public, private, root):
         place.mkdir(parents=True, exist_ok=True)
     private.chmod(0o700)
@@ -104,12 +108,12 @@ def create(
 
 def _check(folder: Path, name: str) -> None:
     if not _ENCLAVE.fullmatch(name) or len(name) > _LONGEST_ENCLAVE:
-        raise KeystoreError(
+        raise KeystoreRefused(
             f"enclave {name!r}: expected /NAME or /NAME/NAME of letters, digits and underscores, "
             f"{_LONGEST_ENCLAVE} characters at most"
         )
     if Enclave(folder / "enclaves" / name[1:]).key.exists():
-        raise KeystoreError(f"{folder}: has enclave {name} already: leave it out, or remove it")
+        raise KeystoreRefused(f"{folder}: has enclave {name} already: leave it out, or remove it")
 
 
 def _enclave(folder: Path, name: str, now: datetime, days: int) -> Enclave:
