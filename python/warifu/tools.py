@@ -80,6 +80,9 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "libwarifu_dds_crypto.so",
         "protects what Cyclone DDS sends",
+    Tool(
+        "libwarifu_evp_probe.so",
+        "shows what programs ask of OpenSSL",
         _OWN_HINT,
         needed=False,
         own=True,

@@ -10,7 +10,7 @@
 //! - `functions`: which they are, and what each is to an operation.
 //! - `real`: OpenSSL's own, looked up as the caller would have found them.
 //! - `operation`: calls joined to operations, from initialisation to the tag.
-//! - `site`: who called, by three functions on the stack.
+//! - `site`: who called, by four functions on the stack.
 //! - `message`: the middleware's writes, and what happens within them.
 //! - `record`: the file.
 //! - `calibration`: what the probe itself costs, measured in this process.

@@ -55,7 +55,7 @@ numbers! {
     /// Numbers of a site, before two for each part (calls, ns).
     AtSite: class operations failed bytes aad_bytes ns in_message minimum_ns maximum_ns
     algorithm_at algorithm_bytes frame0_at frame0_bytes frame1_at frame1_bytes frame2_at
-    frame2_bytes
+    frame2_bytes frame3_at frame3_bytes
 }
 numbers! {
     /// Numbers of a message.
@@ -283,8 +283,9 @@ impl File {
             (AtSite::frame0_at, AtSite::frame0_bytes),
             (AtSite::frame1_at, AtSite::frame1_bytes),
             (AtSite::frame2_at, AtSite::frame2_bytes),
+            (AtSite::frame3_at, AtSite::frame3_bytes),
         ];
-        const { assert!(DEPTH == 3) };
+        const { assert!(DEPTH == 4) };
         for (address, (start, length)) in chain.iter().zip(frames) {
             if *address != 0 {
                 self.put(site, &site::name(*address), start, length);

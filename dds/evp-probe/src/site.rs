@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who called: the function that called OpenSSL and the two above it.
+//! Who called: the function that called OpenSSL and the three above it.
 //!
 //! One is not enough: Fast DDS encrypts payloads, submessages and messages in one function. A walk
 //! by the unwinder's tables takes a microsecond or two, as long as what is timed. So it is made
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Functions of a chain.
-pub const DEPTH: usize = 3;
+pub const DEPTH: usize = 4;
 
 /// Return addresses, innermost first; zero where there are no more.
 pub type Chain = [usize; DEPTH];
@@ -60,8 +60,14 @@ pub fn chain(slot: Slot) -> Chain {
     quick(slot).unwrap_or_else(|| walk(slot))
 }
 
+fn alone(slot: Slot) -> Chain {
+    let mut chain = [0; DEPTH];
+    chain[0] = slot.word(0);
+    chain
+}
+
 fn quick(slot: Slot) -> Option<Chain> {
-    let mut chain = [slot.word(0), 0, 0];
+    let mut chain = alone(slot);
     let mut place = slot.address();
     for index in 1..DEPTH {
         let distance = frame(chain[index - 1])?.distance.load(Ordering::Relaxed);
@@ -126,8 +132,7 @@ fn walk(slot: Slot) -> Chain {
         walk.found += 1;
         if walk.found == DEPTH { STOP } else { CONTINUE }
     }
-    let mut walk =
-        Walk { chain: [slot.word(0), 0, 0], places: [0; DEPTH], found: 0, first: slot.address() };
+    let mut walk = Walk { chain: alone(slot), places: [0; DEPTH], found: 0, first: slot.address() };
     // SAFETY: `visit` matches the signature, and `walk` outlives the call.
     unsafe { _Unwind_Backtrace(visit, (&raw mut walk).cast()) };
     for index in 0..walk.found {
