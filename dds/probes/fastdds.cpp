@@ -282,7 +282,8 @@ template <typename Qos>
 void reliable(Qos& qos) {
   qos.reliability().kind = RELIABLE_RELIABILITY_QOS;
   qos.history().kind = KEEP_LAST_HISTORY_QOS;
-  qos.history().depth = 10;
+  // ROS 2's default is 10, of which a reader that sleeps for a moment loses some.
+  qos.history().depth = 1000;
   qos.endpoint().history_memory_policy =
       eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
 }

@@ -20,7 +20,7 @@ _EPILOG = """Exit codes: 0 ok; 2 a mistake in the command line; 3 this machine l
 keystore cannot be written."""
 
 dds_app = typer.Typer(
-    help="""DDS Security: keystores for secured DDS and ROS 2 systems, and where time goes in them.""",
+    help="DDS Security: keystores for secured DDS and ROS 2 systems, and where their time goes.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -28,7 +28,7 @@ dds_app = typer.Typer(
 
 @dds_app.callback()
 def _root() -> None:
-    """DDS Security: keystores for secured DDS and ROS 2 systems, and where time goes in them."""
+    """DDS Security: keystores for secured DDS and ROS 2 systems, and where their time goes."""
 
 
 def _kind(option: str, of: str) -> Any:  # noqa: ANN401 - as typer has it
@@ -157,5 +157,5 @@ def profile(
         observations.write(out, seen, run_id, started)
         screen.say(f"observations: {out}")
     if seen.interrupted:
-        screen.say("the command was ended; this is what was seen until then")
+        screen.say("the command was asked to end; this is what was seen until then")
     return seen.code if seen.loaded else ENVIRONMENT

@@ -193,7 +193,7 @@ def _start(command: Sequence[str], environment: dict[str, str]) -> subprocess.Po
             list(command),
             env=environment,
             stdout=sys.stderr.fileno(),
-            preexec_fn=unblock,  # noqa: PLW1509
+            preexec_fn=unblock,
         )
     except FileNotFoundError:
         raise CommandMissing(
