@@ -45,6 +45,7 @@ static START: extern "C" fn() = start;
 static END: extern "C" fn() = end;
 
 extern "C" fn start() {
+    real::find_own();
     // Both are None in a process with more rights than whoever started it.
     if let Some(name) = warifu_os::secure_variable(SWAP) {
         swap::select(&name);

@@ -5,6 +5,7 @@
 //! into a scope of its own, and two libraries of a process may bring an OpenSSL each. So the lookup
 //! goes by the caller's object and what that depends on.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
 use std::ptr;
@@ -36,16 +37,67 @@ struct Entry {
 static FOUND: [Entry; ENTRIES] =
     [const { Entry { key: AtomicUsize::new(0), address: AtomicUsize::new(0) } }; ENTRIES];
 
+/// Where this library's code begins and ends.
+static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+thread_local! {
+    /// The function that this library called last.
+    static CALLED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Makes the call of a function that was found.
+pub fn call<T>(function: Real, call: impl FnOnce(Real) -> T) -> T {
+    CALLED.set(function as usize);
+    call(function)
+}
+
+/// Whose call it is. Where OpenSSL jumps to another of its functions (a tail call, such as
+/// EVP_EncryptInit_ex's of EVP_CipherInit_ex), the return address is this library's.
+fn caller_of(slot: Slot) -> usize {
+    let caller = slot.word(0);
+    let [start, end] = [&OWN[0], &OWN[1]].map(|bound| bound.load(Ordering::Relaxed));
+    if (start..end).contains(&caller) { CALLED.get() } else { caller }
+}
+
+/// Learns where this library's code is.
+pub fn find_own() {
+    extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, own: *mut c_void) -> c_int {
+        // SAFETY: dl_iterate_phdr passes a valid entry with its program headers, and `own` as it
+        // was given.
+        let (info, headers, own) = unsafe {
+            let info = &*info;
+            let headers = std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum));
+            (info, headers, *own.cast::<usize>())
+        };
+        for header in headers {
+            let [start, bytes] =
+                [header.p_vaddr, header.p_memsz].map(|it| usize::try_from(it).unwrap_or(0));
+            let start = start.wrapping_add(usize::try_from(info.dlpi_addr).unwrap_or(0));
+            let code = header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0;
+            if code && (start..start + bytes).contains(&own) {
+                OWN[0].store(start, Ordering::Relaxed);
+                OWN[1].store(start + bytes, Ordering::Relaxed);
+                return 1;
+            }
+        }
+        0
+    }
+    let mut own = find_own as *const () as usize;
+    // SAFETY: `visit` matches the signature, and `own` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut own).cast()) };
+}
+
 /// Function `index` for the caller at `slot`.
 pub fn of(index: usize, slot: Slot) -> Found {
+    let caller = caller_of(slot);
     // User addresses have 47 bits (56 with five levels of page tables), functions 6.
-    let key = slot.word(0) << 6 | index;
+    let key = caller << 6 | index;
     let start = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
     for step in 0..16 {
         let entry = &FOUND[(start + step) % ENTRIES];
         match entry.key.load(Ordering::Acquire) {
             0 => {
-                let found = resolve(index, slot);
+                let found = resolve(index, caller);
                 let word = found.address.map_or(0, |address| address as usize)
                     | usize::from(found.foreign);
                 // Two threads may store the same; a reader waits for neither.
@@ -69,15 +121,15 @@ pub fn of(index: usize, slot: Slot) -> Found {
         }
     }
     // The table is full here: right, but slow.
-    resolve(index, slot)
+    resolve(index, caller)
 }
 
-fn resolve(index: usize, slot: Slot) -> Found {
+fn resolve(index: usize, caller: usize) -> Found {
     if index >= NOTHING {
         return Found { address: Some(nothing), foreign: false };
     }
     let name = name_of(index);
-    let (address, versioned) = lookup(slot.word(0), name);
+    let (address, versioned) = lookup(caller, name);
     // SAFETY: a non-null symbol of this name is a function.
     let address = unsafe { mem::transmute::<*mut c_void, Option<Real>>(address) };
     Found { address, foreign: !versioned }
@@ -106,7 +158,7 @@ impl Helper {
         if known != 0 {
             return Some(known);
         }
-        match lookup(slot.word(0), self.name) {
+        match lookup(caller_of(slot), self.name) {
             (address, true) => {
                 self.address.store(address as usize, Ordering::Relaxed);
                 Some(address as usize)

@@ -61,7 +61,7 @@ pub extern "C" fn handle<const F: usize>(
     let seventh =
         if matches!(FUNCTIONS[F].role, crate::functions::Role::Hmac) { slot.word(1) } else { 0 };
     // SAFETY: `function` is what the caller would have called, with the same arguments.
-    let call = || unsafe { function(a, b, c, d, e, f, seventh) };
+    let call = || real::call(function, |it| unsafe { it(a, b, c, d, e, f, seventh) });
     let file = record::file();
     if found.foreign {
         if let Some(file) = file {
