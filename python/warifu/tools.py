@@ -80,6 +80,11 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "libwarifu_dds_crypto.so",
         "protects what Cyclone DDS sends",
+        _OWN_HINT,
+        needed=False,
+        own=True,
+        library=True,
+    ),
     Tool(
         "libwarifu_evp_probe.so",
         "shows what programs ask of OpenSSL",

@@ -130,6 +130,15 @@ pub fn note(class: Class, bytes: u64, ns: u64) -> bool {
     })
 }
 
+/// Time that came after the end of an operation; returns whether it belongs to a message.
+pub fn note_time(ns: u64) -> bool {
+    CURRENT.with(|current| {
+        let Some(tally) = current.get() else { return false };
+        current.set(Some(Tally { crypto_ns: tally.crypto_ns + ns, ..tally }));
+        true
+    })
+}
+
 /// OpenSSL has called itself.
 pub fn note_inner() {
     CURRENT.with(|current| {

@@ -437,6 +437,9 @@ impl Call<'_> {
         if let Some((class, _)) = operation.before {
             let ns = operation.parts.iter().map(|part| part.1).sum();
             self.file.total(class, Total::ns, ns);
+            if message::note_time(ns) {
+                self.file.total(class, Total::in_message_ns, ns);
+            }
             self.pay(operation);
         }
     }

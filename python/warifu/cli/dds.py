@@ -143,7 +143,7 @@ def profile(
     from warifu.cli import dds_tables, provenance
     from warifu.dds import profiling
 
-    run_id, started = provenance.new_run_id("measured"), provenance.now()
+    run_id, started = provenance.new_run_id("profiled"), provenance.now()
     if swap is not None:
         screen.warn(
             f"EXPERIMENT: {swap.value} takes the place of AES-GCM; what is sent is not DDS "

@@ -14,7 +14,8 @@ from warifu.dds.profiling import Profile
 from warifu.dds.recording import PARTS, Site
 from warifu.m3.observations import About, Row, write_rows
 
-HALF = "measured"
+HALF = "profiled"
+"""No half of a study: comparing and reporting have no use for it."""
 UNITS = {
     "dds.crypto.calls": "1",
     "dds.crypto.failed": "1",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import platform
 import re
 import resource
 import signal
@@ -44,8 +45,8 @@ _MIDDLEWARE = (
 _OTHERS = ("libcrypto.so.1.1", "libmbedcrypto", "libwolfssl", "libgnutls", "libsodium", "libgcrypt")
 
 
-class CommandMissing(Exception):  # noqa: N818 - what happened, not what it is
-    """The command cannot be run; its text is one line."""
+class ProfileError(Exception):
+    """The command cannot be run, or not be watched; its text is one line."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +126,12 @@ class Profile:
 def run(command: Sequence[str], swap: str | None = None) -> Profile:
     """Runs a command to its end. Ctrl-C and SIGTERM end the command, not this.
 
-    What it prints on stdout goes to stderr. Raises CommandMissing, ToolMissing; OSError where a
+    What it prints on stdout goes to stderr. Raises ProfileError and ToolMissing; OSError where a
     folder cannot be made.
     """
+    if platform.machine() != "x86_64":
+        # The probe's entries are written for its calling convention.
+        raise ProfileError(f"the probe is for x86-64, and this is {platform.machine()}")
     library = find("libwarifu_evp_probe.so")
     with tempfile.TemporaryDirectory(prefix="warifu-dds-profile.") as name:
         folder = Path(name)
@@ -196,13 +200,13 @@ def _start(command: Sequence[str], environment: dict[str, str]) -> subprocess.Po
             preexec_fn=unblock,
         )
     except FileNotFoundError:
-        raise CommandMissing(
+        raise ProfileError(
             f"{command[0]}: no such program: name one that is on PATH, or its path"
         ) from None
     except PermissionError:
-        raise CommandMissing(f"{command[0]}: may not be executed: chmod +x") from None
+        raise ProfileError(f"{command[0]}: may not be executed: chmod +x") from None
     except OSError as error:
-        raise CommandMissing(f"{command[0]}: {error.strerror}") from None
+        raise ProfileError(f"{command[0]}: {error.strerror}") from None
 
 
 def _wait(child: subprocess.Popen[bytes], folder: Path, seen: dict[int, set[str]]) -> bool:
