@@ -92,7 +92,10 @@ int MAIN(int argc, char **argv) {
   const char *kind = argc > 2 ? argv[1] : "";
   int count = argc > 2 ? atoi(argv[2]) : 0;
   const int bytes = argc > 3 ? atoi(argv[3]) : 64;
-  if (strcmp(kind, "privileged") == 0) printf("%lu\n", getauxval(AT_SECURE));
+  if (strcmp(kind, "privileged") == 0) {
+    printf("%lu\n", getauxval(AT_SECURE));
+    fflush(stdout);
+  }
   if (strcmp(kind, "cached") == 0) {
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
     for (int index = 0; index < count; ++index) seal(context, index == 0, 0, bytes);

@@ -298,11 +298,6 @@ def verdict(process: Process) -> str:
             f"NO SECURITY: this {name} was built without DDS Security; {published} published in "
             f"plain text. Take a build that has it, such as Debian's or ROS 2's own packages."
         )
-    if process.count("sign", "verify"):
-        return (
-            f"NO ENCRYPTION: {name} authenticated its peers; its governance has nothing "
-            f"encrypted or signed ({published} published): change it with `warifu dds keystore`."
-        )
     return (
         f"NO SECURITY: {name} could, and this program does not ask for it; {published} published "
         "in plain text. Make keys with `warifu dds keystore`; for ROS 2 set "
@@ -319,22 +314,24 @@ def _secured(process: Process, middleware: str | None) -> str:
             "published no message that the probe knows."
         )
     messages = process.messages
-    part = {
-        kind: process.while_messages(kind)["in_message"] / messages
-        for kind in ("encrypt", "mac", "random")
-    }
-    spent = sum(
-        process.while_messages(kind)["in_message_ns"] for kind in process.recording.totals["now"]
-    )
+    flows = {kind: process.while_messages(kind) for kind in process.recording.totals["now"]}
+    each = {kind: flow["operations"] / messages for kind, flow in flows.items()}
+    # Fewer than every second is no protection of messages: discovery, heartbeats, keys.
+    if each["encrypt"] < 0.5 and each["mac"] < 0.5:
+        return (
+            f"NOT PROTECTED: {name} authenticated its peers, and its governance has no message "
+            f"encrypted or signed ({messages:,} published): change it with `warifu dds keystore`."
+        )
+    said = "" if each["encrypt"] >= 0.5 else "SIGNED, NOT ENCRYPTED: "
+    inside = sum(flow["in_message_ns"] for flow in flows.values())
+    elsewhere = sum(flow["ns"] for flow in flows.values()) - inside
     written = process.recording.numbers["messages_ns"]
-    share = f" ({spent / written:.0%})" if written else ""
-    if not process.count("encrypt"):
-        return f"SIGNED, NOT ENCRYPTED: {name}, {messages:,} messages of {part['mac']:.2f} MACs."
+    share = f" ({inside / written:.0%})" if written else ""
     return (
-        f"{name}: {messages:,} messages, each {part['encrypt']:.2f} encryptions, "
-        f"{part['mac']:.2f} MACs and {part['random']:.2f} requests for random bytes: "
-        f"{spent / messages / 1000:.1f} us of the {written / messages / 1000:.1f} us that a write "
-        f"takes{share}."
+        f"{said}{name}: {messages:,} messages, each {each['encrypt']:.2f} encryptions, "
+        f"{each['mac']:.2f} MACs and {each['random']:.2f} requests for random bytes: "
+        f"{inside / messages / 1000:.1f} us of the {written / messages / 1000:.1f} us that a write "
+        f"takes{share}, and {max(elsewhere, 0) / messages / 1000:.1f} us in other threads."
     )
 
 
