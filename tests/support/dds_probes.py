@@ -11,17 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.paths import ROOT
 
 FOLDER = ROOT / "dds" / "probes"
-
-
-def header(path: str) -> pytest.MarkDecorator:
-    """A test that compiles against this header of a middleware."""
-    missing = not (Path("/usr/include") / path).exists()
-    return pytest.mark.skipif(missing, reason=f"needs /usr/include/{path}: `make setup`")
 
 
 @dataclass(frozen=True)

@@ -85,9 +85,8 @@ fn quick(slot: Slot) -> Option<Chain> {
 
 fn frame(address: usize) -> Option<&'static Frame> {
     let start = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53;
-    (0..16).map(|step| &KNOWN[(start + step) % FRAMES]).find_map(|frame| {
-        (frame.address.load(Ordering::Acquire) == address && address != 0).then_some(frame)
-    })
+    let places = (0..16).map(|step| &KNOWN[(start + step) % FRAMES]);
+    places.filter(|_| address != 0).find(|frame| frame.address.load(Ordering::Acquire) == address)
 }
 
 fn learn(address: usize, distance: usize) {

@@ -43,8 +43,8 @@ const AEADS: [(&str, Aead); 3] = [
 
 static SELECTED: OnceLock<(&str, Aead)> = OnceLock::new();
 
-/// Chooses the AEAD, and says so where everybody sees it. An unknown name ends the process: it would
-/// otherwise measure something else than it was asked for.
+/// Chooses the AEAD, and says so where everybody sees it. An unknown name ends the process, which
+/// would otherwise measure something else than it was asked for.
 pub fn select(name: &str) {
     let Some(known) = AEADS.iter().find(|known| known.0 == name) else {
         let names = AEADS.map(|known| known.0).join(", ");
@@ -54,8 +54,9 @@ pub fn select(name: &str) {
     };
     let _ = SELECTED.set(*known);
     eprintln!(
-        "warifu-evp-probe: EXPERIMENT: {name} takes the place of AES-GCM in process {}. This is not \
-         DDS Security and protects nothing; unset WARIFU_EVP_SWAP for anything but a measurement.",
+        "warifu-evp-probe: EXPERIMENT: {name} takes the place of AES-GCM in process {}. This is \
+         not DDS Security and protects nothing; unset WARIFU_EVP_SWAP for anything but a \
+         measurement.",
         std::process::id()
     );
 }
