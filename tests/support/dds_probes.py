@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The latency probes of `dds/probes`, two at a time, each in a network namespace."""
+"""The latency probes of `dds/probes/latency`, two at a time, each in a network namespace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from support.paths import ROOT
 
-FOLDER = ROOT / "dds" / "probes"
+FOLDER = ROOT / "dds" / "probes" / "latency"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -23,9 +22,3 @@ def program(name: str) -> pytest.MarkDecorator:
     path = os.pathsep.join([os.environ.get("PATH", ""), *SYSTEM_FOLDERS])
     missing = shutil.which(name, path=path) is None
     return pytest.mark.skipif(missing, reason=f"needs program {name}")
-
-
-def header(path: str) -> pytest.MarkDecorator:
-    """A test that compiles against this header."""
-    missing = not (Path("/usr/include") / path).exists()
-    return pytest.mark.skipif(missing, reason=f"needs header {path}")

@@ -19,8 +19,10 @@ from warifu.dds.governance import Basic, Governance, Protection
 from warifu.dds.keystore import Enclave, create
 
 pytestmark = [needs.root, needs.program("tcpdump"), needs.program("ip")]
-fast_dds = needs.header("fastdds/dds/domain/DomainParticipant.hpp")
-cyclone = needs.header("dds/dds.h")
+fast_dds = needs.file(
+    Path("/usr/include/fastdds/dds/domain/DomainParticipant.hpp"), "libfastrtps-dev"
+)
+cyclone = needs.file(Path("/usr/include/dds/dds.h"), "cyclonedds-dev")
 
 _PROFILE = [sys.executable, "-m", "warifu.cli", "dds", "profile", "--format", "json"]
 _NONE, _SIGN, _ENCRYPT = Protection.NONE, Protection.SIGN, Protection.ENCRYPT
