@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The probe for Cyclone DDS: `cyclone ping SECONDS PAYLOAD_BYTES` or `cyclone pong SECONDS`. Ping
-// writes a sample, waits for it to come back, and prints a line of JSON for each: its number, and
-// the times of both ways in ns; at the end how many were sent and came back. Security is
-// configured by CYCLONEDDS_URI.
+// The probe for Cyclone DDS: `cyclone ping SECONDS PAYLOAD_BYTES COUNT` or `cyclone pong
+// SECONDS`. Ping writes a sample, waits for it to come back, and prints a line of JSON for each: its
+// number, and the times of both ways in ns; at the end how many were sent and came back. It ends
+// when COUNT have, or after SECONDS. Security is configured by CYCLONEDDS_URI.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,13 +52,14 @@ static bool take(dds_entity_t waitset, dds_entity_t reader, warifu_Sample **samp
 }
 
 int main(int argc, char **argv) {
-  const bool pings = argc == 4 && strcmp(argv[1], "ping") == 0;
+  const bool pings = argc == 5 && strcmp(argv[1], "ping") == 0;
   if (!pings && !(argc == 3 && strcmp(argv[1], "pong") == 0)) {
-    fprintf(stderr, "usage: cyclone ping SECONDS PAYLOAD_BYTES | cyclone pong SECONDS\n");
+    fprintf(stderr, "usage: cyclone ping SECONDS PAYLOAD_BYTES COUNT | cyclone pong SECONDS\n");
     return 2;
   }
   const uint64_t end = now_ns() + (uint64_t)(atof(argv[2]) * 1e9);
   const uint32_t bytes = pings ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
+  const uint32_t count = pings ? (uint32_t)strtoul(argv[4], NULL, 10) : 0;
 
   const dds_entity_t domain = checked(dds_create_participant(0, NULL, NULL), "participant");
   const dds_topic_descriptor_t *type = &warifu_Sample_desc;
@@ -83,7 +84,7 @@ int main(int argc, char **argv) {
     warifu_Sample out = {.payload = {._length = bytes, ._maximum = bytes, ._release = true}};
     out.payload._buffer = malloc(bytes ? bytes : 1);
     memset(out.payload._buffer, 0xee, bytes);
-    while (now_ns() < end) {
+    while (now_ns() < end && received < count) {
       dds_publication_matched_status_t writes;
       dds_subscription_matched_status_t reads;
       dds_get_publication_matched_status(writer, &writes);

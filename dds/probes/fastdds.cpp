@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The probe for Fast DDS: `fastdds ping SECONDS PAYLOAD_BYTES [ENCLAVE]` or `fastdds pong SECONDS
-// [ENCLAVE]`, where ENCLAVE is an enclave's folder of a keystore. What it does and prints is what
+// The probe for Fast DDS: `fastdds ping SECONDS PAYLOAD_BYTES COUNT [ENCLAVE]` or `fastdds pong
+// SECONDS [ENCLAVE]`, where ENCLAVE is an enclave's folder of a keystore. What it does and prints is what
 // cyclone.c does. sample.idl's type is written to CDR by hand: Fast DDS's generator is in Java.
 #include <atomic>
 #include <chrono>
@@ -163,15 +163,16 @@ int failed(const char *what) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  const bool pings = argc >= 4 && std::strcmp(argv[1], "ping") == 0;
-  const int named = pings ? 4 : 3;
+  const bool pings = argc >= 5 && std::strcmp(argv[1], "ping") == 0;
+  const int named = pings ? 5 : 3;
   if ((!pings && (argc < 3 || std::strcmp(argv[1], "pong") != 0)) || argc > named + 1) {
-    std::fprintf(stderr, "usage: fastdds ping SECONDS PAYLOAD_BYTES [ENCLAVE] | fastdds pong "
-                         "SECONDS [ENCLAVE]\n");
+    std::fprintf(stderr, "usage: fastdds ping SECONDS PAYLOAD_BYTES COUNT [ENCLAVE] | fastdds "
+                         "pong SECONDS [ENCLAVE]\n");
     return 2;
   }
   const uint64_t end = now_ns() + static_cast<uint64_t>(std::stod(argv[2]) * 1e9);
   const uint32_t bytes = pings ? static_cast<uint32_t>(std::stoul(argv[3])) : 0;
+  const uint32_t count = pings ? static_cast<uint32_t>(std::stoul(argv[4])) : 0;
   if (bytes > kMaxPayloadBytes) {
     std::fprintf(stderr, "fastdds: PAYLOAD_BYTES is %u: expected %u at most\n", bytes,
                  kMaxPayloadBytes);
@@ -227,7 +228,7 @@ int main(int argc, char **argv) {
   if (pings) {
     Sample out;
     out.payload.assign(bytes, 0xee);
-    while (now_ns() < end) {
+    while (now_ns() < end && received < count) {
       PublicationMatchedStatus status;
       writer->get_publication_matched_status(status);
       if (status.current_count == 0 || inbox.matched == 0) {
