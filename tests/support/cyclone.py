@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,7 +100,7 @@ def talk(network: str, folder: Path, writer: End, reader: End, *, bytes_each: in
     """Lets one write 100 samples a second to the other, of which half are answered."""
     folder.mkdir(parents=True, exist_ok=True)
     capture = folder / "lo.pcap"
-    with _captured(network, capture):
+    with captured(network, capture):
         listening = _ddsperf(network, folder, "reader", reader, "-Qsamples:10", "sub")
         size = ["size", str(bytes_each)]
         writing = _ddsperf(network, folder, "writer", writer, "pub", "100Hz", *size, "50%")
@@ -132,6 +132,7 @@ def _security(enclave: Enclave, plugin: tuple[str, str]) -> str:
 <Authentication>{library("authentication", "dds_security_auth")}
 <IdentityCA>file:{enclave.identity_ca}</IdentityCA>
 <IdentityCertificate>file:{enclave.certificate}</IdentityCertificate>
+<IncludeOptionalFields>true</IncludeOptionalFields>
 <PrivateKey>file:{enclave.key}</PrivateKey></Authentication>
 <AccessControl>{library("access_control", "dds_security_ac")}
 <PermissionsCA>file:{enclave.permissions_ca}</PermissionsCA>
@@ -146,21 +147,32 @@ def _ddsperf(
 ) -> subprocess.Popen[bytes]:
     file = folder / f"{name}.xml"
     file.write_text(configuration(end))
-    environment: Mapping[str, str] = {
-        **os.environ,
-        "CYCLONEDDS_URI": f"file://{file}",
-        # Debian has Cyclone's plugins in a folder of their own.
-        "LD_LIBRARY_PATH": str(_plugins()),
-        **dict(end.environment),
-    }
-    with (folder / f"{name}.log").open("wb") as log:
+    common = ["-D", str(_SECONDS), "-Qminmatch:1", f"-Qmaxwait:{_SECONDS}"]
+    command = [tools.find("ddsperf"), *common, *arguments]
+    return start(network, file, folder / f"{name}.log", command, end.environment)
+
+
+def start(
+    network: str,
+    configuration: Path,
+    log: Path,
+    command: Sequence[str | Path],
+    environment: Iterable[tuple[str, str]] = (),
+) -> subprocess.Popen[bytes]:
+    """Starts a program of Cyclone's in the namespace."""
+    with log.open("wb") as file:
         return subprocess.Popen(
-            [
-                tools.find("ip"), "netns", "exec", network, tools.find("ddsperf"),
-                "-D", str(_SECONDS), "-Qminmatch:1", f"-Qmaxwait:{_SECONDS}", *arguments,
-            ],
-            env=environment, stdout=log, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            [tools.find("ip"), "netns", "exec", network, *command],
+            env={
+                **os.environ,
+                "CYCLONEDDS_URI": f"file://{configuration}",
+                # Debian has Cyclone's plugins in a folder of their own.
+                "LD_LIBRARY_PATH": str(_plugins()),
+                **dict(environment),
+            },
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
 
 
 def _plugins() -> Path:
@@ -169,7 +181,8 @@ def _plugins() -> Path:
 
 
 @contextmanager
-def _captured(network: str, file: Path) -> Iterator[None]:
+def captured(network: str, file: Path) -> Iterator[None]:
+    """Writes what passes the namespace's loopback to a file."""
     capture = subprocess.Popen(
         [
             tools.find("ip"), "netns", "exec", network, tools.find("tcpdump"),

@@ -61,8 +61,8 @@ pub struct Relations {
     pub by_key: HashMap<KeyId, Vec<Relation>>,
     /// Those of key id 0, under which keys are exchanged.
     pub volatile: Vec<Relation>,
-    /// By the sender's key and the receiver's.
-    pub specific: HashMap<(KeyId, KeyId), (Handle, Arc<Receiver>)>,
+    /// By the sender's key and the receiver's; with whom they belong to, local and remote.
+    pub specific: HashMap<(KeyId, KeyId), ([Handle; 2], Arc<Receiver>)>,
 }
 
 /// Two endpoints that have matched.

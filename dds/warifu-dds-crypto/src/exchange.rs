@@ -56,10 +56,10 @@ impl Factory {
         }
         let key = keys(tokens, pair.local.aead, is_protected)?.pop();
         let mut receiver = pair.receiver.write();
-        forget(&participant, remote);
+        forget(&participant, local, remote);
         *receiver = key.map(|key| Arc::new(Receiver::new(key)));
         if let Some(key) = &*receiver {
-            specific(&participant, remote, key);
+            specific(&participant, [local, remote], key);
         }
         Ok(())
     }
@@ -92,7 +92,7 @@ impl Factory {
         let reader = &writer.reader;
         let is_protected = reader.protection.mode.is_some() || reader.payload.is_some();
         let keys = keys(tokens, reader.aead, is_protected)?;
-        forget(&writer.participant, remote);
+        forget(&writer.participant, local, remote);
         let receivers: Vec<_> = keys.into_iter().map(|key| Arc::new(Receiver::new(key))).collect();
         // The first is the one for submessages, if they are protected.
         if let Some(first) = receivers.first() {
@@ -101,7 +101,7 @@ impl Factory {
             let mut relations = writer.participant.relations.write();
             relations.by_key.entry(first.master.id).or_default().push(relation);
             drop(relations);
-            specific(&writer.participant, remote, first);
+            specific(&writer.participant, [local, remote], first);
         }
         *writer.receivers.write() = receivers;
         Ok(())
@@ -134,7 +134,7 @@ impl Factory {
         }
         let writer = &reader.writer;
         let key = keys(tokens, writer.aead, writer.protection.mode.is_some())?.pop();
-        forget(&reader.participant, remote);
+        forget(&reader.participant, local, remote);
         let receiver = key.map(|key| Arc::new(Receiver::new(key)));
         if let Some(key) = &receiver {
             let (category, participant) = (Category::Reader, writer.participant);
@@ -142,7 +142,7 @@ impl Factory {
             let mut relations = reader.participant.relations.write();
             relations.by_key.entry(key.master.id).or_default().push(relation);
             drop(relations);
-            specific(&reader.participant, remote, key);
+            specific(&reader.participant, [local, remote], key);
         }
         *reader.receiver.write() = receiver;
         Ok(())
@@ -177,9 +177,9 @@ fn printable(text: &str) -> String {
 }
 
 /// Makes a sender's receiver-specific key known by its id.
-fn specific(participant: &RemoteParticipant, owner: Handle, key: &Arc<Receiver>) {
+fn specific(participant: &RemoteParticipant, owners: [Handle; 2], key: &Arc<Receiver>) {
     if let Some(receiver) = &key.master.receiver {
         let ids = (key.master.id, receiver.id);
-        participant.relations.write().specific.insert(ids, (owner, Arc::clone(key)));
+        participant.relations.write().specific.insert(ids, (owners, Arc::clone(key)));
     }
 }

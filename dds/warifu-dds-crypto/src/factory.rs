@@ -205,6 +205,7 @@ impl Factory {
                     remote.pairs.write().remove(&handle);
                     let mut relations = remote.relations.write();
                     relations.volatile.retain(|relation| relation.participant != handle);
+                    relations.specific.retain(|_, ([local, _], _)| *local != handle);
                 }
             }
             Entity::RemoteParticipant(_) => {}
@@ -217,7 +218,7 @@ impl Factory {
     pub fn unregister_writer(&self, handle: Handle) -> Result<()> {
         match self.registry.get(handle)? {
             Entity::LocalWriter(_) => {}
-            Entity::RemoteWriter(writer) => forget(&writer.participant, handle),
+            Entity::RemoteWriter(writer) => forget(&writer.participant, writer.local, handle),
             _ => return Err(Error::Handle(handle)),
         }
         self.registry.remove(handle).map(drop)
@@ -227,7 +228,7 @@ impl Factory {
     pub fn unregister_reader(&self, handle: Handle) -> Result<()> {
         match self.registry.get(handle)? {
             Entity::LocalReader(_) => {}
-            Entity::RemoteReader(reader) => forget(&reader.participant, handle),
+            Entity::RemoteReader(reader) => forget(&reader.participant, reader.local, handle),
             _ => return Err(Error::Handle(handle)),
         }
         self.registry.remove(handle).map(drop)
@@ -286,13 +287,13 @@ pub fn pair(remote: &RemoteParticipant, local: Handle) -> Result<Arc<Pair>> {
     remote.pairs.read().get(&local).cloned().ok_or(Error::Handle(local))
 }
 
-/// Removes what leads to a remote endpoint.
-pub fn forget(participant: &RemoteParticipant, remote: Handle) {
+/// Removes what leads from a remote endpoint or participant to a local one.
+pub fn forget(participant: &RemoteParticipant, local: Handle, remote: Handle) {
     let mut relations = participant.relations.write();
     relations.volatile.retain(|relation| relation.remote != remote);
     for related in relations.by_key.values_mut() {
         related.retain(|relation| relation.remote != remote);
     }
     relations.by_key.retain(|_, related| !related.is_empty());
-    relations.specific.retain(|_, (owner, _)| *owner != remote);
+    relations.specific.retain(|_, (owners, _)| *owners != [local, remote]);
 }

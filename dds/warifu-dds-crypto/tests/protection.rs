@@ -314,6 +314,22 @@ fn no_nonce_returns_across_sessions_and_restarts() {
 }
 
 #[test]
+fn threads_never_get_the_same_nonce() {
+    let settings = Settings { max_blocks: 100, ..Settings::default() };
+    let (alice, _) = pair_with(settings, Governance::of_all(ENCRYPT));
+    let nonces = |_| {
+        let sent = alice.factory.encode_payload(alice.writer, &[5; 64], vec).expect("sent");
+        wire::payload(&sent).expect("a payload").header.nonce.to_vec()
+    };
+    let all: Vec<Vec<u8>> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..4).map(|_| scope.spawn(|| (0..2000).map(nonces).collect::<Vec<_>>())).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+    });
+    assert_eq!(all.iter().collect::<HashSet<_>>().len(), 4 * 2000);
+}
+
+#[test]
 fn a_session_ends_before_its_limit_is_passed() {
     let settings = Settings { max_blocks: 100, ..Settings::default() };
     let (alice, _) = pair_with(settings, Governance::of_all(ENCRYPT));
@@ -325,6 +341,72 @@ fn a_session_ends_before_its_limit_is_passed() {
     }
     assert!(blocks.len() > 10);
     assert!(blocks.values().all(|blocks| *blocks <= 100), "{blocks:?}");
+}
+
+#[test]
+fn two_participants_of_one_process_each_read_the_same_peer() {
+    for governance in PROTECTED {
+        let settings = Settings::default();
+        let alice = Side::new(settings, governance, 1);
+        let bob = Side::new(settings, governance, 2);
+        let (factory, shared) = (&bob.factory, common::shared_secret());
+        // Bob's second participant: the authentication plugin knows Alice by one handle.
+        let second = factory.register_local_participant(&settings, governance.rtps).expect("one");
+        let known = factory.register_remote_participant(second, 7, &shared).expect("Alice");
+        assert_eq!(known, bob.peer);
+        // And to Alice it is another.
+        let other = alice.factory.register_remote_participant(alice.participant, 9, &shared);
+        let other = other.expect("Bob's second");
+        let tokens = |of| alice.factory.participant_tokens(alice.participant, of).expect("tokens");
+        let (first, later) = (tokens(alice.peer), tokens(other));
+        factory.set_participant_tokens(bob.participant, bob.peer, &received(&first)).expect("set");
+        factory.set_participant_tokens(second, bob.peer, &received(&later)).expect("set");
+        let plain = message(64);
+        let send = |to: &[_]| alice.factory.encode_message(alice.participant, to, &plain, vec);
+        let sent = send(&[alice.peer, other]).expect("sent to both");
+        for local in [bob.participant, second] {
+            let read = factory.decode_message(local, bob.peer, &sent, vec).expect("read");
+            assert_eq!(read[44..], plain[20..]);
+        }
+        factory.unregister_participant(second).expect("unregistered");
+        let sent = send(&[alice.peer, other]).expect("sent to both");
+        assert_eq!(
+            factory.decode_message(second, bob.peer, &sent, vec),
+            Err(Error::Handle(second))
+        );
+        factory
+            .decode_message(bob.participant, bob.peer, &sent, vec)
+            .expect("the first still reads");
+    }
+}
+
+#[test]
+fn two_readers_of_one_process_read_what_is_sent_to_either() {
+    for governance in PROTECTED {
+        let (alice, bob) = pair(Aead::Aes256Gcm, governance);
+        let endpoint = warifu_dds_crypto::factory::Endpoint {
+            aead: None,
+            protection: governance.metadata,
+            payload: governance.data,
+            is_volatile: false,
+        };
+        let second = bob.factory.register_local_reader(bob.participant, endpoint).expect("one");
+        let writer = bob.factory.register_remote_writer(second, bob.peer).expect("Alice's writer");
+        let reader = alice.factory.register_remote_reader(alice.writer, alice.peer);
+        let reader = reader.expect("Bob's second reader");
+        let tokens = alice.factory.writer_tokens(alice.writer, reader).expect("tokens");
+        bob.factory.set_writer_tokens(second, writer, &received(&tokens)).expect("set");
+        let plain = submessage(64);
+        for to in [&[alice.peer_reader][..], &[reader], &[alice.peer_reader, reader]] {
+            let sent = alice.factory.encode_writer_submessage(alice.writer, to, &plain, vec);
+            let sent = sent.expect("sent");
+            let relation = bob.factory.preprocess(bob.participant, bob.peer, &sent);
+            let relation = relation.expect("one of the two");
+            let (local, remote) = (relation.local, relation.remote);
+            let read = bob.factory.decode_writer_submessage(local, remote, &sent, vec);
+            assert_eq!(read.expect("read"), plain);
+        }
+    }
 }
 
 #[test]

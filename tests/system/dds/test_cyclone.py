@@ -5,6 +5,7 @@ other; the wire is looked at in a capture."""
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -180,3 +181,35 @@ def test_sessions_are_renewed_while_the_builtin_plugin_reads(talk: Talk, keys: K
     ):
         outcome = talk(*ends)
         assert outcome.works, said(outcome)
+
+
+def test_calls_bytes_and_times_are_counted_by_function(
+    talk: Talk, keys: Keys, tmp_path: Path
+) -> None:
+    writer, reader = keys(GOVERNANCE["all-encrypted"])
+    path, _ = ours()
+    file = tmp_path / "counters.jsonl"
+    counted = (("WARIFU_DDS_COUNTERS", str(file)), ("WARIFU_DDS_AEAD", "AEGIS-128L"))
+    plugin = (path, "init_crypto")
+    outcome = talk(End(writer, plugin, counted), End(reader, plugin, counted))
+    assert outcome.works, said(outcome)
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len({row["process"] for row in rows}) == 2
+    assert {row["aead"] for row in rows} == {"AEGIS-128L"}
+    for site in ("serialized_payload", "datawriter_submessage", "rtps_message"):
+        sent = [row for row in rows if row["site"] == f"encode_{site}"]
+        read = [row for row in rows if row["site"] == f"decode_{site}"]
+        assert len(sent) == len(read) == 2, "both write, and both read"
+        for row in (*sent, *read):
+            assert row["calls"] >= outcome.round_trips
+            assert row["bytes"] > row["calls"]
+            assert row["time_ns"] > row["calls"]
+    # 256 B of a sample, at least.
+    (most,) = sorted(row["bytes"] for row in rows if row["site"] == "encode_serialized_payload")[1:]
+    assert most > outcome.samples * 256
+    refused = {cause: sum(row["refused"][cause] for row in rows) for cause in rows[0]["refused"]}
+    assert {cause: refused[cause] for cause in ("malformed", "forged", "replayed")} == {
+        "malformed": 0,
+        "forged": 0,
+        "replayed": 0,
+    }

@@ -13,8 +13,9 @@ use super::abi::{
     ParticipantAttributes, Property, Seq, SharedSecretImpl, Transform, endpoint_flag,
     participant_flag,
 };
+use super::counters::Site;
 use super::memory::{Buffer, elements, free_tokens, leak, leak_all, property, text};
-use super::{factory, guard, succeeds};
+use super::{factory, guard, plugin, succeeds};
 use crate::algorithm::Mode;
 use crate::entity::{Category, Handle};
 use crate::error::{Error, Result};
@@ -386,8 +387,10 @@ unsafe extern "C" fn encode_serialized_payload(
 ) -> Boolean {
     let call = || {
         // SAFETY: the contract of this file.
-        let (factory, plain) = unsafe { (factory::<Transform>(instance)?, elements(plain)) };
-        let done = factory.encode_payload(writer, plain, Buffer::new)?;
+        let (plugin, plain) = unsafe { (plugin::<Transform>(instance)?, elements(plain)) };
+        let done = plugin.counters.count(Site::EncodePayload, plain.len(), || {
+            plugin.factory.encode_payload(writer, plain, Buffer::new)
+        })?;
         // SAFETY: the contract of this file.
         unsafe { give(encoded, done) }
     };
@@ -406,8 +409,10 @@ unsafe extern "C" fn decode_serialized_payload(
 ) -> Boolean {
     let call = || {
         // SAFETY: the contract of this file.
-        let (factory, encoded) = unsafe { (factory::<Transform>(instance)?, elements(encoded)) };
-        let done = factory.decode_payload(reader, writer, encoded, Buffer::new)?;
+        let (plugin, encoded) = unsafe { (plugin::<Transform>(instance)?, elements(encoded)) };
+        let done = plugin.counters.count(Site::DecodePayload, encoded.len(), || {
+            plugin.factory.decode_payload(reader, writer, encoded, Buffer::new)
+        })?;
         // SAFETY: the contract of this file.
         unsafe { give(plain, done) }
     };
@@ -418,7 +423,7 @@ unsafe extern "C" fn decode_serialized_payload(
 /// Cyclone calls these in a loop, until `index` has reached the number of receivers; all are served
 /// at once.
 macro_rules! encode_for_many {
-    ($($name:ident: $method:ident;)*) => {
+    ($($name:ident: $method:ident, $site:ident;)*) => {
         $(
             unsafe extern "C" fn $name(
                 instance: *mut c_void,
@@ -431,13 +436,15 @@ macro_rules! encode_for_many {
             ) -> Boolean {
                 let call = || {
                     // SAFETY: the contract of this file.
-                    let factory = unsafe { factory::<Transform>(instance)? };
+                    let plugin = unsafe { plugin::<Transform>(instance)? };
                     // SAFETY: the contract of this file.
                     let (plain, receivers) = unsafe { (elements(plain), elements(receivers)) };
                     // SAFETY: the contract of this file.
                     let index = unsafe { index.as_mut() };
                     let index = index.ok_or(Error::Argument("the index of receivers"))?;
-                    let done = factory.$method(sender, receivers, plain, Buffer::new)?;
+                    let done = plugin.counters.count(Site::$site, plain.len(), || {
+                        plugin.factory.$method(sender, receivers, plain, Buffer::new)
+                    })?;
                     // SAFETY: the contract of this file.
                     unsafe { give(encoded, done) }?;
                     *index = i32::try_from(receivers.len()).unwrap_or(i32::MAX);
@@ -451,8 +458,8 @@ macro_rules! encode_for_many {
 }
 
 encode_for_many! {
-    encode_datawriter_submessage: encode_writer_submessage;
-    encode_rtps_message: encode_message;
+    encode_datawriter_submessage: encode_writer_submessage, EncodeWriterSubmessage;
+    encode_rtps_message: encode_message, EncodeMessage;
 }
 
 unsafe extern "C" fn encode_datareader_submessage(
@@ -465,10 +472,12 @@ unsafe extern "C" fn encode_datareader_submessage(
 ) -> Boolean {
     let call = || {
         // SAFETY: the contract of this file.
-        let factory = unsafe { factory::<Transform>(instance)? };
+        let plugin = unsafe { plugin::<Transform>(instance)? };
         // SAFETY: the contract of this file.
         let (plain, writers) = unsafe { (elements(plain), elements(writers)) };
-        let done = factory.encode_reader_submessage(reader, writers, plain, Buffer::new)?;
+        let done = plugin.counters.count(Site::EncodeReaderSubmessage, plain.len(), || {
+            plugin.factory.encode_reader_submessage(reader, writers, plain, Buffer::new)
+        })?;
         // SAFETY: the contract of this file.
         unsafe { give(encoded, done) }
     };
@@ -477,7 +486,7 @@ unsafe extern "C" fn encode_datareader_submessage(
 }
 
 macro_rules! decode {
-    ($($name:ident: $method:ident;)*) => {
+    ($($name:ident: $method:ident, $site:ident;)*) => {
         $(
             unsafe extern "C" fn $name(
                 instance: *mut c_void,
@@ -489,10 +498,12 @@ macro_rules! decode {
             ) -> Boolean {
                 let call = || {
                     // SAFETY: the contract of this file.
-                    let factory = unsafe { factory::<Transform>(instance)? };
+                    let plugin = unsafe { plugin::<Transform>(instance)? };
                     // SAFETY: the contract of this file.
                     let encoded = unsafe { elements(encoded) };
-                    let done = factory.$method(local, remote, encoded, Buffer::new)?;
+                    let done = plugin.counters.count(Site::$site, encoded.len(), || {
+                        plugin.factory.$method(local, remote, encoded, Buffer::new)
+                    })?;
                     // SAFETY: the contract of this file.
                     unsafe { give(plain, done) }
                 };
@@ -504,9 +515,9 @@ macro_rules! decode {
 }
 
 decode! {
-    decode_rtps_message: decode_message;
-    decode_datawriter_submessage: decode_writer_submessage;
-    decode_datareader_submessage: decode_reader_submessage;
+    decode_rtps_message: decode_message, DecodeMessage;
+    decode_datawriter_submessage: decode_writer_submessage, DecodeWriterSubmessage;
+    decode_datareader_submessage: decode_reader_submessage, DecodeReaderSubmessage;
 }
 
 unsafe extern "C" fn preprocess_secure_submsg(
@@ -521,13 +532,15 @@ unsafe extern "C" fn preprocess_secure_submsg(
 ) -> Boolean {
     let call = || {
         // SAFETY: the contract of this file.
-        let (factory, encoded) = unsafe { (factory::<Transform>(instance)?, elements(encoded)) };
+        let (plugin, encoded) = unsafe { (plugin::<Transform>(instance)?, elements(encoded)) };
         // SAFETY: the contract of this file.
         let places = unsafe { (writer.as_mut(), reader.as_mut(), category.as_mut()) };
         let (Some(writer), Some(reader), Some(category)) = places else {
             return Err(Error::Argument("a place for the answer"));
         };
-        let relation = factory.preprocess(local, remote, encoded)?;
+        let relation = plugin.counters.count(Site::Preprocess, encoded.len(), || {
+            plugin.factory.preprocess(local, remote, encoded)
+        })?;
         (*category, *writer, *reader) = match relation.category {
             Category::Writer => (DATAWRITER_SUBMESSAGE, relation.remote, relation.local),
             Category::Reader => (DATAREADER_SUBMESSAGE, relation.local, relation.remote),

@@ -4,14 +4,17 @@
 
 pub mod abi;
 mod calls;
+mod counters;
 mod memory;
 
 use std::env;
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{self, AssertUnwindSafe};
-use std::ptr;
+use std::path::PathBuf;
+use std::{process, ptr};
 
 use abi::{Boolean, Cryptography, Exception, KeyExchange, KeyFactory, Transform};
+use counters::{COUNTERS_VARIABLE, Counters};
 
 use crate::algorithm::Aead;
 use crate::error::{Error, Result};
@@ -34,6 +37,7 @@ struct Plugin {
     key_exchange: Table<KeyExchange>,
     transform: Table<Transform>,
     factory: Factory,
+    counters: Counters,
 }
 
 /// `DDS_SECURITY_SUCCESS` and `DDS_SECURITY_FAILED`.
@@ -57,6 +61,7 @@ fn init(aead: Option<Aead>, context: *mut *mut c_void, gv: *mut c_void) -> c_int
             key_exchange: Table { functions: calls::KEY_EXCHANGE, plugin: ptr::null() },
             transform: Table { functions: calls::TRANSFORM, plugin: ptr::null() },
             factory,
+            counters: Counters::new(env::var_os(COUNTERS_VARIABLE).map(PathBuf::from)),
         }));
         // SAFETY: it was just made, and nobody else knows of it.
         let inside = unsafe { &mut *plugin };
@@ -152,21 +157,37 @@ pub unsafe extern "C" fn finalize_crypto(context: *mut c_void) -> c_int {
     }
     // SAFETY: by the contract.
     let plugin = unsafe { Box::from_raw(context.cast::<Plugin>()) };
-    panic::catch_unwind(AssertUnwindSafe(|| drop(plugin))).map_or(FAILED, |()| SUCCESS)
+    let end = || {
+        let aead = plugin.factory.settings().aead.name();
+        if let Err(error) = plugin.counters.write(process::id(), aead) {
+            eprintln!("warifu-dds-crypto: {COUNTERS_VARIABLE}: {error}: name a file to write to");
+        }
+        drop(plugin);
+    };
+    panic::catch_unwind(AssertUnwindSafe(end)).map_or(FAILED, |()| SUCCESS)
 }
 
 const PANICKED: &str = "the plugin failed inside: please report it";
 
-/// The plugin's keys, from its table of functions `T`.
+/// The plugin, from its table of functions `T`.
 ///
 /// # Safety
 /// `instance` is null or the table of `T` of a plugin that has not been ended.
-unsafe fn factory<'a, T>(instance: *mut c_void) -> Result<&'a Factory> {
+unsafe fn plugin<'a, T>(instance: *mut c_void) -> Result<&'a Plugin> {
     // SAFETY: Cyclone passes the table whose function it calls.
     let table = unsafe { instance.cast::<Table<T>>().as_ref() };
     // SAFETY: each table's pointer was set when the plugin was made, and lives as long.
     let plugin = table.and_then(|table| unsafe { table.plugin.as_ref() });
-    Ok(&plugin.ok_or(Error::Argument("the plugin's instance"))?.factory)
+    plugin.ok_or(Error::Argument("the plugin's instance"))
+}
+
+/// The plugin's keys.
+///
+/// # Safety
+/// As for [`plugin`].
+unsafe fn factory<'a, T>(instance: *mut c_void) -> Result<&'a Factory> {
+    // SAFETY: by the contract.
+    Ok(&unsafe { plugin::<T>(instance) }?.factory)
 }
 
 /// Calls a safe function. What it refuses, and a panic, become an exception and `failed`.
