@@ -289,10 +289,7 @@ def verdict(process: Process) -> str:
     if process.recording.numbers["foreign_calls"]:
         other = other or "an OpenSSL that is not OpenSSL 3"
     if other:
-        return (
-            f"{name} encrypted nothing by OpenSSL 3, and has loaded {other}, which the probe does "
-            f"not see; {published} published."
-        )
+        return _unseen(name, other, process.messages)
     if not has_security(path):
         return (
             f"NO SECURITY: this {name} was built without DDS Security; {published} published in "
@@ -302,6 +299,13 @@ def verdict(process: Process) -> str:
         f"NO SECURITY: {name} could, and this program does not ask for it; {published} published "
         "in plain text. Make keys with `warifu dds keystore`; for ROS 2 set "
         "ROS_SECURITY_ENABLE=true, ROS_SECURITY_STRATEGY=Enforce and ROS_SECURITY_KEYSTORE."
+    )
+
+
+def _unseen(name: str, other: str, messages: int) -> str:
+    return (
+        f"NOT SEEN: {name} encrypted no message by OpenSSL 3, and has loaded {other}, which the "
+        f"probe does not see; {_count(messages, 'message')} published."
     )
 
 
@@ -318,6 +322,9 @@ def _secured(process: Process, middleware: str | None) -> str:
     each = {kind: flow["operations"] / messages for kind, flow in flows.items()}
     # Fewer than every second is no protection of messages: discovery, heartbeats, keys.
     if each["encrypt"] < 0.5 and each["mac"] < 0.5:
+        other = _other_cryptography(process.libraries)
+        if other:
+            return _unseen(name, other, messages)
         return (
             f"NOT PROTECTED: {name} authenticated its peers, and its governance has no message "
             f"encrypted or signed ({messages:,} published): change it with `warifu dds keystore`."

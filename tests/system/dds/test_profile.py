@@ -17,6 +17,7 @@ from support import dds_probes, needs
 from support.dds_probes import Pair
 from warifu.dds.governance import Basic, Governance, Protection
 from warifu.dds.keystore import Enclave, create
+from warifu.tools import find
 
 pytestmark = [needs.root, needs.program("tcpdump"), needs.program("ip")]
 fast_dds = needs.file(
@@ -199,8 +200,6 @@ def test_wire_of_what_is_said_to_be_encrypted_has_no_plain_text(
 
 @fast_dds
 def test_swapped_ends_understand_each_other_and_no_other_end(fast: Path, keys: Keys) -> None:
-    from warifu.tools import find
-
     ends = keys(DATA_AND_METADATA)
     swapped = {
         "LD_PRELOAD": str(find("libwarifu_evp_probe.so")),
@@ -224,6 +223,24 @@ def test_cyclone_encrypts_the_payload_of_each_message_once(cyclone_probe: Path, 
     assert by_kind["encrypt"]["in_write"] == COUNT
     (answer,) = (table["title"] for table in _tables(pair) if "messages, each" in table["title"])
     assert f"Cyclone DDS 0.10.2: {COUNT} messages, each 1.00 encryptions" in answer
+
+
+@cyclone
+def test_plugin_that_does_without_openssl_is_not_taken_for_plain_text(
+    cyclone_probe: Path, keys: Keys
+) -> None:
+    plugin = ["--crypto", f"{find('libwarifu_dds_crypto.so')}:init_crypto"]
+    ends = keys(DATA_AND_METADATA)
+    pair = dds_probes.run(
+        [*_PROFILE, "--", cyclone_probe, "publish", "--count", "50", *_enclave(ends[0]), *plugin],
+        [cyclone_probe, "subscribe", "--count", "50", "--timeout", "10", *_enclave(ends[1])],
+        environment=_plugins(),
+    )
+    assert pair.code == 0, pair.err
+    assert pair.reports["subscribe"]["received"] == 50
+    title = _tables(pair)[0]["title"]
+    assert "NOT SEEN: Cyclone DDS 0.10.2 encrypted no message by OpenSSL 3" in title
+    assert "libwarifu_dds_crypto.so" in title
 
 
 @cyclone
