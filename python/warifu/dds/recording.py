@@ -20,9 +20,37 @@ _NUMBER = 8
 PARTS = ("context", "init", "update", "final", "tag")
 """Where the time of an operation goes."""
 
+OPERATIONS = ("encrypt", "decrypt", "mac", "sign", "verify", "random")
+"""What is told apart."""
+
+# What readers rely on, of each list of numbers that a file names.
+_STANDS = {"now", "first_message", "last_message"}
+_NUMBERS = {
+    "pid", "begun_ns", "sites_left_out", "messages", "messages_failed", "messages_ns",
+    "call_cost_ps", "call_inside_ps", "message_cost_ps", "calls", "foreign_calls", "inner_updates",
+    "process_ns",
+}  # fmt: skip
+_TOTALS = {"operations", "failed", "bytes", "aad_bytes", "ns", "in_message", "in_message_ns"}
+_AT_SITE = {
+    "class", "operations", "failed", "bytes", "aad_bytes", "ns", "in_message", "minimum_ns",
+    "maximum_ns", *(f"{part}_{what}" for part in PARTS for what in ("calls", "ns")),
+}  # fmt: skip
+_OF_MESSAGE = {"ns", "encryptions", "macs", "randoms", "bytes", "crypto_ns"}
+
 
 class RecordingDamaged(Exception):  # noqa: N818 - what happened, not what it is
     """Not what the probe writes; its text is one line."""
+
+
+_DAMAGE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+    struct.error,
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +104,7 @@ def read(path: Path) -> Recording:
     content = read_bytes(path, _MOST_BYTES)
     try:
         return _recording(content)
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError, struct.error) as error:
+    except _DAMAGE as error:
         raise RecordingDamaged(
             f"{path}: not a recording of this version's probe ({error}): run the command again"
         ) from None
@@ -89,6 +117,16 @@ def _recording(content: bytes) -> Recording:
     if len(content) != about["bytes"]:
         raise ValueError(f"{len(content)} bytes instead of {about['bytes']}")
     layout = about["numbers"]
+    for names, needed in (
+        (layout["names"], _NUMBERS),
+        (about["totals"]["stands"], _STANDS),
+        (about["totals"]["classes"], set(OPERATIONS)),
+        (about["totals"]["names"], _TOTALS),
+        (about["sites"]["names"], _AT_SITE),
+        (about["messages"]["names"], _OF_MESSAGE),
+    ):
+        if not needed <= set(names):
+            raise ValueError(f"without {', '.join(sorted(needed - set(names)))}")
     text_at, text_bytes = about["text"]["at"], about["text"]["bytes"]
     text = content[text_at : text_at + text_bytes]
     libraries = content[about["libraries"]["at"] :][: about["libraries"]["bytes"]]
@@ -109,6 +147,11 @@ def _numbers(content: bytes, at: int, count: int) -> tuple[int, ...]:
     if at < 0:
         raise ValueError("a negative place")
     return struct.unpack_from(f"<{count}Q", content, at)
+
+
+def _within(content: bytes, at: int, count: int, size: int) -> None:
+    if at < 0 or count < 0 or size <= 0 or at + count * size > len(content):
+        raise ValueError("longer than its file")
 
 
 def _named(content: bytes, at: int, names: Sequence[str]) -> dict[str, int]:
@@ -133,11 +176,13 @@ def _sites(
     text: bytes,
 ) -> list[Site]:
     sites = []
+    _within(content, layout["at"], layout["count"], layout["bytes"])
     for index in range(layout["count"]):
         at = layout["at"] + index * layout["bytes"]
+        numbers = _named(content, at + layout["numbers_at"], layout["names"])
+        # A site that is being made is not counted yet.
         if _numbers(content, at, 1) == (0,):
             continue
-        numbers = _named(content, at + layout["numbers_at"], layout["names"])
         histogram = _numbers(content, at + layout["histogram_at"], layout["buckets"])
 
         def word(name: str, of: Mapping[str, int] = numbers) -> str:
@@ -152,6 +197,7 @@ def _sites(
 
 def _messages(content: bytes, layout: Any, seen: int) -> list[dict[str, int]]:  # noqa: ANN401
     size = _NUMBER * len(layout["names"])
+    _within(content, layout["at"], layout["count"], size)
     return [
         _named(content, layout["at"] + index * size, layout["names"])
         for index in range(min(seen, layout["count"]))

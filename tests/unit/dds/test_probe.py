@@ -8,8 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from support.paths import ROOT
+from warifu.dds.profiling import Process, verdict
 from warifu.dds.recording import Recording, RecordingDamaged, quantile_ns, read
 from warifu.tools import find
 
@@ -22,6 +25,14 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("evp") / "evp-program"
     _compile(path, "evp_program.c", "-lcrypto")
     return path
+
+
+@pytest.fixture(scope="module")
+def recorded(program: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("recorded") / "r"
+    _probed(folder, program, "gcm", "5")
+    (path,) = folder.glob("*.evp")
+    return path.read_bytes()
 
 
 def _compile(path: Path, source: str, *more: str) -> None:
@@ -220,6 +231,37 @@ def test_damaged_recording_is_refused_in_one_line(
     with pytest.raises(RecordingDamaged) as refused:
         read(path)
     assert "\n" not in str(refused.value)
+
+
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    places=st.lists(
+        st.tuples(
+            st.one_of(st.integers(0, 2000), st.integers(0, 2_000_000)), st.binary(max_size=4)
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_any_recording_is_read_or_refused(
+    recorded: bytes, tmp_path: Path, places: list[tuple[int, bytes]]
+) -> None:
+    content = bytearray(recorded)
+    for place, new in places:
+        content[place : place + len(new)] = new
+    path = tmp_path / "changed.evp"
+    path.write_bytes(content)
+    try:
+        seen = read(path)
+    except RecordingDamaged:
+        return
+    # What is read can be shown.
+    process = Process(seen, seen.libraries)
+    verdict(process)
+    for site in seen.sites:
+        quantile_ns(site.histogram, 0.5)
 
 
 def test_quantile_of_a_histogram_is_within_its_bucket() -> None:
