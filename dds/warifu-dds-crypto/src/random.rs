@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where random bytes come from: the system's generator, or a test's.
 
-use aws_lc_rs::rand::{SecureRandom, SystemRandom};
-
 use crate::error::{Error, Result};
 
 /// A source of random bytes.
@@ -11,24 +9,12 @@ pub trait Random: Send + Sync {
     fn fill(&self, bytes: &mut [u8]) -> Result<()>;
 }
 
-/// AWS-LC's generator, which the system seeds.
-pub struct System(SystemRandom);
-
-impl System {
-    /// Ready for use.
-    pub fn new() -> Self {
-        Self(SystemRandom::new())
-    }
-}
-
-impl Default for System {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+/// The kernel's generator. AWS-LC's own, which it seeds, first gathers jitter for a tenth of a
+/// second.
+pub struct System;
 
 impl Random for System {
     fn fill(&self, bytes: &mut [u8]) -> Result<()> {
-        self.0.fill(bytes).map_err(|_| Error::Random)
+        getrandom::fill(bytes).map_err(|_| Error::Random)
     }
 }

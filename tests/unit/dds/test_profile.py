@@ -40,7 +40,9 @@ def _compile(path: Path, source: str, *more: str) -> None:
     )  # fmt: skip
 
 
-def _publisher(built: Path, messages: int, secured: bool, *more: str, kind: str = "secure"):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _publisher(
+    built: Path, messages: int, secured: bool, *more: str, kind: str = "secure"
+) -> list[str]:
     library = built / kind / "libddsc.so.9.8.7"
     return ["--", str(built / "publisher"), str(library), str(messages), str(int(secured)), *more]
 

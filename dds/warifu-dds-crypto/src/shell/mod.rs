@@ -48,7 +48,7 @@ const FAILED: c_int = -1;
 fn init(aead: Option<Aead>, context: *mut *mut c_void, gv: *mut c_void) -> c_int {
     let made = panic::catch_unwind(|| {
         let settings = settings(aead)?;
-        let factory = Factory::new(settings, Box::new(System::new()));
+        let factory = Factory::new(settings, Box::new(System));
         let cryptography = Cryptography {
             gv,
             crypto_transform: ptr::null_mut(),
