@@ -25,23 +25,24 @@ enum Success {
     True,
     /// `dds_return_t`, not negative.
     NotNegative,
+    /// `ReturnCode_t`, RETCODE_OK.
+    Zero,
 }
 
 macro_rules! writes {
-    ($($name:ident $success:ident: $what:literal;)*) => {
+    ($($name:ident = $symbol:literal, $success:ident: $what:literal;)*) => {
         $(
             #[doc = concat!("In the place of ", $what, ".")]
             ///
             /// # Safety
             /// As the function in whose place it is.
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case)]
+            #[unsafe(export_name = $symbol)]
             pub unsafe extern "C-unwind" fn $name(
                 a: usize, b: usize, c: usize, d: usize, e: usize, f: usize,
             ) -> usize {
                 static REAL: AtomicUsize = AtomicUsize::new(0);
                 const NAME: &CStr = match CStr::from_bytes_with_nul(
-                    concat!(stringify!($name), "\0").as_bytes(),
+                    concat!($symbol, "\0").as_bytes(),
                 ) {
                     Ok(name) => name,
                     Err(_) => panic!(),
@@ -54,20 +55,38 @@ macro_rules! writes {
     };
 }
 
-// Names as `nm -D` shows them of libfastrtps 2.9, of Fast DDS 3's headers, and of dds/dds.h.
+// Symbols as `nm -D` shows them of libfastrtps 2.9 and libfastdds 3.2, and of dds/dds.h.
 writes! {
-    _ZN8eprosima7fastdds3dds10DataWriter5writeEPv True:
+    write_2 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPv", True:
         "Fast DDS 2's DataWriter::write(void*)";
-    _ZN8eprosima7fastdds3dds10DataWriter5writeEPvRNS_8fastrtps4rtps11WriteParamsE True:
-        "Fast DDS 2's DataWriter::write(void*, WriteParams&), which rmw_fastrtps calls";
-    _ZN8eprosima7fastdds3dds10DataWriter5writeEPKv True:
+    write_with_parameters_2 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPv\
+        RNS_8fastrtps4rtps11WriteParamsE", True:
+        "Fast DDS 2's DataWriter::write(void*, WriteParams&), which rmw_fastrtps 6 calls";
+    write_instance_2 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPv\
+        RKNS_8fastrtps4rtps16InstanceHandle_tE", Zero:
+        "Fast DDS 2's DataWriter::write(void*, const InstanceHandle_t&)";
+    write_at_2 = "_ZN8eprosima7fastdds3dds10DataWriter17write_w_timestampEPv\
+        RKNS_8fastrtps4rtps16InstanceHandle_tERKNS4_6Time_tE", Zero:
+        "Fast DDS 2's DataWriter::write_w_timestamp with a time of rtps";
+    write_at_instant_2 = "_ZN8eprosima7fastdds3dds10DataWriter17write_w_timestampEPv\
+        RKNS_8fastrtps4rtps16InstanceHandle_tERKNS5_6Time_tE", Zero:
+        "Fast DDS 2's DataWriter::write_w_timestamp with a time of fastrtps";
+    write_3 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPKv", Zero:
         "Fast DDS 3's DataWriter::write(const void*)";
-    _ZN8eprosima7fastdds3dds10DataWriter5writeEPKvRNS0_4rtps11WriteParamsE True:
+    write_with_parameters_3 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPKv\
+        RNS0_4rtps11WriteParamsE", Zero:
         "Fast DDS 3's DataWriter::write(const void*, WriteParams&)";
-    dds_write NotNegative: "Cyclone DDS's dds_write";
-    dds_write_ts NotNegative: "Cyclone DDS's dds_write_ts";
-    dds_writecdr NotNegative: "Cyclone DDS's dds_writecdr, which rmw_cyclonedds calls";
-    dds_forwardcdr NotNegative: "Cyclone DDS's dds_forwardcdr";
+    write_instance_3 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPKv\
+        RKNS0_4rtps16InstanceHandle_tE", Zero:
+        "Fast DDS 3's DataWriter::write(const void*, const InstanceHandle_t&)";
+    write_at_3 = "_ZN8eprosima7fastdds3dds10DataWriter17write_w_timestampEPKv\
+        RKNS0_4rtps16InstanceHandle_tERKNS1_6Time_tE", Zero:
+        "Fast DDS 3's DataWriter::write_w_timestamp, which rmw_fastrtps 9 calls";
+    dds_write = "dds_write", NotNegative: "Cyclone DDS's dds_write";
+    dds_write_ts = "dds_write_ts", NotNegative: "Cyclone DDS's dds_write_ts";
+    dds_writecdr = "dds_writecdr", NotNegative:
+        "Cyclone DDS's dds_writecdr, which rmw_cyclonedds calls";
+    dds_forwardcdr = "dds_forwardcdr", NotNegative: "Cyclone DDS's dds_forwardcdr";
 }
 
 fn real_write(cache: &AtomicUsize, name: &CStr) -> Option<Write> {
@@ -161,6 +180,8 @@ fn written(success: Success, write: impl FnOnce() -> usize) -> usize {
         Success::True => result & 0xff != 0,
         #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
         Success::NotNegative => result as i32 >= 0,
+        #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+        Success::Zero => result as i32 == 0,
     };
     result
 }

@@ -42,7 +42,7 @@ _MIDDLEWARE = (
     (r"libOpenDDS_Dcps\.so\.?(?P<version>[\d.]*)", "OpenDDS"),
 )
 #: Libraries with cryptography of their own, which the probe does not see.
-_OTHERS = ("libcrypto.so.1.1", "libmbedcrypto", "libwolfssl", "libgnutls", "libsodium", "libgcrypt")
+_OTHERS = r"libcrypto(-\w+)?\.so\.1|libmbedcrypto|libwolfssl|libgnutls|libsodium|libgcrypt"
 
 
 class ProfileError(Exception):
@@ -144,9 +144,15 @@ def run(command: Sequence[str], swap: str | None = None) -> Profile:
         code = child.returncode if child.returncode >= 0 else 128 - child.returncode
         seconds, cpu = time.monotonic() - began, _cpu_seconds() - used
         recordings, notes = _recordings(folder)
+    # A process that executes another program has a file for each: what was seen is the last one's.
+    last = {one.numbers["pid"]: one for one in recordings}
     processes = [
-        Process(one, tuple(sorted({*one.libraries, *seen.get(one.numbers["pid"], ())})))
+        Process(
+            one,
+            tuple(sorted({*one.libraries, *(seen.get(pid, ()) if last[pid] is one else ())})),
+        )
         for one in recordings
+        for pid in [one.numbers["pid"]]
     ]
     told = [one for one in processes if one.middleware or one.encrypts or one.messages]
     told.sort(key=lambda one: -one.messages)
@@ -242,12 +248,16 @@ def _look(folder: Path, seen: dict[int, set[str]]) -> None:
 def _telling(path: str) -> bool:
     name = Path(path).name
     named = any(re.match(pattern, name) for pattern, _ in _MIDDLEWARE)
-    return named or name.startswith((*_OTHERS, "libcrypto", "libdds_security", "libwarifu_dds"))
+    other = re.match(_OTHERS, name) is not None
+    return named or other or name.startswith(("libcrypto", "libdds_security", "libwarifu_dds"))
 
 
 def _recordings(folder: Path) -> tuple[list[Recording], list[str]]:
     found, notes = [], []
-    for path in sorted(folder.glob("*.evp")):
+    by_number = sorted(
+        folder.glob("*.evp"), key=lambda path: [int(one) for one in path.stem.split("-")]
+    )
+    for path in by_number:
         try:
             recording = read(path)
         except RecordingDamaged as error:
@@ -285,16 +295,16 @@ def verdict(process: Process) -> str:
         return "Loaded no DDS middleware that is known here, and encrypted nothing by OpenSSL 3."
     name, path = found
     published = _count(process.messages, "message")
-    other = _other_cryptography(process.libraries)
-    if process.recording.numbers["foreign_calls"]:
-        other = other or "an OpenSSL that is not OpenSSL 3"
-    if other:
-        return _unseen(name, other, process.messages)
     if not has_security(path):
         return (
             f"NO SECURITY: this {name} was built without DDS Security; {published} published in "
             f"plain text. Take a build that has it, such as Debian's or ROS 2's own packages."
         )
+    other = _other_cryptography(process.libraries)
+    if process.recording.numbers["foreign_calls"]:
+        other = other or "an OpenSSL that is not OpenSSL 3"
+    if other:
+        return _unseen(name, other, process.messages)
     return (
         f"NO SECURITY: {name} could, and this program does not ask for it; {published} published "
         "in plain text. Make keys with `warifu dds keystore`; for ROS 2 set "
@@ -359,7 +369,7 @@ def has_security(library: Path) -> bool:
 def _other_cryptography(libraries: Sequence[str]) -> str | None:
     names = [Path(path).name for path in libraries]
     own = [name for name in names if name.startswith("libwarifu_dds_crypto")]
-    others = [name for name in names if name.startswith(_OTHERS)]
+    others = [name for name in names if re.match(_OTHERS, name)]
     return " and ".join(own or others) or None
 
 
