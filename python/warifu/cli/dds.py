@@ -96,7 +96,7 @@ def profile(
     command: Annotated[
         list[str],
         typer.Argument(
-            metavar="-- COMMAND [ARGUMENT]...", help="What to run, after --.", show_default=False
+            metavar="COMMAND", help="What to run, with its arguments, after --.", show_default=False
         ),
     ],
     top: Annotated[int, typer.Option("--top", min=1, help="Call sites of each process.")] = 20,

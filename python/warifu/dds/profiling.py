@@ -146,14 +146,11 @@ def run(command: Sequence[str], swap: str | None = None) -> Profile:
         recordings, notes = _recordings(folder)
     # A process that executes another program has a file for each: what was seen is the last one's.
     last = {one.numbers["pid"]: one for one in recordings}
-    processes = [
-        Process(
-            one,
-            tuple(sorted({*one.libraries, *(seen.get(pid, ()) if last[pid] is one else ())})),
-        )
-        for one in recordings
-        for pid in [one.numbers["pid"]]
-    ]
+    processes = []
+    for one in recordings:
+        pid = one.numbers["pid"]
+        mapped = seen.get(pid, set()) if last[pid] is one else set()
+        processes.append(Process(one, tuple(sorted(mapped.union(one.libraries)))))
     told = [one for one in processes if one.middleware or one.encrypts or one.messages]
     told.sort(key=lambda one: -one.messages)
     return Profile(
@@ -254,9 +251,7 @@ def _telling(path: str) -> bool:
 
 def _recordings(folder: Path) -> tuple[list[Recording], list[str]]:
     found, notes = [], []
-    by_number = sorted(
-        folder.glob("*.evp"), key=lambda path: [int(one) for one in path.stem.split("-")]
-    )
+    by_number = sorted(folder.glob("*.evp"), key=lambda path: tuple(map(int, path.stem.split("-"))))
     for path in by_number:
         try:
             recording = read(path)
