@@ -66,6 +66,8 @@ MAY_KNOW = {
     },
     # Loaded by Cyclone DDS, and by nothing of ours.
     "warifu-dds-crypto": set(),
+    # Preloaded into any program.
+    "warifu-evp-probe": set(),
     "warifu-py": {
         "warifu-iotsafe-client",
         "warifu-model",

@@ -31,6 +31,7 @@ _USAGE |= {"ResultsDamaged", "FileRefused", "KeystoreRefused"}
 _ENVIRONMENT = {"LabError", "LabUnavailable", "RunRejected", "ToolMissing", "CalibrateError"}
 _ENVIRONMENT |= {"CalibrationError", "ResultsMixed", "FolderBusy", "AnotherStudy", "StorageError"}
 _ENVIRONMENT |= {"CallerUnknown", "InstallationHidden", "KeystoreError"}
+_ENVIRONMENT |= {"ProfileError"}
 
 _HINTS = {
     errno.ENOSPC: "make room on the disk, then run the same command again",
