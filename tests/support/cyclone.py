@@ -167,7 +167,7 @@ def start(
                 **os.environ,
                 "CYCLONEDDS_URI": f"file://{configuration}",
                 # Debian has Cyclone's plugins in a folder of their own.
-                "LD_LIBRARY_PATH": str(_plugins()),
+                "LD_LIBRARY_PATH": str(plugins()),
                 **dict(environment),
             },
             stdout=file,
@@ -175,7 +175,8 @@ def start(
         )
 
 
-def _plugins() -> Path:
+def plugins() -> Path:
+    """Where Debian has Cyclone's own plugins."""
     found = sorted(Path("/usr/lib").glob("*/libddsc0debian"))
     return found[0] if found else Path("/usr/lib")
 

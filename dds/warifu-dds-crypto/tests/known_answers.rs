@@ -122,6 +122,26 @@ fn deoxys_ii_128() {
 }
 
 #[test]
+fn a_tag_with_any_bit_changed_is_refused() {
+    for aead in Aead::ALL {
+        let cipher = Cipher::new(aead, &vec![3; aead.key_bytes()]).expect("a key");
+        let nonce = vec![5; aead.nonce_bytes()];
+        for length in [0, 1, 16, 100] {
+            let mut sealed = vec![9; length];
+            let tag = cipher.seal(&nonce, b"associated", &mut sealed).expect("sealed");
+            for bit in 0..128 {
+                let mut changed = tag;
+                changed[bit / 8] ^= 1 << (bit % 8);
+                let mut content = sealed.clone();
+                let opened = cipher.open(&nonce, b"associated", &mut content, &changed);
+                assert!(opened.is_err(), "{aead:?}, {length} B, bit {bit}");
+            }
+            assert!(cipher.open(&nonce, b"associated", &mut sealed, &tag).is_ok());
+        }
+    }
+}
+
+#[test]
 fn keys_and_nonces_of_other_lengths_are_refused() {
     for aead in Aead::ALL {
         for length in (0..40).filter(|length| *length != aead.key_bytes()) {

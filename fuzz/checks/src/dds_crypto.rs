@@ -3,8 +3,7 @@
 //! own or as changes of one that a peer has sent. What is read is what was sent, or nothing. The
 //! same bytes are a peer's keys.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Mutex;
 
 use chacha20::ChaCha8Rng;
@@ -34,37 +33,38 @@ pub fn check(bytes: &[u8]) {
     let [choice, site, length, edits @ ..] = bytes else { return };
     let aead = Aead::ALL[usize::from(*choice) % Aead::ALL.len()];
     let protection = PROTECTIONS[usize::from(*choice) / Aead::ALL.len() % PROTECTIONS.len()];
-    thread_local!(static PAIRS: RefCell<HashMap<u8, (Side, Side)>> = RefCell::default());
-    PAIRS.with_borrow_mut(|pairs| {
-        let (alice, bob) = pairs.entry(*choice).or_insert_with(|| pair(aead, protection));
-        let plain: Vec<u8> = if site & 3 == 3 {
-            RTPS.iter().copied().chain(submessage(*length)).collect()
-        } else {
-            submessage(*length)
-        };
-        let sent = alice.send(*site, &plain).expect("sent");
-        bob.receive(*site, edits).expect_err("nobody can make a tag without the key");
-        let changed = changed(&sent, edits);
-        match bob.receive(*site, &changed) {
-            // An RTPS message has its source's INFO_SRC in front; its header's other fields are
-            // no part of what is protected.
-            Ok(read) if site & 3 == 3 => assert_eq!(read[44..], plain[20..]),
-            Ok(read) => assert_eq!(read, plain),
-            Err(error) => {
-                assert_eq!(error.to_string().lines().count(), 1);
-                assert_ne!(changed, sent, "refused as it was sent: {error}");
-            }
+    // New keys for each input: a fuzzer that sees how far a comparison of tags went would else find
+    // the tag of a message of its own.
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    let (alice, bob) = pair(aead, protection, hasher.finish());
+    let plain: Vec<u8> = if site & 3 == 3 {
+        RTPS.iter().copied().chain(submessage(*length)).collect()
+    } else {
+        submessage(*length)
+    };
+    let sent = alice.send(*site, &plain).expect("sent");
+    bob.receive(*site, edits).expect_err("nobody can make a tag without the key");
+    let changed = changed(&sent, edits);
+    match bob.receive(*site, &changed) {
+        // An RTPS message has its source's INFO_SRC in front; its header's other fields are
+        // no part of what is protected.
+        Ok(read) if site & 3 == 3 => assert_eq!(read[44..], plain[20..]),
+        Ok(read) => assert_eq!(read, plain),
+        Err(error) => {
+            assert_eq!(error.to_string().lines().count(), 1);
+            assert_ne!(changed, sent, "refused as it was sent: {error}");
         }
-        // Keys that mean nothing are refused, and leave those that do.
-        let class_id = aead.class_id();
-        let key_material = edits;
-        let _ = bob.factory.set_participant_tokens(
-            bob.participant,
-            bob.peer,
-            &[PeerToken { class_id, key_material }],
-        );
-        bob.learn(alice).expect("a peer's keys");
-    });
+    }
+    // Keys that mean nothing are refused, and leave those that do.
+    let class_id = aead.class_id();
+    let key_material = edits;
+    let _ = bob.factory.set_participant_tokens(
+        bob.participant,
+        bob.peer,
+        &[PeerToken { class_id, key_material }],
+    );
+    bob.learn(&alice).expect("a peer's keys");
 }
 
 /// A DATA submessage.
@@ -153,8 +153,9 @@ impl Side {
     }
 }
 
-fn pair(aead: Aead, protection: Protection) -> (Side, Side) {
-    let (alice, bob) = (Side::new(aead, protection, 1), Side::new(aead, protection, 2));
+fn pair(aead: Aead, protection: Protection, seed: u64) -> (Side, Side) {
+    let alice = Side::new(aead, protection, seed);
+    let bob = Side::new(aead, protection, !seed);
     alice.learn(&bob).expect("Bob's keys");
     bob.learn(&alice).expect("Alice's keys");
     (alice, bob)
