@@ -187,6 +187,15 @@ def _sites(process: Process, top: int) -> Table:
         )  # fmt: skip
     if len(merged) > top:
         table.notes.append(f"{len(merged) - top} more sites with less time: --top shows them.")
+    ciphers = [one for one in merged if one.operation in {"encrypt", "decrypt", "mac"}]
+    spent = {part: sum(one[f"{part}_ns"] for one in ciphers) for part in PARTS}
+    whole = sum(spent.values())
+    if whole:
+        table.notes.append(
+            f"Of {whole / 1e6:,.1f} ms of encryption, decryption and MACs, "
+            f"{spent['init'] / whole:.0%} set cipher and key, {spent['context'] / whole:.0%} make "
+            f"and free contexts, {spent['update'] / whole:.0%} are for the bytes."
+        )
     table.notes.append(
         "A site is who called OpenSSL, for whom. The parts are means: the context made, cleared "
         "and freed; cipher, key and nonce set; bytes; the end; the tag."

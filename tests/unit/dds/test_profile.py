@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -86,6 +87,9 @@ def test_answer_comes_first_and_says_what_a_message_costs(built: Path) -> None:
     assert "Cyclone DDS 9.8.7: 100 messages, each 3.00 encryptions, 1.00 MACs" in first
     assert "us of the" in first
     assert "The probe's own cost: " in out
+    shares = re.search(r"(\d+)% set cipher and key, (\d+)% make and free contexts, (\d+)%", out)
+    assert shares is not None
+    assert 0 < sum(map(int, shares.groups())) <= 101
     # The command's output is not among the tables.
     assert "published" in err
 
