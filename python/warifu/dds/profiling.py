@@ -315,7 +315,7 @@ def _unseen(name: str, other: str, messages: int) -> str:
 
 
 def _secured(process: Process, middleware: str | None) -> str:
-    name = middleware or "Secured"
+    name = middleware or "No DDS middleware that is known here"
     if not process.messages:
         return (
             f"{name}: {process.count('encrypt'):,} encryptions, "

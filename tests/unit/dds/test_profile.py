@@ -197,6 +197,13 @@ def test_observations_hold_every_message_and_site(built: Path, tmp_path: Path) -
         by_kind[stage.split()[0]] += value
     assert by_kind == {"encrypt": 90.0, "mac": 30.0, "random": 120.0}
     assert set(frame["method"]) == {"measured"}
+    # They are no half of a study.
+    done = subprocess.run(
+        [sys.executable, "-m", "warifu.cli", "report", folder],
+        text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "holds what `warifu dds profile` saw of one command" in done.stderr
 
 
 def test_swap_is_loud_in_the_answer(built: Path) -> None:
