@@ -51,7 +51,7 @@ impl Real {
     }
 }
 
-/// A context is initialised: begins a message, or goes on with one whose key comes by a second call.
+/// A context is initialised: begins a message, or goes on with one whose key comes later.
 fn initialised(context: Context, caller: usize, is_outgoing: bool, took_ns: u64) {
     at_exit();
     with(context, |found| {
@@ -196,7 +196,7 @@ with_caller! {
 macro_rules! inits {
     ($($inside:ident: $name:literal, $is_outgoing:literal;)*) => {
         $(
-            /// Context, cipher, then what the function takes: its registers are given on as they are.
+            /// Context and cipher, then whatever there is: registers are given on as they are.
             unsafe extern "C" fn $inside(
                 context: Context,
                 a: *mut c_void,

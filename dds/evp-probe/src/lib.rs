@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Preloaded (`LD_PRELOAD`) into a program that uses OpenSSL 3 by its EVP functions, as Fast DDS and
-//! Cyclone DDS do, it takes their place, calls them, and counts and times each message by who began
-//! it. When the program ends, it adds lines of JSON to the file that `WARIFU_EVP_PROBE` names.
+//! Preloaded (`LD_PRELOAD`) into a program that uses OpenSSL 3 by its EVP functions, as Fast DDS
+//! and Cyclone DDS do, it takes their place, calls them, and counts and times each message by who
+//! began it. When the program ends, it adds lines of JSON to the file that `WARIFU_EVP_PROBE`
+//! names.
 //!
 //! [`ledger`] counts, [`site`] says who called, [`evp`] holds the functions.
 
