@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The probe for Cyclone DDS: `cyclone ping SECONDS PAYLOAD_BYTES COUNT` or `cyclone pong
-// SECONDS`. Ping writes a sample, waits for it to come back, and prints a line of JSON for each: its
-// number, and the times of both ways in ns; at the end how many were sent and came back. It ends
-// when COUNT have, or after SECONDS. Security is configured by CYCLONEDDS_URI.
+// The probe for Cyclone DDS: `cyclone ping SECONDS PAYLOAD_BYTES COUNT` or `cyclone pong SECONDS`.
+// Ping writes a sample, waits for it to come back, and prints a line of JSON for each: its number,
+// and the times of both ways in ns; at the end how many were sent and came back. It ends when COUNT
+// have, or after SECONDS. Security is configured by CYCLONEDDS_URI.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // The probe for Fast DDS: `fastdds ping SECONDS PAYLOAD_BYTES COUNT [ENCLAVE]` or `fastdds pong
-// SECONDS [ENCLAVE]`, where ENCLAVE is an enclave's folder of a keystore. What it does and prints is what
+// SECONDS [ENCLAVE]`, where ENCLAVE is an enclave's folder of a keystore. It does and prints what
 // cyclone.c does. sample.idl's type is written to CDR by hand: Fast DDS's generator is in Java.
 #include <atomic>
 #include <chrono>
@@ -194,8 +194,9 @@ int main(int argc, char **argv) {
   }
   TypeSupport type(new SampleType);
   type.register_type(participant);
-  auto *there = participant->create_topic("rt/warifu_ping", type.get_type_name(), TOPIC_QOS_DEFAULT);
-  auto *back = participant->create_topic("rt/warifu_pong", type.get_type_name(), TOPIC_QOS_DEFAULT);
+  const std::string name = type.get_type_name();
+  auto *there = participant->create_topic("rt/warifu_ping", name, TOPIC_QOS_DEFAULT);
+  auto *back = participant->create_topic("rt/warifu_pong", name, TOPIC_QOS_DEFAULT);
   auto *publisher = participant->create_publisher(PUBLISHER_QOS_DEFAULT);
   auto *subscriber = participant->create_subscriber(SUBSCRIBER_QOS_DEFAULT);
   if (there == nullptr || back == nullptr || publisher == nullptr || subscriber == nullptr) {

@@ -142,7 +142,10 @@ impl Session {
             return false;
         }
         if seen.younger.len() >= Seen::ENOUGH {
-            seen.older = mem::take(&mut seen.younger);
+            // Both keep their memory.
+            let Seen { younger, older } = &mut *seen;
+            mem::swap(younger, older);
+            younger.clear();
         }
         true
     }

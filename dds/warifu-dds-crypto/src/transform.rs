@@ -5,11 +5,13 @@
 use std::sync::Arc;
 
 use crate::algorithm::Mode;
-use crate::entity::{Handle, ReceiverTagger, Relation, RemoteParticipant};
+use crate::cipher::Tag;
+use crate::entity::{Handle, Relation, RemoteParticipant};
 use crate::error::{Error, Result};
 use crate::factory::{Factory, pair};
+use crate::keys::KeyId;
 use crate::protection::Protection;
-use crate::session::{Receiver, Sender};
+use crate::session::{Receiver, Sender, Ticket};
 use crate::wire::{self, Form, Header, Protected, RTPS_HEADER_BYTES, Sink};
 
 /// Makes the one buffer that a call allocates, of that capacity.
@@ -27,7 +29,7 @@ impl Factory {
     ) -> Result<S> {
         let writer = self.registry.local_writer(writer)?;
         match &writer.payload_sender {
-            Some(sender) => protect(Form::Payload, sender, [plain, &[]], &[], sink),
+            Some(sender) => protect(Form::Payload, sender, [plain, &[]], NOBODY, sink),
             None => copy(plain, sink),
         }
     }
@@ -61,19 +63,22 @@ impl Factory {
         sink: impl MakeSink<S>,
     ) -> Result<S> {
         let writer = self.registry.local_writer(writer)?;
-        let mut sender = writer.sender.clone();
-        let mut receivers = Vec::new();
-        if writer.is_volatile {
+        let volatile;
+        let sender = if writer.is_volatile {
             let reader = readers.first().ok_or(Error::Argument("the receiving reader"))?;
-            sender = self.registry.remote_reader(*reader)?.sender.clone();
-        } else if writer.protection.origin_authentication {
-            for reader in readers {
-                receivers.push(self.registry.remote_reader(*reader)?);
-            }
-        }
-        let sender = sender.ok_or(NOT_PROTECTED)?;
-        let taggers: Vec<_> = receivers.iter().filter_map(|reader| reader.tags.as_ref()).collect();
-        protect(Form::Submessage, &sender, [plain, &[]], &taggers, sink)
+            volatile = self.registry.remote_reader(*reader)?;
+            volatile.sender.as_ref()
+        } else {
+            writer.sender.as_ref()
+        };
+        let receivers = Receivers {
+            handles: if writer.protection.origin_authentication { readers } else { &[] },
+            tag: |reader, ticket: &_, common: &_| {
+                let reader = self.registry.remote_reader(reader)?;
+                reader.tags.as_ref().ok_or(NO_RECEIVER_KEY)?.tag(ticket, common)
+            },
+        };
+        protect(Form::Submessage, sender.ok_or(NOT_PROTECTED)?, [plain, &[]], receivers, sink)
     }
 
     /// A submessage of a local reader, for all of `writers`.
@@ -85,19 +90,22 @@ impl Factory {
         sink: impl MakeSink<S>,
     ) -> Result<S> {
         let reader = self.registry.local_reader(reader)?;
-        let mut sender = reader.sender.clone();
-        let mut receivers = Vec::new();
-        if reader.is_volatile {
+        let volatile;
+        let sender = if reader.is_volatile {
             let writer = writers.first().ok_or(Error::Argument("the receiving writer"))?;
-            sender = self.registry.remote_writer(*writer)?.sender.clone();
-        } else if reader.protection.origin_authentication {
-            for writer in writers {
-                receivers.push(self.registry.remote_writer(*writer)?);
-            }
-        }
-        let sender = sender.ok_or(NOT_PROTECTED)?;
-        let taggers: Vec<_> = receivers.iter().filter_map(|writer| writer.tags.as_ref()).collect();
-        protect(Form::Submessage, &sender, [plain, &[]], &taggers, sink)
+            volatile = self.registry.remote_writer(*writer)?;
+            volatile.sender.as_ref()
+        } else {
+            reader.sender.as_ref()
+        };
+        let receivers = Receivers {
+            handles: if reader.protection.origin_authentication { writers } else { &[] },
+            tag: |writer, ticket: &_, common: &_| {
+                let writer = self.registry.remote_writer(writer)?;
+                writer.tags.as_ref().ok_or(NO_RECEIVER_KEY)?.tag(ticket, common)
+            },
+        };
+        protect(Form::Submessage, sender.ok_or(NOT_PROTECTED)?, [plain, &[]], receivers, sink)
     }
 
     /// Whose submessage it is, and for whom.
@@ -162,20 +170,21 @@ impl Factory {
         let sender = participant.sender.as_ref().ok_or(NOT_PROTECTED)?;
         let (rtps, submessages) =
             plain.split_first_chunk().ok_or(Error::Malformed("it has no RTPS header"))?;
-        let mut pairs = Vec::new();
-        if participant.protection.origin_authentication {
-            for receiver in receivers {
-                pairs.push(pair(&*self.registry.remote_participant(*receiver)?, local)?);
-            }
-        }
-        let taggers: Vec<_> = pairs.iter().filter_map(|pair| pair.tags.as_ref()).collect();
+        let is_authenticated = participant.protection.origin_authentication;
+        let receivers = Receivers {
+            handles: if is_authenticated { receivers } else { &[] },
+            tag: |receiver, ticket: &_, common: &_| {
+                let pair = pair(&*self.registry.remote_participant(receiver)?, local)?;
+                pair.tags.as_ref().ok_or(NO_RECEIVER_KEY)?.tag(ticket, common)
+            },
+        };
         let source = wire::info_source(rtps);
         let with_header = |capacity| {
             let mut out = sink(capacity)?;
             out.put(rtps);
             Ok(out)
         };
-        protect(Form::Message, sender, [&source, submessages], &taggers, with_header)
+        protect(Form::Message, sender, [&source, submessages], receivers, with_header)
     }
 
     /// An RTPS message of a remote participant for a local one.
@@ -204,6 +213,7 @@ impl Factory {
 }
 
 const NOT_PROTECTED: Error = Error::Argument("protection of the sender's messages");
+const NO_RECEIVER_KEY: Error = Error::Argument("a receiver-specific key");
 const UNKNOWN_KEY: Error = Error::Protection("its key id is unknown");
 
 fn copy<S: Sink>(plain: &[u8], sink: impl MakeSink<S>) -> Result<S> {
@@ -217,17 +227,28 @@ fn by_key(receivers: &[Arc<Receiver>], header: &Header<'_>) -> Result<Arc<Receiv
     found.cloned().ok_or(UNKNOWN_KEY)
 }
 
+/// Those who get tags of their own, and what makes the tag of one.
+struct Receivers<'a, F> {
+    handles: &'a [Handle],
+    tag: F,
+}
+
+type TagOf = fn(Handle, &Ticket, &Tag) -> Result<(KeyId, Tag)>;
+
+const NOBODY: Receivers<'_, TagOf> =
+    Receivers { handles: &[], tag: |_, _, _| Err(NO_RECEIVER_KEY) };
+
 /// Signs or encrypts `parts` as one body, behind whatever the sink already holds.
 fn protect<S: Sink>(
     form: Form,
     sender: &Sender,
     parts: [&[u8]; 2],
-    receivers: &[&ReceiverTagger],
+    receivers: Receivers<'_, impl Fn(Handle, &Ticket, &Tag) -> Result<(KeyId, Tag)>>,
     sink: impl MakeSink<S>,
 ) -> Result<S> {
     let body = parts[0].len() + parts[1].len();
     let kind = sender.master.kind;
-    let mut out = sink(form.encoded_bytes(kind, body, receivers.len()))?;
+    let mut out = sink(form.encoded_bytes(kind, body, receivers.handles.len()))?;
     let ticket = sender.ticket(body)?;
     let header = Header { kind, key_id: sender.master.id, nonce: ticket.nonce() };
     form.begin(&mut out, &header, body)?;
@@ -243,11 +264,11 @@ fn protect<S: Sink>(
         content.fill(0);
         return Err(Error::TooLong(body));
     };
-    let mut tags = Vec::with_capacity(receivers.len());
-    for receiver in receivers {
-        tags.push(receiver.tag(&ticket, &tag)?);
+    form.end(&mut out, &header, body, &tag, receivers.handles.len())?;
+    for receiver in receivers.handles {
+        let (id, specific) = (receivers.tag)(*receiver, &ticket, &tag)?;
+        wire::put_receiver_tag(&mut out, id, &specific);
     }
-    form.end(&mut out, &header, body, &tag, &tags)?;
     Ok(out)
 }
 

@@ -333,16 +333,16 @@ impl Form {
         Ok(())
     }
 
-    /// Writes what stands behind it.
+    /// Writes what stands behind it, up to the receiver-specific tags, of which so many follow.
     pub fn end(
         self,
         out: &mut impl Sink,
         header: &Header<'_>,
         body: usize,
         tag: &Tag,
-        receivers: &[(KeyId, Tag)],
+        receivers: usize,
     ) -> Result<()> {
-        let footer = FOOTER_BYTES + receivers.len() * RECEIVER_TAG_BYTES;
+        let footer = FOOTER_BYTES + receivers * RECEIVER_TAG_BYTES;
         if !matches!(self, Self::Payload) && header.kind.mode == Mode::Encrypt {
             out.put(&[0; 3][..body.next_multiple_of(4) - body]);
         }
@@ -352,14 +352,16 @@ impl Form {
             Self::Message => put_submessage(out, id::SRTPS_POSTFIX, footer)?,
         }
         out.put(tag);
-        let count = u32::try_from(receivers.len()).map_err(|_| Error::TooLong(receivers.len()))?;
+        let count = u32::try_from(receivers).map_err(|_| Error::TooLong(receivers))?;
         out.put(&count.to_be_bytes());
-        for (id, tag) in receivers {
-            out.put(&id.to_be_bytes());
-            out.put(tag);
-        }
         Ok(())
     }
+}
+
+/// Writes one receiver-specific tag behind [`Form::end`].
+pub fn put_receiver_tag(out: &mut impl Sink, id: KeyId, tag: &Tag) {
+    out.put(&id.to_be_bytes());
+    out.put(tag);
 }
 
 /// The INFO_SRC that says what an RTPS header says (RTPS 2.2, section 9.4.5.9).

@@ -171,6 +171,19 @@ def test_a_certificate_of_another_ca_matches_nothing(
     assert PLAIN_SAMPLE not in outcome.wire
 
 
+def test_expired_permissions_end_the_participant(talk: Talk, tmp_path: Path) -> None:
+    governance = GOVERNANCE["all-encrypted"]
+    today = datetime.datetime.now(datetime.UTC)
+    long_ago = today - datetime.timedelta(days=30)
+    # Certificates are valid from today on; permissions were for ten days, a month ago.
+    made = create(tmp_path / "keys", ["/writer", "/reader"], governance, now=long_ago, days=10)
+    outcome = talk(End(made["/writer"], ours()), End(made["/reader"], ours()))
+    assert 0 not in (outcome.writer_code, outcome.reader_code), said(outcome)
+    assert "ermissions" in outcome.writer_log, said(outcome)
+    assert outcome.samples == 0
+    assert PLAIN_SAMPLE not in outcome.wire
+
+
 def test_sessions_are_renewed_while_the_builtin_plugin_reads(talk: Talk, keys: Keys) -> None:
     writer, reader = keys(GOVERNANCE["all-encrypted"])
     path, _ = ours()
