@@ -158,8 +158,8 @@ def test_fast_dds_without_security_is_told_so(fast: Path, tmp_path: Path) -> Non
     )
     assert f"{COUNT} messages were published in plain text" in answer["title"]
     assert answer["rows"][0]["encrypt"] == 0
-    # On a busy machine tcpdump misses some.
-    assert capture.read_bytes().count(MARK) > 10
+    # On a busy machine tcpdump may miss some.
+    assert capture.read_bytes().count(MARK) > COUNT / 2
 
 
 @fast_dds
@@ -194,7 +194,8 @@ def test_wire_of_what_is_said_to_be_encrypted_has_no_plain_text(
     capture = tmp_path / "secured.pcap"
     pair = _talk(fast, keys(DATA), bytes_each=64, capture=capture)
     assert pair.code == 0, pair.err
-    assert len(capture.read_bytes()) > COUNT * 64
+    # It holds the messages: each has 64 B in it, and a header of its own.
+    assert len(capture.read_bytes()) > COUNT / 2 * (64 + 42)
     assert MARK not in capture.read_bytes()
 
 
