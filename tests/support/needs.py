@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -22,3 +23,8 @@ def program(name: str) -> pytest.MarkDecorator:
     path = os.pathsep.join([os.environ.get("PATH", ""), *SYSTEM_FOLDERS])
     missing = shutil.which(name, path=path) is None
     return pytest.mark.skipif(missing, reason=f"needs program {name}")
+
+
+def file(path: Path, package: str) -> pytest.MarkDecorator:
+    """A test that builds with what this package has."""
+    return pytest.mark.skipif(not path.exists(), reason=f"needs package {package}")

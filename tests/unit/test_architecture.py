@@ -14,7 +14,7 @@ import pytest
 
 from support.paths import ROOT
 
-CRATES = ROOT / "crates"
+CRATES = (ROOT / "crates", ROOT / "dds")
 PACKAGE = ROOT / "python" / "warifu"
 
 # crate -> the crates of ours that it may depend on.
@@ -64,6 +64,10 @@ MAY_KNOW = {
         "warifu-pkcs11",
         "warifu-pkcs11-client",
     },
+    # Loaded by Cyclone DDS, and by nothing of ours.
+    "warifu-dds-crypto": set(),
+    # Preloaded into any program.
+    "warifu-evp-probe": set(),
     "warifu-py": {
         "warifu-iotsafe-client",
         "warifu-model",
@@ -119,6 +123,7 @@ PYTHON_MAY_IMPORT = {
         "results",
         "_core",
     },
+    "dds": {"dds", "tools"},
     "study": {"files", "printable", "_core"},
     "tools": set(),
     "doctor": {"_core", "doctor", "calibrate", "identity", "lab", "tools"},
@@ -127,6 +132,7 @@ PYTHON_MAY_IMPORT = {
         "cli",
         "calibrate",
         "compare",
+        "dds",
         "doctor",
         "entropy",
         "files",
@@ -176,7 +182,7 @@ MUST_NOT_NAME = {
 }
 
 # The rooms that may touch sockets, processes, the clock and system randomness.
-WORLDLY_ROOMS = {"lab", "calibrate", "cli", "doctor", "tools"}
+WORLDLY_ROOMS = {"lab", "calibrate", "cli", "dds", "doctor", "tools"}
 WORLDLY_MODULES = {
     "asyncio",
     "http",
@@ -198,7 +204,8 @@ def folders() -> dict[str, Path]:
     """The folder of each crate, by its package's name."""
     return {
         tomllib.loads(path.read_text())["package"]["name"]: path.parent
-        for path in sorted(CRATES.rglob("Cargo.toml"))
+        for room in CRATES
+        for path in sorted(room.rglob("Cargo.toml"))
     }
 
 

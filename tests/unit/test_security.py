@@ -26,7 +26,8 @@ def named() -> Iterator[str]:
 def names_of_tests() -> set[str]:
     """Every function of the tests in both languages."""
     found: set[str] = set()
-    sources = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "crates").rglob("*.rs")]
+    rust = [path for room in ("crates", "dds") for path in (ROOT / room).rglob("*.rs")]
+    sources = [*(ROOT / "tests").rglob("*.py"), *rust]
     for path in sources:
         found |= set(re.findall(r"\b(?:def|fn) (\w+)", path.read_text(encoding="utf-8")))
     return found

@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod apdu;
+pub mod dds_crypto;
 pub mod link_config;
 pub mod m3_elf;
 pub mod m3_gdb;

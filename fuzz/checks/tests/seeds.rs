@@ -59,6 +59,7 @@ macro_rules! seeds {
 seeds! {
     agent: |bytes| bytes;
     apdu: |bytes| bytes;
+    dds_crypto: |bytes| bytes;
     link_config: text;
     m3_elf: |bytes| bytes;
     m3_gdb: |bytes| bytes;

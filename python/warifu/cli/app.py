@@ -14,6 +14,7 @@ from warifu.cli import agent, board_calibration, m3_calibration, screen, token_c
 from warifu.cli.card import card_app
 from warifu.cli.cells import cells_app
 from warifu.cli.choices import Choices, with_choices
+from warifu.cli.dds import dds_app
 from warifu.cli.errors import ENVIRONMENT, FAILED, OK
 from warifu.cli.formats import Format, Plan
 from warifu.cli.group import Group
@@ -412,6 +413,7 @@ def version() -> int:
 app.add_typer(card_app, name="card")
 app.add_typer(agent.agent_app, name="agent")
 app.add_typer(m3_app, name="m3")
+app.add_typer(dds_app, name="dds")
 app.add_typer(cells_app, name="cells")
 app.add_typer(reproduce_app, name="reproduce")
 app.command(epilog=_EPILOG)(agent.token)

@@ -27,17 +27,11 @@ INTERRUPTED = 130
 #: Names of the exceptions of other rooms, so that their modules need not be imported to tell:
 #: if one was raised, its module is loaded.
 _USAGE = {"StudyError", "WarifuError", "ResultsError", "CompareError", "ReportError"}
-_USAGE |= {"ResultsDamaged", "FileRefused"}
+_USAGE |= {"ResultsDamaged", "FileRefused", "KeystoreRefused"}
 _ENVIRONMENT = {"LabError", "LabUnavailable", "RunRejected", "ToolMissing", "CalibrateError"}
-_ENVIRONMENT |= {
-    "PortGone",
-    "CalibrationError",
-    "ResultsMixed",
-    "FolderBusy",
-    "AnotherStudy",
-    "StorageError",
-}
-_ENVIRONMENT |= {"CallerUnknown", "InstallationHidden"}
+_ENVIRONMENT |= {"CalibrationError", "ResultsMixed", "FolderBusy", "AnotherStudy", "StorageError"}
+_ENVIRONMENT |= {"CallerUnknown", "InstallationHidden", "KeystoreError", "ProfileError"}
+_ENVIRONMENT |= {"PortGone"}
 
 _HINTS = {
     errno.ENOSPC: "make room on the disk, then run the same command again",

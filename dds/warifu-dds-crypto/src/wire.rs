@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Protected payloads, submessages and RTPS messages as octets (DDS Security 1.1, sections 7.3.6
+//! and 9.5.3.3.4). Nothing here trusts a length that it reads.
+
+use crate::algorithm::{Kind, Mode, TAG_BYTES};
+use crate::cipher::Tag;
+use crate::error::{Error, Result};
+use crate::keys::KeyId;
+
+/// Octets that begin an RTPS message: protocol, version, vendor, GUID prefix (RTPS 2.2, section
+/// 9.4.4).
+pub const RTPS_HEADER_BYTES: usize = 20;
+
+/// A receiver-specific tag with its key's id.
+pub const RECEIVER_TAG_BYTES: usize = 4 + TAG_BYTES;
+
+/// Submessage ids (RTPS 2.2, section 9.4.5.1.1, and DDS Security 1.1, section 7.3.6).
+pub mod id {
+    /// Who sent what follows.
+    pub const INFO_SRC: u8 = 0x0c;
+    /// Encrypted content.
+    pub const SEC_BODY: u8 = 0x30;
+    /// Begins a protected submessage.
+    pub const SEC_PREFIX: u8 = 0x31;
+    /// Ends it.
+    pub const SEC_POSTFIX: u8 = 0x32;
+    /// Begins a protected RTPS message.
+    pub const SRTPS_PREFIX: u8 = 0x33;
+    /// Ends it.
+    pub const SRTPS_POSTFIX: u8 = 0x34;
+}
+
+const SUBMESSAGE_HEADER_BYTES: usize = 4;
+const INFO_SRC_BYTES: usize = 24;
+/// Where the GUID prefix begins, in an RTPS header and behind an INFO_SRC's.
+const PREFIX_OFFSET: usize = 8;
+/// Transformation kind and key id.
+const IDENTIFIER_BYTES: usize = 8;
+/// A tag and the number of receiver-specific ones.
+const FOOTER_BYTES: usize = TAG_BYTES + 4;
+/// Of a submessage's flags: little-endian.
+const ENDIANNESS_FLAG: u8 = 1;
+
+/// What begins whatever is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header<'a> {
+    /// The cipher, and what it did.
+    pub kind: Kind,
+    /// Which of the sender's keys.
+    pub key_id: KeyId,
+    /// The session's id and a count, of the length that the cipher takes.
+    pub nonce: &'a [u8],
+}
+
+impl Header<'_> {
+    /// The first part of the nonce.
+    pub fn session_id(&self) -> u32 {
+        self.nonce.first_chunk().map_or(0, |id| u32::from_be_bytes(*id))
+    }
+
+    /// Octets of one with this cipher: a multiple of 4, as all of a submessage.
+    pub const fn bytes(kind: Kind) -> usize {
+        IDENTIFIER_BYTES + kind.aead.nonce_bytes().next_multiple_of(4)
+    }
+}
+
+/// Something protected, taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Protected<'a> {
+    /// What begins it.
+    pub header: Header<'a>,
+    /// Encrypted, or plain where it is only signed.
+    pub body: &'a [u8],
+    /// Over the body.
+    pub tag: &'a Tag,
+    /// Over the tag, one for each receiver.
+    pub receivers: ReceiverTags<'a>,
+}
+
+/// Receiver-specific tags as they are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceiverTags<'a>(&'a [u8]);
+
+impl<'a> ReceiverTags<'a> {
+    /// Each key's id and tag.
+    pub fn iter(&self) -> impl Iterator<Item = (KeyId, &'a Tag)> + use<'a> {
+        let (tags, _) = self.0.as_chunks::<RECEIVER_TAG_BYTES>();
+        tags.iter().filter_map(|entry| {
+            let (id, tag) = entry.split_first_chunk()?;
+            Some((KeyId::from_be_bytes(*id), tag.first_chunk()?))
+        })
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Octets read one after the other.
+struct Octets<'a>(&'a [u8]);
+
+impl<'a> Octets<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8]> {
+        let (head, tail) =
+            self.0.split_at_checked(count).ok_or(Error::Malformed("it ends too early"))?;
+        self.0 = tail;
+        Ok(head)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<&'a [u8; N]> {
+        let (head, tail) =
+            self.0.split_first_chunk().ok_or(Error::Malformed("it ends too early"))?;
+        self.0 = tail;
+        Ok(head)
+    }
+
+    fn length(&mut self) -> Result<usize> {
+        usize::try_from(u32::from_be_bytes(*self.array()?))
+            .map_err(|_| Error::Malformed("a length is beyond this machine's"))
+    }
+
+    fn header(&mut self) -> Result<Header<'a>> {
+        let kind = Kind::from_wire(*self.array()?)
+            .ok_or(Error::Protection("its transformation kind is unknown"))?;
+        let key_id = KeyId::from_be_bytes(*self.array()?);
+        let padded = self.take(Header::bytes(kind) - IDENTIFIER_BYTES)?;
+        let (nonce, padding) = padded.split_at(kind.aead.nonce_bytes());
+        if padding.iter().any(|octet| *octet != 0) {
+            return Err(Error::Malformed("the padding behind its nonce is not zero"));
+        }
+        Ok(Header { kind, key_id, nonce })
+    }
+
+    fn footer(&mut self) -> Result<(&'a Tag, ReceiverTags<'a>)> {
+        let tag = self.array()?;
+        let count = self.length()?;
+        let bytes = count
+            .checked_mul(RECEIVER_TAG_BYTES)
+            .ok_or(Error::Malformed("it says to have more receivers than there can be"))?;
+        Ok((tag, ReceiverTags(self.take(bytes)?)))
+    }
+
+    /// A submessage's id and what is in it.
+    fn submessage(&mut self) -> Result<(u8, Octets<'a>)> {
+        let [id, flags, low, high] = *self.array()?;
+        let octets = if flags & ENDIANNESS_FLAG == 0 {
+            u16::from_be_bytes([low, high])
+        } else {
+            u16::from_le_bytes([low, high])
+        };
+        Ok((id, Octets(self.take(octets.into())?)))
+    }
+
+    fn submessage_of(&mut self, id: u8, missing: &'static str) -> Result<Octets<'a>> {
+        match self.submessage()? {
+            (found, octets) if found == id => Ok(octets),
+            _ => Err(Error::Malformed(missing)),
+        }
+    }
+}
+
+/// An encoded payload: header, content, footer. Of a signed one only the length says where the
+/// content ends, so that it has no receiver-specific tags (section 9.5.3.3.4.4).
+pub fn payload(encoded: &[u8]) -> Result<Protected<'_>> {
+    let mut octets = Octets(encoded);
+    let header = octets.header()?;
+    let body = match header.kind.mode {
+        Mode::Encrypt => {
+            let length = octets.length()?;
+            octets.take(length)?
+        }
+        Mode::Sign => {
+            let length = octets.0.len().checked_sub(FOOTER_BYTES);
+            octets.take(length.ok_or(Error::Malformed("it ends too early"))?)?
+        }
+    };
+    let (tag, receivers) = octets.footer()?;
+    if !octets.0.is_empty() {
+        return Err(Error::Malformed("more follows its end"));
+    }
+    if !receivers.is_empty() {
+        return Err(Error::Malformed("a payload has no receiver-specific tags"));
+    }
+    Ok(Protected { header, body, tag, receivers })
+}
+
+/// The header of a protected submessage alone.
+pub fn submessage_header(encoded: &[u8]) -> Result<Header<'_>> {
+    Octets(encoded).submessage_of(id::SEC_PREFIX, "it does not begin with SEC_PREFIX")?.header()
+}
+
+/// SEC_PREFIX, SEC_BODY or the signed submessage itself, SEC_POSTFIX.
+pub fn submessage(encoded: &[u8]) -> Result<Protected<'_>> {
+    let mut octets = Octets(encoded);
+    let mut prefix = octets.submessage_of(id::SEC_PREFIX, "it does not begin with SEC_PREFIX")?;
+    let header = prefix.header()?;
+    let body = match header.kind.mode {
+        Mode::Encrypt => sec_body(&mut octets)?,
+        Mode::Sign => {
+            let all = octets.0;
+            octets.submessage()?;
+            &all[..all.len() - octets.0.len()]
+        }
+    };
+    let mut postfix = octets.submessage_of(id::SEC_POSTFIX, "its end is no SEC_POSTFIX")?;
+    let (tag, receivers) = postfix.footer()?;
+    Ok(Protected { header, body, tag, receivers })
+}
+
+/// An RTPS header, SRTPS_PREFIX, SEC_BODY or the signed submessages themselves, SRTPS_POSTFIX.
+pub fn message(encoded: &[u8]) -> Result<(&[u8; RTPS_HEADER_BYTES], Protected<'_>)> {
+    let mut octets = Octets(encoded);
+    let rtps = octets.array()?;
+    let mut prefix =
+        octets.submessage_of(id::SRTPS_PREFIX, "it does not begin with SRTPS_PREFIX")?;
+    let header = prefix.header()?;
+    let (body, mut postfix) = match header.kind.mode {
+        Mode::Encrypt => {
+            let body = sec_body(&mut octets)?;
+            let end = octets.submessage_of(id::SRTPS_POSTFIX, "its end is no SRTPS_POSTFIX")?;
+            (body, end)
+        }
+        Mode::Sign => signed_submessages(&mut octets)?,
+    };
+    let (tag, receivers) = postfix.footer()?;
+    Ok((rtps, Protected { header, body, tag, receivers }))
+}
+
+/// All up to SRTPS_POSTFIX, and that.
+fn signed_submessages<'a>(octets: &mut Octets<'a>) -> Result<(&'a [u8], Octets<'a>)> {
+    let all = octets.0;
+    loop {
+        let before = octets.0.len();
+        match octets.submessage()? {
+            (id::SRTPS_POSTFIX, end) => return Ok((&all[..all.len() - before], end)),
+            _ if octets.0.is_empty() => {
+                return Err(Error::Malformed("its end is no SRTPS_POSTFIX"));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn sec_body<'a>(octets: &mut Octets<'a>) -> Result<&'a [u8]> {
+    let mut body = octets.submessage_of(id::SEC_BODY, "its content is no SEC_BODY")?;
+    let length = body.length()?;
+    // Padding to a multiple of 4 may follow.
+    body.take(length)
+}
+
+/// Whether the decrypted submessages of an RTPS message begin with the INFO_SRC of who sent it:
+/// another would let one participant speak for another (section 9.5.3.3.4.3).
+pub fn begins_with_source(submessages: &[u8], rtps: &[u8; RTPS_HEADER_BYTES]) -> bool {
+    let source = Octets(submessages).submessage_of(id::INFO_SRC, "").ok();
+    let Some(inner) = source.and_then(|source| source.0.get(PREFIX_OFFSET..)) else { return false };
+    let outer = &rtps[PREFIX_OFFSET..];
+    // Cyclone has brought the header's GUID prefix into its own order, word by word, before it
+    // decodes the message (q_receive.c, handle_rtps_message).
+    let (words, _) = outer.as_chunks::<4>();
+    let swapped = words.iter().flat_map(|word| word.iter().rev());
+    inner == outer || inner.iter().eq(swapped)
+}
+
+/// Where something protected is written: a buffer that grows at its end.
+pub trait Sink {
+    /// Appends.
+    fn put(&mut self, octets: &[u8]);
+    /// All so far.
+    fn octets(&mut self) -> &mut [u8];
+}
+
+impl Sink for Vec<u8> {
+    fn put(&mut self, octets: &[u8]) {
+        self.extend_from_slice(octets);
+    }
+
+    fn octets(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
+/// What surrounds a body: how much there is of it, and how it is written.
+#[derive(Debug, Clone, Copy)]
+pub enum Form {
+    /// A sample's data.
+    Payload,
+    /// One submessage.
+    Submessage,
+    /// All that follows an RTPS header.
+    Message,
+}
+
+impl Form {
+    /// Octets of `body` octets protected for that many receivers.
+    pub fn encoded_bytes(self, kind: Kind, body: usize, receivers: usize) -> usize {
+        let header = Header::bytes(kind);
+        let footer = FOOTER_BYTES + receivers * RECEIVER_TAG_BYTES;
+        let length = if kind.mode == Mode::Encrypt { 4 } else { 0 };
+        match self {
+            Self::Payload => header + length + body + footer,
+            Self::Submessage | Self::Message => {
+                let rtps = if matches!(self, Self::Message) { RTPS_HEADER_BYTES } else { 0 };
+                let content = if kind.mode == Mode::Encrypt {
+                    SUBMESSAGE_HEADER_BYTES + length + body.next_multiple_of(4)
+                } else {
+                    body
+                };
+                rtps + 2 * SUBMESSAGE_HEADER_BYTES + header + content + footer
+            }
+        }
+    }
+
+    /// Writes what stands before the body.
+    pub fn begin(self, out: &mut impl Sink, header: &Header<'_>, body: usize) -> Result<()> {
+        match self {
+            Self::Payload => {}
+            Self::Submessage => {
+                put_submessage(out, id::SEC_PREFIX, Header::bytes(header.kind))?;
+            }
+            Self::Message => put_submessage(out, id::SRTPS_PREFIX, Header::bytes(header.kind))?,
+        }
+        out.put(&header.kind.to_wire());
+        out.put(&header.key_id.to_be_bytes());
+        out.put(header.nonce);
+        out.put(&[0; 3][..header.nonce.len().next_multiple_of(4) - header.nonce.len()]);
+        if header.kind.mode == Mode::Encrypt {
+            if !matches!(self, Self::Payload) {
+                put_submessage(out, id::SEC_BODY, 4 + body.next_multiple_of(4))?;
+            }
+            out.put(&u32::try_from(body).map_err(|_| Error::TooLong(body))?.to_be_bytes());
+        }
+        Ok(())
+    }
+
+    /// Writes what stands behind it, up to the receiver-specific tags, of which so many follow.
+    pub fn end(
+        self,
+        out: &mut impl Sink,
+        header: &Header<'_>,
+        body: usize,
+        tag: &Tag,
+        receivers: usize,
+    ) -> Result<()> {
+        let footer = FOOTER_BYTES + receivers * RECEIVER_TAG_BYTES;
+        if !matches!(self, Self::Payload) && header.kind.mode == Mode::Encrypt {
+            out.put(&[0; 3][..body.next_multiple_of(4) - body]);
+        }
+        match self {
+            Self::Payload => {}
+            Self::Submessage => put_submessage(out, id::SEC_POSTFIX, footer)?,
+            Self::Message => put_submessage(out, id::SRTPS_POSTFIX, footer)?,
+        }
+        out.put(tag);
+        let count = u32::try_from(receivers).map_err(|_| Error::TooLong(receivers))?;
+        out.put(&count.to_be_bytes());
+        Ok(())
+    }
+}
+
+/// Writes one receiver-specific tag behind [`Form::end`].
+pub fn put_receiver_tag(out: &mut impl Sink, id: KeyId, tag: &Tag) {
+    out.put(&id.to_be_bytes());
+    out.put(tag);
+}
+
+/// The INFO_SRC that says what an RTPS header says (RTPS 2.2, section 9.4.5.9).
+pub fn info_source(rtps: &[u8; RTPS_HEADER_BYTES]) -> [u8; INFO_SRC_BYTES] {
+    let mut out = [0; INFO_SRC_BYTES];
+    out[..4].copy_from_slice(&[id::INFO_SRC, ENDIANNESS_FLAG, 20, 0]);
+    // Four octets are unused; then version, vendor and GUID prefix, of which none has an order.
+    out[8..].copy_from_slice(&rtps[4..]);
+    out
+}
+
+fn put_submessage(out: &mut impl Sink, id: u8, bytes: usize) -> Result<()> {
+    let [low, high] = u16::try_from(bytes).map_err(|_| Error::TooLong(bytes))?.to_le_bytes();
+    out.put(&[id, ENDIANNESS_FLAG, low, high]);
+    Ok(())
+}
