@@ -87,7 +87,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "libwarifu_evp_probe.so",
-        "counts and times what OpenSSL encrypts in a program",
+        "shows what programs ask of OpenSSL",
         _OWN_HINT,
         needed=False,
         own=True,

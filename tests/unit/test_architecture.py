@@ -66,8 +66,8 @@ MAY_KNOW = {
     },
     # Loaded by Cyclone DDS, and by nothing of ours.
     "warifu-dds-crypto": set(),
-    # Preloaded into any program.
-    "warifu-evp-probe": set(),
+    # Preloaded by programs, and by nothing of ours.
+    "warifu-evp-probe": {"warifu-os"},
     "warifu-py": {
         "warifu-iotsafe-client",
         "warifu-model",
@@ -123,7 +123,7 @@ PYTHON_MAY_IMPORT = {
         "results",
         "_core",
     },
-    "dds": {"dds", "tools"},
+    "dds": {"dds", "files", "m3", "tools"},
     "study": {"files", "printable", "_core"},
     "tools": set(),
     "doctor": {"_core", "doctor", "calibrate", "identity", "lab", "tools"},

@@ -73,7 +73,7 @@ def test_manifest_that_lists_figures_and_no_cases(warifu: Run, form: tuple[str, 
         ({"schema_version": "two"}, 'schema_version is "two": this version of Warifu reads 1 and'),
         ({"schema_version": None}, "schema_version is null: this version"),
         ({"half": "emulated"}, "half is emulated, but its folder is that of the predicted half"),
-        ({"half": "whole"}, 'half is "whole": expected predicted, measured, emulated, board:'),
+        ({"half": "whole"}, 'half is "whole": expected predicted, measured, emulated, board,'),
         ({"more": 1}, "more is a key that no manifest has"),
         ({"cases": [{"case_id": "x", "evidence": "assumed", "case": 3}]}, "cases[0].case is 3: ex"),
         (

@@ -3,28 +3,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from warifu.cli import screen
-from warifu.cli.errors import OK
+from warifu.cli.errors import ENVIRONMENT, OK
 from warifu.cli.formats import Format
 from warifu.cli.screen import FormatOption, named
 from warifu.dds.governance import Basic, Governance, Protection
-
-if TYPE_CHECKING:
-    from warifu.dds.profile import Profile
-    from warifu.report.table import Table
 
 _EPILOG = """Exit codes: 0 ok; 2 a mistake in the command line; 3 this machine lacks openssl, or the
 keystore cannot be written."""
 
 dds_app = typer.Typer(
-    help="DDS Security: keystores, and where a program's time goes.",
+    help="DDS Security: keystores for secured DDS and ROS 2 systems, and where their time goes.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -32,7 +28,7 @@ dds_app = typer.Typer(
 
 @dds_app.callback()
 def _root() -> None:
-    """DDS Security: keystores, and where a program's time goes."""
+    """DDS Security: keystores for secured DDS and ROS 2 systems, and where their time goes."""
 
 
 def _kind(option: str, of: str) -> Any:  # noqa: ANN401 - as typer has it
@@ -82,71 +78,84 @@ def keystore(
     return OK
 
 
-@dds_app.command(
-    epilog="""Exit codes: the program's own; 2 a mistake in the command line; 3 the program cannot
-    be started, or the probe is missing.""",
-    context_settings={"ignore_unknown_options": True},
-)
+class Swap(StrEnum):
+    """As in `warifu.dds.profiling`."""
+
+    AEGIS_128L = "aegis-128l"
+    AEGIS_256 = "aegis-256"
+    ASCON_AEAD128 = "ascon-aead128"
+
+
+_PROFILE_EPILOG = """Exit codes: the command's own (128 and the number of the signal that ended it);
+2 a mistake in the command line; 3 the command cannot be run, no process of it loaded the probe, or
+this machine lacks something."""
+
+
+@dds_app.command(epilog=_PROFILE_EPILOG)
 def profile(
     command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND...", help="A program and its arguments.")
+        list[str],
+        typer.Argument(
+            metavar="COMMAND", help="What to run, with its arguments, after --.", show_default=False
+        ),
     ],
+    top: Annotated[int, typer.Option("--top", min=1, help="Call sites of each process.")] = 20,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            parser=named,
+            metavar="PATH",
+            help="Write the figures as observations to a folder.",
+            show_default=False,
+        ),
+    ] = None,
+    swap: Annotated[
+        Swap | None,
+        typer.Option(
+            "--swap",
+            help="EXPERIMENT: another AEAD in the place of AES-GCM. Protects nothing.",
+            show_default=False,
+        ),
+    ] = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
-    """Run a program and show what it encrypts and signs with OpenSSL, by call site.
+    """Show what DDS Security costs a program: encryptions, MACs and random bytes of each message.
 
-    For any middleware that uses OpenSSL 3 by its EVP functions: Fast DDS, in ROS 2 as well, and
-    Cyclone DDS with its own plugin. The time of setting up contexts and keys stands beside that of
-    the data. Programs have to end by themselves or by Ctrl-C: of one that is killed nothing is
-    known.
+    Runs the command with a library that counts and times what it asks of OpenSSL 3: of every Fast
+    DDS and Cyclone DDS with security, hence of ROS 2 from its own packages. The command's output
+    goes to stderr. Ctrl-C ends the command, and what was seen is shown. If the program is not
+    secured, that is said.
+
+    Call sites tell what is protected: encode_serialized_payload the data (governance's data),
+    encode_datawriter_submessage each submessage (metadata), encode_rtps_message whole messages
+    (rtps). What a leaner governance would save can be read from there.
 
     Examples:
 
-      warifu dds profile -- ./talker
+      warifu dds profile -- ros2 run demo_nodes_cpp talker
 
-      warifu dds profile --format json -- ros2 run demo_nodes_cpp talker
+      warifu dds profile --format json -- ./publisher --count 1000 > seen.json
+
+      warifu dds profile --out results/talker -- ./publisher
     """
-    from warifu.dds import profile as room
+    from warifu.cli import dds_tables, provenance
+    from warifu.dds import profiling
 
-    seen = room.run(command)
-    screen.show([_table(seen, command[0])], form)
-    return seen.exit_code
+    run_id, started = provenance.new_run_id("profiled"), provenance.now()
+    if swap is not None:
+        screen.warn(
+            f"EXPERIMENT: {swap.value} takes the place of AES-GCM; what is sent is not DDS "
+            "Security and only understood by a program with the same --swap"
+        )
+    seen = profiling.run(command, None if swap is None else swap.value)
+    screen.show(dds_tables.tables(seen, top), form)
+    if out is not None:
+        from warifu.dds import observations
 
-
-def _table(seen: Profile, program: str) -> Table:
-    from warifu.dds.profile import ended_by
-    from warifu.report.table import Column, Table
-
-    heads = ("calls", "refused", "bytes", "signed bytes", "set-up (us/call)", "data (us/call)")
-    table = Table(
-        f"what {Path(program).name} does with OpenSSL's AEADs",
-        [Column("function", number=False), Column("", number=False), *map(Column, heads)],
-    )
-    for site in seen.sites:
-        per_call = [f"{of / site.calls / 1000:.2f}" for of in (site.setup_ns, site.data_ns)]
-        counts = (site.calls, site.refused, site.bytes, site.associated_bytes)
-        table.add(
-            [site.function, site.operation, *(f"{count:,}" for count in counts), *per_call],
-            dataclasses.asdict(site),
-        )
-    if ended := ended_by(seen.exit_code):
-        table.notes.append(f"the program {ended}")
-    if seen.sites:
-        setup_ns = sum(site.setup_ns for site in seen.sites)
-        data_ns = sum(site.data_ns for site in seen.sites)
-        share = setup_ns / max(setup_ns + data_ns, 1)
-        table.notes.append(
-            f"of {(setup_ns + data_ns) / 1e6:.1f} ms in OpenSSL, {share:.0%} are set-up of "
-            f"contexts and keys; the probe itself adds {seen.probe_ns} ns a call, mostly outside "
-            "these times"
-        )
-    elif seen.processes and seen.exit_code <= 128:
-        table.notes.append(
-            "nothing was encrypted, decrypted or signed: is the middleware built with security, "
-            "and is security enabled (ROS_SECURITY_ENABLE=true, a keystore, an enclave)?"
-        )
-    else:
-        table.notes.append(
-            "no process has ended by itself: end it by Ctrl-C, or let it return from main"
-        )
-    return table
+        observations.write(out, seen, run_id, started)
+        screen.say(f"observations: {out}")
+    if seen.interrupted:
+        screen.say("the command was asked to end; this is what was seen until then")
+    return seen.code if seen.loaded else ENVIRONMENT

@@ -12,7 +12,7 @@ import hashlib
 import io
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,13 +67,15 @@ class About:
     started: str
 
 
-def write_rows(folder: Path, about: About, rows: Iterable[Row]) -> None:
-    """Writes rows of one case as a results folder; replaces an older one of the same half. Raises
-    as `write` does."""
+def write_rows(
+    folder: Path, about: About, rows: Iterable[Row], units: Mapping[str, str] = _UNITS
+) -> None:
+    """Writes rows of one case as a results folder; replaces an older one of the same half. Each
+    metric has its unit in `units`. Raises as `write` does."""
     _refuse_others(folder, about.half)
     text = json.dumps(about.choices, sort_keys=True, separators=(",", ":"))
     case_id = _sha256(text.encode())[:16]
-    frame = _frame(about, case_id, rows)
+    frame = _frame(about, case_id, rows, units)
     written = io.BytesIO()
     frame.write_parquet(written)
     content = written.getvalue()
@@ -181,13 +183,15 @@ def _again(met: dict[str, int], name: str) -> int:
     return met[name]
 
 
-def _frame(about: About, case_id: str, rows: Iterable[Row]) -> pl.DataFrame:
+def _frame(
+    about: About, case_id: str, rows: Iterable[Row], units: Mapping[str, str]
+) -> pl.DataFrame:
     def record(row: Row) -> dict[str, Any]:
         metric, stage, trial, value = row
         return {
             "study": about.name, "case_id": case_id, **about.choices, "run_id": about.run_id,
             "connection": 0, "trial": trial, "metric": metric, "stage": stage, "step": None,
-            "from_ns": None, "until_ns": None, "value": value, "unit": _UNITS[metric],
+            "from_ns": None, "until_ns": None, "value": value, "unit": units[metric],
             "weight": 1.0, "exact": False, "method": about.method, "evidence": about.evidence,
             "seed": 0,
         }  # fmt: skip

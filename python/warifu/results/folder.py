@@ -263,6 +263,13 @@ class Results:
         return self._labels.get(case_id, case_id)
 
 
+_OF_ONE_PROGRAM = {
+    "emulated": "a run of one program on the simulated Cortex-M3",
+    "board": "a run of one program on a board",
+    "profiled": "what `warifu dds profile` saw of one command",
+}
+
+
 def halves(path: Path) -> tuple[Path | None, Path | None]:
     """The predicted and the measured folder at or below ``path``, where there are any.
 
@@ -276,8 +283,8 @@ def halves(path: Path) -> tuple[Path | None, Path | None]:
         if half == MEASURED:
             return _if_results(path.parent / PREDICTED), path
         raise ResultsError(
-            f"{path}: holds a run of one program on the simulated Cortex-M3, which is neither half "
-            "of a study: name a folder made by `warifu predict` or `warifu measure`"
+            f"{path}: holds {_OF_ONE_PROGRAM.get(half, 'a run of one program')}, which is neither "
+            "half of a study: name a folder made by `warifu predict` or `warifu measure`"
         )
     return _if_results(path / PREDICTED), _if_results(path / MEASURED)
 

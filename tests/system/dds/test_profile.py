@@ -1,120 +1,282 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`warifu dds profile`: a program whose messages are known, and ddsperf with Cyclone's plugin."""
+"""`warifu dds profile` on real middlewares with ROS 2's topic, type and keystore: what it counts
+is what was sent."""
 
 from __future__ import annotations
 
 import datetime
-import subprocess
+import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support import cyclone, needs
-from support.commands import Run, one_line
-from support.cyclone import BUILTIN, End
-from warifu import tools
-from warifu.cli.errors import ENVIRONMENT, OK
-from warifu.dds import profile
-from warifu.dds.governance import Governance
-from warifu.dds.keystore import create
-from warifu.dds.profile import Site
+from support import dds_probes, needs
+from support.dds_probes import Pair
+from warifu.dds.governance import Basic, Governance, Protection
+from warifu.dds.keystore import Enclave, create
+from warifu.tools import find
+
+pytestmark = [needs.root, needs.program("tcpdump"), needs.program("ip")]
+fast_dds = needs.file(
+    Path("/usr/include/fastdds/dds/domain/DomainParticipant.hpp"), "libfastrtps-dev"
+)
+cyclone = needs.file(Path("/usr/include/dds/dds.h"), "cyclonedds-dev")
+
+_PROFILE = [sys.executable, "-m", "warifu.cli", "dds", "profile", "--format", "json"]
+_NONE, _SIGN, _ENCRYPT = Protection.NONE, Protection.SIGN, Protection.ENCRYPT
+DATA = Governance(Basic.ENCRYPT, _NONE, _NONE, _NONE, _NONE)
+DATA_AND_METADATA = Governance(Basic.ENCRYPT, _ENCRYPT, _NONE, _NONE, _NONE)
+SROS2 = Governance()
+COUNT = 300
+MARK = b"xxxxxxxxxxxxxxxx"
+"""What the probes fill their messages with, behind the time."""
+
+Keys = Callable[[Governance], tuple[Enclave, Enclave]]
 
 
 @pytest.fixture(scope="module")
-def sealing(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = tmp_path_factory.mktemp("sealing") / "sealing"
-    source = Path(__file__).with_name("sealing.c")
-    subprocess.run(
-        ["cc", "-O2", "-Wall", "-Wextra", "-rdynamic", source, "-lcrypto", "-o", program],
-        check=True,
+def fast(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return dds_probes.build(tmp_path_factory.mktemp("probes"), "fastdds-probe")
+
+
+@pytest.fixture(scope="module")
+def cyclone_probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return dds_probes.build(tmp_path_factory.mktemp("probes"), "cyclonedds-probe")
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Keys:
+    def make(governance: Governance) -> tuple[Enclave, Enclave]:
+        now = datetime.datetime.now(datetime.UTC)
+        made = create(
+            tmp_path / "keys", ["/talker", "/listener"], governance, now=now, days=1
+        )  # fmt: skip
+        return made["/talker"], made["/listener"]
+
+    return make
+
+
+def _enclave(enclave: Enclave | None) -> list[str | Path]:
+    return [] if enclave is None else ["--enclave", enclave.folder]
+
+
+def _talk(
+    probe: Path,
+    ends: tuple[Enclave | None, Enclave | None],
+    *,
+    profile: list[str] | None = None,
+    bytes_each: int = 16,
+    capture: Path | None = None,
+    environment: dict[str, str] | None = None,
+    timeout: int = 10,
+) -> Pair:
+    common = ["--bytes", str(bytes_each), "--count", str(COUNT), "--timeout", str(timeout)]
+    wrapped = [*_PROFILE, *(profile or []), "--"]
+    return dds_probes.run(
+        [*wrapped, probe, "publish", *common, *_enclave(ends[0])],
+        [probe, "subscribe", *common, *_enclave(ends[1])],
+        capture=capture,
+        environment=environment,
     )
-    return program
 
 
-def test_messages_are_counted_by_function_and_operation(
-    sealing: Path, capfd: pytest.CaptureFixture[str]
+def _tables(pair: Pair) -> list[dict[str, Any]]:
+    """Those of the profiled end, before what the other end says."""
+    tables, _ = json.JSONDecoder().raw_decode(pair.out)
+    return tables if isinstance(tables, list) else [tables]
+
+
+def _rows(pair: Pair, title: str) -> list[dict[str, Any]]:
+    (table,) = (table for table in _tables(pair) if title in table["title"])
+    return list(table["rows"])
+
+
+def _calls(pair: Pair, *functions: str, operation: str = "encrypt") -> int:
+    """Operations of the sites whose chains hold these functions."""
+    rows = [row for row in _rows(pair, "by call site") if row["operation"] == operation]
+    return sum(row["calls"] for row in rows if all(name in row["site"] for name in functions))
+
+
+@fast_dds
+def test_fast_dds_encrypts_the_payload_of_each_message_once(fast: Path, keys: Keys) -> None:
+    pair = _talk(fast, keys(DATA), profile=["--top", "99"])
+    assert pair.code == 0, pair.err
+    assert pair.reports["publish"]["sent"] == COUNT
+    assert pair.reports["subscribe"]["received"] == COUNT
+    assert _calls(pair, "encode_serialized_payload") == COUNT
+    by_kind = {row["operation"]: row for row in _rows(pair, "first message to the last")}
+    assert by_kind["encrypt"]["messages"] == COUNT
+    assert by_kind["encrypt"]["in_write"] == COUNT
+    # One nonce each, from OpenSSL's generator.
+    assert by_kind["random"]["in_write"] == COUNT
+    # CDR: encapsulation (4), length (4), the string with its zero (16).
+    assert by_kind["encrypt"]["bytes"] == COUNT * 24
+
+
+@fast_dds
+def test_fast_dds_encrypts_submessages_as_well_with_metadata(fast: Path, keys: Keys) -> None:
+    pair = _talk(fast, keys(DATA_AND_METADATA), profile=["--top", "99"])
+    assert pair.code == 0, pair.err
+    assert _calls(pair, "encode_serialized_payload") == COUNT
+    # What is sent of each message, and again of what was lost or asked for.
+    assert _calls(pair, "encode_datawriter_submessage", "add_data") >= COUNT
+    (answer,) = (table["title"] for table in _tables(pair) if "messages, each" in table["title"])
+    assert f"Fast DDS 2.9.1: {COUNT} messages, each " in answer
+    inside = {row["operation"]: row["in_write"] for row in _rows(pair, "first message to the last")}
+    # The payload, INFO_TS and DATA with each; HEARTBEAT with some, by the time since the last.
+    assert 3 * COUNT <= inside["encrypt"] <= 4 * COUNT
+
+
+@fast_dds
+def test_fast_dds_as_sros2_signs_each_rtps_message(fast: Path, keys: Keys) -> None:
+    pair = _talk(fast, keys(SROS2), profile=["--top", "99"])
+    assert pair.code == 0, pair.err
+    assert pair.reports["subscribe"]["received"] == COUNT
+    assert _calls(pair, "encode_serialized_payload") == COUNT
+    assert _calls(pair, "encode_rtps_message", operation="mac") >= COUNT
+    # Discovery and handshake came before.
+    assert (
+        _calls(pair, "process_handshake", operation="sign")
+        + _calls(pair, "begin_handshake", operation="sign")
+        + _calls(pair, "PKIDH", operation="sign")
+        > 0
+    )
+
+
+@fast_dds
+def test_fast_dds_without_security_is_told_so(fast: Path, tmp_path: Path) -> None:
+    capture = tmp_path / "plain.pcap"
+    pair = _talk(fast, (None, None), bytes_each=64, capture=capture)
+    assert pair.code == 0, pair.err
+    (answer,) = _tables(pair)
+    assert (
+        "NO SECURITY: Fast DDS 2.9.1 could, and this program does not ask for it"
+        in (answer["title"])
+    )
+    assert f"{COUNT} messages were published in plain text" in answer["title"]
+    assert answer["rows"][0]["encrypt"] == 0
+    # On a busy machine tcpdump may miss some.
+    assert capture.read_bytes().count(MARK) > COUNT / 2
+
+
+@fast_dds
+@pytest.mark.parametrize(
+    ("governance", "says"),
+    [
+        pytest.param(
+            Governance(Basic.NONE, _NONE, _NONE, _ENCRYPT, _ENCRYPT),
+            "NOT PROTECTED: Fast DDS 2.9.1 authenticated its peers",
+            id="discovery-alone",
+        ),
+        pytest.param(
+            Governance(Basic.NONE, _NONE, _SIGN, _NONE, _NONE),
+            f"SIGNED, NOT ENCRYPTED: Fast DDS 2.9.1: {COUNT} messages",
+            id="signed",
+        ),
+    ],
+)
+def test_security_that_does_not_encrypt_messages_is_told_so(
+    fast: Path, keys: Keys, governance: Governance, says: str
 ) -> None:
-    seen = profile.run([str(sealing)])
-    assert capfd.readouterr().out == "5 opened\n", "the program does what it did"
-    assert seen.exit_code == 9
-    assert seen.processes == 1
-    assert 0 < seen.probe_ns < 100_000
-    found = {
-        (site.function, site.operation): (
-            site.calls,
-            site.refused,
-            site.bytes,
-            site.associated_bytes,
+    pair = _talk(fast, keys(governance))
+    assert pair.code == 0, pair.err
+    assert pair.reports["subscribe"]["received"] == COUNT
+    assert says in _tables(pair)[0]["title"]
+
+
+@fast_dds
+def test_wire_of_what_is_said_to_be_encrypted_has_no_plain_text(
+    fast: Path, keys: Keys, tmp_path: Path
+) -> None:
+    capture = tmp_path / "secured.pcap"
+    pair = _talk(fast, keys(DATA), bytes_each=64, capture=capture)
+    assert pair.code == 0, pair.err
+    # It holds the messages: each has 64 B in it, and a header of its own.
+    assert len(capture.read_bytes()) > COUNT / 2 * (64 + 42)
+    assert MARK not in capture.read_bytes()
+
+
+@fast_dds
+def test_swapped_ends_understand_each_other_and_no_other_end(fast: Path, keys: Keys) -> None:
+    ends = keys(DATA_AND_METADATA)
+    swapped = {
+        "LD_PRELOAD": str(find("libwarifu_evp_probe.so")),
+        "WARIFU_EVP_SWAP": "aegis-128l",
+    }
+    both = _talk(fast, ends, profile=["--swap", "aegis-128l"], environment=swapped)
+    assert both.code == 0, both.err
+    assert both.reports["subscribe"]["received"] == COUNT
+    (answer,) = (table for table in _tables(both) if "messages, each" in table["title"])
+    assert any("EXPERIMENT: aegis-128l" in note for note in answer["notes"])
+    one = _talk(fast, ends, profile=["--swap", "aegis-128l"], timeout=4)
+    assert one.reports.get("subscribe", {}).get("received", 0) == 0
+
+
+@cyclone
+def test_cyclone_encrypts_the_payload_of_each_message_once(cyclone_probe: Path, keys: Keys) -> None:
+    pair = _talk(cyclone_probe, keys(DATA), environment=_plugins())
+    assert pair.code == 0, pair.err
+    assert pair.reports["subscribe"]["received"] == COUNT
+    by_kind = {row["operation"]: row for row in _rows(pair, "first message to the last")}
+    assert by_kind["encrypt"]["in_write"] == COUNT
+    (answer,) = (table["title"] for table in _tables(pair) if "messages, each" in table["title"])
+    assert f"Cyclone DDS 0.10.2: {COUNT} messages, each 1.00 encryptions" in answer
+
+
+@cyclone
+def test_plugin_that_does_without_openssl_is_not_taken_for_plain_text(
+    cyclone_probe: Path, keys: Keys
+) -> None:
+    plugin = ["--crypto", f"{find('libwarifu_dds_crypto.so')}:init_crypto"]
+    ends = keys(DATA_AND_METADATA)
+    pair = dds_probes.run(
+        [*_PROFILE, "--", cyclone_probe, "publish", "--count", "50", *_enclave(ends[0]), *plugin],
+        [cyclone_probe, "subscribe", "--count", "50", "--timeout", "10", *_enclave(ends[1])],
+        environment=_plugins(),
+    )
+    assert pair.code == 0, pair.err
+    assert pair.reports["subscribe"]["received"] == 50
+    title = _tables(pair)[0]["title"]
+    assert "NOT SEEN: Cyclone DDS 0.10.2 encrypted no message by OpenSSL 3" in title
+    assert "libwarifu_dds_crypto.so" in title
+
+
+@cyclone
+def test_cyclone_without_security_is_told_so(cyclone_probe: Path) -> None:
+    pair = _talk(cyclone_probe, (None, None))
+    assert pair.code == 0, pair.err
+    (answer,) = _tables(pair)
+    assert "NO SECURITY: Cyclone DDS 0.10.2 could" in answer["title"]
+
+
+@fast_dds
+@cyclone
+def test_round_trips_are_timed_and_answered(fast: Path, cyclone_probe: Path) -> None:
+    for probe in (fast, cyclone_probe):
+        pair = dds_probes.run(
+            [probe, "ping", "--count", "50"], [probe, "pong", "--count", "50", "--timeout", "5"]
         )
-        for site in seen.sites
-    }
-    assert found == {
-        ("seal_at_once", "encrypt"): (7, 0, 700, 0),
-        ("open_it", "decrypt"): (6, 1, 600, 0),
-        ("sign_in_two_steps", "sign"): (3, 0, 0, 180),
-    }
-    assert all(site.setup_ns > 0 and site.data_ns > 0 for site in seen.sites)
+        assert pair.code == 0, pair.err
+        ping, pong = pair.reports["ping"], pair.reports["pong"]
+        assert (ping["sent"], ping["received"], pong["received"]) == (50, 50, 50)
+        assert pong["one_way_ns"]["minimum"] < ping["round_trip_ns"]["minimum"]
 
 
-def test_the_command_shows_a_table_and_gives_the_programs_exit_code(
-    warifu: Run, sealing: Path
-) -> None:
-    code, out, _ = warifu("dds", "profile", "--", str(sealing))
-    assert code == 9
-    assert "seal_at_once" in out
-    assert "the program ended with 9" in out
-    assert "are set-up of contexts and keys" in out
-    assert "the probe itself adds" in out
+@fast_dds
+@cyclone
+def test_both_probes_speak_the_same_topic_and_type(fast: Path, cyclone_probe: Path) -> None:
+    pair = dds_probes.run(
+        [fast, "publish", "--count", "50"],
+        [cyclone_probe, "subscribe", "--count", "50", "--timeout", "5"],
+    )
+    assert pair.code == 0, pair.err
+    assert pair.reports["subscribe"]["received"] == 50
 
 
-def test_a_program_without_security_is_said_to_have_none(warifu: Run) -> None:
-    code, out, _ = warifu("dds", "profile", "--", "true")
-    assert code == OK
-    assert "nothing was encrypted, decrypted or signed" in out
-    assert "ROS_SECURITY_ENABLE" in out
-
-
-def test_a_program_that_is_killed_leaves_nothing_and_that_is_said(warifu: Run) -> None:
-    code, out, _ = warifu("dds", "profile", "--", sys.executable, "-c", "import os; os.abort()")
-    assert code == 128 + 6
-    assert "ended by SIGABRT" in out
-    assert "no process has ended by itself" in out
-
-
-def test_a_program_that_is_not_there_is_named_in_one_line(warifu: Run) -> None:
-    code, _, err = warifu("dds", "profile", "--", "/no/such/program")
-    assert code == ENVIRONMENT
-    assert "/no/such/program" in one_line(err)
-
-
-@needs.root
-@needs.program("ddsperf")
-def test_what_cyclones_plugin_sends_is_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = datetime.datetime.now(datetime.UTC)
-    made = create(tmp_path / "keys", ["/writer", "/reader"], Governance(), now=now)
-    config = tmp_path / "reader.xml"
-    config.write_text(cyclone.configuration(End(made["/reader"], BUILTIN)))
-    writer = tmp_path / "writer.xml"
-    writer.write_text(cyclone.configuration(End(made["/writer"], BUILTIN)))
-    with cyclone.network() as network:
-        ddsperf = [str(tools.find("ddsperf")), "-D", "4", "-Qminmatch:1"]
-        listening = cyclone.start(network, config, tmp_path / "reader.log", [*ddsperf, "sub"])
-        monkeypatch.setenv("CYCLONEDDS_URI", f"file://{writer}")
-        monkeypatch.setenv("LD_LIBRARY_PATH", str(cyclone.plugins()))
-        enter = [str(tools.find("ip")), "netns", "exec", network]
-        seen = profile.run([*enter, *ddsperf, "pub", "100Hz", "size", "256"])
-        listening.wait(20)
-    assert seen.exit_code == 0
-
-    def total(operation: str) -> list[Site]:
-        return [site for site in seen.sites if site.operation == operation]
-
-    # Each sample is encrypted, and its submessage again; then the RTPS message is signed.
-    assert sum(site.calls for site in total("encrypt")) >= 2 * 250
-    assert sum(site.bytes for site in total("encrypt")) >= 2 * 250 * 256
-    assert sum(site.calls for site in total("sign")) >= 250
-    # Static functions, in a plugin that is unloaded before the program ends.
-    assert all(site.function.startswith("libdds_security_crypto.so+0x") for site in seen.sites)
+def _plugins() -> dict[str, str]:
+    """Debian has Cyclone's plugins in a folder of their own."""
+    found = sorted(Path("/usr/lib").glob("*/libddsc0debian"))
+    return {"LD_LIBRARY_PATH": str(found[0])} if found else {}

@@ -129,6 +129,8 @@ pub enum Half {
     Emulated,
     /// Neither: one program on a board.
     Board,
+    /// Neither: one command with a probe in it.
+    Profiled,
 }
 
 /// The study as it was run.

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The latency probes of `dds/probes/latency`, two at a time, each in a network namespace."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from support.paths import ROOT
+
+FOLDER = ROOT / "dds" / "probes" / "latency"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What two ends did."""
+
+    code: int
+    out: str
+    """Of the first, then of the second."""
+    err: str
+
+    @property
+    def reports(self) -> dict[str, dict[str, Any]]:
+        """By role. A command that wraps a probe passes its output on to stderr."""
+        lines = [*self.err.splitlines(), *self.out.splitlines()]
+        found = [json.loads(line) for line in lines if line.startswith('{"probe":')]
+        return {report["role"]: report for report in found}
+
+
+def build(folder: Path, name: str) -> Path:
+    """Builds a probe; returns its path."""
+    if shutil.which("make") is None:
+        raise FileNotFoundError("make: `make setup` installs it")
+    path = folder / name
+    subprocess.run(["make", "-s", "-C", FOLDER, f"BUILD={folder}", path], check=True)
+    return path
+
+
+def run(
+    first: list[str | Path],
+    second: list[str | Path],
+    *,
+    capture: Path | None = None,
+    environment: dict[str, str] | None = None,
+    seconds: float = 90,
+) -> Pair:
+    """Runs two ends to their end; the second is started first."""
+    flags: list[str | Path] = [] if capture is None else ["--capture", capture]
+    done = subprocess.run(
+        list(map(str, [FOLDER / "pair", *flags, *first, "--with", *second])),
+        env=os.environ | (environment or {}), text=True, capture_output=True, timeout=seconds,
+        check=False,
+    )  # fmt: skip
+    return Pair(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu dds profile` on a middleware whose cryptography is known."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.paths import ROOT
+from warifu import Results
+from warifu.dds.profiling import has_security
+
+_SOURCES = ROOT / "tests" / "support"
+_WARIFU = (sys.executable, "-m", "warifu.cli", "dds", "profile")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("middleware")
+    for name, define in (("plain", "-DWITHOUT"), ("secure", "-DWITH_SECURITY")):
+        (folder / name).mkdir()
+        _compile(folder / name / "libddsc.so.9.8.7", "fake_middleware.c", define, "-shared",
+                 "-fPIC", "-lcrypto")  # fmt: skip
+    _compile(folder / "publisher", "fake_publisher.c")
+    return folder
+
+
+def _compile(path: Path, source: str, *more: str) -> None:
+    subprocess.run(
+        ["cc", "-O1", "-Wall", "-o", path, _SOURCES / source, *more], check=True
+    )  # fmt: skip
+
+
+def _publisher(
+    built: Path, messages: int, secured: bool, *more: str, kind: str = "secure"
+) -> list[str]:
+    library = built / kind / "libddsc.so.9.8.7"
+    return ["--", str(built / "publisher"), str(library), str(messages), str(int(secured)), *more]
+
+
+def _profile(*arguments: str, code: int = 0) -> tuple[str, str]:
+    done = subprocess.run([*_WARIFU, *arguments], text=True, capture_output=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stdout, done.stderr
+
+
+def _tables(*arguments: str) -> list[Any]:
+    return _parsed(_profile("--format", "json", *arguments)[0])
+
+
+def _parsed(text: str) -> list[Any]:
+    """One table is an object, several are a list."""
+    tables = json.loads(text)
+    return tables if isinstance(tables, list) else [tables]
+
+
+def _rows(tables: list[Any], title: str) -> list[dict[str, Any]]:
+    (table,) = (table for table in tables if title in table["title"])
+    return list(table["rows"])
+
+
+def test_each_message_has_its_encryptions_macs_and_random_bytes(built: Path) -> None:
+    tables = _tables(*_publisher(built, 500, True))
+    rows = {row["operation"]: row for row in _rows(tables, "from the first message to the last")}
+    for kind, each in (("encrypt", 3), ("mac", 1), ("random", 4)):
+        assert rows[kind]["messages"] == 500
+        assert rows[kind]["in_write"] == rows[kind]["operations"] == 500 * each, kind
+    # A payload of 16 bytes and submessages of 80 and 40; 200 bytes are authenticated.
+    assert rows["encrypt"]["bytes"] == 500 * (16 + 80 + 40)
+    assert rows["mac"]["aad_bytes"] == 500 * 200
+    assert 0 < rows["encrypt"]["ns"] == rows["encrypt"]["in_write_ns"]
+
+
+def test_answer_comes_first_and_says_what_a_message_costs(built: Path) -> None:
+    out, err = _profile(*_publisher(built, 100, True))
+    first = out.splitlines()[0]
+    assert "Cyclone DDS 9.8.7: 100 messages, each 3.00 encryptions, 1.00 MACs" in first
+    assert "us of the" in first
+    assert "The probe's own cost: " in out
+    shares = re.search(r"(\d+)% set cipher and key, (\d+)% make and free contexts, (\d+)%", out)
+    assert shares is not None
+    assert 0 < sum(map(int, shares.groups())) <= 101
+    # The command's output is not among the tables.
+    assert "published" in err
+
+
+def test_sites_are_named_by_their_functions(built: Path) -> None:
+    rows = _rows(_tables(*_publisher(built, 50, True)), "by call site")
+    encryptions = [row for row in rows if row["operation"] == "encrypt"]
+    assert sum(row["calls"] for row in encryptions) == 150
+    for row in encryptions:
+        assert "libddsc.so.9.8.7!middleware_protect < libddsc.so.9.8.7!dds_write" in row["site"]
+        assert row["context_calls"] == 2 * row["calls"]
+
+
+def test_unsecured_program_is_told_that_nothing_is_encrypted(built: Path) -> None:
+    tables = _tables(*_publisher(built, 70, False))
+    (answer,) = tables
+    assert "NO SECURITY: Cyclone DDS 9.8.7 could" in answer["title"]
+    assert "70 messages were published in plain text" in answer["title"]
+    assert answer["rows"][0]["encrypts"] is False
+
+
+def test_middleware_without_security_is_told_to_be_built_without(built: Path) -> None:
+    (answer,) = _tables(*_publisher(built, 1, False, kind="plain"))
+    assert "this Cyclone DDS 9.8.7 was built without DDS Security; 1 message was" in answer["title"]
+
+
+def test_security_is_looked_for_in_the_library(built: Path, tmp_path: Path) -> None:
+    assert has_security(built / "secure" / "libddsc.so.9.8.7")
+    assert not has_security(built / "plain" / "libddsc.so.9.8.7")
+    # What cannot be read is not judged.
+    assert has_security(tmp_path / "missing")
+
+
+def test_program_without_middleware_is_told_so() -> None:
+    out, _ = _profile("--", "true")
+    assert "loaded a DDS middleware that is known here" in out.splitlines()[0]
+
+
+def test_failed_write_is_counted(built: Path) -> None:
+    rows = _tables(*_publisher(built, 10, True, "fail"))
+    notes = [note for table in rows for note in table["notes"]]
+    assert "1 writes failed." in notes
+
+
+def test_exit_code_is_the_commands() -> None:
+    _profile("--", "sh", "-c", "exit 7", code=7)
+    _profile("--", "sh", "-c", "kill -9 $$", code=137)
+
+
+def test_command_that_is_missing_is_one_line() -> None:
+    _, err = _profile("--", "./no-such-program", code=3)
+    assert err.strip() == (
+        "warifu: ./no-such-program: no such program: name one that is on PATH, or its path"
+    )
+
+
+def test_ctrl_c_ends_the_command_and_shows_what_was_seen(built: Path, tmp_path: Path) -> None:
+    """By a terminal, which sends it to every process of the foreground."""
+    out = tmp_path / "out"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.dup2(descriptor, 1)
+        command = _publisher(built, 40, True, "stay")
+        os.execv(_WARIFU[0], [*_WARIFU, "--format", "json", *command])
+    said = b""
+    while b"published" not in said:
+        said += os.read(terminal, 4096)
+    os.write(terminal, b"\x03")
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGINT
+    rows = _rows(_parsed(out.read_text()), "from the first message to the last")
+    assert {row["operation"]: row["operations"] for row in rows}["encrypt"] == 120
+
+
+def test_sigterm_to_the_profiler_ends_the_command(built: Path) -> None:
+    command = [*_WARIFU, "--format", "json", *_publisher(built, 5, False, "stay")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stderr is not None
+        assert running.stdout is not None
+        assert running.stderr.readline() == "published\n"
+        # It takes signals in turns, and is ready as soon as the command runs.
+        time.sleep(0.1)
+        running.terminate()
+        tables = _parsed(running.stdout.read())
+        assert running.wait() == 128 + signal.SIGTERM
+    assert "5 messages were published in plain text" in tables[0]["title"]
+
+
+def test_observations_hold_every_message_and_site(built: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "seen"
+    _profile("--out", str(folder), *_publisher(built, 30, True))
+    results = Results.open(folder)
+    (case,) = results.cases
+    frame = results.rows(case)
+    messages = frame.filter(frame["metric"] == "dds.message.encryptions")
+    assert messages["value"].to_list() == [3.0] * 30
+    assert messages["trial"].to_list() == list(range(30))
+    calls = frame.filter(frame["metric"] == "dds.crypto.calls")
+    by_kind = dict.fromkeys(("encrypt", "mac", "random"), 0.0)
+    for stage, value in zip(calls["stage"], calls["value"], strict=True):
+        by_kind[stage.split()[0]] += value
+    assert by_kind == {"encrypt": 90.0, "mac": 30.0, "random": 120.0}
+    assert set(frame["method"]) == {"measured"}
+    # They are no half of a study.
+    done = subprocess.run(
+        [sys.executable, "-m", "warifu.cli", "report", folder],
+        text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "holds what `warifu dds profile` saw of one command" in done.stderr
+
+
+def test_swap_is_loud_in_the_answer(built: Path) -> None:
+    out, err = _profile("--swap", "ascon-aead128", *_publisher(built, 5, True))
+    assert "EXPERIMENT: ascon-aead128 stood in the place of AES-GCM" in out
+    assert err.count("EXPERIMENT") == 2
+
+
+def test_help_teaches_what_sites_mean() -> None:
+    out, _ = _profile("--help")
+    for words in ("encode_serialized_payload", "ros2 run demo_nodes_cpp talker", "EXPERIMENT"):
+        assert words in out
