@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The probe for Fast DDS: `fastdds ping SECONDS PAYLOAD_BYTES COUNT [ENCLAVE]` or `fastdds pong
-// SECONDS [ENCLAVE]`, where ENCLAVE is an enclave's folder of a keystore. It does and prints what
-// cyclone.c does. sample.idl's type is written to CDR by hand: Fast DDS's generator is in Java.
+// One-way and ping-pong latency of Fast DDS 2.9, with ROS 2's names: topic rt/NAME, type
+// std_msgs::msg::dds_::String_, an SROS2 keystore. UDP alone, so that what is timed is on the wire.
+//
+//   fastdds-probe publish|subscribe|ping|pong [--bytes N] [--count N] [--period-us N] ..
+//
+// A message of N bytes is a string of N - 1 characters and the zero that CDR puts behind it; its
+// first 15 are CLOCK_MONOTONIC in ns as it was sent, hexadecimal (a hundred years of uptime fit).
+// Standard output is one JSON object. Options and output are those of cyclonedds.c.
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <fstream>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -18,254 +31,433 @@
 #include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 #include <fastdds/dds/publisher/DataWriter.hpp>
+#include <fastdds/dds/publisher/DataWriterListener.hpp>
 #include <fastdds/dds/publisher/Publisher.hpp>
 #include <fastdds/dds/subscriber/DataReader.hpp>
 #include <fastdds/dds/subscriber/DataReaderListener.hpp>
 #include <fastdds/dds/subscriber/SampleInfo.hpp>
 #include <fastdds/dds/subscriber/Subscriber.hpp>
-#include <fastdds/dds/topic/Topic.hpp>
 #include <fastdds/dds/topic/TopicDataType.hpp>
+#include <fastdds/dds/topic/TypeSupport.hpp>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 
 using namespace eprosima::fastdds::dds;
+using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
 using eprosima::fastrtps::rtps::InstanceHandle_t;
 using eprosima::fastrtps::rtps::SerializedPayload_t;
 
 namespace {
 
-// Of a ping that was lost.
-constexpr std::chrono::milliseconds kPatience{200};
-constexpr uint32_t kMaxPayloadBytes = 8u << 20;
-
-struct Sample {
-  uint32_t number = 0;
-  uint64_t sent_ns = 0;
-  std::vector<uint8_t> payload;
-};
+constexpr uint32_t kLargest = 8 * 1024 * 1024;
+constexpr uint32_t kStamp = 15;
+// The encapsulation header (4), the length of the string (4), the zero behind it and padding.
+constexpr uint32_t kOverhead = 4 + 4 + 1 + 3;
 
 uint64_t now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
 }
 
-class SampleType : public TopicDataType {
+[[noreturn]] void fail(const std::string& what) {
+  std::fprintf(stderr, "fastdds-probe: %s\n", what.c_str());
+  std::exit(2);
+}
+
+// std_msgs/msg/String as rosidl_typesupport_fastrtps serialises it: one string in CDR.
+class StringType : public TopicDataType {
  public:
-  SampleType() {
-    setName("warifu::Sample");
-    m_typeSize = kMaxPayloadBytes + 64;
+  StringType() {
+    setName("std_msgs::msg::dds_::String_");
+    m_typeSize = kLargest + kOverhead;
     m_isGetKeyDefined = false;
   }
 
-  bool serialize(void *data, SerializedPayload_t *payload) override {
-    const auto *sample = static_cast<Sample *>(data);
-    eprosima::fastcdr::FastBuffer buffer(reinterpret_cast<char *>(payload->data),
+  bool serialize(void* data, SerializedPayload_t* payload) override {
+    eprosima::fastcdr::FastBuffer buffer(reinterpret_cast<char*>(payload->data),
                                          payload->max_size);
     eprosima::fastcdr::Cdr cdr(buffer, eprosima::fastcdr::Cdr::DEFAULT_ENDIAN,
                                eprosima::fastcdr::Cdr::DDS_CDR);
     payload->encapsulation =
         cdr.endianness() == eprosima::fastcdr::Cdr::BIG_ENDIANNESS ? CDR_BE : CDR_LE;
-    cdr.serialize_encapsulation();
-    cdr << sample->number << sample->sent_ns << sample->payload;
+    try {
+      cdr.serialize_encapsulation();
+      cdr << *static_cast<std::string*>(data);
+    } catch (const eprosima::fastcdr::exception::NotEnoughMemoryException&) {
+      return false;
+    }
     payload->length = static_cast<uint32_t>(cdr.getSerializedDataLength());
     return true;
   }
 
-  bool deserialize(SerializedPayload_t *payload, void *data) override {
-    auto *sample = static_cast<Sample *>(data);
+  bool deserialize(SerializedPayload_t* payload, void* data) override {
+    eprosima::fastcdr::FastBuffer buffer(reinterpret_cast<char*>(payload->data), payload->length);
+    eprosima::fastcdr::Cdr cdr(buffer, eprosima::fastcdr::Cdr::DEFAULT_ENDIAN,
+                               eprosima::fastcdr::Cdr::DDS_CDR);
     try {
-      eprosima::fastcdr::FastBuffer buffer(reinterpret_cast<char *>(payload->data),
-                                           payload->length);
-      eprosima::fastcdr::Cdr cdr(buffer, eprosima::fastcdr::Cdr::DEFAULT_ENDIAN,
-                                 eprosima::fastcdr::Cdr::DDS_CDR);
       cdr.read_encapsulation();
-      cdr >> sample->number >> sample->sent_ns >> sample->payload;
-    } catch (const eprosima::fastcdr::exception::Exception &error) {
-      std::fprintf(stderr, "fastdds: a sample cannot be read: %s\n", error.what());
+      cdr >> *static_cast<std::string*>(data);
+    } catch (const eprosima::fastcdr::exception::Exception&) {
       return false;
     }
     return true;
   }
 
-  std::function<uint32_t()> getSerializedSizeProvider(void *data) override {
+  std::function<uint32_t()> getSerializedSizeProvider(void* data) override {
     return [data] {
-      // Encapsulation, number, padding, time, length.
-      return static_cast<uint32_t>(static_cast<Sample *>(data)->payload.size()) + 32u;
+      return static_cast<uint32_t>(static_cast<std::string*>(data)->size()) + kOverhead;
     };
   }
 
-  void *createData() override { return new Sample; }
-  void deleteData(void *data) override { delete static_cast<Sample *>(data); }
-  bool getKey(void *, InstanceHandle_t *, bool) override { return false; }
+  void* createData() override { return new std::string; }
+  void deleteData(void* data) override { delete static_cast<std::string*>(data); }
+  bool getKey(void*, InstanceHandle_t*, bool) override { return false; }
 };
 
-// The latest sample, given on to one who waits.
-class Inbox : public DataReaderListener {
+struct Options {
+  std::string role;
+  uint32_t bytes = 16;
+  uint64_t count = 1000;
+  uint64_t period_us = 1000;
+  uint32_t domain = 0;
+  double timeout_s = 20;
+  std::string topic = "chatter";
+  std::string enclave;
+  std::string samples;
+  bool asynchronous = false;
+};
+
+const char kUsage[] =
+    "usage: fastdds-probe publish|subscribe|ping|pong [options]\n"
+    "  --bytes N        bytes of a message's string, 16 to 8388608 (16)\n"
+    "  --count N        messages (1000)\n"
+    "  --period-us N    from one message to the next (1000; ping: after the answer)\n"
+    "  --domain N       DDS domain (0)\n"
+    "  --topic NAME     rt/NAME on the wire (chatter); answers are on rt/NAME_answer\n"
+    "  --enclave DIR    security: KEYSTORE/enclaves/NAME of an SROS2 keystore\n"
+    "  --asynchronous   publish from the middleware's own thread\n"
+    "  --samples FILE   each latency in ns, a line each\n"
+    "  --timeout S      give up when nothing happens for so long (20)\n";
+
+uint64_t number(const char* option, const char* text, uint64_t low, uint64_t high) {
+  char* end = nullptr;
+  errno = 0;
+  const unsigned long long value = std::strtoull(text, &end, 10);
+  if (errno != 0 || end == text || *end != '\0' || *text == '-' || value < low || value > high) {
+    fail(std::string(option) + " is " + text + ": expected a number from " +
+         std::to_string(low) + " to " + std::to_string(high));
+  }
+  return value;
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  if (argc < 2 || std::strcmp(argv[1], "--help") == 0) {
+    std::fputs(kUsage, argc < 2 ? stderr : stdout);
+    std::exit(argc < 2 ? 2 : 0);
+  }
+  options.role = argv[1];
+  const std::vector<std::string> roles = {"publish", "subscribe", "ping", "pong"};
+  if (std::find(roles.begin(), roles.end(), options.role) == roles.end()) {
+    fail("the role is " + options.role + ": expected publish, subscribe, ping or pong");
+  }
+  for (int at = 2; at < argc; ++at) {
+    const std::string option = argv[at];
+    if (option == "--asynchronous") {
+      options.asynchronous = true;
+      continue;
+    }
+    if (at + 1 == argc) fail(option + ": expected an option with its value; see --help");
+    const char* value = argv[++at];
+    if (option == "--bytes") {
+      options.bytes = static_cast<uint32_t>(number("--bytes", value, 16, kLargest));
+    } else if (option == "--count") {
+      options.count = number("--count", value, 1, 100000000);
+    } else if (option == "--period-us") {
+      options.period_us = number("--period-us", value, 0, 60000000);
+    } else if (option == "--domain") {
+      options.domain = static_cast<uint32_t>(number("--domain", value, 0, 232));
+    } else if (option == "--timeout") {
+      options.timeout_s = static_cast<double>(number("--timeout", value, 1, 86400));
+    } else if (option == "--topic") {
+      options.topic = value;
+    } else if (option == "--enclave") {
+      options.enclave = value;
+    } else if (option == "--samples") {
+      options.samples = value;
+    } else {
+      fail(option + " is unknown; see --help");
+    }
+  }
+  return options;
+}
+
+// What both listeners tell the main thread.
+struct Events {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int writers_matched = 0;
+  int readers_matched = 0;
+  std::vector<uint64_t> latencies_ns;
+  uint64_t last_ns = now_ns();
+  bool answered = false;
+};
+
+void stamp(std::string& text, uint64_t at_ns) {
+  char digits[kStamp + 2];
+  std::snprintf(digits, sizeof digits, "%0*llx", static_cast<int>(kStamp),
+                static_cast<unsigned long long>(at_ns));
+  text.replace(0, kStamp, digits, kStamp);
+}
+
+class Writes : public DataWriterListener {
  public:
-  void on_data_available(DataReader *reader) override {
-    SampleInfo info;
-    Sample sample;
-    while (reader->take_next_sample(&sample, &info) == ReturnCode_t::RETCODE_OK) {
-      if (info.valid_data) {
-        const std::lock_guard<std::mutex> guard(lock_);
-        latest_ = std::move(sample);
-        is_new_ = true;
-        arrived_.notify_one();
-      }
-    }
+  explicit Writes(Events& events) : events_(events) {}
+  void on_publication_matched(DataWriter*, const PublicationMatchedStatus& status) override {
+    const std::lock_guard<std::mutex> lock(events_.mutex);
+    events_.writers_matched = status.current_count;
+    events_.changed.notify_all();
   }
-
-  void on_subscription_matched(DataReader *, const SubscriptionMatchedStatus &status) override {
-    matched = status.current_count;
-  }
-
-  bool take(Sample &sample, std::chrono::milliseconds patience) {
-    std::unique_lock<std::mutex> guard(lock_);
-    if (!arrived_.wait_for(guard, patience, [this] { return is_new_; })) {
-      return false;
-    }
-    sample = std::move(latest_);
-    is_new_ = false;
-    return true;
-  }
-
-  std::atomic<int> matched{0};
 
  private:
-  std::mutex lock_;
-  std::condition_variable arrived_;
-  Sample latest_;
-  bool is_new_ = false;
+  Events& events_;
 };
 
-void secure(DomainParticipantQos &qos, const std::string &enclave) {
-  auto &properties = qos.properties().properties();
-  const auto add = [&](const std::string &name, const std::string &value) {
-    properties.emplace_back("dds.sec." + name, value);
+class Reads : public DataReaderListener {
+ public:
+  Reads(Events& events, DataWriter* answers) : events_(events), answers_(answers) {}
+
+  void on_subscription_matched(DataReader*, const SubscriptionMatchedStatus& status) override {
+    const std::lock_guard<std::mutex> lock(events_.mutex);
+    events_.readers_matched = status.current_count;
+    events_.changed.notify_all();
+  }
+
+  void on_data_available(DataReader* reader) override {
+    SampleInfo info;
+    while (reader->take_next_sample(&text_, &info) == ReturnCode_t::RETCODE_OK) {
+      const uint64_t at_ns = now_ns();
+      if (!info.valid_data || text_.size() < kStamp) continue;
+      if (answers_ != nullptr) answers_->write(&text_);
+      const uint64_t sent_ns = std::strtoull(text_.substr(0, kStamp).c_str(), nullptr, 16);
+      const std::lock_guard<std::mutex> lock(events_.mutex);
+      events_.latencies_ns.push_back(at_ns - sent_ns);
+      events_.last_ns = at_ns;
+      events_.answered = true;
+      events_.changed.notify_all();
+    }
+  }
+
+ private:
+  Events& events_;
+  DataWriter* answers_;
+  std::string text_;
+};
+
+void secure(DomainParticipantQos& qos, const std::string& enclave) {
+  auto& properties = qos.properties().properties();
+  const auto set = [&](const char* name, const std::string& value) {
+    properties.emplace_back(name, value);
   };
-  const std::string file = "file://" + enclave + "/";
-  add("auth.plugin", "builtin.PKI-DH");
-  add("auth.builtin.PKI-DH.identity_ca", file + "identity_ca.cert.pem");
-  add("auth.builtin.PKI-DH.identity_certificate", file + "cert.pem");
-  add("auth.builtin.PKI-DH.private_key", file + "key.pem");
-  add("access.plugin", "builtin.Access-Permissions");
-  add("access.builtin.Access-Permissions.permissions_ca", file + "permissions_ca.cert.pem");
-  add("access.builtin.Access-Permissions.governance", file + "governance.p7s");
-  add("access.builtin.Access-Permissions.permissions", file + "permissions.p7s");
-  add("crypto.plugin", "builtin.AES-GCM-GMAC");
+  const auto file = [&](const char* name) {
+    const std::string path = enclave + "/" + name;
+    if (access(path.c_str(), R_OK) != 0) {
+      fail(path + " cannot be read: expected an enclave of an SROS2 keystore");
+    }
+    return "file://" + path;
+  };
+  set("dds.sec.auth.plugin", "builtin.PKI-DH");
+  set("dds.sec.auth.builtin.PKI-DH.identity_ca", file("identity_ca.cert.pem"));
+  set("dds.sec.auth.builtin.PKI-DH.identity_certificate", file("cert.pem"));
+  set("dds.sec.auth.builtin.PKI-DH.private_key", file("key.pem"));
+  set("dds.sec.access.plugin", "builtin.Access-Permissions");
+  set("dds.sec.access.builtin.Access-Permissions.permissions_ca",
+      file("permissions_ca.cert.pem"));
+  set("dds.sec.access.builtin.Access-Permissions.governance", file("governance.p7s"));
+  set("dds.sec.access.builtin.Access-Permissions.permissions", file("permissions.p7s"));
+  set("dds.sec.crypto.plugin", "builtin.AES-GCM-GMAC");
 }
 
-int failed(const char *what) {
-  std::fprintf(stderr, "fastdds: no %s\n", what);
-  return 1;
+template <typename Qos>
+void reliable(Qos& qos) {
+  qos.reliability().kind = RELIABLE_RELIABILITY_QOS;
+  qos.history().kind = KEEP_LAST_HISTORY_QOS;
+  // ROS 2's default is 10, of which a reader that sleeps for a moment loses some.
+  qos.history().depth = 1000;
+  qos.endpoint().history_memory_policy =
+      eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
 }
+
+class Probe {
+ public:
+  explicit Probe(const Options& options) : options_(options), writes_(events_) {
+    DomainParticipantQos qos;
+    qos.name("warifu");
+    qos.transport().use_builtin_transports = false;
+    auto udp = std::make_shared<UDPv4TransportDescriptor>();
+    udp->sendBufferSize = 4 * 1024 * 1024;
+    udp->receiveBufferSize = 4 * 1024 * 1024;
+    qos.transport().user_transports.push_back(udp);
+    if (!options.enclave.empty()) secure(qos, options.enclave);
+    participant_ =
+        DomainParticipantFactory::get_instance()->create_participant(options.domain, qos);
+    if (participant_ == nullptr) {
+      fail("no participant" + std::string(options.enclave.empty()
+                                              ? ""
+                                              : ": the enclave's files were refused, or this "
+                                                "Fast DDS was built without security"));
+    }
+    type_.register_type(participant_);
+    const bool answers = options.role == "pong";
+    const bool asks = options.role == "ping";
+    const std::string there = "rt/" + options.topic;
+    const std::string back = there + "_answer";
+    if (options.role != "subscribe") write_on(answers ? back : there);
+    if (options.role != "publish") read_on(asks ? back : there, answers ? writer_ : nullptr);
+  }
+
+  ~Probe() {
+    participant_->delete_contained_entities();
+    DomainParticipantFactory::get_instance()->delete_participant(participant_);
+  }
+
+  int run() {
+    if (!matched()) {
+      std::fprintf(stderr, "fastdds-probe: nobody matched within %g s\n", options_.timeout_s);
+      return 1;
+    }
+    uint64_t sent = 0;
+    if (options_.role == "publish") sent = publish();
+    if (options_.role == "ping") sent = ping();
+    if (options_.role == "subscribe" || options_.role == "pong") receive();
+    report(sent);
+    return 0;
+  }
+
+ private:
+  void write_on(const std::string& name) {
+    Topic* topic = participant_->create_topic(name, type_.get_type_name(), TOPIC_QOS_DEFAULT);
+    DataWriterQos qos;
+    reliable(qos);
+    qos.publish_mode().kind =
+        options_.asynchronous ? ASYNCHRONOUS_PUBLISH_MODE : SYNCHRONOUS_PUBLISH_MODE;
+    Publisher* publisher = participant_->create_publisher(PUBLISHER_QOS_DEFAULT);
+    writer_ = publisher->create_datawriter(topic, qos, &writes_);
+    if (writer_ == nullptr) fail("no writer on " + name + ": do the permissions allow it?");
+  }
+
+  void read_on(const std::string& name, DataWriter* answers) {
+    Topic* topic = participant_->create_topic(name, type_.get_type_name(), TOPIC_QOS_DEFAULT);
+    DataReaderQos qos;
+    reliable(qos);
+    reads_ = std::make_unique<Reads>(events_, answers);
+    Subscriber* subscriber = participant_->create_subscriber(SUBSCRIBER_QOS_DEFAULT);
+    if (subscriber->create_datareader(topic, qos, reads_.get()) == nullptr) {
+      fail("no reader on " + name + ": do the permissions allow it?");
+    }
+  }
+
+  std::chrono::duration<double> patience() const {
+    return std::chrono::duration<double>(options_.timeout_s);
+  }
+
+  bool matched() {
+    std::unique_lock<std::mutex> lock(events_.mutex);
+    const bool there = events_.changed.wait_for(lock, patience(), [&] {
+      return (options_.role == "subscribe" || events_.writers_matched > 0) &&
+             (options_.role == "publish" || events_.readers_matched > 0);
+    });
+    lock.unlock();
+    // The other side may learn of the match, or exchange keys, a little later.
+    if (there && options_.role != "subscribe" && options_.role != "pong") {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+    return there;
+  }
+
+  uint64_t publish() {
+    std::string text(options_.bytes - 1, 'x');
+    uint64_t sent = 0;
+    auto next = std::chrono::steady_clock::now();
+    for (uint64_t index = 0; index < options_.count; ++index) {
+      next += std::chrono::microseconds(options_.period_us);
+      std::this_thread::sleep_until(next);
+      stamp(text, now_ns());
+      if (writer_->write(&text)) ++sent;
+    }
+    writer_->wait_for_acknowledgments({static_cast<int32_t>(options_.timeout_s), 0});
+    return sent;
+  }
+
+  uint64_t ping() {
+    std::string text(options_.bytes - 1, 'x');
+    uint64_t sent = 0;
+    for (uint64_t index = 0; index < options_.count; ++index) {
+      {
+        const std::lock_guard<std::mutex> lock(events_.mutex);
+        events_.answered = false;
+      }
+      stamp(text, now_ns());
+      if (writer_->write(&text)) ++sent;
+      std::unique_lock<std::mutex> lock(events_.mutex);
+      if (!events_.changed.wait_for(lock, patience(), [&] { return events_.answered; })) break;
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(options_.period_us));
+    }
+    return sent;
+  }
+
+  void receive() {
+    std::unique_lock<std::mutex> lock(events_.mutex);
+    const auto idle_ns = static_cast<uint64_t>(options_.timeout_s * 1e9);
+    while (events_.latencies_ns.size() < options_.count && now_ns() - events_.last_ns < idle_ns) {
+      events_.changed.wait_for(lock, std::chrono::milliseconds(200));
+    }
+    // What was answered last is still on its way.
+    lock.unlock();
+    if (writer_ != nullptr) writer_->wait_for_acknowledgments({2, 0});
+  }
+
+  void report(uint64_t sent) {
+    const std::lock_guard<std::mutex> lock(events_.mutex);
+    std::vector<uint64_t> sorted = events_.latencies_ns;
+    if (!options_.samples.empty()) {
+      std::ofstream file(options_.samples);
+      for (const uint64_t ns : sorted) file << ns << '\n';
+      if (!file.flush()) fail(options_.samples + " cannot be written");
+    }
+    std::sort(sorted.begin(), sorted.end());
+    std::printf("{\"probe\":\"fastdds\",\"role\":\"%s\",\"secured\":%s,\"bytes\":%u,\"sent\":%llu,"
+                "\"received\":%zu",
+                options_.role.c_str(), options_.enclave.empty() ? "false" : "true",
+                options_.bytes, static_cast<unsigned long long>(sent), sorted.size());
+    // What a pong sees is the way there; what a ping sees, there and back.
+    if (!sorted.empty()) {
+      const auto at = [&](double share) {
+        return static_cast<unsigned long long>(
+            sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)]);
+      };
+      std::printf(",\"%s\":{\"minimum\":%llu,\"median\":%llu,\"p90\":%llu,\"p99\":%llu,"
+                  "\"maximum\":%llu}",
+                  options_.role == "ping" ? "round_trip_ns" : "one_way_ns", at(0), at(0.5), at(0.9),
+                  at(0.99), at(1));
+    }
+    std::printf("}\n");
+  }
+
+  Options options_;
+  Events events_;
+  Writes writes_;
+  std::unique_ptr<Reads> reads_;
+  TypeSupport type_{new StringType};
+  DomainParticipant* participant_ = nullptr;
+  DataWriter* writer_ = nullptr;
+};
 
 }  // namespace
 
-int main(int argc, char **argv) {
-  const bool pings = argc >= 5 && std::strcmp(argv[1], "ping") == 0;
-  const int named = pings ? 5 : 3;
-  if ((!pings && (argc < 3 || std::strcmp(argv[1], "pong") != 0)) || argc > named + 1) {
-    std::fprintf(stderr, "usage: fastdds ping SECONDS PAYLOAD_BYTES COUNT [ENCLAVE] | fastdds "
-                         "pong SECONDS [ENCLAVE]\n");
-    return 2;
-  }
-  const uint64_t end = now_ns() + static_cast<uint64_t>(std::stod(argv[2]) * 1e9);
-  const uint32_t bytes = pings ? static_cast<uint32_t>(std::stoul(argv[3])) : 0;
-  const uint32_t count = pings ? static_cast<uint32_t>(std::stoul(argv[4])) : 0;
-  if (bytes > kMaxPayloadBytes) {
-    std::fprintf(stderr, "fastdds: PAYLOAD_BYTES is %u: expected %u at most\n", bytes,
-                 kMaxPayloadBytes);
-    return 2;
-  }
-
-  DomainParticipantQos qos;
-  // Without shared memory, in which nothing is encrypted or captured.
-  qos.transport().use_builtin_transports = false;
-  qos.transport().user_transports.push_back(
-      std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>());
-  if (argc > named) {
-    secure(qos, argv[named]);
-  }
-  auto *factory = DomainParticipantFactory::get_instance();
-  auto *participant = factory->create_participant(0, qos);
-  if (participant == nullptr) {
-    return failed("participant");
-  }
-  TypeSupport type(new SampleType);
-  type.register_type(participant);
-  const std::string name = type.get_type_name();
-  auto *there = participant->create_topic("rt/warifu_ping", name, TOPIC_QOS_DEFAULT);
-  auto *back = participant->create_topic("rt/warifu_pong", name, TOPIC_QOS_DEFAULT);
-  auto *publisher = participant->create_publisher(PUBLISHER_QOS_DEFAULT);
-  auto *subscriber = participant->create_subscriber(SUBSCRIBER_QOS_DEFAULT);
-  if (there == nullptr || back == nullptr || publisher == nullptr || subscriber == nullptr) {
-    return failed("topic");
-  }
-  DataWriterQos writes;
-  writes.reliability().kind = RELIABLE_RELIABILITY_QOS;
-  writes.history().kind = KEEP_LAST_HISTORY_QOS;
-  writes.history().depth = 1;
-  // A payload's memory is taken as it is needed.
-  using eprosima::fastrtps::rtps::DYNAMIC_RESERVE_MEMORY_MODE;
-  writes.endpoint().history_memory_policy = DYNAMIC_RESERVE_MEMORY_MODE;
-  writes.publish_mode().kind =
-      bytes > 60000 || !pings ? ASYNCHRONOUS_PUBLISH_MODE : SYNCHRONOUS_PUBLISH_MODE;
-  DataReaderQos reads;
-  reads.reliability().kind = RELIABLE_RELIABILITY_QOS;
-  reads.history().kind = KEEP_LAST_HISTORY_QOS;
-  reads.history().depth = 1;
-  reads.endpoint().history_memory_policy = DYNAMIC_RESERVE_MEMORY_MODE;
-  Inbox inbox;
-  auto *writer = publisher->create_datawriter(pings ? there : back, writes);
-  auto *reader = subscriber->create_datareader(pings ? back : there, reads, &inbox);
-  if (writer == nullptr || reader == nullptr) {
-    return failed("writer or reader");
-  }
-
-  uint32_t sent = 0;
-  uint32_t received = 0;
-  Sample sample;
-  if (pings) {
-    Sample out;
-    out.payload.assign(bytes, 0xee);
-    while (now_ns() < end && received < count) {
-      PublicationMatchedStatus status;
-      writer->get_publication_matched_status(status);
-      if (status.current_count == 0 || inbox.matched == 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        continue;
-      }
-      out.number = ++sent;
-      const uint64_t begun = out.sent_ns = now_ns();
-      writer->write(&out);
-      while (inbox.take(sample, kPatience)) {
-        const uint64_t arrived = now_ns();
-        if (sample.number != sent) {
-          continue;
-        }
-        received++;
-        std::printf("{\"number\":%u,\"there_ns\":%llu,\"back_ns\":%llu}\n", sent,
-                    static_cast<unsigned long long>(sample.sent_ns - begun),
-                    static_cast<unsigned long long>(arrived - sample.sent_ns));
-        break;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  } else {
-    while (now_ns() < end) {
-      if (inbox.take(sample, std::chrono::milliseconds(100))) {
-        received++;
-        sample.sent_ns = now_ns();
-        writer->write(&sample);
-        sent++;
-      }
-    }
-  }
-  std::printf("{\"sent\":%u,\"received\":%u}\n", sent, received);
-  publisher->delete_datawriter(writer);
-  subscriber->delete_datareader(reader);
-  participant->delete_contained_entities();
-  factory->delete_participant(participant);
-  return received > 0 ? 0 : 1;
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  Probe probe(options);
+  return probe.run();
 }

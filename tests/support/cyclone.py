@@ -112,13 +112,14 @@ def talk(network: str, folder: Path, writer: End, reader: End, *, bytes_each: in
     return Outcome(*codes, *logs, capture.read_bytes())
 
 
-def configuration(end: End) -> str:
+def configuration(end: End, interface: str = "lo") -> str:
     """As CYCLONEDDS_URI takes it."""
-    lo = '<Interfaces><NetworkInterface name="lo" multicast="true"/></Interfaces>'
+    network = f'<NetworkInterface name="{interface}" multicast="true"/>'
     security = "" if end.enclave is None else _security(end.enclave, end.plugin or BUILTIN)
     return (
-        f'<CycloneDDS><Domain id="any"><General>{lo}</General><Tracing><Verbosity>warning'
-        f"</Verbosity><OutputFile>stderr</OutputFile></Tracing>{security}</Domain></CycloneDDS>"
+        f'<CycloneDDS><Domain id="any"><General><Interfaces>{network}</Interfaces></General>'
+        "<Tracing><Verbosity>warning</Verbosity><OutputFile>stderr</OutputFile></Tracing>"
+        f"{security}</Domain></CycloneDDS>"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The latency probes of `dds/probes/latency`, two at a time, each in a network namespace."""
+"""The latency probes of `dds/probes`, two at a time, each in a network namespace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from typing import Any
 
 from support.paths import ROOT
 
-FOLDER = ROOT / "dds" / "probes" / "latency"
+FOLDER = ROOT / "dds" / "probes"
+INTERFACE = "dds0"
+"""Of each end, in its namespace."""
+MARK = b"xxxxxxxxxxxxxxxx"
+"""What the probes fill their messages with, behind the time."""
 
 
 @dataclass(frozen=True)

@@ -9,26 +9,24 @@ failed`). Who begins follows from the hash of the subjects' names: /cyclone come
 from __future__ import annotations
 
 import datetime
-import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support import cyclone, needs
-from support.cyclone import BUILTIN, PLAIN_SAMPLE, End, ours
-from support.paths import ROOT
+from support import cyclone, dds_probes, needs
+from support.cyclone import BUILTIN, End, ours
+from support.dds_probes import MARK, Pair
 from warifu.dds.governance import Basic, Governance, Protection
 from warifu.dds.keystore import Enclave, create
 
-PROBES = ROOT / "dds" / "probes"
 HEADERS = Path("/usr/include/fastdds/dds/domain/DomainParticipant.hpp")
 
 pytestmark = [
     needs.root,
     needs.program("idlc"),
     needs.program("g++"),
+    needs.program("ip"),
     needs.program("tcpdump"),
     needs.file(HEADERS, "libfastrtps-dev"),
 ]
@@ -51,79 +49,54 @@ GOVERNANCE = {
 """Where the builtin plugins understand each other. They do not where samples or submessages alone
 are protected (data or metadata ENCRYPT, all else NONE)."""
 
-SECONDS = "20"
-"""At most: who is not ready for an announcement waits for the next, some seconds."""
-ROUND_TRIPS = "200"
+ROUND_TRIPS = 200
 
 
 @pytest.fixture(scope="module")
-def network() -> Iterator[str]:
-    with cyclone.network() as name:
-        yield name
-
-
-@pytest.fixture(scope="module")
-def probes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the two probes."""
+def probes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("probes")
-    for command in (
-        ["idlc", "-l", "c", PROBES / "sample.idl"],
-        ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-I.", PROBES / "cyclone.c", "sample.c",
-         "-lddsc", "-o", "cyclone"],
-        ["g++", "-O1", "-std=c++17", "-Wall", "-Wextra", "-Werror", PROBES / "fastdds.cpp",
-         "-lfastrtps", "-lfastcdr", "-o", "fastdds"],
-    ):  # fmt: skip
-        subprocess.run(command, cwd=folder, check=True)
-    return folder
+    names = {"cyclone": "cyclonedds-probe", "fastdds": "fastdds-probe"}
+    return {which: dds_probes.build(folder, name) for which, name in names.items()}
 
 
-class Talk:
+def talk(
+    probes: dict[str, Path],
+    folder: Path,
+    cyclone_end: End,
+    fast: Enclave | None,
+    pings: str,
+) -> tuple[Pair, bytes]:
     """A ping and its pong, and what was captured meanwhile."""
+    folder.mkdir()
+    config = folder / "cyclone.xml"
+    # By configuration: no property of a participant's asks for the optional fields.
+    config.write_text(cyclone.configuration(cyclone_end, dds_probes.INTERFACE))
+    enclave: dict[str, list[str | Path]] = {
+        "cyclone": [],
+        "fastdds": [] if fast is None else ["--enclave", fast.folder],
+    }
+    common = ["--bytes", "256", "--count", str(ROUND_TRIPS), "--timeout", "20"]
+    pongs = "fastdds" if pings == "cyclone" else "cyclone"
+    pair = dds_probes.run(
+        [probes[pings], "ping", *common, *enclave[pings]],
+        [probes[pongs], "pong", *common, *enclave[pongs]],
+        capture=folder / "wire.pcap",
+        environment={
+            "CYCLONEDDS_URI": f"file://{config}",
+            "LD_LIBRARY_PATH": str(cyclone.plugins()),
+        },
+    )
+    return pair, (folder / "wire.pcap").read_bytes()
 
-    def __init__(
-        self,
-        network: str,
-        probes: Path,
-        folder: Path,
-        cyclone_end: End,
-        enclave: Enclave,
-        pings: str,
-    ) -> None:
-        folder.mkdir()
-        config = folder / "cyclone.xml"
-        config.write_text(cyclone.configuration(cyclone_end))
-        commands = {
-            "cyclone": lambda *arguments: [probes / "cyclone", *arguments],
-            "fastdds": lambda *arguments: [probes / "fastdds", *arguments, enclave.folder],
-        }
-        pongs = "fastdds" if pings == "cyclone" else "cyclone"
-        with cyclone.captured(network, folder / "lo.pcap"):
-            pong, ping = (
-                cyclone.start(network, config, folder / f"{name}.log", commands[name](*arguments))
-                for name, arguments in (
-                    (pongs, ("pong", SECONDS)),
-                    (pings, ("ping", SECONDS, "256", ROUND_TRIPS)),
-                )
-            )
-            self.code = ping.wait(60)
-            pong.kill()
-            pong.wait()
-        self.said = {
-            name: (folder / f"{name}.log").read_text(errors="replace") for name in commands
-        }
-        self.wire = (folder / "lo.pcap").read_bytes()
-        lines = [line for line in self.said[pings].splitlines() if line.startswith("{")]
-        self.end = json.loads(lines[-1]) if lines else {"sent": 0, "received": 0}
 
-    @property
-    def works(self) -> bool:
-        """All came back, but for a few that were sent before both ends had matched."""
-        received, sent = self.end["received"], self.end["sent"]
-        return self.code == 0 and received == int(ROUND_TRIPS) and sent <= received + 20
+def works(pair: Pair) -> bool:
+    """All came back."""
+    ping = pair.reports.get("ping", {})
+    return pair.code == 0 and ping.get("sent") == ping.get("received") == ROUND_TRIPS
 
 
 @pytest.mark.parametrize("name", GOVERNANCE)
-def test_ours_talks_with_fast_dds(network: str, probes: Path, tmp_path: Path, name: str) -> None:
+def test_ours_talks_with_fast_dds(probes: dict[str, Path], tmp_path: Path, name: str) -> None:
     governance = GOVERNANCE[name]
     now = datetime.datetime.now(datetime.UTC)
     made = create(tmp_path / "keys", ["/cyclone", "/fast"], governance, now=now)
@@ -132,31 +105,36 @@ def test_ours_talks_with_fast_dds(network: str, probes: Path, tmp_path: Path, na
             end = End(made["/cyclone"], plugin)
             which = "control" if plugin == BUILTIN else "ours"
             folder = tmp_path / f"{pings}-{which}"
-            talk = Talk(network, probes, folder, end, made["/fast"], pings)
-            assert talk.works, f"{which}, {pings} pings, {talk.end}:\n{talk.said}"
+            pair, wire = talk(probes, folder, end, made["/fast"], pings)
+            assert works(pair), f"{which}, {pings} pings:\n{pair.out}\n{pair.err}"
             kinds = {governance.data, governance.metadata, governance.rtps}
             is_encrypted = any(kind.startswith("ENCRYPT") for kind in kinds)
-            assert (PLAIN_SAMPLE in talk.wire) != is_encrypted
+            assert (MARK in wire) != is_encrypted
 
 
-def test_the_probes_talk_in_plain_text(network: str, probes: Path, tmp_path: Path) -> None:
-    (tmp_path / "cyclone.xml").write_text(cyclone.configuration(End()))
-    with cyclone.captured(network, tmp_path / "lo.pcap"):
-        pong, ping = (
-            cyclone.start(network, tmp_path / "cyclone.xml", tmp_path / f"{name}.log", command)
-            for name, command in (
-                ("pong", [probes / "fastdds", "pong", SECONDS]),
-                ("ping", [probes / "cyclone", "ping", SECONDS, "256", ROUND_TRIPS]),
-            )
-        )
-        assert ping.wait(60) == 0
-        pong.kill()
-        pong.wait()
-    assert PLAIN_SAMPLE in (tmp_path / "lo.pcap").read_bytes()
+def test_the_probes_talk_in_plain_text(probes: dict[str, Path], tmp_path: Path) -> None:
+    pair, wire = talk(probes, tmp_path / "plain", End(), None, "cyclone")
+    assert works(pair), pair.err
+    assert MARK in wire
 
 
 @pytest.mark.parametrize("probe", ["cyclone", "fastdds"])
-def test_a_probe_says_how_it_is_used(probes: Path, probe: str) -> None:
-    done = subprocess.run([probes / probe, "ping"], capture_output=True, text=True, check=False)
+def test_a_probe_names_the_option_that_is_wrong(probes: dict[str, Path], probe: str) -> None:
+    done = subprocess.run(
+        [probes[probe], "ping", "--bytes", "15"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
-    assert done.stderr.startswith(f"usage: {probe} ping SECONDS PAYLOAD_BYTES COUNT")
+    assert "--bytes is 15: expected a number from 16 to 8388608" in done.stderr
+
+
+def test_samples_alone_are_read_by_both_where_the_builtin_plugin_fails(
+    probes: dict[str, Path], tmp_path: Path
+) -> None:
+    governance = Governance(Basic.ENCRYPT, NONE, NONE, NONE, NONE)
+    now = datetime.datetime.now(datetime.UTC)
+    made = create(tmp_path / "keys", ["/cyclone", "/fast"], governance, now=now)
+    for pings in ("cyclone", "fastdds"):
+        end = End(made["/cyclone"], ours())
+        pair, wire = talk(probes, tmp_path / pings, end, made["/fast"], pings)
+        assert works(pair), f"{pings} pings:\n{pair.out}\n{pair.err}"
+        assert MARK not in wire

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from support import dds_probes, needs
-from support.dds_probes import Pair
+from support.dds_probes import MARK, Pair
 from warifu.dds.governance import Basic, Governance, Protection
 from warifu.dds.keystore import Enclave, create
 from warifu.tools import find
@@ -31,8 +31,6 @@ DATA = Governance(Basic.ENCRYPT, _NONE, _NONE, _NONE, _NONE)
 DATA_AND_METADATA = Governance(Basic.ENCRYPT, _ENCRYPT, _NONE, _NONE, _NONE)
 SROS2 = Governance()
 COUNT = 300
-MARK = b"xxxxxxxxxxxxxxxx"
-"""What the probes fill their messages with, behind the time."""
 
 Keys = Callable[[Governance], tuple[Enclave, Enclave]]
 

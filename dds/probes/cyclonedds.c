@@ -4,7 +4,8 @@
 //
 //   cyclonedds-probe publish|subscribe|ping|pong [--bytes N] [--count N] [--period-us N] ..
 //
-// Messages, options and output are those of fastdds.cpp.
+// Messages, options and output are those of fastdds.cpp; the AEADs are Cyclone's own options, for
+// Warifu's plugin.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -37,6 +38,8 @@ typedef struct {
   const char *samples;
   const char *crypto_library;
   const char *crypto_init;
+  const char *aead;
+  const char *answer_aead;
 } Options;
 
 static const char usage[] =
@@ -48,6 +51,8 @@ static const char usage[] =
     "  --topic NAME     rt/NAME on the wire (chatter); answers are on rt/NAME_answer\n"
     "  --enclave DIR    security: KEYSTORE/enclaves/NAME of an SROS2 keystore\n"
     "  --crypto LIBRARY:INIT  the cryptographic plugin (dds_security_crypto:init_crypto)\n"
+    "  --aead NAME      of the topic, with Warifu's plugin (what the participant has)\n"
+    "  --answer-aead NAME  of the answers' topic\n"
     "  --samples FILE   each latency in ns, a line each\n"
     "  --timeout S      give up when nothing happens for so long (20)\n";
 
@@ -122,6 +127,10 @@ static void parse(Options *options, int argc, char **argv) {
       memcpy(library, value, (size_t)(colon - value));
       options->crypto_library = library;
       options->crypto_init = colon + 1;
+    } else if (strcmp(option, "--aead") == 0) {
+      options->aead = value;
+    } else if (strcmp(option, "--answer-aead") == 0) {
+      options->answer_aead = value;
     } else {
       fail("%s is unknown; see --help", option);
     }
@@ -190,6 +199,14 @@ static dds_entity_t topic_on(const Probe *probe, const char *suffix) {
   return topic;
 }
 
+// The property that Warifu's plugin takes an endpoint's AEAD from; others ignore it.
+static dds_qos_t *qos_on(const dds_qos_t *common, const char *aead) {
+  dds_qos_t *qos = dds_create_qos();
+  dds_copy_qos(qos, common);
+  if (aead != NULL) dds_qset_prop(qos, "warifu.dds.aead", aead);
+  return qos;
+}
+
 static void open_probe(Probe *probe) {
   const Options *options = &probe->options;
   const bool answers = strcmp(options->role, "pong") == 0;
@@ -206,13 +223,17 @@ static void open_probe(Probe *probe) {
   // ROS 2's default is 10, of which a reader that sleeps for a moment loses some.
   dds_qset_history(qos, DDS_HISTORY_KEEP_LAST, 1000);
   if (strcmp(options->role, "subscribe") != 0) {
+    dds_qos_t *own = qos_on(qos, answers ? options->answer_aead : options->aead);
     probe->writer = dds_create_writer(probe->participant, topic_on(probe, answers ? "_answer" : ""),
-                                      qos, NULL);
+                                      own, NULL);
+    dds_delete_qos(own);
     if (probe->writer < 0) fail("no writer: %s", dds_strretcode(-probe->writer));
   }
   if (strcmp(options->role, "publish") != 0) {
+    dds_qos_t *own = qos_on(qos, asks ? options->answer_aead : options->aead);
     probe->reader = dds_create_reader(probe->participant, topic_on(probe, asks ? "_answer" : ""),
-                                      qos, NULL);
+                                      own, NULL);
+    dds_delete_qos(own);
     if (probe->reader < 0) fail("no reader: %s", dds_strretcode(-probe->reader));
     const dds_entity_t condition = dds_create_readcondition(probe->reader, DDS_ANY_STATE);
     probe->arrivals = dds_create_waitset(probe->participant);
