@@ -113,9 +113,16 @@ impl Factory {
         if writer.local != local {
             return Err(Error::Handle(local));
         }
-        let class_id = writer.reader.aead.class_id();
-        let keys = writer.token.iter().map(MasterKey::to_token);
-        Ok(keys.map(|key_material| Token { class_id, key_material }).collect())
+        let reader = &writer.reader;
+        let class_id = reader.aead.class_id();
+        let key_material = match &writer.token {
+            Some(key) => key.to_token(),
+            // Fast DDS 2.9 waits for a token of each reader of protected samples, also of one that
+            // has no key because it protects nothing itself.
+            None if reader.payload.is_some() => MasterKey::token_of_none(),
+            None => return Ok(Vec::new()),
+        };
+        Ok(vec![Token { class_id, key_material }])
     }
 
     /// Takes the key of a remote reader.
