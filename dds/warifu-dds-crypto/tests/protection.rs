@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use warifu_dds_crypto::algorithm::{Aead, Mode};
 use warifu_dds_crypto::entity::Category;
 use warifu_dds_crypto::error::Error;
+use warifu_dds_crypto::keys::MasterKey;
 use warifu_dds_crypto::settings::Settings;
 use warifu_dds_crypto::wire;
 
@@ -195,6 +196,25 @@ fn a_protected_entity_refuses_a_peer_without_keys() {
     assert!(matches!(set, Err(Error::Token(_))), "{set:?}");
     assert!(alice.factory.set_writer_tokens(alice.reader, alice.peer_writer, &[]).is_err());
     assert!(alice.factory.set_reader_tokens(alice.writer, alice.peer_reader, &[]).is_err());
+}
+
+#[test]
+fn a_reader_without_a_key_says_so_where_samples_are_protected() {
+    let tokens = |governance| {
+        let side = Side::new(Settings::default(), governance, 1);
+        side.factory.reader_tokens(side.reader, side.peer_writer).expect("tokens")
+    };
+    let samples = Governance { data: Some(Mode::Encrypt), metadata: NONE, rtps: NONE };
+    let said = tokens(samples);
+    assert_eq!(said.len(), 1);
+    let key = MasterKey::from_token(&said[0].key_material).expect("a token");
+    assert!(key.is_none(), "it is one of no key");
+    assert!(tokens(Governance::of_all(NONE)).is_empty());
+    // With a writer of ours it changes nothing.
+    let (alice, bob) = pair(Aead::Aes256Gcm, samples);
+    let sent = alice.factory.encode_payload(alice.writer, b"sample", vec).expect("encoded");
+    let read = bob.factory.decode_payload(bob.reader, bob.peer_writer, &sent, vec);
+    assert_eq!(read.expect("decoded"), b"sample");
 }
 
 #[test]

@@ -37,6 +37,8 @@ def tables(seen: Profile, top: int) -> list[Table]:
             if process.messages:
                 found.append(_messages(process))
             found.append(_sites(process, top))
+        if process.plugin:
+            found.append(_functions(process))
     found[0].notes += seen.notes
     return found
 
@@ -151,6 +153,34 @@ def _messages(process: Process) -> Table:
     failed = process.recording.numbers["messages_failed"]
     if failed:
         table.notes.append(f"{failed:,} writes failed.")
+    return table
+
+
+def _functions(process: Process) -> Table:
+    columns = [
+        Column("function", number=False), Column("calls"), Column("a message"), Column("B a call"),
+        Column("us a call"), Column("refused"),
+    ]  # fmt: skip
+    table = Table(f"{process.name}: by function of Warifu's plugin", columns)
+    for one in process.plugin:
+        refused = sum(one.refused.values())
+        table.add(
+            [one.site, f"{one.calls:,}",
+             f"{one.calls / process.messages:.2f}" if process.messages else "",
+             f"{one.bytes / one.calls:,.0f}" if one.calls else "",
+             _us(one.time_ns / one.calls) if one.calls else "", f"{refused:,}"],
+            {"process": process.recording.name, "pid": one.process, "aead": one.aead,
+             "function": one.site, "calls": one.calls, "bytes": one.bytes, "ns": one.time_ns,
+             "refused": refused,
+             **{f"refused_{cause}": count for cause, count in one.refused.items()}},
+        )  # fmt: skip
+        causes = [f"{count:,} {cause}" for cause, count in one.refused.items() if count]
+        if causes:
+            table.notes.append(f"{one.site} refused {', '.join(causes)}.")
+    table.notes.append(
+        "All of the process's domains, from their beginning to their end, discovery included; the "
+        "plugin's own clock. A preprocess_secure_submsg looks for the key alone."
+    )
     return table
 
 

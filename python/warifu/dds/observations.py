@@ -23,6 +23,10 @@ UNITS = {
     "dds.crypto.authenticated": "B",
     "dds.crypto.time": "ns",
     **{f"dds.crypto.{part}.time": "ns" for part in PARTS},
+    "dds.plugin.calls": "1",
+    "dds.plugin.bytes": "B",
+    "dds.plugin.time": "ns",
+    "dds.plugin.refused": "1",
     "dds.message.write": "ns",
     "dds.message.crypto": "ns",
     "dds.message.encryptions": "1",
@@ -33,7 +37,8 @@ UNITS = {
     "dds.probe.message": "ns",
     "dds.probe.time": "ns",
 }
-"""Metrics by site (`dds.crypto`, sums over its calls), by message, and of the probe itself."""
+"""Metrics by site (`dds.crypto`, sums over its calls), by function of Warifu's plugin, by message,
+and of the probe itself."""
 
 
 def write(folder: Path, seen: Profile, run_id: str, started: str) -> None:
@@ -49,6 +54,10 @@ def write(folder: Path, seen: Profile, run_id: str, started: str) -> None:
         "swap": ", ".join(swaps),
         "probe": ", ".join(sorted({one.recording.build for one in seen.processes})),
     }
+    aeads = sorted({one.aead for process in seen.processes for one in process.plugin})
+    if aeads:
+        # Left out where it is not used, so that the ids of other cases stay.
+        choices["plugin"] = ", ".join(aeads)
     name = Path(seen.command[0]).name
     about = About(name, choices, HALF, "measured", "measured", run_id, started)
     write_rows(folder, about, _rows(seen), UNITS)
@@ -69,6 +78,12 @@ def _rows(seen: Profile) -> Iterator[Row]:
             ):  # fmt: skip
                 value = sum(site.numbers[number] for site in sites)
                 yield (f"dds.crypto.{metric}", stage, index, float(value))
+        for count in process.plugin:
+            yield ("dds.plugin.calls", count.site, index, float(count.calls))
+            yield ("dds.plugin.bytes", count.site, index, float(count.bytes))
+            yield ("dds.plugin.time", count.site, index, float(count.time_ns))
+            refused = sum(count.refused.values())
+            yield ("dds.plugin.refused", count.site, index, float(refused))
         for one in process.recording.messages:
             for metric, number in (
                 ("write", "ns"), ("crypto", "crypto_ns"), ("encryptions", "encryptions"),

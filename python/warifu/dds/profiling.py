@@ -18,6 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warifu.dds import counters
+from warifu.dds.counters import Count, CountersDamaged
 from warifu.dds.recording import Recording, RecordingDamaged, Site, read
 from warifu.tools import find
 
@@ -56,6 +58,8 @@ class Process:
     recording: Recording
     libraries: tuple[str, ...]
     """Those that were seen loaded, by the probe or in /proc."""
+    plugin: tuple[Count, ...] = ()
+    """What Warifu's cryptographic plugin counted in it, by function."""
 
     @property
     def name(self) -> str:
@@ -136,6 +140,9 @@ def run(command: Sequence[str], swap: str | None = None) -> Profile:
     with tempfile.TemporaryDirectory(prefix="warifu-dds-profile.") as name:
         folder = Path(name)
         environment = _environment(library, folder, swap)
+        counted = folder / "plugin.jsonl"
+        # A file that the user has named is the user's.
+        environment.setdefault(counters.VARIABLE, str(counted))
         began, used = time.monotonic(), _cpu_seconds()
         seen: dict[int, set[str]] = {}
         with _signals():
@@ -144,13 +151,16 @@ def run(command: Sequence[str], swap: str | None = None) -> Profile:
         code = child.returncode if child.returncode >= 0 else 128 - child.returncode
         seconds, cpu = time.monotonic() - began, _cpu_seconds() - used
         recordings, notes = _recordings(folder)
+        plugin, more = _plugin(counted, environment[counters.VARIABLE])
+        notes += more
     # A process that executes another program has a file for each: what was seen is the last one's.
     last = {one.numbers["pid"]: one for one in recordings}
     processes = []
     for one in recordings:
         pid = one.numbers["pid"]
         mapped = seen.get(pid, set()) if last[pid] is one else set()
-        processes.append(Process(one, tuple(sorted(mapped.union(one.libraries)))))
+        own = plugin.get(pid, ()) if last[pid] is one else ()
+        processes.append(Process(one, tuple(sorted(mapped.union(one.libraries))), own))
     told = [one for one in processes if one.middleware or one.encrypts or one.messages]
     told.sort(key=lambda one: -one.messages)
     return Profile(
@@ -264,6 +274,24 @@ def _recordings(folder: Path) -> tuple[list[Recording], list[str]]:
     return found, notes
 
 
+def _plugin(file: Path, named: str) -> tuple[dict[int, tuple[Count, ...]], list[str]]:
+    """What our plugin counted, by process."""
+    if named != str(file):
+        remark = (
+            f"{counters.VARIABLE} is set: what Warifu's plugin counts goes to {named}, and is not "
+            "shown here; unset it to see it."
+        )
+        return {}, [remark]
+    try:
+        counts = counters.read(file)
+    except CountersDamaged as error:
+        return {}, [str(error)]
+    found: dict[int, list[Count]] = {}
+    for one in counts:
+        found.setdefault(one.process, []).append(one)
+    return {pid: tuple(counters.by_site(own).values()) for pid, own in found.items()}, []
+
+
 def _cpu_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -284,6 +312,8 @@ def _middleware(libraries: Sequence[str]) -> tuple[str, Path] | None:
 def verdict(process: Process) -> str:
     """What a user of DDS Security wants to know of a process first, in a sentence or two."""
     found = _middleware(process.libraries)
+    if process.plugin:
+        return _by_plugin(process, found[0] if found else "A middleware that is not known here")
     if process.encrypts:
         return _secured(process, found[0] if found else None)
     if found is None:
@@ -305,6 +335,32 @@ def verdict(process: Process) -> str:
         "in plain text. Make keys with `warifu dds keystore`; for ROS 2 set "
         "ROS_SECURITY_ENABLE=true, ROS_SECURITY_STRATEGY=Enforce and ROS_SECURITY_KEYSTORE."
     )
+
+
+def _by_plugin(process: Process, name: str) -> str:
+    """Of Warifu's own plugin, which asks nothing of OpenSSL."""
+    aead = process.plugin[0].aead
+    counts = {one.site: one for one in process.plugin}
+    protected = {what: counts[site] for site, what in counters.PROTECTS.items() if site in counts}
+    refused = sum(sum(one.refused.values()) for one in process.plugin)
+    said = f"{name} with Warifu's plugin ({aead})"
+    if not process.messages:
+        read = sum(one.calls for site, one in counts.items() if site not in counters.PROTECTS)
+        return (
+            f"{said}: published no message that the probe knows; the plugin was called "
+            f"{sum(one.calls for one in protected.values()):,} times to protect and {read:,} times "
+            f"to read, and refused {refused:,}."
+        )
+    each = [f"{one.calls / process.messages:.2f} {what}" for what, one in protected.items()]
+    took_us = sum(one.time_ns for one in protected.values()) / process.messages / 1000
+    return (
+        f"{said}: {process.messages:,} messages, and for each {_and(each) or 'nothing'} protected "
+        f"in {took_us:.1f} us, discovery included; {refused:,} refused."
+    )
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def _unseen(name: str, other: str, messages: int) -> str:

@@ -15,6 +15,7 @@ import pytest
 
 from support import dds_probes, needs
 from support.dds_probes import MARK, Pair
+from warifu import Results
 from warifu.dds.governance import Basic, Governance, Protection
 from warifu.dds.keystore import Enclave, create
 from warifu.tools import find
@@ -225,21 +226,40 @@ def test_cyclone_encrypts_the_payload_of_each_message_once(cyclone_probe: Path, 
 
 
 @cyclone
-def test_plugin_that_does_without_openssl_is_not_taken_for_plain_text(
-    cyclone_probe: Path, keys: Keys
+def test_plugin_of_warifu_says_what_it_was_called_for(
+    cyclone_probe: Path, keys: Keys, tmp_path: Path
 ) -> None:
     plugin = ["--crypto", f"{find('libwarifu_dds_crypto.so')}:init_crypto"]
     ends = keys(DATA_AND_METADATA)
+    out = ["--out", str(tmp_path / "seen")]
+    publish = ["publish", "--count", "50", "--bytes", "1024"]
     pair = dds_probes.run(
-        [*_PROFILE, "--", cyclone_probe, "publish", "--count", "50", *_enclave(ends[0]), *plugin],
+        [*_PROFILE, *out, "--", cyclone_probe, *publish, *_enclave(ends[0]), *plugin],
         [cyclone_probe, "subscribe", "--count", "50", "--timeout", "10", *_enclave(ends[1])],
         environment=_plugins(),
     )
     assert pair.code == 0, pair.err
     assert pair.reports["subscribe"]["received"] == 50
     title = _tables(pair)[0]["title"]
-    assert "NOT SEEN: Cyclone DDS 0.10.2 encrypted no message by OpenSSL 3" in title
-    assert "libwarifu_dds_crypto.so" in title
+    assert "Cyclone DDS 0.10.2 with Warifu's plugin (AES-256-GCM): 50 messages, and" in title
+    assert "for each 1.00 payloads, " in title
+    assert "0 refused." in title
+    rows = {row["function"]: row for row in _rows(pair, "by function of Warifu's plugin")}
+    payloads = rows["encode_serialized_payload"]
+    # CDR: encapsulation (4), length (4), the string with its zero.
+    assert (payloads["calls"], payloads["bytes"]) == (50, 50 * (4 + 4 + 1024))
+    assert payloads["ns"] > 0
+    # Each again, as a submessage; heartbeats beside.
+    assert rows["encode_datawriter_submessage"]["bytes"] > 50 * 1024
+    results = Results.open(tmp_path / "seen")
+    (case,) = results.cases
+    frame = results.rows(case)
+    for metric, value in (("calls", 50.0), ("bytes", 50.0 * 1032), ("refused", 0.0)):
+        at_site = frame.filter(
+            (frame["metric"] == f"dds.plugin.{metric}")
+            & (frame["stage"] == "encode_serialized_payload")
+        )
+        assert at_site["value"].to_list() == [value]
 
 
 @cyclone
