@@ -4,10 +4,11 @@
 //
 //   cyclonedds-probe publish|subscribe|ping|pong [--bytes N] [--count N] [--period-us N] ..
 //
-// Messages, options and output are those of fastdds.cpp; the AEADs are Cyclone's own options, for
-// Warifu's plugin.
+// Messages, options and output are those of fastdds.cpp; AEADs, which are for Warifu's plugin, and
+// the seed are this one's own.
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "dds/dds.h"
+#include "dds/version.h"
 #include "std_msgs_string.h"
 
 #define LARGEST (8u * 1024 * 1024)
@@ -31,6 +33,7 @@ typedef struct {
   uint32_t bytes;
   uint64_t count;
   uint64_t period_us;
+  uint64_t seed;
   uint32_t domain;
   uint64_t timeout_s;
   const char *topic;
@@ -47,13 +50,14 @@ static const char usage[] =
     "  --bytes N        bytes of a message's string, 16 to 8388608 (16)\n"
     "  --count N        messages (1000)\n"
     "  --period-us N    from one message to the next (1000; ping: after the answer)\n"
+    "  --seed N         pauses vary by half of the period, by this seed (0: they do not)\n"
     "  --domain N       DDS domain (0)\n"
     "  --topic NAME     rt/NAME on the wire (chatter); answers are on rt/NAME_answer\n"
     "  --enclave DIR    security: KEYSTORE/enclaves/NAME of an SROS2 keystore\n"
     "  --crypto LIBRARY:INIT  the cryptographic plugin (dds_security_crypto:init_crypto)\n"
     "  --aead NAME      of the topic, with Warifu's plugin (what the participant has)\n"
     "  --answer-aead NAME  of the answers' topic\n"
-    "  --samples FILE   each latency in ns, a line each\n"
+    "  --samples FILE   a line each: when it was sent, latency, in ns\n"
     "  --timeout S      give up when nothing happens for so long (20)\n";
 
 __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...) {
@@ -94,6 +98,10 @@ static void parse(Options *options, int argc, char **argv) {
     fputs(usage, argc < 2 ? stderr : stdout);
     exit(argc < 2 ? 2 : 0);
   }
+  if (strcmp(argv[1], "--version") == 0) {
+    puts("cyclonedds-probe, Cyclone DDS " DDS_VERSION);
+    exit(0);
+  }
   options->role = argv[1];
   if (strcmp(argv[1], "publish") != 0 && strcmp(argv[1], "subscribe") != 0 &&
       strcmp(argv[1], "ping") != 0 && strcmp(argv[1], "pong") != 0) {
@@ -109,6 +117,8 @@ static void parse(Options *options, int argc, char **argv) {
       options->count = number(option, value, 1, MOST_SAMPLES);
     } else if (strcmp(option, "--period-us") == 0) {
       options->period_us = number(option, value, 0, 60000000);
+    } else if (strcmp(option, "--seed") == 0) {
+      options->seed = number(option, value, 0, UINT64_MAX);
     } else if (strcmp(option, "--domain") == 0) {
       options->domain = (uint32_t)number(option, value, 0, 232);
     } else if (strcmp(option, "--timeout") == 0) {
@@ -139,18 +149,23 @@ static void parse(Options *options, int argc, char **argv) {
 
 // Latencies of what was received.
 typedef struct {
-  uint64_t *ns;
+  uint64_t sent_ns;
+  uint64_t ns;
+} Latency;
+
+typedef struct {
+  Latency *of;
   size_t count;
   size_t room;
 } Latencies;
 
-static void keep(Latencies *all, uint64_t ns) {
+static void keep(Latencies *all, uint64_t sent_ns, uint64_t ns) {
   if (all->count == all->room) {
     all->room = all->room == 0 ? 1024 : 2 * all->room;
-    all->ns = realloc(all->ns, all->room * sizeof *all->ns);
-    if (all->ns == NULL) fail("out of memory");
+    all->of = realloc(all->of, all->room * sizeof *all->of);
+    if (all->of == NULL) fail("out of memory");
   }
-  all->ns[all->count++] = ns;
+  all->of[all->count++] = (Latency){sent_ns, ns};
 }
 
 static void set_file(dds_qos_t *qos, const char *property, const char *enclave, const char *name) {
@@ -187,8 +202,19 @@ typedef struct {
   dds_entity_t writer;
   dds_entity_t reader;
   dds_entity_t arrivals;
+  uint64_t begun_ns;    // before the participant was made
+  uint64_t matched_ns;
   Latencies latencies;
 } Probe;
+
+// SIGTERM ends a wait, and what was seen is reported.
+static volatile sig_atomic_t stopped = 0;
+static void stop(int signal) {
+  (void)signal;
+  stopped = 1;
+}
+// How long a wait does not look for it.
+#define LOOKS_EVERY_NS 100000000u
 
 static dds_entity_t topic_on(const Probe *probe, const char *suffix) {
   char name[512];
@@ -213,6 +239,7 @@ static void open_probe(Probe *probe) {
   const bool asks = strcmp(options->role, "ping") == 0;
   dds_qos_t *qos = dds_create_qos();
   if (options->enclave != NULL) secure(qos, options);
+  probe->begun_ns = now_ns();
   probe->participant = dds_create_participant(options->domain, qos, NULL);
   if (probe->participant < 0) {
     fail("no participant: %s%s", dds_strretcode(-probe->participant),
@@ -242,30 +269,33 @@ static void open_probe(Probe *probe) {
   dds_delete_qos(qos);
 }
 
-static bool matched(const Probe *probe) {
+static bool matched(Probe *probe) {
   const uint64_t until = now_ns() + probe->options.timeout_s * 1000000000u;
-  while (now_ns() < until) {
+  while (now_ns() < until && !stopped) {
     dds_publication_matched_status_t writes = {.current_count = 1};
     dds_subscription_matched_status_t reads = {.current_count = 1};
     if (probe->writer > 0) dds_get_publication_matched_status(probe->writer, &writes);
     if (probe->reader > 0) dds_get_subscription_matched_status(probe->reader, &reads);
     if (writes.current_count > 0 && reads.current_count > 0) {
+      probe->matched_ns = now_ns();
       // The other side may learn of the match, or exchange keys, a little later.
       const bool first = strcmp(probe->options.role, "publish") == 0 ||
                          strcmp(probe->options.role, "ping") == 0;
       if (first) sleep_until(now_ns() + 1000000000u);
       return true;
     }
-    sleep_until(now_ns() + 10000000u);
+    sleep_until(now_ns() + 1000000u);
   }
   return false;
 }
 
-// Waits for messages until `until`; answers them as a pong; returns how many there were.
-static uint64_t take(Probe *probe, uint64_t until, bool answers) {
+// Waits for messages until `until`, or less; answers them as a pong; returns how many there were of
+// those that were sent at `sent_ns`, if that is not 0.
+static uint64_t take(Probe *probe, uint64_t until, bool answers, uint64_t sent_ns) {
   const uint64_t now = now_ns();
   if (now >= until) return 0;
-  if (dds_waitset_wait(probe->arrivals, NULL, 0, (dds_duration_t)(until - now)) < 0) return 0;
+  const uint64_t wait_ns = until - now < LOOKS_EVERY_NS ? until - now : LOOKS_EVERY_NS;
+  if (dds_waitset_wait(probe->arrivals, NULL, 0, (dds_duration_t)wait_ns) < 0) return 0;
   void *samples[16] = {NULL};
   dds_sample_info_t infos[16];
   const dds_return_t count = dds_take(probe->reader, samples, infos, 16, 16);
@@ -277,11 +307,25 @@ static uint64_t take(Probe *probe, uint64_t until, bool answers) {
     if (answers) dds_write(probe->writer, text);
     char digits[STAMP + 1] = {0};
     memcpy(digits, text->data, STAMP);
-    keep(&probe->latencies, at - strtoull(digits, NULL, 16));
+    const uint64_t stamp = strtoull(digits, NULL, 16);
+    // An answer that comes after it was given up for lost.
+    if (sent_ns != 0 && stamp != sent_ns) continue;
+    keep(&probe->latencies, stamp, at - stamp);
     ++taken;
   }
   if (count > 0) dds_return_loan(probe->reader, samples, count);
   return taken;
+}
+
+// SplitMix64's next; a pause from half of the period to one and a half.
+static uint64_t pause_ns(const Options *options, uint64_t *random) {
+  const uint64_t period_ns = options->period_us * 1000u;
+  if (options->seed == 0) return period_ns;
+  uint64_t z = *random += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  return period_ns / 2 + (uint64_t)((double)period_ns * ((double)(z >> 11) / 9007199254740992.0));
 }
 
 static uint64_t send_all(Probe *probe, bool asks) {
@@ -292,21 +336,20 @@ static uint64_t send_all(Probe *probe, bool asks) {
   string[options->bytes - 1] = '\0';
   Text text = {.data = string};
   uint64_t sent = 0;
-  uint64_t next = now_ns();
-  for (uint64_t index = 0; index < options->count; ++index) {
-    next = (asks ? now_ns() : next) + options->period_us * 1000u;
+  uint64_t next = now_ns(), random = options->seed;
+  for (uint64_t index = 0; index < options->count && !stopped; ++index) {
+    next = (asks ? now_ns() : next) + pause_ns(options, &random);
     sleep_until(next);
     char digits[STAMP + 2];
-    snprintf(digits, sizeof digits, "%0*" PRIx64, STAMP, now_ns());
+    const uint64_t sent_ns = now_ns();
+    snprintf(digits, sizeof digits, "%0*" PRIx64, STAMP, sent_ns);
     memcpy(string, digits, STAMP);
     if (dds_write(probe->writer, &text) == DDS_RETCODE_OK) ++sent;
     if (!asks) continue;
     const uint64_t until = now_ns() + options->timeout_s * 1000000000u;
-    while (take(probe, until, false) == 0) {
-      if (now_ns() >= until) goto end;
+    while (take(probe, until, false, sent_ns) == 0 && now_ns() < until && !stopped) {
     }
   }
-end:
   dds_wait_for_acks(probe->writer, DDS_SECS((int64_t)options->timeout_s));
   free(string);
   return sent;
@@ -315,14 +358,14 @@ end:
 static void receive(Probe *probe, bool answers) {
   const uint64_t idle_ns = probe->options.timeout_s * 1000000000u;
   uint64_t until = now_ns() + idle_ns;
-  while (probe->latencies.count < probe->options.count && now_ns() < until) {
-    if (take(probe, until, answers) > 0) until = now_ns() + idle_ns;
+  while (probe->latencies.count < probe->options.count && now_ns() < until && !stopped) {
+    if (take(probe, until, answers, 0) > 0) until = now_ns() + idle_ns;
   }
   if (answers) dds_wait_for_acks(probe->writer, DDS_SECS(2));
 }
 
 static int by_value(const void *a, const void *b) {
-  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  const uint64_t x = ((const Latency *)a)->ns, y = ((const Latency *)b)->ns;
   return x < y ? -1 : x > y;
 }
 
@@ -333,22 +376,22 @@ static void report(Probe *probe, uint64_t sent) {
     FILE *file = fopen(options->samples, "w");
     if (file == NULL) fail("%s cannot be written", options->samples);
     for (size_t index = 0; index < all->count; ++index) {
-      fprintf(file, "%" PRIu64 "\n", all->ns[index]);
+      fprintf(file, "%" PRIu64 " %" PRIu64 "\n", all->of[index].sent_ns, all->of[index].ns);
     }
     if (fclose(file) != 0) fail("%s cannot be written", options->samples);
   }
   printf("{\"probe\":\"cyclonedds\",\"role\":\"%s\",\"secured\":%s,\"bytes\":%" PRIu32
-         ",\"sent\":%" PRIu64 ",\"received\":%zu",
-         options->role, options->enclave == NULL ? "false" : "true", options->bytes, sent,
-         all->count);
+         ",\"discovery_ns\":%" PRIu64 ",\"sent\":%" PRIu64 ",\"received\":%zu",
+         options->role, options->enclave == NULL ? "false" : "true", options->bytes,
+         probe->matched_ns - probe->begun_ns, sent, all->count);
   if (all->count > 0) {
-    qsort(all->ns, all->count, sizeof *all->ns, by_value);
+    qsort(all->of, all->count, sizeof *all->of, by_value);
     const double last = (double)(all->count - 1);
     printf(",\"%s\":{\"minimum\":%" PRIu64 ",\"median\":%" PRIu64 ",\"p90\":%" PRIu64
            ",\"p99\":%" PRIu64 ",\"maximum\":%" PRIu64 "}",
-           strcmp(options->role, "ping") == 0 ? "round_trip_ns" : "one_way_ns", all->ns[0],
-           all->ns[(size_t)(0.5 * last + 0.5)], all->ns[(size_t)(0.9 * last + 0.5)],
-           all->ns[(size_t)(0.99 * last + 0.5)], all->ns[all->count - 1]);
+           strcmp(options->role, "ping") == 0 ? "round_trip_ns" : "one_way_ns", all->of[0].ns,
+           all->of[(size_t)(0.5 * last + 0.5)].ns, all->of[(size_t)(0.9 * last + 0.5)].ns,
+           all->of[(size_t)(0.99 * last + 0.5)].ns, all->of[all->count - 1].ns);
   }
   printf("}\n");
 }
@@ -362,6 +405,7 @@ int main(int argc, char **argv) {
                              .crypto_library = "dds_security_crypto",
                              .crypto_init = "init_crypto"}};
   parse(&probe.options, argc, argv);
+  signal(SIGTERM, stop);
   open_probe(&probe);
   if (!matched(&probe)) {
     fprintf(stderr, "cyclonedds-probe: nobody matched within %" PRIu64 " s\n",
@@ -374,7 +418,7 @@ int main(int argc, char **argv) {
   if (strcmp(probe.options.role, "subscribe") == 0) receive(&probe, false);
   if (strcmp(probe.options.role, "pong") == 0) receive(&probe, true);
   report(&probe, sent);
-  free(probe.latencies.ns);
+  free(probe.latencies.of);
   dds_delete(probe.participant);
   return 0;
 }

@@ -24,6 +24,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fastcdr/Cdr.h>
@@ -136,7 +137,7 @@ const char kUsage[] =
     "  --topic NAME     rt/NAME on the wire (chatter); answers are on rt/NAME_answer\n"
     "  --enclave DIR    security: KEYSTORE/enclaves/NAME of an SROS2 keystore\n"
     "  --asynchronous   publish from the middleware's own thread\n"
-    "  --samples FILE   each latency in ns, a line each\n"
+    "  --samples FILE   a line each: when it was sent, latency, in ns\n"
     "  --timeout S      give up when nothing happens for so long (20)\n";
 
 uint64_t number(const char* option, const char* text, uint64_t low, uint64_t high) {
@@ -198,7 +199,8 @@ struct Events {
   std::condition_variable changed;
   int writers_matched = 0;
   int readers_matched = 0;
-  std::vector<uint64_t> latencies_ns;
+  // When it was sent, and how long it took.
+  std::vector<std::pair<uint64_t, uint64_t>> latencies_ns;
   uint64_t last_ns = now_ns();
   bool answered = false;
 };
@@ -241,7 +243,7 @@ class Reads : public DataReaderListener {
       if (answers_ != nullptr) answers_->write(&text_);
       const uint64_t sent_ns = std::strtoull(text_.substr(0, kStamp).c_str(), nullptr, 16);
       const std::lock_guard<std::mutex> lock(events_.mutex);
-      events_.latencies_ns.push_back(at_ns - sent_ns);
+      events_.latencies_ns.emplace_back(sent_ns, at_ns - sent_ns);
       events_.last_ns = at_ns;
       events_.answered = true;
       events_.changed.notify_all();
@@ -420,10 +422,11 @@ class Probe {
 
   void report(uint64_t sent) {
     const std::lock_guard<std::mutex> lock(events_.mutex);
-    std::vector<uint64_t> sorted = events_.latencies_ns;
+    std::vector<uint64_t> sorted;
+    for (const auto& [sent_ns, ns] : events_.latencies_ns) sorted.push_back(ns);
     if (!options_.samples.empty()) {
       std::ofstream file(options_.samples);
-      for (const uint64_t ns : sorted) file << ns << '\n';
+      for (const auto& [at_ns, ns] : events_.latencies_ns) file << at_ns << ' ' << ns << '\n';
       if (!file.flush()) fail(options_.samples + " cannot be written");
     }
     std::sort(sorted.begin(), sorted.end());

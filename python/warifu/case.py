@@ -43,6 +43,30 @@ CoapMessageType = Literal["CON", "NON"]
 CongestionControl = Literal["cubic", "reno"]
 """Congestion control."""
 
+DdsAead = Literal[
+    "AES-128-GCM",
+    "AES-256-GCM",
+    "AEGIS-128L",
+    "AEGIS-256",
+    "Ascon-AEAD128",
+    "Deoxys-II-128-128",
+    "ChaCha20-Poly1305",
+]
+"""An AEAD of DDS Security's, or of Warifu's plugin (docs/dds.md)."""
+
+DdsCrypto = Literal["none", "builtin", "warifu"]
+"""A cryptographic plugin of DDS Security."""
+
+DdsProtection = Literal[
+    "NONE",
+    "SIGN",
+    "ENCRYPT",
+    "SIGN_WITH_ORIGIN_AUTHENTICATION",
+    "ENCRYPT_WITH_ORIGIN_AUTHENTICATION",
+]
+"""A kind of protection, by its name in governance documents (DDS Security 1.1, section
+9.4.1.2.2)."""
+
 Group = Literal["secp256r1", "x25519"]
 """An (EC)DHE group, by its IANA name."""
 
@@ -250,7 +274,27 @@ class CoapStack:
     """MAX_RETRANSMIT: how often a confirmable message is sent again."""
 
 
-Stack = HttpsStack | CoapStack
+@dataclass(frozen=True)
+class DdsStack:
+    """DDS over RTPS over UDP."""
+
+    protocol: Literal["dds"]
+    crypto: DdsCrypto
+    """Both ends' cryptographic plugin."""
+    aead: DdsAead
+    """What it encrypts with."""
+    data_protection: DdsProtection
+    """`data_protection_kind` of the governance: payloads."""
+    metadata_protection: DdsProtection
+    """`metadata_protection_kind`: submessages."""
+    rtps_protection: DdsProtection
+    """`rtps_protection_kind`: RTPS messages."""
+    discovery_protection: DdsProtection
+    """`discovery_protection_kind` and `liveliness_protection_kind`: announcements, signs of
+    life."""
+
+
+Stack = HttpsStack | CoapStack | DdsStack
 """The protocols from the application down, each with its own settings, its security and its
 transport. A new protocol is a variant here, a file for its settings, and nothing that another
 protocol's code has to know."""

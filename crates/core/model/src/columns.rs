@@ -5,7 +5,7 @@
 //! which [`Case::columns`] and the schema of results both come. It is closed, so that the results
 //! of all studies can be joined: a case whose layer lacks a setting has null there.
 
-use crate::case::{Case, Coap, CoapMessageType, Loss};
+use crate::case::{Case, Coap, CoapMessageType, Dds, DdsCrypto, Loss};
 use crate::keyword::Keyword;
 use crate::quantities::show_jitter;
 use crate::units::Nanos;
@@ -65,8 +65,8 @@ impl CaseColumn {
 
 /// All columns of a case in their order, layer by layer.
 pub fn case_columns() -> impl Iterator<Item = &'static CaseColumn> + Clone {
-    const LAYERS: [&[CaseColumn]; 8] =
-        [PARTIES, LINK, LOSS, PROTOCOL, SECURITY, TCP, COAP, PATTERN];
+    const LAYERS: [&[CaseColumn]; 9] =
+        [PARTIES, LINK, LOSS, PROTOCOL, SECURITY, TCP, COAP, DDS, PATTERN];
     LAYERS.iter().copied().flatten()
 }
 
@@ -205,6 +205,20 @@ fn retransmission(case: &Case) -> Option<&Coap> {
     case.stack.coap().filter(|coap| coap.message_type == CoapMessageType::Confirmable)
 }
 
+/// Of DDS; without security it has the first alone.
+const DDS: &[CaseColumn] = &[
+    text("dds_crypto", |case| name(case.stack.dds()?.crypto.name())),
+    text("dds_aead", |case| name(secured(case)?.aead.name())),
+    text("data_protection", |case| name(secured(case)?.data_protection.name())),
+    text("metadata_protection", |case| name(secured(case)?.metadata_protection.name())),
+    text("rtps_protection", |case| name(secured(case)?.rtps_protection.name())),
+    text("discovery_protection", |case| name(secured(case)?.discovery_protection.name())),
+];
+
+fn secured(case: &Case) -> Option<&Dds> {
+    case.stack.dds().filter(|dds| dds.crypto != DdsCrypto::None)
+}
+
 const PATTERN: &[CaseColumn] = &[
     text("pattern", |case| name(case.pattern.kind.name())),
     text("path", |case| name(&case.pattern.path)),
@@ -251,7 +265,7 @@ mod tests {
 
     use super::*;
     use crate::case::tests::{any_case, any_tls, https};
-    use crate::case::{Stack, Tls};
+    use crate::case::{DdsAead, DdsProtection, Stack, Tls};
     use crate::units::Probability;
 
     fn value(case: &Case, name: &str) -> Option<Value> {
@@ -283,8 +297,17 @@ mod tests {
             ack_random_factor_percent: 150,
             max_retransmit: 4,
         });
+        let mut secured = any_case();
+        secured.stack = Stack::Dds(Dds {
+            crypto: DdsCrypto::Warifu,
+            aead: DdsAead::Aegis256,
+            data_protection: DdsProtection::Encrypt,
+            metadata_protection: DdsProtection::SignWithOriginAuthentication,
+            rtps_protection: DdsProtection::Sign,
+            discovery_protection: DdsProtection::None,
+        });
         let mut seen = HashSet::new();
-        for case in [any_case(), bursts, other] {
+        for case in [any_case(), bursts, other, secured] {
             for (column, value) in case_columns().zip(case.columns()) {
                 let Some(value) = value else { continue };
                 assert_eq!(value.column_type(), column.column_type, "{}", column.name);

@@ -2,8 +2,8 @@
 //! The words that studies and profiles use for the closed choices of a stack.
 
 use crate::case::{
-    Aead, Authentication, CertificateType, CipherSuite, CoapMessageType, CongestionControl, Group,
-    KeyShare, PatternKind, Protocol, Session, TlsVersion,
+    Aead, Authentication, CertificateType, CipherSuite, CoapMessageType, CongestionControl,
+    DdsAead, DdsCrypto, DdsProtection, Group, KeyShare, PatternKind, Protocol, Session, TlsVersion,
 };
 use crate::evidence::{Evidence, Method};
 use crate::kind::Kind;
@@ -62,7 +62,7 @@ macro_rules! keyword {
     };
 }
 
-keyword!(Protocol { Https = "https", Coap = "coap" });
+keyword!(Protocol { Https = "https", Coap = "coap", Dds = "dds" });
 keyword!(TlsVersion { Tls12 = "1.2", Tls13 = "1.3" } also { "tls1.2" = Tls12, "tls1.3" = Tls13 });
 keyword!(Session {
     Full = "full",
@@ -101,6 +101,23 @@ keyword!(KeyShare { Fresh = "fresh", Prepared = "prepared" });
 keyword!(CongestionControl { Cubic = "cubic", Reno = "reno" });
 keyword!(CoapMessageType { Confirmable = "CON", NonConfirmable = "NON" }
     also { "con" = Confirmable, "non" = NonConfirmable });
+keyword!(DdsCrypto { None = "none", Builtin = "builtin", Warifu = "warifu" });
+keyword!(DdsAead {
+    Aes128Gcm = "AES-128-GCM",
+    Aes256Gcm = "AES-256-GCM",
+    Aegis128L = "AEGIS-128L",
+    Aegis256 = "AEGIS-256",
+    AsconAead128 = "Ascon-AEAD128",
+    DeoxysII128 = "Deoxys-II-128-128",
+    ChaCha20Poly1305 = "ChaCha20-Poly1305",
+});
+keyword!(DdsProtection {
+    None = "NONE",
+    Sign = "SIGN",
+    Encrypt = "ENCRYPT",
+    SignWithOriginAuthentication = "SIGN_WITH_ORIGIN_AUTHENTICATION",
+    EncryptWithOriginAuthentication = "ENCRYPT_WITH_ORIGIN_AUTHENTICATION",
+});
 keyword!(PatternKind { Request = "request" });
 keyword!(Method { Measured = "measured", Emulated = "emulated", Simulated = "simulated" });
 keyword!(Evidence { Measured = "measured", Published = "published", Assumed = "assumed" });
@@ -145,6 +162,9 @@ mod tests {
         same_as_serde::<KeyShare>();
         same_as_serde::<CongestionControl>();
         same_as_serde::<CoapMessageType>();
+        same_as_serde::<DdsCrypto>();
+        same_as_serde::<DdsAead>();
+        same_as_serde::<DdsProtection>();
         same_as_serde::<PatternKind>();
         same_as_serde::<Kind>();
         same_as_serde::<Method>();

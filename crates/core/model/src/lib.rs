@@ -26,8 +26,9 @@ mod units;
 
 pub use case::{
     Aead, Authentication, Case, CaseId, CertificateType, CipherSuite, Coap, CoapMessageType,
-    CongestionControl, Group, Host, Https, KeyShare, KeyStoreChoice, Layer, Link, Loss, Pattern,
-    PatternKind, Protocol, Server, Session, Stack, Tcp, Tls, TlsVersion,
+    CongestionControl, Dds, DdsAead, DdsCrypto, DdsProtection, Group, Host, Https, KeyShare,
+    KeyStoreChoice, Layer, Link, Loss, Pattern, PatternKind, Protocol, Server, Session, Stack, Tcp,
+    Tls, TlsVersion,
 };
 pub use certificates::lab_certificate_bytes;
 pub use columns::{CaseColumn, ColumnType, Value, case_columns};
@@ -39,7 +40,7 @@ pub use kind::Kind;
 pub use metric::{Counter, Definition, Mark, Metric, Quantity, Scope};
 pub use nearest::nearest;
 pub use operation::{
-    CoapMessage, Direction, HandshakeMessage, KeyStoreCall, Operation, Role, SystemCall,
+    CoapMessage, DdsMessage, Direction, HandshakeMessage, KeyStoreCall, Operation, Role, SystemCall,
 };
 pub use primitive::{Cipher, HashAlgorithm, Primitive, SignatureAlgorithm};
 pub use profile::{

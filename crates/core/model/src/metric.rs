@@ -63,6 +63,8 @@ pub enum Definition {
     Until(Counter, Mark),
     /// 1 where the last mark was not reached in time, else nothing.
     Failed,
+    /// Something that the lab sees and nothing predicts.
+    Seen,
 }
 
 /// What there is one value for.
@@ -120,11 +122,12 @@ macro_rules! metrics {
 }
 
 use Counter::{ClientSent, PacketBytes, Packets, Retransmitted, ServerSent};
-use Definition::{Between, Failed, Until};
+use Definition::{Between, Failed, Seen, Until};
 use Mark::{Connected, FirstResponse, HandshakeDone, ResponseDone, Start};
 
 const HTTPS: Layer = Layer::Application(Protocol::Https);
 const COAP: Layer = Layer::Application(Protocol::Coap);
+const DDS: Layer = Layer::Application(Protocol::Dds);
 
 metrics! {
     /// From connect() to the first byte of the HTTP response.
@@ -145,6 +148,15 @@ metrics! {
         Between(Start, ResponseDone), Connection;
     /// From the program's first call for a CoAP request to its response, decoded.
     CoapExchange = "coap.exchange", COAP, Duration, Between(Start, FirstResponse), Connection;
+    /// From the write of a DDS sample to its answer, read by the one that wrote it.
+    DdsRoundTrip = "dds.round_trip", DDS, Duration, Between(Start, FirstResponse), Connection;
+    /// From the write of a DDS sample to its reader at the other end, by the clock of the machine
+    /// on which both are.
+    DdsOneWay = "dds.one_way", DDS, Duration, Seen, Connection;
+    /// From the creation of the device's participant to both its endpoints having matched:
+    /// discovery, and with security authentication and the exchange of keys. Once for the
+    /// connections of one participant.
+    DdsDiscovery = "dds.discovery", DDS, Duration, Seen, Connection;
     /// Bytes that the client wrote up to the first byte of the response, retransmissions excluded.
     BytesClientSent = "bytes.client_sent", Layer::Any, Bytes,
         Until(ClientSent, FirstResponse), Connection;
@@ -242,7 +254,7 @@ impl Metric {
     pub(crate) fn lacks(self, case: &Case) -> Option<&'static str> {
         let ends_later = match self.definition() {
             Between(_, until) | Until(_, until) => until == ResponseDone,
-            Failed => false,
+            Failed | Seen => false,
         };
         if self.scope() == Scope::Scenario && case.pattern.concurrent < 2 {
             Some("is of several connections together; set pattern.concurrent to 2 or more")

@@ -55,6 +55,19 @@ pub enum CoapMessage {
     Response,
 }
 
+/// What a DDS middleware does for a sample, and its cryptographic plugin with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DdsMessage {
+    /// The middleware's part: from write to the datagram, or from the datagram to the reader.
+    Sample,
+    /// A payload protected, or its protection taken off.
+    Payload,
+    /// The same of a submessage.
+    Submessage,
+    /// The same of an RTPS message.
+    RtpsMessage,
+}
+
 /// What the operating system and the event loop do around the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SystemCall {
@@ -79,6 +92,8 @@ pub enum Operation {
     Tls(Role, Direction, HandshakeMessage),
     /// A CoAP message made or processed; the server's work for its response is in the response.
     Coap(Role, Direction, CoapMessage),
+    /// A DDS sample or a protection around it, made or processed.
+    Dds(Role, Direction, DdsMessage),
     /// The signature of a CertificateVerify or ServerKeyExchange in software.
     Sign(Role),
     /// Operating system and event loop.
@@ -173,6 +188,22 @@ impl CoapMessage {
     }
 }
 
+impl DdsMessage {
+    /// Every one.
+    pub const ALL: [DdsMessage; 4] =
+        [DdsMessage::Sample, DdsMessage::Payload, DdsMessage::Submessage, DdsMessage::RtpsMessage];
+
+    /// The name in an operation's path.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DdsMessage::Sample => "DdsSample",
+            DdsMessage::Payload => "DdsProtectedPayload",
+            DdsMessage::Submessage => "DdsProtectedSubmessage",
+            DdsMessage::RtpsMessage => "DdsProtectedMessage",
+        }
+    }
+}
+
 impl SystemCall {
     /// Every one.
     pub const ALL: [SystemCall; 6] = [
@@ -208,8 +239,11 @@ impl Operation {
             let coap = directions.into_iter().flat_map(move |direction| {
                 CoapMessage::ALL.map(|message| Operation::Coap(role, direction, message))
             });
+            let dds = directions.into_iter().flat_map(move |direction| {
+                DdsMessage::ALL.map(|message| Operation::Dds(role, direction, message))
+            });
             let system = SystemCall::ALL.map(|call| Operation::System(role, call));
-            tls.chain([Operation::Sign(role)]).chain(system).chain(coap)
+            tls.chain([Operation::Sign(role)]).chain(system).chain(coap).chain(dds)
         })
     }
 
@@ -230,6 +264,7 @@ impl Operation {
         match self {
             Operation::Tls(role, _, _)
             | Operation::Coap(role, _, _)
+            | Operation::Dds(role, _, _)
             | Operation::Sign(role)
             | Operation::System(role, _) => role,
         }
@@ -264,8 +299,10 @@ fn read(role: &str, verb: &str, rest: Option<&str>) -> Option<Operation> {
     let message = |direction| {
         let tls = HandshakeMessage::ALL.into_iter().find(|known| Some(known.name()) == rest);
         let coap = CoapMessage::ALL.into_iter().find(|known| Some(known.name()) == rest);
+        let dds = DdsMessage::ALL.into_iter().find(|known| Some(known.name()) == rest);
         tls.map(|message| Operation::Tls(role, direction, message))
             .or(coap.map(|message| Operation::Coap(role, direction, message)))
+            .or(dds.map(|message| Operation::Dds(role, direction, message)))
     };
     match (verb, rest) {
         ("sign", None) => Some(Operation::Sign(role)),
@@ -283,6 +320,9 @@ impl fmt::Display for Operation {
                 write!(f, "{}.{}.{}", role.name(), direction.name(), message.name())
             }
             Operation::Coap(role, direction, message) => {
+                write!(f, "{}.{}.{}", role.name(), direction.name(), message.name())
+            }
+            Operation::Dds(role, direction, message) => {
                 write!(f, "{}.{}.{}", role.name(), direction.name(), message.name())
             }
             Operation::Sign(role) => write!(f, "{}.sign", role.name()),
@@ -319,7 +359,7 @@ mod tests {
 
     #[test]
     fn operation_names_round_trip() {
-        assert_eq!(Operation::all().count(), 2 * (2 * 14 + 1 + 6 + 2 * 2));
+        assert_eq!(Operation::all().count(), 2 * (2 * 14 + 1 + 6 + 2 * 2 + 2 * 4));
         for operation in Operation::all() {
             assert_eq!(operation.to_string().parse(), Ok(operation));
         }

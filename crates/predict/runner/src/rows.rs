@@ -44,7 +44,7 @@ impl Columns {
             let wanted = move |metric: &&Metric| {
                 metric.applies_to(case)
                     && metric.scope() == scope
-                    && metric.definition() != Definition::Failed
+                    && !matches!(metric.definition(), Definition::Failed | Definition::Seen)
             };
             Metric::ALL.iter().filter(wanted).copied().collect()
         };

@@ -18,6 +18,7 @@ impl Outcome {
         let marks = |mark: Mark| self.connections.iter().map(move |of| of.marks[mark as usize]);
         match metric.definition() {
             Definition::Failed => Some(u64::from(failed)),
+            Definition::Seen => None,
             _ if failed => None,
             Definition::Between(from, until) => {
                 Some(marks(until).max()?.saturating_sub(marks(from).min()?))
@@ -53,6 +54,8 @@ impl ConnectionOutcome {
             }
             Definition::Until(counter, until) => self.counters[until as usize][counter as usize],
             Definition::Failed => u64::from(self.failed),
+            // Nobody asks: the runner has no column of what nothing predicts.
+            Definition::Seen => 0,
         }
     }
 }

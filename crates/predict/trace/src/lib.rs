@@ -8,6 +8,7 @@
 //! the module names. Nothing here reads a clock, a socket or a random generator.
 
 pub mod coap;
+pub mod dds;
 mod error;
 pub mod https;
 mod order;

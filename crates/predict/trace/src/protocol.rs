@@ -6,7 +6,7 @@ use warifu_model::{Case, Protocol, Stack};
 use crate::error::TraceError;
 use crate::scenario::Scenario;
 use crate::tls::SessionState;
-use crate::{coap, https};
+use crate::{coap, dds, https};
 
 /// What happens in a case.
 ///
@@ -20,6 +20,7 @@ pub fn scenario(case: &Case) -> Result<Scenario, TraceError> {
     match &case.stack {
         Stack::Https(https) => https::scenario(https, &case.pattern, state),
         Stack::Coap(coap) => coap::scenario(coap, &case.pattern),
+        Stack::Dds(dds) => dds::scenario(dds, &case.pattern),
     }
 }
 
@@ -36,5 +37,6 @@ pub(crate) fn framing(protocol: Protocol) -> Framing {
     match protocol {
         Protocol::Https => Framing { overhead: "record layer", messages: "records" },
         Protocol::Coap => Framing { overhead: "header", messages: "messages" },
+        Protocol::Dds => Framing { overhead: "RTPS and security", messages: "datagrams" },
     }
 }

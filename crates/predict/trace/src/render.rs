@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use warifu_model::{Case, Direction, Keyword, Operation, Role, Tls};
+use warifu_model::{Case, Dds, DdsCrypto, Direction, Keyword, Operation, Pattern, Role, Tls};
 
 use crate::order::in_order;
 use crate::protocol::{self, Framing};
@@ -45,8 +45,14 @@ fn describe(case: &Case) -> Vec<String> {
         Some(tls) => describe_tls(case, tls),
         None => vec![case.stack.protocol().name().to_uppercase()],
     };
-    lines
-        .push(format!("GET {}, response body {} B", case.pattern.path, case.pattern.response_body));
+    let Pattern { path, response_body, .. } = &case.pattern;
+    match case.stack.dds() {
+        Some(dds) => {
+            lines.extend(describe_dds(dds));
+            lines.push(format!("topic rt{path}, sample and answer {response_body} B"));
+        }
+        None => lines.push(format!("GET {path}, response body {response_body} B")),
+    }
     lines
 }
 
@@ -77,6 +83,21 @@ fn describe_tls(case: &Case, tls: &Tls) -> Vec<String> {
             if case.key_store.session_open { "open" } else { "to be opened" }
         ),
         format!("server name {}", tls.server_name.as_deref().unwrap_or("none")),
+    ]
+}
+
+fn describe_dds(dds: &Dds) -> Vec<String> {
+    if dds.crypto == DdsCrypto::None {
+        return vec!["without DDS Security".into()];
+    }
+    vec![
+        format!("DDS Security, plugin {}, {}", dds.crypto.name(), dds.aead.name()),
+        format!(
+            "data {}, metadata {}, rtps {}",
+            dds.data_protection.name(),
+            dds.metadata_protection.name(),
+            dds.rtps_protection.name()
+        ),
     ]
 }
 
@@ -132,6 +153,7 @@ fn cell(step: &Step) -> String {
         Step::Compute { operation, .. } => match operation {
             Operation::Tls(_, direction, message) => made_or_processed(*direction, message.name()),
             Operation::Coap(_, direction, message) => made_or_processed(*direction, message.name()),
+            Operation::Dds(_, direction, message) => made_or_processed(*direction, message.name()),
             Operation::Sign(_) => "  sign".into(),
             Operation::System(_, call) => format!("  system {}", call.name()),
         },

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use warifu_model::{
     Aead, Authentication::Mutual, Authentication::Server, Case, CertificateType, CoapMessageType,
-    Group, KeyShare, Session, TlsVersion::Tls12, TlsVersion::Tls13,
+    DdsAead, DdsCrypto, Group, KeyShare, Session, TlsVersion::Tls12, TlsVersion::Tls13,
 };
 use warifu_trace::{render, scenario};
 
@@ -50,6 +50,9 @@ fn golden_cases() -> Vec<(&'static str, Case)> {
         ("tls12-full-mutual-rsa-chain3-chacha20", plain(rsa(Tls12))),
         ("coap-con", common::coap(CoapMessageType::Confirmable)),
         ("coap-non", common::coap(CoapMessageType::NonConfirmable)),
+        ("dds-plain", common::dds(DdsCrypto::None, DdsAead::Aes256Gcm)),
+        ("dds-sros2", common::dds(DdsCrypto::Builtin, DdsAead::Aes256Gcm)),
+        ("dds-sros2-aegis-256", common::dds(DdsCrypto::Warifu, DdsAead::Aegis256)),
         ("tls12-ticket-mutual", plain(common::tls(Tls12, Session::Ticket, Mutual))),
     ]
 }

@@ -3,6 +3,7 @@
 
 mod canonical;
 mod coap;
+mod dds;
 mod link;
 #[cfg(test)]
 mod schema;
@@ -13,6 +14,7 @@ mod transport;
 use serde::{Deserialize, Serialize};
 
 pub use coap::{Coap, CoapMessageType};
+pub use dds::{Dds, DdsAead, DdsCrypto, DdsProtection};
 pub use link::{Link, Loss};
 pub use stack::{Https, Layer, Protocol, Stack};
 pub use tls::{

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::coap::Coap;
+use super::dds::Dds;
 use super::tls::Tls;
 use super::transport::Tcp;
 use crate::keyword::Keyword;
@@ -19,6 +20,8 @@ pub enum Stack {
     Https(Https),
     /// CoAP over UDP (RFC 7252), without security.
     Coap(Coap),
+    /// DDS over RTPS over UDP.
+    Dds(Dds),
 }
 
 /// HTTP/1.1 over TLS over TCP.
@@ -40,6 +43,8 @@ pub enum Protocol {
     Https,
     /// CoAP over UDP.
     Coap,
+    /// DDS over RTPS over UDP.
+    Dds,
 }
 
 /// A layer of a stack. Settings, columns and metrics belong to one, and apply to the stacks that
@@ -64,6 +69,7 @@ impl Protocol {
                 &[Layer::Any, Layer::Tls, Layer::Tcp, Layer::Application(Protocol::Https)]
             }
             Protocol::Coap => &[Layer::Any, Layer::Application(Protocol::Coap)],
+            Protocol::Dds => &[Layer::Any, Layer::Application(Protocol::Dds)],
         }
     }
 
@@ -73,6 +79,8 @@ impl Protocol {
             Protocol::Https => "/",
             // libcoap's coap-server has a resource of its own at "/".
             Protocol::Coap => "/data",
+            // ROS 2's demonstrations have it.
+            Protocol::Dds => "/chatter",
         }
     }
 
@@ -108,6 +116,7 @@ impl Stack {
         match self {
             Stack::Https(_) => Protocol::Https,
             Stack::Coap(_) => Protocol::Coap,
+            Stack::Dds(_) => Protocol::Dds,
         }
     }
 
@@ -115,7 +124,7 @@ impl Stack {
     pub const fn tls(&self) -> Option<&Tls> {
         match self {
             Stack::Https(https) => Some(&https.tls),
-            Stack::Coap(_) => None,
+            Stack::Coap(_) | Stack::Dds(_) => None,
         }
     }
 
@@ -123,7 +132,7 @@ impl Stack {
     pub const fn tcp(&self) -> Option<&Tcp> {
         match self {
             Stack::Https(https) => Some(&https.tcp),
-            Stack::Coap(_) => None,
+            Stack::Coap(_) | Stack::Dds(_) => None,
         }
     }
 
@@ -131,7 +140,15 @@ impl Stack {
     pub const fn coap(&self) -> Option<&Coap> {
         match self {
             Stack::Coap(coap) => Some(coap),
-            Stack::Https(_) => None,
+            Stack::Https(_) | Stack::Dds(_) => None,
+        }
+    }
+
+    /// Its DDS, if that is its protocol.
+    pub const fn dds(&self) -> Option<&Dds> {
+        match self {
+            Stack::Dds(dds) => Some(dds),
+            Stack::Https(_) | Stack::Coap(_) => None,
         }
     }
 

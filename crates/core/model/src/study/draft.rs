@@ -2,8 +2,9 @@
 //! The settings of a case as far as a study states them.
 
 use crate::case::{
-    Aead, Authentication, CertificateType, CipherSuite, CoapMessageType, CongestionControl, Group,
-    KeyShare, Loss, PatternKind, Protocol, Session, TlsVersion,
+    Aead, Authentication, CertificateType, CipherSuite, CoapMessageType, CongestionControl,
+    DdsAead, DdsCrypto, DdsProtection, Group, KeyShare, Loss, PatternKind, Protocol, Session,
+    TlsVersion,
 };
 use crate::keyword::Keyword;
 use crate::units::{BitsPerSecond, Nanos};
@@ -48,6 +49,12 @@ pub(crate) struct Draft {
     pub(crate) ack_timeout: Option<Nanos>,
     pub(crate) ack_random_factor_percent: Option<u16>,
     pub(crate) max_retransmit: Option<u8>,
+    pub(crate) crypto: Option<DdsCrypto>,
+    pub(crate) crypto_aead: Option<DdsAead>,
+    pub(crate) data_protection: Option<DdsProtection>,
+    pub(crate) metadata_protection: Option<DdsProtection>,
+    pub(crate) rtps_protection: Option<DdsProtection>,
+    pub(crate) discovery_protection: Option<DdsProtection>,
     pub(crate) pattern: Option<PatternKind>,
     pub(crate) path: Option<String>,
     pub(crate) response_body: Option<u32>,

@@ -155,6 +155,14 @@ settings! {
         "stack.ack_random_factor" bare ack_random_factor_percent = ack_random_factor;
         "stack.max_retransmit" bare max_retransmit = max_retransmit;
     }
+    Layer::Application(Protocol::Dds) => {
+        "stack.crypto" text crypto = reader::keyword;
+        "stack.crypto_aead" text crypto_aead = reader::keyword;
+        "stack.data_protection" text data_protection = reader::keyword;
+        "stack.metadata_protection" text metadata_protection = reader::keyword;
+        "stack.rtps_protection" text rtps_protection = reader::keyword;
+        "stack.discovery_protection" text discovery_protection = reader::keyword;
+    }
 }
 
 fn profile_name(value: &Value) -> Result<String, String> {

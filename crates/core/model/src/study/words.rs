@@ -3,7 +3,10 @@
 
 use super::draft::SessionWord;
 use super::settings;
-use crate::case::{Authentication, CertificateType, CoapMessageType, Group, Protocol, TlsVersion};
+use crate::case::{
+    Authentication, CertificateType, CoapMessageType, DdsAead, DdsCrypto, Group, Protocol,
+    TlsVersion,
+};
 use crate::keyword::Keyword;
 use crate::nearest::nearest;
 
@@ -67,6 +70,8 @@ fn all() -> Vec<Word> {
         .chain(names::<CertificateType>("stack.certificate"))
         .chain(names::<CoapMessageType>("stack.message_type"))
         .chain(aliases::<CoapMessageType>("stack.message_type"))
+        .chain(names::<DdsCrypto>("stack.crypto"))
+        .chain(names::<DdsAead>("stack.crypto_aead"))
         .collect()
 }
 
@@ -92,6 +97,9 @@ mod tests {
             ("https/banana", "psk_dhe_ke"),
             ("coap/banana", "expected CON, NON, con, non"),
             ("https/con", "\"con\" does not go with https: only coap has it"),
+            ("dds/con", "only coap has it"),
+            ("https/builtin", "only dds has it"),
+            ("dds/warifu/AEGIS-129L", "did you mean \"AEGIS-128L\"?"),
             ("coap/tls1.3", "\"tls1.3\" does not go with coap: coap has no TLS"),
         ] {
             let message = stack(text).unwrap_err();

@@ -4,8 +4,9 @@
 
 use warifu_model::{
     Aead, Authentication, Case, CertificateType, CipherSuite, Coap, CoapMessageType,
-    CongestionControl, Group, Host, Https, KeyShare, KeyStoreChoice, Keyword, Link, Loss, Nanos,
-    Pattern, PatternKind, Server, Session, Stack, Tcp, Tls, TlsVersion,
+    CongestionControl, Dds, DdsAead, DdsCrypto, DdsProtection, Group, Host, Https, KeyShare,
+    KeyStoreChoice, Keyword, Link, Loss, Nanos, Pattern, PatternKind, Server, Session, Stack, Tcp,
+    Tls, TlsVersion,
 };
 
 /// Sizes of the lab's certificates, leaf first, as `real_openssl.rs` checks them.
@@ -103,6 +104,24 @@ pub fn coap(message_type: CoapMessageType) -> Case {
             max_retransmit: 4,
         }),
         pattern: Pattern { path: "/sensors/temperature".into(), ..pattern(64) },
+        ..case(tls, true)
+    }
+}
+
+/// A case of DDS: 64 B on `rt/chatter` under SROS2's governance.
+pub fn dds(crypto: DdsCrypto, aead: DdsAead) -> Case {
+    let tls = tls(TlsVersion::Tls13, Session::Full, Authentication::Server);
+    let kind = |secured| if crypto == DdsCrypto::None { DdsProtection::None } else { secured };
+    Case {
+        stack: Stack::Dds(Dds {
+            crypto,
+            aead,
+            data_protection: kind(DdsProtection::Encrypt),
+            metadata_protection: kind(DdsProtection::Encrypt),
+            rtps_protection: kind(DdsProtection::Sign),
+            discovery_protection: kind(DdsProtection::Encrypt),
+        }),
+        pattern: Pattern { path: "/chatter".into(), ..pattern(64) },
         ..case(tls, true)
     }
 }

@@ -2,6 +2,7 @@
 //! From what a study states to a case with every choice made, or to what does not go together.
 
 mod coap;
+mod dds;
 mod tls;
 
 use super::draft::Draft;
@@ -99,6 +100,7 @@ fn stack(draft: &Draft, tcp: [Option<String>; 2], clashes: &mut Vec<Clash>) -> O
             Some(Stack::Https(Https { tls: tls?, tcp: tcp_layer(draft, tcp)? }))
         }
         Protocol::Coap => coap::layer(draft, clashes).map(Stack::Coap),
+        Protocol::Dds => dds::layer(draft, clashes).map(Stack::Dds),
     }
 }
 
@@ -107,6 +109,7 @@ fn check_path(stack: &Stack, path: &str) -> Result<(), Clash> {
     match stack {
         Stack::Https(_) => Ok(()),
         Stack::Coap(_) => coap::check_path(path),
+        Stack::Dds(_) => dds::check_path(path),
     }
 }
 
