@@ -97,6 +97,13 @@ TOOLS: tuple[Tool, ...] = (
     Tool("warifu-tls", "certificates for the lab", _OWN_HINT, own=True),
     Tool("warifu-tls-client", "the lab's TLS client", _OWN_HINT, own=True),
     Tool("warifu-coap-client", "the lab's CoAP client", _OWN_HINT, own=True),
+    Tool(
+        "cyclonedds-probe",
+        "the lab's DDS participants",
+        "`apt-get install cyclonedds-dev cyclonedds-tools`, then `make setup` builds it",
+        needed=False,
+        own=True,
+    ),
     Tool("warifu-calibrate-bench", "times TLS messages and tokens", _OWN_HINT, own=True),
 )
 """Every program that the lab, calibration and the virtual SIM run, and the PKCS#11 module."""

@@ -112,6 +112,28 @@ def make_coap_case(**changes: object) -> Cell:
     return _cell(value, changes)
 
 
+def make_dds_case(**changes: object) -> Cell:
+    """64 B there and back without security at no delay, with changes such as
+    `stack__crypto="builtin"`, which brings SROS2's governance."""
+    value = copy.deepcopy(MUTUAL_13)
+    secured = changes.get("stack__crypto", "none") != "none"
+    kind, signed = ("ENCRYPT", "SIGN") if secured else ("NONE", "NONE")
+    value["stack"] = {
+        "protocol": "dds",
+        "crypto": "none",
+        "aead": "AES-256-GCM",
+        "data_protection": kind,
+        "metadata_protection": kind,
+        "rtps_protection": signed,
+        "discovery_protection": kind,
+    }
+    value["pattern"] |= {"path": "/chatter", "response_body": 64}
+    for path, new in changes.items():
+        section, _, key = path.partition("__")
+        value[section][key] = new
+    return _cell(value, changes)
+
+
 @dataclass
 class View:
     """Stands for a case as warifu._core shows it."""

@@ -104,6 +104,7 @@ PYTHON_MAY_IMPORT = {
     "lab": {
         "lab",
         "case",
+        "dds",
         "files",
         "identity",
         "printable",

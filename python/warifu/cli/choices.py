@@ -45,7 +45,7 @@ FLAGS: dict[str, tuple[str, Any]] = {
         "stack",
         "--stack",
         help="https/tls1.2 or https/tls1.3 (default), /mutual or /server may follow; coap/con, "
-        "coap/non.",
+        "coap/non; dds/none, dds/builtin, dds/warifu, whose AEAD may follow.",
     ),
     "rtt": _flag(
         "link.rtt", "--rtt", help='Round-trip time, such as "60 ms"; the link\'s by default.'

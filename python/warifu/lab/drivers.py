@@ -7,11 +7,12 @@ from collections.abc import Collection
 
 from warifu.lab.case import SOFTWARE, THIS_HOST, Cell
 from warifu.lab.coap.driver import CoapDriver
+from warifu.lab.dds.driver import DdsDriver
 from warifu.lab.driver import Driver
 from warifu.lab.errors import LabError
 from warifu.lab.https.driver import HttpsDriver
 
-DRIVERS: dict[str, Driver] = {"https": HttpsDriver(), "coap": CoapDriver()}
+DRIVERS: dict[str, Driver] = {"https": HttpsDriver(), "coap": CoapDriver(), "dds": DdsDriver()}
 """By the protocol of a stack."""
 
 

@@ -187,15 +187,15 @@ def _empty_rows() -> dict[str, list[Any]]:
 def _append_rows(
     rows: dict[str, list[Any]], part: Part, trials: Trials, columns: Mapping[str, str]
 ) -> None:
-    """One row a metric and trial; a failed connection has `connection.failed` alone."""
+    """One row a metric and trial, but where it has no value (None); a failed connection has
+    `connection.failed` alone."""
     units = {metric["name"]: metric["unit"] for metric in _core.metrics()}
     for index, failed in enumerate(trials.columns["failed"]):
         if failed:
             values = {"connection.failed": 1.0}
         else:
-            values = {
-                metric: float(trials.columns[name][index]) for metric, name in columns.items()
-            }
+            found = {metric: trials.columns[name][index] for metric, name in columns.items()}
+            values = {metric: float(value) for metric, value in found.items() if value is not None}
         for metric, value in values.items():
             row = (
                 0, part.first_trial + index, metric, None, value, units[metric], 1.0, part.seed,

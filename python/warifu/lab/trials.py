@@ -14,6 +14,7 @@ with delay would otherwise meet in the same phase again and again."""
 @dataclass(frozen=True)
 class Trials:
     """Columns of equal length, one entry a trial: those of a driver (`warifu.lab.driver`), in the
-    units of their metrics, and `failed` (bool). A failed trial's other entries are 0."""
+    units of their metrics, and `failed` (bool). A failed trial's other entries are 0; an entry is
+    None where the trial has no value of its own."""
 
     columns: dict[str, list[Any]]

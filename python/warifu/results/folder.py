@@ -357,8 +357,8 @@ def labels(cases: dict[str, dict[str, Setting]]) -> dict[str, str]:
 
 
 #: What the label of a study's only case says: all that a reader would have to guess.
-_ALONE: tuple[str, ...] = ("protocol", "coap_type", "tls", "session", "authentication")
-_ALONE += ("key_store", "rtt_ns", "loss_mean")
+_ALONE: tuple[str, ...] = ("protocol", "coap_type", "dds_crypto", "dds_aead", "tls", "session")
+_ALONE += ("authentication", "key_store", "rtt_ns", "loss_mean")
 
 #: What follows from the quantiles of jitter.
 _JITTER = ("jitter_mean_ns", "jitter_max_ns")
@@ -385,9 +385,11 @@ def _words(column: str, value: Setting) -> str:
         return f"no {column}"
     if column == "authentication":
         return f"{value} authentication"
+    if column == "dds_crypto":
+        return "no security" if value == "none" else f"{value} plugin"
     if column == "key_store":
         return f"key store {value}"
-    if column in {"session", "device", "link", "group", "protocol", "coap_type"}:
+    if column in {"session", "device", "link", "group", "protocol", "coap_type", "dds_aead"}:
         return str(value)
     return f"{column} {str(value).lower() if isinstance(value, bool) else value}"
 
