@@ -39,12 +39,6 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return run
 
 
-def listing(library: Path) -> str:
-    """The library's disassembly with its symbols, as `checks.instructions` reads it."""
-    command = ["arm-none-eabi-objdump", "-d", "-t", str(library)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
 @pytest.fixture(scope="session", params=["fast", "small"])
 def profile(request: pytest.FixtureRequest) -> str:
     return str(request.param)

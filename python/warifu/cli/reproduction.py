@@ -31,6 +31,9 @@ class Part(StrEnum):
     ALL = "all"
     TABLE2 = "table2"
     TABLE3 = "table3"
+    GAINS = "gains"
+    ROTATIONS = "rotations"
+    STATISTICS = "statistics"
 
 
 @reproduce_app.callback()
@@ -100,6 +103,12 @@ def munacl(
         tables = [paper.table2(programs)]
     elif part is Part.TABLE3:
         tables = [paper.table3(programs, first)]
+    elif part is Part.GAINS:
+        tables = [paper.gains(paper.table3(programs, first))]
+    elif part is Part.ROTATIONS:
+        tables = [paper.rotations(programs)]
+    elif part is Part.STATISTICS:
+        tables = [paper.statistics(programs)]
     else:
         checked = _checked(firmware, vectors or firmware.resolve().parents[1] / "vectors")
         tables = paper.tables(programs, first, checked)
@@ -119,10 +128,7 @@ def _checked(firmware: Path, vectors: Path) -> Checked:
     for profile in paper.PROFILES:
         _make(firmware, f"PROFILE={profile}", "all", "checks")
         library = firmware / "build" / profile / f"libmunacl-{profile}.a"
-        command = ["arm-none-eabi-objdump", "-d", "-t", str(library)]
-        listings[profile] = subprocess.run(
-            command, capture_output=True, text=True, check=True
-        ).stdout
+        listings[profile] = checks.listing(library)
     return checks.check_all(firmware / "build", listings, vectors, screen.say)
 
 

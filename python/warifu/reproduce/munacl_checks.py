@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +42,7 @@ TWINS = "assembly equals its C twins"
 _VARIABLE_TIME = ("umull", "umlal", "smull", "smlal", "udiv", "sdiv")
 #: What compilers call instead: libgcc's and the run-time ABI's multiplications and divisions.
 _HELPERS = re.compile(r"__(?:aeabi_\w*(?:mul|div)\w*|u?(?:div|mod|divmod|mul)[sdt]i\d)")
+_FUNCTION = re.compile(r"[0-9a-f]{8} <(\w+)>:")
 _VECTORS = "vectors, "
 _CALLS = re.compile(r"(\d+) calls, \d+ rounds")
 
@@ -69,6 +71,8 @@ class Checked:
     """All checks, by what is checked and profile."""
 
     checks: Mapping[str, Mapping[str, Check]]
+    listings: Mapping[str, str]
+    """The library's disassembly by profile, as `instructions` reads it."""
 
     def problems(self, what: str) -> list[str]:
         """What is wrong, in any profile."""
@@ -97,7 +101,7 @@ def check_all(
 ) -> Checked:
     """Runs every check on a folder with one folder for each profile (`make checks programs`).
 
-    `listings` has `objdump -d -t` of the library by profile. RFC 7748's 1,000 iterations are left
+    `listings` has each profile's `listing`. RFC 7748's 1,000 iterations are left
     to the tests, and most of the long sources in `small`. Raises WarifuError and OSError.
     """
     calls: dict[tuple[str, str], Callable[[], Check]] = {}
@@ -125,7 +129,7 @@ def check_all(
     checks: dict[str, dict[str, Check]] = {}
     for (what, profile), check in found.items():
         checks.setdefault(what, {})[profile] = check
-    return Checked(checks)
+    return Checked(checks, listings)
 
 
 def taint(program: Path) -> Check:
@@ -158,22 +162,48 @@ def twins(program: Path) -> Check:
     return Check("all routines", () if right else (text or run.message,))
 
 
+def listing(library: Path) -> str:
+    """An archive's symbols and disassembly with what its linker is to fill in. Raises OSError and
+    CalledProcessError."""
+    command = ["arm-none-eabi-objdump", "-d", "-r", "-t", str(library)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 def instructions(listing: str) -> Check:
     """The library's code: no instruction takes time by its operands, and no helper of the
-    compiler's that has one is called. `listing` is what `objdump -d -t` prints of an archive."""
-    count, problems = 0, set()
+    compiler's that has one is called."""
+    mnemonics = [mnemonic for _, mnemonic in _decoded(listing)]
+    problems = {one for one in mnemonics if one.startswith(_VARIABLE_TIME)}
     for line in listing.splitlines():
-        fields = line.split("\t")
-        if len(fields) > 2:
-            count += 1
-            mnemonic = fields[2].strip()
-            if mnemonic.startswith(_VARIABLE_TIME):
-                problems.add(mnemonic)
-        elif "*UND*" in line and _HELPERS.fullmatch(line.split()[-1]):
+        if "*UND*" in line and _HELPERS.fullmatch(line.split()[-1]):
             problems.add(f"calls {line.split()[-1]}")
-    if count == 0:
+    if not mnemonics:
         problems.add("no instruction was found")
-    return Check(f"{count:,} instructions", tuple(sorted(problems)))
+    return Check(f"{len(mnemonics):,} instructions", tuple(sorted(problems)))
+
+
+def narrow(listing: str) -> float:
+    """Of the library's instructions, the share that 16 bits encode."""
+    codes = [code.split() for code, _ in _decoded(listing)]
+    return sum(len(code) == 1 for code in codes) / len(codes)
+
+
+def callers(listing: str, name: str) -> list[str]:
+    """The functions of the library that call one."""
+    function, found = "", []
+    for line in listing.splitlines():
+        if begin := _FUNCTION.fullmatch(line):
+            function = begin[1]
+        elif "R_ARM_THM_" in line and line.split()[-1] == name:
+            found.append(function)
+    return found
+
+
+def member_bytes(listing: str, member: str) -> int:
+    """The bytes of an object's functions."""
+    _, _, rest = listing.partition(f"\n{member}:")
+    symbols = rest.partition("\nDisassembly")[0].splitlines()
+    return sum(int(line.split("\t")[1].split()[0], 16) for line in symbols if " F " in line)
 
 
 def read_vectors(folder: Path, source: str) -> list[tuple[str, str]]:
@@ -216,6 +246,14 @@ def _some_vectors(program: Path, every: list[tuple[str, str]], most: int) -> Che
     if len(some) == len(every):
         return check
     return Check(f"{len(some):,} of {len(every):,} vectors", check.problems)
+
+
+def _decoded(listing: str) -> Iterator[tuple[str, str]]:
+    """Each instruction's code and mnemonic; constants between them are left out."""
+    for line in listing.splitlines():
+        fields = line.split("\t")
+        if len(fields) > 2 and fields[0] and not fields[2].startswith("."):
+            yield fields[1], fields[2].strip()
 
 
 def _leaks(found: m3.Taint) -> Check:
