@@ -6,6 +6,9 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
+import subprocess
+import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -205,6 +208,32 @@ def test_estimate_prints_the_parameter(tmp_path: Path, monkeypatch: pytest.Monke
     text = json.dumps(json.loads(estimated(tmp_path, "json")))
     assert 0 < int(text.split("millibits_per_cell = ")[1].split(",")[0]) < 74
     assert f"look at the first {bits - 1000:,} of {bits:,} bits" in text
+
+
+def test_estimate_that_is_interrupted_says_what_it_did(tmp_path: Path) -> None:
+    chance = random.Random(6)
+    for number in range(30):
+        (tmp_path / f"c-{number:02d}.bin").write_bytes(chance.randbytes(8192))
+    command = [sys.executable, "-m", "warifu.cli", "cells", "estimate", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        assert program.stderr is not None and program.stdout is not None
+        said = program.stderr.readline().decode()
+        assert (
+            said == "30 captures of 8,192 B, judged by ten estimators in two orders of their bits\n"
+        )
+        program.send_signal(signal.SIGINT)
+        assert program.wait(60) == 130
+        assert program.stderr.read() == b"warifu: interrupted; nothing was written\n"
+        assert program.stdout.read() == b""
+
+
+def test_folder_of_too_many_captures_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_captures(tmp_path)
+    monkeypatch.setattr("warifu.cli.cells._MOST_FILES", 11)
+    done = CliRunner().invoke(cells_app, ["estimate", str(tmp_path)])
+    assert "12 captures: expected at most 11, and one chip's: move" in str(done.exception)
 
 
 def test_too_few_bits_give_no_parameter(tmp_path: Path) -> None:
