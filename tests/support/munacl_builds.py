@@ -13,6 +13,7 @@ from support.paths import ROOT
 from warifu.reproduce import munacl_checks as checks
 
 MUNACL = ROOT / "firmware" / "munacl"
+PROFILES = ("fast", "small")
 
 Build = Callable[..., Path]
 Answers = Callable[[list[str]], list[str]]
@@ -20,12 +21,14 @@ Answers = Callable[[list[str]], list[str]]
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Builds a file of a profile; returns its path."""
+    """Builds a file of a profile, or of another folder that make builds in; returns its path."""
     folder = tmp_path_factory.mktemp("munacl")
 
     def run(profile: str, name: str, *settings: str) -> Path:
         target = folder / profile / name
-        command = ["make", "--silent", "-C", str(MUNACL), f"BUILD={folder}", f"PROFILE={profile}"]
+        command = ["make", "--silent", "-C", str(MUNACL), f"BUILD={folder}"]
+        if profile in PROFILES:
+            command.append(f"PROFILE={profile}")
         done = subprocess.run(
             [*command, *settings, str(target)],
             check=False,
@@ -39,7 +42,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return run
 
 
-@pytest.fixture(scope="session", params=["fast", "small"])
+@pytest.fixture(scope="session", params=PROFILES)
 def profile(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -75,6 +75,7 @@ def munacl(
     MUNACL_PEERS, folders with sources of Monocypher and BearSSL, these are columns of Table 3.
     """
     from warifu._core import WarifuError
+    from warifu.cli import munacl_peers
     from warifu.reproduce import munacl as paper
 
     waits = dict(options_of(paper.CHIP, 10**10, wait_states, False, None, "").wait_states)
@@ -83,18 +84,13 @@ def munacl(
             f"--firmware {firmware}: has no Makefile: run it in the project's folder, or name "
             "firmware/munacl of a checkout"
         )
+    others = munacl_peers.find(os.environ.get("MUNACL_PEERS", ""))
     for profile in paper.PROFILES:
         _make(firmware, f"PROFILE={profile}", "programs")
-    peers: tuple[str, ...] = ()
-    if os.environ.get("MUNACL_PEERS"):
-        peers = tuple(_make(firmware, "print-peers").split())
-        if not peers:
-            raise WarifuError(
-                f"MUNACL_PEERS is {os.environ['MUNACL_PEERS']}: no folder in it has monocypher.c, "
-                "src/monocypher.c or inc/bearssl.h: name folders of sources, with colons between"
-            )
+    peers = munacl_peers.link(others, firmware / "build")
+    if peers:
         _make(firmware, "peers")
-    version = ["arm-none-eabi-gcc", "--version"]
+    version = [f"{os.environ.get('CROSS', 'arm-none-eabi-')}gcc", "--version"]
     compiler = subprocess.run(version, capture_output=True, text=True, check=True).stdout
     programs = paper.Programs(firmware / "build", peers)
     first = compiler.splitlines()[0]
@@ -132,13 +128,19 @@ def _checked(firmware: Path, vectors: Path) -> Checked:
     return checks.check_all(firmware / "build", listings, vectors, screen.say)
 
 
-def _make(firmware: Path, *words: str) -> str:
-    """What make prints. Raises WarifuError with its last message."""
+#: What a make that runs this program says to those that it starts: flags, and variables of its
+#: command line, which are this program's own here.
+_OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "MAKEFILES", "GNUMAKEFLAGS")
+
+
+def _make(firmware: Path, *words: str) -> None:
+    """Builds targets. Raises WarifuError with the first error."""
     from warifu._core import WarifuError
 
-    make = ["make", "--silent", "-C", str(firmware), *words]
-    done = subprocess.run(make, capture_output=True, text=True, check=False)
+    make = ["make", "--silent", "-C", str(firmware), "BUILD=build", *words]
+    environment = {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
+    done = subprocess.run(make, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise WarifuError(f"{' '.join(make)} failed: {last}")
-    return done.stdout
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        first = next((line for line in lines if ": error: " in line or "***" in line), lines[-1])
+        raise WarifuError(f"{' '.join(make)} failed: {first}")

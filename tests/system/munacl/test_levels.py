@@ -15,8 +15,7 @@ from warifu.reproduce import munacl_checks as checks
 from warifu.reproduce.munacl_checks import listing
 
 MUNACL = ROOT / "firmware" / "munacl"
-CLANG = "clang --target=thumbv7m-none-eabi -fshort-enums -isystem /usr/lib/arm-none-eabi/include"
-COMPILERS = {"gcc": "arm-none-eabi-gcc", "clang": CLANG}
+COMPILERS = {"gcc": "arm-none-eabi-gcc", "clang": "clang"}
 LEVELS = [("gcc", level) for level in ("-Os", "-Og", "-O1", "-O2", "-O3")]
 LEVELS += [("clang", level) for level in ("-Os", "-Oz", "-O1", "-O2", "-O3")]
 LINK = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-nostartfiles", "-Wl,--gc-sections"]

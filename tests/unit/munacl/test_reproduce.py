@@ -12,11 +12,13 @@ import pytest
 
 from support.munacl_builds import MUNACL
 from support.paths import ROOT
+from warifu.cli import munacl_peers
 from warifu.report.table import Table
 from warifu.reproduce import munacl
 from warifu.reproduce import munacl_checks as checks
 
 Build = Callable[..., Path]
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -344,8 +346,9 @@ def test_peers_are_columns_of_the_same_table(
     header = "#include <stddef.h>\n#include <stdint.h>\n" + "\n".join(declarations) + "\n"
     (tmp_path / "monocypher.h").write_text(header)
     (tmp_path / "monocypher.c").write_text(FAKE)
-    build("peers", "monocypher.elf", f"MUNACL_PEERS=/nowhere:{tmp_path}")
-    table = munacl.table3(munacl.Programs(programs.folder, ("monocypher",)), "compiler")
+    peers = munacl_peers.link(munacl_peers.find(str(tmp_path)), programs.folder)
+    build("peers", "monocypher.elf")
+    table = munacl.table3(munacl.Programs(programs.folder, peers), "compiler")
     found = {str(record["call"]): record for record in table.records}
     assert 0 < int(str(found["crypto_scalarmult_curve25519"]["monocypher_cycles_high"])) < 100
     assert int(str(found["crypto_sign_ed25519"]["monocypher_cycles_high"])) > 1024
@@ -394,14 +397,23 @@ def test_command_runs_the_checks_and_fails_with_them(
     assert max(map(len, claims)) <= 80
 
 
-def test_peers_that_are_none_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from typer.testing import CliRunner
-
-    from warifu._core import WarifuError
-    from warifu.cli.reproduction import reproduce_app
-
-    monkeypatch.setenv("MUNACL_PEERS", str(tmp_path))
-    firmware = str(ROOT / "firmware" / "munacl")
-    done = CliRunner().invoke(reproduce_app, ["munacl", "--firmware", firmware])
-    assert isinstance(done.exception, WarifuError)
-    assert "no folder in it has monocypher.c" in str(done.exception)
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ("{}", "/empty: has none of monocypher.c, src/monocypher.c, inc/bearssl.h: name"),
+        ("{}/none", "/empty/none: is no folder: name folders"),
+        ("{0}/../one two:{0}", "/empty: has none of"),
+        ("{0}/../one two:{0}/../other:", "/other: another folder has monocypher as well: name one"),
+    ],
+)
+def test_peers_that_are_none_are_refused(
+    warifu: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, names: str, words: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for name in ("one two", "other/src"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "monocypher.c").touch()
+    monkeypatch.setenv("MUNACL_PEERS", names.format(tmp_path / "empty"))
+    code, out, err = warifu("reproduce", "munacl", "--firmware", ROOT / "firmware" / "munacl")
+    assert (code, out, len(err.splitlines())) == (2, "", 1), err
+    assert err.startswith("warifu: MUNACL_PEERS: ") and words in err, err
