@@ -42,6 +42,16 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return run
 
 
+@pytest.fixture(scope="session")
+def build_host(build: Build) -> Build:
+    """Builds a program of a profile's C for this host; returns its path."""
+
+    def run(profile: str, name: str) -> Path:
+        return build(f"host/{profile}", name, f"PROFILE={profile}")
+
+    return run
+
+
 @pytest.fixture(scope="session", params=PROFILES)
 def profile(request: pytest.FixtureRequest) -> str:
     return str(request.param)

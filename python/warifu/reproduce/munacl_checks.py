@@ -22,7 +22,11 @@ from warifu import m3
 SOURCES = (
     "rfc7748-x25519",
     "rfc8032-ed25519",
+    "rfc8439-poly1305",
+    "rfc4231-hmac-sha512",
+    "nist-sha512",
     "nacl",
+    "ed25519-sign-input",
     "wycheproof-x25519",
     "wycheproof-ed25519",
     "wycheproof-hmac-sha512",
@@ -206,9 +210,9 @@ def member_bytes(listing: str, member: str) -> int:
     return sum(int(line.split("\t")[1].split()[0], 16) for line in symbols if " F " in line)
 
 
-def read_vectors(folder: Path, source: str) -> list[tuple[str, str]]:
+def read_vectors(folder: Path, source: str, file: str = "vectors.txt") -> list[tuple[str, str]]:
     """A source's calls with their results. Raises OSError."""
-    lines = (folder / source / "vectors.txt").read_text().splitlines()
+    lines = (folder / source / file).read_text().splitlines()
     pairs = [line.split(" = ") for line in lines if line and not line.startswith("#")]
     return [(call, result) for call, result in pairs]
 
