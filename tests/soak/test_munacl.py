@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from support import needs
+from support import munacl_seeds, needs
 from support.paths import ROOT
 from warifu import m3
 
 MUNACL = ROOT / "firmware" / "munacl"
+#: Of fuzzing each profile.
+SECONDS = 120
 
 
 def build(folder: Path, profile: str, name: str, *settings: str) -> Path:
@@ -40,4 +42,9 @@ def test_assembly_equals_its_twins_on_ten_thousand_inputs(tmp_path: Path, profil
 @pytest.mark.parametrize("profile", ["fast", "small"])
 def test_fuzzing_open_and_verify_finds_no_fault(tmp_path: Path, profile: str) -> None:
     program = build(tmp_path, f"host/{profile}", "fuzz", f"PROFILE={profile}")
-    subprocess.run([program, "-max_total_time=60", "-max_len=300"], check=True, timeout=300)
+    found, seeds = tmp_path / "found", tmp_path / "seeds"
+    found.mkdir()
+    seeds.mkdir()
+    munacl_seeds.write(seeds)
+    options = [f"-max_total_time={SECONDS}", "-max_len=600", f"-artifact_prefix={found}/"]
+    subprocess.run([program, *options, found, seeds], check=True, timeout=SECONDS + 300)

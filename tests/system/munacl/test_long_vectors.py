@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""munacl on the simulated chip: published answers that take minutes, and those of four MiB."""
+"""munacl on the simulated chip: published answers that take minutes, those of four MiB,
+and the inputs that its fuzz target begins with."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support import needs
+from support import munacl_seeds, needs
 from support.paths import ROOT
 from warifu import m3
 from warifu.reproduce import munacl_checks as checks
@@ -62,3 +64,18 @@ def test_published_vectors_under_valgrind(
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [result for _, result in expected]
+
+
+@needs.program("clang")
+def test_seeds_of_the_fuzz_target_open_and_keep_its_rules(
+    build_host: Callable[..., Path], profile: str, tmp_path: Path
+) -> None:
+    valid = munacl_seeds.write(tmp_path)
+    command = [build_host(profile, "fuzz"), *sorted(tmp_path.iterdir())]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert valid >= 30
+    (line,) = re.findall("fuzz: (\\d+) of (\\d+) foreign inputs opened", done.stderr)
+    # The fuzzer runs an empty input first, and the first file twice.
+    assert valid <= int(line[0]) <= valid + 1
+    assert int(line[1]) > valid + 20
