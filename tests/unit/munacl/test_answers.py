@@ -264,6 +264,26 @@ def test_signatures_of_all_lengths_verify_and_changed_ones_do_not(answers: Answe
     check(answers, expected)
 
 
+def test_secret_key_with_another_public_half_gives_its_scalar_away(answers: Answers) -> None:
+    # What docs/munacl.md warns of: one nonce, two challenges.
+    (pair,) = answers([f"sign_keypair {SEED}"])
+    pk = bytes.fromhex(pair.split()[1][:64])
+    other = bytes([pk[0] ^ 1]) + pk[1:]
+    found = []
+    for half in (pk, other):
+        (signed,) = answers([f"sign {SEED}{half.hex()} {b'message'.hex()}"])
+        sm = bytes.fromhex(signed.split()[1])
+        h = hashlib.sha512(sm[:32] + half + b"message").digest()
+        found.append((sm[:32], int.from_bytes(sm[32:64], "little"), int.from_bytes(h, "little")))
+    (r, s, h), (other_r, other_s, other_h) = found
+    assert r == other_r
+    scalar = (s - other_s) * pow(h - other_h, -1, ORDER) % ORDER
+    expanded = bytearray(hashlib.sha512(bytes.fromhex(SEED)).digest()[:32])
+    expanded[0] &= 248
+    expanded[31] = expanded[31] & 63 | 64
+    assert scalar == int.from_bytes(expanded, "little") % ORDER
+
+
 def test_keys_and_signatures_of_random_seeds_against_reference(answers: Answers) -> None:
     chance = random.Random(4)
     expected = []
