@@ -22,16 +22,16 @@ enum munacl_fe_operation {
     ((uint32_t)MUNACL_FE_##operation << 24 | (d) << 16 | (a) << 8 | (b))
 
 /* Runs a program to its END. `mask` is 0 or all ones and may be secret; the program is public. */
-void munacl_fe_run(munacl_fe *slots, const uint32_t *program, uint32_t mask);
+MUNACL_APART void munacl_fe_run(munacl_fe *slots, const uint32_t *program, uint32_t mask);
 /* out[0 .. 15] = a b as integers; out[16] is overwritten. */
-void munacl_product(uint32_t out[17], const munacl_fe a, const munacl_fe b);
-void munacl_product_portable(uint32_t out[17], const munacl_fe a, const munacl_fe b);
+MUNACL_APART void munacl_product(uint32_t out[17], const munacl_fe a, const munacl_fe b);
+MUNACL_APART void munacl_product_portable(uint32_t out[17], const munacl_fe a, const munacl_fe b);
 /* Slot 2 to the power 2^250 - 1 in slot 4, to the 11th in slot 3; slots 5 and 6 are used. */
 extern const uint32_t munacl_fe_power_250[];
 /* The least representative. */
-void munacl_fe_freeze(munacl_fe a);
+MUNACL_APART void munacl_fe_freeze(munacl_fe a);
 
 /* The inverse; 0 for 0. Time fixed. */
-void munacl_fe_invert(munacl_fe a);
+MUNACL_APART void munacl_fe_invert(munacl_fe a);
 
 #endif
