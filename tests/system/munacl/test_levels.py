@@ -75,9 +75,7 @@ def libraries() -> list[str]:
 
 @needs.program("ld.lld")
 @needs.program("llvm-ar")
-@pytest.mark.parametrize(
-    ("compiler", "level"), [one for one in LEVELS if one[1] != "-Og"], ids="-".join
-)
+@pytest.mark.parametrize(("compiler", "level"), [one for one in LEVELS if one[1] != "-Og"])
 def test_library_of_link_time_optimisation_keeps_secrets(
     profile: str, compiler: str, level: str, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import random
+import re
 import struct
 import subprocess
 from collections.abc import Callable
@@ -55,6 +56,13 @@ def test_published_vectors_on_the_chip(build: Callable[..., Path], profile: str,
         expected = expected[:: max(1, len(expected) // MOST_SMALL)]
     found = checks.vectors(build(profile, "answers.elf"), expected)
     assert found.problems == ()
+
+
+def test_page_counts_the_vectors_of_every_source() -> None:
+    _, _, page = (ROOT / "docs" / "munacl.md").read_text().partition("| `vectors/` |")
+    said = dict(re.findall(r"^\| `([\w-]+)` \| (\d+) \|", page, re.MULTILINE))
+    there = {name: str(len(checks.read_vectors(VECTORS, name))) for name in checks.SOURCES}
+    assert said == there
 
 
 def on_host(program: Path, calls: list[str]) -> list[str]:
