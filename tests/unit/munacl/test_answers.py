@@ -32,7 +32,7 @@ VECTORS = ROOT / "vectors"
 SEED = bytes(range(32)).hex()
 #: The vectors of a source that `small`, three to eight times as slow, has time for here, or twice
 #: as many.
-MOST_SMALL = 150
+MOST_SMALL = 60
 
 
 def check(answers: Answers, expected: list[tuple[str, str]]) -> None:
