@@ -54,7 +54,8 @@ def capture(
 
     with when_interrupted("interrupted; the captures that were written stay"):
         written = board.captures(port, baud, out, count, silence_s=silence, progress=screen.say)
-    screen.say(f"wrote {len(written)} captures to {out}, the last one {written[-1].name}")
+    captures = screen.counted(len(written), "capture")
+    screen.say(f"wrote {captures} to {out}, the last one {written[-1].name}")
     return OK
 
 
@@ -156,6 +157,7 @@ def _table(found: Cells, folder: Path) -> Table:
         missing = -(-ASKED_SAMPLES // found.cells) - found.captures
         table.notes.append(
             f"No millibits_per_cell: {bits:,} bits are fewer than the {ASKED_SAMPLES:,} that NIST "
-            f"SP 800-90B section 3.1.1 asks for. Make {missing:,} more captures of this memory."
+            f"SP 800-90B section 3.1.1 asks for. Make {screen.counted(missing, 'more capture')} of "
+            "this memory."
         )
     return table
