@@ -204,7 +204,7 @@ def test_chip_of_a_file(warifu: Run, tmp_path: Path) -> None:
     ("change", "words"),
     [
         (("priority-bits = 3", "priority-bits = 0"), "priority-bits is 0: expected 1 to 8"),
-        (("writable = true", "writable = true\nwait = 1"), "line 18: unknown field `wait`"),
+        (("writable = true", "writable = true\nwait = 1"), "line 18: unknown key `wait`"),
         (("0x00030000", "0x0001fffc"), "memory work-ram and memory boot.rom overlap: change"),
         (('"16 KiB"', '"512 MiB"'), "all memories have more than 268435456 bytes"),
         ((BOARD, "\0" * 10), "line 1: "),
@@ -249,3 +249,8 @@ def test_chips_command_lists_each_with_its_source(warifu: Run) -> None:
     assert (code, tuple(rows)) == (0, m3.CHIPS)
     assert rows["stm32f103xg"]["memories"].startswith("flash 1024 KiB at 0x08000000; sram 96 KiB")
     assert all(row["source"] for row in rows.values())
+
+
+def test_list_of_chips_is_as_wide_as_a_terminal(warifu: Run) -> None:
+    code, out, _ = warifu("m3", "chips")
+    assert code == 0 and max(map(len, out.splitlines())) <= 80, out
