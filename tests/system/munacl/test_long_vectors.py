@@ -72,7 +72,7 @@ def test_seeds_of_the_fuzz_target_open_and_keep_its_rules(
 ) -> None:
     valid = munacl_seeds.write(tmp_path)
     command = [build_host(profile, "fuzz"), *sorted(tmp_path.iterdir())]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     assert valid >= 30
     (line,) = re.findall("fuzz: (\\d+) of (\\d+) foreign inputs opened", done.stderr)
