@@ -52,6 +52,12 @@ def build_host(build: Build) -> Build:
     return run
 
 
+def listing(library: Path) -> str:
+    """The library's disassembly with its symbols, as `checks.instructions` reads it."""
+    command = ["arm-none-eabi-objdump", "-d", "-r", "-t", str(library)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 @pytest.fixture(scope="session", params=PROFILES)
 def profile(request: pytest.FixtureRequest) -> str:
     return str(request.param)

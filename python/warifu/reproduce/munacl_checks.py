@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -105,8 +104,9 @@ def check_all(
 ) -> Checked:
     """Runs every check on a folder with one folder for each profile (`make checks programs`).
 
-    `listings` has each profile's `listing`. RFC 7748's 1,000 iterations are left
-    to the tests, and most of the long sources in `small`. Raises WarifuError and OSError.
+    `listings` has what `objdump -d -r -t` prints of each profile's library. RFC 7748's 1,000
+    iterations are left to the tests, and most of the long sources in `small`. Raises WarifuError
+    and OSError.
     """
     calls: dict[tuple[str, str], Callable[[], Check]] = {}
     for profile, listing in listings.items():
@@ -164,13 +164,6 @@ def twins(program: Path) -> Check:
     text = run.output.decode(errors="replace").strip()
     right = run.code == 0 and text == "twins: equal"
     return Check("all routines", () if right else (text or run.message,))
-
-
-def listing(library: Path) -> str:
-    """An archive's symbols and disassembly with what its linker is to fill in. Raises OSError and
-    CalledProcessError."""
-    command = ["arm-none-eabi-objdump", "-d", "-r", "-t", str(library)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def instructions(listing: str) -> Check:

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from support import needs
+from support.munacl_builds import listing
 from support.paths import ROOT
 from warifu import m3
 from warifu.calibrate import board
 from warifu.calibrate.errors import CalibrateError
 from warifu.reproduce import munacl_checks as checks
-from warifu.reproduce.munacl_checks import listing
 
 Build = Callable[..., Path]
 MUNACL = ROOT / "firmware" / "munacl"

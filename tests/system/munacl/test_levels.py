@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from support import needs
+from support.munacl_builds import listing
 from support.paths import ROOT
 from warifu.reproduce import munacl_checks as checks
-from warifu.reproduce.munacl_checks import listing
 
 MUNACL = ROOT / "firmware" / "munacl"
 COMPILERS = {"gcc": "arm-none-eabi-gcc", "clang": "clang"}

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from support.munacl_builds import listing
 from warifu import m3
 from warifu.reproduce import munacl_checks as checks
-from warifu.reproduce.munacl_checks import listing
 
 Build = Callable[..., Path]
 CALLS = "34 calls"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.munacl_builds import MUNACL
+from support.munacl_builds import MUNACL, listing
 from support.paths import ROOT
 from warifu.cli import munacl_peers
 from warifu.report.table import Table
@@ -204,7 +204,7 @@ def test_listing_gives_calls_sizes_and_encodings(build: Build) -> None:
     assert checks.callers(LISTING, "crypto_hash_sha512") == []
     assert checks.member_bytes(LISTING, "random.o") == 20
     assert str(checks.instructions(LISTING)) == "3 instructions"
-    library = checks.listing(build("fast", "libmunacl-fast.a"))
+    library = listing(build("fast", "libmunacl-fast.a"))
     assert set(checks.callers(library, "randombytes")) == {
         "crypto_dh_curve25519_keypair",
         "crypto_sign_ed25519_keypair",
@@ -292,10 +292,10 @@ def test_checks_hold_for_the_library_and_find_a_leaking_one(build: Build, tmp_pa
         lines = (ROOT / "vectors" / source / "vectors.txt").read_text().splitlines()
         (vectors / source).mkdir(parents=True)
         (vectors / source / "vectors.txt").write_text("\n".join(lines[:12]))
-    right = checks.check_all(library.parent.parent, {"fast": checks.listing(library)}, vectors)
+    right = checks.check_all(library.parent.parent, {"fast": listing(library)}, vectors)
     assert right.holds, [right.problems(what) for what in right.checks]
     library = tmp_path / "fast" / "libmunacl-fast.a"
-    wrong = checks.check_all(tmp_path, {"fast": checks.listing(library)}, vectors)
+    wrong = checks.check_all(tmp_path, {"fast": listing(library)}, vectors)
     red = [what for what in wrong.checks if wrong.problems(what)]
     assert red == [checks.BRANCHES, checks.RESIDUE, checks.CYCLES, checks.INSTRUCTIONS]
     assert any("branch in equal" in one for one in wrong.problems(checks.BRANCHES))
@@ -305,7 +305,7 @@ def test_checks_hold_for_the_library_and_find_a_leaking_one(build: Build, tmp_pa
     ]
     vectors.joinpath("nacl", "vectors.txt").write_text(f"hash 00 = 0 {'00' * 64}\n")
     (tmp_path / "fast" / "taint.elf").write_bytes((tmp_path / "fast" / "twins.elf").read_bytes())
-    worse = checks.check_all(tmp_path, {"fast": checks.listing(library)}, vectors)
+    worse = checks.check_all(tmp_path, {"fast": listing(library)}, vectors)
     assert len(worse.problems("vectors, nacl")) == 1
     assert "nothing was secret" in worse.problems(checks.BRANCHES)[-1]
 
