@@ -118,9 +118,11 @@ static inline int munacl_forget_registers(int result)
 /* Copies 32 bytes, of any alignment: a call is a tenth of what compilers make of memcpy. */
 MUNACL_APART void munacl_copy32(void *to, const void *from);
 
-/* Salsa20's function: the 16 words of out = in after twenty rounds, plus in. */
-MUNACL_APART void munacl_salsa20_block(void *out, const uint32_t in[16]);
-/* The same of the words that constants, key and input make; 0. Leaves nothing of them behind. */
+/* Salsa20's function, 64 bytes a block: out = in after twenty rounds, plus in, xored with m unless
+ * that is NULL. in[8] and in[9] count the blocks, of which there is one at least. `out` may equal
+ * m. */
+MUNACL_APART void munacl_salsa20_blocks(void *out, const void *m, size_t blocks, uint32_t in[16]);
+/* One block of the words that constants, key and input make; 0. Leaves nothing of them behind. */
 MUNACL_APART int munacl_salsa20_core(void *out, const unsigned char *in, const unsigned char *k,
                                      const unsigned char *c);
 /* The words of constants, key and input. */
@@ -128,12 +130,14 @@ MUNACL_APART void munacl_salsa20_words(uint32_t x[16], const unsigned char *in,
                                        const unsigned char *k, const unsigned char *c);
 extern const unsigned char munacl_sigma[16];
 
-/* Poly1305's state: h < 2^130 + 2^129 in five words; the clamped r, then s. */
+/* Poly1305's state: h < 2^130 + 2^129 in five words, so that h[4] is 5 at most; the clamped r, then
+ * s. */
 struct munacl_poly1305 {
     uint32_t h[5];
     uint32_t r[8];
 };
-/* Takes `blocks` blocks of 16 bytes, each with `top` (1 for whole blocks) behind it. */
+/* Takes `blocks` blocks of 16 bytes, each with `top` (1 for whole blocks, or 0) behind it. Where
+ * h[4] is above 5 before, or r not clamped, words of the sums overflow: the result is undefined. */
 MUNACL_APART void munacl_poly1305_blocks(struct munacl_poly1305 *state, const unsigned char *m,
                                          size_t blocks, uint32_t top);
 

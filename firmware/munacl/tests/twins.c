@@ -8,8 +8,8 @@
 #define ROUNDS 300
 #endif
 
-void munacl_fe_run_portable(munacl_fe *slots, const uint32_t *program, uint32_t mask);
-void munacl_salsa20_block_portable(void *out, const uint32_t in[16]);
+void munacl_fe_run_portable(munacl_fe *slots, const munacl_fe_step *program, uint32_t mask);
+void munacl_salsa20_blocks_portable(void *out, const void *m, size_t blocks, uint32_t in[16]);
 int munacl_salsa20_core_portable(void *out, const unsigned char *in, const unsigned char *k,
                                  const unsigned char *c);
 void munacl_x25519_ladder_portable(munacl_fe point[2], const uint32_t scalar[8]);
@@ -111,7 +111,7 @@ static void bounded(munacl_fe a, uint32_t which)
 #ifndef MUNACL_SMALL
 static void sums(uint32_t which, uint32_t other)
 {
-    static const uint32_t program[] = {FE(ADD, 2, 0, 1), FE(SUB, 3, 0, 1), FE(END, 0, 0, 0)};
+    static const munacl_fe_step program[] = {FE(ADD, 2, 0, 1), FE(SUB, 3, 0, 1), FE(END, 0, 0, 0)};
     munacl_fe here[4], there[4];
     bounded(here[0], which);
     bounded(here[1], other);
@@ -145,7 +145,8 @@ static void scalar_of(uint32_t scalar[8], uint32_t which)
 static void ladders(uint32_t point, uint32_t which)
 {
     /* The same point: X Z' = X' Z. The formulas differ by a factor of both. */
-    static const uint32_t cross[] = {FE(MUL, 4, 0, 3), FE(MUL, 5, 1, 2), FE(END, 0, 0, 0)};
+    static const munacl_fe_step cross[] = {
+        FE(MUL, 4, 0, 3), FE(MUL, 5, 1, 2), FE(END, 0, 0, 0)};
     munacl_fe slots[6], *a = slots, *b = slots + 2;
     uint32_t scalar[8], zero[2] = {0};
     bounded(a[0], point);
@@ -221,7 +222,7 @@ static void poly1305(uint32_t i)
 
 static void fields(uint32_t which, uint32_t other)
 {
-    static const uint32_t program[] = {
+    static const munacl_fe_step program[] = {
         FE(MUL, 2, 0, 1),  FE(SQR, 3, 0, 1),    FE(ADD, 4, 0, 1), FE(SUB, 5, 0, 1),
         FE(A24, 6, 0, 1),  FE(SELECT, 7, 0, 0), FE(SQR, 8, 1, 3), FE(MUL, 0, 0, 0),
         FE(SUB, 9, 1, 1),  FE(ADD, 1, 1, 1),    FE(A24, 10, 1, 1), FE(END, 0, 0, 0),
@@ -258,12 +259,19 @@ int main(void)
     for (uint32_t i = 0; i < ROUNDS; i++)
         fields(100 + i, 100 + (i & 31 ? i : i & 15));
     for (uint32_t i = 0; i < ROUNDS; i++) {
-        uint32_t x[16], y[16];
+        /* The counter's carry, 1 to 3 blocks, without a message, with one, and in its place. */
+        uint32_t in[2][16];
+        unsigned char m[196], x[196], y[196];
         for (int j = 0; j < 16; j++)
-            x[j] = y[j] = i ? random_word() : 0xffffffff;
-        munacl_salsa20_block(x, x);
-        munacl_salsa20_block_portable(y, y);
+            in[0][j] = in[1][j] = i & 31 ? random_word() : 0xffffffff;
+        for (int j = 0; j < 196; j++)
+            m[j] = x[j] = y[j] = (unsigned char)random_word();
+        size_t blocks = 1 + i % 3, at = i & 3;
+        const void *other = i % 5 == 0 ? NULL : m + 3 - at;
+        munacl_salsa20_blocks(x + at, i % 5 == 1 ? x + at : other, blocks, in[0]);
+        munacl_salsa20_blocks_portable(y + at, i % 5 == 1 ? y + at : other, blocks, in[1]);
         compare("salsa20", i, x, y, sizeof x);
+        compare("salsa20's counter", i, in[0], in[1], sizeof in[0]);
     }
     for (uint32_t i = 0; i < ROUNDS; i++) {
         unsigned char input[67], x[65], y[65];

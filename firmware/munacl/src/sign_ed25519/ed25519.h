@@ -9,9 +9,9 @@
  * added: y + x, y - x, 2dxy and, where it is not 1, z. */
 enum { X, Y, Z, T, E = 7, H = 8, YPX, YMX, T2D, Z2, MUNACL_ED_SLOTS };
 
-extern const uint32_t munacl_ed_double[];
+extern const munacl_fe_step munacl_ed_double[];
 /* The addition of a point with z; from its second step on, of one whose z is 1. */
-extern const uint32_t munacl_ed_add[];
+extern const munacl_fe_step munacl_ed_add[];
 #define munacl_ed_add_affine (munacl_ed_add + 1)
 
 /* The comb: TEETH bits of a scalar, SPACING apart, select a point of the table, or its negative. */
@@ -42,7 +42,8 @@ MUNACL_APART void munacl_ed_base(munacl_fe *slots, const unsigned char *s);
 /* The 32 bytes of X, Y, Z. */
 MUNACL_APART void munacl_ed_encode(unsigned char *out, munacl_fe *slots);
 
-/* Scalars modulo L, as bytes; x has 64 digits to the base 256, below 2^22. */
+/* Scalars modulo L, as bytes; x has 64 digits to the base 256, each below 2^22, and together is
+ * below 2^512. */
 MUNACL_APART void munacl_sc_reduce(unsigned char *out, int32_t x[64]);
 /* out = hash modulo L, of 64 bytes. */
 MUNACL_APART void munacl_sc_from_hash(unsigned char *out, const unsigned char *hash);
