@@ -12,6 +12,9 @@ from xml.sax.saxutils import quoteattr
 HERE = Path(__file__).parent
 VERSION = "0.1.0"
 PROFILES = ("fast", "small")
+#: PlatformIO's platforms with boards of a Cortex-M3: SAM3X; LPC17xx; EFM32 GG and LG; STM32F1, F2
+#: and L1. Their boards with other cores are not told apart: a manifest has no key for it.
+PLATFORMS = ["atmelsam", "nxplpc", "siliconlabsefm32", "ststm32"]
 SUMMARY = "NaCl for a Cortex-M3, constant time on that core"
 
 
@@ -23,8 +26,9 @@ def sources(profile: str) -> list[str]:
 
 
 def cmake() -> str:
-    """Both lists as variables."""
+    """The version and both lists as variables."""
     parts = ["# SPDX-License-Identifier: Apache-2.0 OR MIT\n# Written by manifests.py.\n"]
+    parts.append(f"set(MUNACL_VERSION {VERSION})\n")
     for profile in PROFILES:
         lines = "".join(f"  {name}\n" for name in sources(profile))
         parts.append(f"set(MUNACL_SOURCES_{profile}\n{lines})\n")
@@ -39,7 +43,8 @@ def platformio() -> str:
         "description": SUMMARY,
         "license": "Apache-2.0 OR MIT",
         "frameworks": "*",
-        "platforms": "*",
+        "platforms": PLATFORMS,
+        "headers": "munacl.h",
         "build": {
             "includeDir": "include",
             "srcDir": "src",
@@ -56,6 +61,7 @@ def pack() -> str:
     for profile in PROFILES:
         files = [
             '<file category="include" name="include/"/>',
+            '<file category="include" name="include/nacl/"/>',
             '<file category="include" name="src/"/>',
         ]
         for name in sources(profile):

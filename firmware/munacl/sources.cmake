@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Written by manifests.py.
+set(MUNACL_VERSION 0.1.0)
 set(MUNACL_SOURCES_fast
   src/auth_hmacsha512256/hmac.c
   src/box/box.c

@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -85,6 +85,16 @@ def refuse_to_replace(path: Path) -> None:
         _refuse_other(path, path.stat().st_mode)
     except FileNotFoundError:
         return
+
+
+def refuse_same(path: Path, inputs: Iterable[Path]) -> None:
+    """Raises FileRefused where ``path``, which is to be written, is one of the files that are read,
+    by another name or a link of either kind as well."""
+    for one in inputs:
+        with contextlib.suppress(OSError):
+            if path.samefile(one):
+                what = str(one) if str(one) == str(path) else f"{one}, by another name"
+                raise FileRefused(f"{path}: is {what}, which is read: write to another file")
 
 
 @contextlib.contextmanager

@@ -107,6 +107,25 @@ def x25519_base(scalar: bytes) -> bytes:
     return ((z + y) * pow(z - y, -1, P) % P).to_bytes(32, "little")
 
 
+def x25519(scalar: bytes, point: bytes) -> bytes:
+    """RFC 7748 section 5: the ladder as it is written there."""
+    u, k = int.from_bytes(point, "little") % 2**255 % P, _clamped(scalar)
+    x2, z2, x3, z3 = 1, 0, u, 1
+    for bit in reversed(range(255)):
+        swap = k >> bit & 1
+        if swap:
+            x2, z2, x3, z3 = x3, z3, x2, z2
+        a, b = x2 + z2, x2 - z2
+        da, cb = (x3 - z3) * a, (x3 + z3) * b
+        aa, bb = a * a, b * b
+        e = aa - bb
+        x3, z3 = (da + cb) ** 2 % P, u * (da - cb) ** 2 % P
+        x2, z2 = aa * bb % P, e * (aa + 121665 * e) % P
+        if swap:
+            x2, z2, x3, z3 = x3, z3, x2, z2
+    return (x2 * pow(z2, P - 2, P) % P).to_bytes(32, "little")
+
+
 def ed25519_public(seed: bytes) -> bytes:
     return _encoded(_multiple(_clamped(hashlib.sha512(seed).digest()[:32])))
 

@@ -13,6 +13,7 @@ from support.paths import ROOT
 from warifu.reproduce import munacl_checks as checks
 
 MUNACL = ROOT / "firmware" / "munacl"
+PROFILES = ("fast", "small")
 
 Build = Callable[..., Path]
 Answers = Callable[[list[str]], list[str]]
@@ -20,12 +21,14 @@ Answers = Callable[[list[str]], list[str]]
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Builds a file of a profile; returns its path."""
+    """Builds a file of a profile, or of another folder that make builds in; returns its path."""
     folder = tmp_path_factory.mktemp("munacl")
 
     def run(profile: str, name: str, *settings: str) -> Path:
         target = folder / profile / name
-        command = ["make", "--silent", "-C", str(MUNACL), f"BUILD={folder}", f"PROFILE={profile}"]
+        command = ["make", "--silent", "-C", str(MUNACL), f"BUILD={folder}"]
+        if profile in PROFILES:
+            command.append(f"PROFILE={profile}")
         done = subprocess.run(
             [*command, *settings, str(target)],
             check=False,
@@ -39,13 +42,23 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return run
 
 
+@pytest.fixture(scope="session")
+def build_host(build: Build) -> Build:
+    """Builds a program of a profile's C for this host; returns its path."""
+
+    def run(profile: str, name: str) -> Path:
+        return build(f"host/{profile}", name, f"PROFILE={profile}")
+
+    return run
+
+
 def listing(library: Path) -> str:
     """The library's disassembly with its symbols, as `checks.instructions` reads it."""
-    command = ["arm-none-eabi-objdump", "-d", "-t", str(library)]
+    command = ["arm-none-eabi-objdump", "-d", "-r", "-t", str(library)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.fixture(scope="session", params=["fast", "small"])
+@pytest.fixture(scope="session", params=PROFILES)
 def profile(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

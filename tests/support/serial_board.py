@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import threading
@@ -36,8 +37,14 @@ class Board:
         os.close(self.line)
 
     def say(self, text: bytes) -> None:
-        """What the board prints without being asked."""
-        os.write(self._end, text)
+        """What the board prints without being asked; a line takes in little before it is read."""
+
+        def write() -> None:
+            # Whoever reads may have gone.
+            with contextlib.suppress(OSError):
+                os.write(self._end, text)
+
+        threading.Thread(target=write, daemon=True).start()
 
 
 class Plug:

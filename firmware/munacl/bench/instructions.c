@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Cycles of single instructions, with operands that make them fast and slow: `NAME CYCLES`. */
+/* Cycles of single instructions, with operands that make them fast and slow: `NAME CYCLES`, and of
+ * UMULL's product made of MUL's of 16 by 16 bits (`product`). */
 #include "start.h"
 
 #define CYCCNT (*(volatile uint32_t *)0xe0001004)
@@ -12,10 +13,27 @@
         uint32_t begin = CYCCNT;                                                              \
         __asm__ volatile("" : "+r"(r4), "+r"(r5));                                            \
         uint32_t middle = CYCCNT;                                                             \
-        __asm__ volatile(".rept 16\n" text "\n.endr" : "+r"(r4), "+r"(r5) : : "r6", "r7");    \
+        __asm__ volatile(".rept 16\n" text "\n.endr" : "+r"(r4), "+r"(r5) : : "r6", "r7",     \
+                         "r8", "r9", "r10", "cc");                                             \
         uint32_t end = CYCCNT;                                                                \
         ((end - middle) - (middle - begin)) >> 4;                                             \
     })
+
+/* r8, r6 = r4 * r5 */
+#define PRODUCT                                                                               \
+    "uxth r6, r4\n"                                                                           \
+    "uxth r7, r5\n"                                                                           \
+    "lsr r8, r4, #16\n"                                                                       \
+    "lsr r9, r5, #16\n"                                                                       \
+    "mul r10, r6, r9\n"                                                                       \
+    "mul r6, r6, r7\n"                                                                        \
+    "mul r7, r8, r7\n"                                                                        \
+    "mul r8, r8, r9\n"                                                                        \
+    "adds r7, r7, r10\n"                                                                      \
+    "it cs\n"                                                                                 \
+    "addcs r8, r8, #0x10000\n"                                                                \
+    "adds r6, r6, r7, lsl #16\n"                                                              \
+    "adc r8, r8, r7, lsr #16"
 
 static void row(const char *name, uint32_t cycles)
 {
@@ -50,5 +68,7 @@ int main(void)
     row("ssat", CYCLES("ssat r6, #8, r4", 0x7fffffff, 5));
     row("usat", CYCLES("usat r6, #8, r4", 3, 5));
     row("usat", CYCLES("usat r6, #8, r4", 0x7fffffff, 5));
+    row("product", CYCLES(PRODUCT, 3, 5));
+    row("product", CYCLES(PRODUCT, 0xffffffff, 0xfffffffe));
     return 0;
 }

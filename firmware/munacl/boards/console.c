@@ -3,6 +3,7 @@
  * semihosting where somebody answers it, otherwise the board's UART. Without a debugger BKPT is a
  * HardFault (DDI 0403E section C1.6.4), whose handler steps over it and says so. */
 #include "board.h"
+#include "semihosting.h"
 #include "start.h"
 
 #define AIRCR (*(volatile uint32_t *)0xe000ed0c)
@@ -35,17 +36,9 @@ __attribute__((naked)) void munacl_fault(void)
 void HardFault_Handler(void) __attribute__((alias("munacl_fault")));
 #endif
 
-static int semihosting(int number, const void *parameter)
-{
-    register int r0 __asm__("r0") = number;
-    register const void *r1 __asm__("r1") = parameter;
-    __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
-    return r0;
-}
-
 void munacl_console_begin(void)
 {
-    semihosting(0x04, "");
+    semihosting(SYS_WRITE0, "");
     console = nobody_answered ? UART : SEMIHOSTING;
     munacl_board_clocks();
     if (console == UART)
@@ -70,7 +63,7 @@ int munacl_console_is_power_up(void)
 void munacl_print(const char *text)
 {
     if (console != UART) {
-        semihosting(0x04, text);
+        semihosting(SYS_WRITE0, text);
         return;
     }
     for (; *text; text++) {
@@ -82,7 +75,7 @@ void munacl_print(const char *text)
 
 int munacl_read(void)
 {
-    return console == UART ? (unsigned char)munacl_board_receive() : semihosting(0x07, 0);
+    return console == UART ? (unsigned char)munacl_board_receive() : semihosting(SYS_READC, 0);
 }
 
 /* On a board: waits for a character, then starts the program again. */
@@ -96,7 +89,6 @@ void munacl_leave(int code)
         AIRCR = 0x05fa0004; /* SYSRESETREQ, with its key (DDI 0403E section B3.2.6) */
         for (;;) {}
     }
-    const uint32_t block[2] = {0x20026, (uint32_t)code};
-    semihosting(0x20, block);
+    semihosting_exit(code);
     for (;;) {}
 }

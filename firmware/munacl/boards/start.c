@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Start-up code without a C library's: vectors, .data and .bss, main, its result. A device package's
  * start-up code takes the place of the latter part (boards/cmsis.c). */
+#include "semihosting.h"
 #include "start.h"
-
-static int semihosting(int number, const void *parameter)
-{
-    register int r0 __asm__("r0") = number;
-    register const void *r1 __asm__("r1") = parameter;
-    __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
-    return r0;
-}
 
 __attribute__((weak)) void munacl_console_begin(void) {}
 
@@ -30,18 +23,17 @@ __attribute__((weak)) int munacl_console_is_power_up(void)
 
 __attribute__((weak)) void munacl_print(const char *text)
 {
-    semihosting(0x04, text);
+    semihosting(SYS_WRITE0, text);
 }
 
 __attribute__((weak)) int munacl_read(void)
 {
-    return semihosting(0x07, 0);
+    return semihosting(SYS_READC, 0);
 }
 
 __attribute__((weak, noreturn)) void munacl_leave(int code)
 {
-    const uint32_t block[2] = {0x20026, (uint32_t)code};
-    semihosting(0x20, block);
+    semihosting_exit(code);
     for (;;) {}
 }
 

@@ -21,7 +21,9 @@ int crypto_verify_32(const unsigned char *x, const unsigned char *y);
 #define crypto_verify_16_BYTES 16
 #define crypto_verify_32_BYTES 32
 
-/* Salsa20's core functions: `in` 16 bytes, `k` 32 bytes, `c` 16 bytes of constants. */
+/* Salsa20's core functions: `in` 16 bytes, `k` 32 bytes, `c` 16 bytes of constants. `out` may equal
+ * any of them. Otherwise that of crypto_core_salsa20 may overlap them in any way, and that of
+ * crypto_core_hsalsa20 `k` in any way, but not `in` and `c`. */
 int crypto_core_salsa20(unsigned char *out, const unsigned char *in, const unsigned char *k,
                         const unsigned char *c);
 int crypto_core_hsalsa20(unsigned char *out, const unsigned char *in, const unsigned char *k,

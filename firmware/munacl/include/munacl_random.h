@@ -18,7 +18,8 @@ enum munacl_random_error {
     MUNACL_RANDOM_REPETITION,    /* a byte repeats as it would not (SP 800-90B section 4.4.1) */
     MUNACL_RANDOM_PROPORTION,    /* a byte is too frequent (SP 800-90B section 4.4.2) */
     MUNACL_RANDOM_RETAINED,      /* the same content as at the previous boot */
-    MUNACL_RANDOM_NO_SEED        /* a warm reset, and no whole record of an earlier boot */
+    MUNACL_RANDOM_NO_SEED,       /* a warm reset, and no whole record of an earlier boot */
+    MUNACL_RANDOM_PERIOD         /* a pattern of up to 64 bytes repeats as it would not */
 };
 
 /* What is kept in flash between boots; all zeros, or all ones as erased flash is, before the first.
@@ -50,7 +51,9 @@ struct munacl_random_source {
 /* The generator has one state: none of these functions, nor randombytes() and what calls it (key
  * pairs), may be called while another one runs, from an interrupt or another thread. */
 
-/* 0, or why there is no entropy: randombytes() will not return then. */
+/* 0, or why there is no entropy: randombytes() will not return then. A call after one that gave 0
+ * adds what it finds; where it finds nothing, as in memory that the first has wiped, it says why,
+ * and randombytes() goes on with the entropy that there is. */
 int munacl_random_begin(const struct munacl_random_source *source,
                         struct munacl_random_record *record);
 /* Mixes in what another source gives, which may be of any quality, before or after

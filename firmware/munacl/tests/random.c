@@ -104,6 +104,71 @@ static void torn_records(void)
     }
 }
 
+/* Makes a part of the memory repeat a pattern with as many ones as zeros. */
+static void repeat(int from, int bytes, int period)
+{
+    for (int i = from + 1; i < from + period; i += 2)
+        memory[i] = (unsigned char)~memory[i - 1];
+    for (int i = from + period; i < from + bytes; i++)
+        memory[i] = memory[i - period];
+}
+
+static void periods(void)
+{
+    memset(&record, 0, sizeof record);
+    for (int period = 2; period <= 64; period++) {
+        image(20, 128);
+        repeat(0, BYTES, period);
+        expect("pattern that repeats", boot(30, 1), MUNACL_RANDOM_PERIOD);
+        /* 150 bytes that equal those before once in 2^36 times, with 0.24 bits a byte. */
+        image(21, 128);
+        repeat(700, 150 + 64, period);
+        expect("pattern that repeats in a part", boot(30, 1), MUNACL_RANDOM_PERIOD);
+        image(21, 128);
+        repeat(700, 148, period);
+        expect("pattern that may repeat", boot(30, 1), 0);
+    }
+    for (int period = 4; period <= 43; period++) {
+        image(22, 128);
+        repeat(0, 48, period);
+        expect("short memory", boot_of(48, 1000, 1), MUNACL_RANDOM_PERIOD);
+    }
+    image(22, 128);
+    expect("short memory of chance", boot_of(48, 1000, 1), 0);
+}
+
+/* Further calls without a reset. */
+static void begin_again(void)
+{
+    unsigned char a[32], b[32];
+    struct munacl_random_source source = {memory, BYTES, 30, 1, id, sizeof id};
+    for (int adds = 0; adds < 2; adds++) {
+        memset(&record, 0, sizeof record);
+        image(30, 128);
+        expect("the first of two calls", boot(30, 1), 0);
+        struct munacl_random_record before = record;
+        if (adds)
+            image(31, 128);
+        expect("the second call", munacl_random_begin(&source, &record),
+               adds ? 0 : MUNACL_RANDOM_WEIGHT);
+        expect("record of the second call", memcmp(&record, &before, sizeof record) != 0, adds);
+        randombytes(adds ? b : a, 32);
+    }
+    expect("a second call adds nothing", memcmp(a, b, 32) == 0, 0);
+    memset(&record, 0, sizeof record);
+    image(30, 128);
+    boot(30, 1);
+    randombytes(b, 32);
+    expect("a second call without entropy changes bytes", memcmp(a, b, 32) == 0, 1);
+    /* After a failure another source may still give entropy. */
+    expect("a call that fails first", boot(30, 1), MUNACL_RANDOM_WEIGHT);
+    image(30, 128);
+    memset(&record, 0, sizeof record);
+    expect("a call after one that failed", munacl_random_begin(&source, &record), 0);
+    randombytes(b, 32);
+    expect("other bytes after a failure", memcmp(a, b, 32) == 0, 1);
+}
+
 void munacl_random_failed(enum munacl_random_error why)
 {
     if (!wrong)
@@ -156,6 +221,8 @@ int main(void)
     randombytes(b, 100);
     expect("what is mixed in before is lost", memcmp(a, b, 100) == 0, 0);
     torn_records();
+    periods();
+    begin_again();
     /* No number, and nothing mixed in: lengths of 0. */
     struct munacl_random_source bare = {memory, BYTES, 30, 1, NULL, 0};
     image(13, 128);

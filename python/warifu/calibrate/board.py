@@ -17,12 +17,13 @@ import datetime
 import re
 import secrets
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warifu.calibrate.errors import CalibrateError
-from warifu.calibrate.serial import SerialPort, opened
+from warifu.calibrate.serial import AFTER_ROWS, NO_BOARD, Printed, SerialPort, opened
 from warifu.m3.observations import About, Row, write_rows
 
 #: The method and evidence of each row: a board's own counter, on a board.
@@ -33,6 +34,12 @@ _HEAD = re.compile(r"# munacl bench board=(\S{1,64}) hz=(\d{1,10}) profile=(\S{1
 _ROW = re.compile(r"(\w{1,128}) (\d{1,10}) (\d{1,10})(?: (\d{1,10}))?")
 _END = re.compile(r"# end rows=(\d{1,6}) crc32=(\d{1,10})")
 _MOST_ROWS = 10_000
+_RUN = Printed(
+    "run of the benchmark",
+    "bench-BOARD.elf",
+    _HEAD,
+    re.compile(f"{_ROW.pattern}|{AFTER_ROWS}"),
+)
 
 
 @dataclass(frozen=True)
@@ -80,13 +87,18 @@ def measure(
 def _read(
     line: SerialPort, silence_s: float, port: str, progress: Callable[[str], None]
 ) -> Measured:
-    lines = line.lines(silence_s)
-    head = _head(lines, port)
+    head = line.begin(_RUN, silence_s)
     board, hz, profile = head[1], int(head[2]), head[3]
+    if board == NO_BOARD:
+        raise CalibrateError(
+            f"{port}: the benchmark says board={NO_BOARD}: it runs in a simulator or under a "
+            "debugger, and its cycles are not a board's: let it run on the board by itself; "
+            "`warifu m3 run` and `warifu calibrate m3` have simulated ones"
+        )
     progress(f"{board} at {hz / 1e6:g} MHz, {profile}")
     calls: list[Call] = []
     crc = 0
-    for number, text in enumerate(lines, start=1):
+    for number, text in enumerate(line.lines(_RUN, silence_s), start=1):
         end = _END.fullmatch(text)
         if end is not None:
             if (int(end[1]), int(end[2])) != (len(calls), crc):
@@ -95,8 +107,13 @@ def _read(
                     f"with CRC-32 {crc} came, {end[1]} with {end[2]} were sent: try again"
                 )
             break
+        if number > _MOST_ROWS:
+            raise CalibrateError(
+                f"{port}: the run has more than {_MOST_ROWS:,} rows: flash {_RUN.program} of "
+                "firmware/munacl"
+            )
         row = _ROW.fullmatch(text)
-        if row is None or number > _MOST_ROWS:
+        if row is None:
             raise CalibrateError(
                 f"{port}: line {number} of the run is {text[:80]!r}: expected `name bytes cycles "
                 "stack`: try again; if it stays, the line is disturbed or the program another one"
@@ -112,19 +129,6 @@ def _read(
     return Measured(board, hz, profile, tuple(calls), port, _new_run_id())
 
 
-def _head(lines: Iterator[str], port: str) -> re.Match[str]:
-    """The line that begins a run; those before it are an earlier run's."""
-    skipped = 0
-    for text in lines:
-        head = _HEAD.fullmatch(text)
-        if head is not None:
-            return head
-        skipped += 1
-        if skipped > _MOST_ROWS:
-            break
-    raise CalibrateError(f"{port}: {skipped} lines and no `# munacl bench` among them")
-
-
 def write(measured: Measured, folder: Path) -> None:
     """Writes the run as a results folder (warifu.Results). Raises ResultsError or OSError."""
     choices = {
@@ -137,11 +141,14 @@ def write(measured: Measured, folder: Path) -> None:
         f"munacl-{measured.board}", choices, HALF, METHOD, METHOD, measured.run_id, started
     )
     rows: list[Row] = []
+    seen: Counter[str] = Counter()
     for call in measured.calls:
         stage = f"{call.name}/{call.bytes}"
-        rows.append(("board.cycles", stage, 0, float(call.cycles)))
+        trial = seen[stage]
+        seen[stage] += 1
+        rows.append(("board.cycles", stage, trial, float(call.cycles)))
         if call.stack is not None:
-            rows.append(("board.stack", stage, 0, float(call.stack)))
+            rows.append(("board.stack", stage, trial, float(call.stack)))
     write_rows(folder, about, rows)
 
 

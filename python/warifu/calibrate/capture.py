@@ -16,12 +16,14 @@ from itertools import islice
 from pathlib import Path
 
 from warifu.calibrate.errors import CalibrateError
-from warifu.calibrate.serial import PortGone, opened, wait_for
+from warifu.calibrate.serial import AFTER_ROWS, NO_BOARD, PortGone, Printed, opened, wait_for
 from warifu.files import replacing
 
 _HEAD = re.compile(r"# munacl cells board=([\w.-]{1,64}) bytes=(\d{1,7}) power_up=([01])")
 _ROW = re.compile(r"(?:[0-9a-f]{2}){1,64}")
 _END = re.compile(r"# end rows=(\d{1,7}) crc32=(\d{1,10})")
+CAPTURE = Printed("capture", "capture-BOARD.elf", _HEAD, re.compile(f"{_ROW.pattern}|{AFTER_ROWS}"))
+"""What the board prints."""
 _NUMBER = re.compile(r".*-(\d+)\.bin")
 
 
@@ -70,9 +72,14 @@ def _power_ups(
     while True:
         try:
             with opened(port, baud) as line:
-                lines = line.lines(silence_s)
                 while True:
-                    found = read(lines, str(port))
+                    head = line.begin(CAPTURE, silence_s)
+                    if head[1] == NO_BOARD:
+                        raise CalibrateError(
+                            f"{port}: the program says board={NO_BOARD}: it runs in a simulator or "
+                            "under a debugger: switch the board on without one"
+                        )
+                    found = read(head, line.lines(CAPTURE, silence_s), str(port))
                     if found.is_power_up:
                         yield found
                         continue
@@ -86,11 +93,8 @@ def _power_ups(
             progress(f"{port}: is back")
 
 
-def read(lines: Iterator[str], port: str) -> Capture:
-    """The next capture among the lines. Raises CalibrateError if it is damaged."""
-    head = next((match for text in lines if (match := _HEAD.fullmatch(text))), None)
-    if head is None:
-        raise CalibrateError(f"{port}: the lines ended without a capture")
+def read(head: re.Match[str], lines: Iterator[str], port: str) -> Capture:
+    """The capture that a first line begins. Raises CalibrateError if it is damaged."""
     memory, rows, crc = b"", 0, 0
     for text in lines:
         end = _END.fullmatch(text)

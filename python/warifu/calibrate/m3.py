@@ -25,6 +25,7 @@ from warifu.calibrate import profile as profiles
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.parts import operations
 from warifu.calibrate.profile import Condition, Entry, Law, Profile, ProfileText, Record
+from warifu.files import refuse_same
 from warifu.m3 import chips
 
 FOLDER = Path("profiles", "devices")
@@ -91,6 +92,8 @@ class Outcome:
     """Operations that a prediction for `stack` needs and the profile does not have."""
     stack: str
     """The choices of that stack; empty if nothing is missing."""
+    other_core: str | None = None
+    """The core that the benchmark was built for, if it is not a Cortex-M3."""
 
 
 def calibrate_m3(
@@ -116,6 +119,8 @@ def calibrate_m3(
     path = out or folder / f"{_slug(elf.stem)}.toml"
     if path.suffix != ".toml":
         raise CalibrateError(f"{path}: expected a name that ends with .toml")
+    for written_to in (path, profiles.record_path(path)):
+        refuse_same(written_to, (elf, *options.files()))
     profiles.refuse_foreign(path, _BY, "choose another --out")
     if out is None:
         profiles.refuse_hiding("device", path, others, _BY)
@@ -138,6 +143,8 @@ def calibrate_m3(
         "mhz": mhz,
         "wait_states": dict(options.wait_states),
         "plain_wait_states": options.plain_wait_states,
+        # Left out for a Cortex-M3's programs, so that the ids of their runs stay.
+        **({} if run.other_core is None else {"built_for": run.other_core}),
         "costs": [
             {
                 "name": one.name, "calls": one.calls, "call_low": one.call[0],
@@ -148,11 +155,11 @@ def calibrate_m3(
         ],
     }  # fmt: skip
     run_id = _run_id(details)
-    written, assumed = _profile(path.stem, elf, run.kind, costs, mhz, when or {}, options, run_id)
+    written, assumed = _profile(path.stem, elf, run, costs, mhz, when or {}, run_id)
     _check(written, path)
     missing, stack = _missing(written, path, when or {}, others)
     profiles.write(written, Record(run_id, {"chip": chip}, details), path)
-    return Outcome(path, run_id, run.kind, tuple(costs), assumed, missing, stack)
+    return Outcome(path, run_id, run.kind, tuple(costs), assumed, missing, stack, run.other_core)
 
 
 def samples(output: bytes, elf: Path) -> list[Sample]:
@@ -240,15 +247,17 @@ def _law(rest: NDArray[np.float64]) -> Law:
 def _profile(
     name: str,
     elf: Path,
-    kind: str,
+    run: m3.Run,
     costs: Sequence[Cost],
     mhz: float,
     when: Condition,
-    options: m3.Options,
     run_id: str,
 ) -> tuple[Profile, tuple[str, ...]]:
     ns = 1e3 / mhz
+    kind, options = run.kind, run.options
     source = f"{elf.name} on a simulated Cortex-M3 ({options.chip}) at {mhz:g} MHz, high reading"
+    if run.other_core is not None:
+        source += f", built for {run.other_core}"
     entries = []
     primitives = frozenset(_core.primitives())
     for one in costs:
@@ -279,6 +288,8 @@ def _profile(
     description = f"simulated Cortex-M3, memories of {chips.identity(options.chip)}, {mhz:g} MHz"
     plain = ", each access" if options.plain_wait_states else ""
     description += f", wait states (assumed) {waits}{plain}" if waits else ", no wait states"
+    if run.other_core is not None:
+        description += f"; the program was built for {run.other_core}, whose timing differs"
     written = Profile(
         run_id, description, _BY, None, tuple(entries), name=name, kind=kind, written_by=_BY
     )

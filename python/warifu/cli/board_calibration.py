@@ -60,7 +60,7 @@ def board(
         ).named(name)
     if out is not None:
         boards.write(found, out)
-        screen.say(f"wrote {out}: {len(found.calls)} calls, run {found.run_id}")
+        screen.say(f"wrote {out}: {screen.counted(len(found.calls), 'call')}, run {found.run_id}")
     screen.show([_table(found)], form)
     return OK
 

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 #: A capture is a chip's memory, and a folder of them is read whole.
 _MOST_BYTES = 1 << 20
-_MOST_FILES = 100_000
-#: Of all captures together: the estimators look at 250,000 bytes, the shares at all.
-_MOST_TOTAL = 256 << 20
+_MOST_FILES = 10_000
+#: Of all captures together: the estimators look at 250,000 bytes, the shares at all, each bit of
+#: which takes two bytes of memory.
+_MOST_TOTAL = 32 << 20
 
 cells_app = typer.Typer(
     help="Entropy of a chip's memory at power-up (docs/munacl.md).", no_args_is_help=True
@@ -53,7 +54,8 @@ def capture(
 
     with when_interrupted("interrupted; the captures that were written stay"):
         written = board.captures(port, baud, out, count, silence_s=silence, progress=screen.say)
-    screen.say(f"wrote {len(written)} captures to {out}, the last one {written[-1].name}")
+    captures = screen.counted(len(written), "capture")
+    screen.say(f"wrote {captures} to {out}, the last one {written[-1].name}")
     return OK
 
 
@@ -76,11 +78,19 @@ def estimate(
     if not folder.is_dir() or not paths:
         raise WarifuError(f"{folder}: no captures (*.bin): make them with `warifu cells capture`")
     if len(paths) > _MOST_FILES:
-        raise WarifuError(f"{folder}: {len(paths)} files: expected at most {_MOST_FILES}")
+        raise WarifuError(
+            f"{folder}: {len(paths):,} captures: expected at most {_MOST_FILES:,}, and one chip's: "
+            "move the others to a folder of their own"
+        )
     with when_interrupted(NOTHING_WRITTEN):
         captures = _read(folder, paths)
         try:
-            found = estimate_cells(captures, progress=screen.say)
+            screen.say(
+                f"{len(captures)} captures of {len(captures[0]):,} B, judged by ten estimators in "
+                "two orders of their bits"
+            )
+            with screen.progress("estimates") as report:
+                found = estimate_cells(captures, progress=report)
         except ValueError as error:
             raise WarifuError(f"{folder}: {error}") from None
     screen.show([_table(found, folder)], form)
@@ -147,6 +157,7 @@ def _table(found: Cells, folder: Path) -> Table:
         missing = -(-ASKED_SAMPLES // found.cells) - found.captures
         table.notes.append(
             f"No millibits_per_cell: {bits:,} bits are fewer than the {ASKED_SAMPLES:,} that NIST "
-            f"SP 800-90B section 3.1.1 asks for. Make {missing:,} more captures of this memory."
+            f"SP 800-90B section 3.1.1 asks for. Make {screen.counted(missing, 'more capture')} of "
+            "this memory."
         )
     return table

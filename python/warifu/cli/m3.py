@@ -15,7 +15,7 @@ import typer
 from warifu.cli import screen
 from warifu.cli.errors import FAILED, NOTHING_WRITTEN, OK, when_interrupted
 from warifu.cli.formats import Format
-from warifu.cli.screen import FormatOption, named
+from warifu.cli.screen import FormatOption, counted, named
 
 if TYPE_CHECKING:
     from warifu.m3 import Options, Part, Profile, Run, Trace
@@ -164,7 +164,7 @@ TraceFile = Annotated[
         "--trace",
         metavar="FILE",
         parser=named,
-        help="Write a line an instruction to a file: cycle, address, what it did.",
+        help="Write a line an instruction to a file: cycle, address, what it did; - for stdout.",
         rich_help_panel=_TRACE,
         show_default=False,
     ),
@@ -255,6 +255,7 @@ def run(
     from warifu.cli import m3_tables
 
     part = _part(trace, trace_from, trace_to, trace_call, trace_limit)
+    _refuse_inputs(elf, chip, input_file, {"--trace": trace, "--out": out})
     if gdb is not None:
         _refuse_with_gdb({"--trace": trace, "--out": out})
     options = options_of(
@@ -267,8 +268,13 @@ def run(
         with when_interrupted("interrupted; the program was ended"):
             done = gdb_server.debug(elf, options, gdb, _to(sys.stdout))
     elif trace is not None:
-        with when_interrupted(f"interrupted; {trace} has the trace so far"):
-            traced = m3.trace(elf, trace, part, options, _to(sys.stdout))
+        to_stdout = str(trace) == "-"
+        with when_interrupted(f"interrupted; {_where(trace)} has the trace so far"):
+            # What the program prints must not get into a trace on stdout.
+            traced = m3.trace(
+                elf, sys.stdout.buffer if to_stdout else trace, part, options,
+                _to(sys.stderr if to_stdout else sys.stdout),
+            )  # fmt: skip
         done = traced.run
         _say_traced(trace, traced, part)
     else:
@@ -288,11 +294,24 @@ def profile(
     ] = By.FUNCTION,
     top: Top = 20,
     flame_graph: Annotated[
-        Path | None, typer.Option("--flame-graph", help="Write a flame graph (SVG) to a file.")
+        Path | None,
+        typer.Option(
+            "--flame-graph",
+            metavar="FILE",
+            parser=named,
+            help="Write a flame graph (SVG) to a file.",
+            show_default=False,
+        ),
     ] = None,
     folded: Annotated[
         Path | None,
-        typer.Option("--folded", help="Write folded stacks to a file, for other tools."),
+        typer.Option(
+            "--folded",
+            metavar="FILE",
+            parser=named,
+            help="Write folded stacks to a file, for other tools.",
+            show_default=False,
+        ),
     ] = None,
     max_instructions: Most = 10_000_000_000,
     wait_states: Waits = None,
@@ -318,7 +337,11 @@ def profile(
     """
     from warifu import m3
     from warifu.cli import m3_tables
+    from warifu.files import replace_text
 
+    _refuse_inputs(
+        elf, chip, input_file, {"--flame-graph": flame_graph, "--folded": folded, "--out": out}
+    )
     options = options_of(
         chip, max_instructions, wait_states, deliver_faults, input_file, arguments, plain=plain,
         any_core=any_core,
@@ -330,7 +353,7 @@ def profile(
         screen.warn(note)
     for path, text in ((flame_graph, seen.flame_graph), (folded, seen.folded)):
         if path is not None:
-            path.write_text(text, encoding="utf-8")
+            replace_text(path, text)
             screen.say(f"wrote {path}")
     _keep(seen.run, seen, out)
     return ended(seen.run)
@@ -512,8 +535,35 @@ def _refuse_with_gdb(given: dict[str, Path | None]) -> None:
             )
 
 
+def _refuse_inputs(
+    elf: Path, chip: str, input_file: Path | None, outputs: dict[str, Path | None]
+) -> None:
+    """What is written must not be what is read, nor two outputs be one file."""
+    from warifu.files import FileRefused, refuse_same, refuse_to_replace
+
+    read = [elf, *([Path(chip)] if chip.endswith(".toml") else [])]
+    read += [] if input_file is None or str(input_file) == "-" else [input_file]
+    given = [(name, path) for name, path in outputs.items() if path is not None]
+    for index, (name, path) in enumerate(given):
+        if name == "--trace" and str(path) == "-":
+            continue
+        for other, before in given[:index]:
+            if path.absolute() == before.absolute():
+                raise typer.BadParameter(f"{other} and {name} are one file: name another one")
+        try:
+            refuse_same(path, read)
+            if name not in ("--trace", "--out"):
+                refuse_to_replace(path)
+        except FileRefused as error:
+            raise FileRefused(f"{name} {error}") from None
+
+
+def _where(file: Path) -> str:
+    return "stdout" if str(file) == "-" else str(file)
+
+
 def _say_traced(file: Path, traced: Trace, part: Part) -> None:
-    screen.say(f"wrote {file}: {traced.lines:,} instructions")
+    screen.say(f"wrote {_where(file)}: {counted(traced.lines, 'instruction')}")
     if traced.cut:
         screen.warn(f"the trace ends at --trace-limit {part.limit}: raise it, or trace a part")
     elif not traced.lines:
@@ -602,15 +652,20 @@ def ended(done: Run) -> int:
     """The exit code of a run; prints one line if the program did not exit, and one if it was built
     for another core."""
     if done.other_core is not None:
-        screen.warn(
-            f"{done.program} was built for {done.other_core}; its instructions and its timing here "
-            "are a Cortex-M3's: compile it with -mcpu=cortex-m3 for figures of that core"
-        )
+        say_other_core(done.program, done.other_core)
     if done.code is not None:
         # The low byte, as with exit(), but never 0 for a failure.
         return done.code & 0xFF or (1 if done.code else 0)
     screen.say(f"warifu: {done.program}: {done.message}")
     return STOPPED[done.stop]
+
+
+def say_other_core(program: Path, core: str) -> None:
+    """Warns of a program for another core, which was run with --any-core."""
+    screen.warn(
+        f"{program} was built for {core}; its instructions and its timing here are a Cortex-M3's: "
+        "compile it with -mcpu=cortex-m3 for figures of that core"
+    )
 
 
 def _secret(text: str) -> tuple[str, int | None]:

@@ -11,7 +11,19 @@ import typer
 from warifu.cli import screen
 from warifu.cli.errors import NO_PROFILE, OK, when_interrupted
 from warifu.cli.formats import Format
-from warifu.cli.m3 import Arguments, Chip, Elf, Input, Most, Plain, Waits, finite, options_of
+from warifu.cli.m3 import (
+    AnyCore,
+    Arguments,
+    Chip,
+    Elf,
+    Input,
+    Most,
+    Plain,
+    Waits,
+    finite,
+    options_of,
+    say_other_core,
+)
 from warifu.cli.screen import FormatOption, named
 
 if TYPE_CHECKING:
@@ -36,6 +48,7 @@ def m3(
     max_instructions: Most = 10_000_000_000,
     wait_states: Waits = None,
     plain: Plain = False,
+    any_core: AnyCore = False,
     input_file: Input = None,
     arguments: Arguments = "",
     out: Annotated[
@@ -72,15 +85,20 @@ def m3(
     except ValueError as error:
         raise typer.BadParameter(f"--when {error}") from None
     options = options_of(
-        chip, max_instructions, wait_states, False, input_file, arguments, plain=plain
-    )
+        chip, max_instructions, wait_states, False, input_file, arguments, plain=plain,
+        any_core=any_core,
+    )  # fmt: skip
     others = list(study.profile_texts(study.profile_folders()))
     with when_interrupted(NO_PROFILE):
         outcome = calibrate_m3(
             elf, mhz, options=options, when=choices, out=out, folder=study.own_folder("devices"),
             others=others,
         )  # fmt: skip
-    screen.say(f"wrote {outcome.path}: {len(outcome.costs)} costs, run {outcome.run_id}")
+    screen.say(
+        f"wrote {outcome.path}: {screen.counted(len(outcome.costs), 'cost')}, run {outcome.run_id}"
+    )
+    if outcome.other_core is not None:
+        say_other_core(elf, outcome.other_core)
     if outcome.assumed:
         screen.warn(
             f"{', '.join(outcome.assumed)} count as zero: the benchmark did not time them, so "
@@ -96,6 +114,7 @@ def m3(
 
 
 def _costs(outcome: Outcome, mhz: float) -> Table:
+    from warifu.cli import m3_tables
     from warifu.report.table import Column, Table
 
     heads = ("calls", "sizes", "cycles per call", "cycles per byte", "ms per call", "max error")
@@ -111,6 +130,8 @@ def _costs(outcome: Outcome, mhz: float) -> Table:
              "off": one.off},
         )  # fmt: skip
     table.notes.append(f"Kind: {outcome.kind}. Run {outcome.run_id}.")
+    if outcome.other_core is not None:
+        table.notes.append(m3_tables.other_core(outcome.other_core))
     table.notes.append(
         "Low and high are two readings of the chip's rules; the profile uses the high one. Max "
         "error: the largest deviation of a call from the fit."

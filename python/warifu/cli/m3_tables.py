@@ -3,20 +3,27 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
+from warifu.cli.screen import counted
 from warifu.report.table import Column, Table, Value
 
 #: The row of cycles that belong to no line.
 _EXCEPTIONS = "(exception entry and return)"
 #: Functions named in a note at most.
 _MAX_NAMED = 10
+#: Columns of the table of leaks, which is as wide as a terminal.
+_PLACE, _INSTRUCTION, _SECRET = 20, 14, 20
+#: And of that of chips.
+_MEMORIES, _SOURCE = 32, 33
 
 if TYPE_CHECKING:
     from warifu.m3 import Chip, Cycles, Leak, Profile, Run, Sizes, Taint
+    from warifu.m3.tainting import Place
 
 
 def run(done: Run, mhz: float | None) -> list[Table]:
@@ -76,13 +83,16 @@ def notes(done: Run) -> list[str]:
         how = " of each code word and data access" if done.options.plain_wait_states else ""
         found.append(f"Wait states{how}, whose effect is assumed: {waits}.")
     if done.other_core is not None:
-        found.append(
-            f"Built for {done.other_core}: instructions and timing here are a Cortex-M3's, not "
-            "that core's."
-        )
+        found.append(other_core(done.other_core))
     if done.lost_marks:
-        found.append(f"{done.lost_marks:,} later marks were dropped: there were too many.")
+        marks = counted(done.lost_marks, "later mark was", "later marks were")
+        found.append(f"{marks} dropped: there were too many.")
     return found
+
+
+def other_core(name: str) -> str:
+    """A note for programs of another core."""
+    return f"Built for {name}: instructions and timing here are a Cortex-M3's, not that core's."
 
 
 def profile(seen: Profile, by: str, top: int, mhz: float | None) -> list[Table]:
@@ -193,7 +203,11 @@ def _memory(seen: Profile) -> Table:
     if seen.heap is not None:
         heap = seen.heap
         rows = (
-            ("heap", heap.peak, f"{heap.allocations:,} allocations, {heap.failures:,} failed"),
+            (
+                "heap",
+                heap.peak,
+                f"{counted(heap.allocations, 'allocation')}, {heap.failures:,} failed",
+            ),
             ("heap with allocator data", heap.grown, "growth by _sbrk"),
             ("not freed", heap.live, ""),
         )
@@ -205,20 +219,19 @@ def _memory(seen: Profile) -> Table:
 def leaks(found: Taint, judged: Sequence[Leak], top: int | None) -> Table:
     """Leaks that are not allowed, and outputs of secrets: all by address, or the `top` most
     frequent of each."""
-    heads = ("leak", "function", "line", "instruction", "address")
     table = Table(
         f"leaks in {found.run.program.name}",
-        [*(Column(head, number=False) for head in heads), Column("times"),
-         Column("loaded by", number=False), Column("secret", number=False)],
+        [Column("leak", number=False), Column("place", number=False, wrap=_PLACE),
+         Column("instruction", number=False, wrap=_INSTRUCTION), Column("times"),
+         Column("secret", number=False, wrap=_SECRET)],
     )  # fmt: skip
     outputs = [one for one in found.outputs if one not in judged]
     shown = [*_most(judged, top), *_most(outputs, top)]
     for one in shown:
         by = one.loaded_by
-        loaded_by = "" if by is None else f"{by.instruction} at {by.line or by.described}"
         table.add(
-            [one.kind, one.at.function, one.at.line, one.at.instruction, f"{one.at.address:#010x}",
-             f"{one.count:,}", loaded_by, one.secret],
+            [one.kind, _place(one.at, _PLACE), f"{one.at.address:#010x}: {one.at.instruction}",
+             f"{one.count:,}", _origin(one)],
             {"kind": one.kind, "function": one.at.function, "offset": one.at.offset,
              "line": one.at.line, "instruction": one.at.instruction, "address": one.at.address,
              "count": one.count, "loaded_by": None if by is None else by.instruction,
@@ -228,15 +241,48 @@ def leaks(found: Taint, judged: Sequence[Leak], top: int | None) -> Table:
     table.notes.append(_by_function(judged))
     allowed = len([one for one in found.leaks if one not in judged])
     if allowed:
-        table.notes.append(f"{allowed} known leaks, which --allow names, are not shown.")
-    if outputs:
+        are = "is" if allowed == 1 else "are"
         table.notes.append(
-            f"{len(outputs)} places output secret bytes. That is no leak by time: WARIFU_UNPOISON "
-            "what may be public, and --forbid-output makes the others leaks."
+            f"{counted(allowed, 'known leak')}, which --allow names, {are} not shown."
+        )
+    if outputs:
+        places = counted(len(outputs), "place outputs", "places output")
+        table.notes.append(
+            f"{places} secret bytes. That is no leak by time: WARIFU_UNPOISON what may be public, "
+            "and --forbid-output makes the others leaks."
         )
     _left_out(table, len(judged) + len(outputs), len(shown))
     table.notes.append("Kind: emulated. Only code that this run executed was checked.")
     return table
+
+
+def _place(at: Place, width: int) -> str:
+    """Function and line, in lines of a terminal's table."""
+    function = f"{at.function}+{at.offset:#x}" if at.function else at.described
+    return f"{function} {_file(at.line, width)}".rstrip()
+
+
+def _origin(leak: Leak) -> str:
+    """A secret, and what loaded it."""
+    words = re.sub(r"\S*/\S+", lambda path: _file(path[0], _SECRET), leak.secret)
+    by = leak.loaded_by
+    if by is None:
+        return words
+    return f"{words}; loaded by {by.instruction} at {_file(by.line, _SECRET) or by.described}"
+
+
+def _file(path: str, width: int) -> str:
+    """A file's path, of which no more than the end is shown where it is too long."""
+    path = normpath(path) if path else ""
+    if len(path) <= width:
+        return path
+    parts = path.split("/")
+    kept = parts[-1]
+    for part in reversed(parts[:-1]):
+        if len(f".../{part}/{kept}") > width:
+            break
+        kept = f"{part}/{kept}"
+    return f".../{kept}"
 
 
 def _most(leaks: Sequence[Leak], top: int | None) -> Sequence[Leak]:
@@ -251,14 +297,15 @@ def _by_function(leaks: Sequence[Leak]) -> str:
     functions = Counter(one.at.function for one in leaks).most_common()
     named = ", ".join(f"{name or '(no function)'} {n}" for name, n in functions[:_MAX_NAMED])
     more = len(functions) - _MAX_NAMED
-    of_more = f" and {more} more functions" if more > 0 else ""
-    return f"{len(leaks)} leaks: {named}{of_more}."
+    of_more = f" and {counted(more, 'more function')}" if more > 0 else ""
+    return f"{counted(len(leaks), 'leak')}: {named}{of_more}."
 
 
 def chips(known: Sequence[Chip]) -> Table:
     """Chips with their memories."""
-    table = Table("chips", [Column("chip", number=False), Column("memories", number=False),
-                  Column("source", number=False)])  # fmt: skip
+    table = Table("chips", [Column("chip", number=False),
+                  Column("memories", number=False, wrap=_MEMORIES),
+                  Column("source", number=False, wrap=_SOURCE)])  # fmt: skip
     for one in known:
         memories = "; ".join(
             f"{memory.name} {memory.bytes // 1024} KiB at {memory.address:#010x}"
@@ -311,7 +358,7 @@ def _symbols(found: Sizes, top: int) -> Table:
 
 def _left_out(table: Table, count: int, top: int) -> None:
     if count > top:
-        table.notes.append(f"{count - top} more rows: --top {count} shows all.")
+        table.notes.append(f"{counted(count - top, 'more row')}: --top {count} shows all.")
 
 
 def _band(name: str, cycles: Cycles) -> dict[str, int]:

@@ -31,6 +31,9 @@ class Part(StrEnum):
     ALL = "all"
     TABLE2 = "table2"
     TABLE3 = "table3"
+    GAINS = "gains"
+    ROTATIONS = "rotations"
+    STATISTICS = "statistics"
 
 
 @reproduce_app.callback()
@@ -72,6 +75,7 @@ def munacl(
     MUNACL_PEERS, folders with sources of Monocypher and BearSSL, these are columns of Table 3.
     """
     from warifu._core import WarifuError
+    from warifu.cli import munacl_peers
     from warifu.reproduce import munacl as paper
 
     waits = dict(options_of(paper.CHIP, 10**10, wait_states, False, None, "").wait_states)
@@ -80,18 +84,13 @@ def munacl(
             f"--firmware {firmware}: has no Makefile: run it in the project's folder, or name "
             "firmware/munacl of a checkout"
         )
+    others = munacl_peers.find(os.environ.get("MUNACL_PEERS", ""))
     for profile in paper.PROFILES:
         _make(firmware, f"PROFILE={profile}", "programs")
-    peers: tuple[str, ...] = ()
-    if os.environ.get("MUNACL_PEERS"):
-        peers = tuple(_make(firmware, "print-peers").split())
-        if not peers:
-            raise WarifuError(
-                f"MUNACL_PEERS is {os.environ['MUNACL_PEERS']}: no folder in it has monocypher.c, "
-                "src/monocypher.c or inc/bearssl.h: name folders of sources, with colons between"
-            )
+    peers = munacl_peers.link(others, firmware / "build")
+    if peers:
         _make(firmware, "peers")
-    version = ["arm-none-eabi-gcc", "--version"]
+    version = [f"{os.environ.get('CROSS', 'arm-none-eabi-')}gcc", "--version"]
     compiler = subprocess.run(version, capture_output=True, text=True, check=True).stdout
     programs = paper.Programs(firmware / "build", peers)
     first = compiler.splitlines()[0]
@@ -100,6 +99,12 @@ def munacl(
         tables = [paper.table2(programs)]
     elif part is Part.TABLE3:
         tables = [paper.table3(programs, first)]
+    elif part is Part.GAINS:
+        tables = [paper.gains(paper.table3(programs, first))]
+    elif part is Part.ROTATIONS:
+        tables = [paper.rotations(programs)]
+    elif part is Part.STATISTICS:
+        tables = [paper.statistics(programs)]
     else:
         checked = _checked(firmware, vectors or firmware.resolve().parents[1] / "vectors")
         tables = paper.tables(programs, first, checked)
@@ -119,20 +124,26 @@ def _checked(firmware: Path, vectors: Path) -> Checked:
     for profile in paper.PROFILES:
         _make(firmware, f"PROFILE={profile}", "all", "checks")
         library = firmware / "build" / profile / f"libmunacl-{profile}.a"
-        command = ["arm-none-eabi-objdump", "-d", "-t", str(library)]
+        command = ["arm-none-eabi-objdump", "-d", "-r", "-t", str(library)]
         listings[profile] = subprocess.run(
             command, capture_output=True, text=True, check=True
         ).stdout
     return checks.check_all(firmware / "build", listings, vectors, screen.say)
 
 
-def _make(firmware: Path, *words: str) -> str:
-    """What make prints. Raises WarifuError with its last message."""
+#: What a make that runs this program says to those that it starts: flags, and variables of its
+#: command line, which are this program's own here.
+_OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "MAKEFILES", "GNUMAKEFLAGS")
+
+
+def _make(firmware: Path, *words: str) -> None:
+    """Builds targets. Raises WarifuError with the first error."""
     from warifu._core import WarifuError
 
-    make = ["make", "--silent", "-C", str(firmware), *words]
-    done = subprocess.run(make, capture_output=True, text=True, check=False)
+    make = ["make", "--silent", "-C", str(firmware), "BUILD=build", *words]
+    environment = {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
+    done = subprocess.run(make, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise WarifuError(f"{' '.join(make)} failed: {last}")
-    return done.stdout
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        first = next((line for line in lines if ": error: " in line or "***" in line), lines[-1])
+        raise WarifuError(f"{' '.join(make)} failed: {first}")

@@ -37,6 +37,11 @@ def named(text: str) -> Path:
     return Path(text)
 
 
+def counted(count: int, what: str, whats: str | None = None) -> str:
+    """A number with its noun: `1 leak`, `2 leaks`."""
+    return f"{count:,} {what if count == 1 else whats or what + 's'}"
+
+
 def say(text: str) -> None:
     """A line for people, on stderr; what would end it or move the cursor is escaped."""
     print(printable(text), file=sys.stderr, flush=True)

@@ -10,11 +10,11 @@ section 3.1.4, look at both as well). The least estimate is the cells'.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from warifu.entropy.estimators import ESTIMATORS, assess
 
@@ -22,7 +22,7 @@ from warifu.entropy.estimators import ESTIMATORS, assess
 LEAST_CAPTURES = 10
 #: Samples that the standard asks for (section 3.1.1).
 ASKED_SAMPLES = 1_000_000
-#: Samples that the estimators look at, in each order: some of them take minutes for more.
+#: Samples that the estimators look at, in each order: more take minutes, and memory in proportion.
 USED_SAMPLES = 2 * ASKED_SAMPLES
 
 
@@ -60,10 +60,11 @@ class Cells:
 def estimate_cells(
     captures: Sequence[bytes],
     names: Sequence[str] | None = None,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Callable[[int, int, str], None] = lambda *_: None,
 ) -> Cells:
     """Estimates from captures of the same memory of one chip, by all estimators or those of
-    `names`. Raises ValueError for too few captures, and for ones that differ in length."""
+    `names`. `progress` is told how many estimates are done, of how many, and which one comes.
+    Raises ValueError for too few captures, and for ones that differ in length."""
     if len(captures) < LEAST_CAPTURES:
         raise ValueError(
             f"{len(captures)} captures: at least {LEAST_CAPTURES} of one chip are needed"
@@ -80,10 +81,21 @@ def estimate_cells(
     usual = (2 * ones >= len(captures)).astype(np.uint8)
     changes = bits ^ usual
     often = np.maximum(ones, len(captures) - ones) / len(captures)
-    orders = {}
-    for order, array in (("cells", changes), ("captures", changes.T)):
+    wanted = list(names or ESTIMATORS)
+    # Of the cells that are looked at in the order of captures, and no others.
+    looked_at = changes[:, : -(-USED_SAMPLES // len(captures))].T
+    orders: dict[str, dict[str, float]] = {}
+    for order, array in (("cells", changes), ("captures", looked_at)):
         sequence = array.reshape(-1)[:USED_SAMPLES].astype(np.int64)
-        orders[order] = _assess(sequence, names, order, progress)
+        steps = itertools.count(len(orders) * len(wanted))
+
+        def begins(name: str, order: str = order, steps: Iterator[int] = steps) -> None:
+            progress(next(steps), 2 * len(wanted), f"{name}, in the order of {order}")
+
+        orders[order] = (
+            assess(sequence, wanted, begins) if sequence.any() else dict.fromkeys(wanted, 0.0)
+        )
+    progress(2 * len(wanted), 2 * len(wanted), "")
     return Cells(
         len(captures),
         bits.shape[1],
@@ -94,18 +106,3 @@ def estimate_cells(
         orders["cells"],
         orders["captures"],
     )
-
-
-def _assess(
-    sequence: NDArray[np.int64],
-    names: Sequence[str] | None,
-    order: str,
-    progress: Callable[[str], None],
-) -> dict[str, float]:
-    found: dict[str, float] = {}
-    if not sequence.any():
-        return dict.fromkeys(names or ESTIMATORS, 0.0)
-    for name in names or ESTIMATORS:
-        progress(f"{name}, in the order of {order}")
-        found |= assess(sequence, [name])
-    return found

@@ -128,11 +128,17 @@ ESTIMATORS: dict[str, Callable[[Samples], float]] = {
 }
 
 
-def assess(samples: Samples, names: Sequence[str] | None = None) -> dict[str, float]:
-    """Bits a sample by each estimator (all by default) for a sequence of bits."""
+def assess(
+    samples: Samples,
+    names: Sequence[str] | None = None,
+    begins: Callable[[str], None] = lambda _: None,
+) -> dict[str, float]:
+    """Bits a sample by each estimator (all by default) for a sequence of bits. `begins` is told the
+    name of each before its turn."""
     repeats: Repeats | None = None
     found = {}
     for name in names or ESTIMATORS:
+        begins(name)
         if name in ("t-tuple", "longest repeated substring"):
             repeats = repeats or Repeats.of(samples)
             of = _t_tuple if name == "t-tuple" else _longest_repeated_substring

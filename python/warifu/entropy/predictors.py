@@ -2,12 +2,13 @@
 """The predictors of NIST SP 800-90B sections 6.3.7 to 6.3.10.
 
 Each predicts every sample from those before; how often it is right, and how long in a row, bounds
-the entropy.
+the entropy. What each would have said at every place is computed at once, for whole arrays: sample
+by sample, two million of them take minutes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,133 +16,194 @@ from numpy.typing import NDArray
 from warifu.entropy import bounds
 
 Samples = NDArray[np.int64]
+#: Samples as numbers from 0 on, in the order of their values.
+_Codes = NDArray[np.int32]
+_Flags = NDArray[np.bool_]
+
+#: Places that are looked at together, so that the scores of 128 predictors fit into a cache.
+_BLOCK = 8192
+#: Contexts that fit into 16 bits, which numpy sorts in linear time.
+_SHORT = 1 << 16
 
 
-class _Score:
-    """Right predictions, and the longest run of them."""
+class _Contest:
+    """The predictor with the most right predictions so far is the one that predicts."""
 
-    def __init__(self) -> None:
-        self.right = self.longest = self._run = 0
+    def __init__(self, predictors: int) -> None:
+        self._scores = np.zeros(predictors, dtype=np.int32)
+        self._winner = 0
+        self._hits: list[_Flags] = []
 
-    def add(self, is_right: bool) -> None:
-        """One prediction."""
-        if is_right:
-            self.right += 1
-            self._run += 1
-            self.longest = max(self.longest, self._run)
-        else:
-            self._run = 0
+    def add(self, right: _Flags) -> None:
+        """Which predictors (rows) are right at the next places (columns)."""
+        for at in range(0, right.shape[1], _BLOCK):
+            self._add(right[:, at : at + _BLOCK])
 
-    def bits(self, trials: int, symbols: int) -> float:
+    def _add(self, right: _Flags) -> None:
+        predictors, places = right.shape
+        scores = np.cumsum(right, axis=1, dtype=np.int32)
+        scores += self._scores[:, np.newaxis]
+        # One that is right takes over if it then has as many as the winner, in turn. So it is the
+        # last of those that are right and have the most; if none of these has, the winner stays.
+        leads = right & (scores == scores.max(axis=0))
+        last = predictors - 1 - leads[::-1].argmax(axis=0)
+        changed = np.where(leads.any(axis=0), np.arange(places), -1)
+        np.maximum.accumulate(changed, out=changed)
+        after = np.where(changed < 0, self._winner, last[changed])
+        before = np.concatenate(([self._winner], after[:-1]))
+        self._hits.append(right[before, np.arange(places)])
+        self._scores, self._winner = scores[:, -1].copy(), int(after[-1])
+
+    def bits(self, symbols: int) -> float:
         """Min-entropy a sample."""
-        return bounds.prediction(self.right, self.longest, trials, symbols)
+        return _bits(np.concatenate(self._hits), symbols)
+
+
+def _bits(hits: _Flags, symbols: int) -> float:
+    """Min-entropy a sample from which predictions were right, and the longest run of them."""
+    misses = np.flatnonzero(np.concatenate(([True], ~hits, [True])))
+    longest = int(np.diff(misses).max()) - 1
+    return bounds.prediction(int(hits.sum()), longest, len(hits), symbols)
+
+
+def _coded(samples: Samples) -> tuple[_Codes, int]:
+    """Samples as codes, and how many different ones there are."""
+    values, codes = np.unique(samples, return_inverse=True)
+    return codes.astype(np.int32), len(values)
 
 
 def multi_mcw(samples: Samples, windows: Sequence[int] = (63, 255, 1023, 4095)) -> float:
     """Section 6.3.7: the most common value in windows of the past; of equally common ones the last
     one seen."""
-    values = samples.tolist()
-    symbols = max(values) + 1
-    counts = [[0] * symbols for _ in windows]
-    seen = [-1] * symbols
-    scores, winner, score = [0] * len(windows), 0, _Score()
-    for at, value in enumerate(values):
-        if at >= windows[0]:
-            guesses = []
-            for window, count in zip(windows, counts, strict=True):
-                if at < window:
-                    guesses.append(-1)
-                    continue
-                most = max(count)
-                equal = [one for one in range(symbols) if count[one] == most]
-                guesses.append(max(equal, key=seen.__getitem__))
-            score.add(guesses[winner] == value)
-            for which, guess in enumerate(guesses):
-                if guess == value:
-                    scores[which] += 1
-                    if scores[which] >= scores[winner]:
-                        winner = which
-        for window, count in zip(windows, counts, strict=True):
-            count[value] += 1
-            if at >= window:
-                count[values[at - window]] -= 1
-        seen[value] = at
-    return score.bits(len(values) - windows[0], len(set(values)))
+    codes, symbols = _coded(samples)
+    places = np.arange(len(codes))
+    guesses = np.full((len(windows), len(codes)), -1, dtype=np.int32)
+    most = np.zeros_like(guesses)
+    newest = np.full_like(guesses, -1)
+    for symbol in range(symbols):
+        is_it = codes == symbol
+        before = np.concatenate(([0], np.cumsum(is_it, dtype=np.int32)[:-1]))
+        seen = np.maximum.accumulate(np.where(is_it, places, -1))
+        seen = np.concatenate(([-1], seen[:-1]))
+        for which, window in enumerate(windows):
+            # At its first place a window is all that was before.
+            count = before[window:] - before[: max(0, len(before) - window)]
+            best, last = most[which, window:], newest[which, window:]
+            better = (count > best) | ((count == best) & (seen[window:] > last))
+            guesses[which, window:][better] = symbol
+            best[better], last[better] = count[better], seen[window:][better]
+    contest = _Contest(len(windows))
+    contest.add((guesses == codes)[:, windows[0] :])
+    return contest.bits(symbols)
 
 
 def lag(samples: Samples, lags: int = 128) -> float:
     """Section 6.3.8: what was a constant number of samples before."""
-    backwards = samples[::-1].copy()
-    n = len(samples)
-    scores = np.zeros(lags, dtype=np.int64)
-    winner, score = 0, _Score()
-    for at in range(1, n):
-        known = min(lags, at)
-        # The samples before, the last one first.
-        equal = backwards[n - at : n - at + known] == samples[at]
-        score.add(winner < known and bool(equal[winner]))
-        best = int(scores[winner])
-        scores[:known] += equal
-        for which in np.nonzero(equal & (scores[:known] >= best))[0].tolist():
-            # Those before the winner in turn meet its score of before.
-            against = best if which < winner else int(scores[winner])
-            if int(scores[which]) >= against:
-                best, winner = int(scores[which]), which
-    return score.bits(n - 1, len(np.unique(samples)))
+    codes, symbols = _coded(samples)
+    padded = np.concatenate((np.full(lags, -1, dtype=np.int32), codes))
+    contest = _Contest(lags)
+    for at in range(1, len(codes), _BLOCK):
+        block = codes[at : at + _BLOCK]
+        # Row 0 is one sample before.
+        first = at + lags - 1
+        contest.add(
+            np.stack([padded[first - row : first - row + len(block)] for row in range(lags)])
+            == block
+        )
+    return contest.bits(symbols)
 
 
 def multi_mmc(samples: Samples, depth: int = 16, most: int = 100_000) -> float:
     """Section 6.3.9: Markov models of the last 1 to 16 samples."""
-    values = samples.tolist()
-    models: list[dict[tuple[int, ...], dict[int, int]]] = [{} for _ in range(depth)]
-    scores, winner, score = [0] * depth, 0, _Score()
-    for at in range(2, len(values)):
-        before, value = values[at - 1], values[at]
-        guesses = []
-        for of, model in enumerate(models, start=1):
-            if of < at:
-                past = tuple(values[at - 1 - of : at - 1])
-                counts = model.get(past)
-                if counts is not None:
-                    counts[before] = counts.get(before, 0) + 1
-                elif len(model) < most:
-                    model[past] = {before: 1}
-            known = model.get(tuple(values[at - of : at])) if of <= at else None
-            guesses.append(_likeliest(known)[0] if known else -1)
-        score.add(guesses[winner] == value)
-        for which, guess in enumerate(guesses):
-            if guess == value:
-                scores[which] += 1
-                if scores[which] >= scores[winner]:
-                    winner = which
-    return score.bits(len(values) - 2, len(set(values)))
+    codes, symbols = _coded(samples)
+    right = np.zeros((depth, len(codes) - 2), dtype=np.bool_)
+    for of, contexts in enumerate(_contexts(codes, symbols, depth), start=1):
+        groups = _Groups(contexts)
+        known = groups.firsts <= _least(groups.firsts, most)
+        guesses, _ = groups.likeliest(codes[of:], symbols, known)
+        # Predictions begin at the third sample.
+        first = max(of, 2)
+        right[of - 1, first - 2 :] = guesses[first - of :] == codes[first:]
+    contest = _Contest(depth)
+    contest.add(right)
+    return contest.bits(symbols)
 
 
 def lz78y(samples: Samples, longest: int = 16, most: int = 65_536) -> float:
     """Section 6.3.10: a dictionary of what followed strings of the past."""
-    values = samples.tolist()
-    model: dict[tuple[int, ...], dict[int, int]] = {}
-    score = _Score()
-    for at in range(longest + 1, len(values)):
-        before = values[at - 1]
-        for of in range(longest, 0, -1):
-            past = tuple(values[at - 1 - of : at - 1])
-            counts = model.get(past)
-            if counts is not None:
-                counts[before] = counts.get(before, 0) + 1
-            elif len(model) < most:
-                model[past] = {before: 1}
-        guess, most_seen = -1, 0
-        for of in range(longest, 0, -1):
-            known = model.get(tuple(values[at - of : at]))
-            if known:
-                value, count = _likeliest(known)
-                if count > most_seen:
-                    guess, most_seen = value, count
-        score.add(guess == values[at])
-    return score.bits(len(values) - longest - 1, len(set(values)))
+    codes, symbols = _coded(samples)
+    nexts = codes[longest:]
+    # Of each length; what ends before the place `longest` is in no dictionary.
+    strings = [
+        contexts[longest - of :]
+        for of, contexts in enumerate(_contexts(codes, symbols, longest), start=1)
+    ]
+    # The dictionary takes strings by place, the longest one first, until it is full.
+    turns = [
+        _Groups(contexts).firsts * (longest + 1) + longest - of
+        for of, contexts in enumerate(strings, start=1)
+    ]
+    end = _least(np.concatenate(turns), most)
+    guess = np.full(len(nexts), -1, dtype=np.int32)
+    seen = np.zeros(len(nexts), dtype=np.int32)
+    for contexts, turn in zip(reversed(strings), reversed(turns), strict=True):
+        guesses, counts = _Groups(contexts).likeliest(nexts, symbols, turn <= end)
+        better = counts > seen
+        guess[better], seen[better] = guesses[better], counts[better]
+    return _bits((guess == nexts)[1:], symbols)
 
 
-def _likeliest(counts: dict[int, int]) -> tuple[int, int]:
-    """The most frequent value, of equal ones the greatest, with its count."""
-    return max(counts.items(), key=lambda item: (item[1], item[0]))
+def _contexts(codes: _Codes, symbols: int, longest: int) -> Iterator[NDArray[np.int64]]:
+    """For the lengths 1, 2, ... a number for the samples before each place that has so many."""
+    contexts = np.zeros(len(codes), dtype=np.int64)
+    below = 1
+    for of in range(1, longest + 1):
+        contexts = contexts[1:] * symbols + codes[: len(codes) - of]
+        below *= symbols
+        if below > _SHORT:
+            values, inverse = np.unique(contexts, return_inverse=True)
+            contexts, below = inverse.astype(np.int64), len(values)
+        yield contexts
+
+
+class _Groups:
+    """Places with the same context."""
+
+    def __init__(self, contexts: NDArray[np.int64]) -> None:
+        short = len(contexts) == 0 or int(contexts.max()) < _SHORT
+        keys = contexts.astype(np.uint16) if short else contexts
+        self._order = np.argsort(keys, kind="stable")
+        ordered = keys[self._order]
+        begins = np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(ordered)]
+        self._starts = np.flatnonzero(begins)
+        #: The first place of each.
+        self.firsts = self._order[self._starts]
+
+    def likeliest(
+        self, nexts: _Codes, symbols: int, known: _Flags
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """For each place what came most often after its context at the places before, of equally
+        frequent ones the greatest, and how often; -1 and 0 for none, and for contexts that are not
+        `known`."""
+        sizes = np.diff(self._starts, append=len(self._order))
+        nexts = nexts[self._order]
+        counts = np.zeros(len(nexts), dtype=np.int32)
+        guesses = np.full(len(nexts), -1, dtype=np.int32)
+        for symbol in range(symbols):
+            is_it = nexts == symbol
+            before = np.cumsum(is_it, dtype=np.int32) - is_it
+            before -= np.repeat(before[self._starts], sizes)
+            better = (before >= counts) & (before > 0)
+            guesses[better], counts[better] = symbol, before[better]
+        dropped = np.repeat(~known, sizes)
+        guesses[dropped], counts[dropped] = -1, 0
+        found = np.empty_like(guesses), np.empty_like(counts)
+        found[0][self._order], found[1][self._order] = guesses, counts
+        return found
+
+
+def _least(values: NDArray[np.int64], count: int) -> int:
+    """The greatest of the `count` least values."""
+    if len(values) <= count:
+        return int(values.max(initial=0))
+    return int(np.partition(values, count - 1)[count - 1])

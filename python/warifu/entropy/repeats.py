@@ -22,7 +22,7 @@ class Repeats:
     @staticmethod
     def of(samples: NDArray[np.int64]) -> Repeats:
         """Of a sequence of two samples or more."""
-        common = _common(samples, _suffixes(samples))
+        common = _common(*_sorted(samples))
         longest = int(common.max(initial=0))
         most = np.ones(max(longest, 1), dtype=np.int64)
         pairs = np.zeros(max(longest, 1), dtype=np.float64)
@@ -54,10 +54,12 @@ class Repeats:
         return Repeats(len(samples), most, pairs)
 
 
-def _suffixes(samples: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The suffix array, by doubling."""
+def _sorted(samples: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[NDArray[np.int32]]]:
+    """The suffix array, by doubling, and the ranks of suffixes by their first 1, 2, 4, ... samples;
+    equal ranks are equal samples."""
     n = len(samples)
     rank = np.unique(samples, return_inverse=True)[1].astype(np.int64)
+    ranks = [rank.astype(np.int32)]
     width = 1
     while True:
         second = np.full(n, -1, dtype=np.int64)
@@ -70,29 +72,19 @@ def _suffixes(samples: NDArray[np.int64]) -> NDArray[np.int64]:
         rank[order] = np.concatenate(([0], np.cumsum(ordered[1:] != ordered[:-1])))
         width *= 2
         if int(rank[order[-1]]) == n - 1 or width >= n:
-            return order
+            return order, ranks
+        ranks.append(rank.astype(np.int32))
 
 
-def _common(samples: NDArray[np.int64], suffixes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The common prefixes of neighbours in the suffix array (T. Kasai et al., "Linear-time
-    longest-common-prefix computation in suffix arrays and its applications")."""
-    n = len(samples)
-    values, order = samples.tolist(), suffixes.tolist()
-    place = np.empty(n, dtype=np.int64)
-    place[suffixes] = np.arange(n)
-    where = place.tolist()
-    common = [0] * (n - 1)
-    same = 0
-    for at in range(n):
-        here = where[at]
-        if here == 0:
-            same = 0
-            continue
-        other = order[here - 1]
-        limit = n - max(at, other)
-        while same < limit and values[at + same] == values[other + same]:
-            same += 1
-        common[here - 1] = same
-        if same:
-            same -= 1
-    return np.array(common, dtype=np.int64)
+def _common(suffixes: NDArray[np.int64], ranks: list[NDArray[np.int32]]) -> NDArray[np.int64]:
+    """The common prefixes of neighbours in the suffix array: the longest powers of two first."""
+    n = len(suffixes)
+    left, right = suffixes[:-1].copy(), suffixes[1:].copy()
+    for level, rank in reversed(list(enumerate(ranks))):
+        # What ends before has other ranks than what goes on, but no place beyond the end has any.
+        last = np.maximum(left, right)
+        equal = (last < n) & (rank[np.minimum(left, n - 1)] == rank[np.minimum(right, n - 1)])
+        step = equal.astype(np.int64) << level
+        left += step
+        right += step
+    return left - suffixes[:-1]

@@ -93,6 +93,10 @@ class Options:
         _of_type("arguments", self.arguments, (str,), "a str, such as 'program -v'")
         _refuse_arguments(self.arguments)
 
+    def files(self) -> tuple[Path, ...]:
+        """The files that these options name: that of the chip."""
+        return (Path(self.chip),) if self.chip.endswith(".toml") else ()
+
     def request(self) -> dict[str, Any]:
         """The options as `_core` expects them."""
         return {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from warifu import _core
@@ -12,6 +13,20 @@ from warifu.m3.chips import DEFAULT_CHIP, Chip, Memory, chip, text_of
 STACK_BYTES = 4096
 """Of the stack, if the RAM has four times as many."""
 _MIN_RAM = 1024
+
+
+@dataclass(frozen=True)
+class _BootRom:
+    """What a chip's boot ROM does to RAM: before the program starts, and in calls of it."""
+
+    writes_below: int
+    """It writes to RAM below this address before the program starts."""
+    top_bytes: int
+    """What its functions use at the end of RAM."""
+    source: str
+
+
+_BOOT_ROMS = {"lpc1768": _BootRom(0x10000200, 32, "UM10360 section 32.3.2.7")}
 
 
 def files(name: str = DEFAULT_CHIP) -> dict[str, str]:
@@ -61,10 +76,16 @@ def linker_script(known: Chip) -> str:
             "of RAM at least"
         )
     stack = min(STACK_BYTES, data.bytes // 4)
+    rom = _BOOT_ROMS.get(known.name, _BootRom(0, 0, ""))
     memories = "\n".join(_memory(one, known.vector_table) for one in known.memories)
     return _SCRIPT.format(
         name=known.name, source=known.source.replace("*/", "* /"), memories=memories,
         code=_word(code), data=_word(data), stack=stack,
+        noinit=f"MAX(ALIGN(8), {rom.writes_below:#x}) (NOLOAD) :" if rom.source
+        else "(NOLOAD) : ALIGN(8)",
+        why=f"\n       Past what the boot ROM writes before the program starts ({rom.source})."
+        if rom.source else "",
+        top=f" - {rom.top_bytes}; /* the boot ROM's functions */" if rom.source else ";",
         load="" if data == code else f" AT > {_word(code)}",
     )  # fmt: skip
 
@@ -136,9 +157,17 @@ SECTIONS
         __bss_end__ = .;
     }} > {data}
 
+    /* Start-up leaves variables with section(".noinit") as they are.{why} */
+    .noinit {noinit}
+    {{
+        *(.noinit .noinit.*)
+        . = ALIGN(8);
+        __noinit_end__ = .;
+    }} > {data}
+
     /* The heap grows from here, the stack from the end of the memory. */
-    end = __bss_end__;
-    __StackTop = ORIGIN({data}) + LENGTH({data});
+    end = __noinit_end__;
+    __StackTop = ORIGIN({data}) + LENGTH({data}){top}
     __StackLimit = __StackTop - {stack};
     ASSERT(end <= __StackLimit, "variables and the stack do not fit into {data}")
 }}

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from warifu import _core, files
 from warifu.m3.running import MAX_U64, Options, Output, Run, naming, read_program, whole_number
@@ -51,23 +52,24 @@ class Trace:
 
 def trace(
     program: Path | str,
-    file: Path,
+    file: Path | BinaryIO,
     part: Part | None = None,
     options: Options | None = None,
     output: Output | None = None,
 ) -> Trace:
     """Runs an ELF file and writes a trace to `file`, which appears when it is whole: when the run
-    has ended, or with KeyboardInterrupt. After any other error it is as it was.
+    has ended, or with KeyboardInterrupt. After any other error it is as it was. An open binary file
+    gets the lines as they come.
 
     Raises as `run` does, WarifuError also for places that the program does not have, and
-    `files.FileRefused` for a file that is a device, a pipe or a socket.
+    `files.FileRefused` for a file that is a device, a pipe or a socket, the program or its chip's
+    file.
     """
     path, options, part = Path(program), options or Options(), part or Part()
     with naming(path):
         content = read_program(path)
-    files.refuse_to_replace(file)
     interrupt: KeyboardInterrupt | None = None
-    with files.replacing(file) as to:
+    with _opened(file, (path, *options.files())) as to:
         to.write(_head(path, options).encode())
         try:
             found = _traced(path, content, part, options, to.write, output)
@@ -81,6 +83,19 @@ def trace(
     if interrupt is not None:
         raise interrupt
     return seen
+
+
+@contextlib.contextmanager
+def _opened(file: Path | BinaryIO, inputs: tuple[Path, ...]) -> Iterator[BinaryIO]:
+    """A file that appears when it is whole, or what is open already."""
+    if not isinstance(file, Path):
+        yield file
+        file.flush()
+        return
+    files.refuse_same(file, inputs)
+    files.refuse_to_replace(file)
+    with files.replacing(file) as to:
+        yield to
 
 
 def _traced(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +21,11 @@ from warifu import m3
 SOURCES = (
     "rfc7748-x25519",
     "rfc8032-ed25519",
+    "rfc8439-poly1305",
+    "rfc4231-hmac-sha512",
+    "nist-sha512",
     "nacl",
+    "ed25519-sign-input",
     "wycheproof-x25519",
     "wycheproof-ed25519",
     "wycheproof-hmac-sha512",
@@ -41,6 +45,7 @@ TWINS = "assembly equals its C twins"
 _VARIABLE_TIME = ("umull", "umlal", "smull", "smlal", "udiv", "sdiv")
 #: What compilers call instead: libgcc's and the run-time ABI's multiplications and divisions.
 _HELPERS = re.compile(r"__(?:aeabi_\w*(?:mul|div)\w*|u?(?:div|mod|divmod|mul)[sdt]i\d)")
+_FUNCTION = re.compile(r"[0-9a-f]{8} <(\w+)>:")
 _VECTORS = "vectors, "
 _CALLS = re.compile(r"(\d+) calls, \d+ rounds")
 
@@ -69,6 +74,8 @@ class Checked:
     """All checks, by what is checked and profile."""
 
     checks: Mapping[str, Mapping[str, Check]]
+    listings: Mapping[str, str]
+    """The library's disassembly by profile, as `instructions` reads it."""
 
     def problems(self, what: str) -> list[str]:
         """What is wrong, in any profile."""
@@ -97,8 +104,9 @@ def check_all(
 ) -> Checked:
     """Runs every check on a folder with one folder for each profile (`make checks programs`).
 
-    `listings` has `objdump -d -t` of the library by profile. RFC 7748's 1,000 iterations are left
-    to the tests, and most of the long sources in `small`. Raises WarifuError and OSError.
+    `listings` has what `objdump -d -r -t` prints of each profile's library. RFC 7748's 1,000
+    iterations are left to the tests, and most of the long sources in `small`. Raises WarifuError
+    and OSError.
     """
     calls: dict[tuple[str, str], Callable[[], Check]] = {}
     for profile, listing in listings.items():
@@ -125,7 +133,7 @@ def check_all(
     checks: dict[str, dict[str, Check]] = {}
     for (what, profile), check in found.items():
         checks.setdefault(what, {})[profile] = check
-    return Checked(checks)
+    return Checked(checks, listings)
 
 
 def taint(program: Path) -> Check:
@@ -160,25 +168,44 @@ def twins(program: Path) -> Check:
 
 def instructions(listing: str) -> Check:
     """The library's code: no instruction takes time by its operands, and no helper of the
-    compiler's that has one is called. `listing` is what `objdump -d -t` prints of an archive."""
-    count, problems = 0, set()
+    compiler's that has one is called."""
+    mnemonics = [mnemonic for _, mnemonic in _decoded(listing)]
+    problems = {one for one in mnemonics if one.startswith(_VARIABLE_TIME)}
     for line in listing.splitlines():
-        fields = line.split("\t")
-        if len(fields) > 2:
-            count += 1
-            mnemonic = fields[2].strip()
-            if mnemonic.startswith(_VARIABLE_TIME):
-                problems.add(mnemonic)
-        elif "*UND*" in line and _HELPERS.fullmatch(line.split()[-1]):
+        if "*UND*" in line and _HELPERS.fullmatch(line.split()[-1]):
             problems.add(f"calls {line.split()[-1]}")
-    if count == 0:
+    if not mnemonics:
         problems.add("no instruction was found")
-    return Check(f"{count:,} instructions", tuple(sorted(problems)))
+    return Check(f"{len(mnemonics):,} instructions", tuple(sorted(problems)))
 
 
-def read_vectors(folder: Path, source: str) -> list[tuple[str, str]]:
+def narrow(listing: str) -> float:
+    """Of the library's instructions, the share that 16 bits encode."""
+    codes = [code.split() for code, _ in _decoded(listing)]
+    return sum(len(code) == 1 for code in codes) / len(codes)
+
+
+def callers(listing: str, name: str) -> list[str]:
+    """The functions of the library that call one."""
+    function, found = "", []
+    for line in listing.splitlines():
+        if begin := _FUNCTION.fullmatch(line):
+            function = begin[1]
+        elif "R_ARM_THM_" in line and line.split()[-1] == name:
+            found.append(function)
+    return found
+
+
+def member_bytes(listing: str, member: str) -> int:
+    """The bytes of an object's functions."""
+    _, _, rest = listing.partition(f"\n{member}:")
+    symbols = rest.partition("\nDisassembly")[0].splitlines()
+    return sum(int(line.split("\t")[1].split()[0], 16) for line in symbols if " F " in line)
+
+
+def read_vectors(folder: Path, source: str, file: str = "vectors.txt") -> list[tuple[str, str]]:
     """A source's calls with their results. Raises OSError."""
-    lines = (folder / source / "vectors.txt").read_text().splitlines()
+    lines = (folder / source / file).read_text().splitlines()
     pairs = [line.split(" = ") for line in lines if line and not line.startswith("#")]
     return [(call, result) for call, result in pairs]
 
@@ -216,6 +243,14 @@ def _some_vectors(program: Path, every: list[tuple[str, str]], most: int) -> Che
     if len(some) == len(every):
         return check
     return Check(f"{len(some):,} of {len(every):,} vectors", check.problems)
+
+
+def _decoded(listing: str) -> Iterator[tuple[str, str]]:
+    """Each instruction's code and mnemonic; constants between them are left out."""
+    for line in listing.splitlines():
+        fields = line.split("\t")
+        if len(fields) > 2 and fields[0] and not fields[2].startswith("."):
+            yield fields[1], fields[2].strip()
 
 
 def _leaks(found: m3.Taint) -> Check:

@@ -48,6 +48,18 @@ def test_files_of_manifests_exist() -> None:
     assert [name for name in sorted(filter(None, names)) if not (MUNACL / name).exists()] == []
 
 
+def test_manifests_are_for_a_cortex_m3_and_have_both_folders_of_headers() -> None:
+    manifest = json.loads((MUNACL / "library.json").read_text())
+    # PlatformIO's names of what docs/m3.md's chips are of, and of Silicon Labs' EFM32.
+    assert set(manifest["platforms"]) == {"ststm32", "nxplpc", "atmelsam", "siliconlabsefm32"}
+    pack = ElementTree.parse(MUNACL / "Warifu.munacl.pdsc")
+    assert {one.get("Dcore") for one in pack.iter("require")} == {"Cortex-M3"}
+    for component in pack.iter("component"):
+        names = [file.get("name") for file in component.iter("file")]
+        assert {"include/", "include/nacl/"} <= set(names)
+    assert "depends on CPU_CORTEX_M3" in (MUNACL / "zephyr" / "Kconfig").read_text()
+
+
 def test_platformio_list_links_the_benchmark(build: Build, tmp_path: Path) -> None:
     manifest = json.loads((MUNACL / "library.json").read_text())["build"]
     sources = [MUNACL / "src" / one[2:-1] for one in manifest["srcFilter"] if one[0] == "+"]

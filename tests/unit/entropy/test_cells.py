@@ -49,6 +49,18 @@ def test_cells_that_change_together_are_judged_by_the_least_estimate() -> None:
     assert found.bits < 0.01
 
 
+def test_progress_counts_the_estimates_of_both_orders() -> None:
+    said: list[tuple[int, int, str]] = []
+    estimate_cells(captures(20, 1024, 0.1), FAST[:2], lambda *step: said.append(step))
+    assert said == [
+        (0, 4, "most common value, in the order of cells"),
+        (1, 4, "collision, in the order of cells"),
+        (2, 4, "most common value, in the order of captures"),
+        (3, 4, "collision, in the order of captures"),
+        (4, 4, ""),
+    ]
+
+
 @pytest.mark.parametrize(
     ("images", "message"),
     [

@@ -96,6 +96,22 @@ def test_init_replaces_nothing(warifu: Run, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["main.c"]
 
 
+@pytest.mark.parametrize("chip", m3.CHIPS)
+def test_memory_that_start_up_leaves_alone_lies_below_the_heap(tmp_path: Path, chip: str) -> None:
+    elf = build(tmp_path / "noinit", chip, str(PROGRAMS / "chips/noinit.c"))
+    run = m3.run(elf, m3.Options(chip=chip))
+    assert (run.stop, run.code) == ("exit", 0), run.message
+    names = subprocess.run(
+        ["arm-none-eabi-nm", elf], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
+    at = {line.split()[2]: int(line.split()[0], 16) for line in names.splitlines()}
+    if chip == "lpc1768":
+        # Its boot ROM writes up to 0x100001ff, and the last 32 bytes when it programs flash.
+        assert at["kept"] >= 0x10000200 and at["__StackTop"] == 0x10008000 - 32
+    else:
+        assert at["__bss_end__"] <= at["kept"] < at["__bss_end__"] + 16
+
+
 @pytest.mark.parametrize("chip", [chip for chip in m3.CHIPS if chip != "mps2-an385"])
 def test_clock_set_up_runs_through(tmp_path: Path, chip: str) -> None:
     family = next(name for start, name in FAMILIES.items() if chip.startswith(start))
@@ -188,7 +204,7 @@ def test_chip_of_a_file(warifu: Run, tmp_path: Path) -> None:
     ("change", "words"),
     [
         (("priority-bits = 3", "priority-bits = 0"), "priority-bits is 0: expected 1 to 8"),
-        (("writable = true", "writable = true\nwait = 1"), "line 18: unknown field `wait`"),
+        (("writable = true", "writable = true\nwait = 1"), "line 18: unknown key `wait`"),
         (("0x00030000", "0x0001fffc"), "memory work-ram and memory boot.rom overlap: change"),
         (('"16 KiB"', '"512 MiB"'), "all memories have more than 268435456 bytes"),
         ((BOARD, "\0" * 10), "line 1: "),
@@ -233,3 +249,8 @@ def test_chips_command_lists_each_with_its_source(warifu: Run) -> None:
     assert (code, tuple(rows)) == (0, m3.CHIPS)
     assert rows["stm32f103xg"]["memories"].startswith("flash 1024 KiB at 0x08000000; sram 96 KiB")
     assert all(row["source"] for row in rows.values())
+
+
+def test_list_of_chips_is_as_wide_as_a_terminal(warifu: Run) -> None:
+    code, out, _ = warifu("m3", "chips")
+    assert code == 0 and max(map(len, out.splitlines())) <= 80, out

@@ -8,6 +8,7 @@ import os
 import struct
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -264,6 +265,25 @@ def test_results_of_a_program_for_another_core_say_so(
         assert built_for == m3.run(elf, m3.Options(any_core=True)).other_core
         assert (built_for is None) == (core is None)
         assert core is None or built_for.startswith(core)
+
+
+def test_calibration_of_a_program_for_another_core_is_refused_or_says_so(
+    warifu: Run, bare: Compile, tmp_path: Path
+) -> None:
+    elf = bare("bench4.elf", "calibrate/bench.c", "-mcpu=cortex-m4", "-lgcc")
+    file = tmp_path / "bench4.toml"
+    command = ("calibrate", "m3", elf, "--mhz", "50", "--out", file)
+    code, out, err = warifu(*command)
+    assert (code, out, f"this ELF file is for {OTHER}" in err) == (2, "", True), err
+    assert "--any-core" in err and not file.exists()
+    code, out, err = warifu(*command, "--any-core")
+    assert (code, f"was built for {OTHER}" in err) == (0, True), err
+    assert f"Built for {OTHER}" in out and "Kind: assumed." in out
+    profile = tomllib.loads(file.read_text())
+    assert profile["kind"] == "assumed" and f"built for {OTHER}" in profile["description"]
+    assert all(one["kind"] == "assumed" for one in profile["operation"])
+    record = json.loads(next(tmp_path.glob("*.json")).read_text())
+    assert record["details"]["built_for"].startswith(OTHER)
 
 
 MARKS = r"""

@@ -37,6 +37,29 @@ def test_each_way_out_of_a_secret_has_a_row(warifu: Run, bare: Compile) -> None:
     assert loaded == {way for way in WAYS if way.startswith("sends")}
 
 
+def test_table_is_as_wide_as_a_terminal_and_counts_one_leak(
+    warifu: Run, bare: Compile, tmp_path: Path
+) -> None:
+    folder = tmp_path / "a-folder-with-a-long-name" / "another-folder-with-a-long-name"
+    folder.mkdir(parents=True)
+    source = folder / "leak.c"
+    source.write_text(
+        '#include "warifu_m3.h"\n'
+        "unsigned key;\n"
+        "static const unsigned char bits[] = {1, 2, 3, 4};\n"
+        "__attribute__((noinline)) unsigned a_function_with_quite_a_long_name(void)\n"
+        "{ return bits[key & 3]; }\n"
+        "int main(void)\n"
+        "{ WARIFU_POISON(&key, 4); return a_function_with_quite_a_long_name() == 9; }\n"
+    )
+    code, out, err = warifu("m3", "taint", bare("long.elf", str(source)))
+    assert code == 1, err
+    rows, notes = out.rsplit("\n\n", 1)
+    assert max(map(len, rows.splitlines())) <= 80, out
+    assert ".../leak.c:5" in rows and str(folder) not in rows
+    assert notes.startswith("1 leak: a_function_with_quite_a_long_name 1.\n")
+
+
 def test_public_output_has_no_row(warifu: Run, bare: Compile) -> None:
     found = m3.taint(bare("public.elf", "taint/outputs.c"))
     assert (found.leaks, found.outputs, found.poisoned) == ((), (), 4)

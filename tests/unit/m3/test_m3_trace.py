@@ -143,3 +143,12 @@ def test_python_traces_to_a_file(code: Path, tmp_path: Path) -> None:
     with pytest.raises(files.FileRefused, match="is a device"):
         m3.trace(code, Path("/dev/null"))
     assert seen.lines == len(instructions(file)), "the earlier trace is unchanged"
+
+
+def test_trace_on_stdout_is_without_the_output(warifu: Run, code: Path, tmp_path: Path) -> None:
+    file = tmp_path / "trace.txt"
+    assert warifu("m3", "run", code, "--trace", file)[0] == 9
+    exit_code, out, err = warifu("m3", "run", code, "--trace", "-")
+    assert (exit_code, out) == (9, file.read_text())
+    assert err.startswith("begins\n") and "wrote stdout: " in err
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.txt"]

@@ -6,6 +6,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import random
+import re
+import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +30,9 @@ from warifu.reproduce import munacl_checks as checks
 Answers = Callable[[list[str]], list[str]]
 VECTORS = ROOT / "vectors"
 SEED = bytes(range(32)).hex()
+#: The vectors of a source that `small`, three to eight times as slow, has time for here, or twice
+#: as many.
+MOST_SMALL = 60
 
 
 def check(answers: Answers, expected: list[tuple[str, str]]) -> None:
@@ -45,44 +50,104 @@ def check(answers: Answers, expected: list[tuple[str, str]]) -> None:
 def test_published_vectors_on_the_chip(build: Callable[..., Path], profile: str, name: str) -> None:
     expected = checks.read_vectors(VECTORS, name)
     if profile == "small":
-        # Its 1,000 iterations take half a minute: tests/soak has them.
+        # Its 1,000 iterations take half a minute, and other sources have as many as that:
+        # tests/system/munacl/test_long_vectors.py has all of them.
         expected = [(call, result) for call, result in expected if checks.LONG not in call]
+        expected = expected[:: max(1, len(expected) // MOST_SMALL)]
     found = checks.vectors(build(profile, "answers.elf"), expected)
     assert found.problems == ()
 
 
-def test_published_vectors_of_the_portable_c_under_sanitizers(
-    build: Callable[..., Path],
+def test_page_counts_the_vectors_of_every_source() -> None:
+    _, _, page = (ROOT / "docs" / "munacl.md").read_text().partition("| `vectors/` |")
+    said = dict(re.findall(r"^\| `([\w-]+)` \| (\d+) \|", page, re.MULTILINE))
+    there = {name: str(len(checks.read_vectors(VECTORS, name))) for name in checks.SOURCES}
+    assert said == there
+
+
+def on_host(program: Path, calls: list[str]) -> list[str]:
+    """Results of calls, by the C on this host. The sanitizers end it at a fault."""
+    text = "\n".join(calls) + "\n"
+    done = subprocess.run(
+        [program], input=text, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", checks.SOURCES)
+def test_published_vectors_of_the_c_under_sanitizers(
+    build_host: Callable[..., Path], profile: str, name: str
 ) -> None:
-    program = build(".", "host/answers")
-    for name in checks.SOURCES:
-        expected = checks.read_vectors(VECTORS, name)
-        done = subprocess.run(
-            [program],
-            input="\n".join(call for call, _ in expected) + "\n",
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines() == [result for _, result in expected], name
+    expected = checks.read_vectors(VECTORS, name)
+    got = on_host(build_host(profile, "answers"), [call for call, _ in expected])
+    assert got == [result for _, result in expected]
 
 
-def test_empty_arguments_may_be_null_under_sanitizers(build: Callable[..., Path]) -> None:
+def test_empty_arguments_may_be_null_under_sanitizers(
+    build_host: Callable[..., Path], profile: str
+) -> None:
     zeros = bytes(64).hex()
     key, nonce = zeros[:64], zeros[:48]
     calls = ["hash -", f"auth {key} -", f"onetimeauth {key} -", f"stream_xor - {nonce} {key}"]
     calls += [f"stream_salsa20_xor - {nonce[:16]} {key}", f"secretbox - {nonce} {key}"]
     calls += [f"secretbox_open - {nonce} {key}", f"sign_open {key} -", f"sign {zeros} -"]
     calls += [f"box - {nonce} {key} {key}", f"box_open - {nonce} {key} {key}"]
-    command = [build(".", "host/answers")]
-    text = "\n".join(calls) + "\n"
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-    answers = done.stdout.splitlines()
+    answers = on_host(build_host(profile, "answers"), calls)
     assert answers[0] == f"0 {hashlib.sha512(b'').hexdigest()}"
     assert [line.split()[0] for line in answers] == ["0"] * 5 + ["-1"] * 3 + ["0", "-1", "-1"]
+
+
+def test_salsa20_core_less_its_input_is_hsalsa20(answers: Answers) -> None:
+    # NaCl's test core6: core5's output.
+    (published,) = (
+        call
+        for call, _ in checks.read_vectors(VECTORS, "nacl")
+        if call.startswith("core_hsalsa20 81918ef2")
+    )
+    _, block, _, sigma = published.split()
+    (hashed,) = answers([published])
+    (core,) = answers([published.replace("core_hsalsa20", "core_salsa20")])
+    c, n = (struct.unpack("<4I", bytes.fromhex(one)) for one in (sigma, block))
+    x = struct.unpack("<16I", bytes.fromhex(core.split()[1]))
+    words = [(x[5 * i] - c[i]) % 2**32 for i in range(4)]
+    words += [(x[6 + i] - n[i]) % 2**32 for i in range(4)]
+    assert hashed == f"0 {struct.pack('<8I', *words).hex()}"
+
+
+def test_boxes_of_all_lengths_open_and_altered_ones_do_not(answers: Answers) -> None:
+    # NaCl's tests box7, box8, secretbox7, secretbox8, auth5 and onetimeauth7, with fewer lengths.
+    chance = random.Random(5)
+    key, nonce, other = (chance.randbytes(n).hex() for n in (32, 24, 32))
+    (public,) = answers([f"scalarmult_base {key}"])
+    (other_public,) = answers([f"scalarmult_base {other}"])
+    there = f"{nonce} {other_public.split()[1]} {key}"
+    back = f"{nonce} {public.split()[1]} {other}"
+    lengths = [*range(70), 127, 128, 129, 511, 1000]
+    messages = [bytes(32) + chance.randbytes(length) for length in lengths]
+    some = messages[::10]
+    sealed = answers([f"secretbox {m.hex()} {nonce} {key}" for m in messages])
+    boxed = answers([f"box {m.hex()} {there}" for m in some])
+    expected = []
+    for m, line in zip(messages, sealed, strict=True):
+        box = bytearray.fromhex(line.split()[1])
+        expected.append((f"secretbox_open {box.hex()} {nonce} {key}", f"0 {m.hex()}"))
+        box[chance.randrange(16, len(box))] ^= 1 << chance.randrange(8)
+        refused = f"-1 {bytes(len(box)).hex()}"
+        expected.append((f"secretbox_open {box.hex()} {nonce} {key}", refused))
+    for m, line in zip(some, boxed, strict=True):
+        box = bytearray.fromhex(line.split()[1])
+        expected.append((f"box_open {box.hex()} {back}", f"0 {m.hex()}"))
+        box[chance.randrange(16, len(box))] ^= 1 << chance.randrange(8)
+        expected.append((f"box_open {box.hex()} {back}", f"-1 {bytes(len(box)).hex()}"))
+    for name, size in (("auth", 32), ("onetimeauth", 16)):
+        tags = answers([f"{name} {key} {m.hex()}" for m in messages])
+        for m, line in zip(messages, tags, strict=True):
+            tag = bytearray.fromhex(line.split()[1])
+            expected.append((f"{name}_verify {key} {m.hex()} {tag.hex()}", "0"))
+            tag[chance.randrange(size)] ^= 1 << chance.randrange(8)
+            expected.append((f"{name}_verify {key} {m.hex()} {tag.hex()}", "-1"))
+    check(answers, expected)
 
 
 def test_all_lengths_against_references(answers: Answers) -> None:
@@ -205,6 +270,26 @@ def test_signatures_of_all_lengths_verify_and_changed_ones_do_not(answers: Answe
     # No point has this y.
     expected.append((f"sign_open {(2).to_bytes(32, 'little').hex()} {forged.hex()}", zeros))
     check(answers, expected)
+
+
+def test_secret_key_with_another_public_half_gives_its_scalar_away(answers: Answers) -> None:
+    # What docs/munacl.md warns of: one nonce, two challenges.
+    (pair,) = answers([f"sign_keypair {SEED}"])
+    pk = bytes.fromhex(pair.split()[1][:64])
+    other = bytes([pk[0] ^ 1]) + pk[1:]
+    found = []
+    for half in (pk, other):
+        (signed,) = answers([f"sign {SEED}{half.hex()} {b'message'.hex()}"])
+        sm = bytes.fromhex(signed.split()[1])
+        h = hashlib.sha512(sm[:32] + half + b"message").digest()
+        found.append((sm[:32], int.from_bytes(sm[32:64], "little"), int.from_bytes(h, "little")))
+    (r, s, h), (other_r, other_s, other_h) = found
+    assert r == other_r
+    scalar = (s - other_s) * pow(h - other_h, -1, ORDER) % ORDER
+    expanded = bytearray(hashlib.sha512(bytes.fromhex(SEED)).digest()[:32])
+    expanded[0] &= 248
+    expanded[31] = expanded[31] & 63 | 64
+    assert scalar == int.from_bytes(expanded, "little") % ORDER
 
 
 def test_keys_and_signatures_of_random_seeds_against_reference(answers: Answers) -> None:

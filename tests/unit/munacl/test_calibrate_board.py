@@ -105,6 +105,44 @@ def test_run_without_a_cycle_counter_is_refused(there: Board) -> None:
         measure(there)
 
 
+def test_run_of_a_simulator_is_not_measured(there: Board) -> None:
+    there.text = b"# munacl bench board=none hz=0 profile=fast\na 0 9 0\n# end rows=1 crc32=%d\n"
+    there.text %= zlib.crc32(b"a 0 9 0\n")
+    with pytest.raises(CalibrateError, match=r"board=none: it runs in a simulator or under a deb"):
+        measure(there)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"$ \r\n" * 250, "200 lines came and no run of the benchmark began"),
+        (b"\x00\x00\r\n" * 250, "200 lines came and no run of the benchmark began"),
+        (b"# munacl cells board=b bytes=32 power_up=1\r\n", "the board runs capture-BOARD.elf"),
+        (b"# munacl bench board=b hz=1 profile=f\n" + b"a 0 1\n" * 10_002, "more than 10,000 rows"),
+        (b"# munacl bench board=b hz=1 profile=f\n" + b"a" * 5000, "without the end of a line"),
+        (b"# munacl bench board=b hz=1 profile=f\n\0\0\n", "are no text"),
+        (b"# munacl bench board=b hz=1 profile=f\na 99999999999 1\n", "line 1 of the run is"),
+    ],
+)
+def test_hostile_lines_end_with_the_program_to_flash(
+    there: Board, text: bytes, message: str
+) -> None:
+    there.text = text
+    with pytest.raises(CalibrateError, match=message) as error:
+        measure(there)
+    assert len(str(error.value)) < 400
+
+
+def test_call_that_is_timed_again_is_another_trial(there: Board, tmp_path: Path) -> None:
+    rows = b"a 0 7\na 0 9\n"
+    there.text = b"# munacl bench board=b hz=1 profile=fast\n" + rows
+    there.text += b"# end rows=2 crc32=%d\n" % zlib.crc32(rows)
+    board.write(measure(there), tmp_path / "results")
+    results = Results.open(tmp_path / "results")
+    found = results.rows(next(iter(results.cases)))
+    assert sorted(zip(found["trial"], found["value"], strict=True)) == [(0, 7.0), (1, 9.0)]
+
+
 def test_silence_is_said_with_what_to_check(there: Board) -> None:
     with pytest.raises(CalibrateError, match=r"nothing in 0\.2 s: check that the board has power"):
         measure(there, silence_s=0.2)

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
+import signal
+import subprocess
+import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,6 +23,7 @@ from support.serial_board import Board, Plug
 from warifu import WarifuError, m3
 from warifu.calibrate import board, capture
 from warifu.calibrate.errors import CalibrateError
+from warifu.calibrate.serial import opened
 from warifu.cli.cells import cells_app
 from warifu.entropy import cells
 from warifu.files import FileRefused
@@ -72,7 +77,10 @@ def say_when_open(there: Board, text: bytes, monkeypatch: pytest.MonkeyPatch) ->
 def test_program_prints_what_the_host_reads(build: Build) -> None:
     run = m3.run(str(build("fast", "capture-lpc1768.elf")), m3.Options(chip="lpc1768"))
     assert run.code == 0
-    found = capture.read(iter(run.output.decode().splitlines()), "port")
+    first, *rest = run.output.decode().splitlines()
+    head = capture.CAPTURE.head.fullmatch(first)
+    assert head is not None
+    found = capture.read(head, iter(rest), "port")
     # In the simulator nobody says whether it was a power-up, and memory comes up as zeros.
     assert (found.board, found.is_power_up) == ("none", False)
     assert found.memory == bytes(4096)
@@ -120,6 +128,57 @@ def test_damaged_captures_are_not_written(
     with pytest.raises(CalibrateError, match=message):
         read(there, tmp_path, 1)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"boot: ready\r\n" * 300, "200 lines came and no capture began, .*'boot: ready'"),
+        (b"\r\n" * 300, "200 lines came and no capture began"),
+        (b"\x00\xf8\x80\n" * 300, "200 lines came and no capture began"),
+        (b"x" * 5000, "bytes came without the end of a line"),
+        (b"# munacl bench board=b hz=1 profile=fast\r\n", "the board runs bench-BOARD.elf"),
+        (b"# munacl cells board=none bytes=32 power_up=1\r\n", "board=none: it runs in a sim"),
+    ],
+)
+def test_what_is_no_capture_ends_with_the_program_to_flash(
+    there: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, message: str
+) -> None:
+    say_when_open(there, text, monkeypatch)
+    with pytest.raises(CalibrateError, match=message) as error:
+        capture.captures(there.port, 115200, tmp_path, 1, silence_s=60.0)
+    if "board=none" not in message:
+        assert "flash capture-BOARD.elf" in str(error.value)
+    if "came" in message:
+        assert "--baud; the board's files use 115200" in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_slow_lines_that_are_no_capture_end_as_well(there: Board) -> None:
+    clock = itertools.count(0.0, 1.5)
+    with opened(there.port, 115200) as line:
+        there.say(b"temperature 21\r\n" * 20)
+        with pytest.raises(CalibrateError, match=r"1\d lines came and no capture began"):
+            line.begin(capture.CAPTURE, 60.0, lambda: next(clock))
+
+
+def test_slow_bytes_without_a_line_end_as_well(there: Board) -> None:
+    clock = itertools.count(0.0, 25.0)
+    with opened(there.port, 115200) as line:
+        there.say(b"." * 130)
+        with pytest.raises(CalibrateError, match="bytes came without the end of a line"):
+            line.begin(capture.CAPTURE, 3600.0, lambda: next(clock))
+
+
+def test_noise_as_the_power_comes_is_no_part_of_a_capture(
+    there: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = random.Random(8).randbytes(BYTES)
+    noise = b"\x00\xfe\r\nBoot ROM 1.2\r\n\x00\x80"
+    rest = b"ab" * 32 + b"\r\n# end rows=8 crc32=1\r\n"
+    say_when_open(there, rest + noise + lines(memory), monkeypatch)
+    (written,) = read(there, tmp_path, 1)
+    assert written.read_bytes() == memory
 
 
 @pytest.fixture
@@ -205,6 +264,32 @@ def test_estimate_prints_the_parameter(tmp_path: Path, monkeypatch: pytest.Monke
     text = json.dumps(json.loads(estimated(tmp_path, "json")))
     assert 0 < int(text.split("millibits_per_cell = ")[1].split(",")[0]) < 74
     assert f"look at the first {bits - 1000:,} of {bits:,} bits" in text
+
+
+def test_estimate_that_is_interrupted_says_what_it_did(tmp_path: Path) -> None:
+    chance = random.Random(6)
+    for number in range(30):
+        (tmp_path / f"c-{number:02d}.bin").write_bytes(chance.randbytes(8192))
+    command = [sys.executable, "-m", "warifu.cli", "cells", "estimate", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        assert program.stderr is not None and program.stdout is not None
+        said = program.stderr.readline().decode()
+        assert (
+            said == "30 captures of 8,192 B, judged by ten estimators in two orders of their bits\n"
+        )
+        program.send_signal(signal.SIGINT)
+        assert program.wait(60) == 130
+        assert program.stderr.read() == b"warifu: interrupted; nothing was written\n"
+        assert program.stdout.read() == b""
+
+
+def test_folder_of_too_many_captures_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_captures(tmp_path)
+    monkeypatch.setattr("warifu.cli.cells._MOST_FILES", 11)
+    done = CliRunner().invoke(cells_app, ["estimate", str(tmp_path)])
+    assert "12 captures: expected at most 11, and one chip's: move" in str(done.exception)
 
 
 def test_too_few_bits_give_no_parameter(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def test_shipped_profile_is_what_the_benchmark_gives(
     elf = build("fast", "primitives-lpc1768.elf")
     # The chip, clock and wait states of `make bench`.
     makefile = (ROOT / "firmware" / "munacl" / "Makefile").read_text()
-    found = re.search(r"calibrate m3 \S+ \S+ (.*?)--out (\S+)", makefile, re.DOTALL)
+    found = re.search(r"calibrate m3 \S+ (.*?)--out ../../(\S+)", makefile, re.DOTALL)
     assert found is not None
     options = found[1].replace("\\\n", "").split()
     file = tmp_path / Path(found[2]).name

@@ -12,11 +12,13 @@ import pytest
 
 from support.munacl_builds import MUNACL, listing
 from support.paths import ROOT
+from warifu.cli import munacl_peers
 from warifu.report.table import Table
 from warifu.reproduce import munacl
 from warifu.reproduce import munacl_checks as checks
 
 Build = Callable[..., Path]
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +100,8 @@ def test_constants_in_ram_save_their_wait_states(programs: munacl.Programs) -> N
         none, flash, ram = (
             int(str(record[f"{where}_cycles_high"])) for where in ("none", "fast_flash", "fast_ram")
         )
-        assert none <= ram <= flash, name
+        # What is linked of the C library is elsewhere then: other words share a line of flash.
+        assert none <= ram <= flash + 16 + flash // 1000, name
     # SHA-512's 640 bytes of constants for each block, and the comb's table.
     for name in ("crypto_hashblocks_sha512", "crypto_sign_ed25519_keypair"):
         assert found[name]["fast_ram_cycles_high"] < found[name]["fast_flash_cycles_high"], name
@@ -112,13 +115,102 @@ def test_table2_lies_within_the_papers_ranges(programs: munacl.Programs) -> None
         )
 
 
+def failed(bits: str) -> list[str]:
+    return [one.name for one in munacl.fips_140_2(bits) if not one.passes]
+
+
 def test_fips_140_2_passes_without_entropy_and_fails_patterns(programs: munacl.Programs) -> None:
-    assert munacl.fips_140_2(munacl.random_bits(programs)) == []
-    assert munacl.fips_140_2("01" * 10_000) == ["poker", "runs"]
-    assert munacl.fips_140_2("0" * 20_000) == ["monobit", "poker", "runs", "long runs"]
+    assert failed(munacl.random_bits(programs)) == []
+    runs = [f"runs of {n}, {bit}" for bit in ("zeros", "ones") for n in (1, 2, 3, 4, 5)]
+    runs += ["runs of 6 or more, zeros", "runs of 6 or more, ones"]
+    assert sorted(failed("01" * 10_000)) == sorted(["poker, X", *runs])
+    assert sorted(failed("0" * 20_000)) == sorted(["ones", "poker, X", *runs, "longest run"])
     chance = random.Random(1)
     biased = "".join("1" if chance.random() < 0.55 else "0" for _ in range(20_000))
-    assert "monobit" in munacl.fips_140_2(biased)
+    assert "ones" in failed(biased)
+    figures = {one.name: one.found for one in munacl.fips_140_2("0001" * 5_000)}
+    assert figures["ones"] == 5_000
+    assert figures["poker, X"] == 16 / 5000 * 5000**2 - 5000
+    assert (figures["runs of 3, zeros"], figures["runs of 1, ones"]) == (5_000, 5_000)
+    assert figures["longest run"] == 3
+
+
+def test_gains_mark_the_papers_row_that_does_not_follow(programs: munacl.Programs) -> None:
+    table = munacl.gains(munacl.table3(programs, "compiler"))
+    found = {str(record["call"]): record for record in table.records}
+    assert len(found) == 28
+    assert [name for name, record in found.items() if not record["follows"]] == [
+        "crypto_secretbox_xsalsa20poly1305"
+    ]
+    # 37,562,656 / 9,577,407, and more of it here.
+    verify = found["crypto_sign_ed25519_open"]
+    assert verify["paper_percent"] == 392
+    assert round(float(str(verify["paper_cycles_percent"])), 1) == 392.2
+    assert float(str(verify["fast_percent"])) > 2 * 392
+
+
+def test_rotations_are_compared_with_c_and_timed(programs: munacl.Programs) -> None:
+    found = munacl.rotation_figures(programs)
+    assert len(found) == 6
+    assert {name: one.wrong for name, one in found.items() if one.wrong} == {}
+    for name, one in found.items():
+        assert 20 < one.least <= one.most < 100 and 20 < one.bytes < 100, name
+        # Of the three, only the second has a branch.
+        assert (one.least < one.most) == name.startswith("algorithm2"), name
+
+
+def test_rotation_that_is_wrong_is_counted(build: Build, tmp_path: Path) -> None:
+    source = (MUNACL / "bench" / "rotations.c").read_text()
+    changed = source.replace("return join(a0, a1, n & 31);", "return join(a0, a1, n & 15);")
+    assert changed != source
+    (tmp_path / "rotations.c").write_text(changed)
+    program = build("fast", "rotations.elf")
+    library = build("fast", "libmunacl-fast.a")
+    objects = [str(program.parent / "boards" / "start.o"), str(library)]
+    flags = ["-mcpu=cortex-m3", "-mthumb", "-std=c11", "-Os", "-nostartfiles", "-Wl,--gc-sections"]
+    folders = [f"-I{MUNACL / name}" for name in ("include", "src", "boards")]
+    where = tmp_path / "fast"
+    where.mkdir()
+    command = ["arm-none-eabi-gcc", *flags, *folders, f"-L{MUNACL / 'boards'}", "-T"]
+    command += [str(MUNACL / "boards" / "generic.ld"), str(tmp_path / "rotations.c"), *objects]
+    subprocess.run([*command, "-o", str(where / "rotations.elf")], check=True)
+    found = munacl.rotation_figures(munacl.Programs(tmp_path))
+    # Half of the 64 have a fifth bit.
+    assert {name: one.wrong for name, one in found.items() if one.wrong} == {"algorithm3": 32}
+
+
+#: As objdump prints it: two of three instructions have 16 bits, and one calls randombytes.
+LISTING = """
+random.o:     file format elf32-littlearm
+
+SYMBOL TABLE:
+00000000 l     F .text.munacl_random_mix\t00000010 munacl_random_mix
+00000000 g     F .text.randombytes\t00000004 randombytes
+00000000         *UND*\t00000000 crypto_hash_sha512
+
+Disassembly of section .text.crypto_box_keypair:
+
+00000000 <crypto_box_keypair>:
+   0:\t2300      \tmovs\tr3, #0
+   2:\tf7ff fffe \tbl\t0 <crypto_box_keypair>
+\t\t\t2: R_ARM_THM_CALL\trandombytes
+   6:\t4770      \tbx\tlr
+   8:\t00000000 \t.word\t0x00000000
+"""
+
+
+def test_listing_gives_calls_sizes_and_encodings(build: Build) -> None:
+    assert checks.narrow(LISTING) == pytest.approx(2 / 3)
+    assert checks.callers(LISTING, "randombytes") == ["crypto_box_keypair"]
+    assert checks.callers(LISTING, "crypto_hash_sha512") == []
+    assert checks.member_bytes(LISTING, "random.o") == 20
+    assert str(checks.instructions(LISTING)) == "3 instructions"
+    library = listing(build("fast", "libmunacl-fast.a"))
+    assert set(checks.callers(library, "randombytes")) == {
+        "crypto_dh_curve25519_keypair",
+        "crypto_sign_ed25519_keypair",
+    }
+    assert 500 < checks.member_bytes(library, "random.o") < 2_000
 
 
 def everything(holds: bool = True) -> checks.Checked:
@@ -126,7 +218,11 @@ def everything(holds: bool = True) -> checks.Checked:
     names = [checks.BRANCHES, checks.RESIDUE, checks.CYCLES, checks.INSTRUCTIONS, checks.TWINS]
     names += [f"vectors, {source}" for source in checks.SOURCES]
     check = checks.Check("28 calls", () if holds else ("one thing",))
-    return checks.Checked({name: dict.fromkeys(munacl.PROFILES, check) for name in names})
+    listing = LISTING if holds else LISTING.replace("<crypto_box_keypair>", "<crypto_box>")
+    return checks.Checked(
+        {name: dict.fromkeys(munacl.PROFILES, check) for name in names},
+        dict.fromkeys(munacl.PROFILES, listing),
+    )
 
 
 def verdicts(table: Table) -> dict[str, str]:
@@ -141,9 +237,11 @@ def test_claims_say_what_cannot_be_tested(programs: munacl.Programs) -> None:
         for one in found.values()
     )
     assert sum(one.startswith("not testable") for one in found.values()) == 4
-    # The paper's first version is not public, and ours gains more; two of its gains are others.
+    # The paper's first version is not public, and ours gains more; one of its gains is another.
     assert [claim[:39] for claim, one in found.items() if one.startswith("not reproduced")] == [
         "SHA-512 with rotations bit by bit gains",
+        "Algorithm 3 is faster than Algorithm 2 ",
+        "Algorithm 3 is smaller than Algorithm 2",
         "gains of Table 3's last column",
     ]
     here = {str(record["claim"])[:20]: str(record["here"]) for record in table.records}
@@ -157,8 +255,10 @@ def test_claims_follow_from_the_checks(programs: munacl.Programs) -> None:
     right = verdicts(munacl.claims(programs, third, everything()))
     wrong = verdicts(munacl.claims(programs, third, everything(holds=False)))
     changed = {claim for claim, verdict in right.items() if wrong[claim] != verdict}
-    assert len(changed) == 9
-    assert all("one thing" in wrong[claim] for claim in changed)
+    assert len(changed) == 10
+    keys = "random numbers are used for keys alone (section 3.4.1)"
+    assert wrong[keys] == "not reproduced: crypto_box"
+    assert all("one thing" in wrong[claim] for claim in changed - {keys})
     assert {row[-1] for row in munacl.checked_table(everything(holds=False)).cells} == {"fails"}
 
 
@@ -247,8 +347,9 @@ def test_peers_are_columns_of_the_same_table(
     header = "#include <stddef.h>\n#include <stdint.h>\n" + "\n".join(declarations) + "\n"
     (tmp_path / "monocypher.h").write_text(header)
     (tmp_path / "monocypher.c").write_text(FAKE)
-    build("peers", "monocypher.elf", f"MUNACL_PEERS=/nowhere:{tmp_path}")
-    table = munacl.table3(munacl.Programs(programs.folder, ("monocypher",)), "compiler")
+    peers = munacl_peers.link(munacl_peers.find(str(tmp_path)), programs.folder)
+    build("peers", "monocypher.elf")
+    table = munacl.table3(munacl.Programs(programs.folder, peers), "compiler")
     found = {str(record["call"]): record for record in table.records}
     assert 0 < int(str(found["crypto_scalarmult_curve25519"]["monocypher_cycles_high"])) < 100
     assert int(str(found["crypto_sign_ed25519"]["monocypher_cycles_high"])) > 1024
@@ -297,14 +398,23 @@ def test_command_runs_the_checks_and_fails_with_them(
     assert max(map(len, claims)) <= 80
 
 
-def test_peers_that_are_none_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from typer.testing import CliRunner
-
-    from warifu._core import WarifuError
-    from warifu.cli.reproduction import reproduce_app
-
-    monkeypatch.setenv("MUNACL_PEERS", str(tmp_path))
-    firmware = str(ROOT / "firmware" / "munacl")
-    done = CliRunner().invoke(reproduce_app, ["munacl", "--firmware", firmware])
-    assert isinstance(done.exception, WarifuError)
-    assert "no folder in it has monocypher.c" in str(done.exception)
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ("{}", "/empty: has none of monocypher.c, src/monocypher.c, inc/bearssl.h: name"),
+        ("{}/none", "/empty/none: is no folder: name folders"),
+        ("{0}/../one two:{0}", "/empty: has none of"),
+        ("{0}/../one two:{0}/../other:", "/other: another folder has monocypher as well: name one"),
+    ],
+)
+def test_peers_that_are_none_are_refused(
+    warifu: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, names: str, words: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for name in ("one two", "other/src"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "monocypher.c").touch()
+    monkeypatch.setenv("MUNACL_PEERS", names.format(tmp_path / "empty"))
+    code, out, err = warifu("reproduce", "munacl", "--firmware", ROOT / "firmware" / "munacl")
+    assert (code, out, len(err.splitlines())) == (2, "", 1), err
+    assert err.startswith("warifu: MUNACL_PEERS: ") and words in err, err

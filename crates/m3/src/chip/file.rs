@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, Visitor};
+use serde::de::{Deserializer, Error as _, Unexpected, Visitor};
 
 use super::Chip;
 use crate::flash::{Kept, LineBuffers};
@@ -37,8 +37,8 @@ pub struct ChipError(String);
 struct File {
     name: String,
     source: String,
-    priority_bits: u32,
-    vector_table: u32,
+    priority_bits: Whole,
+    vector_table: Whole,
     memory: Vec<MemoryEntry>,
     #[serde(default)]
     alias: Vec<AliasEntry>,
@@ -49,10 +49,10 @@ struct File {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table [[memory]]")]
 struct MemoryEntry {
     name: String,
-    address: u32,
+    address: Whole,
     bytes: Bytes,
     writable: bool,
     lines: Option<LinesEntry>,
@@ -60,20 +60,21 @@ struct MemoryEntry {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(expecting = "{ bytes = 8, code = 2, data = 0, prefetch = true } or the like")]
 struct LinesEntry {
-    bytes: u32,
-    code: Option<usize>,
-    data: Option<usize>,
-    shared: Option<usize>,
+    bytes: Whole,
+    code: Option<Whole>,
+    data: Option<Whole>,
+    shared: Option<Whole>,
     prefetch: bool,
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table [[alias]]")]
 struct AliasEntry {
     name: String,
-    address: u32,
-    of: u32,
+    address: Whole,
+    of: Whole,
     bytes: Bytes,
 }
 
@@ -86,13 +87,13 @@ enum Writes {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table [[peripheral]]")]
 struct PeripheralEntry {
     name: String,
-    address: u32,
+    address: Whole,
     bytes: Bytes,
     #[serde(default)]
-    reads: u32,
+    reads: Whole,
     writes: Writes,
     #[serde(default)]
     register: Vec<RegisterEntry>,
@@ -100,22 +101,23 @@ struct PeripheralEntry {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(expecting = "a table [[peripheral.register]]")]
 struct RegisterEntry {
     name: String,
-    offset: u32,
+    offset: Whole,
     #[serde(default)]
-    reads: u32,
+    reads: Whole,
     #[serde(default)]
     writes: Writes,
     #[serde(default)]
-    follows: BTreeMap<String, u8>,
+    follows: BTreeMap<String, Whole>,
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table [[uart]]")]
 struct UartEntry {
     name: String,
-    address: u32,
+    address: Whole,
     kind: Kind,
 }
 
@@ -123,6 +125,62 @@ struct UartEntry {
 #[serde(rename_all = "kebab-case")]
 enum Kind {
     CmsdkApb,
+}
+
+/// A whole number; addresses have 32 bits.
+#[derive(Clone, Copy, Default)]
+struct Whole(u32);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Whole;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number from 0 to 0xffffffff, without quotes")
+            }
+            fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Whole, E> {
+                u32::try_from(value)
+                    .map(Whole)
+                    .map_err(|_| E::invalid_value(Unexpected::Signed(value), &self))
+            }
+        }
+        deserializer.deserialize_any(Number).map_err(D::Error::custom)
+    }
+}
+
+/// What serde calls the parts of a file, and what they are called in TOML.
+const WORDS: [(&str, &str); 10] = [
+    ("expected a sequence", "expected tables in double brackets, such as [[memory]]"),
+    ("expected a map", "expected pairs of two bits, such as { 17 = 16 }"),
+    ("expected a boolean", "expected true or false"),
+    ("expected a string", "expected text in quotes"),
+    ("invalid type: map", "invalid type: table"),
+    ("invalid type: sequence", "invalid type: array"),
+    ("missing field", "missing key"),
+    ("unknown field", "unknown key"),
+    ("unknown variant", "unknown word"),
+    ("wanted string or table", "invalid type: expected a word in quotes"),
+];
+
+/// A parser's message in the file's terms, with its line and, for a value, its key.
+fn explained(text: &str, error: &toml::de::Error) -> String {
+    let start = error.span().map_or(0, |span| span.start);
+    let before = text.get(..start).unwrap_or_default();
+    let line = 1 + before.matches('\n').count();
+    let mut message = error.message().trim().replace('\n', ", ");
+    for (serde, ours) in WORDS {
+        message = message.replace(serde, ours);
+    }
+    let is_key = |key: &&str| {
+        !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let of_value = message.starts_with("invalid") || message.starts_with("unknown word");
+    let key = text.lines().nth(line - 1).and_then(|whole| whole.split_once('='));
+    match key.map(|(key, _)| key.trim()).filter(is_key).filter(|_| of_value) {
+        Some(key) => format!("line {line}: {key}: {message}"),
+        None => format!("line {line}: {message}"),
+    }
 }
 
 /// A number of bytes, or one with its unit: `"64 KiB"`.
@@ -168,11 +226,8 @@ impl Chip {
         if text.len() > MAX_FILE {
             return wrong(format!("has {} bytes: expected {MAX_FILE} at most", text.len()));
         }
-        let file: File = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
-            let message = error.message().trim().replace('\n', ", ");
-            ChipError(format!("line {line}: {message}"))
-        })?;
+        let file: File =
+            toml::from_str(text).map_err(|error| ChipError(explained(text, &error)))?;
         file.checked()
     }
 }
@@ -184,10 +239,10 @@ fn wrong<T>(message: String) -> Result<T, ChipError> {
 impl File {
     fn checked(self) -> Result<Chip, ChipError> {
         named("name", &self.name)?;
-        if !(1..=8).contains(&self.priority_bits) {
+        if !(1..=8).contains(&self.priority_bits.0) {
             return wrong(format!(
                 "priority-bits is {}: expected 1 to 8 (3 or more on a Cortex-M3)",
-                self.priority_bits
+                self.priority_bits.0
             ));
         }
         let counts = [
@@ -207,7 +262,7 @@ impl File {
         let aliases = self.aliases(&regions, &mut taken)?;
         let peripherals = self.peripherals(&mut taken)?;
         let uarts = self.uarts(&mut taken)?;
-        let table = self.vector_table;
+        let table = self.vector_table.0;
         let holds = |base: u32, bytes: u32| table.wrapping_sub(base) < bytes;
         let in_memory = regions.iter().any(|region| holds(region.base, region.bytes))
             || aliases.iter().any(|alias| holds(alias.base, alias.bytes));
@@ -226,8 +281,8 @@ impl File {
             aliases,
             peripherals,
             uarts,
-            priority_mask: !(0xff_u32 >> self.priority_bits) as u8,
-            vector_table: self.vector_table,
+            priority_mask: !(0xff_u32 >> self.priority_bits.0) as u8,
+            vector_table: self.vector_table.0,
         })
     }
 
@@ -235,7 +290,7 @@ impl File {
         let mut total = 0;
         let mut regions = Vec::new();
         for entry in &self.memory {
-            taken.take("memory", &entry.name, entry.address, entry.bytes.0)?;
+            taken.take("memory", &entry.name, entry.address.0, entry.bytes.0)?;
             total += u64::from(entry.bytes.0);
             if total > MAX_MEMORY {
                 return wrong(format!(
@@ -246,7 +301,7 @@ impl File {
             let lines = entry.lines.as_ref().map(|lines| lines.checked(&entry.name)).transpose()?;
             regions.push(Region {
                 name: entry.name.clone(),
-                base: entry.address,
+                base: entry.address.0,
                 bytes: entry.bytes.0,
                 writable: entry.writable,
                 wait_states: 0,
@@ -260,19 +315,19 @@ impl File {
         let mut aliases = Vec::new();
         for entry in &self.alias {
             let bytes = entry.bytes.0;
-            taken.take("alias", &entry.name, entry.address, bytes)?;
+            taken.take("alias", &entry.name, entry.address.0, bytes)?;
             let within = |region: &Region| {
-                let offset = entry.of.wrapping_sub(region.base);
+                let offset = entry.of.0.wrapping_sub(region.base);
                 offset < region.bytes && bytes <= region.bytes - offset
             };
             if !regions.iter().any(within) {
                 return wrong(format!(
                     "alias {}: of is {:#x}: expected an address in a memory that has {bytes} bytes \
                      from there on",
-                    entry.name, entry.of
+                    entry.name, entry.of.0
                 ));
             }
-            aliases.push(Alias { base: entry.address, of: entry.of, bytes });
+            aliases.push(Alias { base: entry.address.0, of: entry.of.0, bytes });
         }
         Ok(aliases)
     }
@@ -281,7 +336,7 @@ impl File {
         let mut peripherals = Vec::new();
         for entry in &self.peripheral {
             let (name, bytes) = (&entry.name, entry.bytes.0);
-            taken.take("peripheral", name, entry.address, bytes)?;
+            taken.take("peripheral", name, entry.address.0, bytes)?;
             let keeps = entry.writes == Writes::Kept;
             if keeps && bytes > MAX_KEPT {
                 return wrong(format!(
@@ -308,9 +363,9 @@ impl File {
             }
             peripherals.push(Peripheral {
                 name: name.clone(),
-                base: entry.address,
+                base: entry.address.0,
                 bytes,
-                reads: entry.reads,
+                reads: entry.reads.0,
                 keeps,
                 registers,
             });
@@ -324,8 +379,8 @@ impl File {
             let kind = match entry.kind {
                 Kind::CmsdkApb => UartKind::CmsdkApb,
             };
-            taken.take("uart", &entry.name, entry.address, kind.bytes())?;
-            uarts.push(Uart { name: entry.name.clone(), base: entry.address, kind });
+            taken.take("uart", &entry.name, entry.address.0, kind.bytes())?;
+            uarts.push(Uart { name: entry.name.clone(), base: entry.address.0, kind });
         }
         Ok(uarts)
     }
@@ -336,10 +391,12 @@ impl LinesEntry {
         let expected = |key: &str, value: &dyn fmt::Display, expected: &str| {
             wrong(format!("memory {memory}: lines.{key} is {value}: expected {expected}"))
         };
-        if !self.bytes.is_power_of_two() || !(4..=256).contains(&self.bytes) {
-            return expected("bytes", &self.bytes, "4, 8, 16, 32, 64, 128 or 256");
+        let bytes = self.bytes.0;
+        if !bytes.is_power_of_two() || !(4..=256).contains(&bytes) {
+            return expected("bytes", &bytes, "4, 8, 16, 32, 64, 128 or 256");
         }
-        let (code, data) = match (self.code, self.data, self.shared) {
+        let lines = |of: Option<Whole>| of.map(|Whole(lines)| lines as usize);
+        let (code, data) = match (lines(self.code), lines(self.data), lines(self.shared)) {
             (None, None, Some(shared)) => (shared, Kept::Shared),
             (Some(code), data, None) => (code, Kept::Own(data.unwrap_or(0))),
             _ => {
@@ -357,7 +414,7 @@ impl LinesEntry {
         {
             return expected("data", &data, "0 to 1024 lines");
         }
-        Ok(LineBuffers { line_bytes: self.bytes, code, data, prefetch: self.prefetch })
+        Ok(LineBuffers { line_bytes: bytes, code, data, prefetch: self.prefetch })
     }
 }
 
@@ -365,17 +422,19 @@ impl RegisterEntry {
     fn checked(&self, peripheral: &str, bytes: u32) -> Result<(u32, Register), ChipError> {
         let place = format!("peripheral {peripheral}: register {}", self.name);
         named(&place, &self.name)?;
-        if !self.offset.is_multiple_of(4) || self.offset >= bytes {
+        if !self.offset.0.is_multiple_of(4) || self.offset.0 >= bytes {
             return wrong(format!(
                 "{place}: offset is {:#x}: expected a multiple of 4 below {bytes:#x}",
-                self.offset
+                self.offset.0
             ));
         }
         let mut follows = Vec::new();
-        for (ready, enable) in &self.follows {
+        for (ready, Whole(enable)) in &self.follows {
             let ready = ready.parse::<u8>().ok().filter(|bit| *bit < 32);
             match (ready, enable) {
-                (Some(ready), 0..32) if ready != *enable => follows.push((ready, *enable)),
+                (Some(ready), 0..32) if u32::from(ready) != *enable => {
+                    follows.push((ready, *enable as u8))
+                }
                 _ => {
                     return wrong(format!(
                         "{place}: follows: expected pairs of two bits from 0 to 31, such as {{ 17 \
@@ -385,7 +444,7 @@ impl RegisterEntry {
             }
         }
         let keeps = self.writes == Writes::Kept;
-        Ok((self.offset, Register { reads: self.reads, keeps, follows }))
+        Ok((self.offset.0, Register { reads: self.reads.0, keeps, follows }))
     }
 }
 
@@ -506,10 +565,14 @@ kind = "cmsdk-apb"
     fn invalid_files_name_key_and_fix() {
         for (from, to, words) in [
             ("name = \"board\"", "name = \"a b\"", "name: the name \"a b\" is not valid"),
-            ("name = \"board\"", "nmae = \"board\"", "line 2: unknown field `nmae`, expected one"),
+            ("name = \"board\"", "nmae = \"board\"", "line 2: unknown key `nmae`, expected one"),
             ("priority-bits = 4", "priority-bits = 9", "priority-bits is 9: expected 1 to 8"),
-            ("priority-bits = 4", "", "missing field `priority-bits`"),
-            ("priority-bits = 4", "priority-bits = -1", "line 4: invalid value: integer `-1`"),
+            ("priority-bits = 4", "", "missing key `priority-bits`"),
+            (
+                "priority-bits = 4",
+                "priority-bits = -1",
+                "line 4: priority-bits: invalid value: integer `-1`",
+            ),
             ("vector-table = 0x0", "vector-table = 0x3", "expected an address in a memory"),
             ("bytes = 8192", "bytes = 0", "memory ram: bytes is 0: expected a multiple of 4"),
             ("bytes = 8192", "bytes = -4", "line 15: -4 is not a size"),
@@ -523,7 +586,21 @@ kind = "cmsdk-apb"
             ("address = 0x20000000", "address = 0x0800fffc", "memory ram and memory flash overlap"),
             ("name = \"ram\"", "name = \"flash\"", "memory flash: is given twice: rename one"),
             ("writable = true", "writable = false", "none is writable: add RAM"),
-            ("writable = true", "writable = 1", "line 16: invalid type: integer `1`"),
+            (
+                "writable = true",
+                "writable = 1",
+                "line 16: writable: invalid type: integer `1`, expected true or false",
+            ),
+            (
+                "address = 0\n",
+                "address = \"0\"\n",
+                "address: invalid type: string \"0\", expected a whole number from 0 to 0xffffffff",
+            ),
+            ("priority-bits = 4", "priority-bits = -4", "integer `-4`, expected a whole number"),
+            ("code = 2,", "code = 1.5,", "lines: invalid type: floating point `1.5`, expected a w"),
+            ("{ 17 = 16 }", "{ 17 = 300 }", "follows: expected pairs of two bits from 0 to 31"),
+            ("{ 17 = 16 }", "5", "expected pairs of two bits, such as { 17 = 16 }"),
+            ("[[uart]]", "[uart]", "expected tables in double brackets, such as [[memory]]"),
             ("lines = { bytes = 8,", "lines = { bytes = 12,", "lines.bytes is 12: expected 4, 8"),
             ("code = 2,", "code = 0,", "lines.code is 0: expected 1 to 1024"),
             ("code = 2,", "shared = 1,", "lines: expected either shared, or code and data"),
@@ -538,9 +615,9 @@ kind = "cmsdk-apb"
             (
                 "writes = \"ignored\"",
                 "writes = \"lost\"",
-                "unknown variant `lost`, expected `kept`",
+                "writes: unknown word `lost`, expected `kept`",
             ),
-            ("kind = \"cmsdk-apb\"", "kind = \"pl011\"", "unknown variant `pl011`"),
+            ("kind = \"cmsdk-apb\"", "kind = \"pl011\"", "kind: unknown word `pl011`"),
             ("[[uart]]", "[[uart]", "line 32:"),
         ] {
             let text = GOOD.replacen(from, to, 1);

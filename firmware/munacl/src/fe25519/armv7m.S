@@ -63,7 +63,7 @@
 	.section .text.munacl_fe, "ax", %progbits
 	.balign 4
 
-/* void munacl_fe_run(munacl_fe *slots, const uint32_t *program, uint32_t mask)
+/* void munacl_fe_run(munacl_fe *slots, const munacl_fe_step *program, uint32_t mask)
  * Runs a program of field operations (fe25519.h). The program is public, slots and mask may be
  * secret. Time depends on the program alone. Stack: 260 bytes. */
 	.global	munacl_fe_run
@@ -83,12 +83,12 @@ next:
 	ldr	r4, [sp, #PROGRAM]
 	ldr	r5, [sp, #SLOTS]
 	ldr	lr, [sp, #LR]
-	ldr	r3, [r4], #4
+	ldrh	r3, [r4], #2
 	str	r4, [sp, #PROGRAM]
-	ubfx	r0, r3, #16, #8
-	ubfx	r1, r3, #8, #8
-	uxtb	r4, r3
-	lsrs	r3, r3, #24
+	ubfx	r0, r3, #8, #4
+	ubfx	r1, r3, #4, #4
+	and	r4, r3, #15
+	lsrs	r3, r3, #12
 	add	r0, r5, r0, lsl #5
 	add	r1, r5, r1, lsl #5
 	add	r2, r5, r4, lsl #5
@@ -96,6 +96,7 @@ next:
 2:	.hword	(finish - 2b) / 2
 	.hword	(fe_mul_run - 2b) / 2
 	.hword	(squares - 2b) / 2
+	.hword	(squares10 - 2b) / 2
 	.hword	(fe_add_run - 2b) / 2
 	.hword	(fe_sub_run - 2b) / 2
 	.hword	(fe_a24_run - 2b) / 2
@@ -104,14 +105,19 @@ select:
 	ldr	r2, [sp, #MASK]
 	mov	r12, #1
 	b	munacl_fe_select
+squares10:
+	add	r4, r4, r4, lsl #2
+	lsls	r4, r4, #1
 squares:
-	str	r4, [sp, #COUNT]
+	cmp	r4, #1
+	beq	fe_sqr_run
+3:	str	r4, [sp, #COUNT]
 	bl	munacl_fe_sqr
 	ldr	r4, [sp, #COUNT]
 	subs	r4, r4, #1
 	ldr	r0, [sp, #DST]
 	mov	r1, r0
-	bne	squares
+	bne	3b
 	adr	r3, next + 1
 	str	r3, [sp, #LR]
 	b	next
@@ -125,7 +131,7 @@ finish:
 	.hidden	munacl_fe_begin
 	.thumb_func
 munacl_fe_begin:
-	adr	r3, again + 1
+	ldr	r3, =munacl_mul128_again
 	str	r3, [sp, #AGAIN]
 	str	r3, [sp, #AGAIN + A1]
 	adr	r3, differences + 1
@@ -135,6 +141,7 @@ munacl_fe_begin:
 	mov	r3, #0
 	str	r3, [sp, #NEXT + DA]
 	bx	lr
+	.ltorg
 
 /* r0 = A0 * r2: what SP points to, and with munacl_fe_mul_loaded also r3 .. r10. */
 	.global	munacl_fe_mul_kept
@@ -170,12 +177,6 @@ fe_mul_run:
 	str	r11, [sp, #SIGN]
 	STORE4	DB, r7, r8, r9, r10
 	b	munacl_mul128
-	.balign 4
-again:
-	STORE_HIGH P0H
-	add	sp, sp, #A1
-	b	munacl_mul128
-
 /* r0 .. r6, r12 = the product of (a0 - a1) and (b1 - b0), lr its sign, + P0's high half at 0 and
  * 2^128. */
 	.balign	4

@@ -4,7 +4,7 @@
 
 void munacl_fe_invert(munacl_fe a)
 {
-    static const uint32_t rest[] = {FE(SQR, 4, 4, 5), FE(MUL, 2, 4, 3), FE(END, 0, 0, 0)};
+    static const munacl_fe_step rest[] = {FE(SQR, 4, 4, 5), FE(MUL, 2, 4, 3), FE(END, 0, 0, 0)};
     munacl_fe slots[7];
     munacl_copy32(slots[2], a);
     munacl_fe_run(slots, munacl_fe_power_250, 0);

@@ -91,16 +91,19 @@ static void a24(munacl_fe d, const munacl_fe a, const munacl_fe b)
     fold(d, d, (uint32_t)sum + before);
 }
 
-void MUNACL_TWIN(munacl_fe_run)(munacl_fe *slots, const uint32_t *program, uint32_t mask)
+void MUNACL_TWIN(munacl_fe_run)(munacl_fe *slots, const munacl_fe_step *program, uint32_t mask)
 {
     for (;; program++) {
-        uint32_t *d = slots[*program >> 16 & 255];
-        const uint32_t *a = slots[*program >> 8 & 255];
-        unsigned count = *program & 255;
+        uint32_t *d = slots[*program >> 8 & 15];
+        const uint32_t *a = slots[*program >> 4 & 15];
+        unsigned count = *program & 15;
         const uint32_t *b = slots[count];
-        switch (*program >> 24) {
+        switch (*program >> 12) {
         case MUNACL_FE_END:
             return;
+        case MUNACL_FE_SQR10:
+            count *= 10;
+            /* fall through */
         case MUNACL_FE_SQR:
             do {
                 multiply(d, a, a);

@@ -79,20 +79,20 @@
 	adcs	r5, r5, r7
 	adds	r4, r4, \x0
 	adc	r5, r5, \x1
-	lsrs	r6, r2, #14
-	eor	r6, r6, r3, lsl #18
-	eor	r6, r6, r2, lsr #18
-	eor	r6, r6, r3, lsl #14
-	eor	r6, r6, r3, lsr #9
-	eor	r6, r6, r2, lsl #23
-	lsrs	r7, r3, #14
-	eor	r7, r7, r2, lsl #18
-	eor	r7, r7, r3, lsr #18
-	eor	r7, r7, r2, lsl #14
-	eor	r7, r7, r2, lsr #9
-	eor	r7, r7, r3, lsl #23
-	adds	r4, r4, r6
-	adcs	r5, r5, r7
+	/* Sigma1(e) = e ^ (e rotated by 4) ^ (e by 27), all rotated by 14: the two parts of that last
+	 * rotation have no bit in common, so that they can be added one after the other. */
+	eor	r6, r2, r2, lsr #4
+	eor	r6, r6, r3, lsl #28
+	eor	r6, r6, r2, lsr #27
+	eor	r6, r6, r3, lsl #5
+	eor	r7, r3, r3, lsr #4
+	eor	r7, r7, r2, lsl #28
+	eor	r7, r7, r3, lsr #27
+	eor	r7, r7, r2, lsl #5
+	adds	r4, r4, r6, lsr #14
+	adcs	r5, r5, r7, lsr #14
+	adds	r4, r4, r7, lsl #18
+	adcs	r5, r5, r6, lsl #18
 	ldr	r2, [sp, #48]
 	ldr	r3, [sp, #52]
 	ldr	r6, [sp, #16]
@@ -107,20 +107,19 @@
 	eor	\y1, \y1, r7
 	adds	r4, r4, \y0
 	adc	r5, r5, \y1
-	lsrs	r6, r0, #28
-	eor	r6, r6, r1, lsl #4
-	eor	r6, r6, r1, lsr #2
-	eor	r6, r6, r0, lsl #30
-	eor	r6, r6, r1, lsr #7
-	eor	r6, r6, r0, lsl #25
-	lsrs	r7, r1, #28
-	eor	r7, r7, r0, lsl #4
-	eor	r7, r7, r0, lsr #2
-	eor	r7, r7, r1, lsl #30
-	eor	r7, r7, r0, lsr #7
-	eor	r7, r7, r1, lsl #25
-	adds	r0, r4, r6
-	adcs	r1, r5, r7
+	/* Sigma0(a) = a ^ (a rotated by 6) ^ (a by 11), all rotated by 28. */
+	eor	r6, r0, r0, lsr #6
+	eor	r6, r6, r1, lsl #26
+	eor	r6, r6, r0, lsr #11
+	eor	r6, r6, r1, lsl #21
+	eor	r7, r1, r1, lsr #6
+	eor	r7, r7, r0, lsl #26
+	eor	r7, r7, r1, lsr #11
+	eor	r7, r7, r0, lsl #21
+	adds	r4, r4, r6, lsr #28
+	adcs	r5, r5, r7, lsr #28
+	adds	r0, r4, r7, lsl #4
+	adcs	r1, r5, r6, lsl #4
 	push	{r0-r3}
 .endm
 

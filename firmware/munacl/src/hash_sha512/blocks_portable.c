@@ -6,10 +6,16 @@ extern const uint64_t munacl_sha512_k[80];
 
 #ifdef MUNACL_ROTATE64
 #define rotate MUNACL_ROTATE64
+#define shift MUNACL_SHIFT64
 #else
 static inline uint64_t rotate(uint64_t value, unsigned bits)
 {
     return value >> bits | value << (64 - bits);
+}
+
+static inline uint64_t shift(uint64_t value, unsigned bits)
+{
+    return value >> bits;
 }
 #endif
 
@@ -36,8 +42,8 @@ void MUNACL_TWIN(munacl_sha512_blocks)(uint64_t state[8], const unsigned char *m
             s[0] = t + sum;
             uint64_t next = w[(i + 1) & 15], late = w[(i + 14) & 15];
             w[i & 15] += w[(i + 9) & 15];
-            w[i & 15] += rotate(next, 1) ^ rotate(next, 8) ^ next >> 7;
-            w[i & 15] += rotate(late, 19) ^ rotate(late, 61) ^ late >> 6;
+            w[i & 15] += rotate(next, 1) ^ rotate(next, 8) ^ shift(next, 7);
+            w[i & 15] += rotate(late, 19) ^ rotate(late, 61) ^ shift(late, 6);
         }
         for (int i = 0; i < 8; i++)
             state[i] += s[i];

@@ -9,7 +9,7 @@
 #include "fe25519/product.inc"
 
 	.equ M, DST
-	.equ BLOCKS, COUNT
+	.equ END, COUNT
 	.equ TOP, SIGN
 	.equ STATE, PROGRAM
 	.equ H4, SLOTS
@@ -25,6 +25,8 @@ munacl_poly1305_blocks:
 	cmp	r2, #0
 	beq	2f
 	str	r3, [sp, #TOP]
+	add	r2, r1, r2, lsl #4
+	str	r2, [sp, #END]
 	str	r0, [sp, #STATE]
 	adr	r4, high + 1
 	str	r4, [sp, #AGAIN]
@@ -32,13 +34,11 @@ munacl_poly1305_blocks:
 	ldm	r0, {r9-r12}
 	STORE4	B0, r9, r10, r11, r12
 1:	/* h in r4 .. r8 */
-	str	r2, [sp, #BLOCKS]
 	ldr	r0, [r1]
 	ldr	r2, [r1, #4]
 	ldr	r3, [r1, #8]
 	ldr	r9, [r1, #12]
 	ldr	r10, [sp, #TOP]
-	adds	r1, r1, #16
 	str	r1, [sp, #M]
 	adds	r4, r4, r0
 	adcs	r5, r5, r2
@@ -46,7 +46,7 @@ munacl_poly1305_blocks:
 	adcs	r7, r7, r9
 	adc	r8, r8, r10
 	str	r8, [sp, #H4]
-	stm	sp, {r4-r7}
+	STORE4	A0, r4, r5, r6, r7
 	b	munacl_mul128
 	.balign	4
 high:
@@ -64,7 +64,8 @@ high:
 	adcs	r6, r6, r9
 	mul	r10, r10, r11
 	adc	r12, r12, r10
-	/* r4 r5 r6 r12 stand 2^128 higher: what is above 2^130 counts 5 times, as 4 and 1. */
+	/* r4 r5 r6 r12 stand 2^128 higher: what is above 2^130 counts 5 times, as 4 and 1, and that as
+	 * each word's upper 30 bits and its lower two, which are the upper ones of the word before. */
 	and	r8, r4, #3
 	bic	r9, r4, #3
 	adds	r0, r0, r9
@@ -72,20 +73,20 @@ high:
 	adcs	r2, r2, r6
 	adcs	r3, r3, r12
 	adc	r8, r8, #0
-	lsr	r9, r9, #2
-	orr	r9, r9, r5, lsl #30
-	lsr	r5, r5, #2
-	orr	r5, r5, r6, lsl #30
-	lsr	r6, r6, #2
-	orr	r6, r6, r12, lsl #30
-	adds	r4, r0, r9
-	adcs	r5, r5, r1
-	adcs	r6, r6, r2
+	adds	r4, r0, r4, lsr #2
+	adcs	r1, r1, r5, lsr #2
+	adcs	r2, r2, r6, lsr #2
 	adcs	r7, r3, r12, lsr #2
 	adc	r8, r8, #0
-	ldr	r2, [sp, #BLOCKS]
+	adds	r4, r4, r5, lsl #30
+	adcs	r5, r1, r6, lsl #30
+	adcs	r6, r2, r12, lsl #30
+	adcs	r7, r7, #0
+	adc	r8, r8, #0
 	ldr	r1, [sp, #M]
-	subs	r2, r2, #1
+	ldr	r2, [sp, #END]
+	adds	r1, r1, #16
+	cmp	r1, r2
 	bne	1b
 	ldr	r0, [sp, #STATE]
 	stm	r0, {r4-r8}

@@ -7,7 +7,7 @@
 #include "internal.h"
 
 /* With MOST_BYTES no product below is beyond 32 bits. */
-enum { NEEDED_MILLIBITS = 384000, WINDOW = 512, MOST_BYTES = 1 << 19 };
+enum { NEEDED_MILLIBITS = 384000, WINDOW = 512, MOST_BYTES = 1 << 19, LONGEST_PERIOD = 64 };
 
 static struct {
     unsigned char key[32];
@@ -47,6 +47,26 @@ static uint32_t most_of_window(unsigned millibits)
     return most;
 }
 
+/* Whether a pattern of at most LONGEST_PERIOD bytes is repeated: bytes are compared with those a
+ * period before as the repetition test compares neighbours. Every period has a multiple in the upper
+ * half, which is enough where the memory is longer. With up to 63 comparisons a byte each may be
+ * wrong once in 2^36, not 2^30. */
+static int is_periodic(const struct munacl_random_source *source)
+{
+    const unsigned char *memory = source->memory;
+    uint32_t longest = 0;
+    size_t period = source->bytes < 2 * LONGEST_PERIOD ? 2 : LONGEST_PERIOD / 2 + 1;
+    for (; period <= LONGEST_PERIOD; period++) {
+        uint32_t run = 0;
+        for (size_t i = period; i < source->bytes; i++) {
+            run = (run + 1) & equal(memory[i], memory[i - period]);
+            longest = greater(longest, run);
+        }
+    }
+    MUNACL_DECLASSIFY(&longest, sizeof longest);
+    return longest * 8 * source->millibits_per_cell >= 36000;
+}
+
 static int check(const struct munacl_random_source *source)
 {
     const unsigned char *memory = source->memory;
@@ -81,7 +101,7 @@ static int check(const struct munacl_random_source *source)
         return MUNACL_RANDOM_REPETITION;
     if (most >= most_of_window(source->millibits_per_cell))
         return MUNACL_RANDOM_PROPORTION;
-    return 0;
+    return is_periodic(source) ? MUNACL_RANDOM_PERIOD : 0;
 }
 
 /* out = the first half of SHA-512 of a byte, two hashes of 64 bytes and a seed. */
@@ -133,7 +153,6 @@ MUNACL_INNER int begin(const struct munacl_random_source *source,
 {
     unsigned char hashes[128], digest[32], key[32];
     int failed = 0;
-    generator.begun = 0;
     memset(hashes, 0, sizeof hashes);
     munacl_copy32(digest, record->digest);
     if (source->is_power_up) {
@@ -160,8 +179,9 @@ MUNACL_INNER int begin(const struct munacl_random_source *source,
         munacl_copy32(record->digest, digest);
         sum(record->check, record);
         generator.begun = 1;
+    } else if (!generator.begun) {
+        generator.why = (enum munacl_random_error)failed;
     }
-    generator.why = (enum munacl_random_error)failed;
     munacl_wipe(hashes, sizeof hashes);
     munacl_wipe(digest, sizeof digest);
     munacl_wipe(key, sizeof key);

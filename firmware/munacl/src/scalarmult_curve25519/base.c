@@ -4,8 +4,8 @@
 
 MUNACL_INNER void multiply(unsigned char *q, const unsigned char *n)
 {
-    static const uint32_t map[] = {FE(ADD, H, Z, Y), FE(SUB, Z, Z, Y), FE(END, 0, 0, 0)};
-    static const uint32_t quotient[] = {FE(MUL, H, H, Z), FE(END, 0, 0, 0)};
+    static const munacl_fe_step map[] = {FE(ADD, H, Z, Y), FE(SUB, Z, Z, Y), FE(END, 0, 0, 0)};
+    static const munacl_fe_step quotient[] = {FE(MUL, H, H, Z), FE(END, 0, 0, 0)};
     munacl_fe slots[MUNACL_ED_SLOTS];
     unsigned char s[32];
     munacl_copy32(s, n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* void munacl_x25519_ladder(munacl_fe point[2], const uint32_t scalar[8])
- * point = X, Z of scalar times the point whose u-coordinate point[0] is. Of the scalar, bits 0 to 2
- * and 255 are taken as 0 and bit 254 as 1 (RFC 7748 section 5). Time fixed. Clobbers what the
- * procedure call standard lets it. Stack: 512 bytes.
+ * point = X, Z of scalar times the point whose u-coordinate point[0] is, which is below 2^255 +
+ * 2^136. Of the scalar, bits 0 to 2 and 255 are taken as 0 and bit 254 as 1 (RFC 7748 section 5).
+ * Time fixed. Clobbers what the procedure call standard lets it. Stack: 512 bytes.
  *
  * The sum of the ladder's two points does not depend on their order, so that only what is doubled
  * is selected: after a step the double is X2, Z2 and the sum X3, Z3, whatever the bit. */

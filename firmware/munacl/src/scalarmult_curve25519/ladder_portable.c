@@ -4,7 +4,7 @@
 /* One step. Slots 1 to 4 hold the two points X2, Z2 and X3, Z3; 0 the base point's u-coordinate.
  * The sum of the two points does not depend on their order, so that only what is doubled is
  * selected: afterwards the double is X2, Z2 and the sum X3, Z3, whatever the bit. */
-static const uint32_t step[] = {
+static const munacl_fe_step step[] = {
     FE(ADD, 5, 1, 2), FE(SUB, 6, 1, 2), FE(ADD, 1, 3, 4), FE(SUB, 2, 3, 4),
     FE(MUL, 3, 2, 5), FE(MUL, 4, 1, 6), FE(SELECT, 5, 1, 0), FE(SELECT, 6, 2, 0),
     FE(ADD, 1, 3, 4), FE(SUB, 2, 3, 4), FE(SQR, 3, 1, 1), FE(SQR, 2, 2, 1),

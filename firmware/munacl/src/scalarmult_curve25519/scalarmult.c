@@ -4,7 +4,7 @@
 
 MUNACL_INNER void multiply(unsigned char *q, const unsigned char *n, const unsigned char *p)
 {
-    static const uint32_t quotient[] = {FE(MUL, 0, 0, 1), FE(END, 0, 0, 0)};
+    static const munacl_fe_step quotient[] = {FE(MUL, 0, 0, 1), FE(END, 0, 0, 0)};
     munacl_fe slots[2];
     uint32_t scalar[8];
     munacl_copy32(slots[0], p);

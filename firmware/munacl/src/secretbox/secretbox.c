@@ -16,17 +16,20 @@ int crypto_secretbox_xsalsa20poly1305(unsigned char *c, const unsigned char *m, 
 int crypto_secretbox_xsalsa20poly1305_open(unsigned char *m, const unsigned char *c, size_t clen,
                                            const unsigned char *n, const unsigned char *k)
 {
-    unsigned char key[32];
+    unsigned char subkey[32], key[32];
     if (clen >= 32) {
-        crypto_stream_xsalsa20(key, 32, n, k);
+        crypto_core_hsalsa20(subkey, n, k, munacl_sigma);
+        crypto_stream_salsa20(key, 32, n + 16, subkey);
         int forged = crypto_onetimeauth_poly1305_verify(c + 16, c + 32, clen - 32, key);
         munacl_wipe(key, sizeof key);
         MUNACL_DECLASSIFY(&forged, sizeof forged);
         if (!forged) {
-            crypto_stream_xsalsa20_xor(m, c, clen, n, k);
+            crypto_stream_salsa20_xor(m, c, clen, n + 16, subkey);
+            munacl_wipe(subkey, sizeof subkey);
             memset(m, 0, 32);
             return 0;
         }
+        munacl_wipe(subkey, sizeof subkey);
     }
     munacl_wipe(m, clen);
     return -1;

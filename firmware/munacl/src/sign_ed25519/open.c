@@ -30,17 +30,17 @@ static int is_zero_vartime(munacl_fe a)
 static int decode_negative_vartime(munacl_fe *slots, const unsigned char *pk)
 {
     /* u = y^2 - 1 in slot 7, v = d y^2 + 1 in 8, u v^3 in 11, u v^7 in 2. */
-    static const uint32_t before[] = {
+    static const munacl_fe_step before[] = {
         FE(SQR, 3, Y, 1), FE(SUB, 7, 3, 2), FE(MUL, 8, 3, 9), FE(ADD, 8, 8, 2), FE(SQR, 3, 8, 1),
         FE(MUL, 11, 3, 8), FE(SQR, 4, 11, 1), FE(MUL, 4, 4, 8), FE(MUL, 2, 4, 7),
         FE(MUL, 11, 11, 7), FE(END, 0, 0, 0),
     };
     /* x = u v^3 (u v^7)^(2^252 - 3); v x^2 - u, v x^2 + u, x sqrt(-1) in 4, 5, 6. */
-    static const uint32_t after[] = {
+    static const munacl_fe_step after[] = {
         FE(SQR, 4, 4, 2), FE(MUL, 4, 4, 2), FE(MUL, X, 11, 4), FE(SQR, 3, X, 1), FE(MUL, 3, 3, 8),
         FE(SUB, 4, 3, 7), FE(ADD, 5, 3, 7), FE(MUL, 6, X, 10), FE(SUB, 2, 2, 2), FE(END, 0, 0, 0),
     };
-    static const uint32_t negate[] = {FE(SUB, X, Z, X), FE(END, 0, 0, 0)};
+    static const munacl_fe_step negate[] = {FE(SUB, X, Z, X), FE(END, 0, 0, 0)};
     munacl_ed_zero(slots);
     munacl_copy32(slots[Y], pk);
     slots[Y][7] &= 0x7fffffff;
@@ -71,34 +71,20 @@ static int decode_negative_vartime(munacl_fe *slots, const unsigned char *pk)
 }
 
 #if MUNACL_ED_MULTIPLES > 1
-/* Digits 0 or odd, below 2 MUNACL_ED_MULTIPLES in magnitude, of a scalar below L. */
+/* Digits 0 or odd, below 8 in magnitude, of a scalar below L, behind which a byte is zero: from the
+ * lowest bit on, four bits at each odd one, less 16 if they are 8 or more, which the next ones get
+ * ("non-adjacent form of width 4"). */
 static void recode_vartime(signed char digits[256], const unsigned char *s)
 {
-    for (int i = 0; i < 256; i++)
-        digits[i] = s[i >> 3] >> (i & 7) & 1;
-    const int most = 2 * MUNACL_ED_MULTIPLES - 1;
-    for (int i = 0; i < 256; i++) {
-        if (!digits[i])
-            continue;
-        for (int j = 1; j <= 5 && i + j < 256; j++) {
-            int add = digits[i + j] << j;
-            if (!add)
-                continue;
-            if (digits[i] + add <= most) {
-                digits[i] = (signed char)(digits[i] + add);
-                digits[i + j] = 0;
-            } else if (digits[i] - add >= -most) {
-                digits[i] = (signed char)(digits[i] - add);
-                for (int k = i + j; k < 256; k++) {
-                    if (!digits[k]) {
-                        digits[k] = 1;
-                        break;
-                    }
-                    digits[k] = 0;
-                }
-            } else {
-                break;
-            }
+    unsigned carry = 0;
+    memset(digits, 0, 256);
+    for (unsigned i = 0; i < 256; i++) {
+        unsigned window = (s[i >> 3] | (unsigned)s[(i >> 3) + 1] << 8) >> (i & 7) & 15;
+        window += carry;
+        if (window & 1) {
+            carry = window >> 3;
+            digits[i] = (signed char)(window - 16 * carry);
+            i += 3;
         }
     }
 }
@@ -114,21 +100,21 @@ static int digit_at(const unsigned char *s, unsigned bit)
 }
 #endif
 
-/* What an addition of X, Y, Z takes, in four slots from PREPARED on; d is in the third before. */
-enum { PREPARED = MUNACL_ED_SLOTS, SLOTS = PREPARED + 4 };
+/* What an addition of X, Y, Z takes, in four slots that additions and doublings overwrite. */
+enum { PREPARED = T };
 static void prepare(munacl_fe *slots)
 {
-    static const uint32_t program[] = {
-        FE(MUL, T, E, H), FE(MUL, PREPARED + 2, T, PREPARED + 2),
+    static const munacl_fe_step program[] = {
+        FE(MUL, PREPARED + 2, E, H), FE(MUL, PREPARED + 2, PREPARED + 2, PREPARED + 3),
         FE(ADD, PREPARED + 2, PREPARED + 2, PREPARED + 2), FE(ADD, PREPARED, Y, X),
         FE(SUB, PREPARED + 1, Y, X), FE(END, 0, 0, 0),
     };
-    munacl_copy32(slots[PREPARED + 2], d);
+    munacl_copy32(slots[PREPARED + 3], d);
     munacl_fe_run(slots, program, 0);
     munacl_copy32(slots[PREPARED + 3], slots[Z]);
 }
 
-/* h times the point in slots, plus s times the base point. */
+/* h, behind which a byte is zero, times the point in slots, plus s times the base point. */
 static void multiply_vartime(munacl_fe *slots, const unsigned char *h, const unsigned char *s)
 {
     munacl_fe multiples[MUNACL_ED_MULTIPLES][4];
@@ -147,10 +133,11 @@ static void multiply_vartime(munacl_fe *slots, const unsigned char *h, const uns
     memcpy(slots + YPX, slots + PREPARED, sizeof multiples[0]);
     munacl_fe_run(slots, munacl_ed_double, 0);
     prepare(slots);
+    memcpy(multiples[MUNACL_ED_MULTIPLES - 1], slots + PREPARED, sizeof multiples[0]);
     for (int i = 1; i < MUNACL_ED_MULTIPLES; i++) {
         munacl_fe_run(slots, munacl_ed_add, 0);
         if (i == 1)
-            memcpy(slots + YPX, slots + PREPARED, sizeof multiples[0]);
+            memcpy(slots + YPX, multiples[MUNACL_ED_MULTIPLES - 1], sizeof multiples[0]);
         prepare(slots);
         memcpy(multiples[i], slots + PREPARED, sizeof multiples[0]);
     }
@@ -207,7 +194,7 @@ __attribute__((noinline)) static int expected_vartime(unsigned char r[32], const
                                                       const unsigned char *s,
                                                       const unsigned char *pk)
 {
-    munacl_fe slots[SLOTS];
+    munacl_fe slots[MUNACL_ED_SLOTS];
     if (decode_negative_vartime(slots, pk) != 0)
         return -1;
     multiply_vartime(slots, h, s);
@@ -218,12 +205,13 @@ __attribute__((noinline)) static int expected_vartime(unsigned char r[32], const
 static int is_valid_vartime(unsigned char *m, const unsigned char *sm, size_t smlen,
                             const unsigned char *pk)
 {
-    unsigned char h[32], s[32], r[32], key[32];
+    unsigned char h[33], s[32], r[32], key[32];
     if (smlen < 64 || !is_reduced_vartime(sm + 32))
         return 0;
     munacl_copy32(s, sm + 32);
     munacl_copy32(key, pk);
     challenge(h, m, sm, smlen, key);
+    h[32] = 0;
     return expected_vartime(r, h, s, key) == 0 && memcmp(r, m, 32) == 0;
 }
 

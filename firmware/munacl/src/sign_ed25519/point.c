@@ -3,13 +3,13 @@
  * a = -1. A doubling does not read T: an addition makes it of what the operation before left. */
 #include "ed25519.h"
 
-const uint32_t munacl_ed_double[] = {
+const munacl_fe_step munacl_ed_double[] = {
     FE(SQR, 4, X, 1), FE(SQR, 5, Y, 1), FE(SQR, 6, Z, 1), FE(ADD, 6, 6, 6), FE(ADD, E, X, Y),
     FE(SQR, E, E, 1), FE(ADD, H, 4, 5), FE(SUB, E, H, E), FE(SUB, 5, 4, 5), FE(ADD, 6, 6, 5),
     FE(MUL, X, E, 6), FE(MUL, Y, 5, H), FE(MUL, Z, 6, 5), FE(END, 0, 0, 0),
 };
 /* The addition with z from its second step on. */
-const uint32_t munacl_ed_add[] = {
+const munacl_fe_step munacl_ed_add[] = {
     FE(MUL, Z, Z, Z2),
     FE(MUL, T, E, H), FE(SUB, 4, Y, X), FE(MUL, 4, 4, YMX), FE(ADD, 5, Y, X), FE(MUL, 5, 5, YPX),
     FE(MUL, 6, T, T2D), FE(ADD, Z, Z, Z), FE(SUB, E, 5, 4), FE(ADD, H, 5, 4), FE(SUB, 4, Z, 6),
@@ -39,7 +39,7 @@ void munacl_ed_negate(munacl_fe *slots, uint32_t mask)
     }
 }
 
-static const uint32_t affine[] = {FE(MUL, X, X, Z), FE(MUL, Y, Y, Z), FE(END, 0, 0, 0)};
+static const munacl_fe_step affine[] = {FE(MUL, X, X, Z), FE(MUL, Y, Y, Z), FE(END, 0, 0, 0)};
 
 void munacl_ed_encode(unsigned char *out, munacl_fe *slots)
 {

@@ -9,30 +9,19 @@ MUNACL_INNER void blocks(unsigned char *c, const unsigned char *m, size_t mlen,
                          const unsigned char *n, const unsigned char *k)
 {
     uint32_t in[16];
-    unsigned char block[64], input[16];
-    memset(input, 0, sizeof input);
-    memcpy(input, n, 8);
-    munacl_salsa20_words(in, input, k, munacl_sigma);
-    while (mlen) {
-        size_t bytes = mlen < 64 ? mlen : 64;
-        unsigned char *to = m || bytes < 64 ? block : c;
-        munacl_salsa20_block(to, in);
-        if (m) {
-            size_t i = 0;
-            for (; i + 4 <= bytes; i += 4) {
-                uint32_t word = munacl_load32(m + i) ^ munacl_load32(block + i);
-                memcpy(c + i, &word, 4);
-            }
-            for (; i < bytes; i++)
-                c[i] = m[i] ^ block[i];
-            m += bytes;
-        } else if (to != c) {
-            memcpy(c, block, bytes);
-        }
-        in[8]++;
-        in[9] += in[8] == 0;
-        c += bytes;
-        mlen -= bytes;
+    unsigned char block[64];
+    memset(block, 0, 16);
+    memcpy(block, n, 8);
+    munacl_salsa20_words(in, block, k, munacl_sigma);
+    size_t rest = mlen % 64;
+    mlen -= rest;
+    if (mlen)
+        munacl_salsa20_blocks(c, m, mlen / 64, in);
+    if (rest) {
+        if (m)
+            memcpy(block, m + mlen, rest);
+        munacl_salsa20_blocks(block, m ? block : NULL, 1, in);
+        memcpy(c + mlen, block, rest);
     }
 }
 
@@ -43,8 +32,8 @@ static int stream(unsigned char *c, const unsigned char *m, size_t mlen, const u
     return MUNACL_FORGET(0, MUNACL_STREAM);
 }
 
-static int xsalsa20(unsigned char *c, const unsigned char *m, size_t mlen, const unsigned char *n,
-                    const unsigned char *k)
+__attribute__((noinline)) static int xsalsa20(unsigned char *c, const unsigned char *m, size_t mlen,
+                                              const unsigned char *n, const unsigned char *k)
 {
     unsigned char subkey[32];
     crypto_core_hsalsa20(subkey, n, k, munacl_sigma);
