@@ -180,7 +180,7 @@ mod tests {
     }
 
     /// As tcpdump saw them between two processes of Cyclone DDS 0.10.2, samples of 61 B; the test
-    /// `test_trace_lengths.py` captures them anew.
+    /// `tests/system/dds/test_lengths.py` captures them anew.
     #[test]
     fn lengths_of_cyclone() {
         use DdsProtection::{Encrypt, EncryptWithOriginAuthentication as Origin, None, Sign};
