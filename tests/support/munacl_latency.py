@@ -70,8 +70,8 @@ def masking(listing: str) -> list[str]:
 
 
 def longest(listing: str) -> dict[str, tuple[int, str]]:
-    """By global function of an archive (`checks.listing`): the cycles of the longest instruction
-    that a call of it may run, libc's functions apart, and its mnemonic."""
+    """By global function of an archive (`munacl_builds.listing`): the cycles of the longest
+    instruction that a call of it may run, libc's functions apart, and its mnemonic."""
     sections: dict[tuple[str, str], Section] = {}
     named: dict[tuple[str, str], tuple[str, str]] = {}
     everywhere: dict[str, tuple[str, str]] = {}

@@ -13,7 +13,7 @@
         uint32_t begin = CYCCNT;                                                              \
         __asm__ volatile("" : "+r"(r4), "+r"(r5));                                            \
         uint32_t middle = CYCCNT;                                                             \
-        __asm__ volatile(".rept 16\n" text "\n.endr" : "+r"(r4), "+r"(r5) : : "r6", "r7",     \
+        __asm__ volatile(".rept 16\n" text "\n.endr" : "+r"(r4), "+r"(r5) : : "r6", "r12",     \
                          "r8", "r9", "r10", "cc");                                             \
         uint32_t end = CYCCNT;                                                                \
         ((end - middle) - (middle - begin)) >> 4;                                             \
@@ -22,18 +22,18 @@
 /* r8, r6 = r4 * r5 */
 #define PRODUCT                                                                               \
     "uxth r6, r4\n"                                                                           \
-    "uxth r7, r5\n"                                                                           \
+    "uxth r12, r5\n"                                                                           \
     "lsr r8, r4, #16\n"                                                                       \
     "lsr r9, r5, #16\n"                                                                       \
     "mul r10, r6, r9\n"                                                                       \
-    "mul r6, r6, r7\n"                                                                        \
-    "mul r7, r8, r7\n"                                                                        \
+    "mul r6, r6, r12\n"                                                                        \
+    "mul r12, r8, r12\n"                                                                        \
     "mul r8, r8, r9\n"                                                                        \
-    "adds r7, r7, r10\n"                                                                      \
+    "adds r12, r12, r10\n"                                                                      \
     "it cs\n"                                                                                 \
     "addcs r8, r8, #0x10000\n"                                                                \
-    "adds r6, r6, r7, lsl #16\n"                                                              \
-    "adc r8, r8, r7, lsr #16"
+    "adds r6, r6, r12, lsl #16\n"                                                              \
+    "adc r8, r8, r12, lsr #16"
 
 static void row(const char *name, uint32_t cycles)
 {
@@ -56,10 +56,10 @@ int main(void)
     *(volatile uint32_t *)0xe0001000 |= 1;
     row("mul", CYCLES("mul r6, r4, r5", 3, 5));
     row("mul", CYCLES("mul r6, r4, r5", 0xffffffff, 0xfffffffe));
-    row("umull", CYCLES("umull r6, r7, r4, r5", 3, 5));
-    row("umull", CYCLES("umull r6, r7, r4, r5", 0xffffffff, 0xfffffffe));
-    row("smull", CYCLES("smull r6, r7, r4, r5", 3, 5));
-    row("smull", CYCLES("smull r6, r7, r4, r5", 0x7fffffff, 0x7ffffffe));
+    row("umull", CYCLES("umull r6, r12, r4, r5", 3, 5));
+    row("umull", CYCLES("umull r6, r12, r4, r5", 0xffffffff, 0xfffffffe));
+    row("smull", CYCLES("smull r6, r12, r4, r5", 3, 5));
+    row("smull", CYCLES("smull r6, r12, r4, r5", 0x7fffffff, 0x7ffffffe));
     row("udiv", CYCLES("udiv r6, r4, r5", 3, 5));
     row("udiv", CYCLES("udiv r6, r4, r5", 0xffffffff, 1));
     row("sdiv", CYCLES("sdiv r6, r4, r5", 3, 5));

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support import needs
+from support.munacl_builds import listing
 from support.paths import ROOT
 from warifu import m3
 from warifu.reproduce import munacl_checks as checks
@@ -134,7 +135,7 @@ def test_clang_by_its_name_alone_builds_all(profile: str, tmp_path: Path) -> Non
     done = make(MUNACL, *settings, "CC=clang", "all", "checks", "boards", str(built / "bench.elf"))
     assert done.returncode == 0, done.stderr
     library = built / f"libmunacl-{profile}.a"
-    assert checks.instructions(checks.listing(library)).problems == ()
+    assert checks.instructions(listing(library)).problems == ()
     assert checks.taint(built / "taint.elf") == checks.Check("34 calls", ())
     run = m3.run(built / "bench.elf")
     assert (run.code, b"failed" in run.output) == (0, False)

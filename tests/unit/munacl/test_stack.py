@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from support import munacl_latency
+from support.munacl_builds import listing
 from support.paths import ROOT
 from warifu import m3
-from warifu.reproduce import munacl_checks as checks
 
 Build = Callable[..., Path]
 MUNACL = ROOT / "firmware" / "munacl"
@@ -46,7 +46,7 @@ def test_table_of_the_page_is_what_is_measured(
     build: Build, by_profile: dict[str, dict[str, int]]
 ) -> None:
     listings = {
-        profile: checks.listing(build(profile, f"libmunacl-{profile}.a")) for profile in by_profile
+        profile: listing(build(profile, f"libmunacl-{profile}.a")) for profile in by_profile
     }
     expected = "\n".join(munacl_latency.table(by_profile, listings))
     assert expected in PAGE, f"docs/munacl.md has another table than this:\n{expected}"
@@ -77,7 +77,7 @@ def test_most_stack_of_the_page_is_the_benchmarks(
 def test_no_function_masks_interrupts_or_runs_a_longer_instruction(
     build: Build, profile: str
 ) -> None:
-    assert munacl_latency.masking(checks.listing(build(profile, f"libmunacl-{profile}.a"))) == []
+    assert munacl_latency.masking(listing(build(profile, f"libmunacl-{profile}.a"))) == []
     # With what is linked of libc; BKPT is semihosting's.
     command = ["arm-none-eabi-objdump", "-d", str(build(profile, "stack.elf"))]
     linked = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -113,7 +113,7 @@ def test_longest_instruction_of_a_call_is_found_in_what_it_calls(
     subprocess.run([*assemble, "-o", str(tmp_path / "f.o")], check=True)
     archive = ["arm-none-eabi-ar", "rcs", str(tmp_path / "f.a"), str(tmp_path / "f.o")]
     subprocess.run(archive, check=True)
-    listing = checks.listing(tmp_path / "f.a")
-    assert munacl_latency.longest(listing)["inner"][0] == cycles
-    assert munacl_latency.longest(listing)["f"][0] == max(4, cycles)
-    assert munacl_latency.masking(listing) == masks
+    text = listing(tmp_path / "f.a")
+    assert munacl_latency.longest(text)["inner"][0] == cycles
+    assert munacl_latency.longest(text)["f"][0] == max(4, cycles)
+    assert munacl_latency.masking(text) == masks
