@@ -77,6 +77,7 @@ def munacl(
     from warifu._core import WarifuError
     from warifu.cli import munacl_peers
     from warifu.reproduce import munacl as paper
+    from warifu.reproduce import munacl_claims
 
     waits = dict(options_of(paper.CHIP, 10**10, wait_states, False, None, "").wait_states)
     if not (firmware / "Makefile").is_file():
@@ -107,7 +108,17 @@ def munacl(
         tables = [paper.statistics(programs)]
     else:
         checked = _checked(firmware, vectors or firmware.resolve().parents[1] / "vectors")
-        tables = paper.tables(programs, first, checked)
+        third = paper.table3(programs, first)
+        tables = [
+            third,
+            paper.gains(third),
+            paper.table2(programs),
+            paper.rotations(programs),
+            paper.statistics(programs),
+            paper.checked_table(checked),
+            munacl_claims.claims(programs, third, checked),
+            paper.unpromised(),
+        ]
         holds = checked.holds
     if waits:
         tables.append(paper.waiting(programs, waits))

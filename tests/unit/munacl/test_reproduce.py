@@ -14,7 +14,7 @@ from support.munacl_builds import MUNACL, listing
 from support.paths import ROOT
 from warifu.cli import munacl_peers
 from warifu.report.table import Table
-from warifu.reproduce import munacl
+from warifu.reproduce import munacl, munacl_claims
 from warifu.reproduce import munacl_checks as checks
 
 Build = Callable[..., Path]
@@ -230,7 +230,7 @@ def verdicts(table: Table) -> dict[str, str]:
 
 
 def test_claims_say_what_cannot_be_tested(programs: munacl.Programs) -> None:
-    table = munacl.claims(programs, munacl.table3(programs, "compiler"), everything())
+    table = munacl_claims.claims(programs, munacl.table3(programs, "compiler"), everything())
     found = verdicts(table)
     assert all(
         one.startswith(("reproduced", "not reproduced", "not testable", "not needed", "not used"))
@@ -252,8 +252,8 @@ def test_claims_say_what_cannot_be_tested(programs: munacl.Programs) -> None:
 
 def test_claims_follow_from_the_checks(programs: munacl.Programs) -> None:
     third = munacl.table3(programs, "compiler")
-    right = verdicts(munacl.claims(programs, third, everything()))
-    wrong = verdicts(munacl.claims(programs, third, everything(holds=False)))
+    right = verdicts(munacl_claims.claims(programs, third, everything()))
+    wrong = verdicts(munacl_claims.claims(programs, third, everything(holds=False)))
     changed = {claim for claim, verdict in right.items() if wrong[claim] != verdict}
     assert len(changed) == 10
     keys = "random numbers are used for keys alone (section 3.4.1)"
