@@ -2,7 +2,8 @@
 """`warifu cells capture`: what a board's memory came up with, one file for each power-up.
 
 The board prints (firmware/munacl/bench/capture.c) `# munacl cells board=NAME bytes=N power_up=1`,
-lines of 64 hexadecimal digits, and `# end rows=N crc32=N`.
+lines of 64 hexadecimal digits, and `# end rows=N crc32=N`: the CRC-32 of the first line and those
+with digits, with a line feed behind each.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _power_ups(
 
 def read(head: re.Match[str], lines: Iterator[str], port: str) -> Capture:
     """The capture that a first line begins. Raises CalibrateError if it is damaged."""
-    memory, rows, crc = b"", 0, 0
+    memory, rows, crc = b"", 0, zlib.crc32(f"{head[0]}\n".encode())
     for text in lines:
         end = _END.fullmatch(text)
         if end is not None:

@@ -35,8 +35,8 @@ BYTES = 256
 def lines(memory: bytes, power_up: int = 1) -> bytes:
     """As bench/capture.c prints them."""
     rows = "".join(f"{memory[at : at + 32].hex()}\n" for at in range(0, len(memory), 32))
-    crc = zlib.crc32(rows.encode())
     head = f"# munacl cells board=b-1 bytes={len(memory)} power_up={power_up}\n"
+    crc = zlib.crc32(f"{head}{rows}".encode())
     text = f"{head}{rows}# end rows={len(rows.splitlines())} crc32={crc}\n"
     return text.replace("\n", "\r\n").encode()
 
@@ -104,6 +104,17 @@ def test_numbers_go_on_after_those_that_are_there(
     say_when_open(there, lines(bytes(BYTES)), monkeypatch)
     assert [one.name for one in read(there, tmp_path, 1)] == ["b-1-0042.bin"]
     assert (tmp_path / "b-1-0041.bin").read_bytes() == b"kept"
+
+
+def test_head_that_was_changed_is_refused(
+    there: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A warm reset, whose memory is that of the power-up before, as a power-up.
+    text = lines(bytes(BYTES), power_up=0).replace(b"power_up=0", b"power_up=1")
+    say_when_open(there, text, monkeypatch)
+    with pytest.raises(CalibrateError, match="changed on the line"):
+        read(there, tmp_path, 1)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -418,3 +418,38 @@ def test_peers_that_are_none_are_refused(
     code, out, err = warifu("reproduce", "munacl", "--firmware", ROOT / "firmware" / "munacl")
     assert (code, out, len(err.splitlines())) == (2, "", 1), err
     assert err.startswith("warifu: MUNACL_PEERS: ") and words in err, err
+
+
+def test_missing_compiler_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from warifu.cli.reproduction import reproduce_app
+    from warifu.tools import ToolMissing
+
+    monkeypatch.setenv("CROSS", "arm-none-nowhere-")
+    firmware = str(ROOT / "firmware" / "munacl")
+    done = CliRunner().invoke(reproduce_app, ["munacl", "--firmware", firmware])
+    assert isinstance(done.exception, ToolMissing)
+    assert "arm-none-nowhere-gcc is missing" in str(done.exception)
+    assert "gcc-arm-none-eabi" in str(done.exception)
+
+
+def test_two_builds_in_one_folder_wait_for_each_other(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from warifu.cli.reproduction import _make
+
+    # Each begins while nobody is there, and is alone until it leaves.
+    (tmp_path / "Makefile").write_text("all:\n\tmkdir there\n\tsleep 0.3\n\trmdir there\n")
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda _: _make(tmp_path, "all"), range(3)))
+
+
+def test_opening_is_compared_with_the_papers_sealing(programs: munacl.Programs) -> None:
+    table = munacl.table3(programs, "compiler")
+    heads = [column.head for column in table.columns]
+    (row,) = [one for one in table.cells if one[0] == "crypto_secretbox_xsalsa20poly1305_open"]
+    for profile in munacl.PROFILES:
+        ratio, mark = row[heads.index(f"paper/{profile}")].split()
+        cycles = int(row[heads.index(profile)].split()[-1].replace(",", ""))
+        assert (mark, float(ratio)) == ("(seal)", round(156_752 / cycles, 2))
