@@ -15,6 +15,7 @@ from support import needs
 from support.munacl_builds import listing
 from support.paths import ROOT
 from warifu import m3
+from warifu.reproduce import munacl
 from warifu.reproduce import munacl_checks as checks
 
 MUNACL = ROOT / "firmware" / "munacl"
@@ -136,6 +137,10 @@ def test_clang_by_its_name_alone_builds_all(profile: str, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     library = built / f"libmunacl-{profile}.a"
     assert checks.instructions(listing(library)).problems == ()
+    version = subprocess.run(["clang", "--version"], check=True, capture_output=True, text=True)
+    if "version 14." in version.stdout:
+        size = munacl.Programs(tmp_path).code_bytes(profile)
+        assert f"{size:,} B of `{profile}`" in (ROOT / "docs" / "munacl.md").read_text()
     assert checks.taint(built / "taint.elf") == checks.Check("34 calls", ())
     run = m3.run(built / "bench.elf")
     assert (run.code, b"failed" in run.output) == (0, False)

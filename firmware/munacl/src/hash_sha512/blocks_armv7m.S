@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* void munacl_sha512_blocks(uint64_t state[8], const unsigned char *m, size_t blocks)
  * FIPS 180-4 section 6.4. `state` is aligned to words, `m` need not be. Time depends on `blocks`
- * alone. Clobbers what the procedure call standard lets it. Stack: 1,160 bytes at most.
+ * alone. Clobbers what the procedure call standard lets it. Stack: 1,144 bytes at most.
  *
  * SP walks down: each round pushes its a and e, so that b, c, d and f, g, h are at constant
  * distances. After sixteen rounds the last four pairs are moved back up. */
