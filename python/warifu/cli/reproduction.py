@@ -171,7 +171,7 @@ def _make(firmware: Path, *words: str) -> None:
     """Builds targets. Raises WarifuError with the first error."""
     from warifu._core import WarifuError
 
-    make = ["make", "--silent", "-C", str(firmware), "BUILD=build", *words]
+    make = ["make", "-r", "--silent", "-C", str(firmware), "BUILD=build", *words]
     environment = {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
     # Two commands at once would write one another's objects.
     folder = os.open(firmware, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
