@@ -92,10 +92,10 @@ int crypto_dh_curve25519(unsigned char *s, const unsigned char *pk, const unsign
 #define crypto_dh_curve25519_PUBLICKEYBYTES 32
 #define crypto_dh_curve25519_SECRETKEYBYTES 32
 
-/* Ed25519 (RFC 8032). A secret key is the seed, then the public key. `sm` and `m` may overlap;
- * `m` of open has room for smlen bytes. Open refuses
- * S >= L, non-canonical encodings of points, and what the cofactorless equation does not hold for;
- * `m` is zero then. Its time depends on the signature, the message's length and the public key. */
+/* Ed25519 (RFC 8032). A secret key is the seed, then the public key. `sm` and `m` may overlap; `m`
+ * of open has room for smlen bytes. Open refuses S >= L, non-canonical encodings of points, and
+ * what the cofactorless equation does not hold for; `m` is zero then, and *mlen all ones. Its time
+ * depends on the signature, the message's length and the public key. */
 int crypto_sign_ed25519_keypair(unsigned char *pk, unsigned char *sk);
 int crypto_sign_ed25519_seed_keypair(unsigned char *pk, unsigned char *sk,
                                      const unsigned char *seed);

@@ -78,7 +78,8 @@ static void element(munacl_fe a, uint32_t which)
                                   : random_word();
 }
 
-/* Elements below 2^255 + 2^136, as products are: what the ladder adds and subtracts. First the edge. */
+/* Elements below 2^255 + 2^136, as products are: what the ladder adds and subtracts. First the
+ * edge. */
 static int is_bounded(const munacl_fe a)
 {
     return a[7] < 0x80000000 || (a[7] == 0x80000000 && !a[6] && !a[5] && a[4] < 0x100);

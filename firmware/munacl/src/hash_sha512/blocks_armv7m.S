@@ -79,8 +79,8 @@
 	adcs	r5, r5, r7
 	adds	r4, r4, \x0
 	adc	r5, r5, \x1
-	/* Sigma1(e) = e ^ (e rotated by 4) ^ (e by 27), all rotated by 14: the two parts of that last
-	 * rotation have no bit in common, so that they can be added one after the other. */
+	/* Sigma1(e) = e ^ (e rotated by 4) ^ (e by 27), all rotated by 14: the two parts of that
+	 * last rotation have no bit in common, so that they can be added one after the other. */
 	eor	r6, r2, r2, lsr #4
 	eor	r6, r6, r3, lsl #28
 	eor	r6, r6, r2, lsr #27
