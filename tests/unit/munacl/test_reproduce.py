@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -260,6 +261,29 @@ def test_claims_follow_from_the_checks(programs: munacl.Programs) -> None:
     assert wrong[keys] == "not reproduced: crypto_box"
     assert all("one thing" in wrong[claim] for claim in changed - {keys})
     assert {row[-1] for row in munacl.checked_table(everything(holds=False)).cells} == {"fails"}
+
+
+def test_claims_on_products_follow_from_a_trace(
+    programs: munacl.Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = munacl_claims.product_figures(programs)
+    assert made == munacl_claims.Product(passes=3, multiplications=64, places=64)
+    third = munacl.table3(programs, "compiler")
+    claims = ("256 bits by Karatsuba from 128", "128 bits by unrolled schoolbook")
+
+    def said() -> list[str]:
+        table = munacl_claims.claims(programs, third, everything())
+        return [verdicts(table)[f"{one} (section 3.1)"].partition(":")[0] for one in claims]
+
+    assert said() == ["reproduced", "reproduced"]
+    # Schoolbook of 256 bits; a loop; Karatsuba within 128 bits.
+    for other, expected in (
+        (replace(made, passes=4), ["not reproduced", "reproduced"]),
+        (replace(made, places=16), ["reproduced", "not reproduced"]),
+        (replace(made, multiplications=48, places=48), ["reproduced", "not reproduced"]),
+    ):
+        monkeypatch.setattr(munacl_claims, "product_figures", lambda _, found=other: found)
+        assert said() == expected
 
 
 #: crypto_verify_16 and _32 that compare until the first difference, by a product of 64 bits.
