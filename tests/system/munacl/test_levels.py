@@ -17,7 +17,7 @@ from warifu.reproduce import munacl_checks as checks
 
 MUNACL = ROOT / "firmware" / "munacl"
 COMPILERS = {"gcc": "arm-none-eabi-gcc", "clang": "clang"}
-LEVELS = [("gcc", level) for level in ("-Os", "-Og", "-O1", "-O2", "-O3")]
+LEVELS = [("gcc", level) for level in ("-Os", "-Oz", "-Og", "-O1", "-O2", "-O3")]
 LEVELS += [("clang", level) for level in ("-Os", "-Oz", "-O1", "-O2", "-O3")]
 #: What makes frames larger: for debuggers, for stacks that are watched, for chips with traps.
 FRAMES = ("-fno-omit-frame-pointer", "-fstack-protector-all", "-mno-unaligned-access")
