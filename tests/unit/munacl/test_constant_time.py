@@ -51,9 +51,9 @@ def assembly(library: Path) -> set[str]:
         if line.endswith("file format elf32-littlearm"):
             member = line.partition(":")[0]
         fields = line.split()
-        if member.endswith("_armv7m.o") or member == "armv7m.o":
-            if " g     F " in line and ".hidden" not in fields:
-                found.add(fields[-1])
+        is_called = " g     F " in line and ".hidden" not in fields
+        if member.endswith("armv7m.o") and is_called:
+            found.add(fields[-1])
     return found
 
 
