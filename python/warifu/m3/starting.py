@@ -31,8 +31,14 @@ _BOOT_ROMS = {"lpc1768": _BootRom(0x10000200, 32, "UM10360 section 32.3.2.7")}
 
 def files(name: str = DEFAULT_CHIP) -> dict[str, str]:
     """The files of the folder by their names. Raises as `warifu.m3.chip` does, and WarifuError for
-    a chip without room for a program."""
+    a chip without room for a program or whose name no file should have."""
     known, text = chip(name), text_of(name)
+    if not known.name[0].isalnum():
+        # `-x.ld` is an option to other programs, `.x.ld` hidden.
+        raise _core.WarifuError(
+            f"{name}: name is {known.name!r}: expected a letter or digit first, since the linker "
+            "script is named by it: rename the chip"
+        )
     found = {
         f"{known.name}.ld": linker_script(known),
         "start.c": _START,

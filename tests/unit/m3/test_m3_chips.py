@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -222,6 +223,19 @@ def test_invalid_chip_file(
         code, out, err = warifu("m3", *verb, "--chip", file)
         assert (code, out, len(err.splitlines())) == (2, "", 1), err
         assert err.startswith(f"warifu: {file}: ") and words in err, err
+    assert not Path("new").exists()
+
+
+@pytest.mark.parametrize("name", ["-x", "..", "_x"])
+def test_init_refuses_a_chip_whose_linker_script_would_begin_with_a_sign(
+    warifu: Run, tmp_path: Path, name: str
+) -> None:
+    file = tmp_path / "board.toml"
+    file.write_text(re.sub(r'^name = ".*"', f'name = "{name}"', BOARD, count=1, flags=re.M))
+    code, out, err = warifu("m3", "init", "new", "--chip", file)
+    assert (code, out, len(err.splitlines())) == (2, "", 1), err
+    assert err.startswith(f"warifu: {file}: ")
+    assert "letter or digit" in err
     assert not Path("new").exists()
 
 
