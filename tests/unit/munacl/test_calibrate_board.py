@@ -59,6 +59,15 @@ def test_calls_of_the_benchmark_are_read(there: Board, printed: bytes) -> None:
     assert len(expected) == 29
 
 
+def test_example_of_the_documentation_is_a_run(there: Board) -> None:
+    assert board.__doc__ is not None
+    lines = [line.strip() for line in board.__doc__.splitlines() if line.startswith("    ")]
+    there.text = "".join(f"{line}\r\n" for line in lines).encode()
+    found = measure(there)
+    assert (found.board, found.hz, found.profile) == ("mbed-lpc1768", 96_000_000, "fast")
+    assert [one.name for one in found.calls] == ["crypto_scalarmult_curve25519"]
+
+
 def test_end_of_an_earlier_run_is_skipped(there: Board, printed: bytes) -> None:
     there.at_once = b"crypto_verify_32 0 121 24\r\n# end rows=29 crc32=1\r\n"
     there.text = printed
