@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Lines for a host that reads them over a serial line: how many there were at the end, and the CRC-32
- * (ISO 3309) of the head and them. */
+/* Lines for a host that reads them over a serial line: how many there were at the end, and the
+ * CRC-32 (ISO 3309) of the head and them. */
 #ifndef MUNACL_REPORT_H
 #define MUNACL_REPORT_H
 

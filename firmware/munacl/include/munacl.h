@@ -3,8 +3,8 @@
  *
  * Names, arguments and results are NaCl's. Lengths are size_t, and those that crypto_sign and its
  * open write are NaCl's unsigned long long. Functions return 0, or -1 where they say so; the caller
- * owns all memory, and inputs may equal outputs where the comment says so. Arrays need no alignment,
- * but CCR.UNALIGN_TRP has to be 0, as it is after reset.
+ * owns all memory, and inputs may equal outputs where the comment says so. Arrays need no
+ * alignment, but CCR.UNALIGN_TRP has to be 0, as it is after reset.
  * Nothing here allocates, and only the random generator has state: all functions but randombytes()
  * and crypto_*_keypair() are reentrant. Where a length is 0 its pointer may be NULL. */
 #ifndef MUNACL_H

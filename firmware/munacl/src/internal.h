@@ -89,8 +89,8 @@ MUNACL_APART int munacl_forget(int result, unsigned pieces);
  * stack canaries, no unaligned access. Without optimisation every value passes through frames that
  * none of this bounds. */
 #if defined(__arm__) && !defined(__OPTIMIZE__) && !defined(MUNACL_UNOPTIMISED)
-#error "munacl: -O0 leaves secrets in memory: build with -Os, -Og, -O1, -O2 or -O3; to debug munacl \
-itself, with -DMUNACL_UNOPTIMISED"
+#error "munacl: -O0 leaves secrets in memory: build with -Os, -Og, -O1, -O2 or -O3; to debug \
+munacl itself, with -DMUNACL_UNOPTIMISED"
 #endif
 #if defined(__OPTIMIZE_SIZE__) && !defined(__clang__)
 enum { MUNACL_MORE = 64 };

@@ -16,7 +16,7 @@ enum {
     SEAL,           /* key, nonce, message */
     BOX,            /* two secret keys, nonce, message: both ends have the same box */
     AUTHENTICATE,   /* key, message: both kinds of tags */
-    AGREE,          /* secret key, key of the other, of either kind: refusals, and both ends agree */
+    AGREE,          /* secret key, the other's key: what is refused, and that both ends agree */
     KINDS,
 };
 

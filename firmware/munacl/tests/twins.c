@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Each routine that is assembly in a profile against its portable C twin, on edge and random inputs:
- * prints the names of those compared, what differs before the name, and `twins: equal`. */
+/* Each routine that is assembly in a profile against its portable C twin, on edge and random
+ * inputs: prints the names of those compared, what differs before the name, and `twins: equal`. */
 #include "scalarmult_curve25519/ladder.h"
 #include "sign_ed25519/ed25519.h"
 #include "start.h"
