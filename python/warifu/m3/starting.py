@@ -9,6 +9,7 @@ from pathlib import Path
 from warifu import _core
 from warifu.files import replace_text
 from warifu.m3.chips import DEFAULT_CHIP, Chip, Memory, chip, text_of
+from warifu.printable import printable
 
 STACK_BYTES = 4096
 """Of the stack, if the RAM has four times as many."""
@@ -85,7 +86,7 @@ def linker_script(known: Chip) -> str:
     rom = _BOOT_ROMS.get(known.name, _BootRom(0, 0, ""))
     memories = "\n".join(_memory(one, known.vector_table) for one in known.memories)
     return _SCRIPT.format(
-        name=known.name, source=known.source.replace("*/", "* /"), memories=memories,
+        name=known.name, source=printable(known.source).replace("*/", "* /"), memories=memories,
         code=_word(code), data=_word(data), stack=stack,
         noinit=f"MAX(ALIGN(8), {rom.writes_below:#x}) (NOLOAD) :" if rom.source
         else "(NOLOAD) : ALIGN(8)",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -268,3 +269,9 @@ def test_chips_command_lists_each_with_its_source(warifu: Run) -> None:
 def test_list_of_chips_is_as_wide_as_a_terminal(warifu: Run) -> None:
     code, out, _ = warifu("m3", "chips")
     assert code == 0 and max(map(len, out.splitlines())) <= 80, out
+
+
+def test_source_of_a_chip_is_printable_in_its_linker_script() -> None:
+    known = dataclasses.replace(m3.chip("stm32f103"), source="a\x1b[2J\u202eb */ c\nd")
+    script = starting.linker_script(known)
+    assert script.startswith(r"/* stm32f103: a\x1b[2J\u202eb * / c\nd */" + "\n")
