@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Any bytes are the debugging information of an ELF file: it has lines, or one mistake in one line,
-//! and takes no more memory than `fuzz/run` leaves, however often its parts are repeated.
+//! Any bytes are the debugging information of an ELF file: it has lines, or one mistake in a line.
+//! It takes no more memory than `fuzz/run` leaves, however often its parts are repeated.
 
 use warifu_m3::source::Source;
 
