@@ -103,6 +103,6 @@ mod tests {
             (".debug_line", &with_length(&line)),
         ]);
         let line = Source::parse(&file).expect("it is whole").line(0x0010_0001);
-        assert_eq!(line.map(|line| line.to_string()), Some("a:3".to_owned()));
+        assert_eq!(line.map(|line| line.to_string()), Some("a:2".to_owned()));
     }
 }
