@@ -94,7 +94,7 @@ def munacl(
     peers = munacl_peers.link(others, firmware / "build")
     if peers:
         _make(firmware, "peers")
-    version = [_compiler(), "--version"]
+    version = [_cross("gcc"), "--version"]
     compiler = subprocess.run(version, capture_output=True, text=True, check=True).stdout
     programs = paper.Programs(firmware / "build", peers)
     first = compiler.splitlines()[0]
@@ -138,7 +138,7 @@ def _checked(firmware: Path, vectors: Path) -> Checked:
     for profile in paper.PROFILES:
         _make(firmware, f"PROFILE={profile}", "all", "checks")
         library = firmware / "build" / profile / f"libmunacl-{profile}.a"
-        command = ["arm-none-eabi-objdump", "-d", "-r", "-t", str(library)]
+        command = [_cross("objdump"), "-d", "-r", "-t", str(library)]
         listings[profile] = subprocess.run(
             command, capture_output=True, text=True, check=True
         ).stdout
@@ -150,9 +150,9 @@ def _checked(firmware: Path, vectors: Path) -> Checked:
 _OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "MAKEFILES", "GNUMAKEFLAGS")
 
 
-def _compiler() -> str:
-    """As the Makefile names it."""
-    return f"{os.environ.get('CROSS', 'arm-none-eabi-')}gcc"
+def _cross(tool: str) -> str:
+    """A tool of the compiler's, as the Makefile names them."""
+    return f"{os.environ.get('CROSS', 'arm-none-eabi-')}{tool}"
 
 
 def _compilers_or_raise() -> None:
@@ -161,7 +161,7 @@ def _compilers_or_raise() -> None:
 
     for name, packages in (
         ("make", "make"),
-        (_compiler(), "gcc-arm-none-eabi libnewlib-arm-none-eabi"),
+        (_cross("gcc"), "gcc-arm-none-eabi libnewlib-arm-none-eabi"),
     ):
         if shutil.which(name) is None:
             raise ToolMissing(Tool(name, "builds munacl", f"`apt-get install {packages}`"))
