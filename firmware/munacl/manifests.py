@@ -18,20 +18,22 @@ PLATFORMS = ["atmelsam", "nxplpc", "siliconlabsefm32", "ststm32"]
 SUMMARY = "NaCl for a Cortex-M3, constant time on that core"
 
 
-def sources(profile: str) -> list[str]:
-    """The Makefile's list."""
-    command = ["make", "--silent", "-C", str(HERE), f"PROFILE={profile}", "print-sources"]
+def sources(profile: str, which: str = "sources") -> list[str]:
+    """The Makefile's list; with `quick` of what it compiles for speed."""
+    command = ["make", "--silent", "-C", str(HERE), f"PROFILE={profile}", f"print-{which}"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return sorted(text.split())
 
 
 def cmake() -> str:
-    """The version and both lists as variables."""
+    """The version and both lists as variables, and what is compiled for speed."""
     parts = ["# SPDX-License-Identifier: Apache-2.0 OR MIT\n# Written by manifests.py.\n"]
     parts.append(f"set(MUNACL_VERSION {VERSION})\n")
     for profile in PROFILES:
         lines = "".join(f"  {name}\n" for name in sources(profile))
         parts.append(f"set(MUNACL_SOURCES_{profile}\n{lines})\n")
+    lines = "".join(f"  {name}\n" for name in sources("fast", "quick"))
+    parts.append(f"set(MUNACL_QUICK_fast\n{lines})\n")
     return "".join(parts)
 
 

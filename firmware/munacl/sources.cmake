@@ -70,3 +70,8 @@ set(MUNACL_SOURCES_small
   src/stream_salsa20/stream.c
   src/verify/verify.c
 )
+set(MUNACL_QUICK_fast
+  src/fe25519/invert.c
+  src/sign_ed25519/point.c
+  src/sign_ed25519/scalar.c
+)

@@ -22,6 +22,8 @@ STUDY_BYTES = 4_000_000
 PROFILE_BYTES = 32_000_000
 #: What a results folder has beside its observations: a manifest of 2,000 cases has some 20 MB.
 RESULTS_BYTES = 256_000_000
+#: A capture of a chip's memory (`warifu cells`): none of these chips has more RAM.
+CAPTURE_BYTES = 1 << 20
 
 #: A link is followed: whoever names a study may name it so.
 _NOTHING_WAITS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from soak.test_munacl import build
 from support.munacl import ed25519_public, ed25519_sign, x25519
+from support.munacl_builds import make
 from warifu.reproduce import munacl_checks as checks
 
 COUNT = {"fast": 2_000, "small": 300}
@@ -38,7 +38,7 @@ def test_x25519_equals_the_ladder_of_rfc_7748(tmp_path: Path, profile: str) -> N
         scalar, point = number(chance), number(chance)
         call = f"scalarmult {scalar.hex()} {point.hex()}"
         expected.append((call, f"0 {x25519(scalar, point).hex()}"))
-    assert checks.vectors(build(tmp_path, profile, "answers.elf"), expected).problems == ()
+    assert checks.vectors(make(tmp_path, profile, "answers.elf"), expected).problems == ()
 
 
 @pytest.mark.parametrize("profile", COUNT)
@@ -55,4 +55,4 @@ def test_signatures_equal_those_of_rfc_8032_and_open(tmp_path: Path, profile: st
         # One bit of R, S or the message is another.
         signed[chance.randrange(len(signed))] ^= 1 << chance.randrange(8)
         expected.append((f"sign_open {pk} {signed.hex()}", f"-1 {bytes(len(signed)).hex()}"))
-    assert checks.vectors(build(tmp_path, profile, "answers.elf"), expected).problems == ()
+    assert checks.vectors(make(tmp_path, profile, "answers.elf"), expected).problems == ()

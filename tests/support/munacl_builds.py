@@ -19,25 +19,30 @@ Build = Callable[..., Path]
 Answers = Callable[[list[str]], list[str]]
 
 
+def make(folder: Path, profile: str, name: str, *settings: str) -> Path:
+    """Builds a file of a profile, or of another folder that make builds in; returns its path."""
+    target = folder / profile / name
+    command = ["make", "--silent", "-C", str(MUNACL), f"BUILD={folder}"]
+    if profile in PROFILES:
+        command.append(f"PROFILE={profile}")
+    done = subprocess.run(
+        [*command, *settings, str(target)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return target
+
+
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Builds a file of a profile, or of another folder that make builds in; returns its path."""
+    """As `make`, in one folder."""
     folder = tmp_path_factory.mktemp("munacl")
 
     def run(profile: str, name: str, *settings: str) -> Path:
-        target = folder / profile / name
-        command = ["make", "--silent", "-C", str(MUNACL), f"BUILD={folder}"]
-        if profile in PROFILES:
-            command.append(f"PROFILE={profile}")
-        done = subprocess.run(
-            [*command, *settings, str(target)],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stderr
-        return target
+        return make(folder, profile, name, *settings)
 
     return run
 

@@ -96,7 +96,7 @@ PYTHON_MAY_IMPORT = {
     "compare": {"compare", "results", "files"},
     "report": {"report", "compare", "results", "files", "printable"},
     "results": {"results", "files", "printable", "_core"},
-    "m3": {"m3", "results", "files", "_core"},
+    "m3": {"m3", "results", "files", "printable", "_core"},
     "reproduce": {"reproduce", "m3", "report"},
     "entropy": {"entropy"},
     "case": {"typed_json"},

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import math
@@ -14,6 +15,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from support.synthetic import Cell, Half, figure_used, study
 from warifu.compare.join import compare_folder
@@ -71,6 +73,58 @@ def test_markdown_escapes_bars(small: Table) -> None:
     lines = render([small], Format.MD).splitlines()
     assert lines[3] == "| :--- | ---: |"
     assert lines[4] == "| TLS 1.3 \\| full | 184.32 |"
+
+
+def shown_by_markdown(tables: list[Table]) -> str:
+    """The text of the page that Markdown becomes; a tag that is not Markdown's own is a mistake."""
+    page = MarkdownIt("commonmark").enable("table").render(render(tables, Format.MD))
+    tags = set(re.findall(r"<(/?\w+)", page))
+    own = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code"}
+    assert {tag.removeprefix("/") for tag in tags} <= own, page
+    return html.unescape(re.sub(r"<[^>]*>", "", page))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "f<int>(char*, char*)",
+        "R&D &lt; &amp;",
+        "a|b",
+        r"a\|b",
+        r"a\<b>\\",
+        "operator[](int)",
+        "__init__",
+        "a*b*c",
+        "`<b>",
+        "a ``<b>` c",
+    ],
+)
+def test_markdown_shows_the_text_in_titles_heads_cells_and_notes(text: str) -> None:
+    table = Table(text, [Column(text), Column("other")], notes=[text])
+    table.add([text, "last"], {})
+    shown = shown_by_markdown([table]).split("\n")
+    assert [line for line in shown if line] == [text, text, "other", text, "last", text]
+
+
+@pytest.mark.parametrize("code", ["make -C x", "a<b> & c", "a|b", "``a`<b>``"])
+def test_markdown_leaves_commands_in_backticks_as_they_are(code: str) -> None:
+    code = code if code.startswith("`") else f"`{code}`"
+    table = Table("a title", [Column("case")], notes=[f"Run {code} <now>."])
+    table.add([f"run {code} <now>"], {})
+    text = render([table], Format.MD)
+    assert f"Run {code} &lt;now&gt;." in text
+    assert text.count(code) + text.count(code.replace("|", "\\|")) >= 2
+    inner = code.strip("`")
+    assert shown_by_markdown([table]).count(f"un {inner} <now>") == 2
+
+
+def test_markdown_of_code_with_an_escaped_bar_stays_in_its_cell() -> None:
+    table = Table("a title", [Column("case"), Column("n")])
+    table.add([r"`\|<script>`", "1"], {})
+    text = render([table], Format.MD)
+    assert r"| \`\\\|&lt;script&gt;\` | 1 |" in text
+    assert r"`\|<script>`" in shown_by_markdown([table])
 
 
 def test_csv_and_json_hold_every_digit_in_base_units(small: Table) -> None:

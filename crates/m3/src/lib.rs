@@ -26,6 +26,7 @@ pub mod machine;
 pub mod memory;
 pub mod peripherals;
 pub mod ports;
+pub mod printable;
 pub mod profile;
 pub mod program;
 pub mod semihosting;

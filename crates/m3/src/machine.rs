@@ -35,6 +35,11 @@ pub trait Observer {
     fn semihosting_done(&mut self, _core: &Core, _written: &[(u32, u32)]) {}
     /// After exception entry, or exception return if `entered` is false.
     fn exception(&mut self, _core: &Core, _entered: bool) {}
+    /// Bytes that the program has made the observer write so far, of which one instruction may ask
+    /// for many: they count against [`Limits`].
+    fn written_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// The observer of a run that nothing watches.
@@ -79,9 +84,14 @@ struct Position {
 /// Bounds of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Instructions in total, including those of earlier calls.
+    /// Instructions in total, including those of earlier calls. What the host does for the program
+    /// counts as well, an instruction for each [`HOST_BYTES`]: reading and printing by semihosting,
+    /// and labelling by the taint port. [`Machine::instructions`] does not have it.
     pub instructions: u64,
 }
+
+/// Bytes that the host copies or labels in the time of an instruction, about.
+pub const HOST_BYTES: u64 = 64;
 
 impl Machine {
     /// A chip before reset, its memories filled with zeros.
@@ -114,6 +124,7 @@ impl Machine {
         (core.clock, core.stack_limit) = (Cycles::default(), 0);
         core.memory.reset();
         (self.instructions, self.pause_at, self.paused) = (0, u64::MAX, None);
+        self.semihosting.handled = 0;
     }
 
     /// The rules that cycles are counted by.
@@ -173,7 +184,9 @@ impl Machine {
                 self.print_sent();
             }
             let at = self.core.registers.r[15];
-            let remaining = limits.instructions.saturating_sub(self.instructions);
+            let handled = self.semihosting.handled.saturating_add(observer.written_bytes());
+            let spent = self.instructions.saturating_add(handled / HOST_BYTES);
+            let remaining = limits.instructions.saturating_sub(spent);
             if remaining == 0 {
                 return Err(Stop::InstructionLimit { limit: limits.instructions });
             }

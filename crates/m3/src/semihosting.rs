@@ -42,6 +42,8 @@ pub struct Semihosting {
     pub stack_limit: u32,
     /// Address and length of each write to memory by the last call.
     pub written: Vec<(u32, u32)>,
+    /// Bytes that the calls so far have read, printed or looked through.
+    pub handled: u64,
     /// The read position in the features file.
     features_at: usize,
 }
@@ -105,6 +107,7 @@ impl Semihosting {
                 if written.len() < MAX_WRITE as usize {
                     text(core, end, 1)?;
                 }
+                self.handled += written.len() as u64;
                 self.print(&written);
                 0
             }
@@ -114,6 +117,7 @@ impl Semihosting {
                     return Ok(length);
                 }
                 let written = text(core, from, length.min(MAX_WRITE))?.to_vec();
+                self.handled += written.len() as u64;
                 self.print(&written);
                 length - written.len() as u32
             }
@@ -159,27 +163,24 @@ impl Semihosting {
     /// SYS_READ: the number of requested bytes that were not read.
     fn read(&mut self, core: &mut Core, handle: u32, to: u32, length: u32) -> u32 {
         let most = length as usize;
-        let bytes: Vec<u8> = match handle {
-            FEATURES => {
-                FEATURES_CONTENT.iter().skip(self.features_at).take(most).copied().collect()
-            }
-            _ => self.input.iter().take(most).copied().collect(),
+        // One by one: of a long input no more is touched than there is memory for.
+        let read = match handle {
+            FEATURES => store(core, to, FEATURES_CONTENT.iter().skip(self.features_at).take(most)),
+            _ => store(core, to, self.input.iter().take(most)),
         };
-        let read = self.put(core, to, &bytes);
         match handle {
             FEATURES => self.features_at += read,
             _ => drop(self.input.drain(..read)),
         }
+        self.handled += read as u64;
+        self.written.push((to, read as u32));
         length - read as u32
     }
 
-    /// Writes to memory up to the first unwritable address; the number of bytes written.
-    fn put(&mut self, core: &mut Core, to: u32, bytes: &[u8]) -> usize {
-        let places = (0..).map(|index| to.wrapping_add(index));
-        let done = places.zip(bytes).take_while(|(at, byte)| core.memory.set_byte(*at, **byte));
-        let done = done.count();
+    /// Writes to memory up to the first unwritable address.
+    fn put(&mut self, core: &mut Core, to: u32, bytes: &[u8]) {
+        let done = store(core, to, bytes.iter());
         self.written.push((to, done as u32));
-        done
     }
 
     /// Prints to the console.
@@ -216,6 +217,12 @@ impl Semihosting {
             limit => limit.min(self.stack_limit),
         };
     }
+}
+
+/// Writes to memory up to the first unwritable address; the number of bytes written.
+fn store<'a>(core: &mut Core, to: u32, bytes: impl Iterator<Item = &'a u8>) -> usize {
+    let places = (0..).map(|index| to.wrapping_add(index));
+    places.zip(bytes).take_while(|(at, byte)| core.memory.set_byte(*at, **byte)).count()
 }
 
 /// Whether what is written to a handle is console output.
@@ -311,6 +318,26 @@ mod tests {
         assert_eq!(machine.semihosting.written, []);
         assert_eq!(call(&mut machine, 0x15, &[BUFFER, 6]), Answer::Value(0));
         assert_eq!(machine.semihosting.written, [(BUFFER, 6), (BLOCK + 4, 4)]);
+    }
+
+    #[test]
+    fn bytes_of_calls_are_counted_where_they_were_read_or_printed() {
+        let mut machine = machine();
+        machine.semihosting.input.extend(b"abcdef");
+        // No memory to read to, then four bytes, then a print of 100.
+        for (number, words, handled) in [
+            (0x06, [CONSOLE_IN, 0x3000_0000, 6], 0),
+            (0x06, [CONSOLE_IN, BUFFER, 4], 4),
+            (0x05, [CONSOLE_OUT, BUFFER, 100], 104),
+            (0x05, [9, BUFFER, 100], 104),
+        ] {
+            call(&mut machine, number, &words);
+            assert_eq!(machine.semihosting.handled, handled, "{number} {words:x?}");
+        }
+        assert!(machine.core.memory.program(BUFFER, &[b'a'; 50]));
+        machine.core.registers.r[..2].copy_from_slice(&[0x04, BUFFER]);
+        machine.semihosting.call(&mut machine.core);
+        assert_eq!(machine.semihosting.handled, 154);
     }
 
     #[test]

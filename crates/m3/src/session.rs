@@ -5,6 +5,7 @@ use crate::chip::{Chip, ChipError, UnknownChip};
 use crate::core::{Fault, Registers};
 use crate::machine::Machine;
 use crate::memory::MapError;
+use crate::printable::is_obeyed;
 use crate::program::{Program, ProgramError};
 use crate::stop::Stop;
 use crate::timing::Rules;
@@ -125,7 +126,7 @@ impl Session {
             );
         }
         // Symbol names may contain any character.
-        let line = line.replace(char::is_control, "?");
+        let line = line.replace(is_obeyed, "?");
         line + "; " + &register_dump(registers)
     }
 }

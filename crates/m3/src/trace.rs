@@ -12,6 +12,7 @@ use crate::access::{Access, is_executed};
 use crate::core::{Core, Operation, Trap};
 use crate::isa::{Instruction, PC, RegisterSet};
 use crate::machine::Observer;
+use crate::printable::is_obeyed;
 use crate::program::Program;
 use crate::timing::Cycles;
 
@@ -164,7 +165,7 @@ impl Tracer {
             .unwrap_or(u32::MAX);
         let end = symbol.address.saturating_add(symbol.bytes.max(1)).min(next);
         // Names may contain any character.
-        let name = symbol.name.replace(char::is_control, "?");
+        let name = symbol.name.replace(is_obeyed, "?");
         Function { from: at, bytes: end.saturating_sub(at), address: symbol.address, name }
     }
 

@@ -34,7 +34,8 @@ static void seal(void)
 {
     br_poly1305_ctmul32_run(k, iv, m, sizeof m, 0, 0, tag, br_chacha20_ct_run, 1);
 }
-static uint32_t no_cipher(const void *key, const void *nonce, uint32_t count, void *data, size_t len)
+static uint32_t no_cipher(const void *key, const void *nonce, uint32_t count, void *data,
+                          size_t len)
 {
     (void)key, (void)nonce, (void)data, (void)len;
     return count + 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Times each function of the paper's Table 3 once (measure.h). The lines before and after the rows are for `warifu calibrate board`, which
- * reads them over a serial line: the last one has the number of rows and their CRC-32. */
+/* Times each function of the paper's Table 3 once (measure.h). The lines before and after the rows
+ * are for `warifu calibrate board`, which reads them over a serial line: the last one has the
+ * number of rows and their CRC-32. */
 #include <string.h>
 
 #include "munacl.h"

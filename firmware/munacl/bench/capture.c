@@ -13,13 +13,13 @@ static unsigned char cells[CAPTURE_BYTES] __attribute__((section(".noinit")));
 int main(void)
 {
     munacl_console_begin();
-    munacl_print("# munacl cells board=");
-    munacl_print(munacl_console_board());
-    munacl_print(" bytes=");
-    munacl_print_number(CAPTURE_BYTES);
-    munacl_print(" power_up=");
-    munacl_print_number((uint32_t)munacl_console_is_power_up());
-    munacl_print("\n");
+    report_head("# munacl cells board=");
+    report_head(munacl_console_board());
+    report_head(" bytes=");
+    report_head_number(CAPTURE_BYTES);
+    report_head(" power_up=");
+    report_head_number((uint32_t)munacl_console_is_power_up());
+    report_head("\n");
     for (int at = 0; at < CAPTURE_BYTES; at += LINE) {
         char text[2 * LINE + 2];
         for (int i = 0; i < LINE; i++) {

@@ -13,8 +13,8 @@
         uint32_t begin = CYCCNT;                                                              \
         __asm__ volatile("" : "+r"(r4), "+r"(r5));                                            \
         uint32_t middle = CYCCNT;                                                             \
-        __asm__ volatile(".rept 16\n" text "\n.endr" : "+r"(r4), "+r"(r5) : : "r6", "r12",     \
-                         "r8", "r9", "r10", "cc");                                             \
+        __asm__ volatile(".rept 16\n" text "\n.endr" : "+r"(r4), "+r"(r5) : : "r6", "r12",    \
+                         "r8", "r9", "r10", "cc");                                            \
         uint32_t end = CYCCNT;                                                                \
         ((end - middle) - (middle - begin)) >> 4;                                             \
     })
@@ -22,17 +22,17 @@
 /* r8, r6 = r4 * r5 */
 #define PRODUCT                                                                               \
     "uxth r6, r4\n"                                                                           \
-    "uxth r12, r5\n"                                                                           \
+    "uxth r12, r5\n"                                                                          \
     "lsr r8, r4, #16\n"                                                                       \
     "lsr r9, r5, #16\n"                                                                       \
     "mul r10, r6, r9\n"                                                                       \
-    "mul r6, r6, r12\n"                                                                        \
-    "mul r12, r8, r12\n"                                                                        \
+    "mul r6, r6, r12\n"                                                                       \
+    "mul r12, r8, r12\n"                                                                      \
     "mul r8, r8, r9\n"                                                                        \
-    "adds r12, r12, r10\n"                                                                      \
+    "adds r12, r12, r10\n"                                                                    \
     "it cs\n"                                                                                 \
     "addcs r8, r8, #0x10000\n"                                                                \
-    "adds r6, r6, r12, lsl #16\n"                                                              \
+    "adds r6, r6, r12, lsl #16\n"                                                             \
     "adc r8, r8, r12, lsr #16"
 
 static void row(const char *name, uint32_t cycles)
@@ -41,13 +41,6 @@ static void row(const char *name, uint32_t cycles)
     munacl_print(" ");
     munacl_print_number(cycles);
     munacl_print("\n");
-}
-
-void randombytes(unsigned char *out, unsigned long long bytes);
-void randombytes(unsigned char *out, unsigned long long bytes)
-{
-    (void)out;
-    (void)bytes;
 }
 
 int main(void)

@@ -75,13 +75,13 @@ static void begin(const char *profile)
     munacl_console_begin();
     DEMCR |= 1 << 24; /* TRCENA */
     DWT_CTRL |= 1;    /* CYCCNTENA */
-    munacl_print("# munacl bench board=");
-    munacl_print(munacl_console_board());
-    munacl_print(" hz=");
-    munacl_print_number(munacl_console_hz());
-    munacl_print(" profile=");
-    munacl_print(profile);
-    munacl_print("\n");
+    report_head("# munacl bench board=");
+    report_head(munacl_console_board());
+    report_head(" hz=");
+    report_head_number(munacl_console_hz());
+    report_head(" profile=");
+    report_head(profile);
+    report_head("\n");
     uint32_t stack;
     empty = measure(nothing, &stack);
 }

@@ -30,7 +30,10 @@ static void begin_random(void)
     expect("munacl_random_begin", munacl_random_begin(&source, &record));
 }
 
-static void keygen(void) { expect("keygen", crypto_box_curve25519xsalsa20poly1305_keypair(pk, sk)); }
+static void keygen(void)
+{
+    expect("keygen", crypto_box_curve25519xsalsa20poly1305_keypair(pk, sk));
+}
 static void derive(void) { expect("derive", crypto_scalarmult_curve25519(tag, sk, other_pk)); }
 static void sign(void) { expect("sign", crypto_sign_ed25519(c, &length, m, bytes, sign_sk)); }
 static void verify(void)

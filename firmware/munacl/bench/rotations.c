@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Rotations as the paper on a NaCl for the Cortex-M3 has them (section 3.2): cycles of SHA-512 of
- * 1024 bytes whose rotations and shifts go bit by bit, as on an AVR (`bitwise CYCLES`), and its Algorithms 1 to 3
- * (`algorithm1 WRONG LEAST MOST`: of rotations by 0 to 63 bits, how many are wrong, and cycles). The
- * paper does not say where the value lies. Registers have no index, so that Algorithm 3 has to put
- * it into memory; each algorithm also has a form that finds it there and leaves it there. */
+ * 1024 bytes whose rotations and shifts go bit by bit, as on an AVR (`bitwise CYCLES`), and its
+ * Algorithms 1 to 3 (`algorithm1 WRONG LEAST MOST`: of rotations by 0 to 63 bits, how many are
+ * wrong, and cycles). The paper does not say where the value lies. Registers have no index, so that
+ * Algorithm 3 has to put it into memory; each algorithm also has a form that finds it there and
+ * leaves it there. */
 #define MUNACL_TWINS
 #include "internal.h"
 #include "start.h"

@@ -63,9 +63,9 @@ void munacl_board_uart(void)
 {
     PCONP |= 1u << 3; /* UART0 */
     PINSEL0 = (PINSEL0 & ~0xf0u) | 0x50; /* TXD0, RXD0 */
-    /* Its clock is the core's by 4, as after a reset: PCLKSEL0 may not change once PLL0 is connected
-     * (NXP's errata sheet of the LPC176x, PCLKSELx.1). Section 14.4.12.1: 24 MHz / (16 * 13) =
-     * 115,385 baud, 0.16 % too fast. */
+    /* Its clock is the core's by 4, as after a reset: PCLKSEL0 may not change once PLL0 is
+     * connected (NXP's errata sheet of the LPC176x, PCLKSELx.1). Section 14.4.12.1: 24 MHz /
+     * (16 * 13) = 115,385 baud, 0.16 % too fast. */
     LCR = 0x83;
     DLL = 13;
     DLM = 0;

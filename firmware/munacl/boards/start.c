@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Start-up code without a C library's: vectors, .data and .bss, main, its result. A device package's
- * start-up code takes the place of the latter part (boards/cmsis.c). */
+/* Start-up code without a C library's: vectors, .data and .bss, main, its result. A device
+ * package's start-up code takes the place of the latter part (boards/cmsis.c). */
 #include "semihosting.h"
 #include "start.h"
 
@@ -79,7 +79,8 @@ __attribute__((weak, noreturn)) void munacl_fault(void)
     munacl_leave(99);
 }
 
-/* What the chip's boot ROM asks for in the vector that Arm leaves free; boards/lpc1768.ld has it. */
+/* What the chip's boot ROM asks for in the vector that Arm leaves free; boards/lpc1768.ld has
+ * it. */
 extern const char munacl_vector_7[] __attribute__((weak));
 
 __attribute__((section(".vectors"), used)) static const void *const vectors[] = {

@@ -3,7 +3,8 @@
 #define MUNACL_START_H
 #include <stdint.h>
 
-/* Finds out who takes the output, and starts the board's clocks. Nothing without boards/console.c. */
+/* Finds out who takes the output, and starts the board's clocks. Nothing without
+ * boards/console.c. */
 void munacl_console_begin(void);
 /* The board and the core's clock rate; "none" and 0 where semihosting answers. */
 const char *munacl_console_board(void);

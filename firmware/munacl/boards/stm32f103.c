@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* ST STM32F103 with an 8 MHz crystal (as on Blue Pill and Nucleo boards with one): 72 MHz, USART1 at
- * PA9 and PA10. Numbers are of RM0008. */
+/* ST STM32F103 with an 8 MHz crystal (as on Blue Pill and Nucleo boards with one): 72 MHz, USART1
+ * at PA9 and PA10. Numbers are of RM0008. */
 #include "board.h"
 #include "reset_cause.h"
 

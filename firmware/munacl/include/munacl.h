@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* munacl: NaCl's functions for a Cortex-M3, constant time on that core.
  *
- * Names, arguments and results are NaCl's. Lengths are size_t. Functions return 0, or -1 where they
- * say so; the caller owns all memory, and inputs may equal outputs where the comment says so.
+ * Names, arguments and results are NaCl's. Lengths are size_t, and those that crypto_sign and its
+ * open write are NaCl's unsigned long long. Functions return 0, or -1 where they say so; the caller
+ * owns all memory, and inputs may equal outputs where the comment says so. Arrays need no
+ * alignment, but CCR.UNALIGN_TRP has to be 0, as it is after reset.
  * Nothing here allocates, and only the random generator has state: all functions but randombytes()
  * and crypto_*_keypair() are reentrant. Where a length is 0 its pointer may be NULL. */
 #ifndef MUNACL_H
@@ -90,10 +92,10 @@ int crypto_dh_curve25519(unsigned char *s, const unsigned char *pk, const unsign
 #define crypto_dh_curve25519_PUBLICKEYBYTES 32
 #define crypto_dh_curve25519_SECRETKEYBYTES 32
 
-/* Ed25519 (RFC 8032). A secret key is the seed, then the public key. `sm` and `m` may overlap;
- * `m` of open has room for smlen bytes. Open refuses
- * S >= L, non-canonical encodings of points, and what the cofactorless equation does not hold for;
- * `m` is zero then. Its time depends on the signature, the message's length and the public key. */
+/* Ed25519 (RFC 8032). A secret key is the seed, then the public key. `sm` and `m` may overlap; `m`
+ * of open has room for smlen bytes. Open refuses S >= L, non-canonical encodings of points, and
+ * what the cofactorless equation does not hold for; `m` is zero then, and *mlen all ones. Its time
+ * depends on the signature, the message's length and the public key. */
 int crypto_sign_ed25519_keypair(unsigned char *pk, unsigned char *sk);
 int crypto_sign_ed25519_seed_keypair(unsigned char *pk, unsigned char *sk,
                                      const unsigned char *seed);

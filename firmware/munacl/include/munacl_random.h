@@ -22,10 +22,10 @@ enum munacl_random_error {
     MUNACL_RANDOM_PERIOD         /* a pattern of up to 64 bytes repeats as it would not */
 };
 
-/* What is kept in flash between boots; all zeros, or all ones as erased flash is, before the first.
- * munacl_random_begin() changes it: write it back before the first use of a random number, or two
- * boots may give the same ones. A record of which a power cut left a part is none: a warm reset is
- * refused then, and a power-up lives on its memory alone. */
+/* What is kept in flash between boots, and never NULL; all zeros, or all ones as erased flash is,
+ * before the first. munacl_random_begin() changes it: write it back before the first use of a
+ * random number, or two boots may give the same ones. A record of which a power cut left a part is
+ * none: a warm reset is refused then, and a power-up lives on its memory alone. */
 struct munacl_random_record {
     unsigned char seed[32];
     unsigned char digest[32]; /* of the memory at the last power-up */

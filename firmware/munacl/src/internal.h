@@ -85,20 +85,21 @@ MUNACL_APART int munacl_forget(int result, unsigned pieces);
 #define MUNACL_INNER __attribute__((noinline)) static
 #define MUNACL_FORGET(result, bytes) munacl_forget(result, ((bytes) + MUNACL_MORE + 63) / 64)
 /* How far down each kind of call reaches with GCC's -Os; and how much further with clang and with
- * the levels for speed, up to -O3. Without optimisation every value passes through frames that none
- * of this bounds. */
+ * the levels for speed, up to -O3, or with -Os and options that make frames larger: frame pointers,
+ * stack canaries, no unaligned access. Without optimisation every value passes through frames that
+ * none of this bounds. */
 #if defined(__arm__) && !defined(__OPTIMIZE__) && !defined(MUNACL_UNOPTIMISED)
-#error "munacl: -O0 leaves secrets in memory: build with -Os, -Og, -O1, -O2 or -O3; to debug munacl \
-itself, with -DMUNACL_UNOPTIMISED"
+#error "munacl: -O0 leaves secrets in memory: build with -Os, -Og, -O1, -O2 or -O3; to debug \
+munacl itself, with -DMUNACL_UNOPTIMISED"
 #endif
 #if defined(__OPTIMIZE_SIZE__) && !defined(__clang__)
-enum { MUNACL_MORE = 0 };
+enum { MUNACL_MORE = 64 };
 #else
 enum { MUNACL_MORE = 320 };
 #endif
 #ifdef MUNACL_SMALL
-enum { MUNACL_HASH = 576, MUNACL_AUTH = 640, MUNACL_X25519 = 960 };
-enum { MUNACL_KEYPAIR = 1408, MUNACL_SIGN = 1536 };
+enum { MUNACL_HASH = 576, MUNACL_AUTH = 640, MUNACL_X25519 = 896 };
+enum { MUNACL_KEYPAIR = 1344, MUNACL_SIGN = 1472 };
 #else
 enum { MUNACL_HASH = 1472, MUNACL_AUTH = 1472, MUNACL_X25519 = 640, MUNACL_BASE = 896 };
 enum { MUNACL_KEYPAIR = 1664, MUNACL_SIGN = 1792 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A board's clocks and UART, started as without a debugger: for a trace of the registers written. */
+/* A board's clocks and UART, started as without a debugger: for a trace of the registers
+ * written. */
 #include "board.h"
 #include "start.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* libFuzzer on what takes foreign input, and on what must hold for every key and message. An input is
- * what is done, where and how something is altered, and what that takes: keys, then the message.
+/* libFuzzer on what takes foreign input, and on what must hold for every key and message. An input
+ * is what is done, where and how something is altered, and what that takes: keys, then the message.
  * tests/support/munacl_seeds.py makes the first inputs, of published signatures and boxes. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum {
     SEAL,           /* key, nonce, message */
     BOX,            /* two secret keys, nonce, message: both ends have the same box */
     AUTHENTICATE,   /* key, message: both kinds of tags */
-    AGREE,          /* secret key, public key: what is refused, and that it is the same both ways */
+    AGREE,          /* secret key, the other's key: what is refused, and that both ends agree */
     KINDS,
 };
 
@@ -242,6 +242,7 @@ static void authenticate(unsigned where)
 static void agree(void)
 {
     unsigned char sk[32], pk[32], mine[32], q[32], checked[32], zero[32] = {0}, nine[32] = {9};
+    unsigned char theirs[32], there[32];
     take(sk, 32);
     take(pk, 32);
     crypto_scalarmult(q, sk, pk);
@@ -253,6 +254,11 @@ static void agree(void)
     crypto_scalarmult_base(mine, sk);
     crypto_scalarmult(q, sk, nine);
     must(memcmp(mine, q, 32) == 0);
+    /* Both ends, the other's secret key being what was the public one before. */
+    crypto_scalarmult_base(theirs, pk);
+    crypto_scalarmult(q, sk, theirs);
+    crypto_scalarmult(there, pk, mine);
+    must(memcmp(q, there, 32) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

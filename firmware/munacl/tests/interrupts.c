@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Every call while SysTick interrupts it, at intervals that vary, with a handler that overwrites the
- * stack below: what a call keeps there, or believes of registers, would change its results. */
+/* Every call while SysTick interrupts it, at intervals that vary, with a handler that overwrites
+ * the stack below: what a call keeps there, or believes of registers, would change its results. */
 #include <string.h>
 
 #include "munacl.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Reads `CALL NONCE KEY` from the console and prints 4,194,304 bytes of it in hexadecimal, as NaCl's
- * tests core3 (the core for each 64 of them), stream and stream2 make them. */
+/* Reads `CALL NONCE KEY` from the console and prints 4,194,304 bytes of it in hexadecimal, as
+ * NaCl's tests core3 (the core for each 64 of them), stream and stream2 make them. */
 #include <string.h>
 
 #include "munacl.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Rows `NAME BYTES CYCLES STACK` of every public function, with the library's own random numbers:
- * what docs/munacl.md says of stack. Lengths have whole blocks and a rest, so that both paths run. */
+ * what docs/munacl.md says of stack. Lengths have whole blocks and a rest, so that both paths
+ * run. */
 #include <string.h>
 
 #include "../bench/measure.h"
@@ -58,7 +59,8 @@ void munacl_random_failed(enum munacl_random_error why)
     ROW(crypto_sign_ed25519, (c, &length, m, MESSAGE, sign_sk))                                    \
     ROW(crypto_sign_ed25519_open, (out, &length, c, MESSAGE + 64, sign_pk))
 
-/* Results are seen by what they make: a box that does not open, a signature that does not verify. */
+/* Results are seen by what they make: a box that does not open, a signature that does not
+ * verify. */
 #define CALL(name, arguments) \
     static void call_##name(void) { (void)name arguments; }
 ROWS(CALL)

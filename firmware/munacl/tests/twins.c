@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Each assembly routine against its portable C twin, on edge and random inputs. */
+/* Each routine that is assembly in a profile against its portable C twin, on edge and random
+ * inputs: prints the names of those compared, what differs before the name, and `twins: equal`. */
 #include "scalarmult_curve25519/ladder.h"
 #include "sign_ed25519/ed25519.h"
 #include "start.h"
@@ -78,7 +79,9 @@ static void element(munacl_fe a, uint32_t which)
                                   : random_word();
 }
 
-/* Elements below 2^255 + 2^136, as products are: what the ladder adds and subtracts. First the edge. */
+#ifndef MUNACL_SMALL
+/* Elements below 2^255 + 2^136, as products are: what the ladder adds and subtracts. First the
+ * edge. */
 static int is_bounded(const munacl_fe a)
 {
     return a[7] < 0x80000000 || (a[7] == 0x80000000 && !a[6] && !a[5] && a[4] < 0x100);
@@ -108,7 +111,6 @@ static void bounded(munacl_fe a, uint32_t which)
     }
 }
 
-#ifndef MUNACL_SMALL
 static void sums(uint32_t which, uint32_t other)
 {
     static const munacl_fe_step program[] = {FE(ADD, 2, 0, 1), FE(SUB, 3, 0, 1), FE(END, 0, 0, 0)};
@@ -125,7 +127,6 @@ static void sums(uint32_t which, uint32_t other)
                 there[i], 32);
     }
 }
-#endif
 
 /* Bits 0 to 2 and 254 and 255 of a scalar are not the caller's. */
 static void scalar_of(uint32_t scalar[8], uint32_t which)
@@ -166,6 +167,7 @@ static void ladders(uint32_t point, uint32_t which)
     zero[1] = zero[1] == 0;
     compare("ladder's zero", 1000 * point + which, zero, zero + 1, 4);
 }
+#endif
 
 static void poly1305(uint32_t i)
 {
@@ -251,13 +253,9 @@ static void fields(uint32_t which, uint32_t other)
     }
 }
 
-int main(void)
+#ifndef MUNACL_SMALL
+static void all_salsa20_blocks(void)
 {
-    for (uint32_t i = 0; i < 16; i++)
-        for (uint32_t j = 0; j < 16; j++)
-            fields(i, j);
-    for (uint32_t i = 0; i < ROUNDS; i++)
-        fields(100 + i, 100 + (i & 31 ? i : i & 15));
     for (uint32_t i = 0; i < ROUNDS; i++) {
         /* The counter's carry, 1 to 3 blocks, without a message, with one, and in its place. */
         uint32_t in[2][16];
@@ -273,6 +271,10 @@ int main(void)
         compare("salsa20", i, x, y, sizeof x);
         compare("salsa20's counter", i, in[0], in[1], sizeof in[0]);
     }
+}
+
+static void all_salsa20_cores(void)
+{
     for (uint32_t i = 0; i < ROUNDS; i++) {
         unsigned char input[67], x[65], y[65];
         for (int j = 0; j < 67; j++)
@@ -282,13 +284,15 @@ int main(void)
         munacl_salsa20_core_portable(y + (i & 1), in, in + 16, in + 48);
         compare("salsa20 core", i, x + (i & 1), y + (i & 1), 64);
     }
-#ifndef MUNACL_SMALL
+}
+
+static void all_ladders(void)
+{
     for (uint32_t i = 0; i < 22; i++)
         for (uint32_t j = 0; j < 22; j++)
             sums(i, j);
     for (uint32_t i = 0; i < ROUNDS; i++)
         sums(100 + i, 100 + i);
-#endif
     /* Each edge of a point and of a scalar; all pairs of them where there is time. */
     for (uint32_t i = 0; i < 22; i++)
         for (uint32_t j = 0; j < 11; j++)
@@ -296,18 +300,20 @@ int main(void)
                 ladders(i, j);
     for (uint32_t i = 0; i < ROUNDS / 64; i++)
         ladders(100 + i, 100 + i);
+}
+
+static void all_looks(void)
+{
     for (uint32_t i = 0; i < MUNACL_ED_POINTS; i++) {
         munacl_fe a[3], b[3];
         munacl_ed_look_up(a, i);
         munacl_ed_look_up_portable(b, i);
         compare("look up", i, a, b, sizeof a);
     }
-    for (uint32_t i = 1; i < 40; i++) {
-        int a = munacl_forget((int)i - 2, i), b = munacl_forget_portable((int)i - 2, i);
-        compare("forget", i, &a, &b, sizeof a);
-    }
-    for (uint32_t i = 0; i < ROUNDS; i++)
-        poly1305(i);
+}
+
+static void all_sha512(void)
+{
     for (uint32_t i = 0; i < ROUNDS / 8 + 2; i++) {
         uint64_t a[8], b[8];
         unsigned char m[260];
@@ -318,6 +324,59 @@ int main(void)
         munacl_sha512_blocks(a, m + (i & 3), 1 + (i & 1));
         munacl_sha512_blocks_portable(b, m + (i & 3), 1 + (i & 1));
         compare("sha512", i, a, b, sizeof a);
+    }
+}
+#endif
+
+static void all_fields(void)
+{
+    for (uint32_t i = 0; i < 16; i++)
+        for (uint32_t j = 0; j < 16; j++)
+            fields(i, j);
+    for (uint32_t i = 0; i < ROUNDS; i++)
+        fields(100 + i, 100 + (i & 31 ? i : i & 15));
+}
+
+static void all_forgets(void)
+{
+    for (uint32_t i = 1; i < 40; i++) {
+        int a = munacl_forget((int)i - 2, i), b = munacl_forget_portable((int)i - 2, i);
+        compare("forget", i, &a, &b, sizeof a);
+    }
+}
+
+static void all_poly1305(void)
+{
+    for (uint32_t i = 0; i < ROUNDS; i++)
+        poly1305(i);
+}
+
+/* What is assembly in this profile: a routine in C would be compared with itself. */
+static const struct {
+    const char *name;
+    void (*all)(void);
+} routines[] = {
+    {"munacl_forget", all_forgets},
+    {"munacl_poly1305_blocks", all_poly1305},
+#ifdef MUNACL_SMALL
+    /* Under C that is its own twin. */
+    {"munacl_product", all_fields},
+#else
+    {"munacl_fe_run", all_fields},
+    {"munacl_salsa20_blocks", all_salsa20_blocks},
+    {"munacl_salsa20_core", all_salsa20_cores},
+    {"munacl_x25519_ladder", all_ladders},
+    {"munacl_ed_look_up", all_looks},
+    {"munacl_sha512_blocks", all_sha512},
+#endif
+};
+
+int main(void)
+{
+    for (unsigned i = 0; i < sizeof routines / sizeof *routines; i++) {
+        routines[i].all();
+        munacl_print(routines[i].name);
+        munacl_print("\n");
     }
     munacl_print(failures ? "twins: different\n" : "twins: equal\n");
     return failures != 0;

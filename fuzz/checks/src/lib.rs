@@ -9,6 +9,7 @@ pub mod link_config;
 pub mod m3_elf;
 pub mod m3_gdb;
 pub mod m3_run;
+pub mod m3_source;
 pub mod modem;
 pub mod pkcs11;
 pub mod profile_parse;

@@ -64,6 +64,7 @@ seeds! {
     m3_elf: |bytes| bytes;
     m3_gdb: |bytes| bytes;
     m3_run: |bytes| bytes;
+    m3_source: |bytes| bytes;
     modem: |bytes| bytes;
     pkcs11: |bytes| bytes;
     profile_parse: text;

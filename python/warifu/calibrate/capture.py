@@ -2,7 +2,8 @@
 """`warifu cells capture`: what a board's memory came up with, one file for each power-up.
 
 The board prints (firmware/munacl/bench/capture.c) `# munacl cells board=NAME bytes=N power_up=1`,
-lines of 64 hexadecimal digits, and `# end rows=N crc32=N`.
+lines of 64 hexadecimal digits, and `# end rows=N crc32=N`: the CRC-32 of the first line and those
+with digits, with a line feed behind each.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.serial import AFTER_ROWS, NO_BOARD, PortGone, Printed, opened, wait_for
-from warifu.files import replacing
+from warifu.files import CAPTURE_BYTES, replacing
 
 _HEAD = re.compile(r"# munacl cells board=([\w.-]{1,64}) bytes=(\d{1,7}) power_up=([01])")
 _ROW = re.compile(r"(?:[0-9a-f]{2}){1,64}")
@@ -79,6 +80,7 @@ def _power_ups(
                             f"{port}: the program says board={NO_BOARD}: it runs in a simulator or "
                             "under a debugger: switch the board on without one"
                         )
+                    _refuse(head, str(port))
                     found = read(head, line.lines(CAPTURE, silence_s), str(port))
                     if found.is_power_up:
                         yield found
@@ -93,9 +95,24 @@ def _power_ups(
             progress(f"{port}: is back")
 
 
+def _refuse(head: re.Match[str], port: str) -> None:
+    """Raises CalibrateError for a first line whose capture could not be used: files are named by
+    the board, and `-x` is an option to other programs, `.x` hidden."""
+    if head[1][0] in "-._":
+        raise CalibrateError(
+            f"{port}: the program says board={head[1]}: expected a letter or digit first, since "
+            "captures are named by it: change its munacl_board_name"
+        )
+    if not 1 <= int(head[2]) <= CAPTURE_BYTES:
+        raise CalibrateError(
+            f"{port}: the program says bytes={head[2]}: expected 1 to {CAPTURE_BYTES:,}: "
+            "change its CAPTURE_BYTES"
+        )
+
+
 def read(head: re.Match[str], lines: Iterator[str], port: str) -> Capture:
     """The capture that a first line begins. Raises CalibrateError if it is damaged."""
-    memory, rows, crc = b"", 0, 0
+    memory, rows, crc = bytearray(), 0, zlib.crc32(f"{head[0]}\n".encode())
     for text in lines:
         end = _END.fullmatch(text)
         if end is not None:
@@ -115,4 +132,4 @@ def read(head: re.Match[str], lines: Iterator[str], port: str) -> Capture:
             f"{port}: the capture is incomplete or was changed on the line: {len(memory)} of "
             f"{head[2]} bytes came; start again, what was written before stays"
         )
-    return Capture(head[1], head[3] == "1", memory)
+    return Capture(head[1], head[3] == "1", bytes(memory))

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from warifu.entropy import Cells
     from warifu.report.table import Table
 
-#: A capture is a chip's memory, and a folder of them is read whole.
-_MOST_BYTES = 1 << 20
+#: A folder of captures is read whole.
 _MOST_FILES = 10_000
 #: Of all captures together: the estimators look at 250,000 bytes, the shares at all, each bit of
 #: which takes two bytes of memory.
@@ -100,11 +99,11 @@ def estimate(
 def _read(folder: Path, paths: list[Path]) -> list[bytes]:
     """Captures. Raises FileRefused, WarifuError and OSError."""
     from warifu._core import WarifuError
-    from warifu.files import read_bytes
+    from warifu.files import CAPTURE_BYTES, read_bytes
 
     captures, total = [], 0
     for path in paths:
-        captures.append(read_bytes(path, _MOST_BYTES))
+        captures.append(read_bytes(path, CAPTURE_BYTES))
         total += len(captures[-1])
         if total > _MOST_TOTAL:
             raise WarifuError(

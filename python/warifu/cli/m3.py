@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import sys
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from warifu.cli import screen
 from warifu.cli.errors import FAILED, NOTHING_WRITTEN, OK, when_interrupted
 from warifu.cli.formats import Format
 from warifu.cli.screen import FormatOption, counted, named
+from warifu.printable import printable
 
 if TYPE_CHECKING:
     from warifu.m3 import Options, Part, Profile, Run, Trace
@@ -347,7 +349,7 @@ def profile(
         any_core=any_core,
     )  # fmt: skip
     with when_interrupted(NOTHING_WRITTEN):
-        seen = m3.profile(elf, options, _to(sys.stderr))
+        seen = m3.profile(elf, options, _shown_on(sys.stderr))
     screen.show(m3_tables.profile(seen, by.value, top, mhz), form)
     for note in seen.notes:
         screen.warn(note)
@@ -429,7 +431,7 @@ def taint(
     )  # fmt: skip
     known = None if allow is None else m3.AllowList.read(allow)
     with when_interrupted(NOTHING_WRITTEN):
-        found = m3.taint(elf, [*map(_secret, secret or [])], since, options, _to(sys.stderr))
+        found = m3.taint(elf, [*map(_secret, secret or [])], since, options, _shown_on(sys.stderr))
     judged = (*found.leaks, *(found.outputs if forbid_output else ()))
     leaks = judged if known is None else known.others(judged)
     screen.show([m3_tables.leaks(found, leaks, top)], form)
@@ -644,6 +646,20 @@ def _to(stream: TextIO) -> Callable[[bytes], object]:
         stream.flush()
         stream.buffer.write(printed)
         stream.buffer.flush()
+
+    return take
+
+
+def _shown_on(stream: TextIO) -> Callable[[bytes], object]:
+    """The same beside figures of the program: a terminal gets text that it does not obey."""
+    if not stream.isatty():
+        return _to(stream)
+    decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+
+    def take(printed: bytes) -> None:
+        text = decoder.decode(printed).replace("\r\n", "\n")
+        stream.write(printable(text, keep="\n\t"))
+        stream.flush()
 
     return take
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import subprocess
 from enum import StrEnum
 from pathlib import Path
@@ -77,6 +79,7 @@ def munacl(
     from warifu._core import WarifuError
     from warifu.cli import munacl_peers
     from warifu.reproduce import munacl as paper
+    from warifu.reproduce import munacl_claims
 
     waits = dict(options_of(paper.CHIP, 10**10, wait_states, False, None, "").wait_states)
     if not (firmware / "Makefile").is_file():
@@ -84,13 +87,14 @@ def munacl(
             f"--firmware {firmware}: has no Makefile: run it in the project's folder, or name "
             "firmware/munacl of a checkout"
         )
+    _compilers_or_raise()
     others = munacl_peers.find(os.environ.get("MUNACL_PEERS", ""))
     for profile in paper.PROFILES:
         _make(firmware, f"PROFILE={profile}", "programs")
     peers = munacl_peers.link(others, firmware / "build")
     if peers:
         _make(firmware, "peers")
-    version = [f"{os.environ.get('CROSS', 'arm-none-eabi-')}gcc", "--version"]
+    version = [_cross("gcc"), "--version"]
     compiler = subprocess.run(version, capture_output=True, text=True, check=True).stdout
     programs = paper.Programs(firmware / "build", peers)
     first = compiler.splitlines()[0]
@@ -107,7 +111,17 @@ def munacl(
         tables = [paper.statistics(programs)]
     else:
         checked = _checked(firmware, vectors or firmware.resolve().parents[1] / "vectors")
-        tables = paper.tables(programs, first, checked)
+        third = paper.table3(programs, first)
+        tables = [
+            third,
+            paper.gains(third),
+            paper.table2(programs),
+            paper.rotations(programs),
+            paper.statistics(programs),
+            paper.checked_table(checked),
+            munacl_claims.claims(programs, third, checked),
+            paper.unpromised(),
+        ]
         holds = checked.holds
     if waits:
         tables.append(paper.waiting(programs, waits))
@@ -124,7 +138,7 @@ def _checked(firmware: Path, vectors: Path) -> Checked:
     for profile in paper.PROFILES:
         _make(firmware, f"PROFILE={profile}", "all", "checks")
         library = firmware / "build" / profile / f"libmunacl-{profile}.a"
-        command = ["arm-none-eabi-objdump", "-d", "-r", "-t", str(library)]
+        command = [_cross("objdump"), "-d", "-r", "-t", str(library)]
         listings[profile] = subprocess.run(
             command, capture_output=True, text=True, check=True
         ).stdout
@@ -136,13 +150,36 @@ def _checked(firmware: Path, vectors: Path) -> Checked:
 _OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "MAKEFILES", "GNUMAKEFLAGS")
 
 
+def _cross(tool: str) -> str:
+    """A tool of the compiler's, as the Makefile names them."""
+    return f"{os.environ.get('CROSS', 'arm-none-eabi-')}{tool}"
+
+
+def _compilers_or_raise() -> None:
+    """Raises ToolMissing where the library cannot be built."""
+    from warifu.tools import Tool, ToolMissing
+
+    for name, packages in (
+        ("make", "make"),
+        (_cross("gcc"), "gcc-arm-none-eabi libnewlib-arm-none-eabi"),
+    ):
+        if shutil.which(name) is None:
+            raise ToolMissing(Tool(name, "builds munacl", f"`apt-get install {packages}`"))
+
+
 def _make(firmware: Path, *words: str) -> None:
     """Builds targets. Raises WarifuError with the first error."""
     from warifu._core import WarifuError
 
-    make = ["make", "--silent", "-C", str(firmware), "BUILD=build", *words]
+    make = ["make", "-r", "--silent", "-C", str(firmware), "BUILD=build", *words]
     environment = {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
-    done = subprocess.run(make, capture_output=True, text=True, check=False, env=environment)
+    # Two commands at once would write one another's objects.
+    folder = os.open(firmware, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        done = subprocess.run(make, capture_output=True, text=True, check=False, env=environment)
+    finally:
+        os.close(folder)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or ["no message"]
         first = next((line for line in lines if ": error: " in line or "***" in line), lines[-1])

@@ -9,6 +9,7 @@ from pathlib import Path
 from warifu import _core
 from warifu.files import replace_text
 from warifu.m3.chips import DEFAULT_CHIP, Chip, Memory, chip, text_of
+from warifu.printable import printable
 
 STACK_BYTES = 4096
 """Of the stack, if the RAM has four times as many."""
@@ -31,8 +32,14 @@ _BOOT_ROMS = {"lpc1768": _BootRom(0x10000200, 32, "UM10360 section 32.3.2.7")}
 
 def files(name: str = DEFAULT_CHIP) -> dict[str, str]:
     """The files of the folder by their names. Raises as `warifu.m3.chip` does, and WarifuError for
-    a chip without room for a program."""
+    a chip without room for a program or whose name no file should have."""
     known, text = chip(name), text_of(name)
+    if not known.name[0].isalnum():
+        # `-x.ld` is an option to other programs, `.x.ld` hidden.
+        raise _core.WarifuError(
+            f"{name}: name is {known.name!r}: expected a letter or digit first, since the linker "
+            "script is named by it: rename the chip"
+        )
     found = {
         f"{known.name}.ld": linker_script(known),
         "start.c": _START,
@@ -79,7 +86,7 @@ def linker_script(known: Chip) -> str:
     rom = _BOOT_ROMS.get(known.name, _BootRom(0, 0, ""))
     memories = "\n".join(_memory(one, known.vector_table) for one in known.memories)
     return _SCRIPT.format(
-        name=known.name, source=known.source.replace("*/", "* /"), memories=memories,
+        name=known.name, source=printable(known.source).replace("*/", "* /"), memories=memories,
         code=_word(code), data=_word(data), stack=stack,
         noinit=f"MAX(ALIGN(8), {rom.writes_below:#x}) (NOLOAD) :" if rom.source
         else "(NOLOAD) : ALIGN(8)",

@@ -8,8 +8,9 @@ import io
 import itertools
 import json
 import math
+import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -128,14 +129,53 @@ def _wrapped(cells: Sequence[str], columns: Sequence[Column]) -> list[list[str]]
 
 def _markdown(table: Table) -> str:
     def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        return "| " + " | ".join(map(_cell, cells)) + " |"
 
     rule = line(["---:" if column.number else ":---" for column in table.columns])
-    lines = [f"**{table.title}**", "", line([column.head for column in table.columns]), rule]
+    lines = [f"**{_text(table.title)}**", "", line([column.head for column in table.columns]), rule]
     lines += map(line, table.cells)
     for note in table.notes:
-        lines += ["", note]
+        lines += ["", _text(note)]
     return "\n".join(lines) + "\n"
+
+
+#: A code span (CommonMark 0.31.2, section 6.1): from a run of backticks to the next one as long.
+_CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
+#: What Markdown takes for HTML, a table's bar, an escaped character, a link, or emphasis that ends
+#: here (sections 2.4, 2.5, 6.2, 6.3 and 6.6; GFM, section 4.10). Names hold them: `f<int>(char*)`,
+#: `operator[](int)`, `__init__`.
+_MARKUP = re.compile(r"[&<>|*]|\\(?=[!-/:-@\[-`{-~]|$)|\](?=[(:])|_(?=_*(?:\W|$))")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+
+def _text(text: str) -> str:
+    """Markdown that is shown as the text, but for its code spans, which stay: notes have commands
+    in them."""
+    return _escaped(text, lambda code: code)
+
+
+def _cell(text: str) -> str:
+    """The same for a table, where a bar ends the cell in code as well."""
+
+    def in_code(code: str) -> str:
+        # `\|` is a bar there, so that no code can show both: it becomes plain text.
+        if "\\|" in code:
+            return _without_markup(code).replace("`", "\\`")
+        return code.replace("|", "\\|")
+
+    return _escaped(text, in_code)
+
+
+def _escaped(text: str, in_code: Callable[[str], str]) -> str:
+    parts, at = [], 0
+    for code in _CODE.finditer(text):
+        parts += [_without_markup(text[at : code.start()]), in_code(code[0])]
+        at = code.end()
+    return "".join([*parts, _without_markup(text[at:])])
+
+
+def _without_markup(text: str) -> str:
+    return _MARKUP.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), text)
 
 
 def _csv(table: Table) -> str:

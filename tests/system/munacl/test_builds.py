@@ -138,6 +138,39 @@ def test_zephyr_module_builds_the_profile_of_its_setting(
     assert ("blocks_portable.c" in members) == (profile == "small")
 
 
+def compiled_for_speed(folder: Path) -> set[str]:
+    """The files whose last level of optimisation is -O2, of a build folder of CMake's."""
+    commands = json.loads((folder / "compile_commands.json").read_text())
+    levels = {
+        Path(one["file"]).name: [word for word in one["command"].split() if word[:2] == "-O"][-1]
+        for one in commands
+        if one["file"].endswith(".c")
+    }
+    assert set(levels.values()) <= {"-Os", "-O2"} and len(levels) > 20
+    return {name for name, level in levels.items() if level == "-O2"}
+
+
+@needs.program("cmake")
+def test_cmake_and_zephyr_compile_for_speed_what_the_makefile_does(
+    profile: str, tmp_path: Path
+) -> None:
+    make = ["make", "-n", "-C", str(MUNACL), f"PROFILE={profile}", f"BUILD={tmp_path / 'make'}"]
+    lines = run(make).replace("\\\n", " ").splitlines()
+    words = [line.split() for line in lines if " -O2 " in line]
+    expected = {Path(one).name for line in words for one in line if one.endswith(".c")}
+    assert len(expected) == (3 if profile == "fast" else 0)
+    settings = [f"-DCMAKE_TOOLCHAIN_FILE={MUNACL / 'cmake' / 'gcc.cmake'}"]
+    settings += ["-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", f"-DMUNACL_PROFILE={profile}"]
+    run(["cmake", "-S", str(MUNACL), "-B", str(tmp_path / "cmake"), *settings])
+    assert compiled_for_speed(tmp_path / "cmake") == expected
+    small = "set(CONFIG_MUNACL_SMALL y)\n" if profile == "small" else ""
+    module = f"add_subdirectory({MUNACL / 'zephyr'} module)\n"
+    (tmp_path / "CMakeLists.txt").write_text(ZEPHYR + small + module)
+    settings.append("-DCMAKE_C_FLAGS=-Os")
+    run(["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "zephyr"), *settings])
+    assert compiled_for_speed(tmp_path / "zephyr") == expected
+
+
 @needs.program("cmake")
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=needs.program("clang"))])
 def test_cmake_library_is_right_and_constant_time(

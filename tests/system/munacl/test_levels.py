@@ -17,8 +17,16 @@ from warifu.reproduce import munacl_checks as checks
 
 MUNACL = ROOT / "firmware" / "munacl"
 COMPILERS = {"gcc": "arm-none-eabi-gcc", "clang": "clang"}
-LEVELS = [("gcc", level) for level in ("-Os", "-Og", "-O1", "-O2", "-O3")]
+LEVELS = [("gcc", level) for level in ("-Os", "-Oz", "-Og", "-O1", "-O2", "-O3")]
 LEVELS += [("clang", level) for level in ("-Os", "-Oz", "-O1", "-O2", "-O3")]
+#: What makes frames larger: for debuggers, for stacks that are watched, for chips with traps.
+FRAMES = ("-fno-omit-frame-pointer", "-fstack-protector-all", "-mno-unaligned-access")
+LEVELS += [("gcc", f"-Os {option}") for option in FRAMES]
+#: What a system has for -fstack-protector.
+CANARY = """
+unsigned __stack_chk_guard = 0x5a5aa5a5;
+void __stack_chk_fail(void) { for (;;) {} }
+"""
 LINK = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-nostartfiles", "-Wl,--gc-sections"]
 #: Where compilers put functions into others most: all others held when they were tried once.
 LINK_TIME = [("gcc", "-Os"), ("gcc", "-O2"), ("gcc", "-O3"), ("clang", "-Os"), ("clang", "-O3")]
@@ -59,8 +67,9 @@ def test_library_of_each_level_keeps_secrets(
     assert checks.instructions(listing(Path(parts[-1]))).problems == ()
     for what, check in (("taint", checks.taint), ("residue", checks.residue)):
         (secrets,) = make(profile, compiler, level, tmp_path, [f"{what}/tests/secrets.o"])
-        out = tmp_path / f"{what}.elf"
-        subprocess.run([*LINK, secrets, *parts, "-o", str(out)], check=True)
+        out, canary = tmp_path / f"{what}.elf", tmp_path / "canary.c"
+        canary.write_text(CANARY)
+        subprocess.run([*LINK, secrets, *parts, str(canary), "-o", str(out)], check=True)
         assert check(out) == checks.Check("34 calls", ()), what
 
 

@@ -15,6 +15,8 @@ from support import needs
 from support.munacl_builds import listing
 from support.paths import ROOT
 from warifu import m3
+from warifu.cli import munacl_peers
+from warifu.reproduce import munacl
 from warifu.reproduce import munacl_checks as checks
 
 MUNACL = ROOT / "firmware" / "munacl"
@@ -59,10 +61,10 @@ def firmware(tmp_path: Path) -> Path:
     return folder
 
 
-def warifu_on_path(folder: Path, script: str) -> str:
-    """The search path with a program `warifu`."""
+def program_on_path(folder: Path, name: str, script: str) -> str:
+    """The search path with a program."""
     folder.mkdir()
-    program = folder / "warifu"
+    program = folder / name
     program.write_text(script)
     program.chmod(0o755)
     return f"{folder}:{os.environ['PATH']}"
@@ -73,7 +75,7 @@ def test_bench_hands_on_names_of_folders_as_they_are(
     firmware: Path, tmp_path: Path, how: str
 ) -> None:
     script = f'#!/bin/sh\nprintf "%s\\n" "$MUNACL_PEERS" "$*" >> "{tmp_path}/called"\n'
-    path = warifu_on_path(tmp_path / "bin", script)
+    path = program_on_path(tmp_path / "bin", "warifu", script)
     if how == "environment":
         done = make(firmware, "-j2", "bench", PATH=path, MUNACL_PEERS=FOLDER)
     else:
@@ -98,7 +100,7 @@ def test_bench_has_libraries_of_folders_with_any_name(firmware: Path, tmp_path: 
     lines = [f"{line};\n" for line in declarations if line.startswith(("void", "int"))]
     (peer / "monocypher.h").write_text(head + "".join(lines))
     script = f"#!{sys.executable}\nimport sys\nfrom warifu.cli import main\nsys.exit(main())\n"
-    path = warifu_on_path(tmp_path / "bin", script)
+    path = program_on_path(tmp_path / "bin", "warifu", script)
     (firmware.parents[1] / "profiles" / "devices").mkdir(parents=True)
     # As under another make, whose settings are its own: -w says which folder it enters.
     done = make(firmware, "-w", "bench", PATH=path, MUNACL_PEERS=str(tmp_path / FOLDER))
@@ -110,6 +112,28 @@ def test_bench_has_libraries_of_folders_with_any_name(firmware: Path, tmp_path: 
     # Another time without them.
     done = make(firmware, "-s", "bench", PATH=path, MUNACL_PEERS="")
     assert (done.returncode, "onocypher" in done.stdout) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "program", "writes"), [("y", "yacc", "touch y.tab.c"), ("l", "lex", "")]
+)
+def test_peers_are_compiled_and_never_made_of_what_lies_beside_them(
+    tmp_path: Path, suffix: str, program: str, writes: str
+) -> None:
+    peer, out = tmp_path / "peer", tmp_path / "build"
+    peer.mkdir()
+    (peer / "monocypher.c").write_text("int monocypher;\n")
+    os.utime(peer / "monocypher.c", (1, 1))
+    # Newer, as make's built-in rule wants it, which runs the program and takes its output.
+    (peer / f"monocypher.{suffix}").write_text("%%\n")
+    script = f'#!/bin/sh\ntouch "{tmp_path}/ran"\n{writes}\n'
+    path = program_on_path(tmp_path / "bin", program, script)
+    munacl_peers.link(munacl_peers.find(str(peer)), out)
+    built = out / "peers" / "monocypher" / "monocypher.o"
+    done = make(MUNACL, f"BUILD={out}", str(built), PATH=path)
+    assert (done.returncode, built.is_file()) == (0, True), done.stderr
+    assert (peer / "monocypher.c").read_text() == "int monocypher;\n"
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize(
@@ -136,6 +160,10 @@ def test_clang_by_its_name_alone_builds_all(profile: str, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     library = built / f"libmunacl-{profile}.a"
     assert checks.instructions(listing(library)).problems == ()
+    version = subprocess.run(["clang", "--version"], check=True, capture_output=True, text=True)
+    if "version 14." in version.stdout:
+        size = munacl.Programs(tmp_path).code_bytes(profile)
+        assert f"{size:,} B of `{profile}`" in (ROOT / "docs" / "munacl.md").read_text()
     assert checks.taint(built / "taint.elf") == checks.Check("34 calls", ())
     run = m3.run(built / "bench.elf")
     assert (run.code, b"failed" in run.output) == (0, False)

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -225,6 +227,19 @@ def test_invalid_chip_file(
     assert not Path("new").exists()
 
 
+@pytest.mark.parametrize("name", ["-x", "..", "_x"])
+def test_init_refuses_a_chip_whose_linker_script_would_begin_with_a_sign(
+    warifu: Run, tmp_path: Path, name: str
+) -> None:
+    file = tmp_path / "board.toml"
+    file.write_text(re.sub(r'^name = ".*"', f'name = "{name}"', BOARD, count=1, flags=re.M))
+    code, out, err = warifu("m3", "init", "new", "--chip", file)
+    assert (code, out, len(err.splitlines())) == (2, "", 1), err
+    assert err.startswith(f"warifu: {file}: ")
+    assert "letter or digit" in err
+    assert not Path("new").exists()
+
+
 def test_chip_file_that_cannot_be_read(warifu: Run, bare: Compile, tmp_path: Path) -> None:
     elf = bare("calls.elf", "profile/calls.c")
     pipe, text, folder = (tmp_path / name for name in ("p.toml", "t.toml", "f.toml"))
@@ -254,3 +269,9 @@ def test_chips_command_lists_each_with_its_source(warifu: Run) -> None:
 def test_list_of_chips_is_as_wide_as_a_terminal(warifu: Run) -> None:
     code, out, _ = warifu("m3", "chips")
     assert code == 0 and max(map(len, out.splitlines())) <= 80, out
+
+
+def test_source_of_a_chip_is_printable_in_its_linker_script() -> None:
+    known = dataclasses.replace(m3.chip("stm32f103"), source="a\x1b[2J\u202eb */ c\nd")
+    script = starting.linker_script(known)
+    assert script.startswith(r"/* stm32f103: a\x1b[2J\u202eb * / c\nd */" + "\n")

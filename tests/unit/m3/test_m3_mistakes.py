@@ -323,3 +323,30 @@ def test_run_without_secrets_fails(warifu: Run, bare: Compile) -> None:
     code, _, err = warifu("m3", "taint", elf, "--secret", "key:17")
     assert code == 2
     assert "key:17 is larger than the variable, which has 16 bytes" in err
+
+
+def test_units_that_share_a_line_program_give_no_lines(
+    warifu: Run, code: Path, tmp_path: Path
+) -> None:
+    """2400 units that claim all addresses, with one line program of 40,000 rows."""
+    unit = struct.pack("<HIBBIII", 4, 0, 4, 1, 0, 0, 0x7FFFFFFF)
+    header = bytes([1, 1, 0xFB, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0]) + b"a.c\0\0\0\0\0"
+    rows = b"\0\x05\x02" + struct.pack("<I", 0) + bytes([30]) * 40_000 + b"\0\x01\x01"
+    line = struct.pack("<HI", 2, len(header)) + header + rows
+    sections = {
+        "info": (struct.pack("<I", len(unit)) + unit) * 2400,
+        "abbrev": bytes([1, 0x11, 0, 0x10, 0x17, 0x11, 0x01, 0x12, 0x06, 0, 0, 0]),
+        "line": struct.pack("<I", len(line)) + line,
+    }
+    elf = tmp_path / "shared.elf"
+    change = ["arm-none-eabi-objcopy", "--strip-debug"]
+    for name, content in sections.items():
+        (tmp_path / name).write_bytes(content)
+        change += ["--add-section", f".debug_{name}={tmp_path / name}"]
+    subprocess.run([*change, code, elf], check=True, timeout=60)
+    exit_code, out, err = warifu("m3", "profile", elf, "--by", "line", "--format", "csv")
+    assert exit_code == 9 and "main" in out
+    assert "warning: no source lines: the debugging information" in err
+    assert "more than 512 MiB" in err and "strip --strip-debug" in err
+    exit_code, out, err = warifu("m3", "taint", elf, "--secret", "vectors:4")
+    assert (exit_code, out) == (2, "") and "more than 512 MiB" in err

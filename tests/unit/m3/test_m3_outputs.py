@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import os
+import pty
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,3 +105,42 @@ def test_calibration_keeps_the_program_and_the_chip(
         code, _, err = warifu("calibrate", "m3", elf, "--chip", mine, "--mhz", "50", "--out", out)
         assert (code, f"{out}: is {out}, which is read" in err) == (2, True), err
         assert out.read_bytes() == before
+
+
+def test_turning_letters_of_names_are_not_written(warifu: Run, code: Path, tmp_path: Path) -> None:
+    turned, folded = tmp_path / "turned.elf", tmp_path / "folded.txt"
+    rename = ["arm-none-eabi-objcopy", "--redefine-sym", "main=ma\u202ein\u2066", code, turned]
+    subprocess.run(rename, check=True, timeout=60)
+    _, traced, said = warifu("m3", "run", turned, "--trace", "-")
+    assert "ma?in?" in traced
+    warifu("m3", "profile", turned, "--folded", folded)
+    assert "ma_in_" in folded.read_text()
+    assert not set(traced + said + folded.read_text()) & set("\u202e\u2066")
+
+
+PRINTS = r"""
+void print(const char *text);
+int main(void)
+{
+    print("\x1b[2J\xe2\x80\xaegood \xc3\xb6\r\n");
+    return 0;
+}
+"""
+
+
+def test_output_on_a_terminal_is_printable(bare: Compile, tmp_path: Path) -> None:
+    source = tmp_path / "prints.c"
+    source.write_text(PRINTS)
+    elf = bare("prints.elf", str(source))
+    for arguments in (["profile", elf], ["taint", elf, "--secret", "vectors:4"]):
+        ours, theirs = pty.openpty()
+        with os.fdopen(ours, "rb", buffering=0) as terminal:
+            subprocess.run(
+                [sys.executable, "-m", "warifu.cli", "m3", *arguments],
+                stdout=subprocess.DEVNULL, stderr=theirs, timeout=60, check=False,
+                env={**os.environ, "PYTHONUTF8": "1"},
+            )  # fmt: skip
+            os.close(theirs)
+            shown = terminal.read(4096).decode()
+        assert "\\x1b[2J\\u202egood \N{LATIN SMALL LETTER O WITH DIAERESIS}" in shown
+        assert not set(shown) & set("\x1b\u202e")

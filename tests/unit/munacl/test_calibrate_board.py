@@ -28,13 +28,20 @@ def there() -> Iterator[Board]:
     one.close()
 
 
+def ended(text: bytes) -> bytes:
+    """A head and rows with what ends a run."""
+    return text + b"# end rows=%d crc32=%d\n" % (text.count(b"\n") - 1, zlib.crc32(text))
+
+
 @pytest.fixture(scope="module")
 def printed(build: Build) -> bytes:
     """What the benchmark of a board prints, as a UART gives it."""
     run = m3.run(str(build("small", "bench-lpc1768.elf")), m3.Options(chip="lpc1768"))
     assert run.code == 0
-    text = run.output.replace(b"board=none hz=0", b"board=mbed-lpc1768 hz=96000000")
-    return text.replace(b"\n", b"\r\n")
+    text, end = run.output.split(b"# end ")
+    assert ended(text).split(b"# end ")[1] == end.splitlines(keepends=True)[0]
+    text = text.replace(b"board=none hz=0", b"board=mbed-lpc1768 hz=96000000")
+    return ended(text).replace(b"\n", b"\r\n")
 
 
 def measure(there: Board, silence_s: float = 5.0) -> board.Measured:
@@ -50,6 +57,15 @@ def test_calls_of_the_benchmark_are_read(there: Board, printed: bytes) -> None:
         [one.name, str(one.bytes), str(one.cycles), str(one.stack)] for one in found.calls
     ] == expected
     assert len(expected) == 29
+
+
+def test_example_of_the_documentation_is_a_run(there: Board) -> None:
+    assert board.__doc__ is not None
+    lines = [line.strip() for line in board.__doc__.splitlines() if line.startswith("    ")]
+    there.text = "".join(f"{line}\r\n" for line in lines).encode()
+    found = measure(there)
+    assert (found.board, found.hz, found.profile) == ("mbed-lpc1768", 96_000_000, "fast")
+    assert [one.name for one in found.calls] == ["crypto_scalarmult_curve25519"]
 
 
 def test_end_of_an_earlier_run_is_skipped(there: Board, printed: bytes) -> None:
@@ -85,6 +101,8 @@ def test_results_folder_says_measured_and_names_the_board(
         ((b"crypto_verify_16 0 85 24\r\n", b""), "28 rows"),
         ((b"crypto_verify_16 0 85", b"crypto_verify_16 0 8x"), "line 28 of the run is"),
         ((b"crypto_verify_16 0 85", b"crypto_ver\xff\x80\xfe 0 85"), "baud rate is wrong"),
+        ((b"hz=96000000", b"hz=36000000"), "changed on the line"),
+        ((b"board=mbed-lpc1768", b"board=mbed-lpc1769"), "changed on the line"),
         ((b"# munacl bench", b"# another bench"), "nothing more in 1 s"),
         ((b"# end rows", b"# ended rows"), "line 30 of the run is"),
     ],
@@ -99,15 +117,13 @@ def test_damaged_lines_are_refused(
 
 
 def test_run_without_a_cycle_counter_is_refused(there: Board) -> None:
-    there.text = b"# munacl bench board=b hz=1 profile=fast\na 0 0 0\n# end rows=1 crc32=%d\n"
-    there.text %= zlib.crc32(b"a 0 0 0\n")
+    there.text = ended(b"# munacl bench board=b hz=1 profile=fast\na 0 0 0\n")
     with pytest.raises(CalibrateError, match="no cycle counter"):
         measure(there)
 
 
 def test_run_of_a_simulator_is_not_measured(there: Board) -> None:
-    there.text = b"# munacl bench board=none hz=0 profile=fast\na 0 9 0\n# end rows=1 crc32=%d\n"
-    there.text %= zlib.crc32(b"a 0 9 0\n")
+    there.text = ended(b"# munacl bench board=none hz=0 profile=fast\na 0 9 0\n")
     with pytest.raises(CalibrateError, match=r"board=none: it runs in a simulator or under a deb"):
         measure(there)
 
@@ -134,9 +150,7 @@ def test_hostile_lines_end_with_the_program_to_flash(
 
 
 def test_call_that_is_timed_again_is_another_trial(there: Board, tmp_path: Path) -> None:
-    rows = b"a 0 7\na 0 9\n"
-    there.text = b"# munacl bench board=b hz=1 profile=fast\n" + rows
-    there.text += b"# end rows=2 crc32=%d\n" % zlib.crc32(rows)
+    there.text = ended(b"# munacl bench board=b hz=1 profile=fast\na 0 7\na 0 9\n")
     board.write(measure(there), tmp_path / "results")
     results = Results.open(tmp_path / "results")
     found = results.rows(next(iter(results.cases)))

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,8 +36,8 @@ BYTES = 256
 def lines(memory: bytes, power_up: int = 1) -> bytes:
     """As bench/capture.c prints them."""
     rows = "".join(f"{memory[at : at + 32].hex()}\n" for at in range(0, len(memory), 32))
-    crc = zlib.crc32(rows.encode())
     head = f"# munacl cells board=b-1 bytes={len(memory)} power_up={power_up}\n"
+    crc = zlib.crc32(f"{head}{rows}".encode())
     text = f"{head}{rows}# end rows={len(rows.splitlines())} crc32={crc}\n"
     return text.replace("\n", "\r\n").encode()
 
@@ -106,6 +107,17 @@ def test_numbers_go_on_after_those_that_are_there(
     assert (tmp_path / "b-1-0041.bin").read_bytes() == b"kept"
 
 
+def test_head_that_was_changed_is_refused(
+    there: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A warm reset, whose memory is that of the power-up before, as a power-up.
+    text = lines(bytes(BYTES), power_up=0).replace(b"power_up=0", b"power_up=1")
+    say_when_open(there, text, monkeypatch)
+    with pytest.raises(CalibrateError, match="changed on the line"):
+        read(there, tmp_path, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -152,6 +164,42 @@ def test_what_is_no_capture_ends_with_the_program_to_flash(
     if "came" in message:
         assert "--baud; the board's files use 115200" in str(error.value)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("board=-x bytes=256", "board=-x: expected a letter or digit first, .*munacl_board_name"),
+        ("board=.. bytes=256", r"board=\.\.: expected a letter or digit first"),
+        ("board=_x bytes=256", "board=_x: expected a letter or digit first"),
+        ("board=b-1 bytes=0", "bytes=0: expected 1 to 1,048,576: change its CAPTURE_BYTES"),
+        ("board=b-1 bytes=1048577", "bytes=1048577: expected 1 to 1,048,576"),
+    ],
+)
+def test_capture_that_could_not_be_used_is_refused_at_its_first_line(
+    there: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str, message: str
+) -> None:
+    rows = "" if head.endswith("=0") else "00" * 32 + "\n"
+    rows *= 8
+    end = f"# end rows={8 * bool(rows)} crc32={zlib.crc32(rows.encode())}\n"
+    say_when_open(there, f"# munacl cells {head} power_up=1\n{rows}{end}".encode(), monkeypatch)
+    with pytest.raises(CalibrateError, match=message):
+        read(there, tmp_path, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_of_a_byte_each_are_added_up_in_place() -> None:
+    size = 1 << 17
+    head = capture.CAPTURE.head.fullmatch(f"# munacl cells board=b bytes={size} power_up=1")
+    assert head is not None
+    rows = itertools.chain(itertools.repeat("5a", size), ["# end rows=0 crc32=0"])
+    tracemalloc.start()
+    with pytest.raises(CalibrateError, match=f"{size} of {size} bytes came"):
+        capture.read(head, rows, "port")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Where each row makes a copy of all before it, the last two are there at once.
+    assert peak < 1.5 * size
 
 
 def test_slow_lines_that_are_no_capture_end_as_well(there: Board) -> None:

@@ -44,8 +44,26 @@ def test_interrupts_that_overwrite_the_stack_below_change_nothing(
     assert (run.code, run.output) == (0, b"interrupts: equal\n")
 
 
-def test_assembly_equals_its_portable_twins(build: Build, profile: str) -> None:
-    assert checks.twins(build(profile, "twins.elf")).problems == ()
+def assembly(library: Path) -> set[str]:
+    """The routines that C calls of the library's members that are assembly."""
+    found, member = set(), ""
+    for line in listing(library).splitlines():
+        if line.endswith("file format elf32-littlearm"):
+            member = line.partition(":")[0]
+        fields = line.split()
+        is_called = " g     F " in line and ".hidden" not in fields
+        if member.endswith("armv7m.o") and is_called:
+            found.add(fields[-1])
+    return found
+
+
+def test_every_routine_in_assembly_equals_its_portable_twin(build: Build, profile: str) -> None:
+    names = assembly(build(profile, f"libmunacl-{profile}.a"))
+    program = build(profile, "twins.elf")
+    assert checks.twins(program) == checks.Check(f"{len(names)} routines", ())
+    assert len(names) == {"fast": 8, "small": 3}[profile]
+    *compared, last = m3.run(str(program)).output.decode().splitlines()
+    assert (set(compared), last) == (names, "twins: equal")
 
 
 def test_no_instruction_takes_time_by_its_operands(build: Build, profile: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from support.munacl_builds import MUNACL, listing
 from support.paths import ROOT
 from warifu.cli import munacl_peers
 from warifu.report.table import Table
-from warifu.reproduce import munacl
+from warifu.reproduce import munacl, munacl_claims
 from warifu.reproduce import munacl_checks as checks
 
 Build = Callable[..., Path]
@@ -230,7 +231,7 @@ def verdicts(table: Table) -> dict[str, str]:
 
 
 def test_claims_say_what_cannot_be_tested(programs: munacl.Programs) -> None:
-    table = munacl.claims(programs, munacl.table3(programs, "compiler"), everything())
+    table = munacl_claims.claims(programs, munacl.table3(programs, "compiler"), everything())
     found = verdicts(table)
     assert all(
         one.startswith(("reproduced", "not reproduced", "not testable", "not needed", "not used"))
@@ -252,14 +253,37 @@ def test_claims_say_what_cannot_be_tested(programs: munacl.Programs) -> None:
 
 def test_claims_follow_from_the_checks(programs: munacl.Programs) -> None:
     third = munacl.table3(programs, "compiler")
-    right = verdicts(munacl.claims(programs, third, everything()))
-    wrong = verdicts(munacl.claims(programs, third, everything(holds=False)))
+    right = verdicts(munacl_claims.claims(programs, third, everything()))
+    wrong = verdicts(munacl_claims.claims(programs, third, everything(holds=False)))
     changed = {claim for claim, verdict in right.items() if wrong[claim] != verdict}
     assert len(changed) == 10
     keys = "random numbers are used for keys alone (section 3.4.1)"
     assert wrong[keys] == "not reproduced: crypto_box"
     assert all("one thing" in wrong[claim] for claim in changed - {keys})
     assert {row[-1] for row in munacl.checked_table(everything(holds=False)).cells} == {"fails"}
+
+
+def test_claims_on_products_follow_from_a_trace(
+    programs: munacl.Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = munacl_claims.product_figures(programs)
+    assert made == munacl_claims.Product(passes=3, multiplications=64, places=64)
+    third = munacl.table3(programs, "compiler")
+    claims = ("256 bits by Karatsuba from 128", "128 bits by unrolled schoolbook")
+
+    def said() -> list[str]:
+        table = munacl_claims.claims(programs, third, everything())
+        return [verdicts(table)[f"{one} (section 3.1)"].partition(":")[0] for one in claims]
+
+    assert said() == ["reproduced", "reproduced"]
+    # Schoolbook of 256 bits; a loop; Karatsuba within 128 bits.
+    for other, expected in (
+        (replace(made, passes=4), ["not reproduced", "reproduced"]),
+        (replace(made, places=16), ["reproduced", "not reproduced"]),
+        (replace(made, multiplications=48, places=48), ["reproduced", "not reproduced"]),
+    ):
+        monkeypatch.setattr(munacl_claims, "product_figures", lambda _, found=other: found)
+        assert said() == expected
 
 
 #: crypto_verify_16 and _32 that compare until the first difference, by a product of 64 bits.
@@ -418,3 +442,38 @@ def test_peers_that_are_none_are_refused(
     code, out, err = warifu("reproduce", "munacl", "--firmware", ROOT / "firmware" / "munacl")
     assert (code, out, len(err.splitlines())) == (2, "", 1), err
     assert err.startswith("warifu: MUNACL_PEERS: ") and words in err, err
+
+
+def test_missing_compiler_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from warifu.cli.reproduction import reproduce_app
+    from warifu.tools import ToolMissing
+
+    monkeypatch.setenv("CROSS", "arm-none-nowhere-")
+    firmware = str(ROOT / "firmware" / "munacl")
+    done = CliRunner().invoke(reproduce_app, ["munacl", "--firmware", firmware])
+    assert isinstance(done.exception, ToolMissing)
+    assert "arm-none-nowhere-gcc is missing" in str(done.exception)
+    assert "gcc-arm-none-eabi" in str(done.exception)
+
+
+def test_two_builds_in_one_folder_wait_for_each_other(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from warifu.cli.reproduction import _make
+
+    # Each begins while nobody is there, and is alone until it leaves.
+    (tmp_path / "Makefile").write_text("all:\n\tmkdir there\n\tsleep 0.3\n\trmdir there\n")
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda _: _make(tmp_path, "all"), range(3)))
+
+
+def test_opening_is_compared_with_the_papers_sealing(programs: munacl.Programs) -> None:
+    table = munacl.table3(programs, "compiler")
+    heads = [column.head for column in table.columns]
+    (row,) = [one for one in table.cells if one[0] == "crypto_secretbox_xsalsa20poly1305_open"]
+    for profile in munacl.PROFILES:
+        ratio, mark = row[heads.index(f"paper/{profile}")].split()
+        cycles = int(row[heads.index(profile)].split()[-1].replace(",", ""))
+        assert (mark, float(ratio)) == ("(seal)", round(156_752 / cycles, 2))

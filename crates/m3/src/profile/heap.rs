@@ -5,6 +5,10 @@ use std::collections::HashMap;
 
 use super::functions::{FunctionId, Functions};
 
+/// Blocks that are followed at a time (some 20 MB): more than a megabyte has, with newlib's 8 bytes
+/// beside each.
+pub const MAX_BLOCKS: usize = 1 << 20;
+
 /// Heap statistics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heap {
@@ -61,6 +65,8 @@ pub struct HeapTracker {
     pub heap: Heap,
     /// The most bytes allocated since the last mark.
     pub section_peak: u64,
+    /// Whether there were more blocks than [`MAX_BLOCKS`].
+    pub overflowed: bool,
 }
 
 impl HeapTracker {
@@ -85,6 +91,7 @@ impl HeapTracker {
             first_end: None,
             heap: Heap::default(),
             section_peak: 0,
+            overflowed: false,
         }
     }
 
@@ -164,6 +171,10 @@ impl HeapTracker {
             return;
         }
         self.heap.allocations += 1;
+        if self.blocks.len() >= MAX_BLOCKS && !self.blocks.contains_key(&block) {
+            self.overflowed = true;
+            return;
+        }
         // The address may be known from a block whose release was not seen.
         let before = self.blocks.insert(block, bytes).unwrap_or(0);
         self.heap.live = self.heap.live - u64::from(before) + u64::from(bytes);

@@ -11,10 +11,10 @@ mod shadow;
 mod stacks;
 pub mod tree;
 
-pub use heap::Heap;
+pub use heap::{Heap, MAX_BLOCKS};
 pub use report::Report;
 pub use shadow::MAX_FRAMES;
-pub use stacks::Deepest;
+pub use stacks::{Deepest, MAX_STACKS};
 pub use tree::MAX_NODES;
 
 use crate::core::{Core, Operation};

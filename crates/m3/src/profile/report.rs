@@ -6,10 +6,13 @@ use std::fmt::Write;
 
 use super::address_counts::Count;
 use super::functions::FunctionId;
+use super::heap::MAX_BLOCKS;
 use super::shadow::MAX_FRAMES;
+use super::stacks::{MAX_STACK_FRAMES, MAX_STACKS};
 use super::tree::{Edge, MAX_NODES, Sum};
 use super::{Deepest, Heap, Profiler, Section};
 use crate::core::Core;
+use crate::printable::is_obeyed;
 use crate::timing::Cycles;
 
 /// One function.
@@ -129,6 +132,25 @@ impl Profiler {
                  ones, so inclusive cycles may be too low; exclusive cycles are exact"
             ));
         }
+        if self.stacks.overflowed || self.shadow.threads_overflowed {
+            notes.push(format!(
+                "there are more than {MAX_STACKS} process stacks, or too many calls on them: the \
+                 depth of further ones is not counted, and their calls begin anew after each \
+                 switch; look for a thread that begins at another address each time"
+            ));
+        }
+        if self.stacks.frames_overflowed {
+            notes.push(format!(
+                "the stacks have more than {MAX_STACK_FRAMES} functions together at their \
+                 deepest: those of further ones are not listed"
+            ));
+        }
+        if self.heap.overflowed {
+            notes.push(format!(
+                "there are more than {MAX_BLOCKS} blocks on the heap: further ones are not \
+                 counted in its bytes"
+            ));
+        }
         notes
     }
 
@@ -164,7 +186,7 @@ impl Profiler {
 
 /// A name without separators of folded stacks; symbol names may contain any character.
 fn plain(name: &str) -> String {
-    name.replace(|letter: char| letter == ';' || letter.is_control(), "_")
+    name.replace(|letter: char| letter == ';' || is_obeyed(letter), "_")
 }
 
 impl Report {

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use super::functions::{FunctionId, Functions};
+use super::stacks::{MAX_STACK_FRAMES, MAX_STACKS};
 use super::tree::{NodeId, ROOT, Tree};
 use crate::core::Core;
 use crate::isa::SP;
@@ -90,9 +91,14 @@ pub struct Shadow {
     interrupted: Vec<Interrupted>,
     /// Threads that a scheduler switched out, by their stack pointer.
     parked: HashMap<u32, Interrupted>,
+    /// Their frames.
+    parked_frames: usize,
     begun: u32,
     /// Whether calls were nested deeper than [`MAX_FRAMES`].
     pub overflowed: bool,
+    /// Whether there were more threads than [`MAX_STACKS`], or than [`MAX_STACK_FRAMES`] calls in
+    /// them.
+    pub threads_overflowed: bool,
 }
 
 impl Shadow {
@@ -199,14 +205,32 @@ impl Shadow {
                 self.current = interrupted.calls;
                 return interrupted.at;
             }
-            self.parked.insert(interrupted.stack, interrupted);
+            self.park(interrupted);
         }
-        match self.parked.remove(&stack) {
+        match self.unpark(stack) {
             // A new thread may reuse the stack of one that ended.
             Some(parked) if parked.at == at => self.current = parked.calls,
             _ => self.begin(at, stack, functions, tree),
         }
         at
+    }
+
+    /// A thread is switched out. One that has no place begins anew when it goes on.
+    fn park(&mut self, thread: Interrupted) {
+        self.unpark(thread.stack);
+        let frames = self.parked_frames + thread.calls.frames.len();
+        if self.parked.len() >= MAX_STACKS || frames > MAX_STACK_FRAMES {
+            self.threads_overflowed = true;
+            return;
+        }
+        self.parked_frames = frames;
+        self.parked.insert(thread.stack, thread);
+    }
+
+    fn unpark(&mut self, stack: u32) -> Option<Interrupted> {
+        let thread = self.parked.remove(&stack)?;
+        self.parked_frames -= thread.calls.frames.len();
+        Some(thread)
     }
 
     fn push(

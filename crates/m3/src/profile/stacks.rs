@@ -12,6 +12,12 @@ use crate::memory::Memory;
 /// Bytes that a scheduler saves for a thread at most: R4 to R11, EXC_RETURN and some more.
 const MAX_SAVED: u32 = 64;
 
+/// Stacks at most. An operating system has a thread for some kilobytes of RAM; whoever sets the
+/// process stack pointer anew each time has one for each word.
+pub const MAX_STACKS: usize = 1 << 16;
+/// Functions at most that all stacks have together at their deepest (32 MB).
+pub const MAX_STACK_FRAMES: usize = 1 << 22;
+
 /// A stack at its deepest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deepest {
@@ -40,6 +46,12 @@ pub struct Stacks {
     process: HashMap<u32, usize>,
     /// The deepest of all stacks since the last mark, bytes.
     pub section: u32,
+    /// Whether there were more stacks than [`MAX_STACKS`].
+    pub overflowed: bool,
+    /// Whether there were more functions on them than [`MAX_STACK_FRAMES`].
+    pub frames_overflowed: bool,
+    /// The functions on all stacks.
+    frames: usize,
 }
 
 /// One stack.
@@ -88,6 +100,11 @@ impl Stack {
         self.kept = calls.frames.len();
     }
 
+    fn forget_frames(&mut self) {
+        self.frames = Vec::new();
+        (self.below, self.of, self.kept) = (0, u32::MAX, 0);
+    }
+
     fn deepest(&self) -> Deepest {
         let (top, lowest) = self.deepest;
         // The outer functions of a thread that switched to this stack are on another one.
@@ -109,9 +126,13 @@ impl Stacks {
         self.all = vec![Stack::new(stack)];
     }
 
-    /// The number of the process stack that begins here.
+    /// The number of the process stack that begins here; that of none if there are too many.
     pub fn begin(&mut self, stack: u32) -> usize {
         let next = self.all.len();
+        if next >= MAX_STACKS && !self.process.contains_key(&stack) {
+            self.overflowed = true;
+            return MAX_STACKS;
+        }
         let number = *self.process.entry(stack).or_insert(next);
         if number == next {
             self.all.push(Stack::new(stack));
@@ -131,7 +152,15 @@ impl Stacks {
         self.section = self.section.max(bytes);
         if bytes > one.deepest.0 - one.deepest.1 {
             one.deepest = (one.top, stack);
-            one.write_frames(number, shadow);
+            self.frames -= one.frames.len();
+            if !self.frames_overflowed {
+                one.write_frames(number, shadow);
+            }
+            if self.frames_overflowed || self.frames + one.frames.len() > MAX_STACK_FRAMES {
+                self.frames_overflowed = true;
+                one.forget_frames();
+            }
+            self.frames += one.frames.len();
         }
     }
 

@@ -320,6 +320,10 @@ impl Observer for Taint {
             self.returned(core);
         }
     }
+
+    fn written_bytes(&self) -> u64 {
+        self.labelled
+    }
 }
 
 impl Taint {

@@ -20,7 +20,7 @@ use oracle::{Oracle, State};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use warifu_m3::chip::Chip;
-use warifu_m3::machine::{Limits, Machine};
+use warifu_m3::machine::{HOST_BYTES, Limits, Machine};
 use warifu_m3::program::Program;
 use warifu_m3::stop::Stop;
 use warifu_m3::timing::Rules;
@@ -82,7 +82,9 @@ fn lockstep(mut machine: Machine, oracle: &mut Oracle, limit: u64) -> Result<u64
             machine.core.registers.set_xpsr(expected.xpsr);
         }
         before = expected;
-        let next = Limits { instructions: machine.instructions + 1 };
+        // What was printed so far counts as well.
+        let printed = machine.semihosting.handled / HOST_BYTES;
+        let next = Limits { instructions: machine.instructions + printed + 1 };
         match machine.run(next) {
             Stop::InstructionLimit { .. } if count > limit => {
                 return Err(format!("an endless loop at {:#x}", before.r[15]));

@@ -403,3 +403,21 @@ fn unknown_symbol_suggests_nearest() {
     let error = program.object("keys").expect_err("there is none");
     assert_eq!(error.to_string(), "no symbol keys with a size: did you mean key?");
 }
+
+#[test]
+fn bytes_labelled_by_one_store_count_against_the_limit() {
+    let elf = test_programs::compile(&["taint/label_all.c"], &["-O2"]);
+    let chip: Chip = "mps2-an385".parse().expect("a known chip");
+    let program = Program::parse(&elf).expect("a linked program");
+    let mut machine =
+        Machine::new(&chip, Rules::cortex_m3().expect("rules")).expect("a memory map");
+    program.load(&mut machine, &chip).expect("it fits");
+    let mut taint = Taint::new(&machine);
+    let limit = 1_000_000;
+    let stop = machine.run_observed(Limits { instructions: limit }, &mut taint);
+    assert_eq!(stop, Stop::InstructionLimit { limit });
+    // Four megabytes a store: had each counted as one, there were a hundred thousand of them.
+    assert!(taint.labelled() >= 64 * (limit - 10_000), "{}", taint.labelled());
+    assert!(taint.labelled() <= 64 * limit + (4 << 20), "{}", taint.labelled());
+    assert!(machine.instructions < 10_000, "{}", machine.instructions);
+}

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use warifu_m3::profile::report::{FunctionRow, LineRow};
 use warifu_m3::profile::{Profiler, Report};
 use warifu_m3::program::Program;
-use warifu_m3::source::Source;
+use warifu_m3::source::{Source, SourceError};
 use warifu_m3::timing::Cycles;
 
 use super::{Request, outcome, run};
@@ -30,8 +30,8 @@ pub(crate) fn m3_profile<'py>(
     let session = &mut session;
     let (profile, folded, picture) = py
         .detach(move || {
-            let report = profiler.report(&session.machine.core);
-            let lines = lines(&report, &session.program, program)?;
+            let mut report = profiler.report(&session.machine.core);
+            let lines = lines(&mut report, &session.program, program)?;
             // Without executed instructions there is no flame graph.
             let picture = match report.stacks.is_empty() {
                 true => String::new(),
@@ -46,9 +46,20 @@ pub(crate) fn m3_profile<'py>(
     Ok(result)
 }
 
-fn lines(report: &Report, program: &Program, file: &[u8]) -> Result<Vec<LineRow>, String> {
-    let source = Source::parse(file).map_err(|error| error.to_string())?;
-    let line = |address| source.line(address).map(|line| (line.file, line.line));
+/// Source lines; a file whose lines would take too much memory has none, and a note.
+fn lines(report: &mut Report, program: &Program, file: &[u8]) -> Result<Vec<LineRow>, String> {
+    let source = match Source::parse(file) {
+        Ok(source) => Some(source),
+        Err(error @ SourceError::TooLarge) => {
+            report.notes.push(format!("no source lines: {error}"));
+            None
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let line = |address| {
+        let line = source.as_ref()?.line(address)?;
+        Some((line.file, line.line))
+    };
     let function = |address| match program.symbol_at(address) {
         Some(symbol) => symbol.name.clone(),
         None => program.describe(address),

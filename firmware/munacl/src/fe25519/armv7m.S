@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Field arithmetic modulo 2^255 - 19 for the Cortex-M3, in constant time: products are MUL's of 16
- * by 16 bits, whose time does not depend on operands.
- *
- * A product of 128 by 128 bits is two sums of products: those of halves of equal position and
- * those of unequal position, which stand 16 bits higher. Within each, the products of one half by
- * the four low (or high) halves of the other factor are the words of a number, so that a product
- * takes a MUL and an ADC. 256 bits are three such products (Karatsuba, by differences).
+/* Field arithmetic modulo 2^255 - 19 for the Cortex-M3, in constant time. Products of 256 bits are
+ * three of 128 (Karatsuba, by differences), which product.inc has.
  *
  * munacl_fe_mul to munacl_fe_a24 are internal: they clobber all registers but SP, and use the frame
  * of product.inc at SP, which munacl_fe_begin has prepared.
@@ -221,8 +216,8 @@ combine:
 	SHIFTED	r7, r8, r9, r10, r0, r1, r2, r3, 1
 	SHIFTED	r7, r8, r9, r10, r0, r1, r2, r3, 2
 	SHIFTED	r7, r8, r9, r10, r0, r1, r2, r3, 5
-	/* Bits from 2^255 on count 19 times. Without them r0 .. r3 are below 2^127, and what they get
-	 * from below is less than 200: the result is below 2^255 + 2^136. */
+	/* Bits from 2^255 on count 19 times. Without them r0 .. r3 are below 2^127, and what they
+	 * get from below is less than 200: the result is below 2^255 + 2^136. */
 	lsl	r11, r11, #1
 	orr	r11, r11, r3, lsr #31
 	bic	r3, r3, #0x80000000

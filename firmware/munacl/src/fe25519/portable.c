@@ -57,17 +57,18 @@ static void halves(uint16_t out[16], const munacl_fe a)
 
 static void multiply(munacl_fe d, const munacl_fe a, const munacl_fe b)
 {
-    uint32_t words[17];
-    uint16_t product[32], low[16];
-    MUNACL_PRODUCT(words, a, b);
-    memcpy(product, words, 64);
+    union {
+        uint32_t words[17];
+        uint16_t halves[34];
+    } product;
+    MUNACL_PRODUCT(product.words, a, b);
     uint32_t carry = 0;
     for (int i = 0; i < 16; i++) {
-        carry += product[i] + product[16 + i] * 38u;
-        low[i] = (uint16_t)carry;
+        carry += product.halves[i] + product.halves[16 + i] * 38u;
+        product.halves[i] = (uint16_t)carry;
         carry >>= 16;
     }
-    munacl_copy32(d, low);
+    munacl_copy32(d, product.words);
     fold(d, d, carry);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* void munacl_sha512_blocks(uint64_t state[8], const unsigned char *m, size_t blocks)
  * FIPS 180-4 section 6.4. `state` is aligned to words, `m` need not be. Time depends on `blocks`
- * alone. Clobbers what the procedure call standard lets it. Stack: 1,160 bytes at most.
+ * alone. Clobbers what the procedure call standard lets it. Stack: 1,144 bytes at most.
  *
  * SP walks down: each round pushes its a and e, so that b, c, d and f, g, h are at constant
  * distances. After sixteen rounds the last four pairs are moved back up. */
@@ -79,8 +79,8 @@
 	adcs	r5, r5, r7
 	adds	r4, r4, \x0
 	adc	r5, r5, \x1
-	/* Sigma1(e) = e ^ (e rotated by 4) ^ (e by 27), all rotated by 14: the two parts of that last
-	 * rotation have no bit in common, so that they can be added one after the other. */
+	/* Sigma1(e) = e ^ (e rotated by 4) ^ (e by 27), all rotated by 14: the two parts of that
+	 * last rotation have no bit in common, so that they can be added one after the other. */
 	eor	r6, r2, r2, lsr #4
 	eor	r6, r6, r3, lsl #28
 	eor	r6, r6, r2, lsr #27

@@ -24,6 +24,7 @@ void munacl_sha512_finish(unsigned char *out, size_t out_bytes, uint64_t state[8
         munacl_sha512_blocks(state, last, 1);
         memset(last, 0, sizeof last);
     }
+    /* No message is longer: 2^32 B are all that a Cortex-M3 addresses. */
     uint32_t bytes = (uint32_t)(before + mlen);
     uint32_t bits = __builtin_bswap32(bytes << 3), high = __builtin_bswap32(bytes >> 29);
     memcpy(last + 124, &bits, 4);

@@ -50,8 +50,8 @@ munacl_poly1305_blocks:
 	b	munacl_mul128
 	.balign	4
 high:
-	/* h4 r, whose words are below 2^32: h4 has three bits, a word of r 28. Of the low words, r2 and
-	 * r3 are what MUL128 leaves. */
+	/* h4 r, whose words are below 2^32: h4 has three bits, a word of r 28. Of the low words, r2
+	 * and r3 are what MUL128 leaves. */
 	ldr	r11, [sp, #H4]
 	LOAD4	B0, r7, r8, r9, r10
 	ldr	r0, [sp, #P0L]
@@ -64,8 +64,9 @@ high:
 	adcs	r6, r6, r9
 	mul	r10, r10, r11
 	adc	r12, r12, r10
-	/* r4 r5 r6 r12 stand 2^128 higher: what is above 2^130 counts 5 times, as 4 and 1, and that as
-	 * each word's upper 30 bits and its lower two, which are the upper ones of the word before. */
+	/* r4 r5 r6 r12 stand 2^128 higher: what is above 2^130 counts 5 times, as 4 and 1, and that
+	 * as each word's upper 30 bits and its lower two, which are the upper ones of the word
+	 * before. */
 	and	r8, r4, #3
 	bic	r9, r4, #3
 	adds	r0, r0, r9

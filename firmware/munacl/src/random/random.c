@@ -48,9 +48,9 @@ static uint32_t most_of_window(unsigned millibits)
 }
 
 /* Whether a pattern of at most LONGEST_PERIOD bytes is repeated: bytes are compared with those a
- * period before as the repetition test compares neighbours. Every period has a multiple in the upper
- * half, which is enough where the memory is longer. With up to 63 comparisons a byte each may be
- * wrong once in 2^36, not 2^30. */
+ * period before as the repetition test compares neighbours. Every period has a multiple in the
+ * upper half, which is enough where the memory is longer. With up to 63 comparisons a byte each may
+ * be wrong once in 2^36, not 2^30. */
 static int is_periodic(const struct munacl_random_source *source)
 {
     const unsigned char *memory = source->memory;
@@ -127,8 +127,8 @@ static void sum(unsigned char out[32], const struct munacl_random_record *record
     derive(out, 4, both, record->seed);
 }
 
-/* Whether the record was written, to its end: flash is all zeros or all ones before, and a power cut
- * leaves a part of it. */
+/* Whether the record was written, to its end: flash is all zeros or all ones before, and a power
+ * cut leaves a part of it. */
 static int is_whole(const struct munacl_random_record *record)
 {
     unsigned char expected[32];

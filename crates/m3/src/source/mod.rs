@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Source files and lines of addresses, from DWARF debugging information (`-g`).
 
+mod cost;
+
 use addr2line::gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
 use object::read::elf::ElfFile32;
 use object::{Endianness, Object, ObjectSection};
@@ -32,12 +34,27 @@ pub struct Frame {
     pub line: Option<Line>,
 }
 
-/// The debugging information is damaged.
+/// The most bytes of a file's path: PATH_MAX of Linux. A longer one is none, since every line that
+/// is reported has a copy.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// Why there are no source lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the debugging information of this ELF file cannot be read ({0}): compile with -g, or strip it"
-)]
-pub struct SourceError(String);
+pub enum SourceError {
+    /// The debugging information is damaged.
+    #[error(
+        "the debugging information of this ELF file cannot be read ({0}): compile with -g, or \
+         strip it"
+    )]
+    Damaged(String),
+    /// It would take more memory than any program's does.
+    #[error(
+        "the debugging information of this ELF file takes more than {} MiB, as its units share it \
+         or are too many: remove it with arm-none-eabi-strip --strip-debug",
+        cost::MAX_BYTES >> 20
+    )]
+    TooLarge,
+}
 
 /// The lines of a program.
 pub struct Source<'a> {
@@ -54,20 +71,19 @@ impl<'a> Source<'a> {
     /// Reads the debugging information of an ELF file; a file without any has no lines.
     ///
     /// # Errors
-    /// [`SourceError`] if the information is damaged.
+    /// [`SourceError`] if the information is damaged, or would take too much memory.
     pub fn parse(file: &'a [u8]) -> Result<Self, SourceError> {
-        let elf =
-            ElfFile32::<Endianness>::parse(file).map_err(|error| SourceError(error.to_string()))?;
+        let elf = ElfFile32::<Endianness>::parse(file).map_err(damaged)?;
         let section = |id: SectionId| -> Result<Reader<'a>, SourceError> {
             let data = match elf.section_by_name(id.name()) {
-                Some(section) => section.data().map_err(|error| SourceError(error.to_string()))?,
+                Some(section) => section.data().map_err(damaged)?,
                 None => &[],
             };
             Ok(EndianSlice::new(data, RunTimeEndian::Little))
         };
         let dwarf = Dwarf::load(section)?;
-        let context = addr2line::Context::from_dwarf(dwarf)
-            .map_err(|error| SourceError(error.to_string()))?;
+        cost::check(&dwarf).map_err(|cost::TooMuch| SourceError::TooLarge)?;
+        let context = addr2line::Context::from_dwarf(dwarf).map_err(damaged)?;
         Ok(Source { context })
     }
 
@@ -78,6 +94,7 @@ impl<'a> Source<'a> {
     }
 
     /// The functions at an instruction: the innermost first, then those into which it is inlined.
+    /// Their tables have no bound: for programs of one's own.
     pub fn frames(&self, address: u32) -> Vec<Frame> {
         let mut frames = Vec::new();
         let Ok(mut iterator) = self.context.find_frames(u64::from(address)).skip_all_loads() else {
@@ -93,5 +110,10 @@ impl<'a> Source<'a> {
 }
 
 fn line(location: &addr2line::Location<'_>) -> Option<Line> {
-    Some(Line { file: location.file?.to_owned(), line: location.line.filter(|line| *line > 0)? })
+    let file = location.file.filter(|file| file.len() <= MAX_PATH_BYTES)?;
+    Some(Line { file: file.to_owned(), line: location.line.filter(|line| *line > 0)? })
+}
+
+fn damaged(error: impl std::fmt::Display) -> SourceError {
+    SourceError::Damaged(error.to_string())
 }
