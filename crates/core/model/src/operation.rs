@@ -58,8 +58,11 @@ pub enum CoapMessage {
 /// What a DDS middleware does for a sample, and its cryptographic plugin with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DdsMessage {
-    /// The middleware's part: from write to the datagram, or from the datagram to the reader.
+    /// The middleware's part: from write to the datagram, or from the datagram to the reader; of a
+    /// sample in several, but for what [`DdsMessage::Part`] has.
     Sample,
+    /// The middleware's part in each further DATA_FRAG of a sample that one datagram does not hold.
+    Part,
     /// A payload protected, or its protection taken off.
     Payload,
     /// The same of a submessage.
@@ -190,13 +193,19 @@ impl CoapMessage {
 
 impl DdsMessage {
     /// Every one.
-    pub const ALL: [DdsMessage; 4] =
-        [DdsMessage::Sample, DdsMessage::Payload, DdsMessage::Submessage, DdsMessage::RtpsMessage];
+    pub const ALL: [DdsMessage; 5] = [
+        DdsMessage::Sample,
+        DdsMessage::Part,
+        DdsMessage::Payload,
+        DdsMessage::Submessage,
+        DdsMessage::RtpsMessage,
+    ];
 
     /// The name in an operation's path.
     pub const fn name(self) -> &'static str {
         match self {
             DdsMessage::Sample => "DdsSample",
+            DdsMessage::Part => "DdsPart",
             DdsMessage::Payload => "DdsProtectedPayload",
             DdsMessage::Submessage => "DdsProtectedSubmessage",
             DdsMessage::RtpsMessage => "DdsProtectedMessage",
@@ -359,7 +368,7 @@ mod tests {
 
     #[test]
     fn operation_names_round_trip() {
-        assert_eq!(Operation::all().count(), 2 * (2 * 14 + 1 + 6 + 2 * 2 + 2 * 4));
+        assert_eq!(Operation::all().count(), 2 * (2 * 14 + 1 + 6 + 2 * 2 + 2 * 5));
         for operation in Operation::all() {
             assert_eq!(operation.to_string().parse(), Ok(operation));
         }
