@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Speeds of the simulator beside SimPy's on the same reference model, what a signature in a card
-costs beside the signature, and the link's precision.
+costs beside the signature, what DDS Security adds to a sample, and the link's precision.
 
 Prints one table; what the tools say on the way goes to stderr. Run it on a quiet machine: nothing
 here is a test, and nothing fails for being slow.
@@ -51,13 +51,15 @@ class Size:
     readings: int
     signatures: int
     apdus: int
+    dds: tuple[str, ...]
     sweep: tuple[str, ...]
     link: tuple[str, ...]
 
 
-FULL = Size(2_000_000, 5, 2_000, 50_000, 500, 2_000, 10_000, (), ())
+FULL = Size(2_000_000, 5, 2_000, 50_000, 500, 2_000, 10_000, ("--rounds", "6"), (), ())
 QUICK = Size(
-    50_000, 2, 200, 2_000, 20, 100, 200, ("--set", "predict_trials=10"), ("--only", "loss")
+    50_000, 2, 200, 2_000, 20, 100, 200, ("--rounds", "1", "--seconds", "1", "--sizes", "64"),
+    ("--set", "predict_trials=10"), ("--only", "loss"),
 )  # fmt: skip
 
 
@@ -259,6 +261,31 @@ def cortex_m3(size: Size) -> Iterator[Line]:
         yield Line(what, f"{about['median']:.0f} M instructions/s", how)
 
 
+def secured_samples(size: Size) -> Iterator[Line]:
+    """What DDS Security adds to a sample's latency with our plugin, over Cyclone's own."""
+    if os.geteuid() != 0:
+        raise MissingError("DDS Security's overhead needs root: run `sudo make bench`")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "dds.json"
+        command = [sys.executable, ROOT / "bench" / "dds.py", "--json", file, *size.dds]
+        print("$", *command, file=sys.stderr)
+        code = subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False).returncode
+        # 1 and 4 are its verdicts.
+        if code not in (0, 1, 4):
+            raise MissingError(f"bench/dds.py ended with {code}")
+        result = json.loads(file.read_text())
+    for gate in result["gates"]:
+        low, ratio, high = (
+            "unknown" if gate[key] is None else f"{gate[key]:.2f}"
+            for key in ("low", "ratio", "high")
+        )
+        yield Line(
+            f"{gate['stack']}, {gate['size']:,} B: overhead / builtin's",
+            ratio,
+            f"95 %: {low} to {high}; target at most {gate['most']:.2f}: {gate['verdict']}",
+        )
+
+
 def _target(target_ms: float | None) -> str:
     return "" if target_ms is None else f"; target below {target_ms:g} ms"
 
@@ -317,7 +344,8 @@ def main() -> int:
         lines += simpy(size, speed)
     except MissingError as reason:
         missing.append(str(reason))
-    for part in (reading, criterion, sweep, command_line, signatures, apdus, cortex_m3):
+    parts = (reading, criterion, sweep, command_line, signatures, apdus, cortex_m3, secured_samples)
+    for part in parts:
         try:
             lines += part(size)
         except MissingError as reason:
