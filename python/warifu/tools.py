@@ -105,6 +105,13 @@ TOOLS: tuple[Tool, ...] = (
         own=True,
     ),
     Tool("warifu-calibrate-bench", "times TLS messages and tokens", _OWN_HINT, own=True),
+    Tool(
+        "warifu-aead-bench",
+        "times the AEADs of the DDS plugin",
+        _OWN_HINT,
+        needed=False,
+        own=True,
+    ),
 )
 """Every program that the lab, calibration and the virtual SIM run, and the PKCS#11 module."""
 
