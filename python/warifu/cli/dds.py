@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,15 +15,29 @@ from warifu.cli import screen
 from warifu.cli.errors import ENVIRONMENT, OK
 from warifu.cli.formats import Format
 from warifu.cli.screen import FormatOption, named
-from warifu.dds.governance import Basic, Governance, Protection
+from warifu.dds.configuration import Show
+from warifu.dds.governance import Basic, Protection
 
-_EPILOG = """Exit codes: 0 ok; 2 a mistake in the command line; 3 this machine lacks openssl, or the
-keystore cannot be written."""
+_DAYS = 3650
+
+_EPILOG = """Exit codes: 0 ok; 2 a mistake in the command line, or a keystore that will not do; 3
+this machine lacks openssl, or the keystore cannot be written."""
+
+_GROUP_EPILOG = """Examples:
+
+  warifu dds keystore keys --enclave /talker --enclave /listener
+
+  warifu dds keystore keys --enclave /talker --show ros2
+
+  warifu dds profile -- ./publisher --count 1000
+
+docs/dds.md has the rest, with a plugin for Cyclone DDS."""
 
 dds_app = typer.Typer(
     help="DDS Security: keystores for secured DDS and ROS 2 systems, and where their time goes.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_GROUP_EPILOG,
 )
 
 
@@ -31,8 +46,13 @@ def _root() -> None:
     """DDS Security: keystores for secured DDS and ROS 2 systems, and where their time goes."""
 
 
-def _kind(option: str, of: str) -> Any:  # noqa: ANN401 - as typer has it
-    return typer.Option(option, case_sensitive=False, help=f"How {of} are protected.")
+def _kind(option: str, of: str, first: str) -> Any:  # noqa: ANN401 - as typer has it
+    return typer.Option(
+        option,
+        case_sensitive=False,
+        help=f"How {of} are protected; as before by default, {first} in a new keystore.",
+        show_default=False,
+    )
 
 
 @dds_app.command(epilog=_EPILOG)
@@ -41,40 +61,122 @@ def keystore(
         Path, typer.Argument(parser=named, metavar="FOLDER", help="Made, or added to.")
     ],
     enclaves: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
-            "--enclave", "-e", metavar="/NAME", help="A participant's, with a key. Repeatable."
+            "--enclave",
+            "-e",
+            metavar="/NAME",
+            help="A participant's, made with a key where it is not there yet. Repeatable.",
+            show_default=False,
         ),
-    ],
-    data: Annotated[Basic, _kind("--data", "samples")] = Basic.ENCRYPT,
-    metadata: Annotated[Protection, _kind("--metadata", "submessages")] = Protection.ENCRYPT,
-    rtps: Annotated[Protection, _kind("--rtps", "whole RTPS messages")] = Protection.SIGN,
+    ] = None,
+    data: Annotated[Basic | None, _kind("--data", "samples", "ENCRYPT")] = None,
+    metadata: Annotated[Protection | None, _kind("--metadata", "submessages", "ENCRYPT")] = None,
+    rtps: Annotated[Protection | None, _kind("--rtps", "whole RTPS messages", "SIGN")] = None,
     discovery: Annotated[
-        Protection, _kind("--discovery", "announcements of endpoints")
-    ] = Protection.ENCRYPT,
-    liveliness: Annotated[Protection, _kind("--liveliness", "signs of life")] = Protection.ENCRYPT,
+        Protection | None, _kind("--discovery", "announcements of endpoints", "ENCRYPT")
+    ] = None,
+    liveliness: Annotated[
+        Protection | None, _kind("--liveliness", "signs of life", "ENCRYPT")
+    ] = None,
     days: Annotated[
-        int, typer.Option("--days", min=1, max=36_500, help="How long it is valid.")
-    ] = 3650,
+        int | None,
+        typer.Option(
+            "--days",
+            min=1,
+            max=36_500,
+            help="How long new enclaves are valid, 3650 by default; never longer than their CA, "
+            "which is made to last a day more.",
+            show_default=False,
+        ),
+    ] = None,
+    show: Annotated[
+        Show | None,
+        typer.Option(
+            "--show",
+            help="Change nothing; print what a program needs to use its enclave.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> int:
-    """Make a keystore for DDS Security, laid out as SROS2's.
+    """Make a keystore for DDS Security, laid out as SROS2's, or change its governance.
 
     Two CAs, signed governance, and for each enclave a P-256 key, its certificate and permissions
-    for every topic. Governance can be changed later: the same command signs it anew for all
-    enclaves that are there, and makes those that are new.
+    for every topic. The same command again keeps what no flag names: keys and certificates
+    always, each line of governance that has no flag, and permissions as they stand. It signs
+    governance.xml and permissions.xml anew, so that what you have edited there counts.
+
+    A change of governance counts for programs that start after it; copy the enclaves anew to
+    where they run.
 
     Examples:
 
       warifu dds keystore keys --enclave /talker --enclave /listener
 
       warifu dds keystore keys -e /talker --data ENCRYPT --metadata NONE --rtps NONE
-    """
-    from warifu.dds.keystore import create
 
-    governance = Governance(data, metadata, rtps, discovery, liveliness)
+      warifu dds keystore keys --metadata SIGN
+
+      warifu dds keystore keys -e /talker --show cyclonedds > talker.xml
+    """
+    given = {
+        "data": data, "metadata": metadata, "rtps": rtps, "discovery": discovery,
+        "liveliness": liveliness,
+    }  # fmt: skip
+    kinds = {field: kind for field, kind in given.items() if kind is not None}
+    if show is not None:
+        flags = [f"--{field}" for field in (*kinds, *(["days"] if days else []))]
+        if flags:
+            raise typer.BadParameter(
+                f"changes nothing, and {flags[0]} does: run the command without --show first",
+                param_hint="--show",
+            )
+        return _show(show, folder, enclaves or [])
+    from warifu.dds.keystore import make
+
     now = datetime.datetime.now(datetime.UTC)
-    for name, enclave in create(folder, enclaves, governance, now=now, days=days).items():
-        print(f"{name}: {enclave.folder}")
+    made = make(folder, enclaves or [], kinds, now=now, days=days or _DAYS)
+    for name, enclave in made.named.items():
+        kept = "new" if name in made.new else "kept"
+        print(f"{name}: {enclave.folder} ({kept}; valid until {made.ends[name]:%Y-%m-%d})")
+    for note in made.notes:
+        screen.warn(note)
+    if days is not None and not made.new:
+        screen.say("--days is for new enclaves, and none was made: the others keep their end")
+    protects = ", ".join(f"{field} {'/'.join(values)}" for field, values in made.kinds.items())
+    whom = screen.counted(len(made.all), "enclave")
+    screen.say(f"governance, signed for {whom}: {protects}")
+    one = next(iter(made.named), made.all[0])
+    screen.say(
+        f"to use it: `warifu dds keystore {shlex.quote(str(folder))} -e {one} --show "
+        f"{'|'.join(Show)}`"
+    )
+    return OK
+
+
+def _show(what: Show, folder: Path, names: list[str]) -> int:
+    from warifu.dds.configuration import shown
+    from warifu.dds.keystore import enclaves
+    from warifu.dds.keystore_files import KeystoreRefused, refuse_links
+
+    there = enclaves(folder)
+    if not there:
+        raise KeystoreRefused(
+            f"{folder}: is no keystore with enclaves: make it with `warifu dds keystore "
+            f"{shlex.quote(str(folder))} --enclave /NAME`"
+        )
+    refuse_links(folder)
+    if not names and len(there) > 1 and what is not Show.ROS2:
+        raise KeystoreRefused(
+            f"{folder}: has {len(there)} enclaves: say which with --enclave: {', '.join(there)}"
+        )
+    for name in names or list(there)[:1]:
+        if name not in there:
+            raise KeystoreRefused(
+                f"{folder}: has no enclave {name}: it has {', '.join(there)}; without --show "
+                "the command makes it"
+            )
+        print(shown(what, folder, name, there[name]), end="")
     return OK
 
 

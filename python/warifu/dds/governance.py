@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -35,6 +38,10 @@ class Protection(StrEnum):
     ENCRYPT_WITH_ORIGIN_AUTHENTICATION = "ENCRYPT_WITH_ORIGIN_AUTHENTICATION"
 
 
+class DocumentRefused(Exception):  # noqa: N818 - what happened, not what it is
+    """A document that would not work; the text is one line, without the file's name."""
+
+
 @dataclass(frozen=True)
 class Governance:
     """What is protected, and how, in all domains and topics. The defaults are SROS2's."""
@@ -44,6 +51,10 @@ class Governance:
     rtps: Protection = Protection.SIGN
     discovery: Protection = Protection.ENCRYPT
     liveliness: Protection = Protection.ENCRYPT
+
+    def kinds(self) -> dict[str, Basic | Protection]:
+        """Each by its field's name."""
+        return {field: getattr(self, field) for field in FIELDS}
 
     def xml(self) -> str:
         """The document, to be signed."""
@@ -99,6 +110,96 @@ def permissions(subject: str, not_before: datetime, not_after: datetime) -> str:
   </permissions>
 </dds>
 """
+
+
+FIELDS = ("data", "metadata", "rtps", "discovery", "liveliness")
+"""Those of `Governance`; a document has each as FIELD_protection_kind."""
+
+
+def kinds_of(text: str) -> dict[str, tuple[str, ...]]:
+    """What a governance document says, by field, as often as it says it: a document has one data
+    and metadata kind for each topic rule. Raises DocumentRefused for one that no middleware
+    reads."""
+    root = _parsed(text)
+    if root.tag != "dds" or root.find("domain_access_rules/domain_rule") is None:
+        raise DocumentRefused("has no <domain_rule> in <dds><domain_access_rules>")
+    found = {}
+    for field in FIELDS:
+        values = [(one.text or "").strip() for one in root.iter(_element(field))]
+        known: type[StrEnum] = Basic if field == "data" else Protection
+        for value in values:
+            if value not in list(known):
+                raise DocumentRefused(
+                    f"{_element(field)} is {value!r}: expected {', '.join(known)}"
+                )
+        if not values:
+            raise DocumentRefused(f"has no <{_element(field)}>: add it")
+        found[field] = tuple(values)
+    return found
+
+
+def changed(text: str, kinds: Mapping[str, StrEnum]) -> str:
+    """A governance document with these kinds in the place of its own, and nothing else changed:
+    somebody may have edited it. Raises DocumentRefused where a line stands there several times,
+    since which of them is meant is not known."""
+    for field, kind in kinds.items():
+        values = {_element(field): str(kind)}
+        if field in _ENABLED:
+            # Endpoints' own switches, which stand with the topics (section 9.4.1.2.5).
+            values[_ENABLED[field]] = _boolean(kind != "NONE")
+        for element, value in values.items():
+            text = _with(text, element, value, f"--{field}")
+    return text
+
+
+_ENABLED = {
+    "discovery": "enable_discovery_protection",
+    "liveliness": "enable_liveliness_protection",
+}
+
+
+def _element(field: str) -> str:
+    return f"{field}_protection_kind"
+
+
+def _with(text: str, element: str, value: str, flag: str) -> str:
+    comments = [match.span() for match in re.finditer(r"<!--.*?-->", text, re.DOTALL)]
+    places = [
+        match.span(1)
+        for match in re.finditer(rf"<{element}>([^<]*)</{element}>", text)
+        if not any(start <= match.start() < end for start, end in comments)
+    ]
+    if len(places) != 1:
+        raise DocumentRefused(
+            f"has {len(places) or 'no'} <{element}>, so that {flag} cannot say which is meant: "
+            f"edit the file, then run the command without {flag}"
+        )
+    ((start, end),) = places
+    return text[:start] + value + text[end:]
+
+
+def doubt_of_permissions(text: str, subject: str, now: datetime) -> str | None:
+    """Why every participant would refuse this subject by this permissions document: it has no
+    grant, or its permissions are over. None where neither is so. `now` is UTC. Raises
+    DocumentRefused for what no middleware reads."""
+    grants = list(_parsed(text).iter("grant"))
+    named = [(one.findtext("subject_name") or "").strip() for one in grants]
+    if subject not in named:
+        have = ", ".join(map(repr, named)) or "none"
+        return f"has no <grant> whose <subject_name> is {subject} (it has {have}): edit it"
+    ends = (grants[named.index(subject)].findtext("validity/not_after") or "").strip()
+    # What precedes a zone, which may be left out for UTC (section 9.4.1.3).
+    if ends[:19] < f"{now:%Y-%m-%dT%H:%M:%S}":
+        return f"its <not_after> is {ends!r}, which is over: set a later one, and run this again"
+    return None
+
+
+def _parsed(text: str) -> ET.Element:
+    try:
+        # Expat bounds what entities expand to; the file is its user's own.
+        return ET.fromstring(text.encode())
+    except ET.ParseError as error:
+        raise DocumentRefused(f"is not XML that can be read ({error})") from None
 
 
 def _boolean(value: bool) -> str:

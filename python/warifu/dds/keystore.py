@@ -9,31 +9,45 @@ enclaves/    governance, and a folder for each enclave: its key and certificate,
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 
-from warifu import tools
-from warifu.dds.governance import Governance, permissions
+from warifu.dds import authority
+from warifu.dds.authority import IDENTITY, PERMISSIONS, Authority, KeystoreError
+from warifu.dds.governance import (
+    DocumentRefused,
+    Governance,
+    changed,
+    doubt_of_permissions,
+    kinds_of,
+    permissions,
+)
+from warifu.dds.keystore_files import (
+    KeystoreRefused,
+    alone,
+    directory,
+    private,
+    refuse_links,
+    text_of,
+    write,
+)
+
+__all__ = ["Enclave", "Keystore", "KeystoreError", "KeystoreRefused", "create", "enclaves", "make"]
 
 #: A path of names, as ROS 2 has them: letters, digits and underscores, beginning with no digit.
 _ENCLAVE = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+")
-_CAS = ("identity_ca", "permissions_ca")
 
 #: An X.509 common name has 64 characters at most (RFC 5280, appendix A.1).
 _LONGEST_ENCLAVE = 64
 
+#: openssl counts a certificate's validity in whole days, by a clock that has gone on meanwhile.
+_LONGER_CA_DAYS = 1
 
-class KeystoreError(Exception):
-    """openssl cannot make it; the text is one line."""
-
-
-class KeystoreRefused(Exception):  # noqa: N818 - what happened, not what it is
-    """A name or a folder that will not do; the text is one line that names it and the fix."""
+_GOVERNANCE = "governance.xml"
 
 
 @dataclass(frozen=True)
@@ -73,109 +87,212 @@ class Enclave:
         return self.folder / "permissions.p7s"
 
 
+@dataclass(frozen=True)
+class Keystore:
+    """What `make` has left."""
+
+    folder: Path
+    named: Mapping[str, Enclave]
+    """Those that were asked for, by name."""
+    new: frozenset[str]
+    """Those of them that were not there before."""
+    ends: Mapping[str, datetime]
+    """When the certificates of `named` expire, UTC."""
+    kinds: Mapping[str, tuple[str, ...]]
+    """What governance says: `warifu.dds.governance.kinds_of`."""
+    all: Sequence[str]
+    """All enclaves there are, to whom governance was given."""
+    notes: Sequence[str]
+    """What somebody should look at, a line each."""
+
+
 def create(
     folder: Path,
-    enclaves: list[str],
+    enclaves: Sequence[str],
     governance: Governance,
     *,
     now: datetime,
     days: int = 3650,
 ) -> dict[str, Enclave]:
-    """Makes a keystore, or adds enclaves to one and signs its governance anew. `now`, in UTC, is
-    when permissions begin; those and the certificates end after `days`.
+    """`make` with all of a governance's kinds; gives the enclaves alone."""
+    return dict(make(folder, enclaves, governance.kinds(), now=now, days=days).named)
 
-    Raises KeystoreRefused, KeystoreError, ToolMissing and OSError.
+
+def make(
+    folder: Path,
+    names: Sequence[str],
+    kinds: Mapping[str, StrEnum],
+    *,
+    now: datetime,
+    days: int = 3650,
+) -> Keystore:
+    """Makes a keystore, or adds enclaves to one, and signs governance and permissions as they
+    stand: in governance the kinds that are given here are changed first, and nothing else. What
+    is there, above all keys, stays. `now`, in UTC, is when permissions begin; those and the new
+    certificates end after `days`, or with their CA.
+
+    Raises KeystoreRefused, KeystoreError, ToolMissing and OSError; FileRefused for a document
+    that is no file, no text or too long.
     """
-    for name in enclaves:
-        _check(folder, name)
-    public, private, root = (folder / name for name in ("public", "private", "enclaves"))
+    for name in names:
+        _check(name)
+    root = folder / "enclaves"
     if folder.is_dir() and any(folder.iterdir()) and not root.is_dir():
         raise KeystoreRefused(f"{folder}: is no keystore, and not empty: name another folder")
-    for place in (public, private, root):
-        place.mkdir(parents=True, exist_ok=True)
-    private.chmod(0o700)
-    for ca in _CAS:
-        if not (private / f"{ca}.key.pem").exists():
-            _authority(private / f"{ca}.key.pem", public / f"{ca}.cert.pem", ca, days)
-    (root / "governance.xml").write_text(governance.xml(), encoding="utf-8")
-    _sign(folder, root / "governance.xml")
-    made = {name: _enclave(folder, name, now, days) for name in enclaves}
-    for other in root.rglob("governance.p7s"):
-        if other.parent != root:
-            shutil.copyfile(root / "governance.p7s", other)
-    return made
+    if not root.is_dir() and not names:
+        raise KeystoreRefused(
+            f"{folder}: is no keystore yet: name its first enclave, such as --enclave /talker"
+        )
+    directory(folder)
+    with alone(folder):
+        refuse_links(folder)
+        return _made(folder, list(dict.fromkeys(names)), kinds, now, days)
 
 
-def _check(folder: Path, name: str) -> None:
+def _made(
+    folder: Path, names: list[str], kinds: Mapping[str, StrEnum], now: datetime, days: int
+) -> Keystore:
+    # All that can be refused is, before anything is written.
+    there = enclaves(folder)
+    cas = {ca: authority.of(folder, ca) for ca in (IDENTITY, PERMISSIONS)}
+    for ca in cas.values():
+        authority.check(ca, len(there), now)
+    text = _governance(folder / "enclaves", kinds, bool(there))
+    notes = []
+    documents = {}
+    for name, enclave in there.items():
+        _complete(enclave)
+        documents[name], doubts = _permissions(name, enclave, now)
+        notes += doubts
+    new = [name for name in names if name not in there]
+    made = [ca for ca in cas.values() if ca.there]
+    if new and made:
+        days, said = _within(made, now, days)
+        notes += said
+    for place in ("public", "private", "enclaves"):
+        directory(folder / place)
+    private(folder / "private")
+    for ca_name, ca in cas.items():
+        if not ca.there:
+            authority.make(ca, ca_name, days + _LONGER_CA_DAYS)
+    for name in new:
+        there[name] = Enclave(folder / "enclaves" / name[1:])
+        documents[name] = _enclave(there[name], name, cas[IDENTITY], now, days)
+    signed = authority.sign(cas[PERMISSIONS], text)
+    write(folder / "enclaves" / _GOVERNANCE, text.encode())
+    write(folder / "enclaves" / "governance.p7s", signed)
+    for name, enclave in there.items():
+        for ca_name, ca in cas.items():
+            write(enclave.folder / f"{ca_name}.cert.pem", ca.certificate.read_bytes())
+        write(enclave.governance, signed)
+        document = documents[name]
+        if document is not None:
+            write(enclave.permissions, authority.sign(cas[PERMISSIONS], document))
+    ends = {name: authority.end_of(there[name].certificate) for name in names}
+    notes += [
+        f"{there[name].certificate}: expired on {end:%Y-%m-%d}: remove {there[name].folder} and "
+        "run this again for a new key and certificate"
+        for name, end in ends.items()
+        if end <= now
+    ]
+    return Keystore(
+        folder, {name: there[name] for name in names}, frozenset(new), ends, kinds_of(text),
+        sorted(there), notes,
+    )  # fmt: skip
+
+
+def enclaves(folder: Path) -> dict[str, Enclave]:
+    """Those that a keystore has, by name; none where it is none."""
+    root = folder / "enclaves"
+    found = {path.parent for name in ("key.pem", "cert.pem") for path in root.rglob(name)}
+    return {f"/{place.relative_to(root)}": Enclave(place) for place in sorted(found)}
+
+
+def _check(name: str) -> None:
     if not _ENCLAVE.fullmatch(name) or len(name) > _LONGEST_ENCLAVE:
         raise KeystoreRefused(
             f"enclave {name!r}: expected /NAME or /NAME/NAME of letters, digits and underscores, "
             f"{_LONGEST_ENCLAVE} characters at most"
         )
-    if Enclave(folder / "enclaves" / name[1:]).key.exists():
-        raise KeystoreRefused(f"{folder}: has enclave {name} already: leave it out, or remove it")
 
 
-def _enclave(folder: Path, name: str, now: datetime, days: int) -> Enclave:
-    enclave = Enclave(folder / "enclaves" / name[1:])
-    enclave.folder.mkdir(parents=True)
-    for ca in _CAS:
-        shutil.copyfile(folder / "public" / f"{ca}.cert.pem", enclave.folder / f"{ca}.cert.pem")
-    shutil.copyfile(folder / "enclaves" / "governance.p7s", enclave.governance)
-    _key(enclave.key)
-    request = _openssl("req", "-new", "-key", enclave.key, "-sha256", "-subj", _subject(name))
-    _openssl(
-        "x509", "-req", "-sha256", "-days", str(days),
-        "-CA", folder / "public" / "identity_ca.cert.pem",
-        "-CAkey", folder / "private" / "identity_ca.key.pem",
-        # Random: the file that -CAcreateserial writes would lie among the certificates.
-        "-set_serial", str(int.from_bytes(os.urandom(16)) >> 1),
-        "-out", enclave.certificate,
-        given=request,
-    )  # fmt: skip
-    document = enclave.folder / "permissions.xml"
+def _complete(enclave: Enclave) -> None:
+    """An enclave that is there has both halves: neither is made anew for the other."""
+    for one, other in ((enclave.key, enclave.certificate), (enclave.certificate, enclave.key)):
+        if not one.exists():
+            raise KeystoreRefused(
+                f"{one}: is missing, while {other} is there: restore it from a copy; or remove "
+                f"{enclave.folder}, and have its enclave made anew with another key"
+            )
+    private(enclave.key)
+
+
+def _governance(root: Path, kinds: Mapping[str, StrEnum], needed: bool) -> str:
+    """The document that is to be signed: the one that is there, with these kinds."""
+    file = root / _GOVERNANCE
+    if not file.exists():
+        if needed or (root / "governance.p7s").exists():
+            raise KeystoreRefused(
+                f"{file}: is missing, and what it protected is not known: restore it from a copy "
+                f"(`openssl smime -verify -noverify -text -in {root / 'governance.p7s'} -out "
+                f"{file}` takes it from the signed one)"
+            )
+        text = Governance().xml()
+    else:
+        text = text_of(file)
+    try:
+        kinds_of(text)
+        return changed(text, kinds)
+    except DocumentRefused as error:
+        raise KeystoreRefused(f"{file}: {error}") from None
+
+
+def _permissions(name: str, enclave: Enclave, now: datetime) -> tuple[str | None, list[str]]:
+    """The document of an enclave that is there, as it stands, and what is to be said of it."""
+    file = enclave.folder / "permissions.xml"
+    if not file.exists():
+        if enclave.permissions.exists():
+            return None, []
+        raise KeystoreRefused(
+            f"{file}: is missing, and so is {enclave.permissions.name}: restore one of them, or "
+            f"remove {enclave.folder} and have the enclave made anew"
+        )
+    text = text_of(file)
+    try:
+        doubt = doubt_of_permissions(text, f"CN={name}", now)
+    except DocumentRefused as error:
+        raise KeystoreRefused(f"{file}: {error}: mend it, or restore it from a copy") from None
+    return text, [] if doubt is None else [f"{file}: {doubt}"]
+
+
+def _within(cas: Sequence[Authority], now: datetime, days: int) -> tuple[int, list[str]]:
+    """How many days a new enclave may have: its CAs sign for none that outlives them."""
+    ends, ca = min((ca.ends, str(ca.certificate)) for ca in cas)
+    left = (ends - now) // timedelta(days=1)
+    if left < 1:
+        raise KeystoreRefused(
+            f"{ca}: expires within a day ({ends:%Y-%m-%d %H:%M} UTC), and an enclave does not "
+            "outlive its CA: make a keystore in another folder, and give each program its enclave"
+        )
+    if left >= days:
+        return days, []
+    return left, [
+        f"{ca}: expires on {ends:%Y-%m-%d}, so the new enclaves do, after {left} days, not {days}"
+    ]
+
+
+def _enclave(enclave: Enclave, name: str, ca: Authority, now: datetime, days: int) -> str:
+    """A new one; gives its permissions."""
+    root = enclave.folder.parents[name.count("/") - 1]
+    for above in reversed(enclave.folder.relative_to(root).parents):
+        directory(root / above)
+    directory(enclave.folder)
+    key = authority.new_key()
+    certificate = authority.certify(ca, key, name, days)
     # An hour earlier: clocks of different machines are never quite the same.
     allowed = permissions(f"CN={name}", now - timedelta(hours=1), now + timedelta(days=days))
-    document.write_text(allowed, encoding="utf-8")
-    _sign(folder, document)
-    return enclave
-
-
-def _authority(key: Path, certificate: Path, name: str, days: int) -> None:
-    _key(key)
-    _openssl(
-        "req", "-x509", "-new", "-key", key, "-sha256", "-days", str(days),
-        "-subj", f"/CN={name}", "-out", certificate,
-    )  # fmt: skip
-
-
-def _key(path: Path) -> None:
-    """A new private key, readable by nobody else from its first byte on."""
-    text = _openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256")
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(text)
-
-
-def _sign(folder: Path, document: Path) -> None:
-    """S/MIME with the text in clear, which Cyclone and Fast DDS read (section 9.4.1.2)."""
-    _openssl(
-        "smime", "-sign", "-text", "-md", "sha256", "-in", document,
-        "-signer", folder / "public" / "permissions_ca.cert.pem",
-        "-inkey", folder / "private" / "permissions_ca.key.pem",
-        "-out", document.with_suffix(".p7s"),
-    )  # fmt: skip
-
-
-def _subject(name: str) -> str:
-    """As `-subj` takes it, which separates by slashes."""
-    return "/CN=" + name.replace("/", "\\/")
-
-
-def _openssl(*arguments: str | Path, given: bytes = b"") -> bytes:
-    done = subprocess.run(
-        [tools.find("openssl"), *arguments], input=given, capture_output=True, check=False
-    )
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise KeystoreError(f"openssl {arguments[0]} fails: {said[-1] if said else 'no reason'}")
-    return done.stdout
+    write(enclave.folder / "permissions.xml", allowed.encode())
+    write(enclave.certificate, certificate)
+    # Last: who has a key is an enclave.
+    write(enclave.key, key)
+    return allowed
