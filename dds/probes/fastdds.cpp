@@ -293,7 +293,10 @@ void reliable(Qos& qos) {
 class Probe {
  public:
   explicit Probe(const Options& options) : options_(options), writes_(events_) {
-    DomainParticipantQos qos;
+    auto* factory = DomainParticipantFactory::get_instance();
+    // As programs begin whose users configure them by FASTRTPS_DEFAULT_PROFILES_FILE.
+    factory->load_profiles();
+    DomainParticipantQos qos = factory->get_default_participant_qos();
     qos.name("warifu");
     qos.transport().use_builtin_transports = false;
     auto udp = std::make_shared<UDPv4TransportDescriptor>();
@@ -301,11 +304,13 @@ class Probe {
     udp->receiveBufferSize = 4 * 1024 * 1024;
     qos.transport().user_transports.push_back(udp);
     if (!options.enclave.empty()) secure(qos, options.enclave);
-    participant_ =
-        DomainParticipantFactory::get_instance()->create_participant(options.domain, qos);
+    const auto& properties = qos.properties().properties();
+    secured_ = std::any_of(properties.begin(), properties.end(), [](const auto& property) {
+      return property.name() == "dds.sec.auth.plugin";
+    });
+    participant_ = factory->create_participant(options.domain, qos);
     if (participant_ == nullptr) {
-      fail("no participant" + std::string(options.enclave.empty()
-                                              ? ""
+      fail("no participant" + std::string(!secured_ ? ""
                                               : ": the enclave's files were refused, or this "
                                                 "Fast DDS was built without security"));
     }
@@ -432,7 +437,7 @@ class Probe {
     std::sort(sorted.begin(), sorted.end());
     std::printf("{\"probe\":\"fastdds\",\"role\":\"%s\",\"secured\":%s,\"bytes\":%u,\"sent\":%llu,"
                 "\"received\":%zu",
-                options_.role.c_str(), options_.enclave.empty() ? "false" : "true",
+                options_.role.c_str(), secured_ ? "true" : "false",
                 options_.bytes, static_cast<unsigned long long>(sent), sorted.size());
     // What a pong sees is the way there; what a ping sees, there and back.
     if (!sorted.empty()) {
@@ -453,6 +458,7 @@ class Probe {
   Writes writes_;
   std::unique_ptr<Reads> reads_;
   TypeSupport type_{new StringType};
+  bool secured_ = false;
   DomainParticipant* participant_ = nullptr;
   DataWriter* writer_ = nullptr;
 };

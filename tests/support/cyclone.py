@@ -43,6 +43,8 @@ class End:
     enclave: Enclave | None = None
     plugin: tuple[str, str] | None = None
     environment: tuple[tuple[str, str], ...] = ()
+    xml: str | None = None
+    """A whole configuration, in the place of the one that the others make."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ def _ddsperf(
     network: str, folder: Path, name: str, end: End, *arguments: str
 ) -> subprocess.Popen[bytes]:
     file = folder / f"{name}.xml"
-    file.write_text(configuration(end))
+    file.write_text(end.xml or configuration(end))
     common = ["-D", str(_SECONDS), "-Qminmatch:1", f"-Qmaxwait:{_SECONDS}"]
     command = [tools.find("ddsperf"), *common, *arguments]
     return start(network, file, folder / f"{name}.log", command, end.environment)
