@@ -15,7 +15,7 @@ CERTIFICATES: Final[list[str]]
 AEADS: Final[list[str]]
 
 Profile = tuple[str, str, str, str]
-"""Kind (`device`, `key_store`, `link`, `kernel`), name, text, file."""
+"""Kind (`device`, `key_store`, `link`, `tcp`, `accelerator`), name, text, file."""
 
 class WarifuError(Exception):
     """A mistake in a study or profile, or a file that cannot be written.
@@ -130,6 +130,15 @@ def profile_mistake(profile: Profile) -> str | None:
     """The first mistake of a profile, one line that begins with the key; None for a good one.
 
     Raises WarifuError for a kind of profile that there is not.
+    """
+
+def accelerator(name: str, text: str, file: str) -> dict[str, Any]:
+    """An accelerator's profile from its file's text.
+
+    `name`, `description`, `needs`; `built_in`, whether it is part of a processor; `ciphers` by AEAD
+    and `bus`, each with `set_up_ns` and `per_byte_ns`, which are pairs of the least and the most; a
+    call costs the set-up and the bytes of both. A cipher has `inputs`, its figures as
+    `Study.inputs` has them. Raises WarifuError.
     """
 
 def kernel_release(text: str) -> tuple[int, int, int | None] | None:

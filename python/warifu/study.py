@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 #: Environment variable: folders of profiles that are searched before all others.
 PROFILES_VARIABLE = "WARIFU_PROFILES"
 #: Folder below `profiles/` and the kind of what is in it.
-FOLDERS = {"devices": "device", "key-stores": "key_store", "links": "link", "tcp": "tcp"}
+FOLDERS = {
+    "devices": "device",
+    "key-stores": "key_store",
+    "links": "link",
+    "tcp": "tcp",
+    "accelerators": "accelerator",
+}
 
 ProfileText = tuple[str, str, str, str]
 

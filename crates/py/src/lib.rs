@@ -2,6 +2,7 @@
 //! The Python module `warifu._core`: conversions only. Its types for Python's checkers are in
 //! `python/warifu/_core.pyi`; names and meanings there and here are the same.
 
+mod accelerator;
 mod columns;
 mod error;
 mod fs_user;
@@ -37,6 +38,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tls::cipher_suite, module)?)?;
     module.add_function(wrap_pyfunction!(tls::aead, module)?)?;
     module.add_function(wrap_pyfunction!(tls::resumptions, module)?)?;
+    module.add_function(wrap_pyfunction!(accelerator::accelerator, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(missing::missing_operations, module)?)?;
     module.add_function(wrap_pyfunction!(missing::primitives, module)?)?;

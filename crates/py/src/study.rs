@@ -125,18 +125,7 @@ impl Study {
         let case = case(&self.study, index)?;
         let inputs = warifu_sim::inputs(case, &self.catalog)
             .map_err(|error| warifu_error(error.in_file(&self.study.file)))?;
-        let entry = |input: model::Input| {
-            [
-                ("name", input.name()),
-                ("value", input.value.text),
-                ("unit", input.unit),
-                ("source", input.source),
-                ("kind", input.kind.name().to_owned()),
-                ("evidence", input.evidence.map_or(String::new(), |of| of.name().to_owned())),
-            ]
-            .into_py_dict(py)
-        };
-        inputs.into_iter().map(entry).collect()
+        inputs.into_iter().map(|input| figure(py, input)).collect()
     }
 
     /// The calibration runs that a device profile's figures come from, sorted; none for an unknown
@@ -222,6 +211,19 @@ pub(crate) fn profile_mistake(profile: ProfileText) -> PyResult<Option<String>> 
     let Err(error) = Catalog::default().add(kind, name, text, file) else { return Ok(None) };
     let model::Error { key, message, .. } = error;
     Ok(Some(if key.is_empty() { message } else { format!("{key} {message}") }))
+}
+
+/// A figure as tables take it.
+pub(crate) fn figure(py: Python<'_>, input: model::Input) -> PyResult<Bound<'_, PyDict>> {
+    [
+        ("name", input.name()),
+        ("value", input.value.text),
+        ("unit", input.unit),
+        ("source", input.source),
+        ("kind", input.kind.name().to_owned()),
+        ("evidence", input.evidence.map_or(String::new(), |of| of.name().to_owned())),
+    ]
+    .into_py_dict(py)
 }
 
 /// The release of a kernel as `uname -r` says it; none for what is no release of Linux.

@@ -44,9 +44,9 @@ pub use operation::{
 };
 pub use primitive::{Cipher, HashAlgorithm, Primitive, SignatureAlgorithm};
 pub use profile::{
-    Catalog, Cost, DeviceProfile, FigureOf, Input, KernelRelease, KeyStoreProfile, LinkProfile,
-    ProfileKind, Shown, Sleep, StandIn, TcpProfile, Throttle, emulation_inputs, inputs,
-    inputs_where,
+    AcceleratorProfile, Catalog, Cost, DeviceProfile, FigureOf, Input, KernelRelease,
+    KeyStoreProfile, LinkProfile, ProfileKind, Shown, Sleep, Span, StandIn, TcpProfile, Terms,
+    Throttle, emulation_inputs, inputs, inputs_where,
 };
 pub use stage::Stage;
 pub use study::{COMMAND_LINE, MOST_CASES, Operator, Requirement, Statistic, Study};

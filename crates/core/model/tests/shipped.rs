@@ -249,3 +249,37 @@ fn folder_of_each_kind() {
         assert!(!common::catalog().names(kind).is_empty());
     }
 }
+
+/// The rows of SWCU185F's table 13-17, at its 200 MHz, lie within what the profile makes of them.
+#[test]
+fn accelerator_gives_its_table_back() {
+    let engine = common::catalog().accelerator("ti-cc26x2").unwrap().clone();
+    let clock = 48.0 / 200.0;
+    for (blocks, mbit_s) in [(1, 63.0), (20, 291.0), (100, 336.0)] {
+        let call = engine.call(warifu_model::DdsAead::Aes256Gcm, 16 * blocks).unwrap();
+        let table_ns = f64::from(blocks) * 128.0 / mbit_s * 1e3;
+        let [low, high] = [call.low_ns * clock, call.high_ns * clock];
+        // The table has whole Mbit/s.
+        let slack = table_ns / mbit_s;
+        assert!(
+            (low - slack..high + slack).contains(&table_ns),
+            "{blocks}: {low} {table_ns} {high}"
+        );
+    }
+}
+
+/// The paper on offloading: 1 - 22.53/176 of the cryptography's time (section 4).
+#[test]
+fn accelerator_of_the_paper() {
+    let core = common::catalog().accelerator("fpga-387-slices").unwrap();
+    for aead in core.aeads() {
+        let call = core.call(aead, 1_000_000).unwrap();
+        assert_eq!(call.low_ns, call.high_ns);
+        let software_ns = 1e9 / 22.53;
+        assert_eq!(format!("{:.1}", 100.0 * (1.0 - call.low_ns / software_ns)), "87.2");
+    }
+    let behind_bus = common::catalog().accelerator("fpga-387-slices-axi").unwrap();
+    let aead = warifu_model::DdsAead::Aes256Gcm;
+    assert!(behind_bus.call(aead, 16).unwrap().low_ns >= 10_000.0);
+    assert!(behind_bus.inputs(aead).iter().any(|input| input.kind == Kind::Assumed));
+}

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::accelerator::AcceleratorProfile;
 use super::device::DeviceProfile;
 use super::key_store::KeyStoreProfile;
 use super::link::LinkProfile;
@@ -21,6 +22,8 @@ pub enum ProfileKind {
     Link,
     /// `profiles/tcp/`.
     Tcp,
+    /// `profiles/accelerators/`.
+    Accelerator,
 }
 
 /// All profiles at hand, by kind and name.
@@ -30,14 +33,20 @@ pub struct Catalog {
     key_stores: BTreeMap<String, KeyStoreProfile>,
     links: BTreeMap<String, LinkProfile>,
     tcp: BTreeMap<String, TcpProfile>,
+    accelerators: BTreeMap<String, AcceleratorProfile>,
     /// The first mistake of each profile that cannot be read.
     broken: BTreeMap<(ProfileKind, String), Error>,
 }
 
 impl ProfileKind {
     /// Every kind.
-    pub const ALL: [ProfileKind; 4] =
-        [ProfileKind::Device, ProfileKind::KeyStore, ProfileKind::Link, ProfileKind::Tcp];
+    pub const ALL: [ProfileKind; 5] = [
+        ProfileKind::Device,
+        ProfileKind::KeyStore,
+        ProfileKind::Link,
+        ProfileKind::Tcp,
+        ProfileKind::Accelerator,
+    ];
 
     /// The folder under `profiles/`.
     pub const fn folder(self) -> &'static str {
@@ -46,16 +55,19 @@ impl ProfileKind {
             ProfileKind::KeyStore => "key-stores",
             ProfileKind::Link => "links",
             ProfileKind::Tcp => "tcp",
+            ProfileKind::Accelerator => "accelerators",
         }
     }
 
-    /// The key in a study, as one word: `device`, `key_store`, `link`, `tcp`.
+    /// The key in a study, as one word: `device`, `key_store`, `link`, `tcp`;
+    /// `accelerator`, which only `warifu dds advise` takes.
     pub const fn name(self) -> &'static str {
         match self {
             ProfileKind::Device => "device",
             ProfileKind::KeyStore => "key_store",
             ProfileKind::Link => "link",
             ProfileKind::Tcp => "tcp",
+            ProfileKind::Accelerator => "accelerator",
         }
     }
 
@@ -92,6 +104,10 @@ impl Catalog {
             ProfileKind::Tcp => {
                 self.tcp.insert(key, TcpProfile::parse(name, text, file)?);
             }
+            ProfileKind::Accelerator => {
+                let profile = AcceleratorProfile::parse(name, text, file)?;
+                self.accelerators.insert(key, profile);
+            }
         }
         Ok(())
     }
@@ -124,6 +140,11 @@ impl Catalog {
         self.tcp.get(name)
     }
 
+    /// The accelerator profile of a name.
+    pub fn accelerator(&self, name: &str) -> Option<&AcceleratorProfile> {
+        self.accelerators.get(name)
+    }
+
     /// The names of a kind, sorted.
     pub fn names(&self, kind: ProfileKind) -> Vec<&str> {
         fn keys<T>(map: &BTreeMap<String, T>) -> Vec<&str> {
@@ -134,6 +155,7 @@ impl Catalog {
             ProfileKind::KeyStore => keys(&self.key_stores),
             ProfileKind::Link => keys(&self.links),
             ProfileKind::Tcp => keys(&self.tcp),
+            ProfileKind::Accelerator => keys(&self.accelerators),
         }
     }
 

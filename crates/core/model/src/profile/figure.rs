@@ -29,6 +29,8 @@ pub enum FigureOf {
     Carrier,
     /// A virtual card's timing.
     Card,
+    /// An accelerator: what a call of a cipher takes.
+    Accelerator,
 }
 
 /// A figure as a report lists it.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Profiles: the figures of devices, key stores, links and TCP implementations, each with its
-//! source and kind.
+//! Profiles: the figures of devices, key stores, links, TCP implementations and accelerators, each
+//! with its source and kind.
 
+mod accelerator;
 mod calibrated;
 mod catalog;
 mod condition;
@@ -14,8 +15,10 @@ mod kernel_release;
 mod key_store;
 mod link;
 mod shown;
+mod span;
 mod tcp;
 
+pub use accelerator::{AcceleratorProfile, Terms};
 pub use catalog::{Catalog, ProfileKind};
 pub use device::{Cost, DeviceProfile};
 pub use figure::{FigureOf, Input};
@@ -24,4 +27,5 @@ pub use kernel_release::KernelRelease;
 pub use key_store::{KeyStoreProfile, Sleep, StandIn, Throttle};
 pub use link::LinkProfile;
 pub use shown::Shown;
+pub use span::Span;
 pub use tcp::TcpProfile;
