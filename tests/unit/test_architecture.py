@@ -97,7 +97,7 @@ PYTHON_MAY_IMPORT = {
     "report": {"report", "compare", "results", "files", "printable"},
     "results": {"results", "files", "printable", "_core"},
     "m3": {"m3", "results", "files", "printable", "_core"},
-    "reproduce": {"reproduce", "m3", "report"},
+    "reproduce": {"reproduce", "dds", "m3", "report"},
     "entropy": {"entropy"},
     "case": {"typed_json"},
     "typed_json": set(),

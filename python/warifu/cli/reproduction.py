@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from warifu.cli import screen
+from warifu.cli import reproduction_dds, screen
 from warifu.cli.errors import FAILED, OK
 from warifu.cli.formats import Format
 from warifu.cli.m3 import options_of
@@ -41,6 +41,10 @@ class Part(StrEnum):
 @reproduce_app.callback()
 def _reproduce() -> None:
     """Groups its subcommands."""
+
+
+for name, command in (("sros2-aead", reproduction_dds.sros2_aead),):
+    reproduce_app.command(name, epilog=reproduction_dds.EPILOG)(command)
 
 
 @reproduce_app.command("munacl")

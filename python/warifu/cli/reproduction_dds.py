@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`warifu reproduce sros2-aead` and `warifu reproduce dds-offload`: the runs that they need."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from warifu.cli import screen
+from warifu.cli.errors import FAILED, NOTHING_WRITTEN, OK, when_interrupted
+from warifu.cli.formats import Format
+from warifu.cli.screen import FormatOption
+
+if TYPE_CHECKING:
+    from warifu.dds.sending import Exchange, Sender, Sent
+    from warifu.reproduce.dds_sends import Call
+    from warifu.reproduce.sros2_aead import Seen
+
+ProbesOption = Annotated[
+    Path,
+    typer.Option("--probes", metavar="PATH", help="The latency probes' sources."),
+]
+PeriodOption = Annotated[
+    int, typer.Option("--period-us", min=100, max=1_000_000, help="From one message to the next.")
+]
+
+EPILOG = """Exit codes: 0 if all that can be judged came out as recorded; 1 if something came out
+otherwise, or could not be run here; 2 a mistake in the command line; 3 this machine lacks
+something."""
+
+#: What failed runs are called, where nothing else does.
+Step = tuple[str, "Exchange"]
+
+
+def sros2_aead(
+    probes: ProbesOption = Path("dds/probes"),
+    sets: Annotated[int, typer.Option("--sets", min=1, max=1000, help="Processes of each.")] = 10,
+    sends: Annotated[
+        int, typer.Option("--sends", min=10, max=10_000, help="Messages of each process.")
+    ] = 100,
+    period_us: PeriodOption = 10_000,
+    calls: Annotated[
+        int, typer.Option("--calls", min=10, max=1_000_000, help="Of each AEAD, alone.")
+    ] = 10_000,
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """The paper on other AEADs in SROS2 beside Fast DDS and Cyclone DDS that really have them.
+
+    Sends 16-byte messages under an SROS2 keystore, in network namespaces, as root: Fast DDS with
+    AES-GCM, with AEGIS and Ascon in its place (an experiment), and without security, interleaved;
+    Cyclone DDS with Warifu's plugin. Claims that cannot be judged here say why.
+    """
+    from warifu.reproduce import sros2_aead_tables
+
+    with when_interrupted(NOTHING_WRITTEN):
+        seen = _sros2_aead(probes, sets, sends, period_us, calls)
+        tables, holds = sros2_aead_tables.tables(seen)
+    screen.show(tables, form)
+    return OK if holds else FAILED
+
+
+def _sros2_aead(probes: Path, sets: int, sends: int, period_us: int, calls: int) -> Seen:
+    from warifu.dds.sending import Exchange
+    from warifu.reproduce import sros2_aead as paper
+    from warifu.reproduce.dds_sends import Sends
+
+    fast = Exchange(paper.FAST, count=sends, period_us=period_us)
+    kinds = {paper.PLAIN: replace(fast, secured=False), "aes_gcm": fast}
+    kinds |= {one.key: replace(fast, swap=one.swap) for one in paper.CIPHERS if one.swap}
+    # A process loses what it has warmed up: one of each kind after the other, then again.
+    steps = [(key, kind) for _ in range(sets) for key, kind in kinds.items()]
+    many = Exchange(paper.CYCLONE, count=max(sends, 100), period_us=period_us)
+    steps += [(one.key, replace(many, init=one.init)) for one in paper.CIPHERS]
+    sent, missing = run(probes, "sros2-aead", steps)
+    by_key = {
+        key: tuple(one for what, one in sent if (what, one.exchange.probe) == (key, paper.FAST))
+        for key in kinds
+    }
+    found, build, why = bench(calls, 16)
+    if why:
+        missing[paper.BENCH] = why
+    return paper.Seen(
+        {} if paper.FAST in missing else {key: Sends(every) for key, every in by_key.items()},
+        {key: one for key, one in sent if one.exchange.probe == paper.CYCLONE}
+        if paper.CYCLONE not in missing
+        else {},
+        {one.key: found[one.aead] for one in paper.CIPHERS} if found else {},
+        build,
+        missing,
+    )
+
+
+def run(
+    probes: Path, what: str, steps: list[Step]
+) -> tuple[list[tuple[str, Sent]], dict[str, str]]:
+    """Makes the runs, in this order; and why those of a probe could not be made, by the probe.
+
+    Raises KeystoreError and OSError."""
+    from warifu.dds import sending
+
+    names = {exchange.probe for _, exchange in steps}
+    missing = {name: why for name in names if (why := sending.missing(probes, name))}
+    for why in dict.fromkeys(missing.values()):
+        screen.warn(f"not run here: {why}")
+    todo = [step for step in steps if step[1].probe not in missing]
+    sent: list[tuple[str, Sent]] = []
+    if not todo:
+        return sent, missing
+    with ExitStack() as stack:
+        report = stack.enter_context(screen.progress(what))
+        sender = stack.enter_context(sending.sender(probes))
+        for done, (key, exchange) in enumerate(todo):
+            report(done, len(todo), f"{exchange.probe} {key} {exchange.bytes:,} B")
+            if exchange.probe in missing:
+                continue
+            one = _attempt(sender, exchange)
+            if isinstance(one, str):
+                missing[exchange.probe] = one
+                screen.warn(one)
+            else:
+                sent.append((key, one))
+        report(len(todo), len(todo))
+    return sent, missing
+
+
+def _attempt(sender: Sender, exchange: Exchange) -> Sent | str:
+    """A run, once more if it fails: on a busy machine two ends may not find each other in time."""
+    from warifu.dds.sending import SendingError
+
+    try:
+        return sender.send(exchange)
+    except SendingError as error:
+        screen.warn(f"{error}; once more")
+    try:
+        return sender.send(exchange)
+    except SendingError as error:
+        return str(error)
+
+
+def bench(calls: int, size: int) -> tuple[dict[str, Call], str, str]:
+    """One call of each AEAD, how the bench was built, and why there is neither."""
+    from warifu.reproduce.dds_sends import Call
+    from warifu.tools import ToolMissing, find
+
+    try:
+        program = str(find("warifu-aead-bench"))
+    except ToolMissing as error:
+        return {}, "", str(error)
+    command = [program, "--calls", str(calls), "--bytes", str(size)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        said: dict[str, Any] = json.loads(done.stdout)
+        found = {row["aead"]: _call(Call, row) for row in said["rows"]}
+        return found, str(said["build"]), ""
+    except (ValueError, KeyError, TypeError):
+        words = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return {}, "", f"warifu-aead-bench: {words}: `make setup` builds it anew"
+
+
+def _call(make: Callable[..., Call], row: dict[str, Any]) -> Call:
+    times = row["with_key"]
+    return make(
+        *(float(times[f"{name}_ns"]) for name in ("mean", "minimum", "maximum", "median")),
+        warm=float(row["warm_ns"]),
+    )

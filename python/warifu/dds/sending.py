@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Sends messages between two probes of `dds/probes`, with the profiler's library in the sender.
+
+Each end has a network namespace of its own (`dds/probes/pair`), ROS 2's names and an enclave of an
+SROS2 keystore. What comes back is what the sender asked of OpenSSL, message by message.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from warifu import tools
+from warifu.dds import counters
+from warifu.dds.counters import Count, CountersDamaged
+from warifu.dds.governance import Governance
+from warifu.dds.keystore import Enclave, create
+from warifu.dds.recording import Recording, RecordingDamaged, read
+
+_HEADERS = {
+    "fastdds-probe": (
+        Path("/usr/include/fastdds/dds/domain/DomainParticipant.hpp"),
+        "libfastrtps-dev",
+    ),
+    "cyclonedds-probe": (Path("/usr/include/dds/dds.h"), "cyclonedds-dev cyclonedds-tools"),
+}
+#: Debian keeps Cyclone's plugins where the loader does not look.
+_PLUGINS = "usr/lib/*/libddsc0debian"
+_PATIENCE_S = 10
+"""What a pair that is told to end may take to remove its namespaces."""
+_SILENCE_S = 20
+"""The probes give up after so long without a message."""
+
+
+class SendingError(Exception):
+    """Two ends did not exchange what they should; its text is one line with the fix."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What is sent, and how it is protected."""
+
+    probe: str = "fastdds-probe"
+    bytes: int = 16
+    """Of the message's string."""
+    count: int = 100
+    period_us: int = 10_000
+    swap: str | None = None
+    """An AEAD in the place of AES-GCM, by the profiler's library: an experiment."""
+    init: str | None = None
+    """The function of Warifu's plugin that Cyclone DDS is to call."""
+    secured: bool = True
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What the sender did."""
+
+    exchange: Exchange
+    recording: Recording
+    received: int
+    plugin: tuple[Count, ...] = ()
+    """What Warifu's plugin counted, discovery included."""
+
+    @property
+    def messages(self) -> Sequence[Mapping[str, int]]:
+        """Each write: `ns`, `crypto_ns`, `encryptions`, `macs`, `randoms`, `inner_updates`, .."""
+        return self.recording.messages
+
+    def took_ns(self, operation: str) -> float:
+        """Time a message in operations of this kind, ns."""
+        totals = self.recording.totals
+        before, after = totals["first_message"][operation], totals["last_message"][operation]
+        return (after["in_message_ns"] - before["in_message_ns"]) / max(len(self.messages), 1)
+
+
+def missing(probes: Path, probe: str) -> str | None:
+    """What this machine lacks for a run, with the fix; None if it lacks nothing."""
+    header, packages = _HEADERS[probe]
+    if os.geteuid() != 0:
+        return f"network namespaces need root: run `{tools.as_root('reproduce ..')}`"
+    if not (probes / "pair").is_file():
+        return f"{probes} has no script `pair`: name dds/probes of a checkout with --probes"
+    for program, package in (("ip", "iproute2"), ("make", "make"), ("openssl", "openssl")):
+        if not _on_path(program):
+            return f"{program} is missing: `apt-get install {package}`"
+    if not header.is_file():
+        return f"no {header}: `apt-get install {packages}`"
+    for library in ("libwarifu_evp_probe.so", "libwarifu_dds_crypto.so"):
+        try:
+            tools.find(library)
+        except tools.ToolMissing as error:
+            return str(error)
+    return None
+
+
+def _on_path(program: str) -> bool:
+    folders = [os.environ.get("PATH", ""), *tools.SYSTEM_FOLDERS]
+    return shutil.which(program, path=os.pathsep.join(folders)) is not None
+
+
+@dataclass
+class Sender:
+    """Probes that are built and a keystore, in a folder of their own."""
+
+    probes: Path
+    folder: Path
+    enclaves: Mapping[str, Enclave]
+    built: set[str] = field(default_factory=set)
+    runs: int = 0
+
+    def send(self, exchange: Exchange) -> Sent:
+        """One run of two processes, to its end. Raises SendingError."""
+        self._build(exchange.probe)
+        self.runs += 1
+        folder = self.folder / f"run-{self.runs}"
+        for name in ("writer", "reader"):
+            # The probe's library wants a folder that nobody else may write to.
+            (folder / name).mkdir(parents=True, mode=0o700)
+        ends = [
+            self._end("publish", "/talker", exchange, folder / "writer", probed=True),
+            self._end("subscribe", "/listener", exchange, folder / "reader", probed=False),
+        ]
+        reports = self._pair(exchange, [*ends[0], "--with", *ends[1]])
+        received = int(reports.get("subscribe", {}).get("received", 0))
+        if received < exchange.count:
+            raise SendingError(
+                f"{exchange.probe}: {received} of {exchange.count} messages of {exchange.bytes} B "
+                "arrived: run it again with less else on this machine"
+            )
+        return Sent(exchange, self._recording(folder / "writer"), received, _plugin(folder))
+
+    def _build(self, probe: str) -> None:
+        if probe in self.built:
+            return
+        path = self.folder / "built" / probe
+        make = ["make", "-r", "--silent", "-C", str(self.probes), f"BUILD={path.parent}", str(path)]
+        done = subprocess.run(make, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            words = done.stderr.strip().splitlines() or ["no message"]
+            raise SendingError(f"{probe} cannot be built: {words[-1]}")
+        self.built.add(probe)
+
+    def _end(
+        self, role: str, enclave: str, exchange: Exchange, folder: Path, *, probed: bool
+    ) -> list[str]:
+        """The command of an end."""
+        environment = {counters.VARIABLE: str(folder / "plugin.jsonl")}
+        folders = ":".join(map(str, sorted(Path("/").glob(_PLUGINS))))
+        environment["LD_LIBRARY_PATH"] = ":".join(
+            filter(None, (os.environ.get("LD_LIBRARY_PATH"), folders))
+        )
+        # Only who has the same swap reads what is sent.
+        if probed or exchange.swap:
+            environment["LD_PRELOAD"] = str(tools.find("libwarifu_evp_probe.so"))
+            environment["WARIFU_EVP_PROBE"] = str(folder)
+        if exchange.swap:
+            environment["WARIFU_EVP_SWAP"] = exchange.swap
+        command = ["env", *(f"{name}={value}" for name, value in environment.items())]
+        command += [str(self.folder / "built" / exchange.probe), role]
+        for option, value in (
+            ("--bytes", exchange.bytes),
+            ("--count", exchange.count),
+            ("--period-us", exchange.period_us),
+            ("--timeout", _SILENCE_S),
+        ):
+            command += [option, str(value)]
+        if exchange.secured:
+            command += ["--enclave", str(self.enclaves[enclave].folder)]
+        if exchange.init is not None:
+            command += ["--crypto", f"{tools.find('libwarifu_dds_crypto.so')}:{exchange.init}"]
+        return command
+
+    def _pair(self, exchange: Exchange, ends: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Runs the ends; returns what each says of itself, by role."""
+        longest_s = 4 * _SILENCE_S + exchange.count * exchange.period_us / 1e6
+        child = subprocess.Popen(
+            [str(self.probes / "pair"), *ends],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A group of its own: Ctrl-C is for this program, which then ends all of it.
+            start_new_session=True,
+        )
+        try:
+            out, err = child.communicate(timeout=longest_s)
+        except subprocess.TimeoutExpired:
+            raise SendingError(f"{exchange.probe}: did not end within {longest_s:.0f} s") from None
+        finally:
+            _end_group(child)
+        if child.returncode != 0:
+            words = [line for line in err.splitlines() if line.startswith((exchange.probe, "pair"))]
+            said = (words or err.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
+            raise SendingError(f"{exchange.probe}: {said}")
+        lines = [line for line in out.splitlines() if line.startswith('{"probe":')]
+        return {str(report["role"]): report for report in map(json.loads, lines)}
+
+    def _recording(self, folder: Path) -> Recording:
+        found = []
+        for path in sorted(folder.glob("*.evp")):
+            try:
+                recording = read(path)
+            except RecordingDamaged as error:
+                raise SendingError(str(error)) from None
+            # `env` itself loads the library as well.
+            if recording.numbers["messages"]:
+                found.append(recording)
+        if len(found) != 1:
+            raise SendingError(
+                f"{len(found)} processes published messages under the profiler instead of one"
+            )
+        return found[0]
+
+
+def _end_group(child: subprocess.Popen[str]) -> None:
+    """Ends what still runs of a pair, which removes its namespaces."""
+    if child.poll() is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(_PATIENCE_S)
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _plugin(folder: Path) -> tuple[Count, ...]:
+    try:
+        return tuple(counters.by_site(counters.read(folder / "writer" / "plugin.jsonl")).values())
+    except CountersDamaged as error:
+        raise SendingError(str(error)) from None
+
+
+@contextlib.contextmanager
+def sender(probes: Path, governance: Governance | None = None) -> Iterator[Sender]:
+    """A sender with new keys, by default under SROS2's governance. Raises SendingError,
+    KeystoreError and ToolMissing; OSError where a folder cannot be made."""
+    with tempfile.TemporaryDirectory(prefix="warifu-reproduce.") as name:
+        folder = Path(name)
+        now = datetime.datetime.now(datetime.UTC)
+        names = ["/talker", "/listener"]
+        enclaves = create(folder / "keys", names, governance or Governance(), now=now, days=1)
+        yield Sender(probes.resolve(), folder, enclaves)
