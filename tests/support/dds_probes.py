@@ -51,11 +51,15 @@ def run(
     second: list[str | Path],
     *,
     capture: Path | None = None,
+    snaplen: int = 262144,
     environment: dict[str, str] | None = None,
     seconds: float = 90,
 ) -> Pair:
-    """Runs two ends to their end; the second is started first."""
-    flags: list[str | Path] = [] if capture is None else ["--capture", capture]
+    """Runs two ends to their end; the second is started first. A capture has `snaplen` bytes of
+    each packet."""
+    flags: list[str | Path] = []
+    if capture is not None:
+        flags = ["--capture", capture, "--snaplen", str(snaplen)]
     done = subprocess.run(
         list(map(str, [FOLDER / "pair", *flags, *first, "--with", *second])),
         env=os.environ | (environment or {}), text=True, capture_output=True, timeout=seconds,

@@ -53,6 +53,7 @@ fn golden_cases() -> Vec<(&'static str, Case)> {
         ("dds-plain", common::dds(DdsCrypto::None, DdsAead::Aes256Gcm)),
         ("dds-sros2", common::dds(DdsCrypto::Builtin, DdsAead::Aes256Gcm)),
         ("dds-sros2-aegis-256", common::dds(DdsCrypto::Warifu, DdsAead::Aegis256)),
+        ("dds-sros2-50-kib", common::large(common::dds(DdsCrypto::Builtin, DdsAead::Aes256Gcm))),
         ("tls12-ticket-mutual", plain(common::tls(Tls12, Session::Ticket, Mutual))),
     ]
 }

@@ -5,8 +5,9 @@ mod common;
 
 use proptest::prelude::*;
 use warifu_model::{
-    Authentication, CertificateType, Direction, Group, HandshakeMessage, Https, KeyShare,
-    KeyStoreCall, Mark, Operation, Role, Session, SystemCall, Tls, TlsVersion,
+    Authentication, CertificateType, DdsAead, DdsCrypto, DdsMessage, Direction, Group,
+    HandshakeMessage, Https, KeyShare, KeyStoreCall, Mark, Operation, Role, Session, SystemCall,
+    Tls, TlsVersion,
 };
 use warifu_trace::{
     Bytes, Party, SessionState, Step, Trace,
@@ -124,6 +125,38 @@ proptest! {
         let text = render(&case, &scenario);
         prop_assert!(text.lines().all(|line| line.chars().count() <= 100), "{}", text);
         prop_assert!(text.contains("* first response"));
+    }
+
+    #[test]
+    fn large_samples_of_dds_are_sent_and_taken_whole(
+        sample in prop_oneof![16_u32..20_000, 16_u32..=(8 << 20)],
+        crypto in prop::sample::select(vec![DdsCrypto::None, DdsCrypto::Builtin]),
+    ) {
+        let mut case = common::dds(crypto, DdsAead::Aes256Gcm);
+        case.pattern.response_body = sample;
+        let trace = scenario(&case).unwrap().episodes.remove(0).trace;
+        prop_assert!(in_order(&trace).is_ok());
+        for party in [Party::CLIENT, Party::SERVER] {
+            let sent = || trace.messages.iter().filter(|message| message.from == party);
+            let content = sent().map(|message| message.bytes.fixed - message.overhead);
+            prop_assert_eq!(content.sum::<u32>(), sample);
+            // MaxMessageSize, and what SIGN adds to a message.
+            prop_assert!(sent().all(|message| message.bytes.fixed <= 14_720 + 72));
+            let done = |direction, message| {
+                computes(&trace, Operation::Dds(party.role, direction, message))
+            };
+            for direction in [Direction::Send, Direction::Receive] {
+                let parts = done(direction, DdsMessage::Part) + 1;
+                prop_assert_eq!(parts, (sample as usize + 8).div_ceil(13_440));
+                prop_assert_eq!(done(direction, DdsMessage::Sample), 1);
+                let secured = usize::from(crypto != DdsCrypto::None);
+                prop_assert_eq!(done(direction, DdsMessage::Payload), secured * parts);
+                prop_assert_eq!(done(direction, DdsMessage::Submessage), secured * 2 * parts);
+                prop_assert_eq!(done(direction, DdsMessage::RtpsMessage), secured * sent().count());
+            }
+            let write = Operation::System(party.role, SystemCall::Write);
+            prop_assert_eq!(computes(&trace, write), sent().count());
+        }
     }
 
     #[test]

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! DDS over RTPS over UDP: one sample of a string's topic and its answer on another, as Cyclone DDS
 //! 0.10.2 sends them to one reliable reader once both have matched: INFO_TS, DATA and a HEARTBEAT
-//! in one datagram each. The acknowledgement comes beside, and nobody waits for it. Discovery is
-//! not emulated, and neither are fragments.
+//! in one datagram, or, of a sample that is longer, several DATA_FRAG, each with a heartbeat.
+//! Acknowledgements come beside, and nobody waits for them. Discovery is not emulated, and neither
+//! is the repair of what is lost.
 
+mod lengths;
 mod wire;
 
 use warifu_model::{
     Dds, DdsMessage, DdsProtection, Direction, Mark, Nanos, Operation, Pattern, Role, SystemCall,
 };
+
+pub use lengths::{Datagram, Lengths, Part, Submessage};
 
 use crate::error::TraceError;
 use crate::scenario::Scenario;
@@ -18,46 +22,14 @@ use crate::trace::{
 
 /// The time that the lab's probe puts into a sample, and the string's zero.
 const SMALLEST_SAMPLE: u32 = 16;
-/// Beyond it a payload goes in fragments: ten of 1,344 B, which is what fits a message of 14,720 B
-/// (General/FragmentSize and MaxMessageSize of Cyclone DDS 0.10.2), whatever protection adds. Seen
-/// in `tests/system/dds/test_lengths.py`.
-const LARGEST_PAYLOAD: u32 = 10 * 1_344;
-/// The sample in it.
-const LARGEST_SAMPLE: u32 = LARGEST_PAYLOAD - wire::CDR;
-/// When nothing of an exchange is on its way any more. A lost sample would be sent again when the
-/// reader asks for it, which is not emulated.
-const PATIENCE: Nanos = Nanos::from_millis(10_000);
+/// What the lab's probe takes (`dds/probes/cyclonedds.c`).
+const LARGEST_SAMPLE: u32 = 8 << 20;
+/// When nothing of an exchange is on its way any more, and the lab has given it up
+/// (`python/warifu/lab/dds/driver.py`). A lost sample would be sent again when the reader asks for
+/// it, which is not emulated.
+const PATIENCE: Nanos = Nanos::from_millis(65_000);
 
 const CHANNEL: ChannelId = ChannelId(0);
-const SAMPLE: MessageId = MessageId(0);
-const ANSWER: MessageId = MessageId(1);
-
-/// Lengths of a sample on its way, B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lengths {
-    /// The payload, serialised.
-    pub payload: u32,
-    /// DATA with the payload, protected where the governance says so.
-    pub data: u32,
-    /// HEARTBEAT, alike.
-    pub heartbeat: u32,
-    /// INFO_TS and both as submessages.
-    pub submessages: u32,
-    /// The datagram.
-    pub message: u32,
-}
-
-impl Lengths {
-    /// Of a sample of so many bytes, its zero included.
-    pub fn of(dds: &Dds, sample: u32) -> Lengths {
-        let payload = wire::payload(sample);
-        let data = wire::data(wire::protected_payload(dds, payload));
-        let protected = [data, wire::HEARTBEAT].map(|plain| wire::protected_submessage(dds, plain));
-        let submessages = wire::INFO_TS + protected[0] + protected[1];
-        let message = wire::message(dds, submessages);
-        Lengths { payload, data, heartbeat: wire::HEARTBEAT, submessages, message }
-    }
-}
 
 /// One sample and its answer.
 pub(crate) fn scenario(dds: &Dds, pattern: &Pattern) -> Result<Scenario, TraceError> {
@@ -67,87 +39,183 @@ pub(crate) fn scenario(dds: &Dds, pattern: &Pattern) -> Result<Scenario, TraceEr
 /// One sample and its answer.
 ///
 /// # Errors
-/// The sample does not fit one datagram, or has no room for the probe's time.
+/// The sample is longer than the probe takes, or has no room for the probe's time.
 pub fn exchange(dds: &Dds, pattern: &Pattern) -> Result<Trace, TraceError> {
     let sample = pattern.response_body;
     if !(SMALLEST_SAMPLE..=LARGEST_SAMPLE).contains(&sample) {
         return Err(TraceError::new(
             "pattern.response_body",
             format!(
-                "is {sample} B: expected a sample of {SMALLEST_SAMPLE} to {LARGEST_SAMPLE} B, what \
-                 Cyclone DDS sends in one piece; fragments are not emulated"
+                "is {sample} B: expected a sample of {SMALLEST_SAMPLE} B to {} MiB",
+                LARGEST_SAMPLE >> 20
             ),
         ));
     }
     let lengths = Lengths::of(dds, sample);
-    let message = |from, label: &str| Message {
-        from,
-        channel: CHANNEL,
-        label: label.into(),
-        bytes: Bytes::exactly(lengths.message),
-        overhead: lengths.message - sample,
-    };
+    let count = lengths.datagrams.len() as u32;
+    let transfer = |first| Transfer { dds, lengths: &lengths, first: MessageId(first) };
+    let (question, answer) = (transfer(0), transfer(count));
+    let mut messages = question.messages(Party::CLIENT, sample, "");
+    messages.extend(answer.messages(Party::SERVER, sample, " (answer)"));
     Ok(Trace {
         channels: vec![Channel { carrier: Carrier::Udp, ends: [Party::CLIENT, Party::SERVER] }],
-        messages: vec![message(Party::CLIENT, "DATA"), message(Party::SERVER, "DATA (answer)")],
+        messages,
         programs: vec![
-            Program { party: Party::CLIENT, steps: client(dds, lengths) },
-            Program { party: Party::SERVER, steps: server(dds, lengths) },
+            Program { party: Party::CLIENT, steps: client(question, answer) },
+            Program { party: Party::SERVER, steps: server(question, answer) },
         ],
     })
 }
 
-fn client(dds: &Dds, lengths: Lengths) -> Vec<Step> {
+fn client(question: Transfer<'_>, answer: Transfer<'_>) -> Vec<Step> {
     let mut steps = vec![Step::Mark(Mark::Start), Step::Deadline { duration: PATIENCE }];
-    steps.extend(sends(dds, lengths, Role::Client, SAMPLE));
-    steps.extend(receives(dds, lengths, Role::Client, ANSWER));
+    steps.extend(question.sends(Role::Client));
+    steps.extend(answer.receives(Role::Client));
     steps.push(Step::Mark(Mark::FirstResponse));
+    steps.extend(answer.receives_rest(Role::Client));
     steps
 }
 
-fn server(dds: &Dds, lengths: Lengths) -> Vec<Step> {
-    let mut steps = receives(dds, lengths, Role::Server, SAMPLE);
-    steps.extend(sends(dds, lengths, Role::Server, ANSWER));
+fn server(question: Transfer<'_>, answer: Transfer<'_>) -> Vec<Step> {
+    let mut steps = question.receives(Role::Server);
+    steps.extend(answer.sends(Role::Server));
+    steps.extend(question.receives_rest(Role::Server));
     steps
 }
 
-fn sends(dds: &Dds, lengths: Lengths, role: Role, message: MessageId) -> Vec<Step> {
-    let mut steps = vec![work(role, Direction::Send, DdsMessage::Sample, lengths.payload)];
-    steps.extend(protections(dds, lengths, role, Direction::Send));
-    steps.push(Step::Compute {
-        operation: Operation::System(role, SystemCall::Write),
-        bytes: lengths.message,
-        resource: resource(role),
-    });
-    steps.push(Step::Send { first: message, count: 1, channel: CHANNEL });
-    steps
+/// A sample on its way from one end to the other.
+#[derive(Clone, Copy)]
+struct Transfer<'a> {
+    dds: &'a Dds,
+    lengths: &'a Lengths,
+    /// Its first datagram's; those of others follow.
+    first: MessageId,
 }
 
-fn receives(dds: &Dds, lengths: Lengths, role: Role, message: MessageId) -> Vec<Step> {
-    let mut steps = vec![Step::Receive { message }];
-    let mut taken_off = protections(dds, lengths, role, Direction::Receive);
-    taken_off.reverse();
-    steps.extend(taken_off);
-    steps.push(work(role, Direction::Receive, DdsMessage::Sample, lengths.payload));
-    steps
-}
-
-/// A call of the plugin each, from the inside out, for what it is given.
-fn protections(dds: &Dds, lengths: Lengths, role: Role, direction: Direction) -> Vec<Step> {
-    let mut steps = Vec::new();
-    if dds.data_protection != DdsProtection::None {
-        steps.push(work(role, direction, DdsMessage::Payload, lengths.payload));
+impl Transfer<'_> {
+    fn messages(self, from: Party, sample: u32, remark: &str) -> Vec<Message> {
+        let parts = self.lengths.parts();
+        let message = |datagram: &Datagram| Message {
+            from,
+            channel: CHANNEL,
+            label: label(datagram, parts, remark),
+            bytes: Bytes::exactly(datagram.message),
+            overhead: datagram.message - datagram.content(sample),
+        };
+        self.lengths.datagrams.iter().map(message).collect()
     }
-    if dds.metadata_protection != DdsProtection::None {
-        for plain in [lengths.data, lengths.heartbeat] {
-            steps.push(work(role, direction, DdsMessage::Submessage, plain));
+
+    /// A part and its heartbeat are made together; a datagram leaves when one of those that come
+    /// next does not fit it any more, or when all are made.
+    fn sends(self, role: Role) -> Vec<Step> {
+        let mut steps = vec![work(role, Direction::Send, DdsMessage::Sample, self.lengths.payload)];
+        let datagrams = self.lengths.datagrams.iter().enumerate();
+        let made: Vec<(usize, &Submessage)> = datagrams
+            .flat_map(|(index, datagram)| datagram.submessages.iter().map(move |one| (index, one)))
+            .collect();
+        let mut open = 0;
+        for together in made.chunks(2) {
+            for (_, submessage) in together {
+                steps.extend(self.work_on(submessage, role, Direction::Send));
+            }
+            for &(index, _) in together {
+                if index > open {
+                    steps.extend(self.send(open, role));
+                    open = index;
+                }
+            }
         }
+        steps.extend(self.send(open, role));
+        steps
     }
-    if dds.rtps_protection != DdsProtection::None {
-        let plain = wire::RTPS_HEADER + lengths.submessages;
-        steps.push(work(role, direction, DdsMessage::RtpsMessage, plain));
+
+    fn send(self, index: usize, role: Role) -> Vec<Step> {
+        let datagram = &self.lengths.datagrams[index];
+        let mut steps: Vec<Step> = self.whole(datagram, role, Direction::Send).collect();
+        steps.push(Step::Compute {
+            operation: Operation::System(role, SystemCall::Write),
+            bytes: datagram.message,
+            resource: resource(role),
+        });
+        steps.push(Step::Send { first: self.message(index), count: 1, channel: CHANNEL });
+        steps
     }
-    steps
+
+    /// Until the sample is there.
+    fn receives(self, role: Role) -> Vec<Step> {
+        let with_parts = 0..self.with_parts();
+        let mut steps: Vec<Step> = with_parts.flat_map(|index| self.receive(index, role)).collect();
+        steps.push(work(role, Direction::Receive, DdsMessage::Sample, self.lengths.payload));
+        steps
+    }
+
+    /// A heartbeat that found no room beside the last part; the program has its sample by then.
+    fn receives_rest(self, role: Role) -> Vec<Step> {
+        let rest = self.with_parts()..self.lengths.datagrams.len();
+        rest.flat_map(|index| self.receive(index, role)).collect()
+    }
+
+    fn receive(self, index: usize, role: Role) -> Vec<Step> {
+        let datagram = &self.lengths.datagrams[index];
+        let mut steps = vec![Step::Receive { message: self.message(index) }];
+        steps.extend(self.whole(datagram, role, Direction::Receive));
+        for submessage in &datagram.submessages {
+            let mut inwards = self.work_on(submessage, role, Direction::Receive);
+            inwards.reverse();
+            steps.extend(inwards);
+        }
+        steps
+    }
+
+    fn message(self, index: usize) -> MessageId {
+        MessageId(self.first.0 + index as u32)
+    }
+
+    /// How many datagrams carry some of the payload.
+    fn with_parts(self) -> usize {
+        let carries = |datagram: &Datagram| datagram.parts().next().is_some();
+        self.lengths.datagrams.iter().rposition(carries).map_or(0, |last| last + 1)
+    }
+
+    /// What is done for one submessage, from the inside out: a call of the plugin each, but for the
+    /// middleware's.
+    fn work_on(self, submessage: &Submessage, role: Role, direction: Direction) -> Vec<Step> {
+        let mut steps = Vec::new();
+        if let Some(part) = submessage.part {
+            if part.index > 0 {
+                steps.push(work(role, direction, DdsMessage::Part, part.bytes));
+            }
+            if self.dds.data_protection != DdsProtection::None {
+                steps.push(work(role, direction, DdsMessage::Payload, part.bytes));
+            }
+        }
+        if self.dds.metadata_protection != DdsProtection::None {
+            steps.push(work(role, direction, DdsMessage::Submessage, submessage.plain));
+        }
+        steps
+    }
+
+    /// The plugin's call for a datagram as a whole, if there is one.
+    fn whole(
+        self,
+        datagram: &Datagram,
+        role: Role,
+        direction: Direction,
+    ) -> impl Iterator<Item = Step> {
+        let protected = self.dds.rtps_protection != DdsProtection::None;
+        let step = work(role, direction, DdsMessage::RtpsMessage, datagram.plain);
+        protected.then_some(step).into_iter()
+    }
+}
+
+/// `DATA`, with what is said of it; `DATA_FRAG 1/8`, or two: `DATA_FRAG 7+8/8`; `HEARTBEAT`.
+fn label(datagram: &Datagram, of: u32, remark: &str) -> String {
+    let numbers: Vec<String> = datagram.parts().map(|part| (part.index + 1).to_string()).collect();
+    match numbers.len() {
+        0 => "HEARTBEAT".into(),
+        _ if of == 1 => format!("DATA{remark}"),
+        _ => format!("DATA_FRAG {}/{of}", numbers.join("+")),
+    }
 }
 
 fn work(role: Role, direction: Direction, message: DdsMessage, bytes: u32) -> Step {
@@ -168,52 +236,58 @@ mod tests {
 
     use super::*;
 
-    fn dds(data: DdsProtection, metadata: DdsProtection, rtps: DdsProtection) -> Dds {
-        Dds {
+    fn exchanged(kind: DdsProtection, response_body: u32) -> Result<Trace, TraceError> {
+        let dds = Dds {
             crypto: DdsCrypto::Builtin,
             aead: DdsAead::Aes256Gcm,
-            data_protection: data,
-            metadata_protection: metadata,
-            rtps_protection: rtps,
-            discovery_protection: DdsProtection::Encrypt,
-        }
-    }
-
-    /// As tcpdump saw them between two processes of Cyclone DDS 0.10.2, samples of 61 B; the test
-    /// `tests/system/dds/test_lengths.py` captures them anew.
-    #[test]
-    fn lengths_of_cyclone() {
-        use DdsProtection::{Encrypt, EncryptWithOriginAuthentication as Origin, None, Sign};
-        for (kinds, expected) in [
-            ([None, None, None], 160),
-            ([Encrypt, None, None], 204),
-            ([None, Encrypt, None], 272),
-            ([None, Origin, None], 312),
-            ([None, None, Encrypt], 240),
-            ([None, None, Origin], 260),
-            ([Encrypt, Encrypt, Sign], 388),
-        ] {
-            let [data, metadata, rtps] = kinds;
-            assert_eq!(Lengths::of(&dds(data, metadata, rtps), 61).message, expected, "{kinds:?}");
-        }
-    }
-
-    #[test]
-    fn samples_that_go_in_one_piece() {
-        let plain = dds(DdsProtection::None, DdsProtection::None, DdsProtection::None);
-        let exchanged = |dds: &Dds, response_body| {
-            let (kind, path) = (PatternKind::Request, "/chatter".to_owned());
-            exchange(dds, &Pattern { kind, path, response_body, concurrent: 1 })
+            data_protection: kind,
+            metadata_protection: kind,
+            rtps_protection: kind,
+            discovery_protection: kind,
         };
-        for sample in [16, 13_432] {
-            assert!(exchanged(&plain, sample).is_ok(), "{sample}");
+        let (kind, path) = (PatternKind::Request, "/chatter".to_owned());
+        exchange(&dds, &Pattern { kind, path, response_body, concurrent: 1 })
+    }
+
+    #[test]
+    fn samples_that_the_probe_takes() {
+        for sample in [16, 13_432, 13_433, 8 << 20] {
+            assert!(exchanged(DdsProtection::Encrypt, sample).is_ok(), "{sample}");
         }
-        for sample in [15, 13_433] {
-            let error = exchanged(&plain, sample).unwrap_err().to_string();
-            assert!(error.contains("expected a sample of 16 to 13432 B"), "{error}");
+        for sample in [15, (8 << 20) + 1] {
+            let error = exchanged(DdsProtection::None, sample).unwrap_err().to_string();
+            assert!(error.contains("expected a sample of 16 B to 8 MiB"), "{error}");
         }
-        let encrypted = dds(DdsProtection::Encrypt, DdsProtection::None, DdsProtection::None);
-        assert!(exchanged(&encrypted, 13_432).is_ok());
-        assert!(exchanged(&encrypted, 13_433).is_err());
+    }
+
+    /// Cyclone adds a part to its packet, which goes out when that is too much: the first datagram
+    /// leaves after the second part is made.
+    #[test]
+    fn next_part_is_made_before_a_datagram_leaves() {
+        let trace = exchanged(DdsProtection::None, 30_000).unwrap();
+        let order: Vec<&str> = trace
+            .steps(Party::CLIENT)
+            .iter()
+            .filter_map(|step| match step {
+                Step::Compute {
+                    operation: Operation::Dds(_, Direction::Send, message), ..
+                } => Some(message.name()),
+                Step::Send { .. } => Some("send"),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(order, ["DdsSample", "DdsPart", "send", "DdsPart", "send", "send"]);
+    }
+
+    #[test]
+    fn heartbeat_alone_delays_nobody() {
+        let trace = exchanged(DdsProtection::None, 14_549).unwrap();
+        let place = |wanted: fn(&Step) -> bool| {
+            trace.steps(Party::SERVER).iter().rposition(wanted).unwrap()
+        };
+        let heartbeat = place(|step| *step == Step::Receive { message: MessageId(1) });
+        assert!(heartbeat > place(|step| matches!(step, Step::Send { .. })));
+        let client = trace.steps(Party::CLIENT);
+        assert_eq!(client.last(), Some(&Step::Receive { message: MessageId(3) }));
     }
 }

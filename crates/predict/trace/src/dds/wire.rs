@@ -14,8 +14,12 @@ pub(super) const INFO_TS: u32 = SUBMESSAGE_HEADER + 8;
 const INFO_SRC: u32 = SUBMESSAGE_HEADER + 20;
 /// HEARTBEAT: reader, writer, first and last number, count.
 pub(super) const HEARTBEAT: u32 = SUBMESSAGE_HEADER + 28;
+/// HEARTBEAT_FRAG: reader, writer, number, last fragment, count.
+pub(super) const HEARTBEAT_FRAG: u32 = SUBMESSAGE_HEADER + 24;
 /// DATA before its payload: flags, offset, reader, writer, number; no inline QoS.
 const DATA_HEADER: u32 = SUBMESSAGE_HEADER + 20;
+/// DATA_FRAG: first fragment, how many, their size and the sample's, as well.
+const DATA_FRAG_HEADER: u32 = DATA_HEADER + 12;
 
 /// Encapsulation (RTPS 2.2, section 10) and a string's length.
 pub(super) const CDR: u32 = 4 + 4;
@@ -33,7 +37,7 @@ pub(super) const fn payload(sample: u32) -> u32 {
     (CDR + sample).next_multiple_of(4)
 }
 
-/// A payload as `data_protection_kind` has it.
+/// A payload, or a part of one, as `data_protection_kind` has it.
 pub(super) fn protected_payload(dds: &Dds, plain: u32) -> u32 {
     match dds.data_protection {
         DdsProtection::None => plain,
@@ -44,6 +48,11 @@ pub(super) fn protected_payload(dds: &Dds, plain: u32) -> u32 {
 /// DATA with a payload.
 pub(super) const fn data(payload: u32) -> u32 {
     DATA_HEADER + payload
+}
+
+/// DATA_FRAG with a part of a payload.
+pub(super) const fn data_frag(payload: u32) -> u32 {
+    DATA_FRAG_HEADER + payload
 }
 
 /// A submessage as `metadata_protection_kind` has it.

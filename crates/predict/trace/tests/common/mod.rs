@@ -126,6 +126,11 @@ pub fn dds(crypto: DdsCrypto, aead: DdsAead) -> Case {
     }
 }
 
+/// The same with 50 KiB.
+pub fn large(case: Case) -> Case {
+    Case { pattern: Pattern { response_body: 50 << 10, ..case.pattern.clone() }, ..case }
+}
+
 /// Every TLS layer that there can be, but for lengths of names and chains: `key_share` fresh.
 pub fn every_tls() -> Vec<Tls> {
     let mut all = Vec::new();

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Samples of DDS packet by packet: datagrams beyond the MTU travel as IP fragments.
+
+mod common;
+
+use warifu_model::Catalog;
+use warifu_sim::{CaseModel, Heading, PacketEvent, simulate_packets};
+
+/// Of IPv4 and UDP.
+const IP: u32 = 20;
+const UDP: u32 = 8;
+
+fn packets(sample: &str, link: &str, up: &[u64], catalog: &Catalog) -> Vec<PacketEvent> {
+    let settings = format!(
+        "[link]\nprofile = \"loopback\"\n{link}\n[stack]\nprotocol = \"dds\"\n\
+         crypto = \"none\"\n[pattern]\nkind = \"request\"\npath = \"/chatter\"\n\
+         response_body = \"{sample}\"\n"
+    );
+    let model = CaseModel::compile(&common::case(&settings, catalog), catalog).unwrap();
+    simulate_packets(&model, up, &[], 1)
+}
+
+fn of(events: &[PacketEvent], heading: Heading) -> Vec<&PacketEvent> {
+    events.iter().filter(|event| event.heading == heading).collect()
+}
+
+/// 50 KiB: 13,536, twice 13,524 and 10,976 B (captured), each with a UDP header, in fragments of
+/// 1,480 B and what is left (RFC 791 section 3.2).
+#[test]
+fn datagrams_in_ip_fragments() {
+    let catalog = common::catalog("1 us");
+    let events = packets("50 KiB", "mtu = 1500", &[], &catalog);
+    let mut expected = Vec::new();
+    for (full, rest) in [(9, 224), (9, 212), (9, 212), (7, 624)] {
+        expected.extend([1_500].repeat(full));
+        expected.push(IP + rest);
+    }
+    assert_eq!(9 * 1_480 + 224, UDP + 13_536);
+    for heading in [Heading::Up, Heading::Down] {
+        let lengths: Vec<u32> = of(&events, heading).iter().map(|event| event.len).collect();
+        assert_eq!(lengths, expected);
+    }
+    // One datagram, one packet.
+    assert_eq!(packets("50 KiB", "mtu = 65535", &[], &catalog).len(), 2 * 4);
+}
+
+/// The last fragment leaves when the link has carried the bits of all: 52,472 B of RTPS would have
+/// a lower bound, this is exact.
+#[test]
+fn fragments_one_behind_the_other_at_the_link_s_rate() {
+    let catalog = common::catalog("0 us");
+    let link = "mtu = 1500\nrate = \"1 Mbit/s\"\nrtt = \"20 ms\"";
+    let events = packets("50 KiB", link, &[], &catalog);
+    let (up, down) = (of(&events, Heading::Up), of(&events, Heading::Down));
+    let bits: u64 = up.iter().map(|event| 8 * u64::from(event.len)).sum();
+    assert_eq!(down[0].time_ns - up[0].time_ns, bits * 1_000 + 10_000_000);
+}
+
+#[test]
+fn sample_without_one_of_its_fragments_is_not_answered() {
+    let catalog = common::catalog("1 us");
+    for lost in [0, 12, 37] {
+        let events = packets("50 KiB", "mtu = 1500", &[lost], &catalog);
+        assert_eq!(of(&events, Heading::Up).len(), 38);
+        assert!(of(&events, Heading::Down).is_empty());
+    }
+}
