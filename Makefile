@@ -28,7 +28,7 @@ test-system: ## the lab, programs, card readers, tokens, table 3 (root; 30 minut
 	@scripts/setup --with tests
 	@scripts/test-system
 
-soak: ## fuzzing, millions of random instructions, floods, statistical coverage (two hours)
+soak: ## fuzzing, random instructions, floods, statistical coverage, secured DDS (3.5 hours)
 	@scripts/setup --with tests
 	@scripts/soak
 
