@@ -32,6 +32,7 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
     (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISLNK, "a link"),
     (stat.S_ISSOCK, "a socket"),
 )
 
@@ -45,22 +46,24 @@ class FileRefused(Exception):  # noqa: N818 - what happened, not what it is
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """A regular file, to be read. Raises FileRefused for what is none, and OSError."""
+def opened(path: Path, *, follow: bool = True) -> Iterator[BinaryIO]:
+    """A regular file, to be read; not through a link that it is itself unless `follow`. Raises
+    FileRefused for what is none, and OSError."""
     # Before it is opened, since that alone sets some devices in motion.
-    _refuse_other(path, path.stat().st_mode)
+    _refuse_other(path, path.stat(follow_symlinks=follow).st_mode)
     # And again, since a pipe may have taken its place, whose opening would wait for a writer.
-    with os.fdopen(os.open(path, _NOTHING_WAITS), "rb") as file:
+    flags = _NOTHING_WAITS | (0 if follow else os.O_NOFOLLOW)
+    with os.fdopen(os.open(path, flags), "rb") as file:
         about = os.fstat(file.fileno())
         _refuse_other(path, about.st_mode)
         _refuse_proc(path, about.st_dev)
         yield file
 
 
-def read_bytes(path: Path, most: int) -> bytes:
-    """The bytes of a regular file. Raises FileRefused for more than ``most`` and for what is none,
-    and OSError."""
-    with opened(path) as file:
+def read_bytes(path: Path, most: int, *, follow: bool = True) -> bytes:
+    """The bytes of a regular file; see `opened`. Raises FileRefused for more than ``most`` and for
+    what is none, and OSError."""
+    with opened(path, follow=follow) as file:
         # Its size is not asked for: files may grow.
         content = file.read(most + 1)
     if len(content) > most:
@@ -70,10 +73,10 @@ def read_bytes(path: Path, most: int) -> bytes:
     return content
 
 
-def read_text(path: Path, most: int) -> str:
-    """The text of a regular file in UTF-8. Raises FileRefused, and OSError."""
+def read_text(path: Path, most: int, *, follow: bool = True) -> str:
+    """The text of a regular file in UTF-8; see `opened`. Raises FileRefused, and OSError."""
     try:
-        return read_bytes(path, most).decode("utf-8")
+        return read_bytes(path, most, follow=follow).decode("utf-8")
     except UnicodeDecodeError as error:
         raise FileRefused(
             f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8"

@@ -34,9 +34,12 @@ pub fn run() {
         }
         *cost = now().saturating_sub(begun);
     }
-    file.set(Number::call_cost_ps, median(&mut calls) * 1000 / (OPERATIONS * CALLS));
-    file.set(Number::call_inside_ps, noted * 1000 / (operations * CALLS).max(1));
-    file.set(Number::message_cost_ps, median(&mut messages) * 1000 / OPERATIONS);
+    file.set(Number::call_cost_ps, median(&mut calls).saturating_mul(1000) / (OPERATIONS * CALLS));
+    file.set(
+        Number::call_inside_ps,
+        noted.saturating_mul(1000) / operations.saturating_mul(CALLS).max(1),
+    );
+    file.set(Number::message_cost_ps, median(&mut messages).saturating_mul(1000) / OPERATIONS);
 }
 
 fn batch() {

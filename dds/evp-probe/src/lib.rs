@@ -13,6 +13,7 @@
 //! - `site`: who called, by four functions on the stack.
 //! - `message`: the middleware's writes, and what happens within them.
 //! - `record`: the file.
+//! - `say`: words on standard error, which may be full, closed or read by nobody.
 //! - `calibration`: what the probe itself costs, measured in this process.
 //! - `swap`: another AEAD in the place of AES-GCM. For experiments only.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -24,6 +25,7 @@ mod message;
 mod operation;
 mod real;
 mod record;
+mod say;
 mod shim;
 mod site;
 mod swap;
@@ -52,7 +54,7 @@ extern "C" fn start() {
     }
     let Some(folder) = warifu_os::secure_variable(FOLDER) else { return };
     if let Err(error) = record::open(&folder) {
-        eprintln!("warifu-evp-probe: not recording: {folder}: {error}");
+        say::say(&format!("not recording: {folder}: {error}"));
         return;
     }
     // SAFETY: the handlers are functions of this library, which is never unloaded.

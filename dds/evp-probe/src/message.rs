@@ -140,10 +140,10 @@ pub fn note(class: Class, bytes: u64, ns: u64) -> bool {
             Class::Sign | Class::Verify => {}
         }
         if class == Class::Encrypt {
-            tally.bytes += bytes;
+            tally.bytes = tally.bytes.saturating_add(bytes);
             tally.largest = tally.largest.max(bytes);
         }
-        tally.crypto_ns += ns;
+        tally.crypto_ns = tally.crypto_ns.saturating_add(ns);
         current.set(Some(tally));
         true
     })
@@ -153,7 +153,7 @@ pub fn note(class: Class, bytes: u64, ns: u64) -> bool {
 pub fn note_time(ns: u64) -> bool {
     CURRENT.with(|current| {
         let Some(tally) = current.get() else { return false };
-        current.set(Some(Tally { crypto_ns: tally.crypto_ns + ns, ..tally }));
+        current.set(Some(Tally { crypto_ns: tally.crypto_ns.saturating_add(ns), ..tally }));
         true
     })
 }

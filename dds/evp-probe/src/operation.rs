@@ -308,8 +308,8 @@ impl Call<'_> {
 
     fn spend(&self, operation: &mut Operation) {
         let part = &mut operation.parts[FUNCTIONS[self.index].part() as usize];
-        part.0 += 1;
-        part.1 += self.ns;
+        part.0 = part.0.saturating_add(1);
+        part.1 = part.1.saturating_add(self.ns);
     }
 
     fn begin(&self, class: Class, algorithm: Option<Algorithm>) {
@@ -336,10 +336,10 @@ impl Call<'_> {
         self.with(self.arguments[0], |operation| {
             let bytes = u64::try_from(bytes).unwrap_or(0);
             if has_output {
-                operation.bytes += bytes;
+                operation.bytes = operation.bytes.saturating_add(bytes);
                 operation.has_payload |= bytes > 0;
             } else {
-                operation.aad_bytes += bytes;
+                operation.aad_bytes = operation.aad_bytes.saturating_add(bytes);
             }
             operation.has_data = true;
             operation.failed |= !succeeded(self.result);
@@ -350,7 +350,7 @@ impl Call<'_> {
     /// Bytes of a MAC or a signature.
     fn more(&self, context: usize, bytes: u64) {
         self.with(context, |operation| {
-            operation.aad_bytes += bytes;
+            operation.aad_bytes = operation.aad_bytes.saturating_add(bytes);
             operation.has_data = true;
             self.spend(operation);
         });

@@ -161,7 +161,8 @@ pub fn begin() {
                 .for_each(|it| it.store(0, Ordering::Relaxed));
         }
     }
-    for message in &file.messages[..usize::try_from(file.get(Number::messages)).unwrap_or(0)] {
+    let messages = usize::try_from(file.get(Number::messages)).unwrap_or(usize::MAX);
+    for message in file.messages.iter().take(messages) {
         message.numbers.iter().for_each(|it| it.store(0, Ordering::Relaxed));
     }
     for number in [
@@ -207,13 +208,12 @@ impl File {
 
     /// Adds to one; returns what it was.
     pub fn add(&self, number: Number, value: u64) -> u64 {
-        self.numbers[number as usize].fetch_add(value, Ordering::Relaxed)
+        raise(&self.numbers[number as usize], value)
     }
 
     /// Adds to what all operations of a class have in common.
     pub fn total(&self, class: Class, total: Total, value: u64) {
-        self.totals[Stand::now as usize][class as usize][total as usize]
-            .fetch_add(value, Ordering::Relaxed);
+        raise(&self.totals[Stand::now as usize][class as usize][total as usize], value);
     }
 
     /// What they have in common so far.
@@ -317,14 +317,14 @@ impl Site {
 
     /// Adds to a number.
     pub fn add(&self, number: AtSite, value: u64) {
-        self.numbers[number as usize].fetch_add(value, Ordering::Relaxed);
+        raise(&self.numbers[number as usize], value);
     }
 
     /// Adds calls and their time to a part.
     pub fn part(&self, part: usize, calls: u64, ns: u64) {
         let at = AtSite::NAMES.len() + 2 * part;
-        self.numbers[at].fetch_add(calls, Ordering::Relaxed);
-        self.numbers[at + 1].fetch_add(ns, Ordering::Relaxed);
+        raise(&self.numbers[at], calls);
+        raise(&self.numbers[at + 1], ns);
     }
 
     /// An operation of this length.
@@ -334,6 +334,16 @@ impl Site {
         self.numbers[AtSite::maximum_ns as usize].fetch_max(ns, Ordering::Relaxed);
         self.histogram[bucket(ns)].fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// Adds to a sum, which stays at its highest instead of beginning anew; returns what it was. One
+/// addition, as long as the sum is not full.
+fn raise(sum: &AtomicU64, value: u64) -> u64 {
+    let before = sum.fetch_add(value, Ordering::Relaxed);
+    if before.checked_add(value).is_none() {
+        sum.store(u64::MAX, Ordering::Relaxed);
+    }
+    before
 }
 
 /// Eight buckets an octave, each named by its lower end in the description.
@@ -466,6 +476,16 @@ mod tests {
             last = bucket(ns);
         }
         assert_ne!(bucket(1_000), bucket(1_200));
+    }
+
+    #[test]
+    fn sums_stay_at_their_highest() {
+        let sum = AtomicU64::new(u64::MAX - 5);
+        assert_eq!(raise(&sum, 5), u64::MAX - 5);
+        assert_eq!(sum.load(Ordering::Relaxed), u64::MAX);
+        raise(&sum, 1);
+        raise(&sum, u64::MAX);
+        assert_eq!(sum.load(Ordering::Relaxed), u64::MAX);
     }
 
     #[test]

@@ -25,6 +25,7 @@ use ascon_aead::aead::{AeadInOut, KeyInit};
 
 use crate::functions::{Direction, FUNCTIONS, Role};
 use crate::real;
+use crate::say::say;
 use crate::site::{self, Slot};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,17 +49,17 @@ static SELECTED: OnceLock<(&str, Aead)> = OnceLock::new();
 pub fn select(name: &str) {
     let Some(known) = AEADS.iter().find(|known| known.0 == name) else {
         let names = AEADS.map(|known| known.0).join(", ");
-        eprintln!("warifu-evp-probe: WARIFU_EVP_SWAP is {name}: expected {names}, or unset it");
+        say(&format!("WARIFU_EVP_SWAP is {name}: expected {names}, or unset it"));
         // SAFETY: the program has not begun.
         unsafe { libc::_exit(2) };
     };
     let _ = SELECTED.set(*known);
-    eprintln!(
-        "warifu-evp-probe: EXPERIMENT: {name} takes the place of AES-GCM in process {}. This is \
+    say(&format!(
+        "EXPERIMENT: {name} takes the place of AES-GCM in process {}. This is \
          not DDS Security and protects nothing; unset WARIFU_EVP_SWAP for anything but a \
          measurement.",
         std::process::id()
-    );
+    ));
 }
 
 /// Its name.

@@ -209,10 +209,13 @@ def profile(
             "-o",
             parser=named,
             metavar="PATH",
-            help="Write the figures as observations to a folder.",
+            help="Write the figures as observations to a new folder.",
             show_default=False,
         ),
     ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="--out may replace an earlier profile.")
+    ] = False,
     swap: Annotated[
         Swap | None,
         typer.Option(
@@ -245,6 +248,10 @@ def profile(
     from warifu.cli import dds_tables, provenance
     from warifu.dds import profiling
 
+    if out is not None:
+        from warifu.dds import observations
+
+        observations.check(out, replace=replace)
     run_id, started = provenance.new_run_id("profiled"), provenance.now()
     if swap is not None:
         screen.warn(
@@ -253,11 +260,11 @@ def profile(
         )
     seen = profiling.run(command, None if swap is None else swap.value)
     screen.show(dds_tables.tables(seen, top), form)
-    if out is not None:
-        from warifu.dds import observations
-
+    if out is not None and seen.processes:
         observations.write(out, seen, run_id, started)
         screen.say(f"observations: {out}")
+    elif out is not None:
+        screen.warn(f"nothing was seen, so nothing was written to {out}")
     if seen.interrupted:
         screen.say("the command was asked to end; this is what was seen until then")
     return seen.code if seen.loaded else ENVIRONMENT

@@ -60,7 +60,7 @@ def _nothing(seen: Profile) -> Table:
 
 
 def _answer(process: Process, seen: Profile) -> Table:
-    from warifu.dds.profiling import verdict
+    from warifu.dds.verdict import verdict
 
     says = verdict(process)
     recording, numbers = process.recording, process.recording.numbers
@@ -179,7 +179,8 @@ def _functions(process: Process) -> Table:
             table.notes.append(f"{one.site} refused {', '.join(causes)}.")
     table.notes.append(
         "All of the process's domains, from their beginning to their end, discovery included; the "
-        "plugin's own clock. A preprocess_secure_submsg looks for the key alone."
+        "plugin's own clock. Protected is signed or encrypted, as the governance says. "
+        "A preprocess_secure_submsg looks for the key alone."
     )
     return table
 

@@ -24,7 +24,10 @@ PROTECTS = {
 }
 """The functions that protect something, and what."""
 
-_BYTES_MAX = 64_000_000
+#: A line has some 250 B, and a domain nine of them.
+_BYTES_MAX = 16_000_000
+_LINE_MAX = 4096
+_NUMBER_MAX = 2**64 - 1
 _NUMBERS = ("process", "calls", "bytes", "time_ns")
 
 
@@ -55,7 +58,7 @@ def read(file: Path) -> list[Count]:
     Raises CountersDamaged, and OSError.
     """
     try:
-        text = read_text(file, _BYTES_MAX)
+        text = read_text(file, _BYTES_MAX, follow=False)
     except FileNotFoundError:
         return []
     except FileRefused as refused:
@@ -66,6 +69,8 @@ def read(file: Path) -> list[Count]:
 
 def _count(line: str, where: str) -> Count:
     try:
+        if len(line) > _LINE_MAX:
+            raise ValueError
         row = json.loads(line)
         numbers = {name: row[name] for name in _NUMBERS}
         refused = dict(row["refused"])
@@ -81,7 +86,7 @@ def _count(line: str, where: str) -> Count:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _NUMBER_MAX
 
 
 def by_site(counts: Iterable[Count]) -> dict[str, Count]:

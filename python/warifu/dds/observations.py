@@ -7,12 +7,15 @@ process of a site (by the order in which they are shown), or the message.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from warifu.dds.profiling import Profile
 from warifu.dds.recording import PARTS, Site
-from warifu.m3.observations import About, Row, write_rows
+from warifu.m3.observations import About, Row, refuse_others, write_rows
+from warifu.results import ResultsError
 
 HALF = "profiled"
 """No half of a study: comparing and reporting have no use for it."""
@@ -39,6 +42,34 @@ UNITS = {
 }
 """Metrics by site (`dds.crypto`, sums over its calls), by function of Warifu's plugin, by message,
 and of the probe itself."""
+
+
+def check(folder: Path, *, replace: bool) -> None:
+    """Raises ResultsError, or OSError, where `write` would: before the command is run for nothing.
+    An earlier profile is replaced only where that was asked for."""
+    if folder.is_symlink():
+        raise ResultsError(f"{folder}: is a link: choose another folder with --out")
+    if not folder.exists():
+        above = next(one for one in folder.absolute().parents if one.exists())
+        if not above.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(above))
+        if not os.access(above, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(above))
+        return
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    if not any(folder.iterdir()):
+        return
+    refuse_others(folder, HALF)
+    if not (folder / "manifest.json").exists():
+        raise ResultsError(
+            f"{folder}: is not empty, and holds no profile: choose another folder with --out"
+        )
+    if not replace:
+        raise ResultsError(
+            f"{folder}: holds an earlier profile: choose another folder with --out, or replace it "
+            "with --replace"
+        )
 
 
 def write(folder: Path, seen: Profile, run_id: str, started: str) -> None:

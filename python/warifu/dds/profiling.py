@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import platform
 import re
@@ -18,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warifu.dds import counters
+from warifu.dds import counters, middlewares
 from warifu.dds.counters import Count, CountersDamaged
 from warifu.dds.recording import Recording, RecordingDamaged, Site, read
 from warifu.tools import find
@@ -26,25 +25,15 @@ from warifu.tools import find
 SWAPS = ("aegis-128l", "aegis-256", "ascon-aead128")
 """What `--swap` takes (dds/evp-probe/src/swap.rs)."""
 
+#: A recording's name: process and number (dds/evp-probe/src/record.rs).
+_NAME = re.compile(r"(\d{1,10})-(\d{1,4})\.evp")
+_MOST_PROCESSES = 1000
+
 _LOOKS_EVERY_S = 0.5
 #: Ctrl-C so often ends a command that does not heed it.
 _PATIENCE = 3
 #: siginfo_t's si_code of what the terminal sends to every process of its group.
 _OF_KERNEL = 0x80
-
-_PLUGIN_NAMES = (b"DDS:Crypto:AES-GCM-GMAC", b"builtin.AES-GCM-GMAC", b"dds_security_crypto")
-"""In every implementation of DDS Security: the builtin plugin's class id (DDS Security 1.1, 9.5.1),
-Fast DDS's name for it (SecurityPluginFactory.cpp), Cyclone DDS's library (q_security.h)."""
-
-_MIDDLEWARE = (
-    (r"libfastrtps\.so\.?(?P<version>[\d.]*)", "Fast DDS"),
-    (r"libfastdds\.so\.?(?P<version>[\d.]*)", "Fast DDS"),
-    (r"libddsc\.so\.?(?P<version>[\d.]*)", "Cyclone DDS"),
-    (r"libnddsc\.so\.?(?P<version>[\d.]*)", "RTI Connext"),
-    (r"libOpenDDS_Dcps\.so\.?(?P<version>[\d.]*)", "OpenDDS"),
-)
-#: Libraries with cryptography of their own, which the probe does not see.
-_OTHERS = r"libcrypto(-\w+)?\.so\.1|libmbedcrypto|libwolfssl|libgnutls|libsodium|libgcrypt"
 
 
 class ProfileError(Exception):
@@ -88,8 +77,21 @@ class Process:
     @property
     def middleware(self) -> str | None:
         """Its name and version, as the library's file says."""
-        found = _middleware(self.libraries)
+        found = middlewares.found(self.libraries)
         return found[0] if found else None
+
+    @property
+    def asked(self) -> bool:
+        """Whether its middleware made use of cryptography at all, if only of random keys."""
+        frames = (frame for site in self.sites for frame in site.frames)
+        return any(map(middlewares.is_part, frames)) or self.loads_plugins
+
+    @property
+    def loads_plugins(self) -> bool:
+        """Whether it has loaded plugins of DDS Security, which Cyclone DDS does where its
+        configuration asks for security, and only there."""
+        names = (Path(path).name for path in self.libraries)
+        return any(name.startswith(("libdds_security", "libwarifu_dds")) for name in names)
 
     def while_messages(self, operation: str) -> Mapping[str, int]:
         """Totals from the first message's beginning to the last one's end."""
@@ -244,8 +246,8 @@ def _look(folder: Path, seen: dict[int, set[str]]) -> None:
     """Which libraries the recorded processes have loaded, of those that still run: a process that
     a signal ends does not say it itself."""
     with contextlib.suppress(OSError):
-        for path in folder.glob("*.evp"):
-            pid = int(path.name.split("-", 1)[0])
+        for name in filter(None, (_NAME.fullmatch(path.name) for path in folder.iterdir())):
+            pid = int(name[1])
             with contextlib.suppress(OSError):
                 maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
                 paths = re.findall(r"(/\S+\.so[.\d]*)$", maps, re.MULTILINE)
@@ -254,18 +256,26 @@ def _look(folder: Path, seen: dict[int, set[str]]) -> None:
 
 def _telling(path: str) -> bool:
     name = Path(path).name
-    named = any(re.match(pattern, name) for pattern, _ in _MIDDLEWARE)
-    other = re.match(_OTHERS, name) is not None
-    return named or other or name.startswith(("libcrypto", "libdds_security", "libwarifu_dds"))
+    named = middlewares.is_part(name) or middlewares.is_other_cryptography(name)
+    return named or name.startswith("libcrypto")
 
 
 def _recordings(folder: Path) -> tuple[list[Recording], list[str]]:
-    found, notes = [], []
-    by_number = sorted(folder.glob("*.evp"), key=lambda path: tuple(map(int, path.stem.split("-"))))
-    for path in by_number:
+    found: list[Recording] = []
+    notes: list[str] = []
+    # The command can put anything there.
+    names = {path: _NAME.fullmatch(path.name) for path in folder.iterdir()}
+    numbered = {path: (int(name[1]), int(name[2])) for path, name in names.items() if name}
+    paths = sorted(numbered, key=lambda path: numbered[path])
+    if len(paths) > _MOST_PROCESSES:
+        notes.append(
+            f"{len(paths):,} programs were run: the first {_MOST_PROCESSES:,} by their process ids "
+            "are shown; profile a command that starts fewer."
+        )
+    for path in paths[:_MOST_PROCESSES]:
         try:
             recording = read(path)
-        except RecordingDamaged as error:
+        except (RecordingDamaged, OSError) as error:
             notes.append(str(error))
             continue
         # A process that was ended while it started has counted nothing.
@@ -284,7 +294,7 @@ def _plugin(file: Path, named: str) -> tuple[dict[int, tuple[Count, ...]], list[
         return {}, [remark]
     try:
         counts = counters.read(file)
-    except CountersDamaged as error:
+    except (CountersDamaged, OSError) as error:
         return {}, [str(error)]
     found: dict[int, list[Count]] = {}
     for one in counts:
@@ -295,134 +305,3 @@ def _plugin(file: Path, named: str) -> tuple[dict[int, tuple[Count, ...]], list[
 def _cpu_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def _middleware(libraries: Sequence[str]) -> tuple[str, Path] | None:
-    for path in libraries:
-        for pattern, name in _MIDDLEWARE:
-            match = re.match(pattern, Path(path).name)
-            if match:
-                # The file behind the link has the whole version.
-                real = os.path.realpath(path)
-                whole = re.match(pattern, Path(real).name) or match
-                return f"{name} {whole['version']}".strip(), Path(real)
-    return None
-
-
-def verdict(process: Process) -> str:
-    """What a user of DDS Security wants to know of a process first, in a sentence or two."""
-    found = _middleware(process.libraries)
-    if process.plugin:
-        return _by_plugin(process, found[0] if found else "A middleware that is not known here")
-    if process.encrypts:
-        return _secured(process, found[0] if found else None)
-    if found is None:
-        return "Loaded no DDS middleware that is known here, and encrypted nothing by OpenSSL 3."
-    name, path = found
-    published = _count(process.messages, "message")
-    if not has_security(path):
-        return (
-            f"NO SECURITY: this {name} was built without DDS Security; {published} published in "
-            f"plain text. Take a build that has it, such as Debian's or ROS 2's own packages."
-        )
-    other = _other_cryptography(process.libraries)
-    if process.recording.numbers["foreign_calls"]:
-        other = other or "an OpenSSL that is not OpenSSL 3"
-    if other:
-        return _unseen(name, other, process.messages)
-    return (
-        f"NO SECURITY: {name} could, and this program does not ask for it; {published} published "
-        "in plain text. Make keys with `warifu dds keystore`; for ROS 2 set "
-        "ROS_SECURITY_ENABLE=true, ROS_SECURITY_STRATEGY=Enforce and ROS_SECURITY_KEYSTORE."
-    )
-
-
-def _by_plugin(process: Process, name: str) -> str:
-    """Of Warifu's own plugin, which asks nothing of OpenSSL."""
-    aead = process.plugin[0].aead
-    counts = {one.site: one for one in process.plugin}
-    protected = {what: counts[site] for site, what in counters.PROTECTS.items() if site in counts}
-    refused = sum(sum(one.refused.values()) for one in process.plugin)
-    said = f"{name} with Warifu's plugin ({aead})"
-    if not process.messages:
-        read = sum(one.calls for site, one in counts.items() if site not in counters.PROTECTS)
-        return (
-            f"{said}: published no message that the probe knows; the plugin was called "
-            f"{sum(one.calls for one in protected.values()):,} times to protect and {read:,} times "
-            f"to read, and refused {refused:,}."
-        )
-    each = [f"{one.calls / process.messages:.2f} {what}" for what, one in protected.items()]
-    took_us = sum(one.time_ns for one in protected.values()) / process.messages / 1000
-    return (
-        f"{said}: {process.messages:,} messages, and for each {_and(each) or 'nothing'} protected "
-        f"in {took_us:.1f} us, discovery included; {refused:,} refused."
-    )
-
-
-def _and(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
-
-
-def _unseen(name: str, other: str, messages: int) -> str:
-    return (
-        f"NOT SEEN: {name} encrypted no message by OpenSSL 3, and has loaded {other}, which the "
-        f"probe does not see; {_count(messages, 'message')} published."
-    )
-
-
-def _secured(process: Process, middleware: str | None) -> str:
-    name = middleware or "No DDS middleware that is known here"
-    if not process.messages:
-        return (
-            f"{name}: {process.count('encrypt'):,} encryptions, "
-            f"{process.count('decrypt'):,} decryptions and {process.count('mac'):,} MACs; "
-            "published no message that the probe knows."
-        )
-    messages = process.messages
-    flows = {kind: process.while_messages(kind) for kind in process.recording.totals["now"]}
-    each = {kind: flow["operations"] / messages for kind, flow in flows.items()}
-    # Fewer than every second is no protection of messages: discovery, heartbeats, keys.
-    if each["encrypt"] < 0.5 and each["mac"] < 0.5:
-        other = _other_cryptography(process.libraries)
-        if other:
-            return _unseen(name, other, messages)
-        return (
-            f"NOT PROTECTED: {name} authenticated its peers, and its governance has no message "
-            f"encrypted or signed ({messages:,} published): change it with `warifu dds keystore`."
-        )
-    said = "" if each["encrypt"] >= 0.5 else "SIGNED, NOT ENCRYPTED: "
-    inside = sum(flow["in_message_ns"] for flow in flows.values())
-    elsewhere = sum(flow["ns"] for flow in flows.values()) - inside
-    written = process.recording.numbers["messages_ns"]
-    share = f" ({inside / written:.0%})" if written else ""
-    return (
-        f"{said}{name}: {messages:,} messages, each {each['encrypt']:.2f} encryptions, "
-        f"{each['mac']:.2f} MACs and {each['random']:.2f} requests for random bytes: "
-        f"{inside / messages / 1000:.1f} us of the {written / messages / 1000:.1f} us that a write "
-        f"takes{share}, and {max(elsewhere, 0) / messages / 1000:.1f} us in other threads."
-    )
-
-
-def has_security(library: Path) -> bool:
-    """Whether a middleware's library holds the builtin plugin, or its name, as those do that load
-    it (Cyclone DDS)."""
-    try:
-        with (
-            library.open("rb") as file,
-            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
-        ):
-            return any(content.find(name) >= 0 for name in _PLUGIN_NAMES)
-    except (OSError, ValueError):
-        # What cannot be read is not judged.
-        return True
-
-
-def _other_cryptography(libraries: Sequence[str]) -> str | None:
-    names = [Path(path).name for path in libraries]
-    own = [name for name in names if name.startswith("libwarifu_dds_crypto")]
-    others = [name for name in names if re.match(_OTHERS, name)]
-    return " and ".join(own or others) or None
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'} {'was' if number == 1 else 'were'}"

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warifu.files import read_bytes
+from warifu.files import FileRefused, read_bytes
 
 _DESCRIPTION_BYTES = 4096
-_MOST_BYTES = 64 * 1024 * 1024
+#: The probe's have 2 MB.
+_MOST_BYTES = 16 * 1024 * 1024
 _NUMBER = 8
 
 PARTS = ("context", "init", "update", "final", "tag")
@@ -99,11 +100,12 @@ class Recording:
 def read(path: Path) -> Recording:
     """Reads a recording, also that of a process which still runs or was killed.
 
-    Raises RecordingDamaged; FileRefused and OSError as reading does.
+    Raises RecordingDamaged, also for what is no file, a link or too long; OSError.
     """
-    content = read_bytes(path, _MOST_BYTES)
     try:
-        return _recording(content)
+        return _recording(read_bytes(path, _MOST_BYTES, follow=False))
+    except FileRefused as refused:
+        raise RecordingDamaged(str(refused)) from None
     except _DAMAGE as error:
         raise RecordingDamaged(
             f"{path}: not a recording of this version's probe ({error}): run the command again"

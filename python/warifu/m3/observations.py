@@ -72,7 +72,7 @@ def write_rows(
 ) -> None:
     """Writes rows of one case as a results folder; replaces an older one of the same half. Each
     metric has its unit in `units`. Raises as `write` does."""
-    _refuse_others(folder, about.half)
+    refuse_others(folder, about.half)
     text = json.dumps(about.choices, sort_keys=True, separators=(",", ":"))
     case_id = _sha256(text.encode())[:16]
     frame = _frame(about, case_id, rows, units)
@@ -115,7 +115,7 @@ def write_rows(
         raise ResultsError(str(error)) from None
 
 
-def _refuse_others(folder: Path, own: str) -> None:
+def refuse_others(folder: Path, own: str) -> None:
     """Raises ResultsError unless the folder is empty or holds an earlier run."""
     file = folder / "manifest.json"
     if not file.exists():

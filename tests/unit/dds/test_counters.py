@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,9 @@ def test_domains_of_a_process_are_added_up_by_function(tmp_path: Path) -> None:
         pytest.param({"aead": None}, id="no name"),
         pytest.param({"refused": {"forged": "many"}}, id="no number of refusals"),
         pytest.param({"refused": 3}, id="no refusals"),
+        pytest.param({"time_ns": 2**64}, id="beyond 64 bits"),
+        pytest.param({"refused": {"forged": 10**400}}, id="far beyond 64 bits"),
+        pytest.param({"more": "x" * 5000}, id="long line"),
     ],
 )
 def test_line_that_the_plugin_does_not_write_is_named(
@@ -67,3 +71,25 @@ def test_line_that_was_cut_is_named(tmp_path: Path) -> None:
     file.write_text(file.read_text()[:40])
     with pytest.raises(CountersDamaged, match="line 1"):
         read(file)
+
+
+def test_highest_number_is_read(tmp_path: Path) -> None:
+    (count,) = read(write(tmp_path, LINE | {"time_ns": 2**64 - 1}))
+    assert count.time_ns == 2**64 - 1
+
+
+def test_file_of_gigabytes_is_refused_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "plugin.jsonl"
+    with file.open("wb") as sparse:
+        sparse.truncate(20 * 2**30)
+    with pytest.raises(CountersDamaged, match=r"plugin\.jsonl: is longer than 16,000,000 bytes"):
+        read(file)
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(write(tmp_path, LINE))
+    for file, what in ((pipe, "a pipe"), (link, "a link")):
+        with pytest.raises(CountersDamaged, match=f"{file.name}: is {what}, not a file"):
+            read(file)

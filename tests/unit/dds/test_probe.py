@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support.paths import ROOT
-from warifu.dds.profiling import Process, verdict
+from warifu.dds.profiling import Process
 from warifu.dds.recording import Recording, RecordingDamaged, quantile_ns, read
+from warifu.dds.verdict import verdict
 from warifu.tools import find
 
 _SOURCES = ROOT / "tests" / "support"
@@ -231,6 +232,17 @@ def test_damaged_recording_is_refused_in_one_line(
     with pytest.raises(RecordingDamaged) as refused:
         read(path)
     assert "\n" not in str(refused.value)
+
+
+def test_what_is_no_recording_is_refused_at_once(tmp_path: Path) -> None:
+    names = [tmp_path / name for name in ("1-0.evp", "2-0.evp", "3-0.evp")]
+    os.mkfifo(names[0])
+    names[1].symlink_to("/dev/zero")
+    with names[2].open("wb") as sparse:
+        sparse.truncate(20 * 2**30)
+    for path, says in zip(names, ("is a pipe", "is a link", "is longer than"), strict=True):
+        with pytest.raises(RecordingDamaged, match=f"{path.name}: {says}"):
+            read(path)
 
 
 @settings(

@@ -18,7 +18,7 @@ import pytest
 
 from support.paths import ROOT
 from warifu import Results
-from warifu.dds.profiling import has_security
+from warifu.dds.middlewares import has_security
 
 _SOURCES = ROOT / "tests" / "support"
 _WARIFU = (sys.executable, "-m", "warifu.cli", "dds", "profile")
@@ -210,6 +210,82 @@ def test_swap_is_loud_in_the_answer(built: Path) -> None:
     out, err = _profile("--swap", "ascon-aead128", *_publisher(built, 5, True))
     assert "EXPERIMENT: ascon-aead128 stood in the place of AES-GCM" in out
     assert err.count("EXPERIMENT") == 2
+    assert "EXPERIMENT, ascon-aead128 in the place of AES-GCM: Cyclone DDS" in out.splitlines()[0]
+
+
+def test_program_that_publishes_nothing_is_not_said_to_publish_plain_text(built: Path) -> None:
+    (answer,) = _tables(*_publisher(built, 0, False))
+    assert "NO SECURITY" in answer["title"]
+    assert "no message of it was seen" in answer["title"]
+    assert "plain text" not in answer["title"]
+
+
+def test_earlier_profile_is_replaced_only_where_that_is_asked_for(
+    built: Path, tmp_path: Path
+) -> None:
+    folder, mark = tmp_path / "seen", tmp_path / "ran"
+    _profile("--out", str(folder), *_publisher(built, 3, True))
+    run = ["--", "sh", "-c", f'touch {mark}; exec "$@"', "sh", *_publisher(built, 4, True)[1:]]
+    _, err = _profile("--out", str(folder), *run, code=2)
+    assert "holds an earlier profile" in err
+    assert not mark.exists()
+    _profile("--out", str(folder), "--replace", *run)
+    assert mark.exists()
+    results = Results.open(folder)
+    (case,) = results.cases
+    frame = results.rows(case)
+    assert len(frame.filter(frame["metric"] == "dds.message.write")) == 4
+
+
+@pytest.mark.parametrize("there", ["letter", "results", "file", "link", "below a file"])
+def test_place_for_observations_is_looked_at_before_the_command_runs(
+    tmp_path: Path, there: str
+) -> None:
+    folder, mark = tmp_path / "seen", tmp_path / "ran"
+    code = 2
+    if there == "letter":
+        folder.mkdir()
+        (folder / "letter.txt").write_text("dear")
+    elif there == "results":
+        folder.mkdir()
+        (folder / "manifest.json").write_text('{"half": "measured"}')
+    elif there == "file":
+        folder.write_text("dear")
+        code = 3
+    elif there == "link":
+        (tmp_path / "elsewhere").mkdir()
+        folder.symlink_to(tmp_path / "elsewhere")
+    else:
+        (tmp_path / "file").write_text("dear")
+        folder = tmp_path / "file" / "seen"
+        code = 3
+    _, err = _profile("--replace", "--out", str(folder), "--", "touch", str(mark), code=code)
+    assert len(err.strip().splitlines()) == 1, err
+    assert str(folder if there != "below a file" else folder.parent) in err
+    assert not mark.exists()
+
+
+def test_nothing_is_written_where_nothing_was_seen(tmp_path: Path) -> None:
+    _, err = _profile("--out", str(tmp_path / "seen"), "--", "true")
+    assert "nothing was seen, so nothing was written to" in err
+    assert not (tmp_path / "seen").exists()
+
+
+def test_what_the_command_lays_among_the_recordings_is_told(built: Path, tmp_path: Path) -> None:
+    """The folder is the command's as well."""
+    script = (
+        'cd "$WARIFU_EVP_PROBE"; mkfifo 7-0.evp; ln -s /dev/zero 8-0.evp; truncate -s 9G 9-0.evp; '
+        'mkdir 10-0.evp; touch x-y.evp "$(printf a-\\377.evp)"; mkfifo plugin.jsonl; cd /; '
+        'exec "$@"'
+    )
+    command = ["sh", "-c", script, "sh", *_publisher(built, 6, True)[1:]]
+    out, _ = _profile("--", *command)
+    assert "6 messages, each 3.00 encryptions" in out
+    for words in (
+        "7-0.evp: is a pipe", "8-0.evp: is a link", "9-0.evp: is longer than",
+        "10-0.evp", "plugin.jsonl: is a pipe",
+    ):  # fmt: skip
+        assert words in out
 
 
 def test_help_teaches_what_sites_mean() -> None:
