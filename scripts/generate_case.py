@@ -130,11 +130,16 @@ def _dataclass(name: str, schema: dict[str, Any]) -> str:
     # Fields with defaults come last; those without stand in the order of the Rust type.
     for key in [*required, *(key for key in schema["properties"] if key not in required)]:
         value = schema["properties"][key]
-        default = "" if key in required else f" = {value.get('default')!r}"
+        default = "" if key in required else f" = {_default(value)}"
         lines.append(f"    {key}: {_type(value)}{default}")
         if "description" in value:
             lines.append(_doc(value, "    "))
     return "\n".join(lines) + "\n"
+
+
+def _default(value: dict[str, Any]) -> str:
+    default = value.get("default")
+    return json.dumps(default) if isinstance(default, str) else repr(default)
 
 
 def _type(schema: dict[str, Any]) -> str:

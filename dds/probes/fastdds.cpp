@@ -6,7 +6,9 @@
 //
 // A message of N bytes is a string of N - 1 characters and the zero that CDR puts behind it; its
 // first 15 are CLOCK_MONOTONIC in ns as it was sent, hexadecimal (a hundred years of uptime fit).
-// Standard output is one JSON object. Options and output are those of cyclonedds.c.
+// Standard output is one JSON object. Options and output are those of cyclonedds.c; addresses, which
+// Cyclone DDS has in its configuration, are this one's own. No profile of Fast DDS's is read without
+// --profiles: a file in the current folder would decide what root writes, and where.
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,18 +43,26 @@
 #include <fastdds/dds/topic/TopicDataType.hpp>
 #include <fastdds/dds/topic/TypeSupport.hpp>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+#include <fastrtps/utils/IPLocator.h>
 
 using namespace eprosima::fastdds::dds;
 using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
 using eprosima::fastrtps::rtps::InstanceHandle_t;
+using eprosima::fastrtps::rtps::IPLocator;
+using eprosima::fastrtps::rtps::Locator_t;
 using eprosima::fastrtps::rtps::SerializedPayload_t;
 
 namespace {
 
 constexpr uint32_t kLargest = 8 * 1024 * 1024;
 constexpr uint32_t kStamp = 15;
+constexpr uint32_t kSocketBytes = 4 * 1024 * 1024;
 // The encapsulation header (4), the length of the string (4), the zero behind it and padding.
 constexpr uint32_t kOverhead = 4 + 4 + 1 + 3;
+
+// What Fast DDS takes settings from that are not this program's own.
+const char* const kProfiles[] = {"FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_ENVIRONMENT_FILE",
+                                 "FASTDDS_BUILTIN_TRANSPORTS", "ROS_DISCOVERY_SERVER"};
 
 uint64_t now_ns() {
   timespec time{};
@@ -68,9 +78,10 @@ uint64_t now_ns() {
 // std_msgs/msg/String as rosidl_typesupport_fastrtps serialises it: one string in CDR.
 class StringType : public TopicDataType {
  public:
-  StringType() {
+  // Buffers are made for `bytes`; a longer message makes them grow.
+  explicit StringType(uint32_t bytes) {
     setName("std_msgs::msg::dds_::String_");
-    m_typeSize = kLargest + kOverhead;
+    m_typeSize = bytes + kOverhead;
     m_isGetKeyDefined = false;
   }
 
@@ -120,12 +131,16 @@ struct Options {
   uint32_t bytes = 16;
   uint64_t count = 1000;
   uint64_t period_us = 1000;
+  uint64_t seed = 0;
   uint32_t domain = 0;
   double timeout_s = 20;
   std::string topic = "chatter";
   std::string enclave;
   std::string samples;
+  std::string address;
+  std::string peer;
   bool asynchronous = false;
+  bool profiles = false;
 };
 
 const char kUsage[] =
@@ -133,10 +148,15 @@ const char kUsage[] =
     "  --bytes N        bytes of a message's string, 16 to 8388608 (16)\n"
     "  --count N        messages (1000)\n"
     "  --period-us N    from one message to the next (1000; ping: after the answer)\n"
+    "  --seed N         pauses vary by half of the period, by this seed (0: they do not)\n"
     "  --domain N       DDS domain (0)\n"
     "  --topic NAME     rt/NAME on the wire (chatter); answers are on rt/NAME_answer\n"
     "  --enclave DIR    security: KEYSTORE/enclaves/NAME of an SROS2 keystore\n"
+    "  --address A      use this address's interface alone, and no multicast; with --peer\n"
+    "  --peer A         the other end's address\n"
     "  --asynchronous   publish from the middleware's own thread\n"
+    "  --profiles       read FASTRTPS_DEFAULT_PROFILES_FILE and the folder's profiles; not as root\n"
+    "                   unless all of them are yours\n"
     "  --samples FILE   a line each: when it was sent, latency, in ns\n"
     "  --timeout S      give up when nothing happens for so long (20)\n";
 
@@ -157,6 +177,10 @@ Options parse(int argc, char** argv) {
     std::fputs(kUsage, argc < 2 ? stderr : stdout);
     std::exit(argc < 2 ? 2 : 0);
   }
+  if (std::strcmp(argv[1], "--version") == 0) {
+    std::printf("fastdds-probe, Fast DDS %s\n", FASTRTPS_VERSION_STR);
+    std::exit(0);
+  }
   options.role = argv[1];
   const std::vector<std::string> roles = {"publish", "subscribe", "ping", "pong"};
   if (std::find(roles.begin(), roles.end(), options.role) == roles.end()) {
@@ -164,8 +188,8 @@ Options parse(int argc, char** argv) {
   }
   for (int at = 2; at < argc; ++at) {
     const std::string option = argv[at];
-    if (option == "--asynchronous") {
-      options.asynchronous = true;
+    if (option == "--asynchronous" || option == "--profiles") {
+      (option == "--profiles" ? options.profiles : options.asynchronous) = true;
       continue;
     }
     if (at + 1 == argc) fail(option + ": expected an option with its value; see --help");
@@ -176,6 +200,8 @@ Options parse(int argc, char** argv) {
       options.count = number("--count", value, 1, 100000000);
     } else if (option == "--period-us") {
       options.period_us = number("--period-us", value, 0, 60000000);
+    } else if (option == "--seed") {
+      options.seed = number("--seed", value, 0, UINT64_MAX);
     } else if (option == "--domain") {
       options.domain = static_cast<uint32_t>(number("--domain", value, 0, 232));
     } else if (option == "--timeout") {
@@ -186,12 +212,21 @@ Options parse(int argc, char** argv) {
       options.enclave = value;
     } else if (option == "--samples") {
       options.samples = value;
+    } else if (option == "--address" || option == "--peer") {
+      if (!IPLocator::isIPv4(value)) fail(option + " is " + value + ": expected an IPv4 address");
+      (option == "--address" ? options.address : options.peer) = value;
     } else {
       fail(option + " is unknown; see --help");
     }
   }
+  if (options.address.empty() != options.peer.empty()) fail("--address and --peer go together");
   return options;
 }
+
+// SIGTERM ends a wait, and what was seen is reported.
+volatile std::sig_atomic_t stopped = 0;
+// How long a wait does not look for it.
+constexpr std::chrono::milliseconds kLooksEvery(100);
 
 // What both listeners tell the main thread.
 struct Events {
@@ -202,7 +237,10 @@ struct Events {
   // When it was sent, and how long it took.
   std::vector<std::pair<uint64_t, uint64_t>> latencies_ns;
   uint64_t last_ns = now_ns();
-  bool answered = false;
+  // When the message was sent that was answered last.
+  uint64_t answered = 0;
+  // When the message was sent whose answer alone counts; 0: all do.
+  uint64_t awaited = 0;
 };
 
 void stamp(std::string& text, uint64_t at_ns) {
@@ -243,9 +281,11 @@ class Reads : public DataReaderListener {
       if (answers_ != nullptr) answers_->write(&text_);
       const uint64_t sent_ns = std::strtoull(text_.substr(0, kStamp).c_str(), nullptr, 16);
       const std::lock_guard<std::mutex> lock(events_.mutex);
+      // An answer that comes after it was given up for lost.
+      if (events_.awaited != 0 && sent_ns != events_.awaited) continue;
       events_.latencies_ns.emplace_back(sent_ns, at_ns - sent_ns);
       events_.last_ns = at_ns;
-      events_.answered = true;
+      events_.answered = sent_ns;
       events_.changed.notify_all();
     }
   }
@@ -280,34 +320,69 @@ void secure(DomainParticipantQos& qos, const std::string& enclave) {
   set("dds.sec.crypto.plugin", "builtin.AES-GCM-GMAC");
 }
 
+// On one interface and without multicast: a peer is asked at the ports of the first few participants.
+void unicast(DomainParticipantQos& qos, UDPv4TransportDescriptor& udp, const Options& options) {
+  const auto locator = [](const std::string& address) {
+    Locator_t made;
+    made.kind = LOCATOR_KIND_UDPv4;
+    IPLocator::setIPv4(made, address);
+    return made; // of port 0, which stands for the domain's
+  };
+  udp.interfaceWhiteList.push_back(options.address);
+  auto& protocol = qos.wire_protocol();
+  protocol.builtin.metatrafficUnicastLocatorList.push_back(locator(options.address));
+  protocol.default_unicast_locator_list.push_back(locator(options.address));
+  protocol.builtin.initialPeersList.push_back(locator(options.peer));
+}
+
 template <typename Qos>
 void reliable(Qos& qos) {
   qos.reliability().kind = RELIABLE_RELIABILITY_QOS;
+  qos.durability().kind = VOLATILE_DURABILITY_QOS;
   qos.history().kind = KEEP_LAST_HISTORY_QOS;
   // ROS 2's default is 10, of which a reader that sleeps for a moment loses some.
   qos.history().depth = 1000;
+  qos.resource_limits().max_samples_per_instance = 1000;
+  qos.data_sharing().off();
   qos.endpoint().history_memory_policy =
       eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
 }
 
+// SplitMix64's next; a pause from half of the period to one and a half.
+std::chrono::nanoseconds pause(const Options& options, uint64_t& random) {
+  const uint64_t period_ns = options.period_us * 1000u;
+  if (options.seed == 0) return std::chrono::nanoseconds(period_ns);
+  uint64_t z = random += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  const double share = static_cast<double>(z >> 11) / 9007199254740992.0;
+  const double varying = static_cast<double>(period_ns) * share;
+  return std::chrono::nanoseconds(period_ns / 2 + static_cast<uint64_t>(varying));
+}
+
 class Probe {
  public:
-  explicit Probe(const Options& options) : options_(options), writes_(events_) {
+  explicit Probe(const Options& options)
+      : options_(options), writes_(events_), type_(new StringType(options.bytes)) {
     auto* factory = DomainParticipantFactory::get_instance();
     // As programs begin whose users configure them by FASTRTPS_DEFAULT_PROFILES_FILE.
-    factory->load_profiles();
+    if (options.profiles) factory->load_profiles();
     DomainParticipantQos qos = factory->get_default_participant_qos();
     qos.name("warifu");
     qos.transport().use_builtin_transports = false;
     auto udp = std::make_shared<UDPv4TransportDescriptor>();
-    udp->sendBufferSize = 4 * 1024 * 1024;
-    udp->receiveBufferSize = 4 * 1024 * 1024;
+    // As much as the kernel gives (net.core.rmem_max, wmem_max): a message of 4 MB goes at once.
+    udp->sendBufferSize = kSocketBytes;
+    udp->receiveBufferSize = kSocketBytes;
+    if (!options.address.empty()) unicast(qos, *udp, options);
     qos.transport().user_transports.push_back(udp);
     if (!options.enclave.empty()) secure(qos, options.enclave);
     const auto& properties = qos.properties().properties();
     secured_ = std::any_of(properties.begin(), properties.end(), [](const auto& property) {
       return property.name() == "dds.sec.auth.plugin";
     });
+    begun_ns_ = now_ns();
     participant_ = factory->create_participant(options.domain, qos);
     if (participant_ == nullptr) {
       fail("no participant" + std::string(!secured_ ? ""
@@ -334,8 +409,9 @@ class Probe {
       return 1;
     }
     uint64_t sent = 0;
-    if (options_.role == "publish") sent = publish();
-    if (options_.role == "ping") sent = ping();
+    if (options_.role == "publish" || options_.role == "ping") {
+      sent = send_all(options_.role == "ping");
+    }
     if (options_.role == "subscribe" || options_.role == "pong") receive();
     report(sent);
     return 0;
@@ -368,12 +444,25 @@ class Probe {
     return std::chrono::duration<double>(options_.timeout_s);
   }
 
+  // Waits until `there` is so, by events; false if it was not in time, or SIGTERM came.
+  template <typename There>
+  bool wait(std::unique_lock<std::mutex>& lock, There there) {
+    const auto until = std::chrono::steady_clock::now() + patience();
+    while (!there()) {
+      if (stopped || std::chrono::steady_clock::now() >= until) return false;
+      events_.changed.wait_for(lock, kLooksEvery);
+    }
+    return true;
+  }
+
   bool matched() {
     std::unique_lock<std::mutex> lock(events_.mutex);
-    const bool there = events_.changed.wait_for(lock, patience(), [&] {
+    const bool there = wait(lock, [&] {
       return (options_.role == "subscribe" || events_.writers_matched > 0) &&
              (options_.role == "publish" || events_.readers_matched > 0);
     });
+    matched_ns_ = now_ns();
+    events_.last_ns = matched_ns_;
     lock.unlock();
     // The other side may learn of the match, or exchange keys, a little later.
     if (there && options_.role != "subscribe" && options_.role != "pong") {
@@ -382,43 +471,40 @@ class Probe {
     return there;
   }
 
-  uint64_t publish() {
+  uint64_t send_all(bool asks) {
     std::string text(options_.bytes - 1, 'x');
-    uint64_t sent = 0;
+    uint64_t sent = 0, random = options_.seed;
     auto next = std::chrono::steady_clock::now();
-    for (uint64_t index = 0; index < options_.count; ++index) {
-      next += std::chrono::microseconds(options_.period_us);
+    for (uint64_t index = 0; index < options_.count && !stopped; ++index) {
+      if (asks) next = std::chrono::steady_clock::now();
+      next += pause(options_, random);
       std::this_thread::sleep_until(next);
-      stamp(text, now_ns());
+      const uint64_t sent_ns = now_ns();
+      stamp(text, sent_ns);
+      if (asks) {
+        const std::lock_guard<std::mutex> lock(events_.mutex);
+        events_.awaited = sent_ns;
+      }
       if (writer_->write(&text)) ++sent;
+      if (!asks) continue;
+      std::unique_lock<std::mutex> lock(events_.mutex);
+      wait(lock, [&] { return events_.answered == sent_ns; });
     }
     writer_->wait_for_acknowledgments({static_cast<int32_t>(options_.timeout_s), 0});
-    return sent;
-  }
-
-  uint64_t ping() {
-    std::string text(options_.bytes - 1, 'x');
-    uint64_t sent = 0;
-    for (uint64_t index = 0; index < options_.count; ++index) {
-      {
-        const std::lock_guard<std::mutex> lock(events_.mutex);
-        events_.answered = false;
-      }
-      stamp(text, now_ns());
-      if (writer_->write(&text)) ++sent;
-      std::unique_lock<std::mutex> lock(events_.mutex);
-      if (!events_.changed.wait_for(lock, patience(), [&] { return events_.answered; })) break;
-      lock.unlock();
-      std::this_thread::sleep_for(std::chrono::microseconds(options_.period_us));
-    }
     return sent;
   }
 
   void receive() {
     std::unique_lock<std::mutex> lock(events_.mutex);
     const auto idle_ns = static_cast<uint64_t>(options_.timeout_s * 1e9);
-    while (events_.latencies_ns.size() < options_.count && now_ns() - events_.last_ns < idle_ns) {
-      events_.changed.wait_for(lock, std::chrono::milliseconds(200));
+    while (events_.latencies_ns.size() < options_.count && !stopped &&
+           now_ns() - events_.last_ns < idle_ns) {
+      events_.changed.wait_for(lock, kLooksEvery);
+    }
+    // What was acknowledged, and not taken yet.
+    for (size_t before = SIZE_MAX; before != events_.latencies_ns.size();) {
+      before = events_.latencies_ns.size();
+      events_.changed.wait_for(lock, kLooksEvery);
     }
     // What was answered last is still on its way.
     lock.unlock();
@@ -435,10 +521,11 @@ class Probe {
       if (!file.flush()) fail(options_.samples + " cannot be written");
     }
     std::sort(sorted.begin(), sorted.end());
-    std::printf("{\"probe\":\"fastdds\",\"role\":\"%s\",\"secured\":%s,\"bytes\":%u,\"sent\":%llu,"
-                "\"received\":%zu",
-                options_.role.c_str(), secured_ ? "true" : "false",
-                options_.bytes, static_cast<unsigned long long>(sent), sorted.size());
+    std::printf("{\"probe\":\"fastdds\",\"role\":\"%s\",\"secured\":%s,\"bytes\":%u,"
+                "\"discovery_ns\":%llu,\"sent\":%llu,\"received\":%zu",
+                options_.role.c_str(), secured_ ? "true" : "false", options_.bytes,
+                static_cast<unsigned long long>(matched_ns_ - begun_ns_),
+                static_cast<unsigned long long>(sent), sorted.size());
     // What a pong sees is the way there; what a ping sees, there and back.
     if (!sorted.empty()) {
       const auto at = [&](double share) {
@@ -457,8 +544,10 @@ class Probe {
   Events events_;
   Writes writes_;
   std::unique_ptr<Reads> reads_;
-  TypeSupport type_{new StringType};
+  TypeSupport type_;
   bool secured_ = false;
+  uint64_t begun_ns_ = 0;  // before the participant was made
+  uint64_t matched_ns_ = 0;
   DomainParticipant* participant_ = nullptr;
   DataWriter* writer_ = nullptr;
 };
@@ -467,6 +556,11 @@ class Probe {
 
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
+  if (!options.profiles) {
+    for (const char* name : kProfiles) unsetenv(name);
+    setenv("SKIP_DEFAULT_XML_FILE", "1", 1);
+  }
+  std::signal(SIGTERM, [](int) { stopped = 1; });
   Probe probe(options);
   return probe.run();
 }

@@ -57,6 +57,9 @@ DdsAead = Literal[
 DdsCrypto = Literal["none", "builtin", "warifu"]
 """A cryptographic plugin of DDS Security."""
 
+DdsMiddleware = Literal["cyclonedds", "fastdds"]
+"""An implementation of DDS."""
+
 DdsProtection = Literal[
     "NONE",
     "SIGN",
@@ -162,7 +165,7 @@ class Link:
     """Rate from device to server; None for unlimited."""
 
 
-PatternKind = Literal["request"]
+PatternKind = Literal["request", "stream"]
 """The shape of the exchange."""
 
 
@@ -179,6 +182,8 @@ class Pattern:
     concurrent: int
     """How many connections the device opens at the same moment; they share its loop, its key
     store and the link."""
+    rate: int | None = None
+    """Samples a second of a stream; None, and not part of the canonical form, for other kinds."""
 
 
 @dataclass(frozen=True)
@@ -292,6 +297,8 @@ class DdsStack:
     discovery_protection: DdsProtection
     """`discovery_protection_kind` and `liveliness_protection_kind`: announcements, signs of
     life."""
+    middleware: DdsMiddleware = "cyclonedds"
+    """Both ends' middleware. Not part of the canonical form where it is Cyclone DDS."""
 
 
 Stack = HttpsStack | CoapStack | DdsStack

@@ -104,6 +104,13 @@ TOOLS: tuple[Tool, ...] = (
         needed=False,
         own=True,
     ),
+    Tool(
+        "fastdds-probe",
+        "the lab's DDS participants of Fast DDS",
+        "`apt-get install libfastrtps-dev`, then `make setup` builds it",
+        needed=False,
+        own=True,
+    ),
     Tool("warifu-calibrate-bench", "times TLS messages and tokens", _OWN_HINT, own=True),
     Tool(
         "warifu-aead-bench",

@@ -105,8 +105,9 @@ class Bench(processes.Stoppable):
             client_end, server_end = namespaces
             config = configuration(cell, client_end, server_end, part.seed) | driver.routing(cell)
             config["late_fraction_max"] = self._settings.late_fraction_max
-            link = up.enter_context(Link(config, folder))
             setup = self._setup(cell, part, folder, client_end, server_end)
+            beside = setup.server_processor if driver.link_is_beside_server else None
+            link = up.enter_context(Link(config, folder, processor=beside))
             running = driver.start(up, setup)
             before = processes.cpu_ns(running.server_pid)
             watch = quiet.Watch([link.pid, running.server_pid])
@@ -189,6 +190,6 @@ class Bench(processes.Stoppable):
 def processors() -> tuple[int | None, int | None]:
     """The processors of client and server, one each where there are two: the two ends are two
     machines, and the scheduler must not make one wait for the other. The link goes where there is
-    nothing to do."""
+    nothing to do, unless the protocol's driver keeps it beside the server."""
     usable = sorted(os.sched_getaffinity(0))
     return (usable[0], usable[1]) if len(usable) > 1 else (None, None)

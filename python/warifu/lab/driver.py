@@ -68,8 +68,13 @@ class Driver(Protocol):
     def trials_a_part(self) -> int:
         """How many trials a part has at most."""
 
-    def versions(self) -> dict[str, str]:
-        """The programs that are run, and their versions. Raises ToolMissing."""
+    @property
+    def link_is_beside_server(self) -> bool:
+        """Whether the link's program stays on the server's processor; else the kernel places it,
+        which of both ends' processors it takes differing from part to part."""
+
+    def versions(self, cell: Cell) -> dict[str, str]:
+        """The programs that a case runs, and their versions. Raises ToolMissing."""
 
     def why_not_measurable(self, cell: Cell, stand_ins: Collection[str]) -> str | None:
         """Why its programs cannot run a case, with the fix; None if they can."""

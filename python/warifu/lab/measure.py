@@ -164,8 +164,8 @@ class _Run:
         """Takes up an earlier run in the folder, or begins a new manifest."""
         earlier = self._store.manifest()
         versions = {name: tools.version(name) for name in _TOOLS}
-        for driver in {id(one): one for one in map(driver_of, self._cases.values())}.values():
-            versions |= driver.versions()
+        for cell in self._cases.values():
+            versions |= driver_of(cell).versions(cell)
         base: dict[str, Any] = {
             "schema_version": _core.SCHEMA_VERSION,
             "study": {"name": self._study.name, "sha256": "", "text": ""},

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -41,10 +41,13 @@ class Process:
         stdout: int | IO[bytes] | None = None,
         death_signal: str = "KILL",
         environment: Mapping[str, str] | None = None,
+        without: Collection[str] = (),
+        folder: Path | None = None,
     ) -> None:
         """Starts the program; stderr (and stdout unless given) go to `log`.
 
-        `environment` is added to this process's own.
+        `environment` is added to this process's own, of which the variables of `without` are left
+        out. `folder` is where it runs; None: where this process does.
         """
         starters = [tools.find("setpriv")]
         line: list[str] = [str(starters[0]), "--pdeathsig", death_signal, "--"]
@@ -63,7 +66,9 @@ class Process:
                 stdin=stdin,
                 stdout=errors if stdout is None else stdout,
                 stderr=errors,
-                env=None if environment is None else os.environ | environment,
+                env={key: value for key, value in os.environ.items() if key not in without}
+                | dict(environment or {}),
+                cwd=folder,
                 start_new_session=True,
             )
         try:

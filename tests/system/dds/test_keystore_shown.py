@@ -64,7 +64,7 @@ def test_fast_dds_is_secured_by_its_default_profile(keys: Path, tmp_path: Path) 
     for name, role in (("/talker", "publish"), ("/listener", "subscribe")):
         file = tmp_path / f"{role}.xml"
         file.write_text(_shown(keys, name, "fastdds"))
-        own = ["env", f"FASTRTPS_DEFAULT_PROFILES_FILE={file}", probe, role]
+        own = ["env", f"FASTRTPS_DEFAULT_PROFILES_FILE={file}", probe, role, "--profiles"]
         commands.append([*own, "--count", "50", "--bytes", "64", "--timeout", "10"])
     pair = dds_probes.run(commands[0], commands[1], capture=tmp_path / "wire")
     assert pair.code == 0, pair.err

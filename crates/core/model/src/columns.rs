@@ -205,8 +205,9 @@ fn retransmission(case: &Case) -> Option<&Coap> {
     case.stack.coap().filter(|coap| coap.message_type == CoapMessageType::Confirmable)
 }
 
-/// Of DDS; without security it has the first alone.
+/// Of DDS; without security it has the first two alone.
 const DDS: &[CaseColumn] = &[
+    text("dds_middleware", |case| name(case.stack.dds()?.middleware.name())),
     text("dds_crypto", |case| name(case.stack.dds()?.crypto.name())),
     text("dds_aead", |case| name(secured(case)?.aead.name())),
     text("data_protection", |case| name(secured(case)?.data_protection.name())),
@@ -226,6 +227,7 @@ const PATTERN: &[CaseColumn] = &[
         Some(Value::U32(case.pattern.response_body))
     }),
     number("concurrent", ColumnType::U32, "1", |case| Some(Value::U32(case.pattern.concurrent))),
+    number("sample_rate", ColumnType::U32, "1/s", |case| Some(Value::U32(case.pattern.rate?))),
 ];
 
 const fn text(name: &'static str, value: fn(&Case) -> Option<Value>) -> CaseColumn {
@@ -265,7 +267,7 @@ mod tests {
 
     use super::*;
     use crate::case::tests::{any_case, any_tls, https};
-    use crate::case::{DdsAead, DdsProtection, Stack, Tls};
+    use crate::case::{DdsAead, DdsMiddleware, DdsProtection, Stack, Tls};
     use crate::units::Probability;
 
     fn value(case: &Case, name: &str) -> Option<Value> {
@@ -305,7 +307,9 @@ mod tests {
             metadata_protection: DdsProtection::SignWithOriginAuthentication,
             rtps_protection: DdsProtection::Sign,
             discovery_protection: DdsProtection::None,
+            middleware: DdsMiddleware::CycloneDds,
         });
+        secured.pattern.rate = Some(100);
         let mut seen = HashSet::new();
         for case in [any_case(), bursts, other, secured] {
             for (column, value) in case_columns().zip(case.columns()) {

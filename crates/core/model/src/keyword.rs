@@ -3,7 +3,8 @@
 
 use crate::case::{
     Aead, Authentication, CertificateType, CipherSuite, CoapMessageType, CongestionControl,
-    DdsAead, DdsCrypto, DdsProtection, Group, KeyShare, PatternKind, Protocol, Session, TlsVersion,
+    DdsAead, DdsCrypto, DdsMiddleware, DdsProtection, Group, KeyShare, PatternKind, Protocol,
+    Session, TlsVersion,
 };
 use crate::evidence::{Evidence, Method};
 use crate::kind::Kind;
@@ -102,6 +103,7 @@ keyword!(CongestionControl { Cubic = "cubic", Reno = "reno" });
 keyword!(CoapMessageType { Confirmable = "CON", NonConfirmable = "NON" }
     also { "con" = Confirmable, "non" = NonConfirmable });
 keyword!(DdsCrypto { None = "none", Builtin = "builtin", Warifu = "warifu" });
+keyword!(DdsMiddleware { CycloneDds = "cyclonedds", FastDds = "fastdds" });
 keyword!(DdsAead {
     Aes128Gcm = "AES-128-GCM",
     Aes256Gcm = "AES-256-GCM",
@@ -118,7 +120,7 @@ keyword!(DdsProtection {
     SignWithOriginAuthentication = "SIGN_WITH_ORIGIN_AUTHENTICATION",
     EncryptWithOriginAuthentication = "ENCRYPT_WITH_ORIGIN_AUTHENTICATION",
 });
-keyword!(PatternKind { Request = "request" });
+keyword!(PatternKind { Request = "request", Stream = "stream" });
 keyword!(Method { Measured = "measured", Emulated = "emulated", Simulated = "simulated" });
 keyword!(Evidence { Measured = "measured", Published = "published", Assumed = "assumed" });
 keyword!(Kind {
@@ -163,6 +165,7 @@ mod tests {
         same_as_serde::<CongestionControl>();
         same_as_serde::<CoapMessageType>();
         same_as_serde::<DdsCrypto>();
+        same_as_serde::<DdsMiddleware>();
         same_as_serde::<DdsAead>();
         same_as_serde::<DdsProtection>();
         same_as_serde::<PatternKind>();

@@ -26,9 +26,9 @@ mod units;
 
 pub use case::{
     Aead, Authentication, Case, CaseId, CertificateType, CipherSuite, Coap, CoapMessageType,
-    CongestionControl, Dds, DdsAead, DdsCrypto, DdsProtection, Group, Host, Https, KeyShare,
-    KeyStoreChoice, Layer, Link, Loss, Pattern, PatternKind, Protocol, Server, Session, Stack, Tcp,
-    Tls, TlsVersion,
+    CongestionControl, Dds, DdsAead, DdsCrypto, DdsMiddleware, DdsProtection, Group, Host, Https,
+    KeyShare, KeyStoreChoice, Layer, Link, Loss, Pattern, PatternKind, Protocol, Server, Session,
+    Stack, Tcp, Tls, TlsVersion,
 };
 pub use certificates::lab_certificate_bytes;
 pub use columns::{CaseColumn, ColumnType, Value, case_columns};

@@ -32,6 +32,8 @@ pub enum Quantity {
     Count,
     /// A part of all, from 0 to 1.
     Share,
+    /// Things a second, 1/s.
+    Rate,
     /// Energy, mJ.
     Energy,
     /// Charge, mAh.
@@ -157,6 +159,9 @@ metrics! {
     /// discovery, and with security authentication and the exchange of keys. Once for the
     /// connections of one participant.
     DdsDiscovery = "dds.discovery", DDS, Duration, Seen, Connection;
+    /// Samples a second that the reader of a stream took, from the first to the last. Once for the
+    /// samples of one participant.
+    DdsRate = "dds.rate", DDS, Rate, Seen, Connection;
     /// Bytes that the client wrote up to the first byte of the response, retransmissions excluded.
     BytesClientSent = "bytes.client_sent", Layer::Any, Bytes,
         Until(ClientSent, FirstResponse), Connection;
@@ -233,6 +238,7 @@ impl Quantity {
             Quantity::Duration => "ns",
             Quantity::Bytes => "B",
             Quantity::Count | Quantity::Share => "1",
+            Quantity::Rate => "1/s",
             Quantity::Energy => "mJ",
             Quantity::Charge => "mAh",
         }
@@ -313,6 +319,7 @@ mod tests {
             (Quantity::Bytes, "B"),
             (Quantity::Count, "1"),
             (Quantity::Share, "1"),
+            (Quantity::Rate, "1/s"),
             (Quantity::Energy, "mJ"),
             (Quantity::Charge, "mAh"),
         ];

@@ -41,8 +41,9 @@ class CoapDriver:
 
     columns = COLUMNS
     trials_a_part = TRIALS_A_PART
+    link_is_beside_server = False
 
-    def versions(self) -> dict[str, str]:
+    def versions(self, cell: Cell) -> dict[str, str]:
         """Of libcoap's programs and the lab's client."""
         return {name: tools.version(name) for name in _TOOLS}
 

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""DDS: a sample to a participant at the other end of the link, and its answer, again and again."""
+"""DDS: samples to a participant at the other end of the link, each answered, or in a stream."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from typing import Any
 
 from warifu import tools
 from warifu.dds.keystore import Enclave, KeystoreError, create
 from warifu.lab.case import MAX_TRIALS_A_PART, SOFTWARE, Cell
-from warifu.lab.dds.cyclone import PLUGIN, PROBE, UNMATCHED, End, Place
+from warifu.lab.dds.cyclone import PLUGIN
+from warifu.lab.dds.end import MIDDLEWARE, UNMATCHED, End
 from warifu.lab.dds.exchange import Exchange, why_no_exchange
+from warifu.lab.dds.place import Place, missing_buffers
 from warifu.lab.driver import Setup
 from warifu.lab.errors import LabError
 from warifu.lab.link import CLIENT_ADDRESS, SERVER_ADDRESS
@@ -22,9 +24,10 @@ COLUMNS = {
     "dds.round_trip": "round_trip_ns",
     "dds.one_way": "one_way_ns",
     "dds.discovery": "discovery_ns",
+    "dds.rate": "rate",
 }
-"""Metric to the column of `Trials` that holds it. Discovery is the part's: its first trial has
-it."""
+"""Metric to the column of `Trials` that holds it. Discovery and the rate are the part's: its first
+trial has them."""
 
 PATIENCE_SECONDS = 65.0
 """For a match, and for an answer: participants announce themselves every 30 s (Cyclone DDS 0.10.2,
@@ -36,14 +39,22 @@ _MOST = 100_000_000
 
 
 class DdsDriver:
-    """Two participants of Cyclone DDS, one at each end; a part is one session of theirs."""
+    """Two participants, one at each end; a part is one session of theirs."""
 
     columns = COLUMNS
     trials_a_part = MAX_TRIALS_A_PART
+    # The kernel leaves a busy program where it is, here in one part and there in the next: a sample
+    # of 1 MiB, some 800 packets, then has two speeds.
+    link_is_beside_server = True
 
-    def versions(self) -> dict[str, str]:
-        """Of the probe, which names Cyclone's, of our plugin, and of openssl, which makes keys."""
-        return {name: tools.version(name) for name in (PROBE, PLUGIN, "openssl")}
+    def versions(self, cell: Cell) -> dict[str, str]:
+        """Of the probe, which names its middleware's, of our plugin, and of openssl, which makes
+        keys."""
+        stack = Exchange.of(cell.case).stack
+        programs = [MIDDLEWARE[stack.middleware].probe, "openssl"]
+        if stack.middleware == "cyclonedds":
+            programs.append(PLUGIN)
+        return {name: tools.version(name) for name in programs}
 
     def why_not_measurable(self, cell: Cell, stand_ins: Collection[str]) -> str | None:
         """Identity keys are files."""
@@ -55,47 +66,48 @@ class DdsDriver:
         return why_no_exchange(Exchange.of(cell.case))
 
     def remark(self, cell: Cell) -> str | None:
-        """Nothing: no profile stands for the kernel's UDP."""
-        return None
+        """Of sockets that are too small."""
+        return missing_buffers(Exchange.of(cell.case).sample_bytes)
 
     def routing(self, cell: Cell) -> dict[str, Any]:
         """UDP knows no congestion control."""
         return {}
 
     def start(self, up: ExitStack, setup: Setup) -> _Running:
-        """Keys, the end that answers, the end that asks."""
+        """Keys, the end that answers or reads, the end that asks or streams."""
         exchange = Exchange.of(setup.cell.case)
         asks, answers = _enclaves(setup, exchange)
         patience = max(1, round(min(PATIENCE_SECONDS, setup.timeout_seconds)))
         server = up.enter_context(
             End(
-                "pong", exchange, answers,
+                "pong" if exchange.rate is None else "subscribe", exchange, answers,
                 Place(
                     setup.folder / "server", setup.server_namespace, setup.server_processor,
                     SERVER_ADDRESS, CLIENT_ADDRESS,
                 ),
-                # The end that asks gives up first.
+                # The end that asks gives up first, and stops this one.
                 "--timeout", 2 * patience + 10, "--count", _MOST,
             )
         )  # fmt: skip
         client = up.enter_context(
             End(
-                "ping", exchange, asks,
+                "ping" if exchange.rate is None else "publish", exchange, asks,
                 Place(
                     setup.folder / "client", setup.client_namespace, setup.client_processor,
                     CLIENT_ADDRESS, SERVER_ADDRESS,
                 ),
                 "--timeout", patience, "--count", setup.part.trials,
                 "--seed", max(1, setup.part.seed),
-                "--period-us", round(1e6 / setup.rate_per_second),
+                "--period-us", round(1e6 / (exchange.rate or setup.rate_per_second)),
             )
         )  # fmt: skip
-        return _Running(setup, server, client)
+        return _Running(setup, exchange, server, client)
 
 
 class _Running:
-    def __init__(self, setup: Setup, server: End, client: End) -> None:
+    def __init__(self, setup: Setup, exchange: Exchange, server: End, client: End) -> None:
         self._setup = setup
+        self._exchange = exchange
         self._server = server
         self._client = client
         self.server_pid = server.pid
@@ -114,22 +126,36 @@ class _Running:
             nothing = dict.fromkeys(COLUMNS.values(), [0] * expected)
             return Trials({**nothing, "failed": [True] * expected})
         report = self._client.report()
-        if report["sent"] != expected:
-            raise LabError(f"{PROBE} sent {report['sent']} samples of {expected}")
+        # A stream that its writer cannot keep up with has lost what it could not write.
+        if report["sent"] != expected and self._exchange.rate is None:
+            name = MIDDLEWARE[self._exchange.stack.middleware].probe
+            raise LabError(f"{name} sent {report['sent']} samples of {expected}")
+        found = self._stream() if self._exchange.rate is not None else self._answered()
+        count = len(found["one_way_ns"])
+        columns = {name: found.get(name, [None] * count) for name in COLUMNS.values()}
+        # Which of the samples were lost is not told; they come last.
+        lost = expected - count
+        columns = {name: [*values, *[0] * lost] for name, values in columns.items()}
+        columns["discovery_ns"][:1] = [report["discovery_ns"]]
+        columns["failed"] = [False] * count + [True] * lost
+        return Trials(columns)
+
+    def _answered(self) -> dict[str, list[Any]]:
+        """Of the samples that were answered, in the order in which they were sent."""
         round_trips, one_ways = self._client.samples(), self._server.samples()
         answered = sorted(round_trips)
-        columns: dict[str, list[Any]] = {
+        return {
             "round_trip_ns": [round_trips[sent] for sent in answered],
             "one_way_ns": [one_ways.get(sent) for sent in answered],
-            "failed": [False] * len(answered),
         }
-        # Which of the samples were not answered is not told; they come last.
-        lost = expected - len(answered)
-        for name, of_lost in (("round_trip_ns", 0), ("one_way_ns", 0), ("failed", True)):
-            columns[name] += [of_lost] * lost
-        columns["discovery_ns"] = [None] * expected
-        columns["discovery_ns"][0] = report["discovery_ns"]
-        return Trials(columns)
+
+    def _stream(self) -> dict[str, list[Any]]:
+        """Of the samples that were read, in the order in which they were sent."""
+        one_ways = self._server.samples()
+        order = sorted(one_ways)
+        rates: list[float | None] = [None] * len(order)
+        rates[:1] = [rate(one_ways)]
+        return {"one_way_ns": [one_ways[sent] for sent in order], "rate": rates}
 
     def record(self) -> dict[str, Any]:
         matched = self._client.wait(0.0) != UNMATCHED
@@ -140,6 +166,15 @@ class _Running:
                 "plugin": {name: end.counters() for name, end in ends.items()},
             }
         }
+
+
+def rate(one_ways: Mapping[int, int]) -> float | None:
+    """Samples a second that were read, from the first to the last; None of fewer than two.
+    `one_ways` has latencies by when the sample was sent, both in ns."""
+    read = sorted(sent + latency for sent, latency in one_ways.items())
+    if len(read) < 2 or read[-1] == read[0]:
+        return None
+    return (len(read) - 1) * 1e9 / (read[-1] - read[0])
 
 
 def _enclaves(setup: Setup, exchange: Exchange) -> tuple[Enclave | None, Enclave | None]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What the lab needs to know of a DDS sample and its answer."""
+"""What the lab needs to know of a DDS sample and its answer, or of a stream of samples."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from warifu.dds.governance import Basic, Governance, Protection
 from warifu.lab.errors import LabError
 
 LEAST_BYTES, MOST_BYTES = 16, 8 << 20
-"""What the probe takes (dds/probes/cyclonedds.c)."""
+"""What the probes take (dds/probes)."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One sample and its answer."""
+    """One sample and its answer, or a stream."""
 
     stack: DdsStack
     topic: str
     """As ROS 2 has it; on the wire rt/ comes before it."""
     sample_bytes: int
     """Of the string with its zero, there and back."""
+    rate: int | None
+    """Samples a second of a stream; None: each is answered before the next is sent."""
 
     @staticmethod
     def of(case: Case) -> Exchange:
@@ -29,7 +31,8 @@ class Exchange:
         stack = case.stack
         if not isinstance(stack, DdsStack):
             raise LabError(f"stack.protocol is {stack.protocol}: expected dds")
-        return Exchange(stack, case.pattern.path.removeprefix("/"), case.pattern.response_body)
+        pattern = case.pattern
+        return Exchange(stack, pattern.path.removeprefix("/"), pattern.response_body, pattern.rate)
 
     @property
     def is_secured(self) -> bool:
@@ -51,7 +54,8 @@ class Exchange:
 
 
 def why_no_exchange(exchange: Exchange) -> str | None:
-    """Why the probes cannot run it, with what to change; None if they can."""
+    """Why the probes cannot run it, with what to change; None if they can. What a middleware has no
+    plugin for is refused with the study (crates/core/model/src/study/resolve/dds.rs)."""
     if not LEAST_BYTES <= exchange.sample_bytes <= MOST_BYTES:
         return (
             f"pattern.response_body is {exchange.sample_bytes}: expected a sample of {LEAST_BYTES} "

@@ -36,8 +36,9 @@ class HttpsDriver:
         "bytes.server_sent": "bytes_server_sent",
     }
     trials_a_part = MAX_TRIALS_A_PART
+    link_is_beside_server = False
 
-    def versions(self) -> dict[str, str]:
+    def versions(self, cell: Cell) -> dict[str, str]:
         """Of nginx the OpenSSL that it was built with as well."""
         found = {name: tools.version(name) for name in _TOOLS}
         return {**found, "openssl of nginx": tools.openssl_of_nginx()}

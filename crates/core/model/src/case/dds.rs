@@ -21,6 +21,22 @@ pub struct Dds {
     pub rtps_protection: DdsProtection,
     /// `discovery_protection_kind` and `liveliness_protection_kind`: announcements, signs of life.
     pub discovery_protection: DdsProtection,
+    /// Both ends' middleware. Not part of the canonical form where it is Cyclone DDS.
+    #[serde(default, skip_serializing_if = "DdsMiddleware::is_cyclone")]
+    #[cfg_attr(test, schemars(extend("default" = "cyclonedds")))]
+    pub middleware: DdsMiddleware,
+}
+
+/// An implementation of DDS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum DdsMiddleware {
+    /// Cyclone DDS 0.10.
+    #[default]
+    CycloneDds,
+    /// Fast DDS 2.9, which has no plugin but its own.
+    FastDds,
 }
 
 /// A cryptographic plugin of DDS Security.
@@ -78,6 +94,13 @@ pub enum DdsProtection {
     SignWithOriginAuthentication,
     /// Encrypted, with a tag, and one for each receiver.
     EncryptWithOriginAuthentication,
+}
+
+impl DdsMiddleware {
+    /// Whether it is Cyclone DDS, which a case has where it names none.
+    pub const fn is_cyclone(&self) -> bool {
+        matches!(self, DdsMiddleware::CycloneDds)
+    }
 }
 
 impl DdsAead {

@@ -14,7 +14,7 @@ mod transport;
 use serde::{Deserialize, Serialize};
 
 pub use coap::{Coap, CoapMessageType};
-pub use dds::{Dds, DdsAead, DdsCrypto, DdsProtection};
+pub use dds::{Dds, DdsAead, DdsCrypto, DdsMiddleware, DdsProtection};
 pub use link::{Link, Loss};
 pub use stack::{Https, Layer, Protocol, Stack};
 pub use tls::{
@@ -104,6 +104,9 @@ pub struct Pattern {
     /// How many connections the device opens at the same moment; they share its loop, its
     /// key store and the link.
     pub concurrent: u32,
+    /// Samples a second of a stream; `None`, and not part of the canonical form, for other kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u32>,
 }
 
 impl Pattern {
@@ -120,8 +123,10 @@ impl Pattern {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PatternKind {
-    /// Connect, one GET, first byte of the response.
+    /// Connect, one GET, first byte of the response; with DDS, a sample and its answer.
     Request,
+    /// DDS: samples at a rate, which nobody answers.
+    Stream,
 }
 
 #[cfg(test)]
@@ -180,6 +185,7 @@ pub(crate) mod tests {
                 path: "/".into(),
                 response_body: 846,
                 concurrent: 1,
+                rate: None,
             },
         }
     }

@@ -3,8 +3,8 @@
 
 use crate::case::{
     Aead, Authentication, CertificateType, CipherSuite, CoapMessageType, CongestionControl,
-    DdsAead, DdsCrypto, DdsProtection, Group, KeyShare, Loss, PatternKind, Protocol, Session,
-    TlsVersion,
+    DdsAead, DdsCrypto, DdsMiddleware, DdsProtection, Group, KeyShare, Loss, PatternKind, Protocol,
+    Session, TlsVersion,
 };
 use crate::keyword::Keyword;
 use crate::units::{BitsPerSecond, Nanos};
@@ -49,6 +49,7 @@ pub(crate) struct Draft {
     pub(crate) ack_timeout: Option<Nanos>,
     pub(crate) ack_random_factor_percent: Option<u16>,
     pub(crate) max_retransmit: Option<u8>,
+    pub(crate) middleware: Option<DdsMiddleware>,
     pub(crate) crypto: Option<DdsCrypto>,
     pub(crate) crypto_aead: Option<DdsAead>,
     pub(crate) data_protection: Option<DdsProtection>,
@@ -59,6 +60,7 @@ pub(crate) struct Draft {
     pub(crate) path: Option<String>,
     pub(crate) response_body: Option<u32>,
     pub(crate) concurrent: Option<u32>,
+    pub(crate) rate: Option<u32>,
 }
 
 /// How a study names a session.

@@ -198,6 +198,7 @@ fn bound(quantity: Quantity, text: &str) -> Result<(Operator, f64), String> {
         Quantity::Bytes => "\"< 4 KiB\"",
         Quantity::Count => "\"<= 20\"",
         Quantity::Share => "\"< 1 %\"",
+        Quantity::Rate => "\">= 100 1/s\"",
         Quantity::Energy => "\"< 5 mJ\"",
         Quantity::Charge => "\"< 0.5 mAh\"",
     };
@@ -220,7 +221,7 @@ fn bound(quantity: Quantity, text: &str) -> Result<(Operator, f64), String> {
         Quantity::Count => {
             rest.parse::<u32>().map(f64::from).map_err(|_| "expected a whole number".into())
         }
-        Quantity::Energy | Quantity::Charge => amount(rest, quantity.unit()),
+        Quantity::Rate | Quantity::Energy | Quantity::Charge => amount(rest, quantity.unit()),
     };
     bound.map(|bound| (operator, bound)).map_err(|why| format!("{why} after {}", operator.sign()))
 }

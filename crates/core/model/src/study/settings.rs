@@ -156,6 +156,8 @@ settings! {
         "stack.max_retransmit" bare max_retransmit = max_retransmit;
     }
     Layer::Application(Protocol::Dds) => {
+        "pattern.rate" bare rate = sample_rate;
+        "stack.middleware" text middleware = reader::keyword;
         "stack.crypto" text crypto = reader::keyword;
         "stack.crypto_aead" text crypto_aead = reader::keyword;
         "stack.data_protection" text data_protection = reader::keyword;
@@ -267,6 +269,11 @@ fn workers(value: &Value) -> Result<u32, String> {
 fn concurrent(value: &Value) -> Result<u32, String> {
     // One address has so many ports for connections to one server.
     reader::integer(value, 1..=65_535).map(|number| number as u32)
+}
+
+/// Samples a second; the probes pause for whole microseconds.
+fn sample_rate(value: &Value) -> Result<u32, String> {
+    reader::integer(value, 1..=100_000).map(|number| number as u32)
 }
 
 /// How a value was written, for tables and labels.

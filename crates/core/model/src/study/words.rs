@@ -4,8 +4,8 @@
 use super::draft::SessionWord;
 use super::settings;
 use crate::case::{
-    Authentication, CertificateType, CoapMessageType, DdsAead, DdsCrypto, Group, Protocol,
-    TlsVersion,
+    Authentication, CertificateType, CoapMessageType, DdsAead, DdsCrypto, DdsMiddleware, Group,
+    Protocol, TlsVersion,
 };
 use crate::keyword::Keyword;
 use crate::nearest::nearest;
@@ -70,6 +70,7 @@ fn all() -> Vec<Word> {
         .chain(names::<CertificateType>("stack.certificate"))
         .chain(names::<CoapMessageType>("stack.message_type"))
         .chain(aliases::<CoapMessageType>("stack.message_type"))
+        .chain(names::<DdsMiddleware>("stack.middleware"))
         .chain(names::<DdsCrypto>("stack.crypto"))
         .chain(names::<DdsAead>("stack.crypto_aead"))
         .collect()

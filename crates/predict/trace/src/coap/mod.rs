@@ -128,7 +128,7 @@ mod tests {
             max_retransmit: 4,
         };
         let kind = PatternKind::Request;
-        let pattern = Pattern { kind, path: path.into(), response_body, concurrent: 1 };
+        let pattern = Pattern { kind, path: path.into(), response_body, concurrent: 1, rate: None };
         let trace = exchange(&coap, &pattern)?;
         Ok(trace.messages.iter().map(|message| message.bytes.fixed).collect())
     }

@@ -121,7 +121,7 @@ impl Datagram {
 
 #[cfg(test)]
 mod tests {
-    use warifu_model::{DdsAead, DdsCrypto, DdsProtection};
+    use warifu_model::{DdsAead, DdsCrypto, DdsMiddleware, DdsProtection};
 
     use super::*;
     use DdsProtection::{Encrypt, EncryptWithOriginAuthentication as Origin, None, Sign};
@@ -135,6 +135,7 @@ mod tests {
             metadata_protection,
             rtps_protection,
             discovery_protection: Encrypt,
+            middleware: DdsMiddleware::CycloneDds,
         }
     }
 

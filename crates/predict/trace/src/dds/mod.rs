@@ -9,7 +9,8 @@ mod lengths;
 mod wire;
 
 use warifu_model::{
-    Dds, DdsMessage, DdsProtection, Direction, Mark, Nanos, Operation, Pattern, Role, SystemCall,
+    Dds, DdsMessage, DdsProtection, Direction, Keyword, Mark, Nanos, Operation, Pattern,
+    PatternKind, Role, SystemCall,
 };
 
 pub use lengths::{Datagram, Lengths, Part, Submessage};
@@ -39,8 +40,23 @@ pub(crate) fn scenario(dds: &Dds, pattern: &Pattern) -> Result<Scenario, TraceEr
 /// One sample and its answer.
 ///
 /// # Errors
-/// The sample is longer than the probe takes, or has no room for the probe's time.
+/// The middleware or the pattern is not emulated; the sample is longer than the probe takes, or has
+/// no room for the probe's time.
 pub fn exchange(dds: &Dds, pattern: &Pattern) -> Result<Trace, TraceError> {
+    if !dds.middleware.is_cyclone() {
+        return Err(TraceError::new(
+            "stack.middleware",
+            format!(
+                "is {}: what it sends is not emulated; `warifu measure` runs it, and cyclonedds is \
+                 predicted",
+                dds.middleware.name()
+            ),
+        ));
+    }
+    if pattern.kind == PatternKind::Stream {
+        let message = "is stream: a sample and its answer are emulated; `warifu measure` runs it";
+        return Err(TraceError::new("pattern.kind", message));
+    }
     let sample = pattern.response_body;
     if !(SMALLEST_SAMPLE..=LARGEST_SAMPLE).contains(&sample) {
         return Err(TraceError::new(
@@ -232,7 +248,7 @@ const fn resource(role: Role) -> Resource {
 
 #[cfg(test)]
 mod tests {
-    use warifu_model::{DdsAead, DdsCrypto, PatternKind};
+    use warifu_model::{DdsAead, DdsCrypto, DdsMiddleware};
 
     use super::*;
 
@@ -244,9 +260,10 @@ mod tests {
             metadata_protection: kind,
             rtps_protection: kind,
             discovery_protection: kind,
+            middleware: DdsMiddleware::CycloneDds,
         };
         let (kind, path) = (PatternKind::Request, "/chatter".to_owned());
-        exchange(&dds, &Pattern { kind, path, response_body, concurrent: 1 })
+        exchange(&dds, &Pattern { kind, path, response_body, concurrent: 1, rate: None })
     }
 
     #[test]

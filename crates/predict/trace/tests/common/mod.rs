@@ -4,9 +4,9 @@
 
 use warifu_model::{
     Aead, Authentication, Case, CertificateType, CipherSuite, Coap, CoapMessageType,
-    CongestionControl, Dds, DdsAead, DdsCrypto, DdsProtection, Group, Host, Https, KeyShare,
-    KeyStoreChoice, Keyword, Link, Loss, Nanos, Pattern, PatternKind, Server, Session, Stack, Tcp,
-    Tls, TlsVersion,
+    CongestionControl, Dds, DdsAead, DdsCrypto, DdsMiddleware, DdsProtection, Group, Host, Https,
+    KeyShare, KeyStoreChoice, Keyword, Link, Loss, Nanos, Pattern, PatternKind, Server, Session,
+    Stack, Tcp, Tls, TlsVersion,
 };
 
 /// Sizes of the lab's certificates, leaf first, as `real_openssl.rs` checks them.
@@ -68,7 +68,13 @@ pub fn with(mut tls: Tls, certificate: CertificateType, length: u8, aead: Aead) 
 
 /// One GET.
 pub fn pattern(response_body: u32) -> Pattern {
-    Pattern { kind: PatternKind::Request, path: "/".into(), response_body, concurrent: 1 }
+    Pattern {
+        kind: PatternKind::Request,
+        path: "/".into(),
+        response_body,
+        concurrent: 1,
+        rate: None,
+    }
 }
 
 /// A case of HTTPS.
@@ -120,6 +126,7 @@ pub fn dds(crypto: DdsCrypto, aead: DdsAead) -> Case {
             metadata_protection: kind(DdsProtection::Encrypt),
             rtps_protection: kind(DdsProtection::Sign),
             discovery_protection: kind(DdsProtection::Encrypt),
+            middleware: DdsMiddleware::CycloneDds,
         }),
         pattern: Pattern { path: "/chatter".into(), ..pattern(64) },
         ..case(tls, true)

@@ -2,7 +2,7 @@
 //! The settings of DDS.
 
 use super::Clash;
-use crate::case::{Dds, DdsAead, DdsCrypto, DdsProtection};
+use crate::case::{Dds, DdsAead, DdsCrypto, DdsMiddleware, DdsProtection};
 use crate::keyword::Keyword;
 use crate::study::draft::Draft;
 
@@ -13,6 +13,7 @@ const LONGEST_TOPIC: usize = 200;
 /// dds keystore` has the same defaults). Without security nothing is protected, whatever is said.
 pub(super) fn layer(draft: &Draft, clashes: &mut Vec<Clash>) -> Option<Dds> {
     use DdsProtection::{Encrypt, None as Plain, Sign};
+    let middleware = draft.middleware.unwrap_or_default();
     let crypto = draft.crypto.unwrap_or(DdsCrypto::Builtin);
     if crypto == DdsCrypto::None {
         return Some(Dds {
@@ -22,6 +23,7 @@ pub(super) fn layer(draft: &Draft, clashes: &mut Vec<Clash>) -> Option<Dds> {
             metadata_protection: Plain,
             rtps_protection: Plain,
             discovery_protection: Plain,
+            middleware,
         });
     }
     let dds = Dds {
@@ -31,6 +33,7 @@ pub(super) fn layer(draft: &Draft, clashes: &mut Vec<Clash>) -> Option<Dds> {
         metadata_protection: draft.metadata_protection.unwrap_or(Encrypt),
         rtps_protection: draft.rtps_protection.unwrap_or(Sign),
         discovery_protection: draft.discovery_protection.unwrap_or(Encrypt),
+        middleware,
     };
     let before = clashes.len();
     if dds.data_protection.authenticates_origin() {
@@ -41,10 +44,21 @@ pub(super) fn layer(draft: &Draft, clashes: &mut Vec<Clash>) -> Option<Dds> {
         );
         clashes.push(("stack.data_protection", message));
     }
+    if crypto == DdsCrypto::Warifu && middleware == DdsMiddleware::FastDds {
+        let message = "is warifu: Fast DDS loads no cryptographic plugin but its own; choose \
+                       stack.crypto = \"builtin\", or stack.middleware = \"cyclonedds\"";
+        clashes.push(("stack.crypto", message.into()));
+    }
     if crypto == DdsCrypto::Builtin && dds.aead != DdsAead::Aes256Gcm {
         let message = format!(
-            "is {}: the middleware's own plugin has AES-256-GCM; choose stack.crypto = \"warifu\"",
-            dds.aead.name()
+            "is {}: the middleware's own plugin has AES-256-GCM; choose {}",
+            dds.aead.name(),
+            match middleware {
+                DdsMiddleware::CycloneDds => "stack.crypto = \"warifu\"",
+                DdsMiddleware::FastDds => {
+                    "that, or stack.middleware = \"cyclonedds\" with stack.crypto = \"warifu\""
+                }
+            }
         );
         clashes.push(("stack.crypto_aead", message));
     }
@@ -95,6 +109,20 @@ mod tests {
         let origin = DdsProtection::SignWithOriginAuthentication;
         let payload = Draft { data_protection: Some(origin), ..Draft::default() };
         assert!(clash(payload).contains("expected NONE, SIGN or ENCRYPT"));
+    }
+
+    #[test]
+    fn fast_dds_has_its_own_plugin_alone() {
+        let fast = |draft| Draft { middleware: Some(DdsMiddleware::FastDds), ..draft };
+        let plugin = Draft { crypto: Some(DdsCrypto::Warifu), ..Draft::default() };
+        let message = clash(fast(plugin));
+        assert!(message.starts_with("stack.crypto is warifu: Fast DDS loads no"), "{message}");
+        let aead = Draft { crypto_aead: Some(DdsAead::Aes128Gcm), ..Draft::default() };
+        let message = clash(fast(aead));
+        assert!(message.starts_with("stack.crypto_aead is AES-128-GCM"), "{message}");
+        let own = layer(&fast(Draft::default()), &mut Vec::new()).unwrap();
+        assert_eq!(own.middleware, DdsMiddleware::FastDds);
+        assert_eq!(own.crypto, DdsCrypto::Builtin);
     }
 
     #[test]

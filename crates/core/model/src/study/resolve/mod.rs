@@ -10,6 +10,7 @@ use crate::case::{
     Case, CongestionControl, Host, Https, KeyStoreChoice, Link, Pattern, PatternKind, Protocol,
     Server, Stack, Tcp,
 };
+use crate::keyword::Keyword;
 use crate::profile::{Catalog, ProfileKind};
 
 /// Both ends run this machine where a study names no other.
@@ -20,6 +21,8 @@ const KEY_STORE: &str = "software";
 const LINK: &str = "loopback";
 /// The TCP of the lab's kernel.
 const TCP: &str = "linux-6.18";
+/// Samples a second of a stream, where a study names no other.
+const RATE: u32 = 100;
 /// The response of papers/2 section 3.4.
 const RESPONSE_BODY: u32 = 846;
 
@@ -56,6 +59,8 @@ pub(crate) fn case(draft: &Draft, catalog: &Catalog) -> Result<Case, Vec<Clash>>
             let path = draft.path.clone();
             let path = path.unwrap_or_else(|| stack.protocol().default_path().into());
             check_path(&stack, &path).map_err(|clash| vec![clash])?;
+            let kind = draft.pattern.unwrap_or(PatternKind::Request);
+            check_kind(&stack, kind).map_err(|clash| vec![clash])?;
             Ok(Case {
                 device: Host { profile: device },
                 server: Server { profile: server, workers: draft.workers.unwrap_or(1) },
@@ -66,10 +71,11 @@ pub(crate) fn case(draft: &Draft, catalog: &Catalog) -> Result<Case, Vec<Clash>>
                 link,
                 stack,
                 pattern: Pattern {
-                    kind: draft.pattern.unwrap_or(PatternKind::Request),
+                    kind,
                     path,
                     response_body: draft.response_body.unwrap_or(RESPONSE_BODY),
                     concurrent: draft.concurrent.unwrap_or(1),
+                    rate: (kind == PatternKind::Stream).then(|| draft.rate.unwrap_or(RATE)),
                 },
             })
         }
@@ -111,6 +117,16 @@ fn check_path(stack: &Stack, path: &str) -> Result<(), Clash> {
         Stack::Coap(_) => coap::check_path(path),
         Stack::Dds(_) => dds::check_path(path),
     }
+}
+
+/// Whether a protocol has exchanges of a kind.
+fn check_kind(stack: &Stack, kind: PatternKind) -> Result<(), Clash> {
+    if kind == PatternKind::Stream && stack.dds().is_none() {
+        let message =
+            format!("is stream: only dds has it, and this is {}", stack.protocol().name());
+        return Err(("pattern.kind", message));
+    }
+    Ok(())
 }
 
 fn tcp_layer(draft: &Draft, ends: [Option<String>; 2]) -> Option<Tcp> {
