@@ -43,7 +43,10 @@ def _reproduce() -> None:
     """Groups its subcommands."""
 
 
-for name, command in (("sros2-aead", reproduction_dds.sros2_aead),):
+for name, command in (
+    ("sros2-aead", reproduction_dds.sros2_aead),
+    ("dds-offload", reproduction_dds.dds_offload),
+):
     reproduce_app.command(name, epilog=reproduction_dds.EPILOG)(command)
 
 

@@ -20,6 +20,7 @@ from warifu.cli.screen import FormatOption
 
 if TYPE_CHECKING:
     from warifu.dds.sending import Exchange, Sender, Sent
+    from warifu.reproduce.dds_offload import Seen as Offload
     from warifu.reproduce.dds_sends import Call
     from warifu.reproduce.sros2_aead import Seen
 
@@ -95,6 +96,71 @@ def _sros2_aead(probes: Path, sets: int, sends: int, period_us: int, calls: int)
         build,
         missing,
     )
+
+
+def dds_offload(
+    probes: ProbesOption = Path("dds/probes"),
+    sets: Annotated[int, typer.Option("--sets", min=1, max=1000, help="Processes of each.")] = 2,
+    sends: Annotated[
+        int, typer.Option("--sends", min=10, max=10_000, help="Messages of each process.")
+    ] = 50,
+    period_us: PeriodOption = 20_000,
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """The paper on offloading DDS Security's encryption: its arithmetic, and this host's figures.
+
+    Sends messages of 16 B to 1 MB under an SROS2 keystore and without security, in network
+    namespaces, as root, by Fast DDS. What accelerators would save on the paper's Raspberry Pi is
+    predicted with set-up, bus and every pass over a byte. Claims that cannot be judged here say
+    why.
+    """
+    from warifu.reproduce import dds_offload_tables
+
+    with when_interrupted(NOTHING_WRITTEN):
+        seen = _dds_offload(probes, sets, sends, period_us)
+        tables, holds = dds_offload_tables.tables(seen)
+    screen.show(tables, form)
+    return OK if holds else FAILED
+
+
+def _dds_offload(probes: Path, sets: int, sends: int, period_us: int) -> Offload:
+    from warifu.dds.sending import Exchange
+    from warifu.reproduce import dds_offload as paper
+    from warifu.reproduce.dds_sends import Sends
+
+    each = Exchange(paper.FAST, count=sends, period_us=period_us)
+    kinds = {"secured": each, "plain": replace(each, secured=False)}
+    steps = [
+        (key, replace(kind, bytes=size))
+        for _ in range(sets)
+        for size in paper.PAYLOADS
+        for key, kind in kinds.items()
+    ]
+    sent, missing = run(probes, "dds-offload", steps)
+
+    def of(kind: str) -> dict[int, Sends]:
+        if paper.FAST in missing:
+            return {}
+        return {
+            size: Sends(
+                tuple(one for key, one in sent if (key, one.exchange.bytes) == (kind, size))
+            )
+            for size in paper.PAYLOADS
+        }
+
+    return paper.Seen(of("secured"), of("plain"), _accelerators(), missing)
+
+
+def _accelerators() -> dict[str, dict[str, Any]]:
+    """The profiles of accelerators, by name. Raises WarifuError and StudyError."""
+    from warifu import _core, study
+
+    texts = study.profile_texts(study.profile_folders())
+    return {
+        name: _core.accelerator(name, text, file)
+        for kind, name, text, file in texts
+        if kind == "accelerator"
+    }
 
 
 def run(

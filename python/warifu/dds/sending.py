@@ -36,6 +36,7 @@ _HEADERS = {
 }
 #: Debian keeps Cyclone's plugins where the loader does not look.
 _PLUGINS = "usr/lib/*/libddsc0debian"
+_SETPRIV = "setpriv"
 _PATIENCE_S = 10
 """What a pair that is told to end may take to remove its namespaces."""
 _SILENCE_S = 20
@@ -91,7 +92,12 @@ def missing(probes: Path, probe: str) -> str | None:
         return f"network namespaces need root: run `{tools.as_root('reproduce ..')}`"
     if not (probes / "pair").is_file():
         return f"{probes} has no script `pair`: name dds/probes of a checkout with --probes"
-    for program, package in (("ip", "iproute2"), ("make", "make"), ("openssl", "openssl")):
+    for program, package in (
+        ("ip", "iproute2"),
+        ("make", "make"),
+        ("openssl", "openssl"),
+        (_SETPRIV, "util-linux"),
+    ):
         if not _on_path(program):
             return f"{program} is missing: `apt-get install {package}`"
     if not header.is_file():
@@ -185,7 +191,8 @@ class Sender:
         """Runs the ends; returns what each says of itself, by role."""
         longest_s = 4 * _SILENCE_S + exchange.count * exchange.period_us / 1e6
         child = subprocess.Popen(
-            [str(self.probes / "pair"), *ends],
+            # If this program is killed, the pair is told to end.
+            [_SETPRIV, "--pdeathsig", "TERM", str(self.probes / "pair"), *ends],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

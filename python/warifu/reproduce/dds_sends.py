@@ -17,6 +17,11 @@ FRAGMENT_BYTES = 64_608
 Security adds (`largest` of the profiler; tests/system/dds holds it)."""
 SERIALISED_BYTES = 8
 """Before a string in CDR: the encapsulation header and the string's length."""
+DATA_BYTES, DATA_FRAG_BYTES, INFO_TS_BYTES = 24, 36, 12
+"""Submessages, without the payload (RTPS 2.2, section 9.4.5)."""
+ENCODED_BYTES = 44
+"""Around an encrypted payload: CryptoHeader (20), its length (4) and CryptoFooter (20) (DDS
+Security 1.1, section 9.5.3.3)."""
 UPDATES_COUNTED = 2
 """EVP_CipherUpdate calls EVP_EncryptUpdate (OpenSSL 3.0, crypto/evp/evp_enc.c), so that the
 profiler sees each update of OpenSSL's generator twice."""
@@ -46,7 +51,11 @@ def calls(message_bytes: int) -> Calls:
     these four takes a nonce. Heartbeats are left out."""
     sample = message_bytes + SERIALISED_BYTES
     fragments = math.ceil(sample / FRAGMENT_BYTES)
-    return Calls(fragments, 3 * fragments, fragments, 4 * fragments, 2 * sample)
+    head = DATA_BYTES if fragments == 1 else DATA_FRAG_BYTES
+    around = head + ENCODED_BYTES + INFO_TS_BYTES
+    return Calls(
+        fragments, 3 * fragments, fragments, 4 * fragments, 2 * sample + fragments * around
+    )
 
 
 @dataclass(frozen=True)

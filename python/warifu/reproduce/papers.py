@@ -100,8 +100,8 @@ class Paper:
                 found.append(f"claim {claim.id}: neither judged nor said to be not testable")
             if not claim.judged and not claim.why:
                 found.append(f"claim {claim.id}: gives no reason")
-            if claim.expect is Word.UNTESTABLE and claim.id in judges:
-                found.append(f"claim {claim.id}: is judged, and said to be not testable")
+            if claim.judged and claim.expect in (Word.PREDICTED, Word.UNTESTABLE):
+                found.append(f"claim {claim.id}: is judged, and said to be {claim.expect}")
         found += [f"judge {one}: has no claim" for one in judges if one not in ids]
         return found
 
@@ -186,14 +186,15 @@ def judge(paper: Paper, judges: Mapping[str, Judge]) -> Verdicts:
     found = Verdicts(paper)
     for claim in paper.claims:
         outcome = judges[claim.id]() if claim.id in judges else Outcome(None)
-        if isinstance(outcome, Missing):
+        if not claim.judged:
+            # Figures may stand beside it, where there are some.
+            outcome = Outcome(None) if isinstance(outcome, Missing) else outcome
+            found.rows.append((claim, claim.expect or Word.UNTESTABLE, outcome))
+        elif isinstance(outcome, Missing):
             found.rows.append((claim, Word.NOT_RUN, Outcome(None, why=outcome.why)))
-            continue
-        if outcome.holds is None:
-            word = claim.expect or Word.UNTESTABLE
         else:
             word = Word.REPRODUCED if outcome.holds else Word.NOT_REPRODUCED
-        found.rows.append((claim, word, outcome))
+            found.rows.append((claim, word, outcome))
     return found
 
 

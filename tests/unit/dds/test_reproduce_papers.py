@@ -10,10 +10,11 @@ from importlib.resources import files
 
 import pytest
 
-from warifu.reproduce import papers, sros2_aead, sros2_aead_tables
+from warifu.reproduce import dds_offload, papers, sros2_aead, sros2_aead_tables
 from warifu.reproduce.papers import Judge, Missing, Outcome, Paper, Word
 
 JUDGES: dict[str, Callable[[], Mapping[str, Judge]]] = {
+    "dds_offload": lambda: dds_offload.Judges(dds_offload.Seen()).all(),
     "sros2_aead": lambda: sros2_aead.Judges(sros2_aead.Seen()).all(),
 }
 
