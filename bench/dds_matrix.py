@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,8 @@ PEERS = {
     "cyclone": ("Cyclone DDS", (CONTROL, "writes", "reads", "both")),
     "fastdds": ("Fast DDS", (f"{CONTROL} pings", f"{CONTROL} pongs", "pings", "pongs")),
 }
+SHORT_KEYS = "as-sros2"
+"""The governance that is tried with keys of 128 bit as well."""
 NOTES = (
     "Not judgeable: the builtin plugins fail there among themselves. With Fast DDS 2.9, Cyclone",
     "begins the handshake (its subject's name comes first) and sends optional fields; the other",
@@ -63,7 +66,7 @@ def kinds(governance: str) -> str:
     """Data, metadata, rtps, discovery and liveliness, shortly."""
     short = {"WITH_ORIGIN_AUTHENTICATION": "ORIGIN", "_": " "}
     said = []
-    for kind in vars(GOVERNANCE[governance]).values():
+    for kind in vars(GOVERNANCE[governance.partition(",")[0]]).values():
         for long, word in short.items():
             kind = kind.replace(long, word)
         said.append(kind)
@@ -119,6 +122,11 @@ def run(peer: str, names: Sequence[str], folder: Path) -> Iterator[Cell]:
                 if peer == "cyclone"
                 else dds_matrix.with_fast_dds(probes, place, name)
             )
+            if peer == "fastdds" and name == SHORT_KEYS:
+                cells = itertools.chain(
+                    cells,
+                    dds_matrix.with_fast_dds(probes, folder / "short-keys", name, key_bits=128),
+                )
             for cell in cells:
                 interruption.check()
                 print(f"{peer}, {name}, {cell.role}: {cell.verdict}", file=sys.stderr, flush=True)

@@ -36,6 +36,7 @@ typedef struct {
   uint64_t seed;
   uint32_t domain;
   uint64_t timeout_s;
+  uint64_t lease_ms;
   const char *topic;
   const char *enclave;
   const char *samples;
@@ -57,6 +58,7 @@ static const char usage[] =
     "  --crypto LIBRARY:INIT  the cryptographic plugin (dds_security_crypto:init_crypto)\n"
     "  --aead NAME      of the topic, with Warifu's plugin (what the participant has)\n"
     "  --answer-aead NAME  of the answers' topic\n"
+    "  --lease-ms N     liveliness: automatic, with that lease (without end)\n"
     "  --samples FILE   a line each: when it was sent, latency, in ns\n"
     "  --timeout S      give up when nothing happens for so long (20)\n";
 
@@ -123,6 +125,8 @@ static void parse(Options *options, int argc, char **argv) {
       options->domain = (uint32_t)number(option, value, 0, 232);
     } else if (strcmp(option, "--timeout") == 0) {
       options->timeout_s = number(option, value, 1, 86400);
+    } else if (strcmp(option, "--lease-ms") == 0) {
+      options->lease_ms = number(option, value, 10, 3600000);
     } else if (strcmp(option, "--topic") == 0) {
       options->topic = value;
     } else if (strcmp(option, "--enclave") == 0) {
@@ -249,6 +253,9 @@ static void open_probe(Probe *probe) {
   dds_qset_reliability(qos, DDS_RELIABILITY_RELIABLE, DDS_SECS(10));
   // ROS 2's default is 10, of which a reader that sleeps for a moment loses some.
   dds_qset_history(qos, DDS_HISTORY_KEEP_LAST, 1000);
+  if (options->lease_ms != 0) {
+    dds_qset_liveliness(qos, DDS_LIVELINESS_AUTOMATIC, DDS_MSECS((int64_t)options->lease_ms));
+  }
   if (strcmp(options->role, "subscribe") != 0) {
     dds_qos_t *own = qos_on(qos, answers ? options->answer_aead : options->aead);
     probe->writer = dds_create_writer(probe->participant, topic_on(probe, answers ? "_answer" : ""),

@@ -139,6 +139,8 @@ struct Options {
   std::string samples;
   std::string address;
   std::string peer;
+  uint64_t lease_ms = 0;
+  std::string key_bits = "256";
   bool asynchronous = false;
   bool profiles = false;
 };
@@ -154,6 +156,8 @@ const char kUsage[] =
     "  --enclave DIR    security: KEYSTORE/enclaves/NAME of an SROS2 keystore\n"
     "  --address A      use this address's interface alone, and no multicast; with --peer\n"
     "  --peer A         the other end's address\n"
+    "  --key-bits N     security: 128 or 256 (256)\n"
+    "  --lease-ms N     liveliness: automatic, with that lease (without end)\n"
     "  --asynchronous   publish from the middleware's own thread\n"
     "  --profiles       read FASTRTPS_DEFAULT_PROFILES_FILE and the folder's profiles; not as root\n"
     "                   unless all of them are yours\n"
@@ -210,6 +214,13 @@ Options parse(int argc, char** argv) {
       options.topic = value;
     } else if (option == "--enclave") {
       options.enclave = value;
+    } else if (option == "--lease-ms") {
+      options.lease_ms = number("--lease-ms", value, 10, 3600000);
+    } else if (option == "--key-bits") {
+      options.key_bits = value;
+      if (options.key_bits != "128" && options.key_bits != "256") {
+        fail("--key-bits is " + options.key_bits + ": expected 128 or 256");
+      }
     } else if (option == "--samples") {
       options.samples = value;
     } else if (option == "--address" || option == "--peer") {
@@ -296,6 +307,9 @@ class Reads : public DataReaderListener {
   std::string text_;
 };
 
+// Of a participant for its RTPS messages, of a writer or reader for its own.
+const char kKeyBits[] = "dds.sec.crypto.keysize";
+
 void secure(DomainParticipantQos& qos, const std::string& enclave) {
   auto& properties = qos.properties().properties();
   const auto set = [&](const char* name, const std::string& value) {
@@ -336,7 +350,19 @@ void unicast(DomainParticipantQos& qos, UDPv4TransportDescriptor& udp, const Opt
 }
 
 template <typename Qos>
-void reliable(Qos& qos) {
+void reliable(Qos& qos, const Options& options) {
+  if (!options.enclave.empty()) {
+    qos.properties().properties().emplace_back(kKeyBits, options.key_bits);
+  }
+  if (options.lease_ms != 0) {
+    const auto of_ms = [](uint64_t ms) {
+      return eprosima::fastrtps::Duration_t(static_cast<int32_t>(ms / 1000),
+                                            static_cast<uint32_t>(ms % 1000 * 1000000));
+    };
+    qos.liveliness().kind = AUTOMATIC_LIVELINESS_QOS;
+    qos.liveliness().lease_duration = of_ms(options.lease_ms);
+    qos.liveliness().announcement_period = of_ms(options.lease_ms / 2);
+  }
   qos.reliability().kind = RELIABLE_RELIABILITY_QOS;
   qos.durability().kind = VOLATILE_DURABILITY_QOS;
   qos.history().kind = KEEP_LAST_HISTORY_QOS;
@@ -377,7 +403,10 @@ class Probe {
     udp->receiveBufferSize = kSocketBytes;
     if (!options.address.empty()) unicast(qos, *udp, options);
     qos.transport().user_transports.push_back(udp);
-    if (!options.enclave.empty()) secure(qos, options.enclave);
+    if (!options.enclave.empty()) {
+      secure(qos, options.enclave);
+      qos.properties().properties().emplace_back(kKeyBits, options.key_bits);
+    }
     const auto& properties = qos.properties().properties();
     secured_ = std::any_of(properties.begin(), properties.end(), [](const auto& property) {
       return property.name() == "dds.sec.auth.plugin";
@@ -421,7 +450,7 @@ class Probe {
   void write_on(const std::string& name) {
     Topic* topic = participant_->create_topic(name, type_.get_type_name(), TOPIC_QOS_DEFAULT);
     DataWriterQos qos;
-    reliable(qos);
+    reliable(qos, options_);
     qos.publish_mode().kind =
         options_.asynchronous ? ASYNCHRONOUS_PUBLISH_MODE : SYNCHRONOUS_PUBLISH_MODE;
     Publisher* publisher = participant_->create_publisher(PUBLISHER_QOS_DEFAULT);
@@ -432,7 +461,7 @@ class Probe {
   void read_on(const std::string& name, DataWriter* answers) {
     Topic* topic = participant_->create_topic(name, type_.get_type_name(), TOPIC_QOS_DEFAULT);
     DataReaderQos qos;
-    reliable(qos);
+    reliable(qos, options_);
     reads_ = std::make_unique<Reads>(events_, answers);
     Subscriber* subscriber = participant_->create_subscriber(SUBSCRIBER_QOS_DEFAULT);
     if (subscriber->create_datareader(topic, qos, reads_.get()) == nullptr) {

@@ -48,6 +48,8 @@ ROUND_TRIPS = 200
 ISSUES = "eclipse-cyclonedds/cyclonedds#701 and #1547, eProsima/Fast-DDS#3259"
 """Where users have reported that the two middlewares' security does not interoperate."""
 CONTROL = "control"
+FAST_DDS, CYCLONE = b"\x01\x0f", b"\x01\x10"
+"""Vendor ids, which stand in each RTPS message's header."""
 TOPIC = {"cyclone": b"DDSPerfRDataKS", "fastdds": b"rt/chatter"}
 """Of each peer's program, as discovery announces it."""
 
@@ -96,20 +98,33 @@ def with_cyclone(network: str, folder: Path, name: str) -> Iterator[Cell]:
         yield Cell("cyclone", name, role, outcome.works, problems, said)
 
 
-def with_fast_dds(probes: dict[str, Path], folder: Path, name: str) -> Iterator[Cell]:
-    """Cyclone with Fast DDS, either of which pings: the control for both roles first."""
+def with_fast_dds(
+    probes: dict[str, Path], folder: Path, name: str, key_bits: int = 256
+) -> Iterator[Cell]:
+    """Cyclone with Fast DDS, either of which pings: the control for both roles first. Keys of 128
+    bit are Fast DDS's and ours, while Cyclone's builtin plugin keeps to 256."""
     governance = GOVERNANCE[name]
     keys = _keys(folder, ["/cyclone", "/fast"], governance)
-    for plugin in (BUILTIN, ours()):
+    said = name if key_bits == 256 else f"{name}, {key_bits} bit"
+    for plugin in (BUILTIN, ours(f"AES-{key_bits}-GCM")):
         for pings in ("cyclone", "fastdds"):
             does = {"cyclone": "pings", "fastdds": "pongs"}[pings]
             role = f"{CONTROL} {does}" if plugin == BUILTIN else does
             end = End(keys["/cyclone"], plugin)
             pair, wire = ping_pong(
-                probes, folder / role.replace(" ", "-"), end, keys["/fast"], pings
+                probes,
+                folder / role.replace(" ", "-"),
+                end,
+                keys["/fast"],
+                pings,
+                fast_arguments=("--key-bits", str(key_bits)),
             )
             problems = wrong_on_wire(wire, governance, MARK, TOPIC["fastdds"])
-            yield Cell("fastdds", name, role, all_came_back(pair), problems, pair.out + pair.err)
+            short = {FAST_DDS} | ({CYCLONE} if plugin != BUILTIN else set())
+            if with_short_keys(wire) != (short if key_bits == 128 else set()):
+                problems += ("keys have another length",)
+            worked = all_came_back(pair)
+            yield Cell("fastdds", said, role, worked, problems, pair.out + pair.err)
 
 
 def ping_pong(
@@ -119,8 +134,8 @@ def ping_pong(
     fast: Enclave | None,
     pings: str,
     *,
+    arguments: tuple[str, ...] = (),
     fast_arguments: tuple[str, ...] = (),
-    seconds: int = 20,
 ) -> tuple[Pair, bytes]:
     """A probe of each middleware, one of which answers, and what was captured meanwhile."""
     folder.mkdir(parents=True)
@@ -131,7 +146,7 @@ def ping_pong(
         "cyclone": [],
         "fastdds": [] if fast is None else ["--enclave", fast.folder, *fast_arguments],
     }
-    common = ["--bytes", "256", "--count", str(ROUND_TRIPS), "--timeout", str(seconds)]
+    common = ["--bytes", "256", "--count", str(ROUND_TRIPS), "--timeout", "20", *arguments]
     pongs = "fastdds" if pings == "cyclone" else "cyclone"
     pair = dds_probes.run(
         [probes[pings], "ping", *common, *own[pings]],
@@ -184,6 +199,16 @@ def wrong_on_wire(
         if kind is not NONE and (site, kind.startswith("ENCRYPT")) not in kinds:
             problems.append(f"no {site} is as {kind} has it")
     return tuple(problems)
+
+
+def with_short_keys(wire: bytes) -> set[bytes]:
+    """Vendors of which something is protected under AES with keys of 128 bit."""
+    short = {bytes([0, 0, 0, 1]), bytes([0, 0, 0, 2])}
+    return {
+        message[6:8]
+        for message in datagrams(wire)
+        if any(header.kind in short for header in headers(message))
+    }
 
 
 def _keys(folder: Path, names: list[str], governance: Governance) -> dict[str, Enclave]:

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 _GLOBAL, _RECORD = 24, 16
 _ETHERNET, _UDP, _IPV4 = 14, 8, 0x0800
 _RTPS_HEADER = 20
-_DATA, _SEC_BODY, _SEC_PREFIX, _SRTPS_PREFIX, _SRTPS_POSTFIX = 0x15, 0x30, 0x31, 0x33, 0x34
+_DATA, _SEC_BODY, _SEC_PREFIX, _SEC_POSTFIX = 0x15, 0x30, 0x31, 0x32
+_SRTPS_PREFIX, _SRTPS_POSTFIX = 0x33, 0x34
 _LITTLE, _INLINE_QOS, _HAS_DATA = 1, 2, 4
 _SENTINEL = 1
 """PID_SENTINEL ends inline QoS (RTPS 2.2, section 9.4.2.11)."""
@@ -87,6 +88,28 @@ def headers(message: bytes) -> Iterator[Header]:
         elif kind == _SRTPS_PREFIX:
             last = next((at - 4 for what, _, at, _ in parts if what == _SRTPS_POSTFIX), end)
             yield from _header(message, "message", sender, start, last - end, last)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A DATA submessage that can be seen: in plain text, or signed."""
+
+    vendor: bytes
+    writer: bytes
+    """The entity's id, which is fixed for those that discovery and liveliness have (RTPS 2.2,
+    table 9.2; DDS Security 1.1, section 7.3.7.1)."""
+    is_signed: bool
+    """As a submessage."""
+
+
+def samples(message: bytes) -> Iterator[Sample]:
+    """All that are in plain text in an RTPS message."""
+    is_signed = False
+    for kind, _, start, _ in _submessages(message):
+        if kind in (_SEC_PREFIX, _SEC_POSTFIX):
+            is_signed = kind == _SEC_PREFIX
+        elif kind == _DATA:
+            yield Sample(message[6:8], message[start + 8 : start + 12], is_signed)
 
 
 def _submessages(message: bytes) -> Iterator[tuple[int, int, int, int]]:

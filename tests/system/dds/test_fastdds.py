@@ -15,9 +15,21 @@ from pathlib import Path
 import pytest
 
 from support import dds_matrix, dds_probes, needs
-from support.cyclone import End, ours
-from support.dds_matrix import GOVERNANCE, all_came_back, ping_pong
+from support.cyclone import BUILTIN, End, ours
+from support.dds_matrix import (
+    CYCLONE,
+    FAST_DDS,
+    GOVERNANCE,
+    NONE,
+    ROUND_TRIPS,
+    SIGN,
+    all_came_back,
+    ping_pong,
+)
+from support.dds_nonces import datagrams, samples
 from support.dds_probes import MARK
+from warifu.dds import counters
+from warifu.dds.governance import Basic, Governance, Protection
 from warifu.dds.keystore import create
 
 HEADERS = Path("/usr/include/fastdds/dds/domain/DomainParticipant.hpp")
@@ -45,6 +57,9 @@ GOVERNANCES = (
 """Where the builtin plugins understand each other. They do not where samples or submessages alone
 are protected (data or metadata ENCRYPT, all else NONE)."""
 
+SIGNS_OF_LIFE, PROTECTED_SIGNS_OF_LIFE = bytes.fromhex("000200c2"), bytes.fromhex("ff0200c2")
+"""Writers of ParticipantMessageData (DDS Security 1.1, section 7.3.7.1)."""
+
 
 @pytest.fixture(scope="module")
 def probes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
@@ -61,6 +76,45 @@ def test_ours_talks_with_fast_dds(probes: dict[str, Path], tmp_path: Path, name:
         assert cell.problems == (), f"{cell.role}:\n{cell.said}"
         seen.append(cell.role)
     assert seen == ["control pings", "control pongs", "pings", "pongs"]
+
+
+def test_keys_of_128_bit(probes: dict[str, Path], tmp_path: Path) -> None:
+    for cell in dds_matrix.with_fast_dds(probes, tmp_path, "as-sros2", key_bits=128):
+        assert cell.works, f"{cell.role}:\n{cell.said}"
+        assert cell.problems == (), f"{cell.role}:\n{cell.said}"
+
+
+@pytest.mark.parametrize("plugin", ["builtin", "ours"])
+@pytest.mark.parametrize("liveliness", [SIGN, NONE])
+def test_protected_signs_of_life(
+    probes: dict[str, Path], tmp_path: Path, plugin: str, liveliness: Protection
+) -> None:
+    """Fast DDS's. Cyclone DDS 0.10.2 sends its own as if liveliness were not protected, with its
+    builtin plugin as with ours, which is not asked about them."""
+    governance = Governance(Basic.ENCRYPT, SIGN, NONE, SIGN, liveliness)
+    now = datetime.datetime.now(datetime.UTC)
+    made = create(tmp_path / "keys", ["/cyclone", "/fast"], governance, now=now)
+    file = tmp_path / "counters.jsonl"
+    counted = ((counters.VARIABLE, str(file)),) if plugin == "ours" else ()
+    end = End(made["/cyclone"], ours() if plugin == "ours" else BUILTIN, counted)
+    often = ("--lease-ms", "500", "--period-us", "10000")
+    pair, wire = ping_pong(probes, tmp_path / "run", end, made["/fast"], "cyclone", arguments=often)
+    assert all_came_back(pair), f"{pair.out}\n{pair.err}"
+    found = [one for message in datagrams(wire) for one in samples(message)]
+    of_life = {
+        (one.vendor, one.writer, one.is_signed)
+        for one in found
+        if one.writer in (SIGNS_OF_LIFE, PROTECTED_SIGNS_OF_LIFE)
+    }
+    cyclones = (CYCLONE, SIGNS_OF_LIFE, False)
+    if liveliness == NONE:
+        assert of_life == {(FAST_DDS, SIGNS_OF_LIFE, False), cyclones}
+    else:
+        assert of_life == {(FAST_DDS, PROTECTED_SIGNS_OF_LIFE, True), cyclones}
+    if plugin == "ours":
+        counts = counters.by_site(counters.read(file))
+        assert counts["decode_datawriter_submessage"].calls >= ROUND_TRIPS
+        assert {sum(one.refused.values()) for one in counts.values()} == {0}
 
 
 def test_the_probes_talk_in_plain_text(probes: dict[str, Path], tmp_path: Path) -> None:
