@@ -188,6 +188,16 @@ def as_root(arguments: str) -> str:
     return f"{'' if os.geteuid() == 0 else 'sudo '}{program()} {arguments}"
 
 
+#: What a make that runs this program says to those that it starts: flags, and variables of its
+#: command line, which are this program's own here.
+_OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "MAKEFILES", "GNUMAKEFLAGS")
+
+
+def make_environment() -> dict[str, str]:
+    """The environment for a make that we start ourselves."""
+    return {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
+
+
 def openssl_of_nginx() -> str:
     """The OpenSSL that nginx runs with, for example `3.0.19`; empty if it does not say.
 

@@ -152,11 +152,6 @@ def _checked(firmware: Path, vectors: Path) -> Checked:
     return checks.check_all(firmware / "build", listings, vectors, screen.say)
 
 
-#: What a make that runs this program says to those that it starts: flags, and variables of its
-#: command line, which are this program's own here.
-_OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "MAKEFILES", "GNUMAKEFLAGS")
-
-
 def _cross(tool: str) -> str:
     """A tool of the compiler's, as the Makefile names them."""
     return f"{os.environ.get('CROSS', 'arm-none-eabi-')}{tool}"
@@ -177,9 +172,10 @@ def _compilers_or_raise() -> None:
 def _make(firmware: Path, *words: str) -> None:
     """Builds targets. Raises WarifuError with the first error."""
     from warifu._core import WarifuError
+    from warifu.tools import make_environment
 
     make = ["make", "-r", "--silent", "-C", str(firmware), "BUILD=build", *words]
-    environment = {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
+    environment = make_environment()
     # Two commands at once would write one another's objects.
     folder = os.open(firmware, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -151,7 +151,9 @@ class Sender:
             return
         path = self.folder / "built" / probe
         make = ["make", "-r", "--silent", "-C", str(self.probes), f"BUILD={path.parent}", str(path)]
-        done = subprocess.run(make, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            make, capture_output=True, text=True, check=False, env=tools.make_environment()
+        )
         if done.returncode != 0:
             words = done.stderr.strip().splitlines() or ["no message"]
             raise SendingError(f"{probe} cannot be built: {words[-1]}")

@@ -12,7 +12,7 @@ import pytest
 from support.paths import ROOT
 from warifu import _core
 from warifu.dds.recording import Recording
-from warifu.dds.sending import Exchange, Sent
+from warifu.dds.sending import Exchange, Sent, missing
 from warifu.reproduce import dds_offload, dds_offload_tables, papers
 from warifu.reproduce.dds_offload import Judges, Seen, fit, offloaded_ms, pays_from, saving
 from warifu.reproduce.dds_sends import Sends, calls, summary
@@ -71,6 +71,29 @@ def test_calls_of_a_message(size: int, fragments: int, encrypted: int) -> None:
     assert (found.fragments, found.encryptions, found.macs) == (fragments, 3 * fragments, fragments)
     assert found.bytes == encrypted
     assert found.with_generator == 11 * fragments
+
+
+def test_the_page_has_the_models_counts() -> None:
+    text = (ROOT / "docs" / "dds.md").read_text()
+    _, _, part = text.partition("\n### Offloading\n")
+    rows = [line.strip("| ").split(" | ") for line in part.splitlines() if "B |" in line]
+    assert len(rows) == 5
+    for size, *cells in rows:
+        found = calls(int(size.removesuffix(" B").replace(",", "")))
+        model = (
+            found.fragments, found.encryptions, found.macs, found.with_generator, found.bytes
+        )  # fmt: skip
+        assert cells == [f"{one:,}" for one in model], size
+
+
+def test_the_page_has_what_the_papers_circuit_saves_behind_a_bus() -> None:
+    known = {dds_offload.ON_BUS: _accelerator(dds_offload.ON_BUS)}
+    verdicts = Judges(Seen(accelerators=known, missing={dds_offload.FAST: "-"})).verdicts()
+    rows = {claim.id: outcome for claim, _, outcome in verdicts.rows}
+    text = " ".join((ROOT / "docs" / "dds.md").read_text().split())
+    for claim, of in (("crypto.saving", "of the encryption"), ("node.saving", "of the whole")):
+        low, high = rows[claim].predicted.removesuffix(" %").split(" to ")
+        assert f"{float(low):.0f} to {float(high):.0f} % {of}" in text
 
 
 def test_the_papers_own_figures_follow_but_for_the_range() -> None:
@@ -183,6 +206,12 @@ def test_tables_with_and_without_measurements() -> None:
     bare, holds = dds_offload_tables.tables(Seen(missing={dds_offload.FAST: "needs root"}))
     assert not holds
     assert [one.title for one in bare] == [bare[0].title, "Where the paper's method is blind"]
+
+
+def test_what_a_run_lacks_is_said() -> None:
+    why = missing(Path("/nonexistent"), dds_offload.FAST)
+    assert why is not None
+    assert "need root" in why or "--probes" in why
 
 
 def test_a_summary_counts_far_outliers() -> None:
