@@ -49,6 +49,7 @@ from dds_overhead import (  # noqa: E402 - beside this file
     overall,
     overheads,
     ratio,
+    rounds_needed,
     size_name,
 )
 
@@ -225,6 +226,8 @@ def show(rows: Sequence[dict[str, Any]], judged: Sequence[Judged], sizes: Sequen
     most = max((one.ratio.rounds for one in judged), default=0)
     if most < FEWEST_ROUNDS:
         print(f"{most} rounds: intervals want {FEWEST_ROUNDS} at least.\n")
+    elif needed := rounds_needed(judged):
+        print(f"About {needed} rounds would decide, if figures stay as they are: --rounds.\n")
     print(f"Overhead over that of {BUILTIN}, 95 % interval:\n")
     table(
         ["stack", "size", "ratio", "interval", "may be", "rounds", "verdict"],

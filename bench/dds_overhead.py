@@ -120,6 +120,22 @@ def overall(judged: Sequence[Judged]) -> Verdict:
     return Verdict.PASS if verdicts == {Verdict.PASS} else Verdict.UNDECIDED
 
 
+def rounds_needed(judged: Sequence[Judged]) -> int:
+    """About how many would decide all gates if figures stay as they are: an interval's width goes
+    with the root of the rounds. At least those that any interval wants; 0 if all are decided."""
+    needed = 0
+    for one in judged:
+        if one.verdict is not Verdict.UNDECIDED:
+            continue
+        value, interval = one.ratio.value, one.ratio.interval
+        side = interval.high - value if value <= one.gate.most else value - interval.low
+        distance = abs(value - one.gate.most)
+        times = (side / distance) ** 2 if distance > 0 else math.inf
+        wanted = math.ceil(one.ratio.rounds * times) if math.isfinite(times) else 0
+        needed = max(needed, wanted, FEWEST_ROUNDS)
+    return needed
+
+
 def size_name(size: int) -> str:
     """As the issue names it: 64 B, 1 KB of 1,024 B, 1 MB of 1,048,576 B."""
     for unit, bytes_each in (("MB", 1 << 20), ("KB", 1 << 10)):

@@ -112,6 +112,16 @@ def test_one_gate_that_fails_fails_all() -> None:
     assert bench.overall([]) is Verdict.UNDECIDED
 
 
+def test_rounds_that_would_decide_are_estimated() -> None:
+    assert bench.rounds_needed(bench.judge(rounds(0.6))) == 0
+    assert bench.rounds_needed(bench.judge(rounds(0.6, count=3))) == bench.FEWEST_ROUNDS
+    undecided = bench.judge(rounds(0.66, noise=1.0), [Gate(OURS, 64, 0.70)])
+    needed = bench.rounds_needed(undecided)
+    assert 12 < needed < 10_000
+    more = bench.judge(rounds(0.66, noise=1.0, count=4 * needed), [Gate(OURS, 64, 0.70)])
+    assert bench.overall(more) is not Verdict.UNDECIDED
+
+
 def test_the_gates_are_the_issues() -> None:
     asked = {(gate.stack, gate.size, gate.most) for gate in GATES}
     assert (OURS, 64, 0.70) in asked
