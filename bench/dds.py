@@ -178,9 +178,8 @@ def _turned(row: list[Cell], number: int) -> list[Cell]:
     return turned[::-1] if number // len(row) % 2 else turned
 
 
-def measure(bench: Bench, rounds: int, sizes: Sequence[int]) -> list[dict[str, Any]]:
-    """All rounds: each cell with its figures, or with what went wrong."""
-    rows: list[dict[str, Any]] = []
+def measure(bench: Bench, rounds: int, sizes: Sequence[int], rows: list[dict[str, Any]]) -> None:
+    """All rounds: each cell with its figures, or with what went wrong, is added to the rows."""
     total, begin = rounds * len(cells(0, sizes)), time.monotonic()
     for number in range(rounds):
         watch = quiet.Watch([])
@@ -199,13 +198,17 @@ def measure(bench: Bench, rounds: int, sizes: Sequence[int]) -> list[dict[str, A
             progress(f"{where:<60} {left / 60:4.1f} min left ")
         shares = watch.shares()
         rows[-1]["shares"] = shares.record()
-        if shares.others > BUSY_SHARE or shares.stolen > BUSY_SHARE:
+        if is_busy(rows[-1]["shares"]):
             say(
                 f"round {number + 1}: others take {shares.others:.0%} of the processors, the "
                 f"hypervisor {shares.stolen:.0%}: stop them and run this again"
             )
     progress("")
-    return rows
+
+
+def is_busy(shares: dict[str, float]) -> bool:
+    """Whether others, or the hypervisor, took more of the processors than a quiet machine's do."""
+    return max(shares.values()) > BUSY_SHARE
 
 
 def rounds_of(rows: Sequence[dict[str, Any]], governance: str) -> list[Round]:
@@ -245,6 +248,10 @@ def show(rows: Sequence[dict[str, Any]], judged: Sequence[Judged], sizes: Sequen
         if at:
             print(f"\n{governance}: one-way latency, us, median of the rounds' medians:\n")
             table(*latencies(rounds_of(rows, governance), at))
+    busy = [row["shares"] for row in rows if "shares" in row and is_busy(row["shares"])]
+    if busy:
+        most = max(max(shares.values()) for shares in busy)
+        print(f"\nThe machine was not quiet in {len(busy)} rounds: others took up to {most:.0%}.")
     failed = sum("failed" in row for row in rows)
     if failed:
         print(f"\n{failed} of {len(rows)} pairs gave no figure; their rounds lack it.")
@@ -294,7 +301,8 @@ def conditions(arguments: argparse.Namespace) -> dict[str, Any]:
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "build": build.profile(),
         "plugin": tools.version("libwarifu_dds_crypto.so"),
-        "ddsperf": tools.version("ddsperf"),
+        # ddsperf does not say its own.
+        "middleware": tools.version("cyclonedds-probe"),
         "kernel": platform.release(),
         "processor": model[1] if model else platform.machine(),
         "processors": arguments.processors,
@@ -384,22 +392,24 @@ def main() -> int:
         build.refuse_development()
     except CalibrateError as reason:
         say(f"bench: warning: {reason}")
+    rows: list[dict[str, Any]] = []
+    interrupted = False
     try:
         about = conditions(arguments)
         with interruption.deferred(), workplace(arguments) as bench:
-            rows = measure(bench, arguments.rounds, arguments.sizes)
+            measure(bench, arguments.rounds, arguments.sizes, rows)
     except tools.ToolMissing as reason:
         say(f"bench: {reason}")
         return 3
     except KeyboardInterrupt:
-        say("\nbench: interrupted")
-        return 130
+        say("\nbench: interrupted; what there is so far:")
+        interrupted = True
     gates = [gate for gate in GATES if gate.size in arguments.sizes]
     judged = judge(rounds_of(rows, JUDGED), gates)
     show(rows, judged, arguments.sizes)
     if arguments.json:
         arguments.json.write_text(json.dumps(record(about, rows, judged), indent=1) + "\n")
-    return CODES[overall(judged)]
+    return 130 if interrupted else CODES[overall(judged)]
 
 
 if __name__ == "__main__":
