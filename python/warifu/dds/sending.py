@@ -170,7 +170,7 @@ class Sender:
         )
         # Only who has the same swap reads what is sent.
         if probed or exchange.swap:
-            environment["LD_PRELOAD"] = str(tools.find("libwarifu_evp_probe.so"))
+            environment["LD_PRELOAD"] = str(self._library())
             environment["WARIFU_EVP_PROBE"] = str(folder)
         if exchange.swap:
             environment["WARIFU_EVP_SWAP"] = exchange.swap
@@ -188,6 +188,13 @@ class Sender:
         if exchange.init is not None:
             command += ["--crypto", f"{tools.find('libwarifu_dds_crypto.so')}:{exchange.init}"]
         return command
+
+    def _library(self) -> Path:
+        """The profiler's, by a path without spaces and colons, at which ld.so(8) ends a name."""
+        link = self.folder / "libwarifu_evp_probe.so"
+        if not link.is_symlink():
+            link.symlink_to(tools.find(link.name))
+        return link
 
     def _pair(self, exchange: Exchange, ends: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Runs the ends; returns what each says of itself, by role."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from support.dds_sends import sends_of
 from support.paths import ROOT
 from warifu import _core
-from warifu.dds.recording import Recording
-from warifu.dds.sending import Exchange, Sent, missing
+from warifu.dds.sending import missing
 from warifu.reproduce import dds_offload, dds_offload_tables, papers
 from warifu.reproduce.dds_offload import Judges, Seen, fit, offloaded_ms, pays_from, saving
 from warifu.reproduce.dds_sends import Sends, calls, summary
@@ -25,35 +25,10 @@ def _accelerator(name: str) -> dict[str, Any]:
     return _core.accelerator(name, path.read_text(), str(path))
 
 
-def _sends(size: int, crypto_ns: int, *, encryptions: int | None = None, largest: int = 0) -> Sends:
-    """Two messages that say what the model says, or other counts."""
-    model = calls(size)
-    message = {
-        "ns": 4 * crypto_ns,
-        "crypto_ns": crypto_ns,
-        "encryptions": model.encryptions if encryptions is None else encryptions,
-        "macs": model.macs,
-        "randoms": model.randoms,
-        "inner_updates": 4 * model.randoms,
-        "bytes": model.bytes,
-        "largest": largest or min(size + 8, 64_608),
-    }
-    totals = {
-        stand: {kind: {"operations": 3, "in_message": 0, "in_message_ns": 0} for kind in KINDS}
-        for stand in ("now", "first_message", "last_message")
-    }
-    numbers = {"messages": 2, "calls": 10, "call_cost_ps": 1, "message_cost_ps": 1}
-    recording = Recording("probe", "", "", numbers, totals, (), (), (message, message))
-    return Sends((Sent(Exchange(bytes=size, count=2), recording, 2),))
-
-
-KINDS = ("encrypt", "decrypt", "mac", "sign", "verify", "random")
-
-
 def _seen(*terms: float) -> Seen:
     """A host that does as the model says."""
     model = dds_offload.Model(*(terms or (20_000, 9_000, 0.5)))
-    secured = {size: _sends(size, round(model.crypto_ns(size))) for size in dds_offload.PAYLOADS}
+    secured = {size: sends_of(size, round(model.crypto_ns(size))) for size in dds_offload.PAYLOADS}
     return Seen(secured, secured)
 
 
@@ -161,7 +136,7 @@ def test_the_model_finds_its_terms_again() -> None:
 
 def test_no_term_of_the_model_is_below_zero() -> None:
     """A busy machine's times may want one that is."""
-    seen = _with(_seen(), 1_000_000, _sends(1_000_000, 500_000))
+    seen = _with(_seen(), 1_000_000, sends_of(1_000_000, 500_000))
     model = fit(seen.secured)
     assert min(model.message_ns, model.fragment_ns, model.byte_ns) == 0
 
@@ -181,19 +156,19 @@ def _with(seen: Seen, size: int, sends: Sends) -> Seen:
 
 
 def test_one_encryption_for_a_large_message_is_seen() -> None:
-    seen = _with(_seen(), 100_000, _sends(100_000, 200_000, encryptions=3))
+    seen = _with(_seen(), 100_000, sends_of(100_000, 200_000, encryptions=3))
     assert _words(seen)["cause.fragments"] == "not reproduced"
     assert not Judges(seen).verdicts().holds
 
 
 def test_fragments_as_the_paper_says_would_be_seen() -> None:
-    seen = _with(_seen(), 1_000_000, _sends(1_000_000, 2_000_000, largest=87_000))
+    seen = _with(_seen(), 1_000_000, sends_of(1_000_000, 2_000_000, largest=87_000))
     assert _words(seen)["cause.bytes"] == "reproduced"
     assert not Judges(seen).verdicts().holds
 
 
 def test_an_unencrypted_message_is_seen() -> None:
-    seen = _with(_seen(), 16, _sends(16, 10_000, encryptions=0))
+    seen = _with(_seen(), 16, sends_of(16, 10_000, encryptions=0))
     assert _words(seen)["figure1"] == "not reproduced"
 
 

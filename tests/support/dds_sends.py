@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Messages as the profiler would have recorded them, of a host that does as the model says."""
+
+from __future__ import annotations
+
+from warifu.dds.recording import PARTS, Recording, Site
+from warifu.dds.sending import Exchange, Sent
+from warifu.reproduce.dds_sends import Sends, calls
+
+_KINDS = ("encrypt", "decrypt", "mac", "sign", "verify", "random")
+_NUMBERS = {"messages": 2, "calls": 10, "call_cost_ps": 1, "message_cost_ps": 1}
+
+
+def sends_of(
+    size: int,
+    crypto_ns: int,
+    *,
+    encryptions: int | None = None,
+    inner_updates: int | None = None,
+    largest: int = 0,
+    total_ns: int | None = None,
+) -> Sends:
+    """Two messages that say what the model says, or other counts. Encryption has a third of the
+    cryptography's time, MACs a sixth, nonces half."""
+    model = calls(size)
+    message = {
+        "ns": 4 * crypto_ns if total_ns is None else total_ns,
+        "crypto_ns": crypto_ns,
+        "encryptions": model.encryptions if encryptions is None else encryptions,
+        "macs": model.macs,
+        "randoms": model.randoms,
+        "inner_updates": 4 * model.randoms if inner_updates is None else inner_updates,
+        "bytes": model.bytes,
+        "largest": largest or min(size + 8, 64_608),
+    }
+    shares = {"encrypt": 1 / 3, "mac": 1 / 6, "random": 1 / 2}
+    totals = {
+        stand: {
+            kind: {
+                "operations": 3,
+                "in_message": 0,
+                "in_message_ns": round(times * 2 * crypto_ns * shares.get(kind, 0)),
+            }
+            for kind in _KINDS
+        }
+        for stand, times in (("now", 1), ("first_message", 0), ("last_message", 1))
+    }
+    parts = {f"{part}_ns": 10 for part in PARTS}
+    site = Site("encrypt", "AES-256-GCM", ("libfastrtps.so!encode",), parts, ())
+    recording = Recording("probe", "", "", _NUMBERS, totals, (), (site,), (message, message))
+    return Sends((Sent(Exchange(bytes=size, count=2), recording, 2),))
