@@ -47,6 +47,7 @@ impl Cipher {
 
     /// Encrypts in place. `nonce` has the length of the cipher's; nothing if it has not, or if the
     /// message is longer than the cipher allows.
+    #[inline]
     pub fn seal(&self, nonce: &[u8], associated: &[u8], message: &mut [u8]) -> Option<Tag> {
         match &self.0 {
             Keyed::Aws(key) => {

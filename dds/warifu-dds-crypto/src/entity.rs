@@ -153,8 +153,19 @@ pub struct RemoteWriter {
     pub sender: Option<Arc<Sender>>,
     /// Our tags for it.
     pub tags: Option<ReceiverTagger>,
-    /// Its keys, for submessages and samples.
-    pub receivers: Shared<Vec<Arc<Receiver>>>,
+    /// Its keys.
+    pub receivers: Shared<WriterKeys>,
+}
+
+/// Of a remote writer: what one opens is not taken from the other.
+#[derive(Default)]
+pub struct WriterKeys {
+    /// For its submessages, if they are protected.
+    pub submessages: Option<Arc<Receiver>>,
+    /// For its samples, if they are.
+    pub samples: Option<Arc<Receiver>>,
+    /// Both are one key: Fast DDS has but one where both are signed, or both encrypted.
+    pub is_shared: bool,
 }
 
 /// Makes the tags of one receiver.
@@ -174,9 +185,11 @@ impl ReceiverTagger {
     pub fn tag(&self, ticket: &Ticket, common: &Tag) -> Result<(KeyId, Tag)> {
         let missing = || Error::Argument("a receiver-specific key");
         let id = self.master.receiver.as_ref().ok_or_else(missing)?.id;
-        let derive = || self.master.receiver_session(ticket.session_id).ok_or_else(missing)?;
-        let session = self.sessions.find(ticket.session_id, derive)?;
-        let session = self.sessions.remember(session);
+        let session_id = ticket.session_id();
+        let derive = || self.master.receiver_session(session_id).ok_or_else(missing)?;
+        let session = self.sessions.find(session_id, derive)?;
+        // A thread may be so late that its session is no longer remembered.
+        let session = self.sessions.remember(&session).unwrap_or(session);
         let tag =
             session.cipher.sign(ticket.nonce(), common).ok_or(Error::TooLong(common.len()))?;
         Ok((id, tag))
@@ -271,6 +284,21 @@ impl Registry {
         let mut places = self.0.write();
         let index = index(&places, handle).ok_or(Error::Handle(handle))?;
         places[index].entity.take().ok_or(Error::Handle(handle))
+    }
+
+    /// What `read` makes of a local writer, without counting one more owner of it. No entity comes
+    /// or goes meanwhile, and `read` must not ask for another.
+    #[inline]
+    pub fn with_local_writer<T>(
+        &self,
+        handle: Handle,
+        read: impl FnOnce(&LocalWriter) -> Result<T>,
+    ) -> Result<T> {
+        let places = self.0.read();
+        match entity(&places, handle) {
+            Some(Entity::LocalWriter(found)) => read(found),
+            _ => Err(Error::Handle(handle)),
+        }
     }
 
     /// Any kind.

@@ -24,6 +24,9 @@ pub enum Error {
     /// A message with a key id, a cipher or a kind of protection that was not agreed on.
     #[error("message is not protected as agreed: {0}")]
     Protection(&'static str),
+    /// One that this pair of participants cannot judge; another pair of the process may.
+    #[error("message is not for this participant: {0}")]
+    NotForUs(&'static str),
     /// Keys of another cipher's class.
     #[error("the peer's crypto tokens are of class {theirs}, ours of {ours}: select the same AEAD")]
     Class {
@@ -35,6 +38,12 @@ pub enum Error {
     /// Keys that cannot be read.
     #[error("invalid crypto token: {0}")]
     Token(&'static str),
+    /// A child process with its parent's keys.
+    #[error(
+        "keys are those of before fork(2), whose nonces the parent process uses: create the \
+         participant in the child"
+    )]
+    Forked,
     /// No random bytes.
     #[error("the system gave no random bytes")]
     Random,
@@ -53,12 +62,16 @@ impl Error {
     /// Cyclone's number for it (dds_security_api_err.h).
     pub const fn code(&self) -> i32 {
         match self {
-            Self::Random => 100,
+            Self::Random | Self::Forked => 100,
             Self::Handle(_) => 113,
             Self::Argument(_) | Self::Malformed(_) | Self::Setting(_) | Self::TooLong(_) => 114,
             Self::Token(_) | Self::Class { .. } => 115,
             Self::Protection(_) => 118,
             Self::Forged(_) | Self::Replayed => 119,
+            // Cyclone then asks for the next of its participants that know the sender, where any
+            // other error ends its search (ddsi_security_omg.c,
+            // q_omg_security_decode_rtps_message).
+            Self::NotForUs(_) => 124,
         }
     }
 }

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::algorithm::Aead;
-use crate::entity::{Category, Handle, Relation, RemoteParticipant};
+use crate::algorithm::{Aead, Mode};
+use crate::entity::{Category, Handle, Relation, RemoteParticipant, WriterKeys};
 use crate::error::{Error, Result};
 use crate::factory::{Factory, forget, pair};
 use crate::keys::{MasterKey, Secret};
@@ -93,15 +93,15 @@ impl Factory {
         let is_protected = reader.protection.mode.is_some() || reader.payload.is_some();
         let keys = keys(tokens, reader.aead, is_protected)?;
         forget(&writer.participant, local, remote);
-        let receivers: Vec<_> = keys.into_iter().map(|key| Arc::new(Receiver::new(key))).collect();
-        // The first is the one for submessages, if they are protected.
-        if let Some(first) = receivers.first() {
+        let receivers = writer_keys(keys, reader.protection.mode, reader.payload);
+        // Submessages alone say by their key whose they are.
+        if let Some(key) = &receivers.submessages {
             let (category, participant) = (Category::Writer, reader.participant);
             let relation = Relation { category, participant, local, remote };
             let mut relations = writer.participant.relations.write();
-            relations.by_key.entry(first.master.id).or_default().push(relation);
+            relations.by_key.entry(key.master.id).or_default().push(relation);
             drop(relations);
-            specific(&writer.participant, [local, remote], first);
+            specific(&writer.participant, [local, remote], key);
         }
         *writer.receivers.write() = receivers;
         Ok(())
@@ -176,6 +176,22 @@ fn keys(tokens: &[PeerToken<'_>], ours: Aead, is_protected: bool) -> Result<Vec<
         return Err(Error::Token("it holds no key, and ours is protected"));
     }
     Ok(keys)
+}
+
+/// What each of a writer's keys is for: the one for submessages comes first, the one for samples
+/// last (DDS Security 1.1, section 9.5.2.3).
+fn writer_keys(
+    keys: Vec<MasterKey>,
+    submessages: Option<Mode>,
+    samples: Option<Mode>,
+) -> WriterKeys {
+    let is_shared = keys.len() == 1 && submessages.is_some() && samples.is_some();
+    let receiver = |key: Option<&MasterKey>| key.map(|key| Arc::new(Receiver::new(key.clone())));
+    WriterKeys {
+        submessages: receiver(keys.first().filter(|_| submessages.is_some())),
+        samples: receiver(keys.last().filter(|_| samples.is_some())),
+        is_shared,
+    }
 }
 
 /// A peer's text, short and without control characters, for a line of a log.

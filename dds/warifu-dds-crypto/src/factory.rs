@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::algorithm::{Aead, Kind, Mode};
 use crate::entity::{
     Category, Entity, Handle, LocalParticipant, LocalReader, LocalWriter, Pair, ReceiverTagger,
-    Registry, Relation, RemoteParticipant, RemoteReader, RemoteWriter, Shared,
+    Registry, Relation, RemoteParticipant, RemoteReader, RemoteWriter, Shared, WriterKeys,
 };
 use crate::error::{Error, Result};
 use crate::keys::{KeyId, MasterKey, SharedSecret};
@@ -92,11 +92,15 @@ impl Factory {
     fn pair(&self, local: Arc<LocalParticipant>, shared: &SharedSecret<'_>) -> Result<Pair> {
         let exchange = Arc::new(MasterKey::key_exchange(shared)?);
         let (token, tags) = self.token(local.sender.as_ref(), local.protection)?;
-        let sender = || Sender::new(Arc::clone(&exchange), local.max_blocks, &*self.random);
+        let sender = || -> Result<_> {
+            Ok(Arc::new(Sender::new(Arc::clone(&exchange), local.max_blocks, &*self.random)?))
+        };
+        let ours = [sender()?, sender()?];
+        let [volatile_writer, volatile_reader] = ours.clone();
         Ok(Pair {
-            volatile_writer: Arc::new(sender()?),
-            volatile_reader: Arc::new(sender()?),
-            volatile: Arc::new(Receiver::new((*exchange).clone())),
+            volatile_writer,
+            volatile_reader,
+            volatile: Arc::new(Receiver::of_exchange((*exchange).clone(), ours)),
             token,
             tags,
             receiver: Shared::default(),
@@ -189,7 +193,10 @@ impl Factory {
             token: None,
             sender: Some(Arc::clone(&pair.volatile_reader)),
             tags: None,
-            receivers: Shared::new(vec![Arc::clone(&pair.volatile)]),
+            receivers: Shared::new(WriterKeys {
+                submessages: Some(Arc::clone(&pair.volatile)),
+                ..WriterKeys::default()
+            }),
         };
         let remote = self.registry.insert(Entity::RemoteWriter(Arc::new(writer)));
         let relation = Relation { category: Category::Writer, participant: owner, local, remote };

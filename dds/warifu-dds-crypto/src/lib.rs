@@ -11,6 +11,7 @@ pub mod entity;
 pub mod error;
 pub mod exchange;
 pub mod factory;
+pub mod fork;
 pub mod keys;
 pub mod protection;
 pub mod random;

@@ -6,23 +6,24 @@ use std::collections::HashSet;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use crate::algorithm::MAX_NONCE_BYTES;
+use crate::algorithm::{Kind, MAX_NONCE_BYTES};
 use crate::cipher::Cipher;
 use crate::error::Result;
+use crate::fork::Generation;
 use crate::keys::MasterKey;
 use crate::random::Random;
+use crate::wire::HeaderOctets;
 
 /// Bytes of a cipher's block; the unit of `max_blocks_per_session` (section 9.5.3.3.3).
 const BLOCK_BYTES: u64 = 16;
-
-/// Of the nonce, what is the session's id.
-const SESSION_ID_BYTES: usize = 4;
 
 /// A master key in use by its sender.
 pub struct Sender {
     /// What it was made from.
     pub master: Arc<MasterKey>,
     max_blocks: u64,
+    generation: Generation,
+    first: First,
     state: Mutex<State>,
 }
 
@@ -30,54 +31,85 @@ pub struct Sender {
 pub struct Ticket {
     /// Keyed for the session.
     pub cipher: Arc<Cipher>,
-    /// The session that the nonce names.
-    pub session_id: u32,
-    nonce: [u8; MAX_NONCE_BYTES],
-    nonce_bytes: usize,
+    /// What it does.
+    pub kind: Kind,
+    /// What the message begins with; the nonce is in it.
+    pub header: HeaderOctets,
 }
 
 struct State {
     session_id: u32,
     cipher: Arc<Cipher>,
     blocks: u64,
-    /// Counts on across sessions, so that no nonce returns even when session ids have wrapped.
-    suffix: [u8; MAX_NONCE_BYTES - SESSION_ID_BYTES],
+    /// Of the latest message.
+    header: HeaderOctets,
+    /// The end of its nonce. Counts on across sessions, so that no nonce returns even when session
+    /// ids have wrapped; what a nonce has between the session's id and it stays as it was drawn.
+    count: u64,
+}
+
+/// Where a sender's nonces began.
+struct First {
+    session_id: u32,
+    /// The end of the count.
+    count: u64,
 }
 
 impl Sender {
     /// Begins at a random session and a random count.
     pub fn new(master: Arc<MasterKey>, max_blocks: u64, random: &dyn Random) -> Result<Self> {
-        let mut id = [0; 4];
-        random.fill(&mut id)?;
-        let session_id = u32::from_be_bytes(id);
-        let mut suffix = [0; MAX_NONCE_BYTES - SESSION_ID_BYTES];
-        random.fill(&mut suffix)?;
+        let generation = Generation::watched()?;
+        let mut nonce = [0; MAX_NONCE_BYTES];
+        let nonce = &mut nonce[..master.kind.aead.nonce_bytes()];
+        random.fill(nonce)?;
+        let header = HeaderOctets::new(master.kind, master.id, nonce);
+        let session_id = session_id(nonce);
+        let count = count(nonce);
         let cipher = Arc::new(master.session(session_id)?);
-        let state = Mutex::new(State { session_id, cipher, blocks: 0, suffix });
-        Ok(Self { master, max_blocks, state })
+        let first = First { session_id, count };
+        let state = Mutex::new(State { session_id, cipher, blocks: 0, header, count });
+        Ok(Self { master, max_blocks, generation, first, state })
     }
 
     /// The next nonce, for a message of `bytes`, in a new session where the old one is used up.
     /// Nothing is encrypted under the lock.
+    #[inline]
     pub fn ticket(&self, bytes: usize) -> Result<Ticket> {
+        // Before the lock, which a thread of the parent's may have had and no one gives back here.
+        self.generation.check()?;
         // One more for the tag, so that empty messages count, too.
         let blocks = (bytes as u64).div_ceil(BLOCK_BYTES) + 1;
-        let mut state = self.lock();
-        if state.blocks.saturating_add(blocks) > self.max_blocks && state.blocks > 0 {
-            let session_id = state.session_id.wrapping_add(1);
-            state.cipher = Arc::new(self.master.session(session_id)?);
-            state.session_id = session_id;
-            state.blocks = 0;
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let used = state.blocks.saturating_add(blocks);
+        if used > self.max_blocks && state.blocks > 0 {
+            self.begin_session(state)?;
+            state.blocks = blocks;
+        } else {
+            state.blocks = used;
         }
-        state.blocks = state.blocks.saturating_add(blocks);
-        let nonce_bytes = self.master.kind.aead.nonce_bytes();
-        let count = &mut state.suffix[..nonce_bytes - SESSION_ID_BYTES];
-        increment(count);
-        let mut nonce = [0; MAX_NONCE_BYTES];
-        nonce[SESSION_ID_BYTES..nonce_bytes].copy_from_slice(count);
-        nonce[..SESSION_ID_BYTES].copy_from_slice(&state.session_id.to_be_bytes());
-        let session_id = state.session_id;
-        Ok(Ticket { cipher: Arc::clone(&state.cipher), session_id, nonce, nonce_bytes })
+        state.count = state.count.wrapping_add(1);
+        state.header.set_count(state.count);
+        let cipher = Arc::clone(&state.cipher);
+        Ok(Ticket { cipher, kind: self.master.kind, header: state.header })
+    }
+
+    #[cold]
+    fn begin_session(&self, state: &mut State) -> Result<()> {
+        let session_id = state.session_id.wrapping_add(1);
+        state.cipher = Arc::new(self.master.session(session_id)?);
+        state.session_id = session_id;
+        state.header.set_session_id(session_id);
+        Ok(())
+    }
+
+    /// Whether this sender may have given out that nonce: it lies between its first and its latest.
+    pub fn has_used(&self, nonce: &[u8]) -> bool {
+        let state = self.lock();
+        let first = &self.first;
+        session_id(nonce).wrapping_sub(first.session_id)
+            <= state.session_id.wrapping_sub(first.session_id)
+            && count(nonce).wrapping_sub(first.count) <= state.count.wrapping_sub(first.count)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -89,18 +121,23 @@ impl Sender {
 impl Ticket {
     /// Session id and count.
     pub fn nonce(&self) -> &[u8] {
-        &self.nonce[..self.nonce_bytes]
+        self.header.nonce()
+    }
+
+    /// The session that the nonce names.
+    pub fn session_id(&self) -> u32 {
+        session_id(self.nonce())
     }
 }
 
-/// Adds one to a number of that many octets, big-endian.
-fn increment(number: &mut [u8]) {
-    for octet in number.iter_mut().rev() {
-        *octet = octet.wrapping_add(1);
-        if *octet != 0 {
-            break;
-        }
-    }
+/// The first four octets of a nonce.
+fn session_id(nonce: &[u8]) -> u32 {
+    nonce.first_chunk().map_or(0, |first| u32::from_be_bytes(*first))
+}
+
+/// The last eight octets of a nonce.
+fn count(nonce: &[u8]) -> u64 {
+    nonce.last_chunk().map_or(0, |last| u64::from_be_bytes(*last))
 }
 
 /// One session of a sender's, as its receiver knows it.
@@ -151,8 +188,12 @@ impl Session {
     }
 }
 
-/// A key's latest sessions. Only those of messages that were authentic are remembered, so that
-/// nobody else can push them out.
+/// A key's latest sessions, by their ids. Only those of messages that were authentic are
+/// remembered, so that nobody else can push them out.
+///
+/// A sender's ids grow by one from session to session, and wrap (DDS Security 1.1, section
+/// 9.5.3.3.3; Cyclone DDS 0.10 and Fast DDS 2.9 do so). So what lies behind all those remembered,
+/// when there is room for no more, has been here before or comes too late.
 pub struct Sessions(RwLock<Vec<Arc<Session>>>);
 
 /// Around a change of session messages of the old and the new one come mixed.
@@ -164,33 +205,40 @@ impl Sessions {
         Self(RwLock::new(Vec::new()))
     }
 
+    /// One of those remembered.
+    pub fn known(&self, id: u32) -> Option<Arc<Session>> {
+        let sessions = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        sessions.iter().find(|session| session.id == id).cloned()
+    }
+
     /// A session, with a cipher made by `derive` if it is not among those remembered.
     pub fn find(&self, id: u32, derive: impl FnOnce() -> Result<Cipher>) -> Result<Arc<Session>> {
-        let sessions = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = sessions.iter().find(|session| session.id == id) {
-            return Ok(Arc::clone(known));
+        match self.known(id) {
+            Some(known) => Ok(known),
+            None => Ok(Arc::new(Session::new(id, derive()?, Mutex::default()))),
         }
-        drop(sessions);
-        Ok(Arc::new(Session::new(id, derive()?, Mutex::default())))
     }
 
     /// For the next message. Gives the session that is remembered: another thread may have been
-    /// faster.
-    pub fn remember(&self, session: Arc<Session>) -> Arc<Session> {
-        // The latest stands first, and is nearly always the one.
-        let is_first = |sessions: &[Arc<Session>]| {
-            sessions.first().is_some_and(|first| Arc::ptr_eq(first, &session))
-        };
-        if is_first(&self.0.read().unwrap_or_else(PoisonError::into_inner)) {
-            return session;
+    /// faster. Nothing if it lies behind all of them.
+    pub fn remember(&self, session: &Arc<Session>) -> Option<Arc<Session>> {
+        let known = self.known(session.id);
+        if known.is_some() {
+            return known;
         }
         let mut sessions = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = sessions.iter().find(|known| known.id == session.id) {
-            return Arc::clone(known);
+            return Some(Arc::clone(known));
+        }
+        // The latest stands first, and is nearly always the one.
+        let older = sessions.iter().position(|known| is_behind(known.id, session.id));
+        let place = older.unwrap_or(sessions.len());
+        if place == REMEMBERED {
+            return None;
         }
         sessions.truncate(REMEMBERED - 1);
-        sessions.insert(0, Arc::clone(&session));
-        session
+        sessions.insert(place, Arc::clone(session));
+        Some(Arc::clone(session))
     }
 }
 
@@ -198,6 +246,11 @@ impl Default for Sessions {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Whether one session's id comes before another's, in a circle of 2^32.
+const fn is_behind(id: u32, other: u32) -> bool {
+    id.wrapping_sub(other).cast_signed() < 0
 }
 
 /// A master key in use by its receiver.
@@ -208,11 +261,91 @@ pub struct Receiver {
     pub sessions: Sessions,
     /// For receiver-specific tags.
     pub receiver_sessions: Sessions,
+    /// Of the key under which keys are exchanged alone.
+    pub exchange: Option<Exchange>,
+}
+
+/// What is peculiar to a key that both sides send with, each with a writer and a reader.
+pub struct Exchange {
+    /// Of the peer's reader, which counts for itself: Fast DDS begins both at 0.
+    pub readers_sessions: Sessions,
+    /// Our own, whose messages anyone can send back to us.
+    pub ours: [Arc<Sender>; 2],
 }
 
 impl Receiver {
     /// Remembers no session yet.
     pub const fn new(master: MasterKey) -> Self {
-        Self { master, sessions: Sessions::new(), receiver_sessions: Sessions::new() }
+        Self {
+            master,
+            sessions: Sessions::new(),
+            receiver_sessions: Sessions::new(),
+            exchange: None,
+        }
+    }
+
+    /// Of the key under which keys are exchanged.
+    pub const fn of_exchange(master: MasterKey, ours: [Arc<Sender>; 2]) -> Self {
+        Self {
+            master,
+            sessions: Sessions::new(),
+            receiver_sessions: Sessions::new(),
+            exchange: Some(Exchange { readers_sessions: Sessions::new(), ours }),
+        }
+    }
+
+    /// The session of that id, if need be a new one.
+    pub fn session(&self, id: u32) -> Result<Arc<Session>> {
+        let of_reader = || self.exchange.as_ref()?.readers_sessions.known(id);
+        match self.sessions.known(id).or_else(of_reader) {
+            Some(known) => Ok(known),
+            None => Ok(Arc::new(Session::new(id, self.master.session(id)?, Mutex::default()))),
+        }
+    }
+
+    /// Those among which a message counts that the peer's reader, or writer, has sent.
+    pub fn sessions_of(&self, is_from_reader: bool) -> &Sessions {
+        match &self.exchange {
+            Some(exchange) if is_from_reader => &exchange.readers_sessions,
+            _ => &self.sessions,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::Aead;
+
+    fn session(id: u32) -> Arc<Session> {
+        let cipher = Cipher::new(Aead::Aegis128L, &[1; 16]).expect("a key of 16 bytes");
+        Arc::new(Session::new(id, cipher, Mutex::default()))
+    }
+
+    #[test]
+    fn sessions_behind_those_remembered_are_refused_across_the_wrap() {
+        for first in [0, 7, u32::MAX - 5, u32::MAX, 0x7fff_fffd] {
+            let sessions = Sessions::new();
+            for step in 0..10_u32 {
+                let new = session(first.wrapping_add(step));
+                assert!(sessions.remember(&new).is_some(), "{first} + {step}");
+            }
+            for step in 0..10_u32 {
+                let again = sessions.remember(&session(first.wrapping_add(step)));
+                assert_eq!(again.is_some(), step >= 6, "{first} + {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_late_session_takes_its_place_while_there_is_room() {
+        let sessions = Sessions::new();
+        for id in [5, 9, 7, 8] {
+            assert!(sessions.remember(&session(id)).is_some());
+        }
+        assert!(sessions.remember(&session(4)).is_none(), "behind 5");
+        assert!(sessions.remember(&session(6)).is_some(), "behind 7, and ahead of 5");
+        assert!(sessions.remember(&session(5)).is_none(), "6 has taken its place");
+        assert!(sessions.known(9).is_some());
     }
 }

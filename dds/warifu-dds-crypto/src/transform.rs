@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::factory::{Factory, pair};
 use crate::keys::KeyId;
 use crate::protection::Protection;
-use crate::session::{Receiver, Sender, Ticket};
+use crate::session::{Receiver, Session, Ticket};
 use crate::wire::{self, Form, Header, Protected, RTPS_HEADER_BYTES, Sink};
 
 /// Makes the one buffer that a call allocates, of that capacity.
@@ -21,17 +21,20 @@ impl<S, F: FnOnce(usize) -> Result<S>> MakeSink<S> for F {}
 
 impl Factory {
     /// A sample of a local writer.
+    #[inline]
     pub fn encode_payload<S: Sink>(
         &self,
         writer: Handle,
         plain: &[u8],
         sink: impl MakeSink<S>,
     ) -> Result<S> {
-        let writer = self.registry.local_writer(writer)?;
-        match &writer.payload_sender {
-            Some(sender) => protect(Form::Payload, sender, [plain, &[]], NOBODY, sink),
+        self.registry.with_local_writer(writer, |writer| match &writer.payload_sender {
+            Some(sender) => {
+                let ticket = sender.ticket(plain.len())?;
+                protect(Form::Payload, &ticket, [plain, &[]], NOBODY, sink)
+            }
             None => copy(plain, sink),
-        }
+        })
     }
 
     /// A sample of a remote writer for a local reader.
@@ -47,11 +50,13 @@ impl Factory {
             return Err(Error::Handle(reader));
         }
         let protected = wire::payload(encoded)?;
-        let receiver = by_key(&writer.receivers.read(), &protected.header)?;
+        let (receiver, is_shared) = {
+            let keys = writer.receivers.read();
+            (by_key(keys.samples.as_ref(), &protected.header)?, keys.is_shared)
+        };
         let expected = Protection { mode: writer.reader.payload, origin_authentication: false };
-        // Not checked for replays: Fast DDS encrypts a sample once, and sends that again to readers
-        // that have missed it.
-        unprotect(&protected, &receiver, expected, &writer.participant, &[], false, sink)
+        let inside = if is_shared { Inside::SampleUnderSharedKey } else { Inside::Sample };
+        unprotect(inside, &protected, &receiver, expected, &writer.participant, sink)
     }
 
     /// A submessage of a local writer, for all of `readers` at once.
@@ -78,7 +83,8 @@ impl Factory {
                 reader.tags.as_ref().ok_or(NO_RECEIVER_KEY)?.tag(ticket, common)
             },
         };
-        protect(Form::Submessage, sender.ok_or(NOT_PROTECTED)?, [plain, &[]], receivers, sink)
+        let ticket = sender.ok_or(NOT_PROTECTED)?.ticket(plain.len())?;
+        protect(Form::Submessage, &ticket, [plain, &[]], receivers, sink)
     }
 
     /// A submessage of a local reader, for all of `writers`.
@@ -105,7 +111,8 @@ impl Factory {
                 writer.tags.as_ref().ok_or(NO_RECEIVER_KEY)?.tag(ticket, common)
             },
         };
-        protect(Form::Submessage, sender.ok_or(NOT_PROTECTED)?, [plain, &[]], receivers, sink)
+        let ticket = sender.ok_or(NOT_PROTECTED)?.ticket(plain.len())?;
+        protect(Form::Submessage, &ticket, [plain, &[]], receivers, sink)
     }
 
     /// Whose submessage it is, and for whom.
@@ -135,9 +142,10 @@ impl Factory {
             return Err(Error::Handle(reader));
         }
         let protected = wire::submessage(encoded)?;
-        let receiver = by_key(&writer.receivers.read(), &protected.header)?;
+        let receiver = by_key(writer.receivers.read().submessages.as_ref(), &protected.header)?;
         let expected = writer.reader.protection;
-        unprotect(&protected, &receiver, expected, &writer.participant, &[], true, sink)
+        let sender = &writer.participant;
+        unprotect(Inside::Submessage, &protected, &receiver, expected, sender, sink)
     }
 
     /// A submessage of a remote reader for a local writer.
@@ -153,9 +161,10 @@ impl Factory {
             return Err(Error::Handle(writer));
         }
         let protected = wire::submessage(encoded)?;
-        let receiver = by_key(reader.receiver.read().as_slice(), &protected.header)?;
+        let receiver = by_key(reader.receiver.read().as_ref(), &protected.header)?;
         let expected = reader.writer.protection;
-        unprotect(&protected, &receiver, expected, &reader.participant, &[], true, sink)
+        let sender = &reader.participant;
+        unprotect(Inside::Submessage, &protected, &receiver, expected, sender, sink)
     }
 
     /// An RTPS message of a local participant, for all of `receivers` at once.
@@ -184,7 +193,8 @@ impl Factory {
             out.put(rtps);
             Ok(out)
         };
-        protect(Form::Message, sender, [&source, submessages], receivers, with_header)
+        let ticket = sender.ticket(source.len() + submessages.len())?;
+        protect(Form::Message, &ticket, [&source, submessages], receivers, with_header)
     }
 
     /// An RTPS message of a remote participant for a local one.
@@ -198,17 +208,15 @@ impl Factory {
         let participant = self.registry.remote_participant(remote)?;
         let pair = pair(&participant, local)?;
         let (rtps, protected) = wire::message(encoded)?;
-        let receiver = pair.receiver.read().clone().ok_or(UNKNOWN_KEY)?;
+        // Cyclone asks for each of its participants that know the sender, until one says another
+        // thing than this: of several in one process some may be of another cipher.
+        let receiver = pair.receiver.read().clone();
+        let receiver = receiver.ok_or(Error::NotForUs("it has no key of the sender's"))?;
         if receiver.master.id != protected.header.key_id {
-            return Err(UNKNOWN_KEY);
+            return Err(Error::NotForUs("it has another key of the sender's"));
         }
         let expected = pair.local.protection;
-        let mut out = unprotect(&protected, &receiver, expected, &participant, rtps, true, sink)?;
-        if !wire::begins_with_source(&out.octets()[RTPS_HEADER_BYTES..], rtps) {
-            out.octets().fill(0);
-            return Err(Error::Malformed("it begins with no INFO_SRC of its sender"));
-        }
-        Ok(out)
+        unprotect(Inside::Message(rtps), &protected, &receiver, expected, &participant, sink)
     }
 }
 
@@ -222,8 +230,8 @@ fn copy<S: Sink>(plain: &[u8], sink: impl MakeSink<S>) -> Result<S> {
     Ok(out)
 }
 
-fn by_key(receivers: &[Arc<Receiver>], header: &Header<'_>) -> Result<Arc<Receiver>> {
-    let found = receivers.iter().find(|receiver| receiver.master.id == header.key_id);
+fn by_key(receiver: Option<&Arc<Receiver>>, header: &Header<'_>) -> Result<Arc<Receiver>> {
+    let found = receiver.filter(|receiver| receiver.master.id == header.key_id);
     found.cloned().ok_or(UNKNOWN_KEY)
 }
 
@@ -239,47 +247,61 @@ const NOBODY: Receivers<'_, TagOf> =
     Receivers { handles: &[], tag: |_, _, _| Err(NO_RECEIVER_KEY) };
 
 /// Signs or encrypts `parts` as one body, behind whatever the sink already holds.
+#[inline(always)]
 fn protect<S: Sink>(
     form: Form,
-    sender: &Sender,
+    ticket: &Ticket,
     parts: [&[u8]; 2],
     receivers: Receivers<'_, impl Fn(Handle, &Ticket, &Tag) -> Result<(KeyId, Tag)>>,
     sink: impl MakeSink<S>,
 ) -> Result<S> {
     let body = parts[0].len() + parts[1].len();
-    let kind = sender.master.kind;
+    let kind = ticket.kind;
     let mut out = sink(form.encoded_bytes(kind, body, receivers.handles.len()))?;
-    let ticket = sender.ticket(body)?;
-    let header = Header { kind, key_id: sender.master.id, nonce: ticket.nonce() };
-    form.begin(&mut out, &header, body)?;
+    form.begin(&mut out, kind, &ticket.header, body)?;
     let start = out.octets().len();
-    out.put(parts[0]);
-    out.put(parts[1]);
+    for part in parts {
+        if !part.is_empty() {
+            out.put(part);
+        }
+    }
     let content = &mut out.octets()[start..];
     let tag = match kind.mode {
-        Mode::Encrypt => ticket.cipher.seal(header.nonce, &[], content),
-        Mode::Sign => ticket.cipher.sign(header.nonce, content),
+        Mode::Encrypt => ticket.cipher.seal(ticket.nonce(), &[], content),
+        Mode::Sign => ticket.cipher.sign(ticket.nonce(), content),
     };
     let Some(tag) = tag else {
         content.fill(0);
         return Err(Error::TooLong(body));
     };
-    form.end(&mut out, &header, body, &tag, receivers.handles.len())?;
+    form.end(&mut out, kind, body, &tag, receivers.handles.len())?;
     for receiver in receivers.handles {
-        let (id, specific) = (receivers.tag)(*receiver, &ticket, &tag)?;
+        let (id, specific) = (receivers.tag)(*receiver, ticket, &tag)?;
         wire::put_receiver_tag(&mut out, id, &specific);
     }
     Ok(out)
 }
 
-/// Gives what is authentic, behind `before`; of anything else nothing.
+/// What was protected, which decides what is made sure of when it is plain again.
+#[derive(Clone, Copy)]
+enum Inside<'a> {
+    /// A sample's data.
+    Sample,
+    /// The same, under a key that opens submessages, too.
+    SampleUnderSharedKey,
+    /// A submessage.
+    Submessage,
+    /// What follows this header.
+    Message(&'a [u8; RTPS_HEADER_BYTES]),
+}
+
+/// Gives what is authentic and new; of anything else nothing.
 fn unprotect<S: Sink>(
+    inside: Inside<'_>,
     protected: &Protected<'_>,
     receiver: &Receiver,
     expected: Protection,
     sender: &RemoteParticipant,
-    before: &[u8],
-    only_once: bool,
     sink: impl MakeSink<S>,
 ) -> Result<S> {
     let header = &protected.header;
@@ -294,11 +316,12 @@ fn unprotect<S: Sink>(
         (_, Mode::Sign) => return Err(Error::Protection("it is signed, which is unexpected")),
     }
     if expected.origin_authentication {
+        // First of all: who has the sender's key, but is not the sender, must not get a session
+        // remembered or a nonce taken for seen.
         check_receiver_tag(protected, sender)?;
     }
-    let session_id = header.session_id();
-    let derive = || receiver.master.session(session_id);
-    let session = receiver.sessions.find(session_id, derive)?;
+    let before: &[u8] = if let Inside::Message(rtps) = inside { rtps } else { &[] };
+    let session = receiver.session(header.session_id())?;
     let cipher = &session.cipher;
     let mut out = match header.kind.mode {
         Mode::Sign => {
@@ -322,12 +345,49 @@ fn unprotect<S: Sink>(
             out
         }
     };
-    let session = receiver.sessions.remember(session);
-    if only_once && !session.is_new(header.nonce) {
+    let content = &out.octets()[before.len()..];
+    if let Err(refused) = accept(inside, receiver, &session, header.nonce, content) {
         out.octets().fill(0);
-        return Err(Error::Replayed);
+        return Err(refused);
     }
     Ok(out)
+}
+
+/// Whether an authentic content is what it should be, and has not been here before.
+fn accept(
+    inside: Inside<'_>,
+    receiver: &Receiver,
+    session: &Arc<Session>,
+    nonce: &[u8],
+    content: &[u8],
+) -> Result<()> {
+    let is_from_reader = match inside {
+        Inside::Sample => false,
+        // A representation begins with 0 (RTPS 2.2, section 10.2.1), and a submessage does not.
+        Inside::SampleUnderSharedKey if content.first() == Some(&0) => false,
+        Inside::SampleUnderSharedKey => {
+            return Err(Error::Malformed("its content is no sample"));
+        }
+        Inside::Submessage => wire::check_content(content)?,
+        Inside::Message(rtps) => {
+            wire::check_sources(content, rtps)?;
+            false
+        }
+    };
+    let ours = receiver.exchange.iter().flat_map(|exchange| &exchange.ours);
+    if ours.into_iter().any(|sender| sender.has_used(nonce)) {
+        return Err(Error::Replayed);
+    }
+    let remembered = receiver.sessions_of(is_from_reader).remember(session);
+    if matches!(inside, Inside::Sample | Inside::SampleUnderSharedKey) {
+        // Fast DDS encrypts a sample once, and sends that again to readers that have missed it,
+        // however late.
+        return Ok(());
+    }
+    match remembered {
+        Some(session) if session.is_new(nonce) => Ok(()),
+        _ => Err(Error::Replayed),
+    }
 }
 
 /// One of the receiver-specific tags has to be made with a key that the sender gave to us alone.
@@ -340,7 +400,7 @@ fn check_receiver_tag(protected: &Protected<'_>, sender: &RemoteParticipant) -> 
             Some((Arc::clone(receiver), tag))
         })
     };
-    let (receiver, tag) = known.ok_or(Error::Protection("it has no tag for this receiver"))?;
+    let (receiver, tag) = known.ok_or(Error::NotForUs("it has no tag for it"))?;
     let session_id = header.session_id();
     let derive = || receiver.master.receiver_session(session_id).ok_or(UNKNOWN_KEY)?;
     let session = receiver.receiver_sessions.find(session_id, derive)?;
@@ -348,6 +408,7 @@ fn check_receiver_tag(protected: &Protected<'_>, sender: &RemoteParticipant) -> 
         .cipher
         .verify(header.nonce, protected.tag, tag)
         .map_err(|_| Error::Forged("receiver-specific tag"))?;
-    receiver.receiver_sessions.remember(session);
+    // For its cipher alone; whether it is too old the session of the message says.
+    let _ = receiver.receiver_sessions.remember(&session);
     Ok(())
 }

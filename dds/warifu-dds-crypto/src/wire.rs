@@ -2,7 +2,7 @@
 //! Protected payloads, submessages and RTPS messages as octets (DDS Security 1.1, sections 7.3.6
 //! and 9.5.3.3.4). Nothing here trusts a length that it reads.
 
-use crate::algorithm::{Kind, Mode, TAG_BYTES};
+use crate::algorithm::{Kind, MAX_NONCE_BYTES, Mode, TAG_BYTES};
 use crate::cipher::Tag;
 use crate::error::{Error, Result};
 use crate::keys::KeyId;
@@ -16,8 +16,16 @@ pub const RECEIVER_TAG_BYTES: usize = 4 + TAG_BYTES;
 
 /// Submessage ids (RTPS 2.2, section 9.4.5.1.1, and DDS Security 1.1, section 7.3.6).
 pub mod id {
+    /// Fills up.
+    pub const PAD: u8 = 0x01;
+    /// Of a reader: what it has, and what it lacks.
+    pub const ACKNACK: u8 = 0x06;
+    /// When what follows was sent.
+    pub const INFO_TS: u8 = 0x09;
     /// Who sent what follows.
     pub const INFO_SRC: u8 = 0x0c;
+    /// Of a reader: which fragments it lacks.
+    pub const NACK_FRAG: u8 = 0x12;
     /// Encrypted content.
     pub const SEC_BODY: u8 = 0x30;
     /// Begins a protected submessage.
@@ -34,6 +42,9 @@ const SUBMESSAGE_HEADER_BYTES: usize = 4;
 const INFO_SRC_BYTES: usize = 24;
 /// Where the GUID prefix begins, in an RTPS header and behind an INFO_SRC's.
 const PREFIX_OFFSET: usize = 8;
+/// Of a secured participant's GUID prefix, what its certificate's subject decides (DDS Security
+/// 1.1, section 9.3.3): one bit that is set, and 47 of a hash.
+const IDENTITY_BYTES: usize = 6;
 /// Transformation kind and key id.
 const IDENTIFIER_BYTES: usize = 8;
 /// A tag and the number of receiver-specific ones.
@@ -61,6 +72,81 @@ impl Header<'_> {
     /// Octets of one with this cipher: a multiple of 4, as all of a submessage.
     pub const fn bytes(kind: Kind) -> usize {
         IDENTIFIER_BYTES + kind.aead.nonce_bytes().next_multiple_of(4)
+    }
+}
+
+/// The longest header, AEGIS-256's.
+const MAX_HEADER_BYTES: usize = IDENTIFIER_BYTES + MAX_NONCE_BYTES;
+
+/// A header as it is written. A sender keeps one, in which it changes the nonce alone.
+#[derive(Debug, Clone, Copy)]
+pub struct HeaderOctets {
+    octets: [u8; MAX_HEADER_BYTES],
+    /// With padding.
+    bytes: usize,
+    nonce_end: usize,
+}
+
+impl HeaderOctets {
+    /// With a nonce of the cipher's length.
+    pub fn new(kind: Kind, key_id: KeyId, nonce: &[u8]) -> Self {
+        let nonce_end = IDENTIFIER_BYTES + nonce.len();
+        let mut octets = [0; MAX_HEADER_BYTES];
+        octets[..4].copy_from_slice(&kind.to_wire());
+        octets[4..IDENTIFIER_BYTES].copy_from_slice(&key_id.to_be_bytes());
+        octets[IDENTIFIER_BYTES..nonce_end].copy_from_slice(nonce);
+        Self { octets, bytes: Header::bytes(kind), nonce_end }
+    }
+
+    /// The nonce's beginning.
+    pub fn set_session_id(&mut self, id: u32) {
+        self.octets[IDENTIFIER_BYTES..IDENTIFIER_BYTES + 4].copy_from_slice(&id.to_be_bytes());
+    }
+
+    /// The nonce's end.
+    #[inline]
+    pub fn set_count(&mut self, count: u64) {
+        self.octets[self.nonce_end - 8..self.nonce_end].copy_from_slice(&count.to_be_bytes());
+    }
+
+    /// Session id and count.
+    #[inline]
+    pub fn nonce(&self) -> &[u8] {
+        &self.octets[IDENTIFIER_BYTES..self.nonce_end]
+    }
+}
+
+/// Octets that are put together before they are written, at once.
+struct Short {
+    octets: [u8; Self::ROOM],
+    length: usize,
+}
+
+impl Short {
+    /// For SEC_PREFIX or its like, a header, SEC_BODY and a length.
+    const ROOM: usize = MAX_HEADER_BYTES + 2 * SUBMESSAGE_HEADER_BYTES + 4;
+
+    const fn new() -> Self {
+        Self { octets: [0; Self::ROOM], length: 0 }
+    }
+
+    #[inline]
+    fn put<const N: usize>(&mut self, octets: &[u8; N]) {
+        self.octets[self.length..self.length + N].copy_from_slice(octets);
+        self.length += N;
+    }
+
+    /// A submessage's header.
+    #[inline]
+    fn submessage(&mut self, id: u8, bytes: usize) -> Result<()> {
+        let [low, high] = u16::try_from(bytes).map_err(|_| Error::TooLong(bytes))?.to_le_bytes();
+        self.put(&[id, ENDIANNESS_FLAG, low, high]);
+        Ok(())
+    }
+
+    #[inline]
+    fn octets(&self) -> &[u8] {
+        &self.octets[..self.length]
     }
 }
 
@@ -139,6 +225,20 @@ impl<'a> Octets<'a> {
             .checked_mul(RECEIVER_TAG_BYTES)
             .ok_or(Error::Malformed("it says to have more receivers than there can be"))?;
         Ok((tag, ReceiverTags(self.take(bytes)?)))
+    }
+
+    /// The next of plain submessages, with which the core will deal; nothing at their end. Read as
+    /// the core does: a length of 0 is that of all that follows, but for PAD and INFO_TS (RTPS
+    /// 2.2, section 9.4.5.1.3), and less than a header is nothing.
+    fn next_submessage(&mut self) -> Result<Option<(u8, &'a [u8])>> {
+        if self.0.len() < SUBMESSAGE_HEADER_BYTES {
+            return Ok(None);
+        }
+        let (id, content) = self.submessage()?;
+        if content.0.is_empty() && !matches!(id, id::PAD | id::INFO_TS) {
+            return Ok(Some((id, std::mem::take(&mut self.0))));
+        }
+        Ok(Some((id, content.0)))
     }
 
     /// A submessage's id and what is in it.
@@ -249,17 +349,51 @@ fn sec_body<'a>(octets: &mut Octets<'a>) -> Result<&'a [u8]> {
     body.take(length)
 }
 
-/// Whether the decrypted submessages of an RTPS message begin with the INFO_SRC of who sent it:
-/// another would let one participant speak for another (section 9.5.3.3.4.3).
-pub fn begins_with_source(submessages: &[u8], rtps: &[u8; RTPS_HEADER_BYTES]) -> bool {
-    let source = Octets(submessages).submessage_of(id::INFO_SRC, "").ok();
-    let Some(inner) = source.and_then(|source| source.0.get(PREFIX_OFFSET..)) else { return false };
+/// Whether the decrypted submessages of an RTPS message begin with the INFO_SRC of who sent it, and
+/// have no INFO_SRC of anyone else: another would let one participant speak for another (section
+/// 9.5.3.3.4.3). Participants of one process that are of one identity may be in one message.
+pub fn check_sources(submessages: &[u8], rtps: &[u8; RTPS_HEADER_BYTES]) -> Result<()> {
+    const WRONG: Error =
+        Error::Malformed("it has an INFO_SRC of another identity than its sender's");
+    let mut rest = Octets(submessages);
+    let first = match rest.next_submessage()? {
+        Some((id::INFO_SRC, source)) => source.get(PREFIX_OFFSET..),
+        _ => None,
+    };
+    let first = first.ok_or(Error::Malformed("it begins with no INFO_SRC"))?;
     let outer = &rtps[PREFIX_OFFSET..];
     // Cyclone has brought the header's GUID prefix into its own order, word by word, before it
     // decodes the message (q_receive.c, handle_rtps_message).
     let (words, _) = outer.as_chunks::<4>();
     let swapped = words.iter().flat_map(|word| word.iter().rev());
-    inner == outer || inner.iter().eq(swapped)
+    if first != outer && !first.iter().eq(swapped) {
+        return Err(WRONG);
+    }
+    let identity = &first[..IDENTITY_BYTES];
+    while let Some((id, content)) = rest.next_submessage()? {
+        let of = content.get(PREFIX_OFFSET..PREFIX_OFFSET + IDENTITY_BYTES);
+        if id == id::INFO_SRC && of != Some(identity) {
+            return Err(WRONG);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a decrypted submessage is from a reader. It has to be a submessage, which a sample is
+/// not, and none that changes the source of what follows it.
+pub fn check_content(submessages: &[u8]) -> Result<bool> {
+    let mut rest = Octets(submessages);
+    let mut is_from_reader = None;
+    while let Some((id, _)) = rest.next_submessage()? {
+        match id {
+            // The first octet of a sample's representation (RTPS 2.2, section 10.2.1).
+            0 => return Err(Error::Malformed("its content is no submessage")),
+            id::INFO_SRC => return Err(Error::Malformed("it has an INFO_SRC inside")),
+            _ => {}
+        }
+        is_from_reader.get_or_insert(matches!(id, id::ACKNACK | id::NACK_FRAG));
+    }
+    is_from_reader.ok_or(Error::Malformed("its content is no submessage"))
 }
 
 /// Where something protected is written: a buffer that grows at its end.
@@ -293,6 +427,7 @@ pub enum Form {
 
 impl Form {
     /// Octets of `body` octets protected for that many receivers.
+    #[inline]
     pub fn encoded_bytes(self, kind: Kind, body: usize, receivers: usize) -> usize {
         let header = Header::bytes(kind);
         let footer = FOOTER_BYTES + receivers * RECEIVER_TAG_BYTES;
@@ -312,48 +447,59 @@ impl Form {
     }
 
     /// Writes what stands before the body.
-    pub fn begin(self, out: &mut impl Sink, header: &Header<'_>, body: usize) -> Result<()> {
+    #[inline(always)]
+    pub fn begin(
+        self,
+        out: &mut impl Sink,
+        kind: Kind,
+        header: &HeaderOctets,
+        body: usize,
+    ) -> Result<()> {
+        let mut short = Short::new();
         match self {
             Self::Payload => {}
-            Self::Submessage => {
-                put_submessage(out, id::SEC_PREFIX, Header::bytes(header.kind))?;
-            }
-            Self::Message => put_submessage(out, id::SRTPS_PREFIX, Header::bytes(header.kind))?,
+            Self::Submessage => short.submessage(id::SEC_PREFIX, header.bytes)?,
+            Self::Message => short.submessage(id::SRTPS_PREFIX, header.bytes)?,
         }
-        out.put(&header.kind.to_wire());
-        out.put(&header.key_id.to_be_bytes());
-        out.put(header.nonce);
-        out.put(&[0; 3][..header.nonce.len().next_multiple_of(4) - header.nonce.len()]);
-        if header.kind.mode == Mode::Encrypt {
+        // All of it at once, whose end is overwritten or left out.
+        let end = short.length + header.bytes;
+        short.put(&header.octets);
+        short.length = end;
+        if kind.mode == Mode::Encrypt {
             if !matches!(self, Self::Payload) {
-                put_submessage(out, id::SEC_BODY, 4 + body.next_multiple_of(4))?;
+                short.submessage(id::SEC_BODY, 4 + body.next_multiple_of(4))?;
             }
-            out.put(&u32::try_from(body).map_err(|_| Error::TooLong(body))?.to_be_bytes());
+            let length = u32::try_from(body).map_err(|_| Error::TooLong(body))?;
+            short.put(&length.to_be_bytes());
         }
+        out.put(short.octets());
         Ok(())
     }
 
     /// Writes what stands behind it, up to the receiver-specific tags, of which so many follow.
+    #[inline(always)]
     pub fn end(
         self,
         out: &mut impl Sink,
-        header: &Header<'_>,
+        kind: Kind,
         body: usize,
         tag: &Tag,
         receivers: usize,
     ) -> Result<()> {
         let footer = FOOTER_BYTES + receivers * RECEIVER_TAG_BYTES;
-        if !matches!(self, Self::Payload) && header.kind.mode == Mode::Encrypt {
-            out.put(&[0; 3][..body.next_multiple_of(4) - body]);
+        let mut short = Short::new();
+        if !matches!(self, Self::Payload) && kind.mode == Mode::Encrypt {
+            short.length = body.next_multiple_of(4) - body;
         }
         match self {
             Self::Payload => {}
-            Self::Submessage => put_submessage(out, id::SEC_POSTFIX, footer)?,
-            Self::Message => put_submessage(out, id::SRTPS_POSTFIX, footer)?,
+            Self::Submessage => short.submessage(id::SEC_POSTFIX, footer)?,
+            Self::Message => short.submessage(id::SRTPS_POSTFIX, footer)?,
         }
-        out.put(tag);
+        short.put(tag);
         let count = u32::try_from(receivers).map_err(|_| Error::TooLong(receivers))?;
-        out.put(&count.to_be_bytes());
+        short.put(&count.to_be_bytes());
+        out.put(short.octets());
         Ok(())
     }
 }
@@ -371,10 +517,4 @@ pub fn info_source(rtps: &[u8; RTPS_HEADER_BYTES]) -> [u8; INFO_SRC_BYTES] {
     // Four octets are unused; then version, vendor and GUID prefix, of which none has an order.
     out[8..].copy_from_slice(&rtps[4..]);
     out
-}
-
-fn put_submessage(out: &mut impl Sink, id: u8, bytes: usize) -> Result<()> {
-    let [low, high] = u16::try_from(bytes).map_err(|_| Error::TooLong(bytes))?.to_le_bytes();
-    out.put(&[id, ENDIANNESS_FLAG, low, high]);
-    Ok(())
 }

@@ -244,7 +244,7 @@ fn a_message_for_others_alone_is_refused_where_the_origin_is_authenticated() {
         let sent = alice.factory.encode_writer_submessage(alice.writer, &[], &plain, vec);
         let sent = sent.expect("sent");
         let read = bob.factory.decode_writer_submessage(bob.reader, bob.peer_writer, &sent, vec);
-        assert!(matches!(read, Err(Error::Protection(_))), "{read:?}");
+        assert!(matches!(read, Err(Error::NotForUs(_))), "{read:?}");
     }
 }
 

@@ -15,6 +15,7 @@ use super::abi::{
 };
 use super::counters::Site;
 use super::memory::{Buffer, elements, free_tokens, leak, leak_all, property, text};
+use super::surroundings::announce;
 use super::{factory, guard, plugin, succeeds};
 use crate::algorithm::Mode;
 use crate::entity::{Category, Handle};
@@ -219,10 +220,12 @@ unregister! {
 
 /// What properties change of the settings.
 unsafe fn chosen(settings: Settings, properties: *const Seq<Property>) -> Result<Settings> {
-    settings.with(AEAD_PROPERTY, MAX_BLOCKS_PROPERTY, |name| {
+    let chosen = settings.with(AEAD_PROPERTY, MAX_BLOCKS_PROPERTY, |name| {
         // SAFETY: the contract of this file.
         unsafe { property(properties, name) }
-    })
+    })?;
+    announce(chosen.aead);
+    Ok(chosen)
 }
 
 unsafe fn endpoint(

@@ -20,6 +20,7 @@ pub struct Buffer {
 
 impl Buffer {
     /// Of that capacity, which a sequence of Cyclone's can tell.
+    #[inline]
     pub fn new(capacity: usize) -> Result<Self> {
         if u32::try_from(capacity).is_err() {
             return Err(Error::TooLong(capacity));
@@ -44,6 +45,7 @@ impl Buffer {
 }
 
 impl Sink for Buffer {
+    #[inline]
     fn put(&mut self, octets: &[u8]) {
         // What is written has been counted before; an error there must not become one of memory.
         assert!(octets.len() <= self.capacity - self.length, "the buffer is too short");
@@ -55,6 +57,7 @@ impl Sink for Buffer {
         self.length += octets.len();
     }
 
+    #[inline]
     fn octets(&mut self) -> &mut [u8] {
         // SAFETY: the first length octets were written by put, and nobody else has the place.
         unsafe { slice::from_raw_parts_mut(self.start, self.length) }

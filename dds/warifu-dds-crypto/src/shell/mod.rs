@@ -6,15 +6,16 @@ pub mod abi;
 mod calls;
 mod counters;
 mod memory;
+mod surroundings;
 
-use std::env;
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{self, AssertUnwindSafe};
-use std::path::PathBuf;
-use std::{process, ptr};
+use std::path::{Path, PathBuf};
+use std::{io, process, ptr};
 
 use abi::{Boolean, Cryptography, Exception, KeyExchange, KeyFactory, Transform};
 use counters::{COUNTERS_VARIABLE, Counters};
+use surroundings::{announce, say, variable};
 
 use crate::algorithm::Aead;
 use crate::error::{Error, Result};
@@ -61,7 +62,7 @@ fn init(aead: Option<Aead>, context: *mut *mut c_void, gv: *mut c_void) -> c_int
             key_exchange: Table { functions: calls::KEY_EXCHANGE, plugin: ptr::null() },
             transform: Table { functions: calls::TRANSFORM, plugin: ptr::null() },
             factory,
-            counters: Counters::new(env::var_os(COUNTERS_VARIABLE).map(PathBuf::from)),
+            counters: counters(),
         }));
         // SAFETY: it was just made, and nobody else knows of it.
         let inside = unsafe { &mut *plugin };
@@ -89,13 +90,13 @@ fn init(aead: Option<Aead>, context: *mut *mut c_void, gv: *mut c_void) -> c_int
         Err(_) => PANICKED.to_owned(),
     };
     // Cyclone has no exception here, and says itself only that there was an error.
-    eprintln!("warifu-dds-crypto: {reason}");
+    say(&reason);
     FAILED
 }
 
 fn settings(aead: Option<Aead>) -> Result<Settings> {
-    let named = env::var(AEAD_VARIABLE).ok();
-    let blocks = env::var(MAX_BLOCKS_VARIABLE).ok();
+    let text = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
+    let (named, blocks) = (text(AEAD_VARIABLE), text(MAX_BLOCKS_VARIABLE));
     let of = |name: &str| match name {
         AEAD_VARIABLE => named.as_deref(),
         MAX_BLOCKS_VARIABLE => blocks.as_deref(),
@@ -105,7 +106,26 @@ fn settings(aead: Option<Aead>) -> Result<Settings> {
     if let Some(aead) = aead {
         settings.aead = aead;
     }
+    announce(settings.aead);
     Ok(settings)
+}
+
+/// Counts if a file is named that can be written to.
+fn counters() -> Counters {
+    let Some(file) = variable(COUNTERS_VARIABLE).map(PathBuf::from) else {
+        return Counters::default();
+    };
+    Counters::to(file.clone()).unwrap_or_else(|error| {
+        say_of_counters(&file, &error);
+        Counters::default()
+    })
+}
+
+fn say_of_counters(file: &Path, error: &io::Error) {
+    say(&format!(
+        "{COUNTERS_VARIABLE} is {}: {error}: name a file that can be written to, and is no link",
+        file.display()
+    ));
 }
 
 macro_rules! init_functions {
@@ -159,8 +179,8 @@ pub unsafe extern "C" fn finalize_crypto(context: *mut c_void) -> c_int {
     let plugin = unsafe { Box::from_raw(context.cast::<Plugin>()) };
     let end = || {
         let aead = plugin.factory.settings().aead.name();
-        if let Err(error) = plugin.counters.write(process::id(), aead) {
-            eprintln!("warifu-dds-crypto: {COUNTERS_VARIABLE}: {error}: name a file to write to");
+        if let Err((file, error)) = plugin.counters.write(process::id(), aead) {
+            say_of_counters(file, &error);
         }
         drop(plugin);
     };

@@ -5,14 +5,16 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use warifu_dds_crypto::algorithm::{Aead, Mode};
+use warifu_dds_crypto::cipher::Tag;
 use warifu_dds_crypto::entity::Handle;
 use warifu_dds_crypto::error::Result;
 use warifu_dds_crypto::exchange::{PeerToken, Token};
 use warifu_dds_crypto::factory::{Endpoint, Factory};
-use warifu_dds_crypto::keys::SharedSecret;
+use warifu_dds_crypto::keys::{MasterKey, SharedSecret};
 use warifu_dds_crypto::protection::Protection;
 use warifu_dds_crypto::random::Random;
 use warifu_dds_crypto::settings::Settings;
+use warifu_dds_crypto::wire::{self, Form, HeaderOctets};
 
 /// SplitMix64, so that a failure returns with its seed.
 pub struct Seeded(AtomicU64);
@@ -165,4 +167,47 @@ pub fn message(octets: usize) -> Vec<u8> {
     message.extend_from_slice(&[9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 11, 12]);
     message.extend_from_slice(&submessage(octets));
     message
+}
+
+/// Something protected as whoever has a key can: in any session, under any nonce.
+pub struct Forge<'a> {
+    pub master: &'a MasterKey,
+    pub form: Form,
+    pub session_id: u32,
+    pub count: u64,
+    /// Receivers' key ids and tags.
+    pub tags: &'a [(u32, Tag)],
+}
+
+impl Forge<'_> {
+    /// An encrypted message, without an RTPS header.
+    pub fn make(&self, plain: &[u8]) -> Vec<u8> {
+        let kind = self.master.kind;
+        let mut nonce = vec![0; kind.aead.nonce_bytes()];
+        nonce[..4].copy_from_slice(&self.session_id.to_be_bytes());
+        let end = nonce.len();
+        nonce[end - 8..].copy_from_slice(&self.count.to_be_bytes());
+        let cipher = self.master.session(self.session_id).expect("a session");
+        let mut content = plain.to_vec();
+        let tag = cipher.seal(&nonce, &[], &mut content).expect("sealed");
+        self.wrap(&HeaderOctets::new(kind, self.master.id, &nonce), &content, &tag)
+    }
+
+    /// The same from parts that were sealed by somebody else.
+    pub fn wrap(&self, header: &HeaderOctets, content: &[u8], tag: &Tag) -> Vec<u8> {
+        let (kind, length) = (self.master.kind, content.len());
+        let mut out = Vec::new();
+        self.form.begin(&mut out, kind, header, length).expect("short enough");
+        out.extend_from_slice(content);
+        self.form.end(&mut out, kind, length, tag, self.tags.len()).expect("short enough");
+        for (id, tag) in self.tags {
+            wire::put_receiver_tag(&mut out, *id, tag);
+        }
+        out
+    }
+}
+
+/// The key in a token.
+pub fn key(token: &Token) -> MasterKey {
+    MasterKey::from_token(&token.key_material).expect("a token").expect("of a key")
 }
