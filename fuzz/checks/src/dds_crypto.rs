@@ -17,6 +17,7 @@ use warifu_dds_crypto::keys::{MasterKey, SharedSecret};
 use warifu_dds_crypto::protection::Protection;
 use warifu_dds_crypto::random::Random;
 use warifu_dds_crypto::settings::Settings;
+use warifu_dds_crypto::wire::{self, Protected};
 
 const PROTECTIONS: [Protection; 4] = [
     Protection::new(true, false, false),
@@ -38,11 +39,7 @@ pub fn check(bytes: &[u8]) {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     let (alice, bob) = pair(aead, protection, hasher.finish());
-    let plain: Vec<u8> = if site & 3 == 3 {
-        RTPS.iter().copied().chain(submessage(*length)).collect()
-    } else {
-        submessage(*length)
-    };
+    let plain = plain(*site, *length);
     let sent = alice.send(*site, &plain).expect("sent");
     bob.receive(*site, edits).expect_err("nobody can make a tag without the key");
     let changed = changed(&sent, edits);
@@ -65,6 +62,75 @@ pub fn check(bytes: &[u8]) {
         &[PeerToken { class_id, key_material }],
     );
     bob.learn(&alice).expect("a peer's keys");
+}
+
+/// What became of packets that were changed on their way.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Mutated {
+    /// Refused.
+    pub rejected: u64,
+    /// Read as they were sent: the change was in padding, or in a field that says nothing.
+    pub identical: u64,
+}
+
+/// Changes so many packets, of each AEAD, protection and place in turn, one to eight times each.
+/// Panics if anything is read that was not sent, or under a tag that is another than the sent one's.
+pub fn mutate(packets: u64, seed: u64) -> Mutated {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut mutated = Mutated::default();
+    let places: Vec<(Aead, Protection, u8)> = Aead::ALL
+        .into_iter()
+        .flat_map(|aead| PROTECTIONS.map(|protection| (aead, protection)))
+        .flat_map(|(aead, protection)| [0, 1, 2, 3].map(|site| (aead, protection, site)))
+        .collect();
+    for (index, (aead, protection, site)) in places.iter().enumerate() {
+        let (alice, bob) = pair(*aead, *protection, random.next_u64());
+        let (index, count) = (index as u64, places.len() as u64);
+        for _ in 0..packets / count + u64::from(index < packets % count) {
+            let mut edits = [0; 25];
+            random.fill_bytes(&mut edits);
+            let plain = plain(*site, edits[24]);
+            let sent = alice.send(*site, &plain).expect("sent");
+            let changed = changed(&sent, &edits[..3 * (1 + usize::from(edits[23] & 7))]);
+            let read = bob.receive(*site, &changed);
+            if changed == sent {
+                read.expect("it was not changed after all");
+                mutated.identical += 1;
+                continue;
+            }
+            let Ok(read) = read else {
+                mutated.rejected += 1;
+                continue;
+            };
+            let is_message = site & 3 == 3;
+            assert!(if is_message { read[44..] == plain[20..] } else { read == plain });
+            let (was, is) = (protected(*site, &sent), protected(*site, &changed));
+            assert_eq!((was.tag, was.body, was.header), (is.tag, is.body, is.header));
+            mutated.identical += 1;
+        }
+        // And whatever came before spoils nothing.
+        let last = alice.send(*site, &plain(*site, 64)).expect("sent");
+        bob.receive(*site, &last).expect("what nobody changed is read");
+    }
+    mutated
+}
+
+/// Something to send.
+fn plain(site: u8, length: u8) -> Vec<u8> {
+    if site & 3 == 3 {
+        RTPS.iter().copied().chain(submessage(length)).collect()
+    } else {
+        submessage(length)
+    }
+}
+
+/// Taken apart.
+fn protected(site: u8, packet: &[u8]) -> Protected<'_> {
+    match site & 3 {
+        0 => wire::payload(packet).expect("a payload"),
+        3 => wire::message(packet).expect("a message").1,
+        _ => wire::submessage(packet).expect("a submessage"),
+    }
 }
 
 /// A DATA submessage.
