@@ -99,12 +99,13 @@ def keystore(
         ),
     ] = None,
 ) -> int:
-    """Make a keystore for DDS Security, laid out as SROS2's, or change its governance.
+    """Make or change a keystore: keys, certificates, governance.
 
-    Two CAs, signed governance, and for each enclave a P-256 key, its certificate and permissions
-    for every topic. The same command again keeps what no flag names: keys and certificates
-    always, each line of governance that has no flag, and permissions as they stand. It signs
-    governance.xml and permissions.xml anew, so that what you have edited there counts.
+    Laid out as SROS2's: two CAs, signed governance, and for each enclave a P-256 key, its
+    certificate and permissions for every topic. The same command again keeps what no flag names:
+    keys and certificates always, each line of governance that has no flag, and permissions as
+    they stand. It signs governance.xml and permissions.xml anew, so that what you have edited
+    there counts.
 
     A change of governance counts for programs that start after it; copy the enclaves anew to
     where they run.
@@ -113,7 +114,7 @@ def keystore(
 
       warifu dds keystore keys --enclave /talker --enclave /listener
 
-      warifu dds keystore keys -e /talker --data ENCRYPT --metadata NONE --rtps NONE
+      warifu dds keystore keys --data ENCRYPT --metadata NONE --rtps NONE
 
       warifu dds keystore keys --metadata SIGN
 
@@ -226,12 +227,13 @@ def profile(
     ] = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
-    """Show what DDS Security costs a program: encryptions, MACs and random bytes of each message.
+    """Show what DDS Security costs a program, by message.
 
-    Runs the command with a library that counts and times what it asks of OpenSSL 3: of every Fast
-    DDS and Cyclone DDS with security, hence of ROS 2 from its own packages. The command's output
-    goes to stderr. Ctrl-C ends the command, and what was seen is shown. If the program is not
-    secured, that is said.
+    Encryptions, MACs and random bytes of each message, their time, and who asked for them. Runs
+    the command with a library that counts what it asks of OpenSSL 3: every Fast DDS and Cyclone
+    DDS with security, hence ROS 2 from its own packages. If the program is not secured, that is
+    said first. The command's output goes to stderr. Ctrl-C ends the command, and what was seen is
+    shown. Under sudo the command runs as the user who called it.
 
     Call sites tell what is protected: encode_serialized_payload the data (governance's data),
     encode_datawriter_submessage each submessage (metadata), encode_rtps_message whole messages

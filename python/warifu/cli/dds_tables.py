@@ -63,6 +63,9 @@ def _answer(process: Process, seen: Profile) -> Table:
     from warifu.dds.verdict import verdict
 
     says = verdict(process)
+    if seen.code and not process.messages:
+        # It may have ended before it came to what it was started for.
+        says += f" The command ended with exit code {seen.code}."
     recording, numbers = process.recording, process.recording.numbers
     table = Table(f"{process.name}: {says}", [Column("messages"), *map(Column, _WORDS.values())])
     table.add(
@@ -132,9 +135,10 @@ def _messages(process: Process) -> Table:
     if written:
         middle, late = _at(written, 0.5), _at(written, 0.95)
         table.notes.append(
-            f"A write took {middle / 1000:,.1f} us (median; 95 %: {late / 1000:,.1f}) of "
-            f"{len(written):,} messages. What other threads do meanwhile (discovery, heartbeats, "
-            "acknowledgements, asynchronous sending) is elsewhere."
+            f"A write took {middle / 1000:,.1f} us (P50; P95 {late / 1000:,.1f} us) of "
+            f"{len(written):,} messages: until the call returned, not until the message was there. "
+            "B are given to cryptography, not those on the link. What other threads do meanwhile "
+            "(discovery, heartbeats, acknowledgements, asynchronous sending) is elsewhere."
         )
     inner = process.recording.numbers["inner_updates"]
     if inner:
@@ -192,7 +196,7 @@ def _at(ordered: Sequence[int], share: float) -> int:
 def _sites(process: Process, top: int) -> Table:
     columns = [
         Column("call site", number=False), Column("operation", number=False), Column("calls"),
-        Column("a message"), Column("B a call"), Column("us, median"), Column("95 %"),
+        Column("a message"), Column("B a call"), Column("us, P50"), Column("us, P95"),
         *(Column(f"{part}, us") for part in PARTS),
     ]  # fmt: skip
     table = Table(f"{process.name}: by call site", columns)

@@ -220,6 +220,12 @@ def test_program_that_publishes_nothing_is_not_said_to_publish_plain_text(built:
     assert "plain text" not in answer["title"]
 
 
+def test_program_that_failed_before_its_first_message_is_told_so(built: Path) -> None:
+    command = ["--", "sh", "-c", '"$@"; exit 9', "sh", *_publisher(built, 0, False)[1:]]
+    out, _ = _profile(*command, code=9)
+    assert "The command ended with exit code 9." in out.splitlines()[0]
+
+
 def test_earlier_profile_is_replaced_only_where_that_is_asked_for(
     built: Path, tmp_path: Path
 ) -> None:
