@@ -82,9 +82,14 @@ class Process:
 
     @property
     def asked(self) -> bool:
-        """Whether its middleware made use of cryptography at all, if only of random keys."""
-        frames = (frame for site in self.sites for frame in site.frames)
-        return any(map(middlewares.is_part, frames)) or self.loads_plugins
+        """Whether its middleware made use of cryptography at all, if only of random keys, or of
+        certificates that it then refused."""
+        frames = [frame for site in self.sites for frame in site.frames]
+        if self.loads_plugins or any(map(middlewares.is_part, frames)):
+            return True
+        # OpenSSL checks certificates by itself; of its callers only the next few are known.
+        checked = any(one.operation == "verify" for one in self.recording.sites)
+        return checked and not frames
 
     @property
     def loads_plugins(self) -> bool:

@@ -16,6 +16,7 @@ _OF_MESSAGES = 0.5
 _FEW_MESSAGES = 100
 
 _NOBODY = "its peers, if there were any, were not let in, or are not secured"
+_REFUSED = "it refused its own files (it said so then), or met nobody whom it could let in"
 
 
 def verdict(process: Process) -> str:
@@ -69,8 +70,8 @@ def _alone(name: str, messages: int) -> str:
             f"{_count(messages, 'message')} published, and none encrypted or signed: {_NOBODY}."
         )
     return (
-        f"SECURITY ASKED FOR, NOTHING PROTECTED YET: {name} made keys, authenticated nobody, and "
-        f"no message of it was seen: {_NOBODY}."
+        f"SECURITY ASKED FOR, NOTHING PROTECTED: {name} authenticated nobody, and no message of it "
+        f"was seen: {_REFUSED}."
     )
 
 

@@ -89,9 +89,14 @@ def test_swap_is_named_in_the_first_line_of_any_verdict() -> None:
 
 def test_secured_program_that_met_nobody_is_not_called_unsecured() -> None:
     made_keys = {"random": "libfastrtps.so.2.9!AESGCMGMAC_KeyFactory::create_key"}
-    for one in (process((FAST,), sites=made_keys), process((CYCLONE, AUTHENTICATION))):
+    for one in (
+        process((FAST,), sites=made_keys),
+        process((CYCLONE, AUTHENTICATION)),
+        # Its certificate was checked, and its permissions were not valid.
+        process((FAST,), sites={"verify": "libcrypto.so.3!X509_verify"}),
+    ):
         said = verdict(one)
-        assert said.startswith("SECURITY ASKED FOR, NOTHING PROTECTED YET")
+        assert said.startswith("SECURITY ASKED FOR, NOTHING PROTECTED: ")
         assert "no message of it was seen" in said
         assert "plain text" not in said
     said = verdict(process((FAST,), sites=made_keys, messages=9))
