@@ -56,6 +56,12 @@ def _verdict(process: Process) -> str:
     )
 
 
+def _nobody_yet(messages: int) -> str:
+    """Fast DDS 2.9 counts a reader as matched before keys for it are there, and what is written
+    then is neither encrypted nor sent."""
+    return ", or nobody had keys to read these few yet" if messages < _FEW_MESSAGES else ""
+
+
 def _published(messages: int) -> str:
     if not messages:
         return "no message of it was seen"
@@ -93,9 +99,10 @@ def _by_plugin(process: Process, name: str) -> str:
         )
     if not _protects_messages(protected, process.messages):
         return (
-            f"NOT PROTECTED: {said} was called for discovery and keys alone; its governance has no "
-            f"message encrypted or signed ({process.messages:,} published): change it with "
-            "`warifu dds keystore`."
+            f"NOT PROTECTED: {said} was called for discovery and keys alone, and of "
+            f"{_number(process.messages, 'message')} none was encrypted or signed: its governance "
+            "has none protected (change it with `warifu dds keystore`)"
+            f"{_nobody_yet(process.messages)}."
         )
     each = [f"{one.calls / process.messages:.2f} {what}" for what, one in protected.items()]
     took_us = sum(one.time_ns for one in protected.values()) / process.messages / 1000
@@ -135,8 +142,9 @@ def _secured(process: Process, middleware: str | None) -> str:
         if other:
             return _unseen(name, other, messages)
         return (
-            f"NOT PROTECTED: {name} authenticated its peers, and its governance has no message "
-            f"encrypted or signed ({messages:,} published): change it with `warifu dds keystore`."
+            f"NOT PROTECTED: {name} authenticated its peers, and of {_number(messages, 'message')} "
+            "none was encrypted or signed: its governance has none protected (change it with "
+            f"`warifu dds keystore`){_nobody_yet(messages)}."
         )
     said = "" if each["encrypt"] >= _OF_MESSAGES else "SIGNED, NOT ENCRYPTED: "
     inside = sum(flow["in_message_ns"] for flow in flows.values())

@@ -54,7 +54,11 @@ def test_plugin_that_is_called_for_no_message_is_not_protected() -> None:
     discovery = {"encode_datawriter_submessage": 24, "encode_datareader_submessage": 31}
     said = verdict(process((CYCLONE, PLUGIN), messages=1000, plugin=discovery))
     assert said.startswith("NOT PROTECTED: Cyclone DDS")
-    assert "1,000 published" in said
+    assert "of 1,000 messages none was encrypted or signed" in said
+    assert "nobody had keys" not in said
+    assert "nobody had keys" in verdict(
+        process((CYCLONE, PLUGIN), messages=60, plugin={} | {"decode_rtps_message": 3})
+    )
 
 
 @pytest.mark.parametrize("site", _PARTS)
