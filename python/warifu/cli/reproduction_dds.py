@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -148,19 +149,25 @@ def _dds_offload(probes: Path, sets: int, sends: int, period_us: int) -> Offload
             for size in paper.PAYLOADS
         }
 
-    return paper.Seen(of("secured"), of("plain"), _accelerators(), missing)
+    accelerators, device = _known(paper)
+    return paper.Seen(of("secured"), of("plain"), accelerators, device, missing)
 
 
-def _accelerators() -> dict[str, dict[str, Any]]:
-    """The profiles of accelerators, by name. Raises WarifuError and StudyError."""
+def _known(paper: ModuleType) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The profiles of accelerators by name, and what the paper's device's says of its ciphers.
+
+    Raises WarifuError and StudyError.
+    """
     from warifu import _core, study
 
-    texts = study.profile_texts(study.profile_folders())
-    return {
-        name: _core.accelerator(name, text, file)
-        for kind, name, text, file in texts
-        if kind == "accelerator"
-    }
+    accelerators: dict[str, dict[str, Any]] = {}
+    device: dict[str, Any] = {}
+    for kind, name, text, file in study.profile_texts(study.profile_folders()):
+        if kind == "accelerator":
+            accelerators[name] = _core.accelerator(name, text, file)
+        elif (kind, name) == ("device", paper.DEVICE):
+            device = paper.terms(text)
+    return accelerators, device
 
 
 def run(

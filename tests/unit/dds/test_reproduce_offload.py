@@ -183,6 +183,37 @@ def test_tables_with_and_without_measurements() -> None:
     assert [one.title for one in bare] == [bare[0].title, "Where the paper's method is blind"]
 
 
+_DEVICE = """
+[[primitive]]
+name = "aead.seal.AES-256-GCM"
+warm = { quantiles = [2.0, 6.0], unit = "us" }
+per_byte = "20 ns"
+[[primitive]]
+name = "aead.mac.AES-256-GCM"
+warm = { quantiles = [2.0, 6.0], unit = "us" }
+per_byte = "5 ns"
+[[primitive]]
+name = "aead.seal.AES-256-GCM.keyed"
+warm = { quantiles = [1.0, 2.0], unit = "us" }
+per_byte = "20 ns"
+[[primitive]]
+name = "sign"
+warm = { value = 3, unit = "ms" }
+"""
+
+
+def test_the_papers_device_is_predicted_by_its_profile() -> None:
+    known = dds_offload.terms(_DEVICE)
+    assert set(known) == {"seal", "mac"}
+    assert known["seal"] == dds_offload.Terms((2000, 6000), 20)
+    seen = Seen(raspberry_pi=known, missing={dds_offload.FAST: "-"})
+    rows = {claim.id: outcome for claim, _, outcome in Judges(seen).verdicts().rows}
+    # 2 x 1 MB at 20 ns are 40 ms; 1 MB in a MAC 5 ms; calls add 0.1 to 0.4.
+    assert rows["throughput"].predicted == "22.0 to 24.9 MB/s by its profile"
+    other = dds_offload.terms(_DEVICE.replace('per_byte = "20 ns"', 'per_byte = "0.02 us"', 1))
+    assert set(other) == {"mac"}
+
+
 def test_what_a_run_lacks_is_said() -> None:
     why = missing(Path("/nonexistent"), dds_offload.FAST)
     assert why is not None
