@@ -196,8 +196,10 @@ impl Session {
 /// when there is room for no more, has been here before or comes too late.
 pub struct Sessions(RwLock<Vec<Arc<Session>>>);
 
-/// Around a change of session messages of the old and the new one come mixed.
-const REMEMBERED: usize = 4;
+/// Around a change of session messages of the old and the new one come mixed, and threads send later
+/// than they encrypt. Fast DDS begins a session every 32 messages, of which these are as many as
+/// [`Seen::ENOUGH`].
+const REMEMBERED: usize = 16;
 
 impl Sessions {
     /// Remembers none.
@@ -324,15 +326,17 @@ mod tests {
 
     #[test]
     fn sessions_behind_those_remembered_are_refused_across_the_wrap() {
-        for first in [0, 7, u32::MAX - 5, u32::MAX, 0x7fff_fffd] {
+        const COUNT: u32 = 40;
+        for first in [0, 7, u32::MAX - 30, u32::MAX, 0x7fff_fff0] {
             let sessions = Sessions::new();
-            for step in 0..10_u32 {
+            for step in 0..COUNT {
                 let new = session(first.wrapping_add(step));
                 assert!(sessions.remember(&new).is_some(), "{first} + {step}");
             }
-            for step in 0..10_u32 {
+            for step in 0..COUNT {
                 let again = sessions.remember(&session(first.wrapping_add(step)));
-                assert_eq!(again.is_some(), step >= 6, "{first} + {step}");
+                let is_remembered = (COUNT - step) as usize <= REMEMBERED;
+                assert_eq!(again.is_some(), is_remembered, "{first} + {step}");
             }
         }
     }
@@ -340,12 +344,13 @@ mod tests {
     #[test]
     fn a_late_session_takes_its_place_while_there_is_room() {
         let sessions = Sessions::new();
-        for id in [5, 9, 7, 8] {
-            assert!(sessions.remember(&session(id)).is_some());
+        // 100, 102, 104 ..
+        for step in (0..REMEMBERED as u32).rev() {
+            assert!(sessions.remember(&session(100 + 2 * step)).is_some());
         }
-        assert!(sessions.remember(&session(4)).is_none(), "behind 5");
-        assert!(sessions.remember(&session(6)).is_some(), "behind 7, and ahead of 5");
-        assert!(sessions.remember(&session(5)).is_none(), "6 has taken its place");
-        assert!(sessions.known(9).is_some());
+        assert!(sessions.remember(&session(99)).is_none(), "behind 100");
+        assert!(sessions.remember(&session(101)).is_some(), "behind 102, and ahead of 100");
+        assert!(sessions.remember(&session(100)).is_none(), "101 has taken its place");
+        assert!(sessions.known(102).is_some());
     }
 }
