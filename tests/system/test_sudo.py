@@ -22,6 +22,7 @@ import pytest
 from support import needs
 from support.paths import ROOT
 from warifu.cli import lock
+from warifu.tools import find
 
 pytestmark = needs.root
 
@@ -149,6 +150,7 @@ import fcntl
 from pathlib import Path
 from warifu import identity
 from warifu.cli import lock
+from warifu.tools import find
 
 identity.begin()
 ask = fcntl.flock
@@ -449,3 +451,38 @@ def test_whoever_stops_a_measurement_is_asked_as_the_user(sudo: Sudo) -> None:
     assert done.stdout == "False\n", done.stderr
     for name in ("asked", "by-a-thread"):
         assert (sudo.home / name).stat().st_uid == USER
+
+
+def test_keystore_belongs_to_the_user(sudo: Sudo) -> None:
+    """It needs no root, and gives it up; so does openssl, which it starts."""
+    done = sudo("dds", "keystore", "keys", "-e", "/talker")
+    assert done.returncode == 0, done.stderr
+    assert (sudo.home / "keys" / "enclaves" / "talker" / "key.pem").stat().st_uid == USER
+
+
+def test_keystore_that_is_a_link_to_a_folder_of_root(sudo: Sudo) -> None:
+    sudo.link("keys", sudo.roots)
+    done = sudo("dds", "keystore", "keys", "-e", "/talker")
+    assert done.returncode in {2, 3}
+    sudo.user("mkdir", "made")
+    sudo.link("made/enclaves", sudo.roots)
+    assert sudo("dds", "keystore", "made", "-e", "/talker").returncode in {2, 3}
+
+
+def test_profile_and_its_command_are_the_users(sudo: Sudo) -> None:
+    program = sudo.home / "evp-program"
+    source = ROOT / "tests" / "support" / "evp_program.c"
+    subprocess.run(["cc", "-pthread", "-o", program, source, "-lcrypto"], check=True)
+    os.chown(program, USER, USER)
+    command = ["sh", "-c", 'id -u >who; exec "$@"', "sh", "./evp-program", "gcm", "3"]
+    profile = ["-m", "warifu.cli", "dds", "profile", "--out"]
+    library = str(find("libwarifu_evp_probe.so").parent)
+    done = sudo.python(*profile, "seen", "--", *command, WARIFU_BIN_DIR=library)
+    assert done.returncode == 0, done.stderr
+    assert "3 encryptions" in done.stdout.splitlines()[0]
+    assert (sudo.home / "who").read_text().strip() == str(USER)
+    assert (sudo.home / "seen" / "manifest.json").stat().st_uid == USER
+    sudo.link("link", sudo.roots)
+    refused = sudo.python(*profile, "link", "--", "touch", "ran", WARIFU_BIN_DIR=library)
+    assert "link: is a link" in refused.stderr
+    assert not (sudo.home / "ran").exists()

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -298,3 +300,51 @@ def _plugins() -> dict[str, str]:
     """Debian has Cyclone's plugins in a folder of their own."""
     found = sorted(Path("/usr/lib").glob("*/libddsc0debian"))
     return {"LD_LIBRARY_PATH": str(found[0])} if found else {}
+
+
+@fast_dds
+@cyclone
+def test_program_whose_files_are_refused_is_not_said_to_ask_for_nothing(
+    fast: Path, cyclone_probe: Path, keys: Keys
+) -> None:
+    """No participant is made, so that nothing is sent."""
+    enclave, _ = keys(SROS2)
+    signed = enclave.permissions.read_bytes()
+    enclave.permissions.write_bytes(signed.replace(b"<topic>*<", b"<topic>x<", 1))
+    for probe in (fast, cyclone_probe):
+        done = subprocess.run(
+            [*_PROFILE, "--", probe, "publish", "--timeout", "1", "--enclave", enclave.folder],
+            env=os.environ | _plugins(), text=True, capture_output=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 2, done.stderr
+        title = json.loads(done.stdout)["title"]
+        assert "SECURITY ASKED FOR, NOTHING PROTECTED: " in title
+        assert "it refused its own files" in title
+        assert "The command ended with exit code 2." in title
+
+
+@cyclone
+def test_plugin_of_warifu_without_protection_or_with_an_experiment_is_told_first(
+    cyclone_probe: Path, keys: Keys
+) -> None:
+    plugin = ["--crypto", f"{find('libwarifu_dds_crypto.so')}:init_crypto"]
+    publish = ["publish", "--count", "150", "--timeout", "10"]
+    subscribe = ["subscribe", "--count", "150", "--timeout", "10"]
+
+    def title(governance: Governance, aead: str) -> str:
+        ends = keys(governance)
+        pair = dds_probes.run(
+            [*_PROFILE, "--", cyclone_probe, *publish, *_enclave(ends[0]), *plugin],
+            [cyclone_probe, *subscribe, *_enclave(ends[1]), *plugin],
+            environment=_plugins() | {"WARIFU_DDS_AEAD": aead},
+        )
+        assert pair.code == 0, pair.err
+        assert pair.reports["subscribe"]["received"] == 150
+        return str(_tables(pair)[0]["title"])
+
+    alone = title(Governance(Basic.NONE, _NONE, _NONE, _ENCRYPT, _ENCRYPT), "AES-256-GCM")
+    assert "NOT PROTECTED: Cyclone DDS 0.10.2 with Warifu's plugin (AES-256-GCM)" in alone
+    assert "of 150 messages none was encrypted or signed" in alone
+    experiment = title(SROS2, "AEGIS-128L")
+    assert "EXPERIMENT, Cyclone DDS 0.10.2 with Warifu's plugin (AEGIS-128L), no st" in experiment
+    assert "NOT PROTECTED" not in experiment
