@@ -120,13 +120,18 @@ impl Factory {
         let header = wire::submessage_header(encoded)?;
         let participant = self.registry.remote_participant(remote)?;
         let relations = participant.relations.read();
-        let related = match header.key_id {
-            0 => &relations.volatile,
-            id => relations.by_key.get(&id).ok_or(UNKNOWN_KEY)?,
+        let is_of = |relation: &&Relation| local == 0 || relation.participant == local;
+        let found = match header.key_id {
+            // Each local participant has a key of its own there.
+            0 => relations.volatile.iter().find(is_of),
+            id => {
+                let related = relations.by_key.get(&id).ok_or(UNKNOWN_KEY)?;
+                // One reader's decryption is enough for all of the process, and the core does not
+                // always say for which of our participants a submessage is.
+                related.iter().find(is_of).or(related.first())
+            }
         };
-        let ours = related.iter().find(|relation| local == 0 || relation.participant == local);
-        // The core does not always say for which of our participants a submessage is.
-        ours.or(related.first()).copied().ok_or(UNKNOWN_KEY)
+        found.copied().ok_or(UNKNOWN_KEY)
     }
 
     /// A submessage of a remote writer for a local reader.

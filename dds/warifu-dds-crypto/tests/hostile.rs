@@ -307,6 +307,23 @@ fn writers_and_readers_count_for_themselves_where_keys_are_exchanged() {
 }
 
 #[test]
+fn keys_for_one_participant_are_not_tried_for_another() {
+    let (alice, bob) = pair(Aead::Aes256Gcm, Governance::of_all(ENCRYPT));
+    // Bob's second participant has not come so far that it could exchange keys.
+    let second = bob.factory.register_local_participant(&Settings::default(), ENCRYPT);
+    let second = second.expect("Bob's second");
+    bob.factory.register_remote_participant(second, 7, &shared_secret()).expect("Alice");
+    let to = [alice.peer_volatile_reader];
+    let sent =
+        alice.factory.encode_writer_submessage(alice.volatile_writer, &to, &submessage(64), vec);
+    let sent = sent.expect("sent");
+    for (local, is_found) in [(bob.participant, true), (second, false), (0, true)] {
+        let relation = bob.factory.preprocess(local, bob.peer, &sent);
+        assert_eq!(relation.is_ok(), is_found, "{relation:?}");
+    }
+}
+
+#[test]
 fn our_own_messages_are_not_taken_for_the_peers() {
     // Both sides exchange keys under the same one.
     let (alice, bob) = pair(Aead::Aes256Gcm, Governance::of_all(ENCRYPT));
