@@ -158,15 +158,15 @@ def keystore(
 def _show(what: Show, folder: Path, names: list[str]) -> int:
     from warifu.dds.configuration import shown
     from warifu.dds.keystore import enclaves
-    from warifu.dds.keystore_files import KeystoreRefused, refuse_links
+    from warifu.dds.keystore_files import KeystoreRefused, refuse_others
 
+    refuse_others(folder)
     there = enclaves(folder)
     if not there:
         raise KeystoreRefused(
             f"{folder}: is no keystore with enclaves: make it with `warifu dds keystore "
             f"{shlex.quote(str(folder))} --enclave /NAME`"
         )
-    refuse_links(folder)
     if not names and len(there) > 1 and what is not Show.ROS2:
         raise KeystoreRefused(
             f"{folder}: has {len(there)} enclaves: say which with --enclave: {', '.join(there)}"

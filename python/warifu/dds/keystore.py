@@ -31,7 +31,7 @@ from warifu.dds.keystore_files import (
     alone,
     directory,
     private,
-    refuse_links,
+    refuse_others,
     text_of,
     write,
 )
@@ -145,7 +145,7 @@ def make(
         )
     directory(folder)
     with alone(folder):
-        refuse_links(folder)
+        refuse_others(folder)
         return _made(folder, list(dict.fromkeys(names)), kinds, now, days)
 
 
@@ -202,10 +202,14 @@ def _made(
 
 
 def enclaves(folder: Path) -> dict[str, Enclave]:
-    """Those that a keystore has, by name; none where it is none."""
+    """Those that a keystore has, by name; none where it is none. Raises KeystoreRefused for a
+    folder whose name no enclave has."""
     root = folder / "enclaves"
     found = {path.parent for name in ("key.pem", "cert.pem") for path in root.rglob(name)}
-    return {f"/{place.relative_to(root)}": Enclave(place) for place in sorted(found)}
+    names = {f"/{place.relative_to(root)}": Enclave(place) for place in sorted(found - {root})}
+    for name in names:
+        _check(name)
+    return names
 
 
 def _check(name: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 #: The longest document that is signed; SROS2's have 2 kB.
 _MOST_BYTES = 4_000_000
+_READ = (".pem", ".xml", ".p7s")
 #: Files and folders that are looked through; an enclave has seven.
 _MOST_FILES = 100_000
 
@@ -38,9 +39,10 @@ def alone(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def refuse_links(folder: Path) -> None:
-    """Raises KeystoreRefused where anything in the folder is a link: what is read, signed or
-    written through it could be anybody's. The folder itself may be one."""
+def refuse_others(folder: Path) -> None:
+    """Raises KeystoreRefused where anything in the folder is a link, or neither file nor folder:
+    what is read, signed or written through a link could be anybody's, and openssl waits for a pipe.
+    The folder itself may be a link."""
     left = _MOST_FILES
     for place, folders, files in os.walk(folder):
         left -= len(folders) + len(files)
@@ -50,11 +52,21 @@ def refuse_links(folder: Path) -> None:
             )
         for name in (*folders, *files):
             path = Path(place, name)
-            if path.is_symlink():
+            about = path.lstat()
+            if stat.S_ISLNK(about.st_mode):
                 raise KeystoreRefused(
                     f"{path}: is a link, and links in a keystore are not followed: put a copy of "
                     "what it points to in its place (`ros2 security` makes such links: add to its "
                     "keystores with `ros2 security create_enclave`)"
+                )
+            if not (stat.S_ISDIR(about.st_mode) or stat.S_ISREG(about.st_mode)):
+                raise KeystoreRefused(
+                    f"{path}: is neither a file nor a folder: remove it, or restore the file"
+                )
+            if path.suffix in _READ and about.st_size > _MOST_BYTES:
+                raise KeystoreRefused(
+                    f"{path}: is longer than {_MOST_BYTES:,} bytes, the most that is read: "
+                    "restore it from a copy"
                 )
 
 

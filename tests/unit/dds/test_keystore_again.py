@@ -208,13 +208,25 @@ def test_links_in_the_folder_are_not_followed(keys: Path, tmp_path: Path, place:
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_pipe_in_the_place_of_a_document_is_refused(keys: Path) -> None:
+def test_pipe_in_the_place_of_a_file_is_refused(keys: Path) -> None:
     file = keys / "enclaves" / "governance.xml"
     file.unlink()
     os.mkfifo(file)
-    from warifu.files import FileRefused
+    with pytest.raises(KeystoreRefused, match=r"governance\.xml: is neither a file nor a folder"):
+        make(keys, [], {}, now=now())
 
-    with pytest.raises(FileRefused, match=r"governance\.xml: is a pipe"):
+
+@pytest.mark.parametrize("name", ["private/identity_ca.key.pem", "enclaves/talker/cert.pem"])
+def test_key_or_certificate_of_gigabytes_is_refused_at_once(keys: Path, name: str) -> None:
+    with (keys / name).open("r+b") as sparse:
+        sparse.truncate(20 * 2**30)
+    with pytest.raises(KeystoreRefused, match=f"{name}: is longer than"):
+        make(keys, ["/talker"], {}, now=now())
+
+
+def test_folder_that_no_enclave_can_be_called_is_told(keys: Path) -> None:
+    (keys / "enclaves" / "talker").rename(keys / "enclaves" / "talker--> copy")
+    with pytest.raises(KeystoreRefused, match="enclave '/talker--> copy': expected"):
         make(keys, [], {}, now=now())
 
 
