@@ -40,6 +40,7 @@ typedef struct {
   const char *topic;
   const char *enclave;
   const char *samples;
+  const char *writes;
   const char *crypto_library;
   const char *crypto_init;
   const char *aead;
@@ -60,6 +61,7 @@ static const char usage[] =
     "  --answer-aead NAME  of the answers' topic\n"
     "  --lease-ms N     liveliness: automatic, with that lease (without end)\n"
     "  --samples FILE   a line each: when it was sent, latency, in ns\n"
+    "  --writes FILE    the same of what was written: when, and how long the write took\n"
     "  --timeout S      give up when nothing happens for so long (20)\n";
 
 __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...) {
@@ -133,6 +135,8 @@ static void parse(Options *options, int argc, char **argv) {
       options->enclave = value;
     } else if (strcmp(option, "--samples") == 0) {
       options->samples = value;
+    } else if (strcmp(option, "--writes") == 0) {
+      options->writes = value;
     } else if (strcmp(option, "--crypto") == 0) {
       const char *colon = strrchr(value, ':');
       if (colon == NULL || (size_t)(colon - value) >= sizeof library) {
@@ -209,7 +213,17 @@ typedef struct {
   uint64_t begun_ns;    // before the participant was made
   uint64_t matched_ns;
   Latencies latencies;
+  Latencies writes;
 } Probe;
+
+// A write, and how long it took: until the last datagram was given to the kernel, where Cyclone
+// sends in the thread that writes.
+static bool written(Probe *probe, const Text *text) {
+  const uint64_t begun_ns = now_ns();
+  const bool done = dds_write(probe->writer, text) == DDS_RETCODE_OK;
+  if (done) keep(&probe->writes, begun_ns, now_ns() - begun_ns);
+  return done;
+}
 
 // SIGTERM ends a wait, and what was seen is reported.
 static volatile sig_atomic_t stopped = 0;
@@ -311,7 +325,7 @@ static uint64_t take(Probe *probe, uint64_t until, bool answers, uint64_t sent_n
     const uint64_t at = now_ns();
     Text *text = samples[index];
     if (!infos[index].valid_data || strlen(text->data) < STAMP) continue;
-    if (answers) dds_write(probe->writer, text);
+    if (answers) written(probe, text);
     char digits[STAMP + 1] = {0};
     memcpy(digits, text->data, STAMP);
     const uint64_t stamp = strtoull(digits, NULL, 16);
@@ -351,7 +365,7 @@ static uint64_t send_all(Probe *probe, bool asks) {
     const uint64_t sent_ns = now_ns();
     snprintf(digits, sizeof digits, "%0*" PRIx64, STAMP, sent_ns);
     memcpy(string, digits, STAMP);
-    if (dds_write(probe->writer, &text) == DDS_RETCODE_OK) ++sent;
+    if (written(probe, &text)) ++sent;
     if (!asks) continue;
     const uint64_t until = now_ns() + options->timeout_s * 1000000000u;
     while (take(probe, until, false, sent_ns) == 0 && now_ns() < until && !stopped) {
@@ -379,17 +393,22 @@ static int by_value(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
+// A line each, to a file if there is one.
+static void list(const char *path, const Latencies *all) {
+  if (path == NULL) return;
+  FILE *file = fopen(path, "w");
+  if (file == NULL) fail("%s cannot be written", path);
+  for (size_t index = 0; index < all->count; ++index) {
+    fprintf(file, "%" PRIu64 " %" PRIu64 "\n", all->of[index].sent_ns, all->of[index].ns);
+  }
+  if (fclose(file) != 0) fail("%s cannot be written", path);
+}
+
 static void report(Probe *probe, uint64_t sent) {
   const Options *options = &probe->options;
   Latencies *all = &probe->latencies;
-  if (options->samples != NULL) {
-    FILE *file = fopen(options->samples, "w");
-    if (file == NULL) fail("%s cannot be written", options->samples);
-    for (size_t index = 0; index < all->count; ++index) {
-      fprintf(file, "%" PRIu64 " %" PRIu64 "\n", all->of[index].sent_ns, all->of[index].ns);
-    }
-    if (fclose(file) != 0) fail("%s cannot be written", options->samples);
-  }
+  list(options->samples, all);
+  list(options->writes, &probe->writes);
   printf("{\"probe\":\"cyclonedds\",\"role\":\"%s\",\"secured\":%s,\"bytes\":%" PRIu32
          ",\"discovery_ns\":%" PRIu64 ",\"sent\":%" PRIu64 ",\"received\":%zu",
          options->role, options->enclave == NULL ? "false" : "true", options->bytes,
@@ -429,6 +448,7 @@ int main(int argc, char **argv) {
   if (strcmp(probe.options.role, "pong") == 0) receive(&probe, true);
   report(&probe, sent);
   free(probe.latencies.of);
+  free(probe.writes.of);
   dds_delete(probe.participant);
   return 0;
 }

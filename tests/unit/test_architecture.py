@@ -63,8 +63,10 @@ MAY_KNOW = {
         "warifu-iotsafe-client",
         "warifu-pkcs11",
         "warifu-pkcs11-client",
+        # Times its ciphers.
+        "warifu-dds-crypto",
     },
-    # Loaded by Cyclone DDS, and by nothing of ours.
+    # Loaded by Cyclone DDS.
     "warifu-dds-crypto": set(),
     # Preloaded by programs, and by nothing of ours.
     "warifu-evp-probe": {"warifu-os"},

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Layer, Protocol, Stack};
 
-/// A point in the device's program that metrics are taken between.
+/// A point that metrics are taken between: all but one are of the device's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Mark {
@@ -15,6 +15,8 @@ pub enum Mark {
     Connected,
     /// The TLS library reports the handshake as complete.
     HandshakeDone,
+    /// The other end has read the sample: a mark of its program, by the clock of both.
+    SampleRead,
     /// The first byte of the response has been read, and decrypted.
     FirstResponse,
     /// The last byte of the response has been.
@@ -125,7 +127,7 @@ macro_rules! metrics {
 
 use Counter::{ClientSent, PacketBytes, Packets, Retransmitted, ServerSent};
 use Definition::{Between, Failed, Seen, Until};
-use Mark::{Connected, FirstResponse, HandshakeDone, ResponseDone, Start};
+use Mark::{Connected, FirstResponse, HandshakeDone, ResponseDone, SampleRead, Start};
 
 const HTTPS: Layer = Layer::Application(Protocol::Https);
 const COAP: Layer = Layer::Application(Protocol::Coap);
@@ -154,7 +156,7 @@ metrics! {
     DdsRoundTrip = "dds.round_trip", DDS, Duration, Between(Start, FirstResponse), Connection;
     /// From the write of a DDS sample to its reader at the other end, by the clock of the machine
     /// on which both are.
-    DdsOneWay = "dds.one_way", DDS, Duration, Seen, Connection;
+    DdsOneWay = "dds.one_way", DDS, Duration, Between(Start, SampleRead), Connection;
     /// From the creation of the device's participant to both its endpoints having matched:
     /// discovery, and with security authentication and the exchange of keys. Once for the
     /// connections of one participant.
@@ -198,11 +200,11 @@ metrics! {
 
 impl Mark {
     /// How many marks there are.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 6;
 
     /// All marks, in the order of a connection.
     pub const ALL: [Mark; Mark::COUNT] =
-        [Start, Connected, HandshakeDone, FirstResponse, ResponseDone];
+        [Start, Connected, HandshakeDone, SampleRead, FirstResponse, ResponseDone];
 
     /// Its name, for people.
     pub const fn name(self) -> &'static str {
@@ -210,6 +212,7 @@ impl Mark {
             Start => "start",
             Connected => "connected",
             HandshakeDone => "handshake done",
+            SampleRead => "sample read",
             FirstResponse => "first response",
             ResponseDone => "response done",
         }
@@ -360,7 +363,10 @@ mod tests {
         assert_eq!(Metric::with_stages(&case.stack), Some(Metric::HttpsEstablishment));
         let phases = Metric::ALL.iter().filter(|metric| metric.is_phase());
         let phases: Vec<&str> = phases.map(|metric| metric.name()).collect();
-        assert_eq!(phases, ["tcp.connect", "tls.handshake", "https.first_response"]);
+        assert_eq!(
+            phases,
+            ["tcp.connect", "tls.handshake", "https.first_response", "dds.one_way"]
+        );
     }
 
     #[test]

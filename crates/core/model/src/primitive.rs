@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::case::{Aead, CertificateType, Group};
+use crate::case::{Aead, CertificateType, DdsAead, Group};
 use crate::keyword::Keyword;
 use crate::nearest::nearest;
 
@@ -22,10 +22,12 @@ pub enum Primitive {
     Hash(HashAlgorithm),
     /// An HMAC (RFC 2104), with its key set up.
     Hmac(HashAlgorithm),
-    /// A message encrypted, with its key set up.
+    /// A message encrypted; its key is set up with it, unless the cipher says otherwise.
     Seal(Cipher),
-    /// A message decrypted that is authentic, with its key set up.
+    /// A message decrypted that is authentic, likewise.
     Open(Cipher),
+    /// A message's tag made or checked by a cipher that encrypts nothing (GMAC), likewise.
+    Mac(Cipher),
     /// Random bytes.
     Random,
 }
@@ -55,8 +57,19 @@ pub enum HashAlgorithm {
 pub enum Cipher {
     /// Of a cipher suite.
     Tls(Aead),
+    /// Of DDS Security, or of a plugin's experiment.
+    Dds(DdsAead, KeySetUp),
     /// NaCl's secretbox, which no cipher suite has.
     XSalsa20Poly1305,
+}
+
+/// When a cipher's key is set up. A software's set-up can take longer than a short message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KeySetUp {
+    /// In each call.
+    EachCall,
+    /// Once, for many calls, of which none pays for it.
+    Once,
 }
 
 impl Primitive {
@@ -68,8 +81,17 @@ impl Primitive {
             .map(SignatureAlgorithm::Certificate)
             .chain([SignatureAlgorithm::Ed25519])
             .collect();
-        let ciphers: Vec<Cipher> =
-            Aead::ALL.iter().copied().map(Cipher::Tls).chain([Cipher::XSalsa20Poly1305]).collect();
+        let of_dds: Vec<Cipher> = DdsAead::ALL
+            .iter()
+            .flat_map(|&aead| KeySetUp::ALL.map(|key| Cipher::Dds(aead, key)))
+            .collect();
+        let ciphers: Vec<Cipher> = Aead::ALL
+            .iter()
+            .copied()
+            .map(Cipher::Tls)
+            .chain([Cipher::XSalsa20Poly1305])
+            .chain(of_dds.iter().copied())
+            .collect();
         groups()
             .map(Primitive::EcdhKeygen)
             .chain(groups().map(Primitive::EcdhDerive))
@@ -79,6 +101,7 @@ impl Primitive {
             .chain(HashAlgorithm::ALL.map(Primitive::Hmac))
             .chain(ciphers.clone().into_iter().map(Primitive::Seal))
             .chain(ciphers.into_iter().map(Primitive::Open))
+            .chain(of_dds.into_iter().map(Primitive::Mac))
             .chain([Primitive::Random])
     }
 }
@@ -108,11 +131,27 @@ impl HashAlgorithm {
 }
 
 impl Cipher {
-    /// Its word in a primitive's name.
-    pub fn name(self) -> &'static str {
+    /// The same with its key set up in each call, if it has figures for that.
+    pub(crate) fn with_set_up(self) -> Cipher {
         match self {
-            Cipher::Tls(aead) => aead.name(),
-            Cipher::XSalsa20Poly1305 => "XSALSA20_POLY1305",
+            Cipher::Dds(aead, _) => Cipher::Dds(aead, KeySetUp::EachCall),
+            other => other,
+        }
+    }
+}
+
+impl KeySetUp {
+    const ALL: [KeySetUp; 2] = [KeySetUp::EachCall, KeySetUp::Once];
+}
+
+impl fmt::Display for Cipher {
+    /// Its words in a primitive's name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cipher::Tls(aead) => f.write_str(aead.name()),
+            Cipher::Dds(aead, KeySetUp::EachCall) => f.write_str(aead.name()),
+            Cipher::Dds(aead, KeySetUp::Once) => write!(f, "{}.keyed", aead.name()),
+            Cipher::XSalsa20Poly1305 => f.write_str("XSALSA20_POLY1305"),
         }
     }
 }
@@ -126,8 +165,9 @@ impl fmt::Display for Primitive {
             Primitive::Verify(signature) => write!(f, "verify.{}", signature.name()),
             Primitive::Hash(hash) => write!(f, "hash.{}", hash.name()),
             Primitive::Hmac(hash) => write!(f, "hmac.{}", hash.name()),
-            Primitive::Seal(cipher) => write!(f, "aead.seal.{}", cipher.name()),
-            Primitive::Open(cipher) => write!(f, "aead.open.{}", cipher.name()),
+            Primitive::Seal(cipher) => write!(f, "aead.seal.{cipher}"),
+            Primitive::Open(cipher) => write!(f, "aead.open.{cipher}"),
+            Primitive::Mac(cipher) => write!(f, "aead.mac.{cipher}"),
             Primitive::Random => write!(f, "random"),
         }
     }
@@ -158,7 +198,7 @@ mod tests {
 
     #[test]
     fn primitive_names_round_trip() {
-        assert_eq!(Primitive::all().count(), 2 * 2 + 2 * 3 + 2 * 3 + 2 * 4 + 1);
+        assert_eq!(Primitive::all().count(), 2 * 2 + 2 * 3 + 2 * 3 + 2 * 4 + 3 * 2 * 7 + 1);
         for primitive in Primitive::all() {
             assert_eq!(primitive.to_string().parse(), Ok(primitive));
         }

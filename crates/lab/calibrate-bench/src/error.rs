@@ -35,6 +35,9 @@ pub enum BenchError {
         /// Why.
         why: String,
     },
+    /// A cipher, or OpenSSL's.
+    #[error("{0}")]
+    Failed(String),
     /// Signals cannot be waited for.
     #[error("signals cannot be caught: {0}")]
     Signals(std::io::Error),

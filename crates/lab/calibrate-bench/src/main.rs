@@ -7,14 +7,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use warifu_calibrate_bench::{BenchError, tls, token};
+use warifu_calibrate_bench::{BenchError, ciphers, tls, token};
 use zeroize::Zeroizing;
 
 const HELP: &str = "\
 warifu-calibrate-bench: what `warifu calibrate` times
 
-usage: warifu-calibrate-bench tls   < CONFIG.json > REPORT.json
-       warifu-calibrate-bench token < CONFIG.json > TRIALS.ndjson
+usage: warifu-calibrate-bench tls     < CONFIG.json > REPORT.json
+       warifu-calibrate-bench ciphers < CONFIG.json > REPORT.json
+       warifu-calibrate-bench token   < CONFIG.json > TRIALS.ndjson
 
 tls    how long each TLS message takes to make or to process on this machine. CONFIG:
   variants        a list of TLS choices, see warifu-tls-client --help
@@ -24,6 +25,14 @@ tls    how long each TLS message takes to make or to process on this machine. CO
   response_bytes  length of the response with its head (1065)
   primitives      repetitions of each stand-alone operation (0)
 Times are of the thread's processor clock and of the wall's, 21 evenly spaced quantiles in ns.
+
+ciphers  how long those of DDS Security take: of Warifu's plugin with a key that is set up already,
+and of OpenSSL with one for each message. CONFIG:
+  warm     readings of calls without pauses
+  cold     calls with a pause before each, of the shortest message
+  gap_ms   that pause
+  lengths  of messages, B
+Times are medians of the wall's clock in ns.
 
 token  how long the calls of a signature take in any PKCS#11 module. CONFIG:
   module        the shared library, or instead
@@ -48,6 +57,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["tls"] => tls_bench(),
+        ["ciphers"] => ciphers_bench(),
         ["token"] => token_bench(),
         // One trial of a process of its own; the token bench calls itself so.
         ["token", "--one"] => one_fresh_trial(),
@@ -90,6 +100,13 @@ fn tls_bench() -> Result<Interrupted, BenchError> {
     serde_json::to_writer(io::stdout().lock(), &report)
         .map_err(|error| BenchError::Output(error.into()))?;
     Ok(report.stopped)
+}
+
+fn ciphers_bench() -> Result<Interrupted, BenchError> {
+    let report = ciphers::run(&ciphers::Config::parse(&configuration()?)?)?;
+    serde_json::to_writer(io::stdout().lock(), &report)
+        .map_err(|error| BenchError::Output(error.into()))?;
+    Ok(false)
 }
 
 fn token_bench() -> Result<Interrupted, BenchError> {

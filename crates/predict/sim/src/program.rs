@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use warifu_model::{
-    Case, Catalog, DeviceProfile, Error, KeyStoreCall, KeyStoreProfile, Mark, Operation, Role,
-    Stage, SystemCall,
+    Case, Catalog, DeviceProfile, Error, KeyStoreCall, KeyStoreProfile, Mark, Nanos, Operation,
+    Role, Stage, SystemCall,
 };
 use warifu_trace::{Bytes, ChannelId, Episode, Message, Party, Program, Step, Trace};
 
@@ -302,7 +302,10 @@ impl Compiler<'_> {
                 _ => End::Acceptor,
             }
         };
-        let last_mark = steps.iter().rposition(|step| matches!(step, Step::Mark(_)));
+        // An episode ends with the device's last mark; another party may set marks of its own.
+        let last_mark = (program.party == Party::CLIENT)
+            .then(|| steps.iter().rposition(|step| matches!(step, Step::Mark(_))))
+            .flatten();
         let moved = |channel: ChannelId| channel.0 + shift.channel;
         // Costs of neighbouring episodes stay apart.
         let begin = ops.len();
@@ -335,7 +338,7 @@ impl Compiler<'_> {
                 Step::Wait { duration } => ops.push(Op::Pause { ns: duration.0 }),
                 Step::Deadline { duration } => ops.push(Op::Deadline { ns: duration.0 }),
                 Step::Mark(mark) => {
-                    ops.push(Op::Mark { mark, episode: shift.episode, last: Some(at) == last_mark })
+                    ops.push(Op::Mark { mark, episode: shift.episode, last: last_mark == Some(at) })
                 }
             }
         }
@@ -421,9 +424,11 @@ pub(crate) fn pair(
     bytes: u32,
 ) -> Result<CostPair, Error> {
     let cost = device.cost(operation, &case.stack, bytes)?;
+    let [warm, cold] =
+        cost.cipher.map_or([Nanos::ZERO; 2], |of_cipher| [of_cipher.warm, of_cipher.cold]);
     Ok(CostPair {
-        warm: Sampler::new(cost.warm, cost.bytes_cost),
-        cold: Sampler::new(cost.cold, cost.bytes_cost),
+        warm: Sampler::new(cost.warm, Nanos(cost.bytes_cost.0 + warm.0)),
+        cold: Sampler::new(cost.cold, Nanos(cost.bytes_cost.0 + cold.0)),
     })
 }
 

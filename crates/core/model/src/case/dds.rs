@@ -53,7 +53,7 @@ pub enum DdsCrypto {
 }
 
 /// An AEAD of DDS Security's, or of Warifu's plugin (docs/dds.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum DdsAead {
     /// Standard.

@@ -6,7 +6,8 @@ use std::fmt;
 use toml::Value;
 
 use crate::case::{
-    Aead, Authentication, CertificateType, Group, KeyShare, Session, Stack, Tls, TlsVersion,
+    Aead, Authentication, CertificateType, DdsCrypto, Group, KeyShare, Session, Stack, Tls,
+    TlsVersion,
 };
 use crate::keyword::{Keyword, one_of};
 use crate::reader::{Section, show};
@@ -25,43 +26,59 @@ pub(crate) struct Mismatch {
 }
 
 /// The choices that a cost may depend on: the key, its words, and where the stack has it.
-const CHOICES: [Choice; 8] = [
-    Choice { key: "tls", words: words::<TlsVersion>, of: |tls| position(tls.version) },
-    Choice { key: "session", words: words::<Session>, of: |tls| position(tls.session) },
+const CHOICES: [Choice; 9] = [
+    of_tls("tls", words::<TlsVersion>, |tls| position(tls.version)),
+    of_tls("session", words::<Session>, |tls| position(tls.session)),
+    of_tls("authentication", words::<Authentication>, |tls| position(tls.authentication)),
+    of_tls("group", words::<Group>, |tls| position(tls.group)),
+    of_tls("certificate", words::<CertificateType>, |tls| position(tls.certificate)),
+    of_tls("aead", words::<Aead>, |tls| position(tls.cipher_suite.aead())),
+    of_tls("key_share", words::<KeyShare>, |tls| position(tls.key_share)),
+    of_tls("chain_length", || vec!["1", "2", "3"], |tls| usize::from(tls.chain_length) - 1),
     Choice {
-        key: "authentication",
-        words: words::<Authentication>,
-        of: |tls| position(tls.authentication),
-    },
-    Choice { key: "group", words: words::<Group>, of: |tls| position(tls.group) },
-    Choice {
-        key: "certificate",
-        words: words::<CertificateType>,
-        of: |tls| position(tls.certificate),
-    },
-    Choice { key: "aead", words: words::<Aead>, of: |tls| position(tls.cipher_suite.aead()) },
-    Choice { key: "key_share", words: words::<KeyShare>, of: |tls| position(tls.key_share) },
-    Choice {
-        key: "chain_length",
-        words: || vec!["1", "2", "3"],
-        of: |tls| usize::from(tls.chain_length) - 1,
+        key: "crypto",
+        words: words::<DdsCrypto>,
+        of: Of::Stack(|stack| Some(position(stack.dds()?.crypto))),
     },
 ];
 
 struct Choice {
     key: &'static str,
     words: fn() -> Vec<&'static str>,
+    of: Of,
+}
+
+/// Where a stack has a choice, as the index of its word.
+enum Of {
+    Tls(fn(&Tls) -> usize),
+    Stack(fn(&Stack) -> Option<usize>),
+}
+
+const fn of_tls(
+    key: &'static str,
+    words: fn() -> Vec<&'static str>,
     of: fn(&Tls) -> usize,
+) -> Choice {
+    Choice { key, words, of: Of::Tls(of) }
+}
+
+impl Choice {
+    fn of(&self, stack: &Stack) -> Option<usize> {
+        match self.of {
+            Of::Tls(of) => stack.tls().map(of),
+            Of::Stack(of) => of(stack),
+        }
+    }
 }
 
 impl Condition {
     /// Holds for every stack.
     pub(crate) const ALWAYS: Condition = Condition { allowed: [u8::MAX; CHOICES.len()] };
 
-    /// The condition that holds for stacks with this one's choices alone. A stack without TLS has
-    /// none of these choices, and meets no condition on one.
+    /// The condition that holds for stacks with this one's choices alone. A stack without TLS, or
+    /// that is not of DDS, has none of its choices, and meets no condition on one.
     pub(crate) fn point(stack: &Stack) -> Condition {
-        let bit = |index: usize| stack.tls().map_or(0, |tls| 1 << ((CHOICES[index].of)(tls) & 7));
+        let bit = |index: usize| CHOICES[index].of(stack).map_or(0, |word| 1 << (word & 7));
         Condition { allowed: std::array::from_fn(bit) }
     }
 

@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 
+use super::cipher::{self, CipherCall, CipherCost};
 use super::condition::{Condition, Mismatch};
 use super::figure::{FigureOf, Input, Provenance};
 use super::shown::{Show, Shown};
-use crate::case::Stack;
+use crate::case::{DdsAead, Stack};
 use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::operation::Operation;
-use crate::primitive::Primitive;
+use crate::primitive::{Cipher, Primitive};
 use crate::units::Nanos;
 
 /// What each operation costs on a machine.
@@ -44,6 +45,8 @@ pub struct Cost<'a> {
     pub per_byte_ns: f64,
     /// Additional time for the bytes asked about.
     pub bytes_cost: Nanos,
+    /// Additional time that the cipher of a DDS protection takes.
+    pub cipher: Option<CipherCost>,
     /// Where the figure comes from.
     pub source: Option<&'a str>,
     /// Its kind.
@@ -69,6 +72,7 @@ impl Entry {
             cold: self.cold.as_ref().unwrap_or(&self.warm),
             per_byte_ns: self.per_byte_ns,
             bytes_cost: Nanos((self.per_byte_ns * f64::from(bytes)).round() as u64),
+            cipher: None,
             source: self.provenance.source.as_deref(),
             kind: self.provenance.kind,
             run_id: self.provenance.run_id.as_deref(),
@@ -95,9 +99,45 @@ impl DeviceProfile {
     /// the most conditions. `bytes` scales the part per byte.
     ///
     /// # Errors
-    /// The profile has no entry for it, or two with equally many conditions.
+    /// The profile has no entry for it, or two with equally many conditions, or none for what its
+    /// cipher does.
     pub fn cost(&self, operation: Operation, stack: &Stack, bytes: u32) -> Result<Cost<'_>, Error> {
-        Ok(self.entry(operation, stack)?.cost(bytes))
+        let mut cost = self.entry(operation, stack)?.cost(bytes);
+        for call in cipher::calls(operation, stack, bytes) {
+            let (primitive, entry) =
+                self.stand_in(call).ok_or_else(|| self.missing(&[operation], stack))?;
+            let of_call = entry.cost(call.bytes);
+            let before = cost.cipher.unwrap_or(CipherCost {
+                primitive,
+                warm: Nanos::ZERO,
+                cold: Nanos::ZERO,
+            });
+            let with = |all: Nanos, law: &Distribution| {
+                Nanos(all.0 + law.mean().0 + of_call.bytes_cost.0)
+            };
+            let (warm, cold) = (with(before.warm, of_call.warm), with(before.cold, of_call.cold));
+            cost.cipher = Some(CipherCost { warm, cold, ..before });
+        }
+        Ok(cost)
+    }
+
+    /// The AEADs of DDS whose encryption it has figures of, each once: without any, nothing can be
+    /// said of what protection costs there.
+    pub fn dds_ciphers(&self) -> Vec<DdsAead> {
+        let mut found: Vec<DdsAead> = Vec::new();
+        for primitive in self.primitives.keys() {
+            if let Primitive::Seal(Cipher::Dds(aead, _)) = *primitive
+                && !found.contains(&aead)
+            {
+                found.push(aead);
+            }
+        }
+        found
+    }
+
+    /// The figure of a cipher's call, or of what stands for it.
+    fn stand_in(&self, call: CipherCall) -> Option<(Primitive, &Entry)> {
+        cipher::stands_in(call.primitive).find_map(|of| Some((of, self.primitives.get(&of)?)))
     }
 
     /// The cost of a primitive for so many bytes, if the profile has one.
@@ -124,6 +164,11 @@ impl DeviceProfile {
             let Ok(entry) = self.entry(operation, stack) else { continue };
             let key = operation.to_string();
             inputs.push(entry.provenance.input(of, (&self.name, &key), entry.shown(), "ns"));
+            for call in cipher::calls(operation, stack, 0) {
+                let Some((primitive, entry)) = self.stand_in(call) else { continue };
+                let key = primitive.to_string();
+                inputs.push(entry.provenance.input(of, (&self.name, &key), entry.shown(), "ns"));
+            }
         }
         if self.entries.values().flatten().any(|entry| entry.cold.is_some()) {
             let (key, value) = ("idle_threshold", self.idle_threshold.shown("ns"));
@@ -155,14 +200,14 @@ impl DeviceProfile {
                 );
                 Err(Error::new(&self.file, operation.to_string(), message))
             }
-            None => Err(self.missing(&[operation], &point)),
+            None => Err(self.missing(&[operation], stack)),
         }
     }
 
     /// What it lacks of these operations for a stack, all of it in one error.
     pub fn lacks(&self, operations: &[Operation], stack: &Stack) -> Option<Error> {
         let missing = self.missing_operations(operations, stack);
-        (!missing.is_empty()).then(|| self.missing(&missing, &Condition::point(stack)))
+        (!missing.is_empty()).then(|| self.missing(&missing, stack))
     }
 
     /// Which of these operations have no cost for a stack, each once.
@@ -171,7 +216,8 @@ impl DeviceProfile {
         let mut missing: Vec<Operation> = Vec::new();
         for &operation in operations {
             let entries = self.entries.get(&operation).map_or(&[][..], Vec::as_slice);
-            let has = entries.iter().any(|entry| entry.when.holds(&point));
+            let has = entries.iter().any(|entry| entry.when.holds(&point))
+                && self.missing_primitives(&[operation], stack).is_empty();
             if !has && !missing.contains(&operation) {
                 missing.push(operation);
             }
@@ -179,8 +225,46 @@ impl DeviceProfile {
         missing
     }
 
+    /// Which calls of ciphers these operations need that nothing in the profile stands for.
+    fn missing_primitives(&self, operations: &[Operation], stack: &Stack) -> Vec<Primitive> {
+        let mut missing = Vec::new();
+        for call in operations.iter().flat_map(|&operation| cipher::calls(operation, stack, 0)) {
+            if self.stand_in(call).is_none() && !missing.contains(&call.primitive) {
+                missing.push(call.primitive);
+            }
+        }
+        missing
+    }
+
     /// Names what is missing, and what to change so that none of it is needed.
-    fn missing(&self, operations: &[Operation], point: &Condition) -> Error {
+    fn missing(&self, operations: &[Operation], stack: &Stack) -> Error {
+        let point = Condition::point(stack);
+        let primitives = self.missing_primitives(operations, stack);
+        let has = |operation: &Operation| {
+            let entries = self.entries.get(operation).map_or(&[][..], Vec::as_slice);
+            entries.iter().any(|entry| entry.when.holds(&point))
+        };
+        let without: Vec<Operation> = operations.iter().copied().filter(|of| !has(of)).collect();
+        let names = |primitives: &[Primitive]| {
+            let names: Vec<String> = primitives.iter().map(ToString::to_string).collect();
+            names.join(", ")
+        };
+        if without.is_empty() && !primitives.is_empty() {
+            let message = format!(
+                "{} no cost, which {point} takes: add a [[primitive]] of that name with its time a \
+                 call and per_byte, or calibrate the device",
+                if primitives.len() == 1 { "has" } else { "have" },
+            );
+            return Error::new(&self.file, names(&primitives), message);
+        }
+        let mut error = self.missing_operations_error(&without, &point);
+        if !primitives.is_empty() {
+            error.message = format!("{}; the ciphers {} too", error.message, names(&primitives));
+        }
+        error
+    }
+
+    fn missing_operations_error(&self, operations: &[Operation], point: &Condition) -> Error {
         let mut changes: Vec<String> = Vec::new();
         let mut must_be_added = false;
         for &operation in operations {

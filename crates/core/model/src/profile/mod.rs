@@ -5,6 +5,7 @@
 mod accelerator;
 mod calibrated;
 mod catalog;
+mod cipher;
 mod condition;
 mod device;
 mod device_file;
@@ -20,6 +21,7 @@ mod tcp;
 
 pub use accelerator::{AcceleratorProfile, Terms};
 pub use catalog::{Catalog, ProfileKind};
+pub use cipher::CipherCost;
 pub use device::{Cost, DeviceProfile};
 pub use figure::{FigureOf, Input};
 pub use inputs::{emulation_inputs, inputs, inputs_where};

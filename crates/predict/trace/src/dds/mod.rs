@@ -94,6 +94,7 @@ fn client(question: Transfer<'_>, answer: Transfer<'_>) -> Vec<Step> {
 
 fn server(question: Transfer<'_>, answer: Transfer<'_>) -> Vec<Step> {
     let mut steps = question.receives(Role::Server);
+    steps.push(Step::Mark(Mark::SampleRead));
     steps.extend(answer.sends(Role::Server));
     steps.extend(question.receives_rest(Role::Server));
     steps
