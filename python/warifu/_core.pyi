@@ -212,6 +212,22 @@ def missing_operations(study: Study, index: int) -> tuple[list[str], list[str]]:
     Raises IndexError beyond the last case.
     """
 
+def step_costs(study: Study, index: int) -> list[dict[str, Any]]:
+    """Where the computing of case `index` goes, step by step, the device's program first: operation
+    and bytes, `own_ns` and `own_cold_ns` of the operation's own cost (means, bytes included),
+    `cipher_ns` and `cipher_cold_ns` of what its cipher takes beside that, and `primitive`, the
+    cipher's call in the device's profile, or None. Waking and the link are not among them.
+
+    Raises WarifuError where a cost is missing, and IndexError beyond the last case.
+    """
+
+def device_measures_ciphers(profile: Profile, aead: str | None = None) -> bool:
+    """Whether a device's profile has figures of its own for encrypting with an AEAD of DDS, or with
+    any of them: `[[primitive]]` `aead.seal.AES-256-GCM` or `aead.seal.AES-256-GCM.keyed`.
+
+    Raises WarifuError where the profile cannot be read.
+    """
+
 def primitives() -> list[str]:
     """The names of all primitives that a device profile may have a cost for: hash.sha-512, .."""
 

@@ -2,8 +2,11 @@
 //! What profiles have costs for, and what those of a study's ends have none for, as data.
 
 use pyo3::prelude::*;
-use warifu_model::{Primitive, Role};
+use pyo3::types::PyDict;
+use warifu_model::{DeviceProfile, Keyword, Primitive, Role};
+use warifu_sim::StepCost;
 
+use crate::error::WarifuError;
 use crate::study::{Study, case};
 
 /// The operations of a case that the device's profile and the server's have no cost for.
@@ -18,6 +21,49 @@ pub(crate) fn missing_operations(
         missing.iter().map(ToString::to_string).collect()
     };
     Ok((names(Role::Client), names(Role::Server)))
+}
+
+/// What each step of a case's programs costs.
+#[pyfunction]
+pub(crate) fn step_costs<'py>(
+    py: Python<'py>,
+    study: &Study,
+    index: usize,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let costs = warifu_sim::step_costs(case(&study.study, index)?, &study.catalog);
+    let rows = costs.map_err(|error| WarifuError::new_err(error.to_string()))?;
+    let dict = |row: &StepCost| {
+        let dict = PyDict::new(py);
+        dict.set_item("operation", row.operation.to_string())?;
+        dict.set_item("bytes", row.bytes)?;
+        let [own, own_cold] = row.own.map(|ns| ns.0);
+        dict.set_item("own_ns", own)?;
+        dict.set_item("own_cold_ns", own_cold)?;
+        let [cipher, cipher_cold] = row.cipher.map(|ns| ns.0);
+        dict.set_item("cipher_ns", cipher)?;
+        dict.set_item("cipher_cold_ns", cipher_cold)?;
+        dict.set_item("primitive", row.primitive.as_deref())?;
+        Ok(dict)
+    };
+    rows.iter().map(dict).collect()
+}
+
+/// Whether a device's profile has figures of a cipher of DDS of its own.
+#[pyfunction]
+#[pyo3(signature = (profile, aead = None))]
+pub(crate) fn device_measures_ciphers(
+    profile: (String, String, String, String),
+    aead: Option<&str>,
+) -> PyResult<bool> {
+    let (kind, name, text, file) = profile;
+    if kind != "device" {
+        let message = format!("{file}: is a profile of kind {kind}: expected device");
+        return Err(WarifuError::new_err(message));
+    }
+    let device = DeviceProfile::parse(&name, &text, &file)
+        .map_err(|error| WarifuError::new_err(error.to_string()))?;
+    let found = device.dds_ciphers();
+    Ok(aead.map_or(!found.is_empty(), |aead| found.iter().any(|of| of.name() == aead)))
 }
 
 /// The names of all primitives that a device profile may have a cost for.

@@ -7,7 +7,7 @@ import itertools
 import secrets
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,17 +40,20 @@ server = "this-host"
 [link]
 profile = "loopback"
 {settings}[vary]
-"link.rtt" = ["0 ms", "20 ms"]
+"link.rtt" = [{rtts}]
 {varied}"""
 
+RTTS = ("0 ms", "20 ms")
 
-def study_text(trials: int, settings: str, varied: str = "") -> str:
+
+def study_text(trials: int, settings: str, varied: str = "", rtts: Sequence[str] = RTTS) -> str:
     """A calibration study: `settings` are its sections of a protocol, `varied` lines of `[vary]`.
 
     At no delay the parties wait for each other for less than a millisecond and work with warm
     caches; at 20 ms they sleep between flights as at any longer delay.
     """
-    return _STUDY.format(trials=trials, settings=settings, varied=varied)
+    listed = ", ".join(f'"{rtt}"' for rtt in rtts)
+    return _STUDY.format(trials=trials, settings=settings, varied=varied, rtts=listed)
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class Loopback:
     rejections: int
     shares: Sequence[Shares] = ()
     """What others took of the processors during each run."""
+    records: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    """What the lab says of each run, by case id."""
 
     def medians_ns(self) -> dict[tuple[str, str], float]:
         """The median of each."""
@@ -87,8 +92,22 @@ def run(
 
     Raises LabUnavailable or LabError as the lab does.
     """
+    return run_all([study], trials, progress, columns)
+
+
+def run_all(
+    studies: Sequence[Study],
+    trials: int,
+    progress: Callable[[str], None],
+    columns: Mapping[str, str],
+) -> Loopback:
+    """The same of several studies, whose cases are run in turn.
+
+    Raises LabUnavailable or LabError as the lab does.
+    """
     times: dict[tuple[str, str], NDArray[np.float64]] = {}
-    cases = [Cell.of(view) for view in study.cases]
+    cases = [Cell.of(view) for study in studies for view in study.cases]
+    records: dict[str, list[Mapping[str, Any]]] = {}
     # Round robin, so that drift hits all alike; what is rejected comes again at the end.
     to_do = deque(itertools.product(range(ROUNDS), cases))
     runs, rejections = len(to_do), 0
@@ -100,7 +119,7 @@ def run(
             progress(f"loopback run {number} of {runs}: {case.label}")
             interruption.check()
             try:
-                found, share = _run(bench, case, trials // ROUNDS + (half < trials % ROUNDS))
+                found, record = _run(bench, case, trials // ROUNDS + (half < trials % ROUNDS))
             except RunRejected as rejection:
                 rejections += 1
                 if rejections == MAX_REJECTIONS:
@@ -110,17 +129,20 @@ def run(
                     ) from rejection
                 to_do.append((half, case))
                 continue
-            shares.append(share)
+            shares.append(Shares(**record["processor_shares"]))
+            records.setdefault(case.case_id, []).append(record)
             for metric, name in columns.items():
                 new = np.array(found[name], dtype=np.float64)
+                # Of what one end alone has seen there is none.
+                new = new[~np.isnan(new)]
                 earlier = times.get((case.case_id, metric), np.empty(0))
                 times[case.case_id, metric] = np.concatenate((earlier, new))
-    return Loopback(times, rejections, shares)
+    return Loopback(times, rejections, shares, records)
 
 
-def _run(bench: Bench, case: Cell, trials: int) -> tuple[dict[str, list[Any]], Shares]:
+def _run(bench: Bench, case: Cell, trials: int) -> tuple[dict[str, list[Any]], Mapping[str, Any]]:
     part = Part(case.case_id, 0, trials, secrets.randbits(63))
     result = bench.run(case, part, lambda: False)
     if result is None or any(result.trials.columns["failed"]):
         raise CalibrateError(f"{case.label}: connections failed without loss")
-    return result.trials.columns, Shares(**result.record["processor_shares"])
+    return result.trials.columns, result.record

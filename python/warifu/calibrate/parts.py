@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from warifu import _core
 from warifu.calibrate.coap import CoapPart
+from warifu.calibrate.dds import DdsPart
 from warifu.calibrate.https import HttpsPart
 from warifu.calibrate.part import Draft, Item, Part
 from warifu.calibrate.profile import Entry, Law, ProfileText
 from warifu.case import Case
 
-PARTS: tuple[Part, ...] = (HttpsPart(), CoapPart())
+PARTS: tuple[Part, ...] = (HttpsPart(), CoapPart(), DdsPart())
 """In the order in which their costs are found: HTTPS finds those of the system, which the others
 take as found."""
 
@@ -27,7 +29,9 @@ def operations() -> list[str]:
 def stand_in(others: Sequence[ProfileText]) -> Draft:
     """A device that can do everything, to read studies with; its figures mean nothing."""
     one_us = Law.constant(1_000.0)
-    return Draft(others).having(Entry(name, {}, one_us) for name in operations())
+    draft = Draft(others).having(Entry(name, {}, one_us) for name in operations())
+    primitives = _core.primitives()
+    return draft.having(Entry(name, {}, one_us, is_primitive=True) for name in primitives)
 
 
 def needed(cases: Sequence[str] | None) -> dict[str, list[Item]]:

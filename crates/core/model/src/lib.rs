@@ -44,15 +44,9 @@ pub use operation::{
 };
 pub use primitive::{Cipher, HashAlgorithm, KeySetUp, Primitive, SignatureAlgorithm};
 pub use profile::{
-<<<<<<< HEAD
-    AcceleratorProfile, Catalog, Cost, DeviceProfile, FigureOf, Input, KernelRelease,
+    AcceleratorProfile, Catalog, CipherCost, Cost, DeviceProfile, FigureOf, Input, KernelRelease,
     KeyStoreProfile, LinkProfile, ProfileKind, Shown, Sleep, Span, StandIn, TcpProfile, Terms,
     Throttle, emulation_inputs, inputs, inputs_where,
-=======
-    Catalog, CipherCost, Cost, DeviceProfile, FigureOf, Input, KernelRelease, KeyStoreProfile, LinkProfile,
-    ProfileKind, Shown, Sleep, StandIn, TcpProfile, Throttle, emulation_inputs, inputs,
-    inputs_where,
->>>>>>> 8cd835b (calibrate: the costs of DDS protections are a plugin's own and its cipher's, which the bench times)
 };
 pub use stage::Stage;
 pub use study::{COMMAND_LINE, MOST_CASES, Operator, Requirement, Statistic, Study};

@@ -363,10 +363,7 @@ mod tests {
         assert_eq!(Metric::with_stages(&case.stack), Some(Metric::HttpsEstablishment));
         let phases = Metric::ALL.iter().filter(|metric| metric.is_phase());
         let phases: Vec<&str> = phases.map(|metric| metric.name()).collect();
-        assert_eq!(
-            phases,
-            ["tcp.connect", "tls.handshake", "https.first_response", "dds.one_way"]
-        );
+        assert_eq!(phases, ["tcp.connect", "tls.handshake", "https.first_response", "dds.one_way"]);
     }
 
     #[test]

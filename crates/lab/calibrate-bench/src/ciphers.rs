@@ -64,10 +64,11 @@ pub struct Row {
 impl Config {
     /// Reads it; the error names the key.
     pub fn parse(text: &str) -> Result<Config, BenchError> {
-        let config: Config = serde_path_to_error::deserialize(
-            &mut serde_json::Deserializer::from_str(text),
-        )
-        .map_err(|error| BenchError::Config(format!("{}: {}", error.path(), error.inner())))?;
+        let config: Config =
+            serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text))
+                .map_err(|error| {
+                    BenchError::Config(format!("{}: {}", error.path(), error.inner()))
+                })?;
         let wrong = |message: String| Err(BenchError::Config(message));
         if !(1..=MOST_ROUNDS).contains(&config.warm) || config.cold > MOST_ROUNDS {
             return wrong(format!("warm and cold: expected 1 to {MOST_ROUNDS} and at most that"));
@@ -223,10 +224,7 @@ fn with_set_up(aead: Aead, bytes: usize) -> Result<Vec<(&'static str, Call)>, Be
                 seal(evp, (key, nonce), black_box(&message), Some(&mut out)).ok().map(drop)
             }),
         ),
-        (
-            "open",
-            Box::new(move || open(evp, (&key, &nonce), &sealed, &tag, &mut opened).ok()),
-        ),
+        ("open", Box::new(move || open(evp, (&key, &nonce), &sealed, &tag, &mut opened).ok())),
         (
             "mac",
             Box::new(move || {

@@ -112,9 +112,8 @@ impl DeviceProfile {
                 warm: Nanos::ZERO,
                 cold: Nanos::ZERO,
             });
-            let with = |all: Nanos, law: &Distribution| {
-                Nanos(all.0 + law.mean().0 + of_call.bytes_cost.0)
-            };
+            let with =
+                |all: Nanos, law: &Distribution| Nanos(all.0 + law.mean().0 + of_call.bytes_cost.0);
             let (warm, cold) = (with(before.warm, of_call.warm), with(before.cold, of_call.cold));
             cost.cipher = Some(CipherCost { warm, cold, ..before });
         }
