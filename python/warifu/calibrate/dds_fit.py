@@ -158,7 +158,8 @@ def _send_plain(measured: Measured, known: Known) -> Sends:
                     left -= known.ns(f"{role}.system.{step.message}", step.bytes, step.again)
                     continue
                 row[role if step.message == SAMPLE else PART] += 1.0
-                row["byte"] += step.bytes
+                # A part's bytes are the sample's.
+                row["byte"] += step.bytes * (step.message == SAMPLE)
             rows.append([row[name] / goal for name in names])
             goals.append(left / goal)
     client, server, part, byte = _non_negative(rows, goals)
@@ -180,8 +181,8 @@ def _send_secured(measured: Measured, known: Known, sends: Sends, crypto: str) -
                     again += step.again
                     bytes_ += step.bytes
                 else:
-                    each = sends.sample[role] if step.message == SAMPLE else sends.part
-                    left -= each + sends.byte * step.bytes
+                    whole = sends.sample[role] + sends.byte * step.bytes
+                    left -= whole if step.message == SAMPLE else sends.part
             rows.append([first / goal, again / goal, bytes_ / goal])
             goals.append(left / goal)
     return Own(*_non_negative(rows, goals))
@@ -204,7 +205,7 @@ def _send_entries(sends: Sends, shape: Law) -> list[Entry]:
             found.append(
                 Entry(
                     f"{role}.send.{message}", {}, law,
-                    per_byte_ns=sends.byte, source=_SENDS, kind="simulated",
+                    per_byte_ns=sends.byte if message == SAMPLE else 0.0, source=_SENDS, kind="simulated",
                 )
             )  # fmt: skip
     return found
@@ -227,7 +228,7 @@ def _receive_plain(
         receives = [
             Entry(
                 f"{role}.receive.{message}", {}, warm_law, cold_law,
-                per_byte_ns=byte, source=_RECEIVES, kind="simulated",
+                per_byte_ns=byte if message == SAMPLE else 0.0, source=_RECEIVES, kind="simulated",
             )
             for role in ROLES
             for message, (warm_law, cold_law) in laws.items()
