@@ -34,8 +34,8 @@ COLUMNS = {
 
 PLUGINS = ("builtin", "warifu")
 
-LENGTHS = ("64 B", "8 KiB")
-SECURED_LENGTHS = ("64 B", "8 KiB")
+LENGTHS = ("64 B", "8 KiB", "64 KiB", "300 KiB")
+SECURED_LENGTHS = ("64 B", "8 KiB", "64 KiB")
 """Of samples; of no study that is judged."""
 
 GOVERNANCES = (("NONE", "NONE"), ("ENCRYPT", "ENCRYPT"))
@@ -136,7 +136,7 @@ class _Timed:
         measured = dds_fit.Measured(
             self.runs.medians_ns(), self.runs.errors_ns(), crypto, self.steps
         )
-        known = dds_fit.Known.of([*draft.entries, *self.ciphers])
+        known = dds_fit.Known.of(self.ciphers)
         entries = dds_fit.entries(
             measured,
             known,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares, nnls
 
 from warifu.calibrate.part import Target
-from warifu.calibrate.profile import Entry, Law
+from warifu.calibrate.profile import Condition, Entry, Law
 
 SAMPLE, PART = "DdsSample", "DdsPart"
 PROTECTIONS = ("DdsProtectedPayload", "DdsProtectedSubmessage", "DdsProtectedMessage")
@@ -23,7 +23,7 @@ ROLES = ("client", "server")
 METRICS = ("dds.one_way", "dds.round_trip")
 CLIENT_WRITE, SERVER_WRITE = "client write", "server write"
 
-_SENDS = "each end's writes in loopback runs that are not judged, less the system's and the ciphers"
+_SENDS = "each end's writes in loopback runs that are not judged, less the ciphers"
 _RECEIVES = "loopback runs that are not judged, less all else that is predicted of them"
 _NOTE_PROTECTION = "the plugin's own work, beside the cipher's primitive"
 
@@ -68,13 +68,13 @@ class Steps:
         return Steps(tuple(steps))
 
     def sending(self, role: str) -> list[Step]:
-        """What is done in a write."""
-        return [step for step in self.steps if step.role == role and step.verb != "receive"]
+        """What is done in a write, but for its system calls."""
+        return [step for step in self.steps if (step.role, step.verb) == (role, "send")]
 
 
 @dataclass(frozen=True)
 class Known:
-    """What parts before this one and the ciphers' bench found, ns."""
+    """What the ciphers' bench found."""
 
     costs: Mapping[str, Entry]
 
@@ -83,11 +83,10 @@ class Known:
         """Of entries without conditions, by name."""
         return Known({entry.operation: entry for entry in entries if not entry.when})
 
-    def ns(self, name: str, bytes_: int, again: bool) -> float:
-        """The median; cold where it is done for the first time."""
+    def ns(self, name: str, bytes_: int) -> float:
+        """A call for so many bytes."""
         entry = self.costs[name]
-        law = entry.warm if again else entry.cold or entry.warm
-        return law.median_ns + entry.per_byte_ns * bytes_
+        return entry.warm.median_ns + entry.per_byte_ns * bytes_
 
 
 @dataclass(frozen=True)
@@ -114,8 +113,9 @@ def entries(
 ) -> list[Entry]:
     """The costs of the middleware and of each plugin. `shape` is the form of the middleware's
     laws, with median 1; a plugin's are constant."""
-    sends = _send_plain(measured, known)
-    plain = _receive_plain(measured, shape, _send_entries(sends, shape), predict_plain)
+    sends = _send_plain(measured)
+    sending = [*_system_entries(), *_send_entries(sends, shape)]
+    plain = _receive_plain(measured, shape, sending, predict_plain)
     plugins = sorted({of for of in measured.crypto.values() if of != "none"})
     own = {crypto: _send_secured(measured, known, sends, crypto) for crypto in plugins}
     return _receive_secured(measured, shape, (plain, own), predict_secured)
@@ -145,23 +145,34 @@ class Own:
 _WRITES = {"client": CLIENT_WRITE, "server": SERVER_WRITE}
 
 
-def _send_plain(measured: Measured, known: Known) -> Sends:
+def _system_entries() -> list[Entry]:
+    """Nothing: the writes that were timed have their system calls in them, and what receiving costs
+    is found with the wake-ups, which are no event loop's here but two threads'."""
+    every: Condition = {"crypto": ("none", "builtin", "warifu")}
+    return [
+        Entry(
+            f"{role}.system.{call}", every, Law.constant(0.0),
+            source=_SENDS if call == "write" else _RECEIVES,
+            note=f"in {SAMPLE} and {PART}", kind="simulated",
+        )
+        for role in ROLES
+        for call in ("write", "wake")
+    ]  # fmt: skip
+
+
+def _send_plain(measured: Measured) -> Sends:
     names = [*ROLES, PART, "byte"]
     rows, goals = [], []
     for case in measured.cases("none"):
         for role in ROLES:
             row = dict.fromkeys(names, 0.0)
-            left = measured.medians_ns[case, _WRITES[role]]
-            goal = left
+            goal = measured.medians_ns[case, _WRITES[role]]
             for step in measured.steps[case].sending(role):
-                if step.verb == "system":
-                    left -= known.ns(f"{role}.system.{step.message}", step.bytes, step.again)
-                    continue
                 row[role if step.message == SAMPLE else PART] += 1.0
                 # A part's bytes are the sample's.
                 row["byte"] += step.bytes * (step.message == SAMPLE)
             rows.append([row[name] / goal for name in names])
-            goals.append(left / goal)
+            goals.append(1.0)
     client, server, part, byte = _non_negative(rows, goals)
     return Sends({"client": client, "server": server}, part, byte)
 
@@ -173,10 +184,8 @@ def _send_secured(measured: Measured, known: Known, sends: Sends, crypto: str) -
             first = again = bytes_ = 0.0
             left = goal = measured.medians_ns[case, _WRITES[role]]
             for step in measured.steps[case].sending(role):
-                if step.verb == "system":
-                    left -= known.ns(f"{role}.system.{step.message}", step.bytes, step.again)
-                elif step.message in PROTECTIONS:
-                    left -= known.ns(step.primitive or "", step.bytes, step.again)
+                if step.message in PROTECTIONS:
+                    left -= known.ns(step.primitive or "", step.bytes)
                     first += not step.again
                     again += step.again
                     bytes_ += step.bytes
@@ -205,7 +214,8 @@ def _send_entries(sends: Sends, shape: Law) -> list[Entry]:
             found.append(
                 Entry(
                     f"{role}.send.{message}", {}, law,
-                    per_byte_ns=sends.byte if message == SAMPLE else 0.0, source=_SENDS, kind="simulated",
+                    per_byte_ns=sends.byte if message == SAMPLE else 0.0,
+                    source=_SENDS, kind="simulated",
                 )
             )  # fmt: skip
     return found
@@ -228,7 +238,8 @@ def _receive_plain(
         receives = [
             Entry(
                 f"{role}.receive.{message}", {}, warm_law, cold_law,
-                per_byte_ns=byte if message == SAMPLE else 0.0, source=_RECEIVES, kind="simulated",
+                per_byte_ns=byte if message == SAMPLE else 0.0,
+                source=_RECEIVES, kind="simulated",
             )
             for role in ROLES
             for message, (warm_law, cold_law) in laws.items()

@@ -17,21 +17,17 @@ use crate::error::BenchError;
 /// Longest message that may be asked for, B.
 const MOST_BYTES: u32 = 1 << 20;
 /// Most repetitions.
-const MOST_ROUNDS: u32 = 100_000;
-/// A reading of warm calls takes about so long, so that the clock's own time is a thousandth.
+const MOST_READINGS: u32 = 100_000;
+/// A reading takes about so long, so that the clock's own time is a thousandth.
 const READING: Duration = Duration::from_micros(50);
 
 /// What is to be timed.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Readings of warm calls.
-    pub warm: u32,
-    /// Calls after a pause.
-    pub cold: u32,
-    /// That pause, ms.
-    pub gap_ms: f64,
-    /// Lengths of messages, B; the shortest alone is timed cold, too.
+    /// Readings of each call and length.
+    pub readings: u32,
+    /// Lengths of messages, B.
     pub lengths: Vec<u32>,
 }
 
@@ -55,10 +51,8 @@ pub struct Row {
     pub keyed: bool,
     /// Of the message, B.
     pub bytes: u32,
-    /// Median of a call without a pause, ns.
-    pub warm_ns: f64,
-    /// The same after one; of the shortest message alone.
-    pub cold_ns: Option<f64>,
+    /// Median of a call, one after the other, ns.
+    pub ns: f64,
 }
 
 impl Config {
@@ -70,11 +64,9 @@ impl Config {
                     BenchError::Config(format!("{}: {}", error.path(), error.inner()))
                 })?;
         let wrong = |message: String| Err(BenchError::Config(message));
-        if !(1..=MOST_ROUNDS).contains(&config.warm) || config.cold > MOST_ROUNDS {
-            return wrong(format!("warm and cold: expected 1 to {MOST_ROUNDS} and at most that"));
-        }
-        if !(0.0..=1000.0).contains(&config.gap_ms) {
-            return wrong(format!("gap_ms is {}: expected 0 to 1000", config.gap_ms));
+        if !(1..=MOST_READINGS).contains(&config.readings) {
+            let readings = config.readings;
+            return wrong(format!("readings is {readings}: expected 1 to {MOST_READINGS}"));
         }
         if config.lengths.is_empty() || config.lengths.iter().any(|&bytes| bytes > MOST_BYTES) {
             return wrong(format!("lengths: expected at least one, each up to {MOST_BYTES}"));
@@ -106,41 +98,25 @@ impl Config {
         bytes: u32,
         call: &mut dyn FnMut() -> Option<()>,
     ) -> Result<Row, BenchError> {
-        let timed = (|| {
-            let warm_ns = self.warm(call)?;
-            let shortest = self.lengths.iter().min() == Some(&bytes) && self.cold > 0;
-            Some((warm_ns, if shortest { Some(self.cold(call)?) } else { None }))
-        })();
-        let (warm_ns, cold_ns) = timed.ok_or_else(|| {
-            BenchError::Failed(format!("{operation} of {} B with {} failed", bytes, aead.name()))
+        let ns = self.time(call).ok_or_else(|| {
+            BenchError::Failed(format!("{operation} of {bytes} B with {} failed", aead.name()))
         })?;
-        Ok(Row { operation, aead: aead.name(), keyed, bytes, warm_ns, cold_ns })
+        Ok(Row { operation, aead: aead.name(), keyed, bytes, ns })
     }
 
-    fn warm(&self, call: &mut dyn FnMut() -> Option<()>) -> Option<f64> {
+    fn time(&self, call: &mut dyn FnMut() -> Option<()>) -> Option<f64> {
         call()?;
         let begun = Instant::now();
         call()?;
         let one = begun.elapsed().as_nanos().max(1);
         let calls = (READING.as_nanos() / one).clamp(1, 10_000) as u32;
-        let mut readings = Vec::with_capacity(self.warm as usize);
-        for _ in 0..self.warm {
+        let mut readings = Vec::with_capacity(self.readings as usize);
+        for _ in 0..self.readings {
             let begun = Instant::now();
             for _ in 0..calls {
                 call()?;
             }
             readings.push(begun.elapsed().as_nanos() as f64 / f64::from(calls));
-        }
-        Some(median(readings))
-    }
-
-    fn cold(&self, call: &mut dyn FnMut() -> Option<()>) -> Option<f64> {
-        let mut readings = Vec::with_capacity(self.cold as usize);
-        for _ in 0..self.cold {
-            std::thread::sleep(Duration::from_secs_f64(self.gap_ms / 1e3));
-            let begun = Instant::now();
-            call()?;
-            readings.push(begun.elapsed().as_nanos() as f64);
         }
         Some(median(readings))
     }
@@ -274,13 +250,12 @@ mod tests {
 
     #[test]
     fn every_call_is_timed_at_every_length() {
-        let text = r#"{"warm": 1, "cold": 1, "gap_ms": 0, "lengths": [16, 300]}"#;
+        let text = r#"{"readings": 1, "lengths": [16, 300]}"#;
         let report = run(&Config::parse(text).unwrap()).unwrap();
         // Seven AEADs keyed, two with their set-up, three operations, two lengths.
         assert_eq!(report.calls.len(), (7 + 2) * 3 * 2);
         for row in &report.calls {
-            assert!(row.warm_ns > 0.0, "{row:?}");
-            assert_eq!(row.cold_ns.is_some(), row.bytes == 16, "{row:?}");
+            assert!(row.ns > 0.0, "{row:?}");
         }
     }
 
@@ -299,11 +274,11 @@ mod tests {
     #[test]
     fn wrong_configurations_name_their_key() {
         for (text, expected) in [
-            (r#"{"warm": 0, "cold": 1, "gap_ms": 1, "lengths": [1]}"#, "warm"),
-            (r#"{"warm": 1, "cold": 1, "gap_ms": -1, "lengths": [1]}"#, "gap_ms"),
-            (r#"{"warm": 1, "cold": 1, "gap_ms": 1, "lengths": []}"#, "lengths"),
-            (r#"{"warm": 1, "cold": 1, "gap_ms": 1, "lengths": [9999999]}"#, "lengths"),
-            (r#"{"warm": "x"}"#, "warm"),
+            (r#"{"readings": 0, "lengths": [1]}"#, "readings"),
+            (r#"{"readings": 1, "lengths": []}"#, "lengths"),
+            (r#"{"readings": 1, "lengths": [9999999]}"#, "lengths"),
+            (r#"{"readings": "x"}"#, "readings"),
+            (r#"{"warm": 1}"#, "warm"),
         ] {
             let error = Config::parse(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

@@ -28,10 +28,8 @@ Times are of the thread's processor clock and of the wall's, 21 evenly spaced qu
 
 ciphers  how long those of DDS Security take: of Warifu's plugin with a key that is set up already,
 and of OpenSSL with one for each message. CONFIG:
-  warm     readings of calls without pauses
-  cold     calls with a pause before each, of the shortest message
-  gap_ms   that pause
-  lengths  of messages, B
+  readings  of each call and length
+  lengths   of messages, B
 Times are medians of the wall's clock in ns.
 
 token  how long the calls of a signature take in any PKCS#11 module. CONFIG:

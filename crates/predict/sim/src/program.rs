@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use warifu_model::{
-    Case, Catalog, DdsMessage, DeviceProfile, Error, KeyStoreCall, KeyStoreProfile, Mark, Nanos, Operation,
-    Role, Stage, SystemCall,
+    Case, Catalog, DdsMessage, DeviceProfile, Error, KeyStoreCall, KeyStoreProfile, Mark, Nanos,
+    Operation, Role, Stage, SystemCall,
 };
 use warifu_trace::{Bytes, ChannelId, Episode, Message, Party, Program, Step, Trace};
 

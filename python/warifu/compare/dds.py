@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""How near predictions of DDS come: one way, cell by cell, beside a null model.
+
+A cell is a case with DDS Security. What is judged is the median, over the cells, of how far the
+predicted median of one way lies from the measured one, as a share of that.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warifu.compare.gates import Verdict
+from warifu.compare.join import CompareError, refuse
+from warifu.compare.stats import Interval
+from warifu.results import Distribution, Results, halves, interruptions
+
+METRIC = "dds.one_way"
+BOUND = 0.10
+"""The largest median error that passes."""
+
+CONFIDENCE = 0.95
+REPLICATES = 4_000
+LEAST_CELLS = 6
+"""With fewer, no interval of a median over cells has both ends (binomial: 2 x 0.5^6 = 3 %)."""
+
+RULE = (
+    "One way, the median of the cells' errors: |predicted - measured| of the medians over the "
+    "measured one. Its 95 % interval is the bootstrap's over cells and, within each, over the "
+    "measured samples. Wholly within 10 % passes, wholly beyond fails, anything else is undecided. "
+    "The null model is the measured one way without security at the same length, and each byte at "
+    "the speed of the cipher once for each layer that encrypts or signs, at both ends."
+)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A secured case in both halves, ns; `null` is None where its plain case is missing."""
+
+    case_id: str
+    label: str
+    predicted: float
+    measured: float
+    samples: int
+    null: float | None
+
+    @property
+    def error(self) -> float:
+        """Predicted less measured, as a share of measured."""
+        return (self.predicted - self.measured) / self.measured
+
+    @property
+    def null_error(self) -> float | None:
+        """The same of the null model."""
+        return None if self.null is None else (self.null - self.measured) / self.measured
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A median error over cells, and its interval."""
+
+    value: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class DdsComparison:
+    """A study's cells and what they come to."""
+
+    study: str
+    predicted_run: str
+    measured_run: str
+    cells: Sequence[Cell]
+    error: Estimate
+    null: Estimate | None
+    """None where no cell has a null model."""
+    verdict: Verdict
+    why_undecided: str
+    warnings: Sequence[str]
+    only_predicted: Sequence[str]
+
+    @property
+    def nearer(self) -> tuple[int, int]:
+        """In how many cells the prediction is nearer than the null model, and of how many."""
+        both = [(abs(cell.error), cell.null_error) for cell in self.cells]
+        known = [(error, abs(null)) for error, null in both if null is not None]
+        return sum(error < null for error, null in known), len(known)
+
+
+def compare_folder(path: Path) -> DdsComparison:
+    """Compares the halves at `path`. Raises CompareError, ResultsError or ResultsDamaged."""
+    predicted, measured = halves(path)
+    if predicted is None:
+        raise CompareError(f"{path}: has no predicted half: run `warifu predict` first")
+    if measured is None:
+        raise CompareError(f"{path}: has no measured half: run `warifu measure` first")
+    return compare(Results.open(predicted), Results.open(measured))
+
+
+def compare(predicted: Results, measured: Results) -> DdsComparison:
+    """Joins two halves. Raises CompareError where that would be dishonest, or nothing is there."""
+    refuse(predicted, measured)
+    shared = [one for one in predicted.cases if one in measured.cases]
+    secured = [one for one in shared if _is_secured(predicted, one)]
+    if not secured:
+        raise CompareError(
+            f"{predicted.path} and {measured.path}: have no secured case of DDS in common: "
+            "predict and measure the same study of DDS"
+        )
+    plain = _plain(measured)
+    speeds = Speeds.of(predicted)
+    laws = {one: measured.distribution(one, METRIC) for one in secured}
+    lost = [one for one in secured if not laws[one].values.size]
+    cells = [_cell(predicted, laws[one], one, plain, speeds) for one in secured if one not in lost]
+    if not cells:
+        raise CompareError(f"{measured.path}: no sample of a secured case arrived")
+    errors = np.array([cell.error for cell in cells])
+    rng = np.random.default_rng(0)
+    drawn = np.stack([_medians(laws[cell.case_id], rng) for cell in cells])
+    expected = np.array([cell.predicted for cell in cells])
+    error = _estimate(errors, expected[:, None] / drawn - 1.0, rng)
+    verdict, why = judge(error.interval, len(cells))
+    return DdsComparison(
+        study=predicted.study,
+        predicted_run=predicted.run_id,
+        measured_run=measured.run_id,
+        cells=cells,
+        error=error,
+        null=_null(cells, drawn, rng),
+        verdict=verdict,
+        why_undecided=why,
+        warnings=[
+            *interruptions(predicted, measured),
+            *(str(one) for one in measured.manifest.get("warnings") or []),
+            *(f"{predicted.label(one)}: no sample arrived; it is not judged" for one in lost),
+        ],
+        only_predicted=[predicted.label(one) for one in predicted.cases if one not in shared],
+    )
+
+
+def judge(interval: Interval, cells: int) -> tuple[Verdict, str]:
+    """The verdict of the gate, and why it is none where it is undecided."""
+    if cells < LEAST_CELLS:
+        return Verdict.UNDECIDED, f"{cells} cells are too few; {LEAST_CELLS} at least"
+    if interval.high <= BOUND:
+        return Verdict.PASS, ""
+    if interval.low > BOUND:
+        return Verdict.FAIL, ""
+    return Verdict.UNDECIDED, "the interval reaches over the bound: measure more samples and cells"
+
+
+# ---- the null model ----
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """What a byte takes, ns, by primitive, of each device that the prediction used."""
+
+    per_byte: Mapping[str, Mapping[str, float]]
+
+    @staticmethod
+    def of(predicted: Results) -> Speeds:
+        """From the profiles that the manifest keeps."""
+        found: dict[str, Mapping[str, float]] = {}
+        for profile in predicted.manifest.get("profiles") or []:
+            if profile.get("kind") == "device":
+                found[str(profile.get("name"))] = _speeds(str(profile.get("text", "")))
+        return Speeds(found)
+
+    def layer(self, device: str, verb: str, cipher: str, keyed: bool) -> float | None:
+        """What a byte of a layer takes."""
+        known = self.per_byte.get(device, {})
+        names = [f"aead.{verb}.{cipher}.keyed"] if keyed else []
+        names += [f"aead.{verb}.{cipher}", f"aead.seal.{cipher}.keyed", f"aead.seal.{cipher}"]
+        return next((known[name] for name in names if name in known), None)
+
+
+def _speeds(text: str) -> dict[str, float]:
+    try:
+        primitives = tomllib.loads(text).get("primitive", [])
+    except tomllib.TOMLDecodeError:
+        return {}
+    return {
+        str(one.get("name")): float(str(one.get("per_byte", "0 ns")).removesuffix("ns"))
+        for one in primitives
+    }
+
+
+def _cell(
+    predicted: Results,
+    law: Distribution,
+    case_id: str,
+    plain: Mapping[object, float],
+    speeds: Speeds,
+) -> Cell:
+    settings = predicted.cases[case_id]
+    ours = predicted.distribution(case_id, METRIC)
+    if not ours.values.size:
+        raise CompareError(
+            f"{predicted.path}: case {case_id} has no {METRIC}: run `warifu predict` again"
+        )
+    without = plain.get(_without_security(settings))
+    ciphers = _cipher_ns(settings, speeds)
+    null = None if without is None or ciphers is None else without + ciphers
+    return Cell(
+        case_id=case_id,
+        label=predicted.label(case_id),
+        predicted=ours.quantile(0.5),
+        measured=law.quantile(0.5),
+        samples=int(law.n),
+        null=null,
+    )
+
+
+def _cipher_ns(settings: Mapping[str, object], speeds: Speeds) -> float | None:
+    """What a sample's bytes take at the speed of its ciphers, once a layer and end."""
+    size = settings.get("response_body")
+    total = 0.0
+    for layer in ("dds_data", "dds_metadata", "dds_rtps"):
+        kind = str(settings.get(f"{layer}_protection"))
+        if kind in {"NONE", "None"}:
+            continue
+        verbs = ("seal", "open") if kind.startswith("ENCRYPT") else ("mac", "mac")
+        for verb, end in zip(verbs, ("device", "server"), strict=True):
+            byte = speeds.layer(
+                str(settings.get(end)),
+                verb,
+                str(settings.get("dds_aead")),
+                settings.get("dds_crypto") == "warifu",
+            )
+            if byte is None or not isinstance(size, int):
+                return None
+            total += byte * size
+    return total
+
+
+def _is_secured(results: Results, case_id: str) -> bool:
+    return results.cases[case_id].get("dds_crypto") in {"builtin", "warifu"}
+
+
+def _without_security(settings: Mapping[str, object]) -> object:
+    """What a secured case and its plain one have in common."""
+    ours = (item for item in settings.items() if not item[0].startswith("dds_"))
+    return frozenset((key, value) for key, value in ours if key != "case_id")
+
+
+def _plain(measured: Results) -> dict[object, float]:
+    found: dict[object, float] = {}
+    for case_id, settings in measured.cases.items():
+        if settings.get("dds_crypto") == "none":
+            law = measured.distribution(case_id, METRIC)
+            if law.values.size:
+                found[_without_security(settings)] = law.quantile(0.5)
+    return found
+
+
+# ---- intervals ----
+
+
+def _medians(law: Distribution, rng: np.random.Generator) -> Floats:
+    """Medians of resamples of the measured samples."""
+    count = int(law.n)
+    # The rank of a resample's median is binomial around the sample's.
+    ranks = rng.binomial(count, 0.5, size=REPLICATES)
+    return np.asarray(law.at_rank(np.clip(ranks, 1, count).astype(np.float64)))
+
+
+def _estimate(errors: Floats, drawn: Floats, rng: np.random.Generator) -> Estimate:
+    """The median of |errors| with its interval; `drawn` are errors of resamples, a row a cell."""
+    count = len(errors)
+    picked = rng.integers(0, count, size=(REPLICATES, count))
+    medians = np.median(np.abs(drawn)[picked, np.arange(REPLICATES)[:, None]], axis=1)
+    tail = (1.0 - CONFIDENCE) / 2.0
+    low, high = np.quantile(medians, (tail, 1.0 - tail))
+    return Estimate(float(np.median(np.abs(errors))), Interval(float(low), float(high)))
+
+
+def _null(cells: Sequence[Cell], drawn: Floats, rng: np.random.Generator) -> Estimate | None:
+    known = [index for index, cell in enumerate(cells) if cell.null is not None]
+    if not known:
+        return None
+    expected = np.array([cells[index].null for index in known], dtype=np.float64)
+    errors = np.array([cells[index].null_error for index in known], dtype=np.float64)
+    return _estimate(errors, expected[:, None] / drawn[known] - 1.0, rng)
