@@ -43,9 +43,10 @@ class Cyclone:
         self, exchange: Exchange, enclave: Enclave | None, place: Place
     ) -> list[str | Path]:
         """Of the probe, beside its role's own."""
+        writes: list[str | Path] = ["--writes", place.writes]
         if enclave is None:
-            return []
-        security: list[str | Path] = ["--enclave", enclave.folder]
+            return writes
+        security: list[str | Path] = [*writes, "--enclave", enclave.folder]
         if exchange.stack.crypto == "warifu":
             security += ["--crypto", f"{tools.find(PLUGIN)}:init_crypto"]
         return security

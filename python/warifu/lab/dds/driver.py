@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import bisect
 import datetime
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -28,6 +29,9 @@ COLUMNS = {
 }
 """Metric to the column of `Trials` that holds it. Discovery and the rate are the part's: its first
 trial has them."""
+
+WRITES = ("client_write_ns", "server_write_ns")
+"""Columns beside these: how long each end's write took. Calibration tells its costs by them."""
 
 PATIENCE_SECONDS = 65.0
 """For a match, and for an answer: participants announce themselves every 30 s (Cyclone DDS 0.10.2,
@@ -123,7 +127,7 @@ class _Running:
         self._server.stop()
         expected = self._setup.part.trials
         if self._client.wait(0.0) == UNMATCHED:
-            nothing = dict.fromkeys(COLUMNS.values(), [0] * expected)
+            nothing = dict.fromkeys((*COLUMNS.values(), *WRITES), [0] * expected)
             return Trials({**nothing, "failed": [True] * expected})
         report = self._client.report()
         # A stream that its writer cannot keep up with has lost what it could not write.
@@ -132,7 +136,8 @@ class _Running:
             raise LabError(f"{name} sent {report['sent']} samples of {expected}")
         found = self._stream() if self._exchange.rate is not None else self._answered()
         count = len(found["one_way_ns"])
-        columns = {name: found.get(name, [None] * count) for name in COLUMNS.values()}
+        names = (*COLUMNS.values(), *WRITES)
+        columns = {name: found.get(name, [None] * count) for name in names}
         # Which of the samples were lost is not told; they come last.
         lost = expected - count
         columns = {name: [*values, *[0] * lost] for name, values in columns.items()}
@@ -147,6 +152,10 @@ class _Running:
         return {
             "round_trip_ns": [round_trips[sent] for sent in answered],
             "one_way_ns": [one_ways.get(sent) for sent in answered],
+            **{
+                name: _next_after(end.writes(), answered)
+                for name, end in zip(WRITES, (self._client, self._server), strict=True)
+            },
         }
 
     def _stream(self) -> dict[str, list[Any]]:
@@ -175,6 +184,14 @@ def rate(one_ways: Mapping[int, int]) -> float | None:
     if len(read) < 2 or read[-1] == read[0]:
         return None
     return (len(read) - 1) * 1e9 / (read[-1] - read[0])
+
+
+def _next_after(writes: Mapping[int, int], sent: Sequence[int]) -> list[int | None]:
+    """Of each sample how long the first write took that began when it had been sent: its own, or
+    at the other end its answer's."""
+    begins = sorted(writes)
+    places = (bisect.bisect_left(begins, at) for at in sent)
+    return [writes[begins[place]] if place < len(begins) else None for place in places]
 
 
 def _enclaves(setup: Setup, exchange: Exchange) -> tuple[Enclave | None, Enclave | None]:

@@ -116,8 +116,13 @@ class End(Stoppable):
 
     def samples(self) -> dict[int, int]:
         """Latency in ns by when the sample was sent."""
-        lines = (self._place.folder / "samples").read_text().splitlines()
-        return {int(sent): int(ns) for sent, ns in (line.split() for line in lines)}
+        return _times(self._place.folder / "samples")
+
+    def writes(self) -> dict[int, int]:
+        """How long each write took, ns, by when it began; empty of a middleware whose probe does
+        not say."""
+        writes = self._place.writes
+        return _times(writes) if writes.exists() else {}
 
     def counters(self) -> list[Mapping[str, Any]]:
         """What Warifu's plugin counted, by function; none with another."""
@@ -136,3 +141,8 @@ class End(Stoppable):
     def _words(self) -> str:
         words = self._process.log_tail(2)
         return f": {words}" if words else ""
+
+
+def _times(file: Path) -> dict[int, int]:
+    lines = file.read_text().splitlines()
+    return {int(at): int(ns) for at, ns in (line.split() for line in lines)}

@@ -27,6 +27,11 @@ class Place:
         """Where Warifu's plugin says what it was called for."""
         return self.folder / "plugin.jsonl"
 
+    @property
+    def writes(self) -> Path:
+        """Where a probe says how long its writes took."""
+        return self.folder / "writes"
+
 
 def missing_buffers(sample_bytes: int) -> str | None:
     """What to know of large samples where the kernel gives sockets less than is asked for; None if

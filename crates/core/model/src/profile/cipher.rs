@@ -89,11 +89,12 @@ fn protection(dds: &Dds, message: DdsMessage) -> DdsProtection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::DdsAead;
+    use crate::case::{DdsAead, DdsMiddleware};
     use crate::operation::Role;
 
     fn stack(crypto: DdsCrypto, metadata: DdsProtection) -> Stack {
         Stack::Dds(Dds {
+            middleware: DdsMiddleware::CycloneDds,
             crypto,
             aead: DdsAead::Aes256Gcm,
             data_protection: DdsProtection::Encrypt,
