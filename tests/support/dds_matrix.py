@@ -45,6 +45,8 @@ GOVERNANCE = {
 """By name; all but those that protect one thing alone protect discovery and liveliness."""
 
 ROUND_TRIPS = 200
+PATIENCE_S = 50
+"""For all of them, after which a pair has failed; matching has 20 s of it."""
 ISSUES = "eclipse-cyclonedds/cyclonedds#701 and #1547, eProsima/Fast-DDS#3259"
 """Where users have reported that the two middlewares' security does not interoperate."""
 CONTROL = "control"
@@ -74,8 +76,14 @@ class Cell:
     def verdict(self) -> str:
         """In words."""
         if not self.works:
-            return "fails"
+            return f"fails ({self.reason})"
         return "; ".join(self.problems) if self.problems else "works"
+
+    @property
+    def reason(self) -> str:
+        """Of a failure, what a probe says; samples are missing where it says nothing."""
+        said = [line.partition("-probe: ")[2] for line in self.said.splitlines()]
+        return next((words for words in said if words), "samples are missing")
 
 
 def with_cyclone(network: str, folder: Path, name: str) -> Iterator[Cell]:
@@ -157,6 +165,7 @@ def ping_pong(
             "LD_LIBRARY_PATH": str(cyclone.plugins()),
         }
         | dict(cyclone_end.environment),
+        seconds=PATIENCE_S,
     )
     return pair, (folder / "wire.pcap").read_bytes()
 

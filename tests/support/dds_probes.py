@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,9 @@ INTERFACE = "dds0"
 """Of each end, in its namespace."""
 MARK = b"xxxxxxxxxxxxxxxx"
 """What the probes fill their messages with, behind the time."""
+
+GAVE_UP = 124
+"""As timeout(1) has it."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +61,23 @@ def run(
     seconds: float = 90,
 ) -> Pair:
     """Runs two ends to their end; the second is started first. A capture has `snaplen` bytes of
-    each packet."""
+    each packet. Ends that take longer than `seconds` are stopped: their code is `GAVE_UP`."""
     flags: list[str | Path] = []
     if capture is not None:
         flags = ["--capture", capture, "--snaplen", str(snaplen)]
-    done = subprocess.run(
+    process = subprocess.Popen(
         list(map(str, [FOLDER / "pair", *flags, *first, "--with", *second])),
-        env=os.environ | (environment or {}), text=True, capture_output=True, timeout=seconds,
-        check=False,
+        env=os.environ | (environment or {}), text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
-    return Pair(done.returncode, done.stdout, done.stderr)
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except BaseException as reason:
+        # All of them, and not by SIGKILL: the script then removes its namespaces.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        out, err = process.communicate()
+        if not isinstance(reason, subprocess.TimeoutExpired):
+            raise
+        return Pair(GAVE_UP, out, f"{err}\nnot at its end after {seconds} s")
+    return Pair(process.returncode, out, err)
