@@ -82,6 +82,10 @@ class Study:
     def cases(self) -> list[CaseView]:
         """The cases: the cartesian product of what varies, the first changing slowest."""
 
+    def emulated(self) -> tuple[Study, list[tuple[str, str]]]:
+        """The study of the cases that can be emulated, and the others' labels with the reasons;
+        itself where that leaves none."""
+
     def inputs(self, index: int) -> list[dict[str, str]]:
         """Every figure that case `index` uses: name, value, unit, source, kind, evidence.
 

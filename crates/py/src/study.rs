@@ -128,6 +128,22 @@ impl Study {
         inputs.into_iter().map(|input| figure(py, input)).collect()
     }
 
+    /// The study of the cases that can be emulated, and the others' labels with the reasons; itself
+    /// where that leaves none, so that whoever runs it is told why.
+    fn emulated(&self) -> (Study, Vec<(String, String)>) {
+        let reason =
+            |case: &model::Case| warifu_trace::why_not_emulated(case).map(|why| why.to_string());
+        let skipped: Vec<_> = (self.study.cases.iter().enumerate())
+            .filter_map(|(index, case)| reason(case).map(|why| (self.study.label(index), why)))
+            .collect();
+        let (mut study, catalog) = (Arc::clone(&self.study), Arc::clone(&self.catalog));
+        if skipped.is_empty() || skipped.len() == study.cases.len() {
+            return (Study { study, catalog }, Vec::new());
+        }
+        study = Arc::new(study.only(|case| reason(case).is_none()));
+        (Study { study, catalog }, skipped)
+    }
+
     /// The calibration runs that a device profile's figures come from, sorted; none for an unknown
     /// name.
     fn device_run_ids(&self, name: &str) -> Vec<&str> {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -42,13 +43,15 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
     target, partial = folder / "predicted", folder / "predicted.partial"
     _refuse_another_study(loaded.study.name, folder)
     older = (target / "manifest.json").is_file()
-    study = loaded.study
+    study, skipped = loaded.study.emulated()
+    loaded = dataclasses.replace(loaded, study=study)
+    _warn_of_skipped("predicted", dict(skipped))
     with screen.progress(f"predicting {study.name}") as report:
         try:
             _core.predict(
                 study,
                 str(target),
-                json.dumps(provenance.manifest(loaded, "predicted")),
+                json.dumps(provenance.manifest(loaded, "predicted") | {"skipped": dict(skipped)}),
                 threads=threads,
                 keep="trials" if keep else "distribution",
                 progress=lambda done, cases, trials: report(done, cases, f"{trials:,} trials"),
@@ -134,18 +137,23 @@ def measure(
         _remove_if_empty(folder)
     for warning in summary.warnings:
         screen.warn(warning)
-    by_reason: dict[str, list[str]] = {}
-    for label, reason in (summary.skipped | summary.given_up).items():
-        by_reason.setdefault(reason, []).append(label or "the only case")
-    for reason, labels in by_reason.items():
-        which = labels[0] if len(labels) == 1 else f"{len(labels)} cases, such as {labels[0]}"
-        screen.warn(f"not measured: {which}: {reason}")
+    _warn_of_skipped("measured", summary.skipped | summary.given_up)
     if summary.rejections:
         screen.say(
             f"{summary.rejections} parts were rejected unseen because the link was late, and "
             f"measured again; the reasons are in {target / 'manifest.json'}"
         )
     return target, summary
+
+
+def _warn_of_skipped(done: str, skipped: dict[str, str]) -> None:
+    """A line a reason; ``skipped`` has it by the case's label."""
+    by_reason: dict[str, list[str]] = {}
+    for label, reason in skipped.items():
+        by_reason.setdefault(reason, []).append(label or "the only case")
+    for reason, labels in by_reason.items():
+        which = labels[0] if len(labels) == 1 else f"{len(labels)} cases, such as {labels[0]}"
+        screen.warn(f"not {done}: {which}: {reason}")
 
 
 def _measure(loaded: Loaded, target: Path, trials: int | None, rate: float | None) -> Summary:

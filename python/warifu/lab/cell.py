@@ -104,7 +104,8 @@ class Bench(processes.Stoppable):
                 namespaces.append(self._place.namespace(f"{end}{self._runs}", kernel.PINNED))
             client_end, server_end = namespaces
             config = configuration(cell, client_end, server_end, part.seed) | driver.routing(cell)
-            config["late_fraction_max"] = self._settings.late_fraction_max
+            late = 1.0 if driver.is_burst(cell) else self._settings.late_fraction_max
+            config["late_fraction_max"] = late
             setup = self._setup(cell, part, folder, client_end, server_end)
             beside = setup.server_processor if driver.link_is_beside_server else None
             link = up.enter_context(Link(config, folder, processor=beside))

@@ -82,6 +82,10 @@ class Driver(Protocol):
     def remark(self, cell: Cell) -> str | None:
         """What to know of a measurement of the case; None if nothing."""
 
+    def is_burst(self, cell: Cell) -> bool:
+        """Whether so many packets come at once that the link's own speed, rather than its wake-ups,
+        makes them late; such parts are not rejected for it."""
+
     def routing(self, cell: Cell) -> dict[str, Any]:
         """What the link's routes are given (crates/lab/link/src/config.rs)."""
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
@@ -350,6 +351,32 @@ def test_no_leftovers_after_any_signal(tmp_path: Path, number: signal.Signals, s
     assert left_processes(child.pid) == []
     assert [path.name for path in workplace.NAMESPACES.glob(f"{mine}*")] == []
     assert list(Path(workplace.tempfile.gettempdir()).glob(f"warifu-lab-{child.pid}-*")) == []
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.05, 0.5])
+def test_no_leftovers_after_a_second_sigterm(tmp_path: Path, pause: float) -> None:
+    here = str(ROOT / "tests")
+    child = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path / "out"), here],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    deadline = time.monotonic() + 30
+    while not list(workplace.NAMESPACES.glob(f"warifu-{child.pid}-*")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    # To its group, as a service manager and a terminal's hang-up do.
+    os.killpg(child.pid, signal.SIGTERM)
+    time.sleep(pause)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGTERM)
+    assert child.wait(30) != 0
+    child.stdout.close()
+    assert left_processes(child.pid) == []
+    assert list(workplace.NAMESPACES.glob(f"warifu-{child.pid}-*")) == []
 
 
 def left_processes(owner: int) -> list[str]:

@@ -20,7 +20,7 @@ mod trace;
 
 pub use error::TraceError;
 pub use order::{Stuck, in_order};
-pub use protocol::scenario;
+pub use protocol::{scenario, why_not_emulated};
 pub use render::render;
 pub use scenario::{Episode, Scenario};
 pub use tls::{SessionState, Ticket};

@@ -24,6 +24,15 @@ pub fn scenario(case: &Case) -> Result<Scenario, TraceError> {
     }
 }
 
+/// Why nothing is emulated for a case that the lab runs all the same; `None` where it is, or where
+/// [`scenario`] refuses it for a mistake of its own.
+pub fn why_not_emulated(case: &Case) -> Option<TraceError> {
+    match &case.stack {
+        Stack::Dds(dds) => dds::why_not_emulated(dds, &case.pattern),
+        Stack::Https(_) | Stack::Coap(_) => None,
+    }
+}
+
 /// The words of a protocol for what it sends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Framing {

@@ -60,6 +60,10 @@ class CoapDriver:
         """Nothing: no profile stands for the kernel's UDP."""
         return None
 
+    def is_burst(self, cell: Cell) -> bool:
+        """No: a window, or one packet."""
+        return False
+
     def routing(self, cell: Cell) -> dict[str, Any]:
         """UDP knows no congestion control."""
         return {}

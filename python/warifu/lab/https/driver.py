@@ -58,6 +58,10 @@ class HttpsDriver:
         """What to know if a TCP profile of the case is of another patch level."""
         return kernel_remark(cell)
 
+    def is_burst(self, cell: Cell) -> bool:
+        """No: a window, or one packet."""
+        return False
+
     def routing(self, cell: Cell) -> dict[str, Any]:
         """Congestion control and initial window are the route's."""
         tcp = https_of(cell).tcp

@@ -41,6 +41,8 @@ pub struct Study {
     pub predict_trials: u32,
     /// The cases: the cartesian product of `vary`, its first key changing slowest.
     pub cases: Vec<Case>,
+    /// Where each case stands in that product, if only some of them are here.
+    pub positions: Option<Vec<usize>>,
     /// What varies: dotted path and values as written.
     pub vary: Vec<(String, Vec<String>)>,
     /// Bounds that results are judged by.
@@ -105,6 +107,18 @@ impl Study {
         }
     }
 
+    /// The study of those cases alone for which `keep` is so; each keeps its label.
+    pub fn only(&self, keep: impl Fn(&Case) -> bool) -> Study {
+        let kept: Vec<usize> =
+            (0..self.cases.len()).filter(|&index| keep(&self.cases[index])).collect();
+        let position = |&index: &usize| self.positions.as_ref().map_or(index, |all| all[index]);
+        Study {
+            cases: kept.iter().map(|&index| self.cases[index].clone()).collect(),
+            positions: Some(kept.iter().map(position).collect()),
+            ..self.clone()
+        }
+    }
+
     /// What sets a case apart from the others of its study: `rtt 60 ms, tls 1.3`; empty when
     /// nothing varies or there is no such case.
     pub fn label(&self, index: usize) -> String {
@@ -124,7 +138,7 @@ impl Study {
         if index >= self.cases.len() {
             return Vec::new();
         }
-        let mut rest = index;
+        let mut rest = self.positions.as_ref().map_or(index, |positions| positions[index]);
         let mut choices = Vec::with_capacity(self.vary.len());
         for (path, values) in self.vary.iter().rev() {
             let value = values.get(rest % values.len().max(1)).map_or("", String::as_str);
@@ -171,6 +185,7 @@ fn read(
         cases,
         vary,
         require,
+        positions: None,
         text_hash: hash(text, overrides),
     })
 }

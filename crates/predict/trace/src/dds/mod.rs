@@ -37,25 +37,28 @@ pub(crate) fn scenario(dds: &Dds, pattern: &Pattern) -> Result<Scenario, TraceEr
     Ok(Scenario::of_one(Vec::new(), exchange(dds, pattern)?))
 }
 
+/// Why a case is measured alone; `None` where it is emulated as well.
+pub(crate) fn why_not_emulated(dds: &Dds, pattern: &Pattern) -> Option<TraceError> {
+    if !dds.middleware.is_cyclone() {
+        let message = format!(
+            "is {}: what it sends is not emulated; `warifu measure` runs it, and cyclonedds is \
+             predicted",
+            dds.middleware.name()
+        );
+        return Some(TraceError::new("stack.middleware", message));
+    }
+    let message = "is stream: a sample and its answer are emulated; `warifu measure` runs it";
+    (pattern.kind == PatternKind::Stream).then(|| TraceError::new("pattern.kind", message))
+}
+
 /// One sample and its answer.
 ///
 /// # Errors
 /// The middleware or the pattern is not emulated; the sample is longer than the probe takes, or has
 /// no room for the probe's time.
 pub fn exchange(dds: &Dds, pattern: &Pattern) -> Result<Trace, TraceError> {
-    if !dds.middleware.is_cyclone() {
-        return Err(TraceError::new(
-            "stack.middleware",
-            format!(
-                "is {}: what it sends is not emulated; `warifu measure` runs it, and cyclonedds is \
-                 predicted",
-                dds.middleware.name()
-            ),
-        ));
-    }
-    if pattern.kind == PatternKind::Stream {
-        let message = "is stream: a sample and its answer are emulated; `warifu measure` runs it";
-        return Err(TraceError::new("pattern.kind", message));
+    if let Some(error) = why_not_emulated(dds, pattern) {
+        return Err(error);
     }
     let sample = pattern.response_body;
     if !(SMALLEST_SAMPLE..=LARGEST_SAMPLE).contains(&sample) {
@@ -307,5 +310,29 @@ mod tests {
         assert!(heartbeat > place(|step| matches!(step, Step::Send { .. })));
         let client = trace.steps(Party::CLIENT);
         assert_eq!(client.last(), Some(&Step::Receive { message: MessageId(3) }));
+    }
+
+    #[test]
+    fn what_is_measured_alone() {
+        let dds = |middleware| Dds {
+            crypto: DdsCrypto::None,
+            aead: DdsAead::Aes256Gcm,
+            data_protection: DdsProtection::None,
+            metadata_protection: DdsProtection::None,
+            rtps_protection: DdsProtection::None,
+            discovery_protection: DdsProtection::None,
+            middleware,
+        };
+        let pattern = |kind| {
+            let path = "/chatter".to_owned();
+            Pattern { kind, path, response_body: 64, concurrent: 1, rate: None }
+        };
+        let error = |middleware, kind| {
+            exchange(&dds(middleware), &pattern(kind)).err().map(|error| error.key)
+        };
+        let cyclone = DdsMiddleware::CycloneDds;
+        assert_eq!(error(cyclone, PatternKind::Request), None);
+        assert_eq!(error(cyclone, PatternKind::Stream), Some("pattern.kind"));
+        assert_eq!(error(DdsMiddleware::FastDds, PatternKind::Request), Some("stack.middleware"));
     }
 }
