@@ -131,6 +131,9 @@ def make_dds_case(**changes: object) -> Cell:
     for path, new in changes.items():
         section, _, key = path.partition("__")
         value[section][key] = new
+    # As the canonical form has it, which names a case.
+    if value["stack"].get("middleware") == "cyclonedds":
+        del value["stack"]["middleware"]
     return _cell(value, changes)
 
 

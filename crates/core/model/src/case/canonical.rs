@@ -192,6 +192,31 @@ mod tests {
         assert!(busy.canonical().contains("\"server\":{\"profile\":\"s\",\"workers\":8}"));
     }
 
+    /// Cyclone DDS and an exchange were what a case of DDS had before it could say so.
+    #[test]
+    fn dds_of_before_keeps_its_name() {
+        let protection = crate::case::DdsProtection::None;
+        let dds = |middleware| crate::case::Dds {
+            crypto: crate::case::DdsCrypto::None,
+            aead: crate::case::DdsAead::Aes256Gcm,
+            data_protection: protection,
+            metadata_protection: protection,
+            rtps_protection: protection,
+            discovery_protection: protection,
+            middleware,
+        };
+        let cyclone =
+            Case { stack: Stack::Dds(dds(crate::case::DdsMiddleware::CycloneDds)), ..any_case() };
+        let text = cyclone.canonical();
+        assert!(!text.contains("middleware") && !text.contains("\"rate\""), "{text}");
+        assert_eq!(Case::from_canonical(&text), Ok(cyclone));
+        let fast =
+            Case { stack: Stack::Dds(dds(crate::case::DdsMiddleware::FastDds)), ..any_case() };
+        let text = fast.canonical();
+        assert!(text.contains("\"discovery_protection\":\"NONE\",\"middleware\":\"fastdds\""));
+        assert_eq!(Case::from_canonical(&text), Ok(fast));
+    }
+
     /// The name that version 1 gave the same case; predictions rest on it.
     #[test]
     fn seed_of_a_version_1_case() {
