@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from warifu.dds.recording import PARTS, Recording, Site
 from warifu.dds.sending import Exchange, Sent
 from warifu.reproduce.dds_sends import Sends, calls
@@ -48,4 +50,7 @@ def sends_of(
     parts = {f"{part}_ns": 10 for part in PARTS}
     site = Site("encrypt", "AES-256-GCM", ("libfastrtps.so!encode",), parts, ())
     recording = Recording("probe", "", "", _NUMBERS, totals, (), (site,), (message, message))
-    return Sends((Sent(Exchange(bytes=size, count=2), recording, 2),))
+    read = Site("decrypt", "AES-256-GCM", ("lib.so!A::decode_rtps_message",), {"ns": crypto_ns}, ())
+    reader = replace(recording, sites=(read, site), messages=())
+    times = {"minimum": 4 * crypto_ns, "median": 8 * crypto_ns}
+    return Sends((Sent(Exchange(bytes=size, count=2), recording, 2, (), reader, times),))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Sends messages between two probes of `dds/probes`, with the profiler's library in the sender.
+"""Sends messages between two probes of `dds/probes`, with the profiler's library in both.
 
 Each end has a network namespace of its own (`dds/probes/pair`), ROS 2's names and an enclave of an
-SROS2 keystore. What comes back is what the sender asked of OpenSSL, message by message.
+SROS2 keystore. What comes back is what the sender asked of OpenSSL, message by message, and what
+the reader asked of it in all.
 """
 
 from __future__ import annotations
@@ -65,13 +66,25 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Sent:
-    """What the sender did."""
+    """What the ends did."""
 
     exchange: Exchange
     recording: Recording
     received: int
     plugin: tuple[Count, ...] = ()
-    """What Warifu's plugin counted, discovery included."""
+    """What Warifu's plugin counted in the sender, discovery included."""
+    reader: Recording | None = None
+    """What the other end asked of OpenSSL; None where nothing was secured."""
+    one_way_ns: Mapping[str, int] = field(default_factory=dict)
+    """From a message's sending to its receipt: `minimum`, `median`, `p90`, `p99`, `maximum`."""
+
+    @property
+    def read_ns(self) -> float:
+        """What the reader asks of OpenSSL to read a message, a session's key derived anew each time
+        included, and discovery's messages as well, ns a message."""
+        sites = () if self.reader is None else self.reader.sites
+        read = [site for site in sites if any("::decode_" in frame for frame in site.frames)]
+        return sum(site.numbers["ns"] for site in read) / max(self.received, 1)
 
     @property
     def messages(self) -> Sequence[Mapping[str, int]]:
@@ -134,17 +147,27 @@ class Sender:
             # The probe's library wants a folder that nobody else may write to.
             (folder / name).mkdir(parents=True, mode=0o700)
         ends = [
-            self._end("publish", "/talker", exchange, folder / "writer", probed=True),
-            self._end("subscribe", "/listener", exchange, folder / "reader", probed=False),
+            self._end("publish", "/talker", exchange, folder / "writer"),
+            self._end("subscribe", "/listener", exchange, folder / "reader"),
         ]
         reports = self._pair(exchange, [*ends[0], "--with", *ends[1]])
-        received = int(reports.get("subscribe", {}).get("received", 0))
+        reader = reports.get("subscribe", {})
+        received = int(reader.get("received", 0))
         if received < exchange.count:
             raise SendingError(
                 f"{exchange.probe}: {received} of {exchange.count} messages of {exchange.bytes} B "
                 "arrived: run it again with less else on this machine"
             )
-        return Sent(exchange, self._recording(folder / "writer"), received, _plugin(folder))
+        written, read = _recordings(folder / "writer"), _recordings(folder / "reader")
+        if len(written) != 1 or written[0].numbers["messages"] != exchange.count:
+            raise SendingError(
+                f"{exchange.probe}: the profiler saw {len(written)} senders instead of one with "
+                f"{exchange.count} messages: run it again"
+            )
+        times = {name: int(ns) for name, ns in reader.get("one_way_ns", {}).items()}
+        return Sent(
+            exchange, written[0], received, _plugin(folder), read[0] if read else None, times
+        )
 
     def _build(self, probe: str) -> None:
         if probe in self.built:
@@ -159,19 +182,16 @@ class Sender:
             raise SendingError(f"{probe} cannot be built: {words[-1]}")
         self.built.add(probe)
 
-    def _end(
-        self, role: str, enclave: str, exchange: Exchange, folder: Path, *, probed: bool
-    ) -> list[str]:
+    def _end(self, role: str, enclave: str, exchange: Exchange, folder: Path) -> list[str]:
         """The command of an end."""
         environment = {counters.VARIABLE: str(folder / "plugin.jsonl")}
         folders = ":".join(map(str, sorted(Path("/").glob(_PLUGINS))))
         environment["LD_LIBRARY_PATH"] = ":".join(
             filter(None, (os.environ.get("LD_LIBRARY_PATH"), folders))
         )
+        environment["LD_PRELOAD"] = str(self._library())
+        environment["WARIFU_EVP_PROBE"] = str(folder)
         # Only who has the same swap reads what is sent.
-        if probed or exchange.swap:
-            environment["LD_PRELOAD"] = str(self._library())
-            environment["WARIFU_EVP_PROBE"] = str(folder)
         if exchange.swap:
             environment["WARIFU_EVP_SWAP"] = exchange.swap
         command = ["env", *(f"{name}={value}" for name, value in environment.items())]
@@ -221,21 +241,18 @@ class Sender:
         lines = [line for line in out.splitlines() if line.startswith('{"probe":')]
         return {str(report["role"]): report for report in map(json.loads, lines)}
 
-    def _recording(self, folder: Path) -> Recording:
-        found = []
-        for path in sorted(folder.glob("*.evp")):
-            try:
-                recording = read(path)
-            except RecordingDamaged as error:
-                raise SendingError(str(error)) from None
-            # `env` itself loads the library as well.
-            if recording.numbers["messages"]:
-                found.append(recording)
-        if len(found) != 1:
-            raise SendingError(
-                f"{len(found)} processes published messages under the profiler instead of one"
-            )
-        return found[0]
+
+def _recordings(folder: Path) -> list[Recording]:
+    """Of the processes that loaded the profiler and asked for something."""
+    found = []
+    for path in sorted(folder.glob("*.evp")):
+        try:
+            recording = read(path)
+        except RecordingDamaged as error:
+            raise SendingError(str(error)) from None
+        if recording.numbers["messages"] or recording.sites:
+            found.append(recording)
+    return found
 
 
 def _end_group(child: subprocess.Popen[str]) -> None:

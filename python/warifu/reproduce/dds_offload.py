@@ -286,7 +286,7 @@ class Judges:
     def _share_grows(self) -> Outcome | Missing:
         if lacks := self._lacks():
             return lacks
-        small, large = (self.seen.secured[size].share for size in (SMALL, LARGE))
+        small, large = (self.seen.secured[size].node_share for size in (SMALL, LARGE))
         return Outcome(
             large > small,
             f"{small:.0%} at 16 B, {large:.0%} at 1 MB",
@@ -295,7 +295,8 @@ class Judges:
     def _share(self) -> Outcome | Missing:
         if lacks := self._lacks():
             return lacks
-        return Outcome(None, f"{self.seen.secured[LARGE].share:.0%}")
+        large = self.seen.secured[LARGE]
+        return Outcome(None, f"{large.node_share:.0%}, both ends; {large.share:.0%} of a write")
 
     def _throughput(self) -> Outcome:
         here = ""

@@ -141,6 +141,21 @@ class Sends:
         """Encryptions a message as who counts EVP_EncryptUpdate finds them."""
         return self.each("encryptions") + self.each("inner_updates") / UPDATES_COUNTED
 
+    @property
+    def one_way_ns(self) -> float:
+        """From node to node: the median of the sets' medians."""
+        return statistics.median(one.one_way_ns["median"] for one in self.sets)
+
+    @property
+    def read_ns(self) -> float:
+        """Of cryptography in reading a message: the median of the sets' means."""
+        return statistics.median(one.read_ns for one in self.sets)
+
+    @property
+    def node_share(self) -> float:
+        """Of both ends' cryptography in the time from node to node."""
+        return (self.crypto.median + self.read_ns) / self.one_way_ns
+
     def took_ns(self, operation: str) -> float:
         """Time a message in operations of this kind, ns."""
         messages = sum(len(one.messages) for one in self.sets)

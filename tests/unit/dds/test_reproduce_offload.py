@@ -214,6 +214,13 @@ def test_the_papers_device_is_predicted_by_its_profile() -> None:
     assert set(other) == {"mac"}
 
 
+def test_both_ends_cryptography_is_in_the_share_from_node_to_node() -> None:
+    sends = sends_of(16, 1000)
+    # One message's writing, and of reading a site that took as much for two.
+    assert (sends.read_ns, sends.one_way_ns) == (500, 8000)
+    assert sends.node_share == 1500 / 8000
+
+
 def test_what_a_run_lacks_is_said() -> None:
     why = missing(Path("/nonexistent"), dds_offload.FAST)
     assert why is not None
