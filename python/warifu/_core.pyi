@@ -145,6 +145,17 @@ def accelerator(name: str, text: str, file: str) -> dict[str, Any]:
     `Study.inputs` has them. Raises WarifuError.
     """
 
+def dds_discovery(
+    nodes: int, rtt_ns: int, *, secured: bool, device: tuple[str, str, str] | None = None
+) -> tuple[int, int, int]:
+    """How long DDS participants that start at once take until all endpoints have matched, ns: the
+    least and the most; then how many handshakes there are.
+
+    `device` is a profile's name, text and file, whose primitives authentication takes; without one
+    it takes no time. Raises WarifuError for a profile without them, and ValueError for less than 2
+    nodes or numbers beyond all use.
+    """
+
 def kernel_release(text: str) -> tuple[int, int, int | None] | None:
     """The release of a kernel as `uname -r` says it; None for what is no release of Linux."""
 

@@ -4,6 +4,7 @@
 
 mod accelerator;
 mod columns;
+mod discovery;
 mod error;
 mod fs_user;
 mod m3;
@@ -39,6 +40,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tls::aead, module)?)?;
     module.add_function(wrap_pyfunction!(tls::resumptions, module)?)?;
     module.add_function(wrap_pyfunction!(accelerator::accelerator, module)?)?;
+    module.add_function(wrap_pyfunction!(discovery::dds_discovery, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(missing::missing_operations, module)?)?;
     module.add_function(wrap_pyfunction!(missing::primitives, module)?)?;

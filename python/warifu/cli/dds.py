@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from warifu.cli import screen
+from warifu.cli.dds_discovery import discovery as _discovery
 from warifu.cli.errors import ENVIRONMENT, OK
 from warifu.cli.formats import Format
 from warifu.cli.screen import FormatOption, named
@@ -270,3 +271,8 @@ def profile(
     if seen.interrupted:
         screen.say("the command was asked to end; this is what was seen until then")
     return seen.code if seen.loaded else ENVIRONMENT
+
+
+dds_app.command(
+    name="discovery", epilog="Exit codes: 0 ok; 2 a mistake in the command line or a profile."
+)(_discovery)

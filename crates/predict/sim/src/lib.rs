@@ -10,6 +10,7 @@ mod carrier;
 mod case_model;
 mod clock;
 mod cost;
+mod discovery;
 mod engine;
 mod event_queue;
 mod instance;
@@ -32,6 +33,7 @@ mod world;
 
 pub use capture::PacketEvent;
 pub use case_model::{CaseModel, inputs, lacks, missing_operations};
+pub use discovery::{Discovery, HandshakeWork, Span};
 pub use engine::{Simulator, simulate_packets};
 pub use outcome::{ConnectionOutcome, Outcome};
 pub use random::{TrialSeeds, trial_seed};
