@@ -18,13 +18,19 @@ _MOST_RTT_NS = 60 * 10**9
 _UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 
 _LIMITS = (
-    "Counted from the announcements, which all participants make at once. Simulated from round "
-    "trips and the timers of Cyclone DDS 0.10.2, for a link that loses nothing and whose rate does "
-    "not matter.",
-    "Not in it: making a participant (plugins, keys, documents), participants that join later, "
-    "Fast DDS. With security, discovery and samples or submessages are protected.",
-    "The least and the most differ by what two threads happen to send first, by announcements that "
-    "find nobody there yet, and by keys that are just too late for a heartbeat.",
+    (
+        "Counted from the announcements, which all participants make at once. Simulated from round "
+        "trips and the timers of Cyclone DDS 0.10.2, for a link that loses nothing and whose rate "
+        "does not matter."
+    ),
+    (
+        "Not in it: making a participant (plugins, keys, documents), participants that join later, "
+        "Fast DDS. With security, discovery and samples or submessages are protected."
+    ),
+    (
+        "The least and the most differ by what two threads happen to send first, by announcements "
+        "that find nobody there yet, and by keys that are just too late for a heartbeat."
+    ),
 )
 
 
