@@ -126,7 +126,7 @@ PYTHON_MAY_IMPORT = {
         "results",
         "_core",
     },
-    "dds": {"dds", "files", "m3", "tools"},
+    "dds": {"dds", "files", "m3", "results", "tools"},
     "study": {"files", "printable", "_core"},
     "tools": set(),
     "doctor": {"_core", "doctor", "calibrate", "identity", "lab", "tools"},
