@@ -117,11 +117,15 @@ def engine(size: Size) -> tuple[float, list[Line]]:
     return speed, lines
 
 
-def _instructions(program: Path, trials: int) -> int:
+def _instructions(program: Path, *arguments: int | str) -> int:
     """Instructions that a run of the program takes."""
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     done = subprocess.run(
-        [*command, program, str(trials)], cwd=ROOT, capture_output=True, text=True, check=True
+        [*command, program, *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     found = re.search(r"Collected : (\d+)", done.stderr)
     if not found:
@@ -261,6 +265,24 @@ def cortex_m3(size: Size) -> Iterator[Line]:
         yield Line(what, f"{about['median']:.0f} M instructions/s", how)
 
 
+def encryptions(_size: Size) -> Iterator[Line]:
+    """What Warifu's plugin takes to encrypt a sample of 64 B, without malloc and free."""
+    if not shutil.which("valgrind"):
+        return
+    build = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "warifu-dds-crypto"]
+    run([*build, "--example", "encode_calls"])
+    program = TARGET / "release" / "examples" / "encode_calls"
+    each = {}
+    for what in ("malloc-and-free", "AES-256-GCM", "AEGIS-128L"):
+        less, more = (_instructions(program, what, calls, 64) for calls in (1000, 3000))
+        each[what] = (more - less) / 2000
+    buffer = each.pop("malloc-and-free")
+    for aead, count in each.items():
+        figure = f"{count - buffer:,.0f} instructions/call"
+        yield Line(f"encode_serialized_payload, 64 B, {aead}", figure, "callgrind")
+    yield Line("", f"{buffer:,.0f} instructions", "malloc and free of its buffer, apart")
+
+
 def secured_samples(size: Size) -> Iterator[Line]:
     """What DDS Security adds to a sample's latency with our plugin, over Cyclone's own."""
     if os.geteuid() != 0:
@@ -344,7 +366,10 @@ def main() -> int:
         lines += simpy(size, speed)
     except MissingError as reason:
         missing.append(str(reason))
-    parts = (reading, criterion, sweep, command_line, signatures, apdus, cortex_m3, secured_samples)
+    parts = (
+        reading, criterion, sweep, command_line, signatures, apdus, cortex_m3, encryptions,
+        secured_samples,
+    )  # fmt: skip
     for part in parts:
         try:
             lines += part(size)

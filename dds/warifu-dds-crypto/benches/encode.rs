@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use domain::{AEADS, Domain};
+use domain::{AEADS, Domain, FRAME_BYTES};
 use warifu_dds_crypto::shell::abi::Seq;
 
 mod domain;
@@ -22,8 +22,7 @@ fn encode(c: &mut Criterion) {
                 b.iter(|| domain.encode(black_box(&plain)));
             });
         }
-        // Header, length, and footer of AES-GCM.
-        let encoded = bytes as usize + 20 + 4 + 20;
+        let encoded = bytes as usize + FRAME_BYTES;
         group.bench_function(BenchmarkId::new("malloc and free", bytes), |b| {
             // SAFETY: freed once.
             b.iter(|| unsafe { libc::free(black_box(libc::malloc(black_box(encoded)))) });

@@ -17,6 +17,9 @@ use warifu_dds_crypto::shell::{
 /// Of a plugin.
 pub type Init = unsafe extern "C" fn(*const i8, *mut *mut c_void, *mut c_void) -> i32;
 
+/// Of an encoded sample: header, length and footer with AES-GCM.
+pub const FRAME_BYTES: usize = 20 + 4 + 20;
+
 /// Each by its init function.
 pub const AEADS: [(&str, Init); 7] = [
     ("AES-256-GCM", init_crypto_aes_256_gcm),
