@@ -13,7 +13,7 @@ import typer
 
 from warifu.cli import screen
 from warifu.cli.dds_discovery import discovery as _discovery
-from warifu.cli.errors import ENVIRONMENT, OK
+from warifu.cli.errors import ENVIRONMENT, FAILED, OK
 from warifu.cli.formats import Format
 from warifu.cli.screen import FormatOption, named
 from warifu.dds.configuration import Show
@@ -276,3 +276,40 @@ def profile(
 dds_app.command(
     name="discovery", epilog="Exit codes: 0 ok; 2 a mistake in the command line or a profile."
 )(_discovery)
+
+
+_COMPARE_EPILOG = """Exit codes: 0 the gate passes or is undecided; 1 it fails; 2 a mistake in the
+command line, damaged results, or a half is missing."""
+
+
+@dds_app.command(name="compare", epilog=_COMPARE_EPILOG)
+def compare_command(
+    given: Annotated[
+        Path,
+        typer.Argument(
+            parser=named, metavar="STUDY", help="A study's file, or its folder of results."
+        ),
+    ],
+    form: FormatOption = Format.TABLE,
+) -> int:
+    """Judge predictions of DDS by what was measured: one way, cell by cell.
+
+    The median of the cells' errors must be within 10 %, by its 95 % interval, and stands beside
+    that of a null model: one way without security, and each byte at the speed of its ciphers.
+    Run `warifu predict STUDY` and then `warifu measure STUDY` first.
+
+    Examples:
+
+      warifu dds compare studies/dds-held-out.toml
+
+      warifu dds compare results/dds-held-out --format json
+    """
+    from warifu.cli import dds_comparison, verdicts
+    from warifu.compare import dds as judging
+    from warifu.compare.gates import Verdict
+
+    found = judging.compare_folder(verdicts.results_folder(given))
+    for warning in found.warnings:
+        screen.warn(warning)
+    screen.show(dds_comparison.tables(found), form)
+    return FAILED if found.verdict is Verdict.FAIL else OK

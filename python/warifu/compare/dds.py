@@ -223,9 +223,9 @@ def _cipher_ns(settings: Mapping[str, object], speeds: Speeds) -> float | None:
     """What a sample's bytes take at the speed of its ciphers, once a layer and end."""
     size = settings.get("response_body")
     total = 0.0
-    for layer in ("dds_data", "dds_metadata", "dds_rtps"):
-        kind = str(settings.get(f"{layer}_protection"))
-        if kind in {"NONE", "None"}:
+    for layer in ("data_protection", "metadata_protection", "rtps_protection"):
+        kind = str(settings.get(layer) or "NONE")
+        if kind == "NONE":
             continue
         verbs = ("seal", "open") if kind.startswith("ENCRYPT") else ("mac", "mac")
         for verb, end in zip(verbs, ("device", "server"), strict=True):
@@ -247,8 +247,12 @@ def _is_secured(results: Results, case_id: str) -> bool:
 
 def _without_security(settings: Mapping[str, object]) -> object:
     """What a secured case and its plain one have in common."""
-    ours = (item for item in settings.items() if not item[0].startswith("dds_"))
-    return frozenset((key, value) for key, value in ours if key != "case_id")
+    security = {"dds_crypto", "dds_aead"}
+    return frozenset(
+        (key, value)
+        for key, value in settings.items()
+        if key not in security and not key.endswith("_protection") and value is not None
+    )
 
 
 def _plain(measured: Results) -> dict[object, float]:

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Verdicts on predictions of DDS whose errors are known."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from support.paths import ROOT
+from support.synthetic import Cell, Half
+from warifu.calibrate import dds as calibration
+from warifu.cli import dds_comparison
+from warifu.compare import dds
+from warifu.compare.gates import Verdict
+from warifu.compare.join import CompareError
+from warifu.report.table import Format, render
+
+PROFILE = """\
+[[primitive]]
+name = "aead.seal.AEGIS-256.keyed"
+per_byte = "0.5 ns"
+[[primitive]]
+name = "aead.open.AEGIS-256.keyed"
+per_byte = "0.7 ns"
+"""
+PLAIN_NS = 200_000.0
+
+
+@dataclass(frozen=True)
+class DdsCell(Cell):
+    """A length under AEGIS-256, or without security."""
+
+    sample: int = 1_000
+    crypto: str = "warifu"
+    truth_ns: float = 300_000.0
+
+    @property
+    def case_id(self) -> str:
+        return f"{self.sample:08x}{len(self.crypto):08x}"
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        secured = {
+            "dds_aead": "AEGIS-256",
+            "data_protection": "ENCRYPT",
+            "metadata_protection": "ENCRYPT",
+            "rtps_protection": "NONE",
+        }
+        both = {
+            "device": "this-host",
+            "server": "this-host",
+            "link": "loopback",
+            "loss_model": "none",
+            "loss_mean": 0.0,
+            "protocol": "dds",
+            "concurrent": 1,
+            "response_body": self.sample,
+            "dds_crypto": self.crypto,
+        }
+        return both if self.crypto == "none" else both | secured
+
+    def establishments(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
+        truth = PLAIN_NS if self.crypto == "none" else self.truth_ns
+        return {"client_compute": truth * rng.gamma(400.0, 1 / 400.0, n)}
+
+
+@dataclass
+class DdsHalf(Half):
+    """One way alone; each cell's times are multiplied by a factor of its own."""
+
+    factors: Sequence[float] = ()
+
+    def _rows(self, cell: Cell, run_id: str, rng: np.random.Generator) -> pl.DataFrame:
+        rows = super()._rows(cell, run_id, rng)
+        factor = self.factors[self.cells.index(cell) % len(self.factors)] if self.factors else 1.0
+        whole = (pl.col("metric") == "https.establishment") & pl.col("stage").is_null()
+        return rows.filter(whole).with_columns(
+            pl.lit(dds.METRIC).alias("metric"), pl.col("value") * factor
+        )
+
+
+def study(folder: Path, factors: Sequence[float], lengths: int = 8, samples: int = 800) -> Path:
+    """A study whose predictions are those factors off."""
+    cells: list[Cell] = [DdsCell(sample=1_000 * k) for k in range(1, lengths + 1)]
+    cells += [DdsCell(sample=1_000 * k, crypto="none") for k in range(1, lengths + 1)]
+    profile = {"kind": "device", "name": "this-host", "text": PROFILE}
+    profile["sha256"] = sha256(PROFILE.encode()).hexdigest()
+    manifest = {"profiles": [profile]}
+    DdsHalf(
+        "predicted", cells, 2_000, 1, client_bytes=(1,), manifest=manifest, factors=factors
+    ).write(folder)
+    DdsHalf("measured", cells, samples, 2, client_bytes=(1,)).write(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("factors", "verdict"),
+    [
+        ((1.03, 0.96), Verdict.PASS),
+        ((1.25, 0.8), Verdict.FAIL),
+        ((1.02, 1.35), Verdict.UNDECIDED),
+    ],
+)
+def test_verdict_by_the_interval(
+    tmp_path: Path, factors: tuple[float, ...], verdict: Verdict
+) -> None:
+    found = dds.compare_folder(study(tmp_path, factors))
+    assert found.verdict is verdict
+    assert len(found.cells) == 8
+    low, high = found.error.interval
+    assert low <= found.error.value <= high
+    errors = sorted(abs(factor - 1.0) for factor in factors)
+    assert errors[0] - 0.02 < found.error.value < errors[-1] + 0.02
+
+
+def test_few_cells_decide_nothing(tmp_path: Path) -> None:
+    found = dds.compare_folder(study(tmp_path, (1.0,), lengths=5))
+    assert found.verdict is Verdict.UNDECIDED
+    assert "5 cells are too few" in found.why_undecided
+
+
+def test_null_model_is_plain_and_bytes_by_the_ciphers_speed(tmp_path: Path) -> None:
+    found = dds.compare_folder(study(tmp_path, (1.0,)))
+    for cell in found.cells:
+        sample = int(cell.case_id[:8], 16)
+        # Two layers, each sealed at 0.5 and opened at 0.7 ns a byte.
+        assert cell.null == pytest.approx(PLAIN_NS + 2 * 1.2 * sample, rel=0.02)
+    assert found.nearer == (8, 8)
+    assert found.null is not None
+    assert found.null.value > 0.25
+
+
+def test_tables_begin_with_the_verdict(tmp_path: Path) -> None:
+    tables = dds_comparison.tables(dds.compare_folder(study(tmp_path, (1.3, 1.2))))
+    text = render(tables, Format.TABLE)
+    assert text.startswith("FAIL: one way in 8 secured cells is predicted within 2")
+    assert "nearer than the null model in" in text
+    first = json.loads(render(tables, Format.JSON))
+    assert "fail" in json.dumps(first)
+    # The farthest cell comes first.
+    errors = [abs(float(str(record["error"]))) for record in tables[1].records]
+    assert errors == sorted(errors, reverse=True)
+
+
+def test_halves_that_cannot_be_judged(tmp_path: Path) -> None:
+    with pytest.raises(CompareError, match="no predicted half"):
+        dds.compare_folder(tmp_path)
+    folder = study(tmp_path / "plain", (1.0,))
+    for half in ("predicted", "measured"):
+        for file in (folder / half / "observations").glob("*00000006.parquet"):
+            file.unlink()
+    with pytest.raises(CompareError, match="no secured case of DDS in common"):
+        dds.compare_folder(folder)
+
+
+def test_judged_cells_are_not_calibrations() -> None:
+    judged = tomllib.loads((ROOT / "studies" / "dds-held-out.toml").read_text())
+    lengths = set(judged["vary"]["pattern.response_body"])
+    assert not lengths & {*calibration.LENGTHS, *calibration.SECURED_LENGTHS}
+    # SROS2's governance signs RTPS messages; calibration's both encrypt them.
+    assert "stack" not in judged
+    assert all("AES-256" not in stack for stack in judged["vary"]["stack"])
+    for text in calibration.study_texts(10)[1:]:
+        assert 'rtps_protection = "ENCRYPT"' in text
+        assert judged["pattern"]["path"] not in text
