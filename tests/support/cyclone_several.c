@@ -3,10 +3,10 @@
 //
 //   cyclone_several write|read COUNT PEERS LIBRARY ENCLAVE=AEAD ..
 //
-// Each has Warifu's plugin in LIBRARY, and a writer or a reader with an AEAD of its own. Those that write wait until each has
-// matched PEERS readers, and write COUNT messages in turn, which say by whom: the index of their
-// ENCLAVE=AEAD. Those that read stop when nothing has come for some seconds, and print a line of
-// JSON each: how many messages of each writer's they have read.
+// Each has Warifu's plugin in LIBRARY, and a writer or a reader with an AEAD of its own. Those that
+// write wait until each has matched PEERS readers, and write COUNT messages in turn, which say by
+// whom: the index of their ENCLAVE=AEAD. Those that read stop when nothing has come for some
+// seconds, and print a line of JSON each: how many messages of each writer's they have read.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A program that loads a cryptographic plugin as Cyclone DDS does, and begins and ends some domains:
-// dds_host LIBRARY INIT DOMAINS [mark]. On stdout, whether it has more rights than its user, and what
-// each init gives; with mark on stderr, where all have begun.
+// A program that loads a cryptographic plugin as Cyclone DDS does, and begins and ends some
+// domains: dds_host LIBRARY INIT DOMAINS [mark]. On stdout, whether it has more rights than its
+// user, and what each init gives; with mark on stderr, where all have begun.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

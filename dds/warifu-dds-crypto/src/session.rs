@@ -196,9 +196,9 @@ impl Session {
 /// when there is room for no more, has been here before or comes too late.
 pub struct Sessions(RwLock<Vec<Arc<Session>>>);
 
-/// Around a change of session messages of the old and the new one come mixed, and threads send later
-/// than they encrypt. Fast DDS begins a session every 32 messages, of which these are as many as
-/// [`Seen::ENOUGH`].
+/// Around a change of session messages of the old and the new one come mixed, and threads send
+/// later than they encrypt. Fast DDS begins a session every 32 messages, of which these are as many
+/// as [`Seen::ENOUGH`].
 const REMEMBERED: usize = 16;
 
 impl Sessions {

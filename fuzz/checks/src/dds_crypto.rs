@@ -74,7 +74,7 @@ pub struct Mutated {
 }
 
 /// Changes so many packets, of each AEAD, protection and place in turn, one to eight times each.
-/// Panics if anything is read that was not sent, or under a tag that is another than the sent one's.
+/// Panics if anything is read that was not sent, or under another tag than it was sent with.
 pub fn mutate(packets: u64, seed: u64) -> Mutated {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut mutated = Mutated::default();
