@@ -53,9 +53,11 @@ GOVERNANCES = (
     "messages-by-origin",
     "messages-alone",
     "samples-and-submessages",
+    "submessages-alone",
+    "submessages-and-nothing-else",
 )
-"""Where the builtin plugins understand each other. They do not where samples or submessages alone
-are protected (data or metadata ENCRYPT, all else NONE)."""
+"""Where the builtin plugins understand each other. They do not where samples alone are protected
+(data ENCRYPT, all else NONE)."""
 
 SIGNS_OF_LIFE, PROTECTED_SIGNS_OF_LIFE = bytes.fromhex("000200c2"), bytes.fromhex("ff0200c2")
 """Writers of ParticipantMessageData (DDS Security 1.1, section 7.3.7.1)."""
