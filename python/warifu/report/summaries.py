@@ -38,6 +38,9 @@ def half_table(results: Results, limit: int | None = None) -> Table:
     """One half: n, median, mean with interval, P95, P99, bytes, method and evidence by case."""
     shown = list(results.cases)[:limit]
     several = any(results.concurrent(case_id) > 1 for case_id in shown)
+    sized = any(
+        results.distribution(case_id, metric).values.size for case_id in shown for metric in _BYTES
+    )
     table = Table(
         f"{results.study}: {results.half}, {_names(map(results.whole, results.cases))} in ms",
         [
@@ -48,8 +51,7 @@ def half_table(results: Results, limit: int | None = None) -> Table:
             Column("P95"),
             Column("P99"),
             *([Column("all P50"), Column("all P95")] if several else []),
-            Column("B sent"),
-            Column("B received"),
+            *([Column("B sent"), Column("B received")] if sized else []),
             Column("method", number=False),
             Column("rests on", number=False),
         ],
@@ -61,17 +63,21 @@ def half_table(results: Results, limit: int | None = None) -> Table:
     }
     for case_id in shown:
         failed += results.failures(case_id)
-        _half_row(table, results, case_id, settings, several)
+        _half_row(table, results, case_id, settings, several, sized)
     predicted = results.half == PREDICTED
     table.notes.append(
         (
             "The interval is the noise of the simulation alone: it says nothing of how right the "
-            "inputs are. Decimals end where it does, or where a published or assumed input's do; "
+            "inputs are. Decimals end where it does, or where a published or assumed input's do"
             if predicted
-            else "The interval is the noise of these trials alone. Decimals end where it does; "
+            else "The interval is the noise of these trials alone. Decimals end where it does"
         )
-        + "B are the bytes that the programs wrote up to "
-        "the first byte of the response."
+        + (
+            "; B are the bytes that the programs wrote up to the first byte of the response, not "
+            "those on the link."
+            if sized
+            else "."
+        )
     )
     if several:
         table.notes.append(
@@ -93,7 +99,12 @@ def half_table(results: Results, limit: int | None = None) -> Table:
 
 
 def _half_row(
-    table: Table, results: Results, case_id: str, settings: Container[str], several: bool
+    table: Table,
+    results: Results,
+    case_id: str,
+    settings: Container[str],
+    several: bool,
+    sized: bool,
 ) -> None:
     times = results.distribution(case_id, results.whole(case_id))
     method, evidence = results.method(case_id), results.evidence(case_id)
@@ -124,7 +135,8 @@ def _half_row(
         cells += _scenario_cells(results, case_id, finest, record)
     for metric in _BYTES:
         sizes = results.distribution(case_id, metric)
-        cells.append(span(sizes.values[0], sizes.values[-1]) if sizes.values.size else "-")
+        if sized:
+            cells.append(span(sizes.values[0], sizes.values[-1]) if sizes.values.size else "-")
         record[f"{metric}_p50_b"] = sizes.quantile(0.5)
     record |= {"method": method, "evidence": evidence}
     record |= {name: one for name, one in results.cases[case_id].items() if name in settings}
