@@ -66,7 +66,7 @@ def _version_flag(wanted: bool) -> None:
 
 
 #: What needs root, with sudo; every other command becomes the user who called it.
-_OF_ROOT = {"measure", "run", "doctor", "calibrate", "card"}
+_OF_ROOT = {"measure", "run", "doctor", "calibrate", "card", "reproduce"}
 
 
 @app.callback()

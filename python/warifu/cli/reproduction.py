@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from warifu import identity
 from warifu.cli import reproduction_dds, screen
 from warifu.cli.errors import FAILED, OK
 from warifu.cli.formats import Format
@@ -39,8 +40,10 @@ class Part(StrEnum):
 
 
 @reproduce_app.callback()
-def _reproduce() -> None:
-    """Groups its subcommands."""
+def _reproduce(context: typer.Context) -> None:
+    """Only network namespaces need root, and a library's Makefile is anybody's code."""
+    if context.invoked_subcommand not in ("sros2-aead", "dds-offload"):
+        identity.become_caller()
 
 
 for name, command in (

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from warifu import identity
 from warifu.cli import screen
 from warifu.cli.errors import FAILED, NOTHING_WRITTEN, OK, when_interrupted
 from warifu.cli.formats import Format
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
     from warifu.reproduce.dds_sends import Call
     from warifu.reproduce.sros2_aead import Seen
 
-ProbesOption = Annotated[
-    Path,
-    typer.Option("--probes", metavar="PATH", help="The latency probes' sources."),
-]
 PeriodOption = Annotated[
     int, typer.Option("--period-us", min=100, max=1_000_000, help="From one message to the next.")
 ]
@@ -42,7 +39,6 @@ Step = tuple[str, "Exchange"]
 
 
 def sros2_aead(
-    probes: ProbesOption = Path("dds/probes"),
     sets: Annotated[int, typer.Option("--sets", min=1, max=1000, help="Processes of each.")] = 10,
     sends: Annotated[
         int, typer.Option("--sends", min=10, max=10_000, help="Messages of each process.")
@@ -62,13 +58,13 @@ def sros2_aead(
     from warifu.reproduce import sros2_aead_tables
 
     with when_interrupted(NOTHING_WRITTEN):
-        seen = _sros2_aead(probes, sets, sends, period_us, calls)
+        seen = _sros2_aead(sets, sends, period_us, calls)
         tables, holds = sros2_aead_tables.tables(seen)
     screen.show(tables, form)
     return OK if holds else FAILED
 
 
-def _sros2_aead(probes: Path, sets: int, sends: int, period_us: int, calls: int) -> Seen:
+def _sros2_aead(sets: int, sends: int, period_us: int, calls: int) -> Seen:
     from warifu.dds.sending import Exchange
     from warifu.reproduce import sros2_aead as paper
     from warifu.reproduce.dds_sends import Sends
@@ -80,7 +76,7 @@ def _sros2_aead(probes: Path, sets: int, sends: int, period_us: int, calls: int)
     steps = [(key, kind) for _ in range(sets) for key, kind in kinds.items()]
     many = Exchange(paper.CYCLONE, count=max(sends, 100), period_us=period_us)
     steps += [(one.key, replace(many, init=one.init)) for one in paper.CIPHERS]
-    sent, missing = run(probes, "sros2-aead", steps)
+    sent, missing = run("sros2-aead", steps)
     by_key = {
         key: tuple(one for what, one in sent if (what, one.exchange.probe) == (key, paper.FAST))
         for key in kinds
@@ -100,7 +96,6 @@ def _sros2_aead(probes: Path, sets: int, sends: int, period_us: int, calls: int)
 
 
 def dds_offload(
-    probes: ProbesOption = Path("dds/probes"),
     sets: Annotated[int, typer.Option("--sets", min=1, max=1000, help="Processes of each.")] = 2,
     sends: Annotated[
         int, typer.Option("--sends", min=10, max=10_000, help="Messages of each process.")
@@ -118,13 +113,13 @@ def dds_offload(
     from warifu.reproduce import dds_offload_tables
 
     with when_interrupted(NOTHING_WRITTEN):
-        seen = _dds_offload(probes, sets, sends, period_us)
+        seen = _dds_offload(sets, sends, period_us)
         tables, holds = dds_offload_tables.tables(seen)
     screen.show(tables, form)
     return OK if holds else FAILED
 
 
-def _dds_offload(probes: Path, sets: int, sends: int, period_us: int) -> Offload:
+def _dds_offload(sets: int, sends: int, period_us: int) -> Offload:
     from warifu.dds.sending import Exchange
     from warifu.reproduce import dds_offload as paper
     from warifu.reproduce.dds_sends import Sends
@@ -137,7 +132,7 @@ def _dds_offload(probes: Path, sets: int, sends: int, period_us: int) -> Offload
         for size in paper.PAYLOADS
         for key, kind in kinds.items()
     ]
-    sent, missing = run(probes, "dds-offload", steps)
+    sent, missing = run("dds-offload", steps)
 
     def of(kind: str) -> dict[int, Sends]:
         if paper.FAST in missing:
@@ -170,16 +165,14 @@ def _known(paper: ModuleType) -> tuple[dict[str, dict[str, Any]], dict[str, Any]
     return accelerators, device
 
 
-def run(
-    probes: Path, what: str, steps: list[Step]
-) -> tuple[list[tuple[str, Sent]], dict[str, str]]:
+def run(what: str, steps: list[Step]) -> tuple[list[tuple[str, Sent]], dict[str, str]]:
     """Makes the runs, in this order; and why those of a probe could not be made, by the probe.
 
     Raises KeystoreError and OSError."""
     from warifu.dds import sending
 
     names = {exchange.probe for _, exchange in steps}
-    missing = {name: why for name in names if (why := sending.missing(probes, name))}
+    missing = {name: why for name in names if (why := sending.missing(name))}
     for why in dict.fromkeys(missing.values()):
         screen.warn(f"not run here: {why}")
     todo = [step for step in steps if step[1].probe not in missing]
@@ -187,8 +180,11 @@ def run(
     if not todo:
         return sent, missing
     with ExitStack() as stack:
+        # Under sudo, too, the folder is root's, who runs what is in it.
+        stack.enter_context(identity.as_root())
+        stack.enter_context(_ended_orderly())
         report = stack.enter_context(screen.progress(what))
-        sender = stack.enter_context(sending.sender(probes))
+        sender = stack.enter_context(sending.sender())
         for done, (key, exchange) in enumerate(todo):
             report(done, len(todo), f"{exchange.probe} {key} {exchange.bytes:,} B")
             if exchange.probe in missing:
@@ -201,6 +197,22 @@ def run(
                 sent.append((key, one))
         report(len(todo), len(todo))
     return sent, missing
+
+
+@contextmanager
+def _ended_orderly() -> Iterator[None]:
+    """SIGTERM and SIGHUP leave no namespace and no folder behind, as Ctrl-C does."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, end) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _attempt(sender: Sender, exchange: Exchange) -> Sent | str:
@@ -227,7 +239,9 @@ def bench(calls: int, size: int) -> tuple[dict[str, Call], str, str]:
     except ToolMissing as error:
         return {}, "", str(error)
     command = [program, "--calls", str(calls), "--bytes", str(size)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, **identity.of_caller()
+    )
     try:
         said: dict[str, Any] = json.loads(done.stdout)
         found = {row["aead"]: _call(Call, row) for row in said["rows"]}

@@ -28,6 +28,9 @@ from warifu.dds.governance import Governance
 from warifu.dds.keystore import Enclave, create
 from warifu.dds.recording import Recording, RecordingDamaged, read
 
+PROBES = Path(__file__).resolve().parents[3] / "dds" / "probes"
+"""Their sources, in the checkout that this package is of: root runs what is there."""
+
 _HEADERS = {
     "fastdds-probe": (
         Path("/usr/include/fastdds/dds/domain/DomainParticipant.hpp"),
@@ -98,13 +101,13 @@ class Sent:
         return (after["in_message_ns"] - before["in_message_ns"]) / max(len(self.messages), 1)
 
 
-def missing(probes: Path, probe: str) -> str | None:
+def missing(probe: str, probes: Path = PROBES) -> str | None:
     """What this machine lacks for a run, with the fix; None if it lacks nothing."""
     header, packages = _HEADERS[probe]
     if os.geteuid() != 0:
         return f"network namespaces need root: run `{tools.as_root('reproduce ..')}`"
     if not (probes / "pair").is_file():
-        return f"{probes} has no script `pair`: name dds/probes of a checkout with --probes"
+        return f"{probes} has no script `pair`: run `warifu` of a checkout"
     for program, package in (
         ("ip", "iproute2"),
         ("make", "make"),
@@ -277,7 +280,7 @@ def _plugin(folder: Path) -> tuple[Count, ...]:
 
 
 @contextlib.contextmanager
-def sender(probes: Path, governance: Governance | None = None) -> Iterator[Sender]:
+def sender(governance: Governance | None = None, probes: Path = PROBES) -> Iterator[Sender]:
     """A sender with new keys, by default under SROS2's governance. Raises SendingError,
     KeystoreError and ToolMissing; OSError where a folder cannot be made."""
     with tempfile.TemporaryDirectory(prefix="warifu-reproduce.") as name:
@@ -285,4 +288,4 @@ def sender(probes: Path, governance: Governance | None = None) -> Iterator[Sende
         now = datetime.datetime.now(datetime.UTC)
         names = ["/talker", "/listener"]
         enclaves = create(folder / "keys", names, governance or Governance(), now=now, days=1)
-        yield Sender(probes.resolve(), folder, enclaves)
+        yield Sender(probes, folder, enclaves)

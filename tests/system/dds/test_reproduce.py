@@ -101,11 +101,11 @@ def _children(pid: int) -> list[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_interrupted_run_leaves_no_namespace(number: signal.Signals) -> None:
+def test_an_interrupted_run_leaves_no_namespace(number: signal.Signals, tmp_path: Path) -> None:
     running = subprocess.Popen(
         [*_REPRODUCE, "dds-offload", *FEW],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        env=os.environ | {"TMPDIR": str(tmp_path)},
     )  # fmt: skip
     made: set[str] = set()
     try:
@@ -125,6 +125,10 @@ def test_an_interrupted_run_leaves_no_namespace(number: signal.Signals) -> None:
     if number == signal.SIGINT:
         assert running.returncode == 130
         assert "interrupted; nothing was written" in err
+    if number == signal.SIGTERM:
+        assert running.returncode == 143
+    if number != signal.SIGKILL:
+        assert list(tmp_path.glob("warifu-*")) == []
     deadline = time.monotonic() + 30
     while made & _namespaces() and time.monotonic() < deadline:
         time.sleep(0.1)

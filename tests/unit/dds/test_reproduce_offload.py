@@ -222,9 +222,9 @@ def test_both_ends_cryptography_is_in_the_share_from_node_to_node() -> None:
 
 
 def test_what_a_run_lacks_is_said() -> None:
-    why = missing(Path("/nonexistent"), dds_offload.FAST)
+    why = missing(dds_offload.FAST, Path("/nonexistent"))
     assert why is not None
-    assert "need root" in why or "--probes" in why
+    assert "need root" in why or "of a checkout" in why
 
 
 def test_a_summary_counts_far_outliers() -> None:
