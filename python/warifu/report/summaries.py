@@ -38,6 +38,7 @@ def half_table(results: Results, limit: int | None = None) -> Table:
     """One half: n, median, mean with interval, P95, P99, bytes, method and evidence by case."""
     shown = list(results.cases)[:limit]
     several = any(results.concurrent(case_id) > 1 for case_id in shown)
+    streams = any(map(results.is_stream, shown))
     sized = any(
         results.distribution(case_id, metric).values.size for case_id in shown for metric in _BYTES
     )
@@ -51,6 +52,7 @@ def half_table(results: Results, limit: int | None = None) -> Table:
             Column("P95"),
             Column("P99"),
             *([Column("all P50"), Column("all P95")] if several else []),
+            *([Column("samples/s")] if streams else []),
             *([Column("B sent"), Column("B received")] if sized else []),
             Column("method", number=False),
             Column("rests on", number=False),
@@ -63,7 +65,7 @@ def half_table(results: Results, limit: int | None = None) -> Table:
     }
     for case_id in shown:
         failed += results.failures(case_id)
-        _half_row(table, results, case_id, settings, several, sized)
+        _half_row(table, results, case_id, settings, several, sized, streams)
     predicted = results.half == PREDICTED
     table.notes.append(
         (
@@ -105,6 +107,7 @@ def _half_row(
     settings: Container[str],
     several: bool,
     sized: bool,
+    streams: bool,
 ) -> None:
     times = results.distribution(case_id, results.whole(case_id))
     method, evidence = results.method(case_id), results.evidence(case_id)
@@ -133,6 +136,10 @@ def _half_row(
     cells += [quantiles[0.50], shown_mean, quantiles[0.95], quantiles[0.99]]
     if several:
         cells += _scenario_cells(results, case_id, finest, record)
+    if streams:
+        rates = results.distribution(case_id, metrics.RATE_OF_STREAM)
+        cells.append(f"{rates.quantile(0.5):.4g}" if rates.values.size else "-")
+        record["rate_p50_per_s"] = rates.quantile(0.5)
     for metric in _BYTES:
         sizes = results.distribution(case_id, metric)
         if sized:

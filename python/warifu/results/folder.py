@@ -103,7 +103,10 @@ class Results:
         return bool(self.manifest.get("complete", False))
 
     def whole(self, case_id: str) -> str:
-        """The metric of a case that is judged: its whole time, which stages divide."""
+        """The metric of a case that is judged: its whole time, which stages divide; of a stream,
+        whose samples nobody answers, the way there."""
+        if self.is_stream(case_id):
+            return metrics.WHOLE_OF_STREAM
         return metrics.whole(self._protocol(case_id))
 
     def phases(self, case_id: str) -> tuple[str, ...]:
@@ -112,7 +115,12 @@ class Results:
 
     def later(self, case_id: str) -> tuple[str, ...]:
         """The times of a case's connections that end after its whole time."""
-        return metrics.later(self._protocol(case_id))
+        whole = self.whole(case_id)
+        return tuple(one for one in metrics.later(self._protocol(case_id)) if one != whole)
+
+    def is_stream(self, case_id: str) -> bool:
+        """Whether a case's messages are sent at a rate, and not answered."""
+        return self.cases[case_id].get("pattern") == "stream"
 
     def has_metric(self, case_id: str, metric: str) -> bool:
         """Whether a case has a metric: one of HTTPS does not apply to CoAP, and one of a scenario

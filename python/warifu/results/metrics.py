@@ -7,6 +7,11 @@ import functools
 
 import warifu._core as _core
 
+WHOLE_OF_STREAM = "dds.one_way"
+"""From the write of a stream's sample to its reader."""
+RATE_OF_STREAM = "dds.rate"
+"""How many of them were read a second."""
+
 
 @functools.cache
 def whole(protocol: str) -> str:
