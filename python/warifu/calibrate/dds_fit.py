@@ -209,7 +209,11 @@ def _non_negative(rows: Sequence[Sequence[float]], goals: Sequence[float]) -> li
 def _send_entries(sends: Sends, shape: Law) -> list[Entry]:
     found = []
     for role in ROLES:
-        laws = {SAMPLE: shape.scaled(sends.sample[role]), PART: shape.scaled(sends.part)}
+        laws = {
+            SAMPLE: shape.scaled(sends.sample[role]),
+            # Many draws of a skewed law would add up to more than as many medians.
+            PART: Law.constant(sends.part),
+        }
         for message, law in laws.items():
             found.append(
                 Entry(
@@ -233,7 +237,7 @@ def _receive_plain(
         cold, warm, part, byte = (float(value) for value in values)
         laws = {
             SAMPLE: (shape.scaled(warm), shape.scaled(cold)),
-            PART: (shape.scaled(part), None),
+            PART: (Law.constant(part), None),
         }
         receives = [
             Entry(

@@ -447,7 +447,7 @@ def calibrate_host(
         bool, typer.Option("--if-stale", help="Keep a profile that fits this machine.")
     ] = False,
     plan: Annotated[
-        Plan, typer.Option("--plan", help="How long: about 1, 2 or 12 minutes.")
+        Plan, typer.Option("--plan", help="How long: about 1, 2 or 12 minutes, with DDS some more.")
     ] = Plan.DEFAULT,
     out: Annotated[
         Path | None,

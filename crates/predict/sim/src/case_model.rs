@@ -49,6 +49,9 @@ pub struct CaseModel {
     pub(crate) sleep: Option<(u64, Sampler)>,
     /// Whether the streams of client, server, key store and lengths are drawn from at all.
     pub(crate) draws: [bool; 4],
+    /// Whether a party that waits from the beginning on has cold caches: so do the ends of DDS,
+    /// between whose samples there are pauses. Figures of other protocols were found without.
+    pub(crate) rested: bool,
     /// Whether trials without loss may repeat one another, see [`crate::memo`].
     pub(crate) repeats: bool,
     /// Its number among all models of this process.
@@ -114,6 +117,7 @@ impl CaseModel {
         let jiffies = jiffies(&programs);
         Ok(CaseModel {
             horizon: horizon(&begins, &programs),
+            rested: case.stack.dds().is_some(),
             repeats: begins.len() == 1
                 && programs.episodes == 1
                 && !draws[..3].contains(&true)

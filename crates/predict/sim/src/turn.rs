@@ -265,7 +265,10 @@ impl<'a> Turn<'a> {
         state.waiting = waiting;
         let time = state.time;
         if !self.world.shared {
-            self.world.resources[state.role as usize].last_used = Some(time);
+            // Who waits from the beginning on may have done so for long.
+            if time > 0 || !self.model.rested {
+                self.world.resources[state.role as usize].last_used = Some(time);
+            }
         } else if time > self.world.now {
             self.set_program(party, Some(time));
         } else {

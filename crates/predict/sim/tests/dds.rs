@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Samples of DDS packet by packet: datagrams beyond the MTU travel as IP fragments.
+//! Samples of DDS packet by packet: datagrams beyond the MTU travel as IP fragments. And what their
+//! protection costs.
 
 mod common;
 
-use warifu_model::Catalog;
-use warifu_sim::{CaseModel, Heading, PacketEvent, simulate_packets};
+use warifu_model::{Catalog, Metric, Operation, ProfileKind};
+use warifu_sim::{
+    CaseModel, Heading, Outcome, PacketEvent, Simulator, simulate_packets, step_costs,
+};
 
 /// Of IPv4 and UDP.
 const IP: u32 = 20;
@@ -64,4 +67,62 @@ fn sample_without_one_of_its_fragments_is_not_answered() {
         assert_eq!(of(&events, Heading::Up).len(), 38);
         assert!(of(&events, Heading::Down).is_empty());
     }
+}
+
+/// What a pause took from the caches is paid for once, however many parts and calls there are: by
+/// each end's first call of a direction. The answer is read soon after, with warm caches.
+#[test]
+fn cold_caches_are_paid_for_once_a_direction() {
+    let mut profile =
+        String::from("name = \"constant\"\ndescription = \"a test\"\nidle_threshold = \"5 ms\"\n");
+    for operation in Operation::all() {
+        let protects = operation.to_string().contains("Protected");
+        let cold = if protects { "1 ms" } else { "0 ns" };
+        profile +=
+            &format!("[[operation]]\nname = \"{operation}\"\nwarm = \"0 ns\"\ncold = \"{cold}\"\n");
+    }
+    for primitive in ["aead.seal.AES-256-GCM", "aead.mac.AES-256-GCM"] {
+        profile += &format!("[[primitive]]\nname = \"{primitive}\"\nwarm = \"0 ns\"\n");
+    }
+    let mut catalog = common::catalog("0 us");
+    catalog.add(ProfileKind::Device, "constant", &profile, "constant").unwrap();
+    for sample in ["64 B", "50 KiB"] {
+        let settings = format!(
+            "[link]\nprofile = \"loopback\"\n[stack]\nprotocol = \"dds\"\ncrypto = \"builtin\"\n\
+             [pattern]\nkind = \"request\"\npath = \"/chatter\"\nresponse_body = \"{sample}\"\n"
+        );
+        let case = common::case(&settings, &catalog);
+        let model = CaseModel::compile(&case, &catalog).unwrap();
+        let mut outcome = Outcome::default();
+        Simulator::new().run(&model, 1, &mut outcome);
+        let outcome = outcome.connections[0];
+        assert_eq!(outcome.value(Metric::DdsOneWay), 2_000_000, "{sample}");
+        assert_eq!(outcome.value(Metric::DdsRoundTrip), 3_000_000, "{sample}");
+    }
+}
+
+/// Where the time goes, step by step: two ends, each protecting and taking off.
+#[test]
+fn costs_of_each_step() {
+    let profile = "name = \"constant\"\ndescription = \"a test\"\n".to_owned()
+        + &Operation::all()
+            .map(|name| format!("[[operation]]\nname = \"{name}\"\nwarm = \"1 us\"\n"))
+            .collect::<String>()
+        + "[[primitive]]\nname = \"aead.seal.AES-256-GCM\"\nwarm = \"100 ns\"\nper_byte = \"1 ns\"\n";
+    let mut catalog = common::catalog("0 us");
+    catalog.add(ProfileKind::Device, "constant", &profile, "constant").unwrap();
+    let settings = "[link]\nprofile = \"loopback\"\n[stack]\nprotocol = \"dds\"\n\
+                    crypto = \"builtin\"\nmetadata_protection = \"NONE\"\n\
+                    rtps_protection = \"NONE\"\n[pattern]\nkind = \"request\"\n\
+                    path = \"/chatter\"\nresponse_body = \"64 B\"\n";
+    let costs = step_costs(&common::case(settings, &catalog), &catalog).unwrap();
+    let ciphers: Vec<_> = costs.iter().filter(|cost| cost.primitive.is_some()).collect();
+    assert_eq!(ciphers.len(), 4);
+    for cost in &ciphers {
+        // The string of 64 B, its length and its encapsulation.
+        assert_eq!(cost.bytes, 72, "{cost:?}");
+        assert_eq!(cost.own[0].0, 1_000, "{cost:?}");
+        assert_eq!(cost.cipher[0].0, 100 + 72, "{cost:?}");
+    }
+    assert!(costs.iter().all(|cost| cost.own[0].0 == 1_000));
 }

@@ -313,8 +313,11 @@ impl DeviceProfile {
 mod tests {
     use super::*;
     use crate::case::tests::{any_tls, https};
-    use crate::case::{Authentication, Group, Session, Tls, TlsVersion};
-    use crate::operation::{Direction, HandshakeMessage, Role};
+    use crate::case::{
+        Authentication, Dds, DdsCrypto, DdsMiddleware, DdsProtection, Group, Session, Tls,
+        TlsVersion,
+    };
+    use crate::operation::{DdsMessage, Direction, HandshakeMessage, Role};
     use crate::primitive::SignatureAlgorithm;
 
     #[test]
@@ -349,6 +352,88 @@ mod tests {
         assert!(error.contains("stack.authentication = \"server\", or calibrate"), "{error}");
         let free = parse("[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"1 us\"\n");
         assert!(free.unwrap().lacks(&[HELLO], &stack).is_none());
+    }
+
+    fn dds(crypto: DdsCrypto, aead: DdsAead) -> Stack {
+        Stack::Dds(Dds {
+            middleware: DdsMiddleware::CycloneDds,
+            crypto,
+            aead,
+            data_protection: DdsProtection::None,
+            metadata_protection: DdsProtection::SignWithOriginAuthentication,
+            rtps_protection: DdsProtection::Encrypt,
+            discovery_protection: DdsProtection::None,
+        })
+    }
+
+    const MESSAGE: Operation =
+        Operation::Dds(Role::Client, Direction::Send, DdsMessage::RtpsMessage);
+    const SUBMESSAGE: Operation =
+        Operation::Dds(Role::Client, Direction::Send, DdsMessage::Submessage);
+
+    /// What the plugin does itself, by its name, and beside it what its cipher does.
+    const PLUGINS: &str = "\
+        [[operation]]\nname = \"client.send.DdsProtectedMessage\"\nwarm = \"5 us\"\n\
+        cold = \"9 us\"\nper_byte = \"1 ns\"\nwhen = { crypto = \"builtin\" }\n\
+        [[operation]]\nname = \"client.send.DdsProtectedMessage\"\nwarm = \"1 us\"\n\
+        when = { crypto = \"warifu\" }\n\
+        [[operation]]\nname = \"client.send.DdsProtectedSubmessage\"\nwarm = \"1 us\"\n\
+        when = { crypto = [\"builtin\", \"warifu\"] }\n\
+        [[primitive]]\nname = \"aead.seal.AES-256-GCM\"\nwarm = \"700 ns\"\n\
+        per_byte = \"0.2 ns\"\n\
+        [[primitive]]\nname = \"aead.seal.AES-256-GCM.keyed\"\nwarm = \"30 ns\"\n\
+        per_byte = \"0.1 ns\"\n\
+        [[primitive]]\nname = \"aead.mac.AES-256-GCM.keyed\"\nwarm = \"20 ns\"\n\
+        per_byte = \"0.05 ns\"\n";
+
+    #[test]
+    fn protection_costs_the_plugin_and_its_cipher() {
+        let profile = parse(PLUGINS).unwrap();
+        let cost = |crypto, operation| {
+            let stack = dds(crypto, DdsAead::Aes256Gcm);
+            let cost = profile.cost(operation, &stack, 1000).unwrap();
+            (cost.warm.mean().0, cost.bytes_cost.0, cost.cipher.unwrap())
+        };
+        let (own, bytes, cipher) = cost(DdsCrypto::Builtin, MESSAGE);
+        // 700 ns with its key, and 1000 B of 0.2 ns.
+        assert_eq!((own, bytes, cipher.warm.0, cipher.cold.0), (5_000, 1_000, 900, 900));
+        assert_eq!(cipher.primitive.to_string(), "aead.seal.AES-256-GCM");
+        let (own, bytes, cipher) = cost(DdsCrypto::Warifu, MESSAGE);
+        assert_eq!((own, bytes, cipher.warm.0), (1_000, 0, 130));
+        // A MAC over all of it, and one over its tag for the receiver: 70 ns and 21 ns.
+        let (own, _, cipher) = cost(DdsCrypto::Warifu, SUBMESSAGE);
+        assert_eq!((own, cipher.warm.0), (1_000, 91));
+        assert_eq!(profile.dds_ciphers(), [DdsAead::Aes256Gcm]);
+    }
+
+    #[test]
+    fn inputs_name_the_cipher_of_a_protection() {
+        let profile = parse(PLUGINS).unwrap();
+        let stack = dds(DdsCrypto::Warifu, DdsAead::Aes256Gcm);
+        let inputs = profile.inputs(&stack, |operation| operation == MESSAGE);
+        let keys: Vec<&str> = inputs.iter().map(|input| input.key.as_str()).collect();
+        assert!(keys.contains(&"client.send.DdsProtectedMessage"), "{keys:?}");
+        assert!(keys.contains(&"aead.seal.AES-256-GCM.keyed"), "{keys:?}");
+    }
+
+    #[test]
+    fn cipher_that_a_device_lacks() {
+        let profile = parse(PLUGINS).unwrap();
+        let stack = dds(DdsCrypto::Warifu, DdsAead::Aegis256);
+        let error = profile.lacks(&[MESSAGE], &stack).unwrap().to_string();
+        assert_eq!(
+            error,
+            "d.toml: aead.seal.AEGIS-256.keyed has no cost, which crypto=warifu takes: add a \
+             [[primitive]] of that name with its time a call and per_byte, or calibrate the device"
+        );
+        assert_eq!(profile.missing_operations(&[MESSAGE], &stack), [MESSAGE]);
+        let plain = parse("[[operation]]\nname = \"client.send.DdsSample\"\nwarm = \"1 us\"\n");
+        let both = [MESSAGE, SUBMESSAGE];
+        let error = plain.unwrap().lacks(&both, &dds(DdsCrypto::Builtin, DdsAead::Aes256Gcm));
+        let error = error.unwrap().to_string();
+        assert!(error.contains("client.send.DdsProtectedMessage, client.send.Dds"), "{error}");
+        assert!(error.contains("the ciphers aead.seal.AES-256-GCM, aead.mac.AES-256"), "{error}");
+        assert_eq!(error.lines().count(), 1);
     }
 
     const HELLO: Operation =

@@ -188,6 +188,11 @@ note = "a note"
 [[operation]]
 name = "server.sign"
 warm = "1500 ns"
+
+[[operation]]
+name = "server.send.DdsProtectedPayload"
+when = { crypto = ["builtin", "warifu"] }
+warm = "700 ns"
 "#;
 
     /// The profile by both ways, which must not differ; whether the quick one took it.
