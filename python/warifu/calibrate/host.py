@@ -23,8 +23,7 @@ PLANS = {
     "default": Plan(Effort(warm=60, cold=14, gap_ms=10.0, primitives=200), 50),
     "thorough": Plan(Effort(warm=300, cold=80, gap_ms=10.0, primitives=1000), 400),
 }
-"""About 1, 2 and 12 minutes on a quiet machine of two processors at 2.5 GHz, DDS not counted: 40 runs
-of some seconds each."""
+"""About 1, 2 and 12 minutes on a quiet machine of two processors at 2.5 GHz, without DDS."""
 
 
 @dataclass(frozen=True)
