@@ -72,7 +72,11 @@ def check(ca: Authority, enclaves: int, now: datetime) -> None:
             f"{gone}: is missing, while {there} is there, and half a CA is not made anew: {fix}"
         )
     private(ca.key)
-    if public_of_key(ca.key) != public_of_certificate(ca.certificate):
+    try:
+        belongs = public_of_key(ca.key) == public_of_certificate(ca.certificate)
+    except KeystoreError as error:
+        raise KeystoreRefused(f"{error}: restore it from a copy") from None
+    if not belongs:
         raise KeystoreRefused(
             f"{ca.key}: is not the key of {ca.certificate}: restore the one that belongs to it"
         )

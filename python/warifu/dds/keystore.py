@@ -165,6 +165,7 @@ def _made(
         documents[name], doubts = _permissions(name, enclave, now)
         notes += doubts
     new = [name for name in names if name not in there]
+    ends = {name: _end(there[name]) for name in names if name in there}
     made = [ca for ca in cas.values() if ca.there]
     if new and made:
         days, said = _within(made, now, days)
@@ -188,7 +189,7 @@ def _made(
         document = documents[name]
         if document is not None:
             write(enclave.permissions, authority.sign(cas[PERMISSIONS], document))
-    ends = {name: authority.end_of(there[name].certificate) for name in names}
+    ends |= {name: _end(there[name]) for name in new}
     notes += [
         f"{there[name].certificate}: expired on {end:%Y-%m-%d}: remove {there[name].folder} and "
         "run this again for a new key and certificate"
@@ -229,6 +230,13 @@ def _complete(enclave: Enclave) -> None:
                 f"{enclave.folder}, and have its enclave made anew with another key"
             )
     private(enclave.key)
+
+
+def _end(enclave: Enclave) -> datetime:
+    try:
+        return authority.end_of(enclave.certificate)
+    except KeystoreError as error:
+        raise KeystoreRefused(f"{error}: restore it from a copy") from None
 
 
 def _governance(root: Path, kinds: Mapping[str, StrEnum], needed: bool) -> str:

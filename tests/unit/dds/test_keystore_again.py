@@ -140,6 +140,19 @@ def test_key_of_another_ca_is_refused(keys: Path, tmp_path: Path) -> None:
         make(keys, [], {}, now=now())
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["private/identity_ca.key.pem", "public/permissions_ca.cert.pem", "enclaves/talker/cert.pem"],
+)
+def test_key_or_certificate_that_is_damaged_is_named(keys: Path, name: str) -> None:
+    text = (keys / name).read_text()
+    (keys / name).write_text(text[: len(text) // 2])
+    with pytest.raises(KeystoreRefused, match=r"restore it from a copy") as refused:
+        make(keys, ["/talker", "/late"], {}, now=now())
+    assert str(refused.value).startswith(f"{keys / name}: openssl ")
+    assert "/late" not in enclaves(keys)
+
+
 @pytest.mark.parametrize("half", ["key.pem", "cert.pem"])
 def test_half_an_enclave_is_refused_and_not_made_anew(keys: Path, half: str) -> None:
     (keys / "enclaves" / "talker" / half).unlink()
