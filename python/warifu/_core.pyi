@@ -154,6 +154,16 @@ def dds_discovery(
     `device` is a profile's name, text and file, whose primitives authentication takes; without one
     it takes no time. Raises WarifuError for a profile without them, and ValueError for less than 2
     nodes or numbers beyond all use.
+def dds_path(study: Study, index: int) -> dict[str, Any]:
+    """The way of a DDS sample from the write to the reader in case `index`, in parts.
+
+    `steps`, the writer's and then the reader's, each with `step`: `work` (operation, writer, bytes,
+    own_ns, own_per_byte_ns, and cipher: None, or primitive, call_ns, per_byte_ns, tags_ns), `send`
+    (message, bytes) or `receive` (message); `wake_ns` of the reader; `delay_ns` of the link and the
+    interfaces; `rate` of the link, bit/s or None. A time `.._ns` of an operation is a tuple: its
+    5 % quantile, mean and 95 % quantile with warm caches, and what a pause adds to the mean.
+
+    Raises WarifuError where a cost is missing, and IndexError beyond the last case.
     """
 
 def kernel_release(text: str) -> tuple[int, int, int | None] | None:

@@ -4,6 +4,7 @@
 
 mod accelerator;
 mod columns;
+mod dds;
 mod discovery;
 mod error;
 mod fs_user;
@@ -41,6 +42,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tls::resumptions, module)?)?;
     module.add_function(wrap_pyfunction!(accelerator::accelerator, module)?)?;
     module.add_function(wrap_pyfunction!(discovery::dds_discovery, module)?)?;
+    module.add_function(wrap_pyfunction!(dds::dds_path, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(missing::missing_operations, module)?)?;
     module.add_function(wrap_pyfunction!(missing::primitives, module)?)?;

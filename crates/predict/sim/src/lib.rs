@@ -10,6 +10,7 @@ mod carrier;
 mod case_model;
 mod clock;
 mod cost;
+mod dds_path;
 mod discovery;
 mod engine;
 mod event_queue;
@@ -33,6 +34,7 @@ mod world;
 
 pub use capture::PacketEvent;
 pub use case_model::{CaseModel, inputs, lacks, missing_operations};
+pub use dds_path::{CipherWork, DdsPath, Law, PathStep, Work};
 pub use discovery::{Discovery, HandshakeWork, Span};
 pub use engine::{Simulator, simulate_packets};
 pub use outcome::{ConnectionOutcome, Outcome};

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The way of one DDS sample, without simulating it: what each step of its sender and its reader
+//! costs, with the parts that an adviser puts in the place of others.
+
+use warifu_model::{
+    Case, Catalog, Cost, DeviceProfile, Direction, Distribution, Error, Nanos, Operation, Role,
+    SystemCall,
+};
+use warifu_trace::{Message, MessageId, Step, Trace, scenario};
+
+use crate::profiles;
+
+/// Which part of a law is called usual: all but the twentieth at either end.
+const USUAL: [f64; 2] = [0.05, 0.95];
+
+/// One sample on its way, from the write to the reader.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DdsPath {
+    /// The writer's steps, and then the reader's until it has the sample.
+    pub steps: Vec<PathStep>,
+    /// What waking the reader takes, once.
+    pub wake: Law,
+    /// Half the link's round trip, and what both network interfaces add to a packet.
+    pub delay: Nanos,
+    /// The link's rate on the way to the reader, bit/s; `None` without a limit.
+    pub rate: Option<u64>,
+}
+
+/// A step of either end.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PathStep {
+    /// It computes.
+    Work(Work),
+    /// The writer lets a datagram go.
+    Send {
+        /// Which.
+        message: MessageId,
+        /// Its length as UDP's payload, B.
+        bytes: u32,
+    },
+    /// The reader needs a datagram to go on.
+    Receive {
+        /// Which.
+        message: MessageId,
+    },
+}
+
+/// An operation's cost, in parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    /// What is done, and by whom.
+    pub operation: Operation,
+    /// To how many bytes.
+    pub bytes: u32,
+    /// What it takes itself, its bytes left out.
+    pub own: Law,
+    /// What it takes itself for each byte, ns.
+    pub own_per_byte_ns: f64,
+    /// What its cipher takes beside that.
+    pub cipher: Option<CipherWork>,
+}
+
+/// What a cipher does for an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CipherWork {
+    /// The call's name in the device's profile: `aead.seal.AES-256-GCM`.
+    pub primitive: String,
+    /// What a call takes, its bytes left out.
+    pub call: Law,
+    /// What it takes for each byte, ns.
+    pub per_byte_ns: f64,
+    /// What the receivers' own tags take beside it.
+    pub tags: Nanos,
+}
+
+/// A time in three figures, and a fourth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Law {
+    /// Its 5 % quantile, with warm caches.
+    pub low: Nanos,
+    /// Its mean.
+    pub mean: Nanos,
+    /// Its 95 % quantile.
+    pub high: Nanos,
+    /// What a pause adds to its mean.
+    pub cold: Nanos,
+}
+
+impl DdsPath {
+    /// Of a case's first sample.
+    ///
+    /// # Errors
+    /// The case is not of DDS or is not emulated, or a profile lacks a cost.
+    pub fn of(case: &Case, catalog: &Catalog) -> Result<DdsPath, Error> {
+        if case.stack.dds().is_none() {
+            let message = "is not DDS: expected a stack such as dds/builtin";
+            return Err(Error::in_case("stack.protocol", message));
+        }
+        let scenario = scenario(case).map_err(|error| Error::in_case(error.key, error.message))?;
+        let Some(episode) = scenario.episodes.first() else {
+            return Err(Error::in_case("pattern", "sends no sample"));
+        };
+        let ends = Ends {
+            case,
+            writer: profiles::device(catalog, "device.profile", &case.device.profile)?,
+            reader: profiles::device(catalog, "server.profile", &case.server.profile)?,
+        };
+        ends.path(&episode.trace)
+    }
+}
+
+struct Ends<'a> {
+    case: &'a Case,
+    writer: &'a DeviceProfile,
+    reader: &'a DeviceProfile,
+}
+
+impl Ends<'_> {
+    fn path(&self, trace: &Trace) -> Result<DdsPath, Error> {
+        let mut steps = Vec::new();
+        let of = |role| trace.programs.iter().filter(move |program| program.party.role == role);
+        let own = |step: &&Step| !matches!(step, Step::Receive { .. });
+        for step in of(Role::Client).flat_map(|program| program.steps.iter().take_while(own)) {
+            steps.extend(self.steps(step, &trace.messages)?);
+        }
+        // The reader has the sample when it turns to its answer.
+        let answers = |step: &&Step| {
+            matches!(step, Step::Compute { operation: Operation::Dds(_, Direction::Send, _), .. })
+        };
+        for step in of(Role::Server)
+            .flat_map(|program| program.steps.iter().take_while(|step| !answers(step)))
+        {
+            steps.extend(self.steps(step, &trace.messages)?);
+        }
+        let wake = self.cost(Operation::System(Role::Server, SystemCall::Wake), 0)?;
+        let link = &self.case.link;
+        let interfaces = [Role::Client, Role::Server].map(|role| {
+            let operation = Operation::System(role, SystemCall::Interface);
+            self.cost(operation, 0).map_or(0, |cost| cost.warm.mean().0)
+        });
+        Ok(DdsPath {
+            steps,
+            wake: Law::of(wake.warm, wake.cold),
+            delay: Nanos(link.rtt.0 / 2 + interfaces.iter().sum::<u64>()),
+            rate: link.rate_up.map(|rate| rate.0),
+        })
+    }
+
+    fn steps(&self, step: &Step, messages: &[Message]) -> Result<Vec<PathStep>, Error> {
+        Ok(match *step {
+            Step::Compute { operation, bytes, .. } => {
+                vec![PathStep::Work(self.work(operation, bytes)?)]
+            }
+            Step::Send { first, count, .. } => (first.0..first.0 + count)
+                .map(|id| PathStep::Send {
+                    message: MessageId(id),
+                    bytes: messages.get(id as usize).map_or(0, |message| message.bytes.most()),
+                })
+                .collect(),
+            Step::Receive { message } => vec![PathStep::Receive { message }],
+            _ => Vec::new(),
+        })
+    }
+
+    fn work(&self, operation: Operation, bytes: u32) -> Result<Work, Error> {
+        let cost = self.cost(operation, bytes)?;
+        let device = self.device(operation.role());
+        let cipher = cost.cipher.and_then(|of_cipher| {
+            let call = device.primitive(of_cipher.primitive, bytes)?;
+            let all = call.warm.mean().0 + call.bytes_cost.0;
+            Some(CipherWork {
+                primitive: of_cipher.primitive.to_string(),
+                call: Law::of(call.warm, call.cold),
+                per_byte_ns: call.per_byte_ns,
+                tags: Nanos(of_cipher.warm.0.saturating_sub(all)),
+            })
+        });
+        Ok(Work {
+            operation,
+            bytes,
+            own: Law::of(cost.warm, cost.cold),
+            own_per_byte_ns: cost.per_byte_ns,
+            cipher,
+        })
+    }
+
+    fn cost(&self, operation: Operation, bytes: u32) -> Result<Cost<'_>, Error> {
+        self.device(operation.role()).cost(operation, &self.case.stack, bytes)
+    }
+
+    const fn device(&self, role: Role) -> &DeviceProfile {
+        match role {
+            Role::Client => self.writer,
+            Role::Server => self.reader,
+        }
+    }
+}
+
+impl Law {
+    fn of(warm: &Distribution, cold: &Distribution) -> Law {
+        let [low, high] = USUAL.map(|p| warm.quantile(p));
+        let mean = warm.mean().clamp(low, high);
+        Law { low, mean, high, cold: cold.mean() - warm.mean() }
+    }
+}
