@@ -154,6 +154,8 @@ def dds_discovery(
     `device` is a profile's name, text and file, whose primitives authentication takes; without one
     it takes no time. Raises WarifuError for a profile without them, and ValueError for less than 2
     nodes or numbers beyond all use.
+    """
+
 def dds_path(study: Study, index: int) -> dict[str, Any]:
     """The way of a DDS sample from the write to the reader in case `index`, in parts.
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from warifu.cli import screen
+from warifu.cli import dds_advice, screen
 from warifu.cli.dds_discovery import discovery as _discovery
 from warifu.cli.errors import ENVIRONMENT, FAILED, OK
 from warifu.cli.formats import Format
@@ -278,6 +278,7 @@ def profile(
 dds_app.command(
     name="discovery", epilog="Exit codes: 0 ok; 2 a mistake in the command line or a profile."
 )(_discovery)
+dds_app.command(epilog=dds_advice.EPILOG)(dds_advice.advise)
 
 
 _COMPARE_EPILOG = """Exit codes: 0 the gate passes or is undecided; 1 it fails; 2 a mistake in the
