@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,15 @@ def program(name: str) -> pytest.MarkDecorator:
 def file(path: Path, package: str) -> pytest.MarkDecorator:
     """A test that builds with what this package has."""
     return pytest.mark.skipif(not path.exists(), reason=f"needs package {package}")
+
+
+def python(major: int, minor: int) -> pytest.MarkDecorator:
+    """A test of what is built for this version of Python alone."""
+    other = sys.version_info[:2] != (major, minor)
+    return pytest.mark.skipif(other, reason=f"needs Python {major}.{minor}")
+
+
+def found(condition: str, what: str) -> pytest.MarkDecorator:
+    """A test of something that takes long to get: `condition`, an expression of the test's module,
+    is asked when the test is about to run, and no sooner."""
+    return pytest.mark.skipif(f"not ({condition})", reason=f"needs {what}")

@@ -7,9 +7,11 @@ names a Python that has them already.
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -26,16 +28,22 @@ pytestmark = [
     needs.root,
     needs.program("ip"),
     needs.program("tcpdump"),
-    pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the wheels are for Python 3.11"),
+    needs.python(3, 11),
+    needs.found("installed()", "ROS 2's wheels, which pip did not get from the package index"),
 ]
 
 
-@pytest.fixture(scope="module")
-def ros2(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with ROS 2."""
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="warifu-ros2-")  # goes with this process
+
+
+@functools.cache
+def installed() -> Path | None:
+    """A Python with ROS 2; None where its wheels cannot be had, and pip's words are shown."""
     if given := os.environ.get("WARIFU_ROS2_PYTHON"):
         return Path(given)
-    folder = tmp_path_factory.mktemp("ros2") / "venv"
+    folder = Path(_folder().name)
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     pip = [folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
     try:
@@ -44,10 +52,20 @@ def ros2(tmp_path_factory: pytest.TempPathFactory) -> Path:
             capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        pytest.skip(f"ROS 2's wheels were not there after {INSTALL_SECONDS} s")
+        print(f"ROS 2's wheels were not there after {INSTALL_SECONDS} s")
+        return None
     if done.returncode != 0:
-        pytest.skip(f"ROS 2's wheels cannot be installed: {done.stderr.strip().splitlines()[-1]}")
+        print(f"ROS 2's wheels cannot be installed: {done.stderr.strip()}")
+        return None
     return folder / "bin" / "python"
+
+
+@pytest.fixture
+def ros2() -> Path:
+    """A Python with ROS 2."""
+    python = installed()
+    assert python is not None
+    return python
 
 
 def test_two_nodes_answer_each_other_in_plain_text(ros2: Path, tmp_path: Path) -> None:
