@@ -28,6 +28,9 @@ const BUCKETS: usize = 280;
 const MESSAGES: usize = 16_384;
 /// Files of one process id: a program that executes another keeps its id.
 const FILES: u32 = 1000;
+/// Recordings of a folder, of 2 MB each: a command that starts thousands of programs, as a build
+/// does, would fill the disk.
+const RECORDINGS: usize = 500;
 
 macro_rules! numbers {
     ($(#[$doc:meta])* $kind:ident: $($name:ident)*) => {
@@ -107,13 +110,14 @@ pub fn file() -> Option<&'static File> {
     unsafe { FILE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Makes the file in `folder`, which must be a folder of this user's that nobody else can write to.
+/// Makes the file in `folder`, which must be a folder of this user's that nobody else can write to;
+/// none where there are as many as there may be, which whoever reads them tells.
 ///
 /// # Errors
 /// What the file system says, or that the folder is not one to trust.
 pub fn open(folder: &str) -> io::Result<()> {
     let size = size_of::<File>();
-    let descriptor = create(folder)?;
+    let Some(descriptor) = create(folder)? else { return Ok(()) };
     let length = libc::off_t::try_from(size).map_err(io::Error::other)?;
     // All of it now: a full disk would otherwise end the program by SIGBUS, later.
     // SAFETY: a descriptor that is open.
@@ -356,12 +360,16 @@ fn bucket(ns: u64) -> usize {
     ((octave - 2) * 8 + eighth).min(BUCKETS - 1)
 }
 
-fn create(folder: &str) -> io::Result<OwnedFd> {
+fn create(folder: &str) -> io::Result<Option<OwnedFd>> {
+    let named = folder;
     let path = CString::new(folder).map_err(io::Error::other)?;
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     // SAFETY: a terminated path; the descriptor is checked before it is owned.
     let folder = unsafe { owned(libc::open(path.as_ptr(), flags))? };
     trusted(&folder)?;
+    if fs::read_dir(named)?.take(RECORDINGS).count() == RECORDINGS {
+        return Ok(None);
+    }
     let pid = std::process::id();
     for number in 0..FILES {
         let name = CString::new(format!("{pid}-{number}.evp")).map_err(io::Error::other)?;
@@ -371,7 +379,7 @@ fn create(folder: &str) -> io::Result<OwnedFd> {
         let made = unsafe { owned(libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, 0o600)) };
         match made {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            other => return other,
+            other => return other.map(Some),
         }
     }
     Err(io::Error::other("too many files of one process"))
@@ -489,6 +497,25 @@ mod tests {
     }
 
     #[test]
+    fn folder_that_is_full_takes_no_more() {
+        let name = format!("warifu-evp-probe-full-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir(&folder).unwrap();
+        {
+            use std::os::unix::fs::PermissionsExt;
+            fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        for number in 0..RECORDINGS - 1 {
+            fs::write(folder.join(number.to_string()), "").unwrap();
+        }
+        let last = create(folder.to_str().unwrap());
+        let beyond = create(folder.to_str().unwrap());
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(matches!(last, Ok(Some(_))));
+        assert!(matches!(beyond, Ok(None)));
+    }
+
+    #[test]
     fn folder_that_others_can_write_to_is_refused() {
         use std::os::unix::fs::PermissionsExt;
         let folder = std::env::temp_dir().join(format!("warifu-evp-probe-{}", std::process::id()));
@@ -506,7 +533,7 @@ mod tests {
         fs::remove_file(&link).unwrap();
         let files = fs::read_dir(&folder).unwrap().count();
         fs::remove_dir_all(&folder).unwrap();
-        assert!(made.is_ok() && second.is_ok());
+        assert!(matches!((made, second), (Ok(Some(_)), Ok(Some(_)))));
         assert_eq!(files, 2, "an existing file is never opened");
         assert!(through.is_err(), "a link in the folder's place is not followed");
     }

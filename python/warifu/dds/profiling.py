@@ -27,7 +27,8 @@ SWAPS = ("aegis-128l", "aegis-256", "ascon-aead128")
 
 #: A recording's name: process and number (dds/evp-probe/src/record.rs).
 _NAME = re.compile(r"(\d{1,10})-(\d{1,4})\.evp")
-_MOST_PROCESSES = 1000
+#: As many as the probe makes in a folder (RECORDINGS).
+_MOST_PROCESSES = 500
 
 _LOOKS_EVERY_S = 0.5
 #: Ctrl-C so often ends a command that does not heed it.
@@ -272,10 +273,11 @@ def _recordings(folder: Path) -> tuple[list[Recording], list[str]]:
     names = {path: _NAME.fullmatch(path.name) for path in folder.iterdir()}
     numbered = {path: (int(name[1]), int(name[2])) for path, name in names.items() if name}
     paths = sorted(numbered, key=lambda path: numbered[path])
-    if len(paths) > _MOST_PROCESSES:
+    # Other entries of the folder count as well, such as the plugin's counters.
+    if len(names) >= _MOST_PROCESSES:
         notes.append(
-            f"{len(paths):,} programs were run: the first {_MOST_PROCESSES:,} by their process ids "
-            "are shown; profile a command that starts fewer."
+            f"{len(paths):,} programs were recorded, and those that were started after them were "
+            "not: profile a command that starts fewer."
         )
     for path in paths[:_MOST_PROCESSES]:
         try:

@@ -294,6 +294,13 @@ def test_what_the_command_lays_among_the_recordings_is_told(built: Path, tmp_pat
         assert words in out
 
 
+def test_command_of_many_programs_does_not_fill_the_disk(built: Path) -> None:
+    script = 'i=0; while [ $i -lt 520 ]; do /bin/true; i=$((i+1)); done; exec "$@"'
+    out, err = _profile("--", "sh", "-c", script, "sh", *_publisher(built, 1, False)[1:])
+    assert re.search(r"(49\d|500) programs were recorded, and those that were", out)
+    assert "warifu-evp-probe" not in err
+
+
 def test_help_teaches_what_sites_mean() -> None:
     out, _ = _profile("--help")
     for words in ("encode_serialized_payload", "ros2 run demo_nodes_cpp talker", "EXPERIMENT"):
