@@ -32,6 +32,8 @@ _GROUP_EPILOG = """Examples:
 
   warifu dds profile -- ./publisher --count 1000
 
+  warifu dds advise --device raspberry-pi-3 --payload "1 MiB"
+
   warifu dds discovery --nodes 2,20 --rtt "20 ms"
 
 docs/dds.md has the rest, with a plugin for Cyclone DDS."""
