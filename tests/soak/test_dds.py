@@ -51,8 +51,8 @@ GROWTH_MAX_B = 8 << 20
 0.04 B a sample; in the second run, with its 12,000 sessions, 700 B each, and the record of a
 session's nonces alone has more (512 of 8 B). A short run shows a gross leak only."""
 BEFORE_KEYS_MAX = 50
-"""Submessages that may come before the keys that they are protected with, at the beginning: they are
-refused, and RTPS sends them again. At full rate a thousandth of a second has more."""
+"""Submessages that may come before the keys that they are protected with, at the beginning: they
+are refused, and RTPS sends them again. At full rate a thousandth of a second has more."""
 SITES = tuple(counters.PROTECTS)
 
 
