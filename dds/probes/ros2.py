@@ -164,7 +164,8 @@ def main() -> int:
     try:
         probe = Probe(options)
     except ImportError as error:
-        print(f"ros2.py: {error}: install ROS 2's wheels, as the head of this file says", file=sys.stderr)
+        hint = "install ROS 2's wheels, as the head of this file says"
+        print(f"ros2.py: {error}: {hint}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, probe.stop)
     try:
