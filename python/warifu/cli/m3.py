@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-import codecs
 import math
 import sys
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from warifu.cli import screen
 from warifu.cli.errors import FAILED, NOTHING_WRITTEN, OK, when_interrupted
 from warifu.cli.formats import Format
+from warifu.cli.m3_files import console_input, refuse_inputs, shown_on, where, writer_to
 from warifu.cli.screen import FormatOption, counted, named
-from warifu.printable import printable
 
 if TYPE_CHECKING:
     from warifu.m3 import Options, Part, Profile, Run, Trace
@@ -37,9 +35,6 @@ STOPPED = {
     # 128 + SIGKILL, as shells have it.
     "killed": 137,
 }
-
-#: Bytes of console input at most.
-MAX_INPUT_BYTES = 64_000_000
 
 _STOPS = """124 the instruction limit; 122 a fault (undefined instruction, wild jump, access to an
 unmapped address, also by a semihosting call); 121 stack overflow; 120 BKPT; 119 asleep forever;
@@ -257,7 +252,7 @@ def run(
     from warifu.cli import m3_tables
 
     part = _part(trace, trace_from, trace_to, trace_call, trace_limit)
-    _refuse_inputs(elf, chip, input_file, {"--trace": trace, "--out": out})
+    refuse_inputs(elf, chip, input_file, {"--trace": trace, "--out": out})
     if gdb is not None:
         _refuse_with_gdb({"--trace": trace, "--out": out})
     options = options_of(
@@ -268,20 +263,20 @@ def run(
         from warifu.cli import gdb_server
 
         with when_interrupted("interrupted; the program was ended"):
-            done = gdb_server.debug(elf, options, gdb, _to(sys.stdout))
+            done = gdb_server.debug(elf, options, gdb, writer_to(sys.stdout))
     elif trace is not None:
         to_stdout = str(trace) == "-"
-        with when_interrupted(f"interrupted; {_where(trace)} has the trace so far"):
+        with when_interrupted(f"interrupted; {where(trace)} has the trace so far"):
             # What the program prints must not get into a trace on stdout.
             traced = m3.trace(
                 elf, sys.stdout.buffer if to_stdout else trace, part, options,
-                _to(sys.stderr if to_stdout else sys.stdout),
+                writer_to(sys.stderr if to_stdout else sys.stdout),
             )  # fmt: skip
         done = traced.run
         _say_traced(trace, traced, part)
     else:
         with when_interrupted(NOTHING_WRITTEN):
-            done = m3.run(elf, options, _to(sys.stdout))
+            done = m3.run(elf, options, writer_to(sys.stdout))
     screen.show(m3_tables.run(done, mhz), form, sys.stderr)
     _keep(done, None, out)
     return ended(done)
@@ -341,7 +336,7 @@ def profile(
     from warifu.cli import m3_tables
     from warifu.files import replace_text
 
-    _refuse_inputs(
+    refuse_inputs(
         elf, chip, input_file, {"--flame-graph": flame_graph, "--folded": folded, "--out": out}
     )
     options = options_of(
@@ -349,7 +344,7 @@ def profile(
         any_core=any_core,
     )  # fmt: skip
     with when_interrupted(NOTHING_WRITTEN):
-        seen = m3.profile(elf, options, _shown_on(sys.stderr))
+        seen = m3.profile(elf, options, shown_on(sys.stderr))
     screen.show(m3_tables.profile(seen, by.value, top, mhz), form)
     for note in seen.notes:
         screen.warn(note)
@@ -431,7 +426,7 @@ def taint(
     )  # fmt: skip
     known = None if allow is None else m3.AllowList.read(allow)
     with when_interrupted(NOTHING_WRITTEN):
-        found = m3.taint(elf, [*map(_secret, secret or [])], since, options, _shown_on(sys.stderr))
+        found = m3.taint(elf, [*map(_secret, secret or [])], since, options, shown_on(sys.stderr))
     judged = (*found.leaks, *(found.outputs if forbid_output else ()))
     leaks = judged if known is None else known.others(judged)
     screen.show([m3_tables.leaks(found, leaks, top)], form)
@@ -537,35 +532,8 @@ def _refuse_with_gdb(given: dict[str, Path | None]) -> None:
             )
 
 
-def _refuse_inputs(
-    elf: Path, chip: str, input_file: Path | None, outputs: dict[str, Path | None]
-) -> None:
-    """What is written must not be what is read, nor two outputs be one file."""
-    from warifu.files import FileRefused, refuse_same, refuse_to_replace
-
-    read = [elf, *([Path(chip)] if chip.endswith(".toml") else [])]
-    read += [] if input_file is None or str(input_file) == "-" else [input_file]
-    given = [(name, path) for name, path in outputs.items() if path is not None]
-    for index, (name, path) in enumerate(given):
-        if name == "--trace" and str(path) == "-":
-            continue
-        for other, before in given[:index]:
-            if path.absolute() == before.absolute():
-                raise typer.BadParameter(f"{other} and {name} are one file: name another one")
-        try:
-            refuse_same(path, read)
-            if name not in ("--trace", "--out"):
-                refuse_to_replace(path)
-        except FileRefused as error:
-            raise FileRefused(f"{name} {error}") from None
-
-
-def _where(file: Path) -> str:
-    return "stdout" if str(file) == "-" else str(file)
-
-
 def _say_traced(file: Path, traced: Trace, part: Part) -> None:
-    screen.say(f"wrote {_where(file)}: {counted(traced.lines, 'instruction')}")
+    screen.say(f"wrote {where(file)}: {counted(traced.lines, 'instruction')}")
     if traced.cut:
         screen.warn(f"the trace ends at --trace-limit {part.limit}: raise it, or trace a part")
     elif not traced.lines:
@@ -607,7 +575,7 @@ def options_of(
 
     text = b""
     if input_file is not None:
-        text = _console_input(input_file)
+        text = console_input(input_file)
     waits: dict[str, int] = {}
     for memory, cycles in map(_wait_states, wait_states or []):
         if memory in waits:
@@ -621,47 +589,6 @@ def options_of(
     except ValueError as error:
         # The other flags were checked when they were parsed: this is about --args.
         raise typer.BadParameter(f"--{str(error).replace('arguments', 'args', 1)}") from None
-
-
-def _console_input(path: Path) -> bytes:
-    """A program's console input: a file, or `-` for stdin."""
-    from warifu import WarifuError
-    from warifu.files import read_bytes
-
-    if str(path) != "-":
-        return read_bytes(path, MAX_INPUT_BYTES)
-    text = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
-    if len(text) > MAX_INPUT_BYTES:
-        raise WarifuError(
-            f"--input -: stdin has more than {MAX_INPUT_BYTES:,} bytes, the most that is read: "
-            "shorten it"
-        )
-    return text
-
-
-def _to(stream: TextIO) -> Callable[[bytes], object]:
-    """Writes a program's output, which may be binary, to a stream as it is printed."""
-
-    def take(printed: bytes) -> None:
-        stream.flush()
-        stream.buffer.write(printed)
-        stream.buffer.flush()
-
-    return take
-
-
-def _shown_on(stream: TextIO) -> Callable[[bytes], object]:
-    """The same beside figures of the program: a terminal gets text that it does not obey."""
-    if not stream.isatty():
-        return _to(stream)
-    decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
-
-    def take(printed: bytes) -> None:
-        text = decoder.decode(printed).replace("\r\n", "\n")
-        stream.write(printable(text, keep="\n\t"))
-        stream.flush()
-
-    return take
 
 
 def ended(done: Run) -> int:

@@ -255,7 +255,8 @@ fn mistakes_of_one_value() {
         (
             "device = \"gr-peech\"",
             "meter.toml: device is \"gr-peech\": expected one of gr-peach, \
-             lpc1768-munacl, raspberry-pi-3, this-host, xeon-2-5-ghz-vm; did you mean \"gr-peach\"?",
+             lpc1768-munacl, raspberry-pi-3, this-host, xeon-2-5-ghz-vm; did you mean \
+             \"gr-peach\"?",
         ),
         (
             "link = \"lte\"",

@@ -174,7 +174,8 @@ fn matched(pair: Handshake, one_way: u64, luck: Luck) -> u64 {
     // Tokens of the one that answered leave at once; the one that began uses them when its own are
     // on their way.
     let began = (sent + TOKENS_DELAY).max(taken + one_way + repair);
-    // Its own come later: perhaps behind the heartbeat that answers what the reader asked by itself.
+    // Its own come later: perhaps behind the heartbeat that answers what the reader asked by
+    // itself.
     let arrived = sent + TOKENS_DELAY + one_way;
     let seen = taken + PREEMPTIVE_ACK + 2 * one_way <= arrived;
     let answered = taken.max(arrived) + if seen { 0 } else { repair };

@@ -108,7 +108,8 @@ fn costs_of_each_step() {
         + &Operation::all()
             .map(|name| format!("[[operation]]\nname = \"{name}\"\nwarm = \"1 us\"\n"))
             .collect::<String>()
-        + "[[primitive]]\nname = \"aead.seal.AES-256-GCM\"\nwarm = \"100 ns\"\nper_byte = \"1 ns\"\n";
+        + "[[primitive]]\nname = \"aead.seal.AES-256-GCM\"\nwarm = \"100 ns\"\n\
+           per_byte = \"1 ns\"\n";
     let mut catalog = common::catalog("0 us");
     catalog.add(ProfileKind::Device, "constant", &profile, "constant").unwrap();
     let settings = "[link]\nprofile = \"loopback\"\n[stack]\nprotocol = \"dds\"\n\
