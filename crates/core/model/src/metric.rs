@@ -15,12 +15,12 @@ pub enum Mark {
     Connected,
     /// The TLS library reports the handshake as complete.
     HandshakeDone,
-    /// The other end has read the sample: a mark of its program, by the clock of both.
-    SampleRead,
     /// The first byte of the response has been read, and decrypted.
     FirstResponse,
     /// The last byte of the response has been.
     ResponseDone,
+    /// The other end has read the sample: a mark of its program, by the clock of both.
+    SampleRead,
 }
 
 /// What a value counts, and so its unit.
@@ -202,9 +202,9 @@ impl Mark {
     /// How many marks there are.
     pub const COUNT: usize = 6;
 
-    /// All marks, in the order of a connection.
+    /// All marks: the device's in the order of a connection, then the other end's.
     pub const ALL: [Mark; Mark::COUNT] =
-        [Start, Connected, HandshakeDone, SampleRead, FirstResponse, ResponseDone];
+        [Start, Connected, HandshakeDone, FirstResponse, ResponseDone, SampleRead];
 
     /// Its name, for people.
     pub const fn name(self) -> &'static str {
@@ -212,9 +212,9 @@ impl Mark {
             Start => "start",
             Connected => "connected",
             HandshakeDone => "handshake done",
-            SampleRead => "sample read",
             FirstResponse => "first response",
             ResponseDone => "response done",
+            SampleRead => "sample read",
         }
     }
 }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use warifu_dds_crypto::algorithm::Aead;
-use warifu_dds_crypto::cipher::Cipher;
+use warifu_dds_crypto::cipher::{Cipher, Tag};
 
 const USAGE: &str = "usage: warifu-aead-bench [--bytes N].. [--calls N] | --build
   --bytes N   message length, 0 to 16777216; repeatable (16)
@@ -46,11 +46,12 @@ fn main() -> ExitCode {
         lengths.push(16);
     }
     let clock_ns = clock_ns();
-    let rows: Vec<String> = lengths
+    let rows: Option<Vec<String>> = lengths
         .iter()
         .flat_map(|&bytes| Aead::ALL.iter().map(move |&aead| (aead, bytes)))
         .map(|(aead, bytes)| row(aead, bytes, calls, clock_ns))
         .collect();
+    let Some(rows) = rows else { return refused("an AEAD refuses a message: use a smaller one") };
     said(&format!(
         "{{\"format\":\"warifu-aead-bench\",\"version\":1,\"build\":\"{}\",\"clock_ns\":{clock_ns},\
          \"calls\":{calls},\"rows\":[{}]}}",
@@ -86,15 +87,21 @@ fn ns_since(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn row(aead: Aead, bytes: usize, calls: usize, clock_ns: u64) -> String {
+/// Nothing where the AEAD takes no such message.
+fn row(aead: Aead, bytes: usize, calls: usize, clock_ns: u64) -> Option<String> {
     let key = vec![7; aead.key_bytes()];
     let mut nonce = vec![0; aead.nonce_bytes()];
     let mut message = vec![1; bytes];
-    let cipher = keyed(aead, &key);
+    let cipher = Cipher::new(aead, &key)?;
+    // What it takes once it takes again.
+    seal(&cipher, &nonce, &mut message)?;
     let with_key = times(calls, clock_ns, &mut nonce, |nonce| {
-        seal(&keyed(aead, black_box(&key)), nonce, &mut message);
+        Cipher::new(aead, black_box(&key))
+            .and_then(|cipher| seal(&cipher, nonce, &mut message))
+            .is_some()
     });
-    let keyed = times(calls, clock_ns, &mut nonce, |nonce| seal(&cipher, nonce, &mut message));
+    let keyed =
+        times(calls, clock_ns, &mut nonce, |nonce| seal(&cipher, nonce, &mut message).is_some());
     let begun = Instant::now();
     for index in 0..calls {
         count(&mut nonce, index);
@@ -102,20 +109,15 @@ fn row(aead: Aead, bytes: usize, calls: usize, clock_ns: u64) -> String {
     }
     let share = u64::try_from(calls).unwrap_or(u64::MAX);
     let warm = ns_since(begun) / share;
-    format!(
+    Some(format!(
         "{{\"aead\":\"{}\",\"bytes\":{bytes},\"keyed\":{keyed},\"with_key\":{with_key},\
          \"warm_ns\":{warm}}}",
         aead.name()
-    )
+    ))
 }
 
-fn keyed(aead: Aead, key: &[u8]) -> Cipher {
-    Cipher::new(aead, key).expect("a key of the AEAD's length")
-}
-
-fn seal(cipher: &Cipher, nonce: &[u8], message: &mut [u8]) {
-    let tag = cipher.seal(black_box(nonce), &[], black_box(message));
-    black_box(tag.expect("a nonce of the AEAD's length"));
+fn seal(cipher: &Cipher, nonce: &[u8], message: &mut [u8]) -> Option<Tag> {
+    black_box(cipher.seal(black_box(nonce), &[], black_box(message)))
 }
 
 /// Another nonce for each call, as senders do. Nothing here is ever sent.
@@ -124,12 +126,17 @@ fn count(nonce: &mut [u8], index: usize) {
 }
 
 /// Mean, least, median and most of calls that are timed one by one, ns, as JSON.
-fn times(calls: usize, clock_ns: u64, nonce: &mut [u8], mut call: impl FnMut(&[u8])) -> String {
+fn times(
+    calls: usize,
+    clock_ns: u64,
+    nonce: &mut [u8],
+    mut call: impl FnMut(&[u8]) -> bool,
+) -> String {
     let mut found: Vec<u64> = (0..WARM_UP + calls)
         .map(|index| {
             count(nonce, index);
             let begun = Instant::now();
-            call(nonce);
+            black_box(call(nonce));
             ns_since(begun).saturating_sub(clock_ns)
         })
         .skip(WARM_UP)
