@@ -452,7 +452,7 @@ pub(crate) fn pair(
 }
 
 /// What shares its code with others: protections of one direction differ in what they are given.
-fn code_of(operation: Operation) -> Operation {
+pub(crate) fn code_of(operation: Operation) -> Operation {
     match operation {
         Operation::Dds(role, direction, DdsMessage::Submessage | DdsMessage::RtpsMessage) => {
             Operation::Dds(role, direction, DdsMessage::Payload)
