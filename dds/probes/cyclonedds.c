@@ -382,8 +382,9 @@ static void receive(Probe *probe, bool answers) {
   while (probe->latencies.count < probe->options.count && now_ns() < until && !stopped) {
     if (take(probe, until, answers, 0) > 0) until = now_ns() + idle_ns;
   }
-  // What was acknowledged, and not taken yet.
-  while (take(probe, now_ns() + LOOKS_EVERY_NS, answers, 0) > 0) {
+  // What was acknowledged, and not taken yet; not for ever, where the other end goes on.
+  until = now_ns() + idle_ns;
+  while (now_ns() < until && take(probe, now_ns() + LOOKS_EVERY_NS, answers, 0) > 0) {
   }
   if (answers) dds_wait_for_acks(probe->writer, DDS_SECS(2));
 }

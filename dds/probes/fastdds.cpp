@@ -530,8 +530,9 @@ class Probe {
            now_ns() - events_.last_ns < idle_ns) {
       events_.changed.wait_for(lock, kLooksEvery);
     }
-    // What was acknowledged, and not taken yet.
-    for (size_t before = SIZE_MAX; before != events_.latencies_ns.size();) {
+    // What was acknowledged, and not taken yet; not for ever, where the other end goes on.
+    const uint64_t ends_ns = now_ns() + idle_ns;
+    for (size_t before = SIZE_MAX; before != events_.latencies_ns.size() && now_ns() < ends_ns;) {
       before = events_.latencies_ns.size();
       events_.changed.wait_for(lock, kLooksEvery);
     }
