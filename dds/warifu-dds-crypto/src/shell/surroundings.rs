@@ -2,7 +2,7 @@
 //! The program that has loaded the plugin: its environment, and its stderr, which may be closed or
 //! full. Neither may end it.
 
-use std::ffi::{OsString, c_int};
+use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, mem, ptr};
 
@@ -34,28 +34,31 @@ pub fn say(text: &str) {
     if is_ready && stderr.revents & libc::POLLOUT != 0 {
         // SAFETY: so many octets are there. What it answers changes nothing.
         let write = || unsafe { libc::write(stderr.fd, line.as_ptr().cast(), line.len()) };
-        without_sigpipe(write);
+        without_signals(write);
     }
 }
 
-/// Makes a call whose SIGPIPE is not delivered to the program, which it would end.
-fn without_sigpipe<T>(call: impl FnOnce() -> T) -> T {
+/// Makes a call whose SIGPIPE (nobody reads) or SIGXFSZ (the file may not grow) is not delivered to
+/// the program, which either would end.
+fn without_signals<T>(call: impl FnOnce() -> T) -> T {
     // SAFETY: sets of signals are plain numbers, which the calls fill; a signal is taken off only
     // if it came during the call.
     unsafe {
-        let mut pipe: libc::sigset_t = mem::zeroed();
+        let mut held: libc::sigset_t = mem::zeroed();
         let mut before: libc::sigset_t = mem::zeroed();
         let mut pending: libc::sigset_t = mem::zeroed();
-        libc::sigemptyset(&raw mut pipe);
-        libc::sigaddset(&raw mut pipe, libc::SIGPIPE);
+        libc::sigemptyset(&raw mut held);
         libc::sigpending(&raw mut pending);
-        let was_pending = libc::sigismember(&raw const pending, libc::SIGPIPE) == 1;
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const pipe, &raw mut before);
-        let given = call();
-        if !was_pending {
-            let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            let _: c_int = libc::sigtimedwait(&raw const pipe, ptr::null_mut(), &raw const now);
+        for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
+            // One that waits already is the program's own.
+            if libc::sigismember(&raw const pending, signal) == 0 {
+                libc::sigaddset(&raw mut held, signal);
+            }
         }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const held, &raw mut before);
+        let given = call();
+        let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        while libc::sigtimedwait(&raw const held, ptr::null_mut(), &raw const now) > 0 {}
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
         given
     }
