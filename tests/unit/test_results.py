@@ -89,3 +89,11 @@ def test_the_only_case_of_coap_says_whether_it_is_confirmable() -> None:
     case |= {"loss_mean": 0.0}
     assert labels({"x": case}) == {"x": "coap · CON · RTT 60 ms · no loss"}
     assert labels({"x": case | {"coap_type": "NON"}}) == {"x": "coap · NON · RTT 60 ms · no loss"}
+
+
+@pytest.mark.parametrize(
+    ("middleware", "name"), [("cyclonedds", "Cyclone DDS"), ("fastdds", "Fast DDS")]
+)
+def test_the_only_case_of_dds_names_its_middleware(middleware: str, name: str) -> None:
+    case = {"protocol": "dds", "dds_middleware": middleware, "dds_crypto": "builtin"}
+    assert labels({"x": case}) == {"x": f"dds · {name} · builtin plugin"}

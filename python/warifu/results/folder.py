@@ -365,8 +365,10 @@ def labels(cases: dict[str, dict[str, Setting]]) -> dict[str, str]:
 
 
 #: What the label of a study's only case says: all that a reader would have to guess.
-_ALONE: tuple[str, ...] = ("protocol", "coap_type", "dds_crypto", "dds_aead", "tls", "session")
-_ALONE += ("authentication", "key_store", "rtt_ns", "loss_mean")
+_ALONE: tuple[str, ...] = ("protocol", "coap_type", "dds_middleware", "dds_crypto", "dds_aead")
+_ALONE += ("tls", "session", "authentication", "key_store", "rtt_ns", "loss_mean")
+
+_MIDDLEWARE = {"cyclonedds": "Cyclone DDS", "fastdds": "Fast DDS"}
 
 #: What follows from the quantiles of jitter.
 _JITTER = ("jitter_mean_ns", "jitter_max_ns")
@@ -393,6 +395,8 @@ def _words(column: str, value: Setting) -> str:
         return f"no {column}"
     if column == "authentication":
         return f"{value} authentication"
+    if column == "dds_middleware":
+        return _MIDDLEWARE.get(str(value), str(value))
     if column == "dds_crypto":
         return "no security" if value == "none" else f"{value} plugin"
     if column == "key_store":
