@@ -179,7 +179,7 @@ class Judges:
         return Outcome(
             0.5 * own <= here <= 1.5 * own,
             f"{here:.0%}",
-            why=f"{own:.1%} by its own Table 3; within half of that counts as reproduced",
+            why=f"{own:.1%} by its own Table 3; reproduced from half to one and a half times that",
         )
 
     def _shortest_call(self) -> Outcome | Missing:
@@ -202,7 +202,7 @@ class Judges:
         return Outcome(
             0.5 * own <= ratio <= 1.5 * own,
             f"{ratio:.1f} times",
-            why="within half of the published counts; AES instructions decide it",
+            why=f"reproduced from {0.5 * own:.1f} to {1.5 * own:.1f}; AES instructions decide it",
         )
 
     def _size_of_calls(self) -> Outcome | Missing:
@@ -282,7 +282,7 @@ class Judges:
         return Outcome(
             total.outliers / total.n <= 0.01,
             f"{total.outliers} of {total.n:,}",
-            why="above the quartiles by three times their distance; a hundredth counts as few",
+            why="more than three quartile distances above the upper quartile; few: 1 % at most",
         )
 
     def _extremes_of_crypto(self) -> Outcome | Missing:
@@ -293,7 +293,7 @@ class Judges:
         return Outcome(
             found.maximum / found.mean > 2,
             f"{found.maximum / found.mean:.1f} times its mean",
-            why=f"published {table['max'] / table['mean']:.1f} times; more than 2 is a tail",
+            why=f"published {table['max'] / table['mean']:.1f} times; reproduced above 2 times",
         )
 
     def _extremes_of_calls(self) -> Outcome | Missing:
@@ -339,7 +339,7 @@ class Judges:
         return Outcome(
             saved >= 0.1,
             f"{BY_KEY[best].name} saves {saved:.0%} of a send",
-            why=f"a tenth counts; nonces alone take {made:.0%}, which no AEAD saves",
+            why=f"reproduced from 10 % on; nonces take {made:.0%}, which no AEAD saves",
         )
 
     def _built(self) -> Outcome | Missing:
