@@ -91,9 +91,12 @@ def advise(
             "--at-least", min=0, max=100, help="What a change has to save, % of the time."
         ),
     ] = 5.0,
-    plain: Annotated[
+    allow_plain: Annotated[
         bool,
-        typer.Option("--plain", help="Also what leaves samples without protection of their own."),
+        typer.Option(
+            "--allow-plain",
+            help="Also try governances that protect samples neither by data nor by metadata.",
+        ),
     ] = False,
     form: FormatOption = Format.TABLE,
 ) -> int:
@@ -131,7 +134,7 @@ def advise(
     tables = []
     for name in devices:
         system = System(study, overrides, name, server, accelerators)
-        asked = replace(system.asked(), at_least=at_least / 100, plain=plain)
+        asked = replace(system.asked(), at_least=at_least / 100, plain=allow_plain)
         if over_payload:
             found = _by_size(system, asked)
             tables += dds_advice_tables.over_payload(system.label, found, asked.at_least)

@@ -58,7 +58,7 @@ def test_a_leaner_governance_is_the_present_then(warifu: Run) -> None:
     assert code == OK
     names = [row["change"] for row in json.loads(out)[0]["rows"] if row["effort"] == "governance"]
     assert names == ["data ENCRYPT -> SIGN"]
-    _, plain, _ = warifu(*PI, "--payload", "1 MiB", *lean, "--plain", "--format", "json")
+    _, plain, _ = warifu(*PI, "--payload", "1 MiB", *lean, "--allow-plain", "--format", "json")
     assert "data ENCRYPT -> NONE" in plain
 
 
