@@ -197,7 +197,9 @@ class Sender:
         # Only who has the same swap reads what is sent.
         if exchange.swap:
             environment["WARIFU_EVP_SWAP"] = exchange.swap
-        command = ["env", *(f"{name}={value}" for name, value in environment.items())]
+        # The caller's would configure the probe as well, and can name files that root then writes.
+        command = ["env", "--unset=CYCLONEDDS_URI"]
+        command += [f"{name}={value}" for name, value in environment.items()]
         command += [str(self.folder / "built" / exchange.probe), role]
         for option, value in (
             ("--bytes", exchange.bytes),
