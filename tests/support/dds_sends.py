@@ -26,6 +26,7 @@ def sends_of(
     cryptography's time, MACs a sixth, nonces half."""
     model = calls(size)
     message = {
+        "begun_ns": 0,
         "ns": 4 * crypto_ns if total_ns is None else total_ns,
         "crypto_ns": crypto_ns,
         "encryptions": model.encryptions if encryptions is None else encryptions,

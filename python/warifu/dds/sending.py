@@ -80,6 +80,8 @@ class Sent:
     """What the other end asked of OpenSSL; None where nothing was secured."""
     one_way_ns: Mapping[str, int] = field(default_factory=dict)
     """From a message's sending to its receipt: `minimum`, `median`, `p90`, `p99`, `maximum`."""
+    first_received_ns: int = 0
+    """When the reader had its first message, on the clock of `begun_ns`."""
 
     @property
     def read_ns(self) -> float:
@@ -91,14 +93,23 @@ class Sent:
 
     @property
     def messages(self) -> Sequence[Mapping[str, int]]:
-        """Each write: `ns`, `crypto_ns`, `encryptions`, `macs`, `randoms`, `inner_updates`, .."""
-        return self.recording.messages
+        """Each write: `ns`, `crypto_ns`, `encryptions`, `macs`, `randoms`, `inner_updates`, ..
+
+        Without those that began before the reader had a message: Fast DDS 2.9 counts a reader as
+        matched before its keys are there, and then encrypts nothing and sends nothing."""
+        written = self.recording.messages
+        return [one for one in written if one["begun_ns"] >= self.first_received_ns]
+
+    @property
+    def written(self) -> int:
+        """Messages, also those that began before the reader had one."""
+        return len(self.recording.messages)
 
     def took_ns(self, operation: str) -> float:
-        """Time a message in operations of this kind, ns."""
+        """Time a message in operations of this kind, ns; of all that were written."""
         totals = self.recording.totals
         before, after = totals["first_message"][operation], totals["last_message"][operation]
-        return (after["in_message_ns"] - before["in_message_ns"]) / max(len(self.messages), 1)
+        return (after["in_message_ns"] - before["in_message_ns"]) / max(self.written, 1)
 
 
 def missing(probe: str, probes: Path = PROBES) -> str | None:
@@ -168,9 +179,16 @@ class Sender:
                 f"{exchange.count} messages: run it again"
             )
         times = {name: int(ns) for name, ns in reader.get("one_way_ns", {}).items()}
-        return Sent(
-            exchange, written[0], received, _plugin(folder), read[0] if read else None, times
-        )
+        sent = Sent(
+            exchange, written[0], received, _plugin(folder), read[0] if read else None, times,
+            _first_received_ns(folder / "reader" / "samples"),
+        )  # fmt: skip
+        if not sent.messages:
+            raise SendingError(
+                f"{exchange.probe}: all {exchange.count} messages were written before the first "
+                "one arrived: run it again with more of them, or a longer period"
+            )
+        return sent
 
     def _build(self, probe: str) -> None:
         if probe in self.built:
@@ -206,6 +224,7 @@ class Sender:
             ("--count", exchange.count),
             ("--period-us", exchange.period_us),
             ("--timeout", _SILENCE_S),
+            ("--samples", folder / "samples"),
         ):
             command += [option, str(value)]
         if exchange.secured:
@@ -258,6 +277,12 @@ def _recordings(folder: Path) -> list[Recording]:
         if recording.numbers["messages"] or recording.sites:
             found.append(recording)
     return found
+
+
+def _first_received_ns(samples: Path) -> int:
+    """Of the reader's samples: when each was sent and how long it took."""
+    lines = samples.read_text().splitlines()
+    return min(sum(map(int, line.split())) for line in lines)
 
 
 def _end_group(child: subprocess.Popen[str]) -> None:

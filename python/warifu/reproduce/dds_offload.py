@@ -212,7 +212,7 @@ class Judges:
         fewest = min(message["encryptions"] for one in every for message in one.messages)
         received = sum(one.received for one in every)
         return Outcome(
-            fewest >= 1 and received == sum(len(one.messages) for one in every),
+            fewest >= 1 and received == sum(one.written for one in every),
             f"at least {fewest} encryptions a write; {received:,} messages read",
         )
 

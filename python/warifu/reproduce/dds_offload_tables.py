@@ -92,7 +92,8 @@ def over_payload(seen: Seen) -> Table:
             f"without an error; the others' median error is {statistics.median(off):.0%}."
         ),
         (
-            f"n = {seen.secured[SMALL].total.n} a row. Node to node: from before a write to the "
+            f"n = {seen.secured[SMALL].total.n} at {SMALL} B; what began before the reader had a "
+            "message is left out. Node to node: from before a write to the "
             "receipt, where ends overlap; the profiler is in both. Reading: a mean, discovery "
             "included. MB/s: payload by a write's cryptography."
         ),

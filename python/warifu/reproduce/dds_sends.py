@@ -118,6 +118,11 @@ class Sends:
         pairs = zip(self.values("ns"), self.values("crypto_ns"), strict=True)
         return summary([total - crypto for total, crypto in pairs])
 
+    @property
+    def left_out(self) -> int:
+        """Messages that began before their reader had one."""
+        return sum(one.written - len(one.messages) for one in self.sets)
+
     def values(self, name: str) -> list[int]:
         """A number of each message."""
         return [message[name] for one in self.sets for message in one.messages]
@@ -158,8 +163,8 @@ class Sends:
 
     def took_ns(self, operation: str) -> float:
         """Time a message in operations of this kind, ns."""
-        messages = sum(len(one.messages) for one in self.sets)
-        return sum(one.took_ns(operation) * len(one.messages) for one in self.sets) / messages
+        messages = sum(one.written for one in self.sets)
+        return sum(one.took_ns(operation) * one.written for one in self.sets) / messages
 
     def parts(self, operation: str) -> dict[str, float]:
         """Shares of context, init, update, final and tag in the operations' time."""
@@ -176,7 +181,7 @@ class Sends:
     @property
     def probe_ns(self) -> float:
         """What the profiler added to a message, by its own calibration, ns."""
-        messages = sum(len(one.messages) for one in self.sets)
+        messages = sum(one.written for one in self.sets)
         return sum(_probe_ns(one) for one in self.sets) / messages
 
 

@@ -91,7 +91,7 @@ def arithmetic(published: Mapping[str, Any], key: str) -> Check:
 def plugin_ns(sent: Sent) -> float:
     """Time a message in Warifu's plugin protecting something, discovery included, ns."""
     spent = sum(one.time_ns for one in sent.plugin if one.site in PROTECTS)
-    return spent / max(len(sent.messages), 1)
+    return spent / max(sent.written, 1)
 
 
 def estimate(seen: Seen, key: str) -> tuple[float, float]:

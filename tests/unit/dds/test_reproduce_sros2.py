@@ -104,3 +104,17 @@ def test_the_papers_method_here() -> None:
 def test_the_plugins_time_is_by_message() -> None:
     assert plugin_ns(_seen().cyclone["deoxys_ii"]) == 700
     assert {cipher.key for cipher in CIPHERS} == set(_seen().cyclone)
+
+
+def test_what_began_before_the_reader_had_a_message_is_no_send() -> None:
+    """Fast DDS then neither encrypts nor sends, which would be the fastest sends of all."""
+    (sent,) = sends_of(16, AES_NS).sets
+    early, later = ({**one, "begun_ns": at} for one, at in zip(sent.messages, (5, 9), strict=True))
+    early |= {"ns": 1, "crypto_ns": 0, "encryptions": 0}
+    recording = replace(sent.recording, messages=(early, later))
+    sends = Sends((replace(sent, recording=recording, first_received_ns=7),))
+    assert (sends.left_out, sends.total.n, sends.total.minimum) == (1, 1, 4 * AES_NS)
+    seen = _with(_seen(), "aes_gcm", sends)
+    assert _words(seen)["encrypts.each"] == "reproduced"
+    every = Sends((replace(sent, recording=recording, first_received_ns=0),))
+    assert (every.left_out, every.total.minimum) == (0, 1)
