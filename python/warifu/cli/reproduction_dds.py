@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from warifu.reproduce.sros2_aead import Seen
 
 PeriodOption = Annotated[
-    int, typer.Option("--period-us", min=100, max=1_000_000, help="From one message to the next.")
+    int,
+    typer.Option(
+        "--period-us", min=100, max=1_000_000, help="Microseconds from one message to the next."
+    ),
 ]
 
 EPILOG = """Exit codes: 0 if all that can be judged came out as recorded; 1 if something came out
@@ -39,13 +42,22 @@ Step = tuple[str, "Exchange"]
 
 
 def sros2_aead(
-    sets: Annotated[int, typer.Option("--sets", min=1, max=1000, help="Processes of each.")] = 10,
+    sets: Annotated[
+        int,
+        typer.Option("--sets", min=1, max=1000, help="Senders of each kind, a new process each."),
+    ] = 10,
     sends: Annotated[
-        int, typer.Option("--sends", min=10, max=10_000, help="Messages of each process.")
+        int, typer.Option("--sends", min=10, max=10_000, help="Messages that a sender sends.")
     ] = 100,
     period_us: PeriodOption = 10_000,
     calls: Annotated[
-        int, typer.Option("--calls", min=10, max=1_000_000, help="Of each AEAD, alone.")
+        int,
+        typer.Option(
+            "--calls",
+            min=10,
+            max=1_000_000,
+            help="Calls of each AEAD that are timed without a middleware.",
+        ),
     ] = 10_000,
     form: FormatOption = Format.TABLE,
 ) -> int:
@@ -53,7 +65,16 @@ def sros2_aead(
 
     Sends 16-byte messages under an SROS2 keystore, in network namespaces, as root: Fast DDS with
     AES-GCM, with AEGIS and Ascon in its place (an experiment), and without security, interleaved;
-    Cyclone DDS with Warifu's plugin. Claims that cannot be judged here say why.
+    Cyclone DDS with Warifu's plugin. Claims that cannot be judged here say why. Takes some three
+    minutes; with fewer sets less.
+
+    Examples:
+
+      sudo .venv/bin/warifu reproduce sros2-aead
+
+      sudo .venv/bin/warifu reproduce sros2-aead --sets 1 --sends 20
+
+      sudo .venv/bin/warifu reproduce sros2-aead --format json > sros2-aead.json
     """
     from warifu.reproduce import sros2_aead_tables
 
@@ -96,9 +117,12 @@ def _sros2_aead(sets: int, sends: int, period_us: int, calls: int) -> Seen:
 
 
 def dds_offload(
-    sets: Annotated[int, typer.Option("--sets", min=1, max=1000, help="Processes of each.")] = 2,
+    sets: Annotated[
+        int,
+        typer.Option("--sets", min=1, max=1000, help="Senders of each kind, a new process each."),
+    ] = 2,
     sends: Annotated[
-        int, typer.Option("--sends", min=10, max=10_000, help="Messages of each process.")
+        int, typer.Option("--sends", min=10, max=10_000, help="Messages that a sender sends.")
     ] = 50,
     period_us: PeriodOption = 20_000,
     form: FormatOption = Format.TABLE,
@@ -108,7 +132,15 @@ def dds_offload(
     Sends messages of 16 B to 1 MB under an SROS2 keystore and without security, in network
     namespaces, as root, by Fast DDS. What accelerators would save on the paper's Raspberry Pi is
     predicted with set-up, bus and every pass over a byte. Claims that cannot be judged here say
-    why.
+    why. Takes some three minutes; with fewer sets less.
+
+    Examples:
+
+      sudo .venv/bin/warifu reproduce dds-offload
+
+      sudo .venv/bin/warifu reproduce dds-offload --sets 1 --sends 10
+
+      sudo .venv/bin/warifu reproduce dds-offload --format md > dds-offload.md
     """
     from warifu.reproduce import dds_offload_tables
 
