@@ -108,10 +108,20 @@ def talk(network: str, folder: Path, writer: End, reader: End, *, bytes_each: in
         writing = _ddsperf(network, folder, "writer", writer, "pub", "100Hz", *size, "50%")
         deadline = time.monotonic() + _SECONDS_TO_MATCH + _SECONDS + 10
         codes = [
-            process.wait(max(deadline - time.monotonic(), 0.1)) for process in (writing, listening)
+            _ended(process, max(deadline - time.monotonic(), 0.1))
+            for process in (writing, listening)
         ]
     logs = [(folder / f"{name}.log").read_text(errors="replace") for name in ("writer", "reader")]
     return Outcome(*codes, *logs, capture.read_bytes())
+
+
+def _ended(process: subprocess.Popen[bytes], seconds: float) -> int:
+    """Its exit code; one that takes longer is killed, which is no success."""
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
 
 
 def configuration(end: End, interface: str = "lo") -> str:
