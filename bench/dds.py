@@ -375,6 +375,8 @@ def parse() -> argparse.Namespace:
     for name in ("rounds", "seconds"):
         if getattr(arguments, name) < 1:
             parser.error(f"--{name} is {getattr(arguments, name)}: expected 1 or more")
+    if arguments.json and not arguments.json.absolute().parent.is_dir():
+        parser.error(f"--json {arguments.json}: there is no folder {arguments.json.parent}")
     if not set(arguments.processors) <= os.sched_getaffinity(0):
         parser.error(
             f"--processors {arguments.processors}: expected two of {os.sched_getaffinity(0)}"
