@@ -63,7 +63,7 @@ class Claim:
     """Tables and figures of the paper, such as `Table 3`."""
     judged: bool = False
     expect: Word | None = None
-    """The verdict that is recorded; None for times, which depend on the machine."""
+    """The verdict that is recorded; None where it depends on the machine, as most times do."""
     why: str = ""
 
 
