@@ -204,7 +204,7 @@ def run(what: str, steps: list[Step]) -> tuple[list[tuple[str, Sent]], dict[str,
     from warifu.dds import sending
 
     names = {exchange.probe for _, exchange in steps}
-    missing = {name: why for name in names if (why := sending.missing(name))}
+    missing = {name: why for name in names if (why := sending.missing(name, f"reproduce {what}"))}
     for why in dict.fromkeys(missing.values()):
         screen.warn(f"not run here: {why}")
     todo = [step for step in steps if step[1].probe not in missing]

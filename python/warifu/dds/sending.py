@@ -112,11 +112,12 @@ class Sent:
         return (after["in_message_ns"] - before["in_message_ns"]) / max(self.written, 1)
 
 
-def missing(probe: str, probes: Path = PROBES) -> str | None:
-    """What this machine lacks for a run, with the fix; None if it lacks nothing."""
+def missing(probe: str, command: str, probes: Path = PROBES) -> str | None:
+    """What this machine lacks for a run, with the fix; None if it lacks nothing. `command` is what
+    the user runs, after the program's name."""
     header, packages = _HEADERS[probe]
     if os.geteuid() != 0:
-        return f"network namespaces need root: run `{tools.as_root('reproduce ..')}`"
+        return f"network namespaces need root: run `{tools.as_root(command)}`"
     if not (probes / "pair").is_file():
         return f"{probes} has no script `pair`: run `warifu` of a checkout"
     for program, package in (

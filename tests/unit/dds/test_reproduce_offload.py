@@ -222,7 +222,7 @@ def test_both_ends_cryptography_is_in_the_share_from_node_to_node() -> None:
 
 
 def test_what_a_run_lacks_is_said() -> None:
-    why = missing(dds_offload.FAST, Path("/nonexistent"))
+    why = missing(dds_offload.FAST, "reproduce dds-offload", Path("/nonexistent"))
     assert why is not None
     assert "need root" in why or "of a checkout" in why
 
