@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from support.paths import ROOT
-from support.synthetic import Cell, Half
+from support.synthetic import Cell, Half, change_manifest
 from warifu.calibrate import dds as calibration
 from warifu.cli import dds_comparison
 from warifu.compare import dds
@@ -160,6 +160,14 @@ def test_halves_that_cannot_be_judged(tmp_path: Path) -> None:
             file.unlink()
     with pytest.raises(CompareError, match="no secured case of DDS in common"):
         dds.compare_folder(folder)
+
+
+def test_a_prediction_made_after_the_measurement_is_told(tmp_path: Path) -> None:
+    folder = study(tmp_path, (1.0,))
+    assert dds.compare_folder(folder).warnings == []
+    change_manifest(folder / "measured", started="2026-11-21T04:59:59Z")
+    (warning,) = dds.compare_folder(folder).warnings
+    assert "predicted after the measurement had begun" in warning
 
 
 def test_judged_cells_are_not_calibrations() -> None:

@@ -138,11 +138,21 @@ def compare(predicted: Results, measured: Results) -> DdsComparison:
         why_undecided=why,
         warnings=[
             *interruptions(predicted, measured),
+            *_made_late(predicted, measured),
             *(str(one) for one in measured.manifest.get("warnings") or []),
             *(f"{predicted.label(one)}: no sample arrived; it is not judged" for one in lost),
         ],
         only_predicted=[predicted.label(one) for one in predicted.cases if one not in shared],
     )
+
+
+def _made_late(predicted: Results, measured: Results) -> list[str]:
+    """Whether the prediction could have known the measurement."""
+    made, begun = (str(one.manifest.get("started") or "") for one in (predicted, measured))
+    if not begun or made <= begun:
+        return []
+    said = f"{predicted.path}: predicted after the measurement had begun ({made}, {begun})"
+    return [f"{said}, when what it is judged by was known: to judge it, measure again"]
 
 
 def judge(interval: Interval, cells: int) -> tuple[Verdict, str]:
