@@ -21,6 +21,7 @@ LOCKS = [
     ROOT / "requirements.lock",
     ROOT / "scripts" / "conformance.lock",
     FOREIGN / "requirements.lock",
+    FOREIGN / "ros2.lock",
 ]
 #: A command of pip that brings packages, with what stands behind it: other lines go on with it.
 _PIP = re.compile(r'\bpip(?:\[@\]\})?"?,? (?:"|--\w[\w-]* )*"?(?:install|download)\b(?s:.{0,200})')

@@ -240,7 +240,7 @@ def test_operations_match_profiles(
     entries = "".join(f'[[operation]]\nname = "{name}"\nwarm = "1 us"\n' for name in operations())
     head = 'name = "all"\ndescription = "every operation"\n'
     (folder / "all.toml").write_text(head + entries)
-    assert len(operations()) == len(set(operations())) == 74
+    assert len(operations()) == len(set(operations())) == 94
     # A profile with a name that predictions do not know is refused.
     monkeypatch.setenv("WARIFU_PROFILES", str(tmp_path / "own"))
     question = ("--device", "all", "--server", "all", "--link", "loopback", "--stack",

@@ -295,7 +295,10 @@ impl Metric {
 
     /// Whether it is a part of that time.
     pub fn is_phase(self) -> bool {
-        let within = matches!(self.definition(), Between(_, until) if until <= FirstResponse);
+        let within = matches!(
+            self.definition(),
+            Between(_, until) if until <= FirstResponse || until == SampleRead
+        );
         self.scope() == Scope::Connection && within && !self.is_whole()
     }
 }

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Plain ROS 2 from its wheels on PyPI, in an environment of their own: the probe's two nodes.
+"""Plain ROS 2 from its wheels, locked by hash: the probe's two nodes. `make programs` runs them.
 
-The wheels (some 100 with what they need) are installed for this test alone; WARIFU_ROS2_PYTHON
-names a Python that has them already.
+WARIFU_ROS2_PYTHON names a Python that has them already.
 """
 
 from __future__ import annotations
 
-import functools
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -19,53 +16,28 @@ import pytest
 from support import dds_probes, needs
 from support.dds_probes import MARK
 
-WHEELS = ("ros-kilted-rclpy", "ros-kilted-rmw-fastrtps-cpp", "ros-kilted-std-msgs")
 INSTALL_SECONDS = 480
 MESSAGES = 30
 PROBE = dds_probes.FOLDER / "ros2.py"
+LOCK = Path(__file__).with_name("ros2.lock")
 
-pytestmark = [
-    needs.root,
-    needs.program("ip"),
-    needs.program("tcpdump"),
-    needs.python(3, 11),
-    needs.found("installed()", "ROS 2's wheels, which pip did not get from the package index"),
-]
+pytestmark = [needs.root, needs.program("ip"), needs.program("tcpdump"), needs.python(3, 11)]
 
 
-@functools.cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="warifu-ros2-")  # goes with this process
-
-
-@functools.cache
-def installed() -> Path | None:
-    """A Python with ROS 2; None where its wheels cannot be had, and pip's words are shown."""
+@pytest.fixture(scope="module")
+def ros2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with ROS 2."""
     if given := os.environ.get("WARIFU_ROS2_PYTHON"):
         return Path(given)
-    folder = Path(_folder().name)
+    folder = tmp_path_factory.mktemp("ros2")
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    pip = [folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
-    try:
-        done = subprocess.run(
-            [*pip, "--retries", "1", "--timeout", "20", *WHEELS],
-            capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        print(f"ROS 2's wheels were not there after {INSTALL_SECONDS} s")
-        return None
-    if done.returncode != 0:
-        print(f"ROS 2's wheels cannot be installed: {done.stderr.strip()}")
-        return None
+    # One of them has no wheel, and is built with what the environment has.
+    subprocess.run(
+        [folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check",
+         "--require-hashes", "--no-build-isolation", "-r", LOCK],
+        check=True, timeout=INSTALL_SECONDS,
+    )  # fmt: skip
     return folder / "bin" / "python"
-
-
-@pytest.fixture
-def ros2() -> Path:
-    """A Python with ROS 2."""
-    python = installed()
-    assert python is not None
-    return python
 
 
 def test_two_nodes_answer_each_other_in_plain_text(ros2: Path, tmp_path: Path) -> None:
