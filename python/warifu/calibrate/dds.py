@@ -34,9 +34,10 @@ COLUMNS = {
 
 PLUGINS = ("builtin", "warifu")
 
-LENGTHS = ("64 B", "8 KiB", "64 KiB", "300 KiB")
+LENGTHS = ("64 B", "8 KiB", "13000 B", "64 KiB", "300 KiB")
 SECURED_LENGTHS = ("64 B", "8 KiB", "64 KiB")
-"""Of samples; of no study that is judged."""
+"""Of samples; of no study that is judged. Nearly the longest that goes in one piece is there to tell
+a byte's cost from a part's."""
 
 GOVERNANCES = (("NONE", "NONE"), ("ENCRYPT", "ENCRYPT"))
 """Data's and metadata's kind beside ENCRYPT of RTPS messages: one call of the plugin a sample, and
