@@ -36,8 +36,8 @@ PLUGINS = ("builtin", "warifu")
 
 LENGTHS = ("64 B", "8 KiB", "13000 B", "64 KiB", "300 KiB")
 SECURED_LENGTHS = ("64 B", "8 KiB", "64 KiB")
-"""Of samples; of no study that is judged. Nearly the longest that goes in one piece is there to tell
-a byte's cost from a part's."""
+"""Of samples; of no study that is judged. Nearly the longest that goes in one piece tells a byte's
+cost from a part's."""
 
 GOVERNANCES = (("NONE", "NONE"), ("ENCRYPT", "ENCRYPT"))
 """Data's and metadata's kind beside ENCRYPT of RTPS messages: one call of the plugin a sample, and
