@@ -24,7 +24,7 @@ test: ## what every change must pass: Rust, seeds, Python, a few programs (15 mi
 	@scripts/setup --with tests
 	@scripts/test
 
-test-system: ## the lab, programs, card readers, tokens, table 3 (root; 30 minutes)
+test-system: ## the lab, programs, card readers, tokens, table 3 (root; 45 minutes)
 	@scripts/setup --with tests
 	@scripts/test-system
 
