@@ -22,6 +22,8 @@ DATA_BYTES, DATA_FRAG_BYTES, INFO_TS_BYTES = 24, 36, 12
 ENCODED_BYTES = 44
 """Around an encrypted payload: CryptoHeader (20), its length (4) and CryptoFooter (20) (DDS
 Security 1.1, section 9.5.3.3)."""
+HEARTBEAT = "::add_heartbeat"
+"""The function of Fast DDS 2.9 that adds one to an RTPS message (RTPSMessageGroup.cpp)."""
 UPDATES_COUNTED = 2
 """EVP_CipherUpdate calls EVP_EncryptUpdate (OpenSSL 3.0, crypto/evp/evp_enc.c), so that the
 profiler sees each update of OpenSSL's generator twice."""
@@ -145,6 +147,28 @@ class Sends:
     def with_generator(self) -> float:
         """Encryptions a message as who counts EVP_EncryptUpdate finds them."""
         return self.each("encryptions") + self.each("inner_updates") / UPDATES_COUNTED
+
+    @property
+    def heartbeats(self) -> float:
+        """Of a write, each encrypted by itself: by the site that adds them, whose share of all
+        encryptions in writes is taken, since messages that are left out are in a site's count."""
+        sites = [
+            site for one in self.sets for site in one.recording.sites if site.operation == "encrypt"
+        ]
+        whole = sum(site.numbers["in_message"] for site in sites)
+        added = sum(
+            site.numbers["in_message"]
+            for site in sites
+            if any(frame.endswith(HEARTBEAT) for frame in site.frames)
+        )
+        return self.each("encryptions") * added / whole if whole else 0.0
+
+    @property
+    def with_generator_of_samples(self) -> float:
+        """`with_generator` without heartbeats, of which each has an encryption and a nonce: how
+        many a write sends along depends on the time since the last one."""
+        of_a_nonce = self.each("inner_updates") / UPDATES_COUNTED / (self.each("randoms") or 1.0)
+        return self.with_generator - self.heartbeats * (1 + of_a_nonce)
 
     @property
     def one_way_ns(self) -> float:

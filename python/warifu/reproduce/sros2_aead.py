@@ -151,14 +151,17 @@ class Judges:
         if lacks := self._lacks(FAST):
             return lacks
         aes = self.seen.sends["aes_gcm"]
-        low, high = aes.with_generator, aes.with_generator + aes.each("macs")
+        low = aes.with_generator_of_samples
+        high = low + aes.each("macs")
         model = calls(self.figures["message_bytes"])
         return Outcome(
             low <= self.figures["calls"] <= high,
             f"{low:.2f} to {high:.2f} updates of EVP contexts",
             f"{model.with_generator} to {model.with_generator + model.macs}",
-            f"but {aes.each('encryptions'):.2f} encryptions and {aes.each('macs'):.2f} MACs; the "
-            "others are of OpenSSL's random generator, which is AES as well",
+            f"but {aes.each('encryptions') - aes.heartbeats:.2f} encryptions and "
+            f"{aes.each('macs'):.2f} MACs; the others are of OpenSSL's random generator, which is "
+            f"AES as well. Not counted: {aes.heartbeats:.2f} heartbeats a write (site "
+            "add_heartbeat), each an encryption and a nonce, which come by time, not by message",
         )
 
     def _rest(self) -> Outcome:

@@ -78,6 +78,18 @@ def test_other_measurements_have_another_verdict(claim: str, seen: Seen, verdict
     assert _words(seen)[claim] == verdict
 
 
+@pytest.mark.parametrize("heartbeats", [1, 2, 5])
+def test_heartbeats_in_writes_change_no_verdict_on_calls(heartbeats: int) -> None:
+    """They come by time, so that a slow period or a busy machine has more of them a write."""
+    sends = sends_of(16, AES_NS, heartbeats=heartbeats)
+    assert sends.with_generator == 11 + 3 * heartbeats
+    assert (sends.heartbeats, sends.with_generator_of_samples) == (heartbeats, 11)
+    verdicts = Judges(_with(_seen(), "aes_gcm", sends)).verdicts()
+    (outcome,) = (outcome for claim, _, outcome in verdicts.rows if claim.id == "calls")
+    assert outcome.holds
+    assert f"{heartbeats}.00 heartbeats a write" in outcome.why
+
+
 def test_calls_that_take_as_long_as_published_are_seen() -> None:
     published = {"aes_gcm": 35_000, "ascon": 26_000, "aegis_128": 14_000, "deoxys_ii": 61_000}
     calls = {key: Call(ns, ns, 9 * ns, ns, ns) for key, ns in published.items()}
