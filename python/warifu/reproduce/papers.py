@@ -63,7 +63,7 @@ class Claim:
     """Tables and figures of the paper, such as `Table 3`."""
     judged: bool = False
     expect: Word | None = None
-    """The verdict that is recorded; None where it depends on the machine, as most times do."""
+    """The verdict that is recorded; None where it rests on times, which are the machine's."""
     why: str = ""
 
 
@@ -171,11 +171,10 @@ class Verdicts:
         said = ", ".join(f"{words[word]} {word}" for word in Word if words[word])
         if self.holds:
             return f"{len(self.rows)} claims: {said}; all that were judged came out as recorded."
+        if not self.unexpected:
+            return f"INCOMPLETE: {len(self.rows)} claims: {said}; no other verdict than recorded."
         other = ", ".join(self.unexpected)
-        return (
-            f"FAILS: {len(self.rows)} claims: {said}"
-            f"{f'; otherwise than recorded: {other}' if other else ''}."
-        )
+        return f"FAILS: {len(self.rows)} claims: {said}; otherwise than recorded: {other}."
 
 
 Judge = Callable[[], Outcome | Missing]

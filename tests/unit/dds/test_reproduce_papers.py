@@ -108,9 +108,10 @@ def test_a_finding_that_is_recorded_as_not_reproduced_fails_when_it_is() -> None
     assert papers.judge(paper, {"one": lambda: Outcome(True)}).unexpected == ["one"]
 
 
-def test_what_could_not_be_run_fails_with_its_reason() -> None:
+def test_what_could_not_be_run_is_incomplete_with_its_reason() -> None:
     found = papers.judge(_paper(), {"one": lambda: Missing("no root: use sudo")})
     assert (found.holds, found.not_run, found.unexpected) == (False, ["one"], [])
+    assert found.headline.startswith("INCOMPLETE: ")
     assert "1 not run here" in found.headline
     assert "no root: use sudo" in papers.verdict_table("Paper", found).cells[0][-1]
 
@@ -144,6 +145,7 @@ def test_without_the_programs_every_run_is_missing_and_arithmetic_stands() -> No
     seen = sros2_aead.Seen(missing=dict.fromkeys(parts, "install it"))
     tables, holds = sros2_aead_tables.tables(seen)
     assert not holds
+    assert "INCOMPLETE: " in tables[0].title
     words = {record["id"]: record["verdict"] for record in tables[0].records}
     assert words["calls"] == "not run here"
     assert words["table5.arithmetic"] == "reproduced"

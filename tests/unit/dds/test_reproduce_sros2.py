@@ -103,7 +103,8 @@ def test_a_slow_aegis_is_seen() -> None:
     seen = _seen()
     calls = {**seen.calls, "aegis_128": replace(seen.calls["aegis_128"], median=1000)}
     assert _words(replace(seen, calls=calls))["table4"] == "not reproduced"
-    assert not Judges(replace(seen, calls=calls)).verdicts().holds
+    # A time decides no exit code.
+    assert Judges(replace(seen, calls=calls)).verdicts().holds
 
 
 def test_the_papers_method_here() -> None:
