@@ -20,9 +20,10 @@ REPEATED = 3
 FAST = Settings(rate_per_second=50.0, late_fraction_max=1.0, timeout_seconds=20.0)
 
 ALLOWED_NS = 150 * MS
-"""For what is not predicted: participants that are made on a busy machine, computing, and a probe
-that looks every millisecond. A wrong timer of 100 ms and a round trip of 400 ms are more, together
-with what the prediction leaves open or not."""
+"""Added to the most that is predicted, for what no prediction has: the time to make a participant,
+to compute, and until the probe looks again (each millisecond), on a machine that has other work.
+A round trip of 400 ms too many is more than that, and is found; a timer of 100 ms too many is less,
+and is found only where the prediction's own interval is used up."""
 
 
 def measured(crypto: str, rtt_ns: int) -> int:
