@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warifu import tools
+from warifu.dds.configuration import security
 from warifu.dds.keystore import Enclave
+from warifu.dds.middlewares import cyclone_folders
 
 BUILTIN = ("dds_security_crypto", "init_crypto")
 """Cyclone's own plugin, by its library and function, as a configuration names them."""
@@ -127,32 +129,12 @@ def _ended(process: subprocess.Popen[bytes], seconds: float) -> int:
 def configuration(end: End, interface: str = "lo") -> str:
     """As CYCLONEDDS_URI takes it."""
     network = f'<NetworkInterface name="{interface}" multicast="true"/>'
-    security = "" if end.enclave is None else _security(end.enclave, end.plugin or BUILTIN)
+    secured = "" if end.enclave is None else security(end.enclave, end.plugin or BUILTIN)
     return (
         f'<CycloneDDS><Domain id="any"><General><Interfaces>{network}</Interfaces></General>'
         "<Tracing><Verbosity>warning</Verbosity><OutputFile>stderr</OutputFile></Tracing>"
-        f"{security}</Domain></CycloneDDS>"
+        f"{secured}</Domain></CycloneDDS>"
     )
-
-
-def _security(enclave: Enclave, plugin: tuple[str, str]) -> str:
-    def library(of: str, path: str, init: str | None = None) -> str:
-        name = init or f"init_{of}"
-        return f'<Library path="{path}" initFunction="{name}" finalizeFunction="finalize_{of}"/>'
-
-    path, init = plugin
-    return f"""<Security>
-<Authentication>{library("authentication", "dds_security_auth")}
-<IdentityCA>file:{enclave.identity_ca}</IdentityCA>
-<IdentityCertificate>file:{enclave.certificate}</IdentityCertificate>
-<IncludeOptionalFields>true</IncludeOptionalFields>
-<PrivateKey>file:{enclave.key}</PrivateKey></Authentication>
-<AccessControl>{library("access_control", "dds_security_ac")}
-<PermissionsCA>file:{enclave.permissions_ca}</PermissionsCA>
-<Governance>file:{enclave.governance}</Governance>
-<Permissions>file:{enclave.permissions}</Permissions></AccessControl>
-<Cryptographic>{library("crypto", path, init)}</Cryptographic>
-</Security>"""
 
 
 def _ddsperf(
@@ -190,8 +172,7 @@ def start(
 
 def plugins() -> Path:
     """Where Debian has Cyclone's own plugins."""
-    found = sorted(Path("/usr/lib").glob("*/libddsc0debian"))
-    return found[0] if found else Path("/usr/lib")
+    return next(iter(cyclone_folders()), Path("/usr/lib"))
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from warifu.dds.keystore import Enclave, KeystoreRefused
+from warifu.dds.middlewares import cyclone_folders
 
-_DEBIAN = "/usr/lib"
 _OURS = "libwarifu_dds_crypto.so"
 
 
@@ -48,15 +48,23 @@ def shown(what: Show, folder: Path, name: str, enclave: Enclave) -> str:
 
 
 def cyclone(enclave: Enclave, name: str, crypto: tuple[str, str] | None = None) -> str:
-    """A whole configuration, as CYCLONEDDS_URI=file://PATH takes it; `crypto` is another
-    cryptographic plugin: its library and the function that begins it."""
-    authentication, access = "dds_security_auth", "dds_security_ac"
-    path, init = crypto or (_library("dds_security_crypto"), "init_crypto")
+    """A whole configuration, as CYCLONEDDS_URI=file://PATH takes it; `crypto` as in `security`."""
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <!-- {name}: CYCLONEDDS_URI=file://THIS-FILE -->
 <CycloneDDS xmlns="https://cdds.io/config">
   <Domain Id="any">
-    <Security>
+{security(enclave, crypto)}
+  </Domain>
+</CycloneDDS>
+"""
+
+
+def security(enclave: Enclave, crypto: tuple[str, str] | None = None) -> str:
+    """What a domain of Cyclone's is given; `crypto` is another cryptographic plugin: its library
+    and the function that begins it."""
+    authentication, access = "dds_security_auth", "dds_security_ac"
+    path, init = crypto or (_library("dds_security_crypto"), "init_crypto")
+    return f"""    <Security>
       <Authentication>
         {_loads(_library(authentication), "init_authentication", "finalize_authentication")}
         <IdentityCA>{_file(enclave.identity_ca)}</IdentityCA>
@@ -74,10 +82,7 @@ def cyclone(enclave: Enclave, name: str, crypto: tuple[str, str] | None = None) 
       <Cryptographic>
         {_loads(path, init, "finalize_crypto")}
       </Cryptographic>
-    </Security>
-  </Domain>
-</CycloneDDS>
-"""
+    </Security>"""
 
 
 def properties(enclave: Enclave) -> dict[str, str]:
@@ -132,8 +137,8 @@ export ROS_SECURITY_STRATEGY=Enforce  # a node without an enclave does not start
 
 def _library(name: str) -> str:
     """By its path where Debian has it, in a folder that no program looks into by itself."""
-    found = sorted(Path(_DEBIAN).glob(f"*/libddsc0debian/lib{name}.so"))
-    return str(found[0]) if found else name
+    paths = (folder / f"lib{name}.so" for folder in cyclone_folders())
+    return next((str(path) for path in paths if path.exists()), name)
 
 
 def _loads(path: str, init: str, finalize: str) -> str:

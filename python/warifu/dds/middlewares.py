@@ -26,6 +26,12 @@ _PARTS = ("libdds_security", "libwarifu_dds", "libndds", "libOpenDDS_")
 _OTHERS = r"libcrypto(-\w+)?\.so\.1|libmbedcrypto|libwolfssl|libgnutls|libsodium|libgcrypt"
 
 
+def cyclone_folders() -> list[Path]:
+    """Where Debian keeps Cyclone DDS's plugins, apart from other libraries: no program looks there
+    by itself."""
+    return sorted(Path("/usr/lib").glob("*/libddsc0debian"))
+
+
 def found(libraries: Sequence[str]) -> tuple[str, Path] | None:
     """The middleware among the libraries of a process: its name with its version, as far as its
     file says it, and that file."""

@@ -20,6 +20,7 @@ from support.dds_probes import MARK, Pair
 from warifu import Results
 from warifu.dds.governance import Basic, Governance, Protection
 from warifu.dds.keystore import Enclave, create
+from warifu.dds.middlewares import cyclone_folders
 from warifu.tools import find
 
 pytestmark = [needs.root, needs.program("tcpdump"), needs.program("ip")]
@@ -298,8 +299,7 @@ def test_both_probes_speak_the_same_topic_and_type(fast: Path, cyclone_probe: Pa
 
 def _plugins() -> dict[str, str]:
     """Debian has Cyclone's plugins in a folder of their own."""
-    found = sorted(Path("/usr/lib").glob("*/libddsc0debian"))
-    return {"LD_LIBRARY_PATH": str(found[0])} if found else {}
+    return {"LD_LIBRARY_PATH": ":".join(map(str, cyclone_folders()))}
 
 
 @fast_dds

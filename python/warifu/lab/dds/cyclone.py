@@ -8,14 +8,12 @@ from pathlib import Path
 from warifu import tools
 from warifu.dds import counters
 from warifu.dds.keystore import Enclave
+from warifu.dds.middlewares import cyclone_folders
 from warifu.lab.dds.exchange import Exchange
 from warifu.lab.dds.place import SOCKET_BYTES, Place
 
 PROBE = "cyclonedds-probe"
 PLUGIN = "libwarifu_dds_crypto.so"
-
-_FOLDERS = "/usr/lib/*/libddsc0debian"
-"""Where Debian keeps Cyclone's own plugins, apart from other libraries."""
 
 
 def configuration(address: str, peer: str) -> str:
@@ -57,15 +55,9 @@ class Cyclone:
         config.write_text(configuration(place.address, place.peer))
         return {
             "CYCLONEDDS_URI": config.as_uri(),
-            "LD_LIBRARY_PATH": ":".join(map(str, plugin_folders())),
+            "LD_LIBRARY_PATH": ":".join(map(str, cyclone_folders())),
             # What decides beside a domain's properties is the case's, not the caller's.
             "WARIFU_DDS_AEAD": exchange.stack.aead,
             "WARIFU_DDS_MAX_BLOCKS_PER_SESSION": str(1 << 32),
             counters.VARIABLE: str(place.counters),
         }
-
-
-def plugin_folders() -> list[Path]:
-    """Folders that the loader does not look in by itself."""
-    root = Path("/")
-    return sorted(root.glob(_FOLDERS.lstrip("/")))
