@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,9 +32,9 @@ PeriodOption = Annotated[
     ),
 ]
 
-EPILOG = """Exit codes: 0 if all that can be judged came out as recorded; 1 if something came out
-otherwise, or could not be run here; 2 a mistake in the command line; 3 this machine lacks
-something."""
+EPILOG = """Exit codes: 0 if all claims with a recorded verdict (counts and arithmetic, no times)
+came out so; 1 if one came out otherwise (FAILS), or something could not be run here (INCOMPLETE,
+with the fix); 2 a mistake in the command line; 3 keys or a folder could not be made."""
 
 #: What failed runs are called, where nothing else does.
 Step = tuple[str, "Exchange"]
@@ -202,6 +201,7 @@ def run(what: str, steps: list[Step]) -> tuple[list[tuple[str, Sent]], dict[str,
 
     Raises KeystoreError and OSError."""
     from warifu.dds import sending
+    from warifu.lab import interruption
 
     names = {exchange.probe for _, exchange in steps}
     missing = {name: why for name in names if (why := sending.missing(name, f"reproduce {what}"))}
@@ -214,9 +214,10 @@ def run(what: str, steps: list[Step]) -> tuple[list[tuple[str, Sent]], dict[str,
     with ExitStack() as stack:
         # Under sudo, too, the folder is root's, who runs what is in it.
         stack.enter_context(identity.as_root())
-        stack.enter_context(_ended_orderly())
+        # A signal is raised where work waits: no namespace and no folder is left behind.
+        stack.enter_context(interruption.deferred())
         report = stack.enter_context(screen.progress(what))
-        sender = stack.enter_context(sending.sender())
+        sender = stack.enter_context(sending.sender(interruption.check))
         for done, (key, exchange) in enumerate(todo):
             report(done, len(todo), f"{exchange.probe} {key} {exchange.bytes:,} B")
             if exchange.probe in missing:
@@ -231,29 +232,17 @@ def run(what: str, steps: list[Step]) -> tuple[list[tuple[str, Sent]], dict[str,
     return sent, missing
 
 
-@contextmanager
-def _ended_orderly() -> Iterator[None]:
-    """SIGTERM and SIGHUP leave no namespace and no folder behind, as Ctrl-C does."""
-
-    def end(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
-
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, end) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
-
-
 def _attempt(sender: Sender, exchange: Exchange) -> Sent | str:
     """A run, once more if it fails: on a busy machine two ends may not find each other in time."""
     from warifu.dds.sending import SendingError
+    from warifu.lab import interruption
 
+    interruption.check()
     try:
         return sender.send(exchange)
     except SendingError as error:
+        # Ctrl-C on a terminal ends a compiler, too: that is no failure.
+        interruption.check()
         screen.warn(f"{error}; once more")
     try:
         return sender.send(exchange)

@@ -16,7 +16,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from warifu.dds import counters
 from warifu.dds.counters import Count, CountersDamaged
 from warifu.dds.governance import Governance
 from warifu.dds.keystore import Enclave, create
+from warifu.dds.middlewares import cyclone_folders
 from warifu.dds.recording import Recording, RecordingDamaged, read
 
 PROBES = Path(__file__).resolve().parents[3] / "dds" / "probes"
@@ -38,11 +40,12 @@ _HEADERS = {
     ),
     "cyclonedds-probe": (Path("/usr/include/dds/dds.h"), "cyclonedds-dev cyclonedds-tools"),
 }
-#: Debian keeps Cyclone's plugins where the loader does not look.
-_PLUGINS = "usr/lib/*/libddsc0debian"
 _SETPRIV = "setpriv"
 _PATIENCE_S = 10
 """What a pair that is told to end may take to remove its namespaces."""
+_COMPILING_S = 300
+"""A probe; on one slow processor that others use."""
+_POLL_S = 0.1
 _SILENCE_S = 20
 """The probes give up after so long without a message."""
 
@@ -150,6 +153,8 @@ class Sender:
     probes: Path
     folder: Path
     enclaves: Mapping[str, Enclave]
+    check: Callable[[], None]
+    """Called while it waits; what it raises ends the run."""
     built: set[str] = field(default_factory=set)
     runs: int = 0
 
@@ -196,18 +201,24 @@ class Sender:
             return
         path = self.folder / "built" / probe
         make = ["make", "-r", "--silent", "-C", str(self.probes), f"BUILD={path.parent}", str(path)]
-        done = subprocess.run(
-            make, capture_output=True, text=True, check=False, env=tools.make_environment()
+        child = subprocess.Popen(
+            make,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=tools.make_environment(),
+            start_new_session=True,
         )
-        if done.returncode != 0:
-            words = done.stderr.strip().splitlines() or ["no message"]
+        _, err = _said(child, _COMPILING_S, "make", self.check)
+        if child.returncode != 0:
+            words = err.strip().splitlines() or ["no message"]
             raise SendingError(f"{probe} cannot be built: {words[-1]}")
         self.built.add(probe)
 
     def _end(self, role: str, enclave: str, exchange: Exchange, folder: Path) -> list[str]:
         """The command of an end."""
         environment = {counters.VARIABLE: str(folder / "plugin.jsonl")}
-        folders = ":".join(map(str, sorted(Path("/").glob(_PLUGINS))))
+        folders = ":".join(map(str, cyclone_folders()))
         environment["LD_LIBRARY_PATH"] = ":".join(
             filter(None, (os.environ.get("LD_LIBRARY_PATH"), folders))
         )
@@ -253,12 +264,7 @@ class Sender:
             # A group of its own: Ctrl-C is for this program, which then ends all of it.
             start_new_session=True,
         )
-        try:
-            out, err = child.communicate(timeout=longest_s)
-        except subprocess.TimeoutExpired:
-            raise SendingError(f"{exchange.probe}: did not end within {longest_s:.0f} s") from None
-        finally:
-            _end_group(child)
+        out, err = _said(child, longest_s, exchange.probe, self.check)
         if child.returncode != 0:
             words = [line for line in err.splitlines() if line.startswith((exchange.probe, "pair"))]
             said = (words or err.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
@@ -286,6 +292,24 @@ def _first_received_ns(samples: Path) -> int:
     return min(sum(map(int, line.split())) for line in lines)
 
 
+def _said(
+    child: subprocess.Popen[str], longest_s: float, name: str, check: Callable[[], None]
+) -> tuple[str, str]:
+    """Waits for its end, and gives what it wrote; nothing of it is left behind, also where `check`
+    raises. Signals themselves must raise nothing meanwhile: Popen holds a lock. Raises
+    SendingError."""
+    deadline = time.monotonic() + longest_s
+    try:
+        while time.monotonic() < deadline:
+            check()
+            # What came so far is kept (subprocess's own documentation).
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return child.communicate(timeout=_POLL_S)
+        raise SendingError(f"{name}: did not end within {longest_s:.0f} s: run it again")
+    finally:
+        _end_group(child)
+
+
 def _end_group(child: subprocess.Popen[str]) -> None:
     """Ends what still runs of a pair, which removes its namespaces."""
     if child.poll() is not None:
@@ -308,12 +332,12 @@ def _plugin(folder: Path) -> tuple[Count, ...]:
 
 
 @contextlib.contextmanager
-def sender(governance: Governance | None = None, probes: Path = PROBES) -> Iterator[Sender]:
-    """A sender with new keys, by default under SROS2's governance. Raises SendingError,
+def sender(check: Callable[[], None], probes: Path = PROBES) -> Iterator[Sender]:
+    """A sender with new keys under SROS2's governance; `check` as in `Sender`. Raises SendingError,
     KeystoreError and ToolMissing; OSError where a folder cannot be made."""
     with tempfile.TemporaryDirectory(prefix="warifu-reproduce.") as name:
         folder = Path(name)
         now = datetime.datetime.now(datetime.UTC)
         names = ["/talker", "/listener"]
-        enclaves = create(folder / "keys", names, governance or Governance(), now=now, days=1)
-        yield Sender(probes, folder, enclaves)
+        enclaves = create(folder / "keys", names, Governance(), now=now, days=1)
+        yield Sender(probes, folder, enclaves, check)
