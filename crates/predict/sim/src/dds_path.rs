@@ -136,10 +136,11 @@ impl Ends<'_> {
         cold_once(&mut steps);
         let wake = self.cost(Operation::System(Role::Server, SystemCall::Wake), 0)?;
         let link = &self.case.link;
-        let interfaces = [Role::Client, Role::Server].map(|role| {
+        let interface = |role| {
             let operation = Operation::System(role, SystemCall::Interface);
-            self.cost(operation, 0).map_or(0, |cost| cost.warm.mean().0)
-        });
+            self.cost(operation, 0).map(|cost| cost.warm.mean().0)
+        };
+        let interfaces = [interface(Role::Client)?, interface(Role::Server)?];
         Ok(DdsPath {
             steps,
             wake: Law::of(wake.warm, wake.cold),

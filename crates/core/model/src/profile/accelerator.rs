@@ -77,12 +77,14 @@ impl AcceleratorProfile {
         Some(self.cipher(aead)?.of(bytes) + self.bus.of(bytes))
     }
 
-    /// The figures that a call of an AEAD rests on: its own, the clock's and the bus's.
+    /// The figures that a call of an AEAD rests on: its own, the clock's and the bus's. What is part
+    /// of a processor has no bus, and the zero that says so is no figure.
     pub fn inputs(&self, aead: DdsAead) -> Vec<Input> {
         let prefix = format!("{}.", aead.name());
+        let has_bus = !(self.built_in && self.bus == Terms::default());
         let applies = |figure: &&Input| {
             figure.key.starts_with(&prefix)
-                || figure.key.starts_with("bus.")
+                || (has_bus && figure.key.starts_with("bus."))
                 || figure.key == "clock"
         };
         self.figures.iter().filter(applies).cloned().collect()
@@ -229,6 +231,20 @@ mod tests {
         );
         assert_eq!(inputs[0].value.text, "100 MHz to 200 MHz");
         assert_eq!(inputs[2].value.text, "160 ns to 320 ns");
+    }
+
+    #[test]
+    fn no_bus_within_a_processor_is_no_figure() {
+        let keys = |body: &str| -> Vec<String> {
+            let profile = parse(body).unwrap();
+            profile.inputs(DdsAead::Aes256Gcm).into_iter().map(|input| input.key).collect()
+        };
+        let own = ["AES-256-GCM.set_up", "AES-256-GCM.per_byte"];
+        let with_bus = [&own[..], &["bus.set_up", "bus.per_byte"]].concat();
+        let none = "[bus]\nset_up = \"0 ns\"\nper_byte = \"0 ns\"\n";
+        assert_eq!(keys(&format!("built_in = true\n{CIPHER}{none}")), own);
+        assert_eq!(keys(&format!("built_in = true\n{CIPHER}{BUS}")), with_bus);
+        assert_eq!(keys(&format!("{CIPHER}{none}")), with_bus);
     }
 
     #[test]
