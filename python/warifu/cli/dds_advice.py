@@ -140,7 +140,9 @@ def advise(
             tables += dds_advice_tables.over_payload(system.label, found, asked.at_least)
         else:
             advice = system.advise(asked)
-            tables += dds_advice_tables.advice(system.label, advice, system.evidence())
+            tables += dds_advice_tables.advice(
+                system.label, advice, system.evidence(), system.evidence_of_bytes()
+            )
     screen.show(tables, form)
     return OK
 
@@ -195,7 +197,9 @@ class System:
         every = list(study.profile_texts(study.profile_folders()))
         self._profiles = [profile for profile in every if profile[0] != "accelerator"]
         base = self._study([("stack.protocol", "dds")] if path is None else [])
-        self._case = _present([json.loads(case.json) for case in base.cases])
+        cases = [json.loads(case.json) for case in base.cases]
+        self._case = _present(cases)
+        self._index = next(at for at, case in enumerate(cases) if case is self._case)
         if len(base.cases) > 1:
             stack = self._case["stack"]
             kinds = ", ".join(f"{line} {stack.get(f'{line}_protection')}" for line in _LINES)
@@ -249,8 +253,16 @@ class System:
         """The weakest evidence of the figures that the present rests on."""
         from warifu import _core
 
-        inputs = self._base.inputs(0)
+        inputs = self._base.inputs(self._index)
         return _core.weakest_evidence([of["evidence"] for of in inputs if of["evidence"]])
+
+    def evidence_of_bytes(self) -> str | None:
+        """That of the times for each byte, which have no interval; None where there are none."""
+        from warifu import _core
+
+        inputs = [of for of in self._base.inputs(self._index) if " ns per B" in of["value"]]
+        kinds = [of["evidence"] for of in inputs if of["evidence"]]
+        return _core.weakest_evidence(kinds) if kinds else None
 
     def _predict(self, settings: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
         from warifu import _core

@@ -17,15 +17,21 @@ _ENDS = (way.WRITER, way.LINK, way.READER)
 _WHATS = (way.MIDDLEWARE, way.PLUGIN, way.CALL, way.BYTES, way.SYSTEM, way.TRANSIT, way.COLD)
 
 
-def advice(label: str, found: Advice, evidence: str) -> list[Table]:
-    """The answer with its changes, and where the time goes."""
-    return [_changes(label, found, evidence), _rows(label, found)]
+def advice(label: str, found: Advice, evidence: str, of_bytes: str | None) -> list[Table]:
+    """The answer with its changes, and where the time goes.
+
+    ``evidence`` is the weakest of the figures, ``of_bytes`` that of the times for each byte.
+    """
+    return [_changes(label, found, evidence, of_bytes), _rows(label, found)]
 
 
-def headline(label: str, found: Advice) -> str:
+def headline(label: str, found: Advice, of_bytes: str | None) -> str:
     """The answer: the present, and what to change first."""
     size = crossing.size(_payload(found))
     present = f"{label}, {size}: {_interval(found.total)} one way."
+    if of_bytes is not None:
+        # Most of a long sample's time, and a profile has no bounds for it.
+        present += f" The time for each byte is one {of_bytes} number, and not in this band."
     if (first := found.first) is not None:
         low, usual, high = (round(100 * part) for part in first.share)
         return (
@@ -39,12 +45,12 @@ def headline(label: str, found: Advice) -> str:
     return f"{present} No change saves {bound} for certain; {open_[0].name} may: {low} to {high} %."
 
 
-def _changes(label: str, found: Advice, evidence: str) -> Table:
+def _changes(label: str, found: Advice, evidence: str, of_bytes: str | None) -> Table:
     heads = ("saves", "%", "% at least", "% at most")
     columns = [Column("change", number=False, wrap=34), *map(Column, heads)]
     columns += [Column("verdict", number=False), Column("what is given up", number=False, wrap=44)]
     columns.append(Column("needs", number=False, wrap=34))
-    table = Table(headline(label, found), columns)
+    table = Table(headline(label, found, of_bytes), columns)
     for change in found.sorted_changes:
         low, usual, high = (100 * part for part in change.share)
         saves = _time(change.saves[1])

@@ -11,7 +11,9 @@ import pytest
 
 from support.commands import Run, one_line
 from support.paths import ROOT
+from warifu import _core, study
 from warifu.cli.errors import OK, USAGE
+from warifu.dds import way
 
 PI = ("dds", "advise", "--device", "raspberry-pi-3")
 GOLDENS = ROOT / "tests" / "goldens" / "dds-advise"
@@ -26,6 +28,27 @@ def test_answer_for_a_raspberry_pi_3(warifu: Run, payload: str) -> None:
     if os.environ.get("WARIFU_UPDATE_GOLDENS"):
         golden.write_text(out)
     assert out == golden.read_text()
+
+
+def test_first_line_says_what_its_band_leaves_out(warifu: Run) -> None:
+    _, out, _ = warifu(*PI, "--payload", "1 MiB")
+    sentence = "The time for each byte is one assumed number, and not in this band."
+    assert sentence in out.splitlines()[0]
+
+
+def test_plain_mebibyte_agrees_with_the_profile_s_own_rule() -> None:
+    """547 us of a server, times 3 to 8: parts, writes and bytes are not counted twice."""
+    profiles = list(study.profile_texts([ROOT / "profiles"]))
+    for payload, server_us in (("1 MiB", 547), ("16 B", 57)):
+        settings = [
+            ("device", PI[-1]), ("server", PI[-1]), ("stack.protocol", "dds"),
+            ("stack.crypto", "none"), ("pattern.response_body", payload),
+        ]  # fmt: skip
+        path = _core.dds_path(_core.Study.from_choices(settings, profiles), 0)
+        low, usual, high = (way.read(path).total(way.at(index)) / 1e3 for index in range(3))
+        assert 3 * server_us <= low * 1.02
+        assert usual == pytest.approx(5.5 * server_us, rel=0.05)
+        assert high <= 8 * server_us
 
 
 @pytest.mark.parametrize("payload", ["16 B", "1 KiB", "1 MiB"])
@@ -86,6 +109,23 @@ def test_device_without_a_cipher_gets_one_short_line(
     assert (code, out) == (USAGE, "")
     assert len(one_line(err)) <= 300
     assert "no-cipher" in err
+
+
+@pytest.mark.parametrize("end", ["client", "server"])
+def test_device_without_its_interface_is_refused(
+    warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """A figure that is missing is not zero."""
+    text = (ROOT / "profiles" / "devices" / "raspberry-pi-3.toml").read_text()
+    entry = f'[[operation]]\nname = "{end}.system.interface"\nwarm = {{ quantiles = [0, 0]'
+    assert entry in text
+    text = text.replace(entry, entry.replace("system.interface", "send.ApplicationData"))
+    (tmp_path / "devices").mkdir()
+    (tmp_path / "devices" / "raspberry-pi-3.toml").write_text(text)
+    monkeypatch.setenv("WARIFU_PROFILES", str(tmp_path))
+    code, out, err = warifu(*PI, "--payload", "16 B")
+    assert (code, out) == (USAGE, "")
+    assert f"raspberry-pi-3 has no cost of {end}.system.interface" in one_line(err)
 
 
 @pytest.mark.parametrize(

@@ -123,11 +123,11 @@ def test_undecided_change_is_named_where_none_saves_enough() -> None:
 
     strict = advice.advise(asked(at_least=0.205), predict, [], [])
     assert strict.first is None
-    assert headline("a board", strict).endswith(
+    assert headline("a board", strict, "measured").endswith(
         "No change saves 20.5 % for certain; metadata ENCRYPT -> NONE may: 19 to 23 %."
     )
     stricter = advice.advise(asked(at_least=0.5), predict, [], [])
-    assert headline("a board", stricter).endswith("No change saves 50 %.")
+    assert headline("a board", stricter, None).endswith("No change saves 50 %.")
 
 
 def test_experiments_say_so_and_standard_ones_do_not() -> None:
