@@ -303,6 +303,9 @@ def compare_command(
     that of a null model: one way without security, and each byte at the speed of its ciphers.
     Run `warifu predict STUDY` and then `warifu measure STUDY` first.
 
+    Exit code 1 if the gate fails; an undecided one needs more samples or cells and fails nothing,
+    as with `warifu compare`.
+
     Examples:
 
       warifu dds compare studies/dds-held-out.toml

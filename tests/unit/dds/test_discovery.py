@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,18 @@ import pytest
 from warifu._core import WarifuError, dds_discovery
 
 MS = 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def this_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A profile of this host without P-256, whether or not the machine is calibrated."""
+    file = tmp_path / "devices" / "this-host.toml"
+    file.parent.mkdir()
+    _, text, _ = device(1)
+    without = text.replace("sign.ecdsa_secp256r1", "sign.ed25519")
+    file.write_text(without.replace('"slow"', '"this-host"'))
+    monkeypatch.setenv("WARIFU_PROFILES", str(tmp_path))
+    return file
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -58,8 +71,29 @@ def test_without_security_two_round_trips() -> None:
 
 def test_limits_are_said() -> None:
     said = run("--nodes", "2").stdout
+    assert "computing left out" in said.splitlines()[0]
     assert "Simulated" in said
     assert "Authentication takes no time here" in said
+    assert "this-host is not used: " in said
+    assert "xeon-2-5-ghz-vm is not used: " in said
+    plain = run("--nodes", "2", "--plain").stdout
+    assert "left out" not in plain
+    assert "is not used" not in plain
+
+
+def test_this_host_is_taken_if_it_has_the_primitives(this_host: Path) -> None:
+    _, text, _ = device(1)
+    this_host.write_text(text.replace('"slow"', '"this-host"'))
+    (row,) = rows("--nodes", "2")
+    assert row["device"] == "this-host"
+    assert row["least_ns"] == dds_discovery(2, 0, secured=True, device=device(1))[0]
+    assert "on this-host" in run("--nodes", "2").stdout.splitlines()[0]
+
+
+def test_more_nodes_take_a_raspberry_pi_longer() -> None:
+    few, many = rows("--nodes", "2,20", "--device", "raspberry-pi-3")
+    assert many["least_ns"] > few["least_ns"] + 50 * MS
+    assert many["most_ns"] > few["most_ns"] + 50 * MS
 
 
 @pytest.mark.parametrize(
