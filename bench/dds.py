@@ -211,6 +211,18 @@ def is_busy(shares: dict[str, float]) -> bool:
     return max(shares.values()) > BUSY_SHARE
 
 
+def busy_rounds(rows: Sequence[dict[str, Any]]) -> str:
+    """What a verdict has to be read with; nothing if the machine was quiet."""
+    shares = [row["shares"] for row in rows if "shares" in row]
+    busy = [max(one.values()) for one in shares if is_busy(one)]
+    if not busy:
+        return ""
+    return (
+        f"MEASURED ON A BUSY MACHINE: in {len(busy)} of {len(shares)} rounds others took up to "
+        f"{max(busy):.0%} of it."
+    )
+
+
 def rounds_of(rows: Sequence[dict[str, Any]], governance: str) -> list[Round]:
     """Medians by round; plain text is the same for every governance."""
     found: dict[int, dict[tuple[str, int], float]] = {}
@@ -225,7 +237,9 @@ def show(rows: Sequence[dict[str, Any]], judged: Sequence[Judged], sizes: Sequen
     words = {Verdict.PASS: "holds", Verdict.FAIL: "FAILS", Verdict.UNDECIDED: "undecided"}
     say_of = overall(judged)
     count = [f"{sum(one.verdict is each for one in judged)} {words[each]}" for each in words]
-    print(f"{say_of.upper()}: of {len(judged)} gates {', '.join(count)}.\n")
+    busy = busy_rounds(rows)
+    beside = f" {busy}" if busy else ""
+    print(f"{say_of.upper()}: of {len(judged)} gates {', '.join(count)}.{beside}\n")
     most = max((one.ratio.rounds for one in judged), default=0)
     if most < FEWEST_ROUNDS:
         print(f"{most} rounds: intervals want {FEWEST_ROUNDS} at least.\n")
@@ -248,10 +262,6 @@ def show(rows: Sequence[dict[str, Any]], judged: Sequence[Judged], sizes: Sequen
         if at:
             print(f"\n{governance}: one-way latency, us, median of the rounds' medians:\n")
             table(*latencies(rounds_of(rows, governance), at))
-    busy = [row["shares"] for row in rows if "shares" in row and is_busy(row["shares"])]
-    if busy:
-        most = max(max(shares.values()) for shares in busy)
-        print(f"\nThe machine was not quiet in {len(busy)} rounds: others took up to {most:.0%}.")
     failed = sum("failed" in row for row in rows)
     if failed:
         print(f"\n{failed} of {len(rows)} pairs gave no figure; their rounds lack it.")
@@ -398,6 +408,13 @@ def main() -> int:
     interrupted = False
     try:
         about = conditions(arguments)
+    except tools.ToolMissing as reason:
+        say(f"bench: {reason}")
+        return 3
+    except KeyboardInterrupt:
+        say("\nbench: interrupted; nothing was measured")
+        return 130
+    try:
         with interruption.deferred(), workplace(arguments) as bench:
             measure(bench, arguments.rounds, arguments.sizes, rows)
     except tools.ToolMissing as reason:
