@@ -14,11 +14,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from subprocess import CalledProcessError
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -133,6 +133,15 @@ def run(peer: str, names: Sequence[str], folder: Path) -> Iterator[Cell]:
                 yield cell
 
 
+def why(reason: Exception) -> str:
+    """In a line, with what a program that failed has said itself."""
+    said = str(reason)
+    if isinstance(reason, CalledProcessError):
+        words = (reason.stderr or "").strip().splitlines() or [f"exit code {reason.returncode}"]
+        said = f"`{' '.join(map(str, reason.cmd))}` failed: {words[-1]}"
+    return f"{said}: it needs root and `scripts/setup --with tests`"
+
+
 def main() -> int:
     """Runs the cells, prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -145,13 +154,8 @@ def main() -> int:
         with interruption.deferred(), tempfile.TemporaryDirectory(prefix="warifu-dds-") as folder:
             for peer in peers:
                 cells += run(peer, arguments.governance, Path(folder))
-    except (
-        ToolMissing,
-        FileNotFoundError,
-        PermissionError,
-        subprocess.CalledProcessError,
-    ) as reason:
-        print(f"matrix: {reason}: it needs root and `scripts/setup --with tests`", file=sys.stderr)
+    except (ToolMissing, FileNotFoundError, PermissionError, CalledProcessError) as reason:
+        print(f"matrix: {why(reason)}", file=sys.stderr)
         return 3
     except KeyboardInterrupt:
         print("matrix: interrupted", file=sys.stderr)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.commands import must
 from warifu import tools
 from warifu.dds.configuration import security
 from warifu.dds.keystore import Enclave
@@ -88,16 +89,16 @@ def network() -> Iterator[str]:
     """A namespace with a loopback that takes multicast; gives its name."""
     name = f"warifu-dds-{os.getpid()}"
     ip = str(tools.find("ip"))
-    subprocess.run([ip, "netns", "add", name], check=True)
+    must(ip, "netns", "add", name)
     try:
         for arguments in (
             ["link", "set", "lo", "up", "multicast", "on"],
             ["route", "add", "224.0.0.0/4", "dev", "lo"],
         ):
-            subprocess.run([ip, "-n", name, *arguments], check=True)
+            must(ip, "-n", name, *arguments)
         yield name
     finally:
-        subprocess.run([ip, "netns", "del", name], check=True)
+        must(ip, "netns", "del", name)
 
 
 def talk(network: str, folder: Path, writer: End, reader: End, *, bytes_each: int = 256) -> Outcome:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from support.commands import must
 from support.paths import ROOT
 
 FOLDER = ROOT / "dds" / "probes"
@@ -47,7 +48,7 @@ def build(folder: Path, name: str) -> Path:
     if shutil.which("make") is None:
         raise FileNotFoundError("make: `make setup` installs it")
     path = folder / name
-    subprocess.run(["make", "-s", "-C", FOLDER, f"BUILD={folder}", path], check=True)
+    must("make", "-s", "-C", FOLDER, f"BUILD={folder}", path)
     return path
 
 
