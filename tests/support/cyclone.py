@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.commands import must
+from support.succeeding import must
 from warifu import tools
 from warifu.dds.configuration import security
 from warifu.dds.keystore import Enclave

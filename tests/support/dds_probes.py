@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support.commands import must
 from support.paths import ROOT
+from support.succeeding import must
 
 FOLDER = ROOT / "dds" / "probes"
 INTERFACE = "dds0"
