@@ -53,7 +53,10 @@ def ciphers() -> list[Entry]:
         for aead, keyed in (("AES-256-GCM", True), ("AES-256-GCM", False), ("AEGIS-256", True))
         for size in (16, 1_024, 65_536)
     ]
-    return dds_ciphers.entries({"openssl": "OpenSSL 3", "calls": calls})
+    authentication = {"sign.ecdsa_secp256r1": 30_000.0, "verify.ecdsa_secp256r1": 80_000.0}
+    return dds_ciphers.entries(
+        {"openssl": "OpenSSL 3", "calls": calls, "authentication": authentication}
+    )
 
 
 def truth() -> list[Entry]:
@@ -161,6 +164,7 @@ def test_ciphers_as_primitives() -> None:
     assert keyed.warm.median_ns == pytest.approx(100.0)
     assert keyed.per_byte_ns == pytest.approx(0.2)
     assert by_name["aead.mac.AES-256-GCM"].warm.median_ns == pytest.approx(900.0)
+    assert by_name["verify.ecdsa_secp256r1"].warm.median_ns == pytest.approx(80_000.0)
     assert set(by_name) <= set(_core.primitives())
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Runs `warifu-calibrate-bench ciphers` and makes its times into primitives of a profile."""
+"""Runs `warifu-calibrate-bench ciphers` and makes its times into primitives of a profile: ciphers,
+and the P-256 with which participants authenticate each other."""
 
 from __future__ import annotations
 
@@ -49,6 +50,16 @@ def entries(report: Mapping[str, Any]) -> list[Entry]:
                 is_primitive=True,
             )
         )
+    found += [
+        Entry(
+            name,
+            {},
+            Law.constant(ns),
+            source=f"warifu-calibrate-bench ciphers, {report['openssl']}",
+            is_primitive=True,
+        )
+        for name, ns in report["authentication"].items()
+    ]
     return found
 
 

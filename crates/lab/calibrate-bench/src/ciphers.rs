@@ -3,6 +3,7 @@
 //! already, and OpenSSL's AES-GCM as Cyclone's own plugin calls it, with a context and a key for
 //! each message.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use warifu_dds_crypto::algorithm::{Aead, TAG_BYTES};
 use warifu_dds_crypto::cipher::Cipher;
 
 use crate::error::BenchError;
+use crate::p256;
 
 /// Longest message that may be asked for, B.
 const MOST_BYTES: u32 = 1 << 20;
@@ -38,6 +40,8 @@ pub struct Report {
     pub openssl: &'static str,
     /// A row for each call and length.
     pub calls: Vec<Row>,
+    /// What authentication computes, by a primitive's name: median of a call, ns.
+    pub authentication: BTreeMap<&'static str, f64>,
 }
 
 /// Calls of one kind.
@@ -93,7 +97,14 @@ pub fn run(config: &Config) -> Result<Report, BenchError> {
             }
         }
     }
-    Ok(Report { openssl: openssl::version::version(), calls })
+    let mut authentication = BTreeMap::new();
+    let of_p256 = p256::calls().map_err(|error| BenchError::Failed(format!("P-256: {error}")))?;
+    for (name, mut call) in of_p256 {
+        let ns = config.time(&mut *call);
+        let ns = ns.ok_or_else(|| BenchError::Failed(format!("{name} failed")))?;
+        authentication.insert(name, ns);
+    }
+    Ok(Report { openssl: openssl::version::version(), calls, authentication })
 }
 
 impl Config {
@@ -148,7 +159,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-type Call = Box<dyn FnMut() -> Option<()>>;
+/// Does it once; nothing where it fails.
+pub(crate) type Call = Box<dyn FnMut() -> Option<()>>;
 
 /// The plugin's own ciphers. Nothing is sent: a nonce may come twice.
 fn keyed(aead: Aead, bytes: usize) -> Result<Vec<(&'static str, Call)>, BenchError> {
@@ -270,6 +282,8 @@ mod tests {
         let report = run(&Config::parse(text).unwrap()).unwrap();
         // Seven AEADs keyed, two with their set-up, three operations, two lengths.
         assert_eq!(report.calls.len(), (7 + 2) * 3 * 2);
+        assert_eq!(report.authentication.len(), 4);
+        assert!(report.authentication.values().all(|&ns| ns > 0.0), "{report:?}");
         for row in &report.calls {
             // Of `open` a copy's time is taken away, which one reading may find too long.
             assert!(row.ns > 0.0 || row.operation == "open", "{row:?}");

@@ -11,6 +11,7 @@
 
 pub mod ciphers;
 mod error;
+mod p256;
 pub mod tls;
 pub mod token;
 

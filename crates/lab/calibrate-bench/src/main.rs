@@ -27,7 +27,7 @@ tls    how long each TLS message takes to make or to process on this machine. CO
 Times are of the thread's processor clock and of the wall's, 21 evenly spaced quantiles in ns.
 
 ciphers  how long those of DDS Security take: of Warifu's plugin with a key that is set up already,
-and of OpenSSL with one for each message. CONFIG:
+and of OpenSSL with one for each message; beside them the P-256 of its authentication. CONFIG:
   readings  of each call and length
   lengths   of messages, B
 Times are medians of the wall's clock in ns.
