@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What profiles have costs for, what those of a study's ends have none for, and what each step of a
-//! case costs by them, as data.
+//! What profiles have costs for, what those of a study's ends have none for, and what each step of
+//! a case costs by them, as data.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -77,8 +77,8 @@ impl AcceleratorProfile {
         Some(self.cipher(aead)?.of(bytes) + self.bus.of(bytes))
     }
 
-    /// The figures that a call of an AEAD rests on: its own, the clock's and the bus's. What is part
-    /// of a processor has no bus, and the zero that says so is no figure.
+    /// The figures that a call of an AEAD rests on: its own, the clock's and the bus's. What is
+    /// part of a processor has no bus, and the zero that says so is no figure.
     pub fn inputs(&self, aead: DdsAead) -> Vec<Input> {
         let prefix = format!("{}.", aead.name());
         let has_bus = !(self.built_in && self.bus == Terms::default());

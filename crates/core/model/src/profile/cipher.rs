@@ -56,8 +56,8 @@ pub(super) fn calls(operation: Operation, stack: &Stack, bytes: u32) -> Vec<Ciph
 }
 
 /// What stands for a primitive that a device has no figure of, the nearest first: the same with its
-/// key set up in each call, then encryption, which works on each byte as well. They are meant to take
-/// longer rather than less, which holds for MACs and set-ups and is not known of decryption.
+/// key set up in each call, then encryption, which works on each byte as well. They are meant to
+/// take longer rather than less, which holds for MACs and set-ups and is not known of decryption.
 pub(super) fn stands_in(primitive: Primitive) -> impl Iterator<Item = Primitive> {
     let others = match primitive {
         Primitive::Seal(cipher) => vec![Primitive::Seal(cipher.with_set_up())],
