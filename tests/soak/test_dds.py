@@ -151,7 +151,7 @@ def test_highest_rate_with_sessions_renewed(network: str, tmp_path: Path, name: 
 
     assert whole.codes == (0, 0), whole.said()
     assert whole.received > leg.seconds
-    early = {f"{end} preprocess_secure_submsg not_as_agreed" for end in whole.counts}
+    early = {f"{end} preprocess_secure_submsg unknown_key" for end in whole.counts}
     refused = whole.refused()
     assert refused.keys() <= early, refused
     assert sum(refused.values()) <= BEFORE_KEYS_MAX, refused

@@ -24,6 +24,9 @@ pub enum Error {
     /// A message with a key id, a cipher or a kind of protection that was not agreed on.
     #[error("message is not protected as agreed: {0}")]
     Protection(&'static str),
+    /// A message under a key whose token has not come, or never will.
+    #[error("message is not protected as agreed: its key id is unknown")]
+    UnknownKey,
     /// One that this pair of participants cannot judge; another pair of the process may.
     #[error("message is not for this participant: {0}")]
     NotForUs(&'static str),
@@ -66,7 +69,7 @@ impl Error {
             Self::Handle(_) => 113,
             Self::Argument(_) | Self::Malformed(_) | Self::Setting(_) | Self::TooLong(_) => 114,
             Self::Token(_) | Self::Class { .. } => 115,
-            Self::Protection(_) => 118,
+            Self::Protection(_) | Self::UnknownKey => 118,
             Self::Forged(_) | Self::Replayed => 119,
             // Cyclone then asks for the next of its participants that know the sender, where any
             // other error ends its search (ddsi_security_omg.c,

@@ -227,7 +227,7 @@ impl Factory {
 
 const NOT_PROTECTED: Error = Error::Argument("protection of the sender's messages");
 const NO_RECEIVER_KEY: Error = Error::Argument("a receiver-specific key");
-const UNKNOWN_KEY: Error = Error::Protection("its key id is unknown");
+const UNKNOWN_KEY: Error = Error::UnknownKey;
 
 fn copy<S: Sink>(plain: &[u8], sink: impl MakeSink<S>) -> Result<S> {
     let mut out = sink(plain.len())?;

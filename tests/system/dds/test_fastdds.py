@@ -116,7 +116,14 @@ def test_protected_signs_of_life(
     if plugin == "ours":
         counts = counters.by_site(counters.read(file))
         assert counts["decode_datawriter_submessage"].calls >= ROUND_TRIPS
-        assert {sum(one.refused.values()) for one in counts.values()} == {0}
+        # Submessages may come before their keys: they are sent again.
+        refused = {
+            (one.site, cause)
+            for one in counts.values()
+            for cause, count in one.refused.items()
+            if count
+        }
+        assert refused <= {("preprocess_secure_submsg", "unknown_key")}
 
 
 def test_the_probes_talk_in_plain_text(probes: dict[str, Path], tmp_path: Path) -> None:

@@ -56,7 +56,8 @@ impl Site {
 }
 
 /// Why a call was refused, as far as it is counted.
-const CAUSES: [&str; 5] = ["malformed", "forged", "replayed", "not_as_agreed", "other"];
+const CAUSES: [&str; 6] =
+    ["malformed", "forged", "replayed", "not_as_agreed", "unknown_key", "other"];
 
 /// Above this a file is not added to: a process of each domain adds about 2 KiB.
 const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -181,7 +182,8 @@ const fn cause(error: &Error) -> usize {
         Error::Forged(_) => 1,
         Error::Replayed => 2,
         Error::Protection(_) | Error::NotForUs(_) => 3,
-        _ => 4,
+        Error::UnknownKey => 4,
+        _ => 5,
     }
 }
 
@@ -220,10 +222,10 @@ mod tests {
             fs::read_to_string(&file).expect("readable"),
             "{\"process\":12,\"aead\":\"AES-256-GCM\",\"site\":\"decode_serialized_payload\",\
              \"calls\":2,\"bytes\":150,\"time_ns\":3,\"refused\":{\"malformed\":0,\"forged\":1,\
-             \"replayed\":0,\"not_as_agreed\":0,\"other\":0}}\n\
+             \"replayed\":0,\"not_as_agreed\":0,\"unknown_key\":0,\"other\":0}}\n\
              {\"process\":12,\"aead\":\"AES-256-GCM\",\"site\":\"decode_rtps_message\",\
              \"calls\":1,\"bytes\":7,\"time_ns\":3,\"refused\":{\"malformed\":0,\"forged\":0,\
-             \"replayed\":1,\"not_as_agreed\":0,\"other\":0}}\n"
+             \"replayed\":1,\"not_as_agreed\":0,\"unknown_key\":0,\"other\":0}}\n"
         );
         fs::remove_dir_all(folder).expect("removed");
     }
