@@ -4,17 +4,13 @@
 from __future__ import annotations
 
 import re
-import struct
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support import cyclone, dds_probes, needs
-from support.dds_sessions import Kinds, ends
+from support.dds_sessions import Kinds, ends, rtps_lengths, traced
 from warifu.dds import counters
 
 pytestmark = [
@@ -67,15 +63,7 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def predicted(stack: str, kinds: Kinds | None, sample_bytes: int) -> tuple[list[int], list[int]]:
     """Lengths of the datagrams there and of those back, B, in their order."""
-    names = ("data", "metadata", "rtps")
-    settings = {"device": "gr-peach", "server": "gr-peach"} | {
-        f"stack.{name}_protection": kind for name, kind in zip(names, kinds or (), strict=False)
-    }
-    command = [sys.executable, "-m", "warifu.cli", "trace", "--stack", stack]
-    command += ["--set", f'pattern.response_body="{sample_bytes} B"']
-    for name, value in settings.items():
-        command += ["--set", f"{name}={value}"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    said = traced(stack, kinds, sample_bytes)
     there = re.findall(r"^ +(?:DATA|HEARTBEAT)\S*.* (\d+) \+ (\d+) -->$", said, re.MULTILINE)
     back = re.findall(r"^ +<-- (?:DATA|HEARTBEAT)\S*.* (\d+) \+ (\d+)$", said, re.MULTILINE)
     of_there, of_back = (
@@ -104,23 +92,9 @@ def seen(
     )
     assert pair.code == 0, pair.err
     assert pair.reports["ping"]["received"] == COUNT
-    found = list(datagrams((folder / "wire.pcap").read_bytes()))
+    found = list(rtps_lengths((folder / "wire.pcap").read_bytes()))
     asks, answers = ([length for of, length in found if of == end] for end in (1, 2))
     return asks, answers
-
-
-def datagrams(capture: bytes) -> Iterator[tuple[int, int]]:
-    """Who sent each RTPS message in a capture of Ethernet (pcap-savefile(5)), the end's number, and
-    how long it is, as UDP's header in the first of its packets has it."""
-    at = 24
-    while at + 16 <= len(capture):
-        (kept,) = struct.unpack_from("<I", capture, at + 8)
-        frame = capture[at + 16 : at + 16 + kept]
-        at += 16 + kept
-        udp = frame[14 + 4 * (frame[14] & 15) :]
-        if frame[12:14] == b"\x08\x00" and udp[8:12] == b"RTPS":
-            (length,) = struct.unpack_from(">H", udp, 4)
-            yield frame[14 + 15], length - 8
 
 
 def agree(found: tuple[list[int], list[int]], expected: tuple[list[int], list[int]]) -> None:

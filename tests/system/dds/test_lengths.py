@@ -4,17 +4,13 @@
 from __future__ import annotations
 
 import re
-import struct
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support import cyclone, dds_probes, needs
-from support.dds_sessions import Kinds, ends
+from support.dds_sessions import Kinds, ends, rtps_lengths, traced
 
 pytestmark = [
     needs.root,
@@ -55,15 +51,7 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def predicted(stack: str, kinds: Kinds | None, sample_bytes: int) -> int:
     """By the emulation, B a datagram."""
-    names = ("data", "metadata", "rtps")
-    settings = {"pattern.response_body": f"{sample_bytes} B"} | {
-        f"stack.{name}_protection": kind for name, kind in zip(names, kinds or (), strict=False)
-    }
-    command = [sys.executable, "-m", "warifu.cli", "trace", "--stack", stack]
-    # Profiles that are shipped: of a trace they are but names.
-    for name, value in (settings | {"device": "gr-peach", "server": "gr-peach"}).items():
-        command += ["--set", f"{name}={value}" if " " not in value else f'{name}="{value}"']
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    said = traced(stack, kinds, sample_bytes)
     found = re.findall(r"^all +(?:client|server) +1 +1 +(\d+) ", said, re.MULTILINE)
     assert len(found) == 2
     assert found[0] == found[1]
@@ -89,21 +77,7 @@ def seen(
     )
     assert pair.code == 0, pair.err
     assert pair.reports["ping"]["received"] == COUNT
-    return Counter(lengths((folder / "wire.pcap").read_bytes()))
-
-
-def lengths(capture: bytes) -> Iterator[int]:
-    """Those of the RTPS messages in a capture of Ethernet (pcap-savefile(5)), as UDP's headers have
-    them: IP may carry one in several packets, of which the first counts."""
-    at = 24
-    while at + 16 <= len(capture):
-        (kept,) = struct.unpack_from("<I", capture, at + 8)
-        frame = capture[at + 16 : at + 16 + kept]
-        at += 16 + kept
-        udp = frame[14 + 4 * (frame[14] & 15) :]
-        if frame[12:14] == b"\x08\x00" and udp[8:12] == b"RTPS":
-            (length,) = struct.unpack_from(">H", udp, 4)
-            yield length - 8
+    return Counter(length for _, length in rtps_lengths((folder / "wire.pcap").read_bytes()))
 
 
 @pytest.mark.parametrize("kinds", GOVERNANCE, ids="-".join)

@@ -328,19 +328,12 @@ measure(study_of(*cases, trials=400), Path(sys.argv[1]), settings=settings)
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_no_leftovers_after_any_signal(tmp_path: Path, number: signal.Signals, seed: int) -> None:
-    here = str(ROOT / "tests")
-    child = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(tmp_path / "out"), here],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    assert child.stdout is not None
-    child.stdout.readline()
+    child = measuring(tmp_path)
     time.sleep(random.Random(seed).uniform(0.0, 1.5))
     mine = f"warifu-{child.pid}-"
     os.kill(child.pid, number)
     assert child.wait(30) != 0
+    assert child.stdout is not None
     child.stdout.close()
     if number == signal.SIGKILL:
         deadline = time.monotonic() + 10
@@ -355,15 +348,7 @@ def test_no_leftovers_after_any_signal(tmp_path: Path, number: signal.Signals, s
 
 @pytest.mark.parametrize("pause", [0.0, 0.05, 0.5])
 def test_no_leftovers_after_a_second_sigterm(tmp_path: Path, pause: float) -> None:
-    here = str(ROOT / "tests")
-    child = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(tmp_path / "out"), here],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    assert child.stdout is not None
-    child.stdout.readline()
+    child = measuring(tmp_path)
     deadline = time.monotonic() + 30
     while not list(workplace.NAMESPACES.glob(f"warifu-{child.pid}-*")):
         assert time.monotonic() < deadline
@@ -374,9 +359,23 @@ def test_no_leftovers_after_a_second_sigterm(tmp_path: Path, pause: float) -> No
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGTERM)
     assert child.wait(30) != 0
+    assert child.stdout is not None
     child.stdout.close()
     assert left_processes(child.pid) == []
     assert list(workplace.NAMESPACES.glob(f"warifu-{child.pid}-*")) == []
+
+
+def measuring(folder: Path) -> subprocess.Popen[bytes]:
+    """A process, first of its own group, that has begun to measure."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(folder / "out"), str(ROOT / "tests")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    return child
 
 
 def left_processes(owner: int) -> list[str]:
