@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A keyed cipher, made once for a session's key and used for many messages.
 
+mod aes_gcm;
+#[cfg(target_arch = "x86_64")]
+mod deoxys;
+
+use ::deoxys::DeoxysII128;
 use aegis::aegis128l::Aegis128L;
 use aegis::aegis256::Aegis256;
 use ascon_aead::AsconAead128;
 use ascon_aead::aead::{AeadInOut, KeyInit};
 use aws_lc_rs::aead as aws;
-use deoxys::DeoxysII128;
 use zeroize::Zeroizing;
 
+use self::aes_gcm::AesGcm;
 use crate::algorithm::{Aead, TAG_BYTES};
 
 /// An authentication tag.
@@ -22,25 +27,33 @@ pub struct Cipher(Keyed);
 pub struct Mismatch;
 
 enum Keyed {
-    /// AWS-LC expands the key and its table for GHASH once, and cleanses them when freed
-    /// (`OPENSSL_free`).
-    Aws(aws::LessSafeKey),
+    // AWS-LC expands a key once, and cleanses it when it is freed (`OPENSSL_free`).
+    AesGcm(Box<AesGcm>),
+    ChaCha20Poly1305(aws::LessSafeKey),
     Aegis128L(Box<Zeroizing<[u8; 16]>>),
     Aegis256(Box<Zeroizing<[u8; 32]>>),
     Ascon(Box<AsconAead128>),
     Deoxys(Box<DeoxysII128>),
+    #[cfg(target_arch = "x86_64")]
+    DeoxysAesNi(deoxys::DeoxysII),
 }
 
 impl Cipher {
     /// Nothing if the key has another length than the cipher's.
     pub fn new(aead: Aead, key: &[u8]) -> Option<Self> {
         Some(Self(match aead {
-            Aead::Aes128Gcm => aws_key(&aws::AES_128_GCM, key)?,
-            Aead::Aes256Gcm => aws_key(&aws::AES_256_GCM, key)?,
-            Aead::ChaCha20Poly1305 => aws_key(&aws::CHACHA20_POLY1305, key)?,
+            Aead::Aes128Gcm | Aead::Aes256Gcm if key.len() != aead.key_bytes() => return None,
+            Aead::Aes128Gcm | Aead::Aes256Gcm => Keyed::AesGcm(Box::new(AesGcm::new(key)?)),
+            Aead::ChaCha20Poly1305 => Keyed::ChaCha20Poly1305(aws::LessSafeKey::new(
+                aws::UnboundKey::new(&aws::CHACHA20_POLY1305, key).ok()?,
+            )),
             Aead::Aegis128L => Keyed::Aegis128L(boxed(key)?),
             Aead::Aegis256 => Keyed::Aegis256(boxed(key)?),
             Aead::AsconAead128 => Keyed::Ascon(Box::new(AsconAead128::new_from_slice(key).ok()?)),
+            #[cfg(target_arch = "x86_64")]
+            Aead::DeoxysII128 if deoxys::is_supported() => {
+                Keyed::DeoxysAesNi(deoxys::DeoxysII::new(key)?)
+            }
             Aead::DeoxysII128 => Keyed::Deoxys(Box::new(DeoxysII128::new_from_slice(key).ok()?)),
         }))
     }
@@ -50,7 +63,8 @@ impl Cipher {
     #[inline]
     pub fn seal(&self, nonce: &[u8], associated: &[u8], message: &mut [u8]) -> Option<Tag> {
         match &self.0 {
-            Keyed::Aws(key) => {
+            Keyed::AesGcm(key) => key.seal(nonce, associated, message),
+            Keyed::ChaCha20Poly1305(key) => {
                 let nonce = aws::Nonce::try_assume_unique_for_key(nonce).ok()?;
                 let associated = aws::Aad::from(associated);
                 let tag = key.seal_in_place_separate_tag(nonce, associated, message).ok()?;
@@ -66,6 +80,8 @@ impl Cipher {
             }
             Keyed::Ascon(cipher) => seal(&**cipher, nonce, associated, message),
             Keyed::Deoxys(cipher) => seal(&**cipher, nonce, associated, message),
+            #[cfg(target_arch = "x86_64")]
+            Keyed::DeoxysAesNi(key) => key.seal(nonce, associated, message),
         }
     }
 
@@ -79,7 +95,8 @@ impl Cipher {
         tag: &Tag,
     ) -> Result<(), Mismatch> {
         match &self.0 {
-            Keyed::Aws(key) => {
+            Keyed::AesGcm(key) => key.open(nonce, associated, message, tag),
+            Keyed::ChaCha20Poly1305(key) => {
                 let nonce = aws::Nonce::try_assume_unique_for_key(nonce).map_err(|_| Mismatch)?;
                 let associated = aws::Aad::from(associated);
                 key.open_in_place_separate_tag(nonce, associated, tag, message)
@@ -96,6 +113,8 @@ impl Cipher {
             }
             Keyed::Ascon(cipher) => open(&**cipher, nonce, associated, message, tag),
             Keyed::Deoxys(cipher) => open(&**cipher, nonce, associated, message, tag),
+            #[cfg(target_arch = "x86_64")]
+            Keyed::DeoxysAesNi(key) => key.open(nonce, associated, message, tag),
         }
     }
 
@@ -114,10 +133,6 @@ impl From<std::array::TryFromSliceError> for Mismatch {
     fn from(_: std::array::TryFromSliceError) -> Self {
         Self
     }
-}
-
-fn aws_key(algorithm: &'static aws::Algorithm, key: &[u8]) -> Option<Keyed> {
-    Some(Keyed::Aws(aws::LessSafeKey::new(aws::UnboundKey::new(algorithm, key).ok()?)))
 }
 
 /// On the heap, so that a key that moves leaves no copy behind.
