@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -180,3 +180,35 @@ def test_judged_cells_are_not_calibrations() -> None:
     for text in calibration.study_texts(10)[1:]:
         assert 'rtps_protection = "ENCRYPT"' in text
         assert judged["pattern"]["path"] not in text
+
+
+def test_weighted_median_is_the_median_of_as_many_copies() -> None:
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=(7, 400))
+    weights = rng.integers(0, 4, size=values.shape).astype(np.float64)
+    weights[0] += 1
+    expected = [
+        np.median(np.repeat(of, by.astype(int))) for of, by in zip(values.T, weights.T, strict=True)
+    ]
+    assert np.allclose(dds._weighted_medians(values, weights), expected)
+
+
+def test_errors_that_a_length_shares_are_no_evidence_of_many() -> None:
+    """Six ciphers at five lengths are not thirty independent cells."""
+
+    def cell(cipher: int, length: int) -> dds.Cell:
+        levels = {"cipher": (cipher,), "response_body": (length,)}
+        factor = 1.3 if length == 0 else 1.02
+        return dds.Cell(f"{cipher}-{length}", "", factor, 1.0, 1, None, levels)
+
+    cells = [cell(cipher, length) for cipher in range(6) for length in range(5)]
+    errors = np.array([cell.error for cell in cells])
+    drawn = np.repeat(errors[:, None], dds.REPLICATES, axis=1)
+    rng = np.random.default_rng(1)
+    found = dds._estimate(errors, drawn, dds._weights(cells, rng))
+    assert found.value == pytest.approx(0.02)
+    assert found.interval.high == pytest.approx(0.3)
+    # The same errors in cells that share nothing.
+    alone = [replace(one, levels={"cell": one.case_id}) for one in cells]
+    found = dds._estimate(errors, drawn, dds._weights(alone, rng))
+    assert found.interval.high == pytest.approx(0.02)

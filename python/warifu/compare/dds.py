@@ -31,8 +31,10 @@ LEAST_CELLS = 6
 
 RULE = (
     "One way, the median of the cells' errors: |predicted - measured| of the medians over the "
-    "measured one. Its 95 % interval is the bootstrap's over cells and, within each, over the "
-    "measured samples. Wholly within 10 % passes, wholly beyond fails, anything else is undecided. "
+    "measured one. Its 95 % interval is the bootstrap's: cells of one length share its costs, as "
+    "do those of one cipher, so lengths, ciphers and so on are drawn, each by itself, and the "
+    "samples within each cell. Wholly within 10 % passes, wholly beyond fails, anything else is "
+    "undecided. "
     "The null model is the measured one way without security at the same length, and each byte at "
     "the speed of the cipher once for each layer that encrypts or signs, at both ends."
 )
@@ -50,6 +52,8 @@ class Cell:
     measured: float
     samples: int
     null: float | None
+    levels: Mapping[str, object]
+    """What it has in common with other cells, by factor."""
 
     @property
     def error(self) -> float:
@@ -115,17 +119,23 @@ def compare(predicted: Results, measured: Results) -> DdsComparison:
             "predict and measure the same study of DDS"
         )
     plain = _plain(measured)
+    factors = _factors([predicted.cases[one] for one in secured])
     speeds = Speeds.of(predicted)
     laws = {one: measured.distribution(one, METRIC) for one in secured}
     lost = [one for one in secured if not laws[one].values.size]
-    cells = [_cell(predicted, laws[one], one, plain, speeds) for one in secured if one not in lost]
+    cells = [
+        _cell(predicted, laws[one], one, plain, speeds, factors)
+        for one in secured
+        if one not in lost
+    ]
     if not cells:
         raise CompareError(f"{measured.path}: no sample of a secured case arrived")
     errors = np.array([cell.error for cell in cells])
     rng = np.random.default_rng(0)
     drawn = np.stack([_medians(laws[cell.case_id], rng) for cell in cells])
     expected = np.array([cell.predicted for cell in cells])
-    error = _estimate(errors, expected[:, None] / drawn - 1.0, rng)
+    weights = _weights(cells, rng)
+    error = _estimate(errors, expected[:, None] / drawn - 1.0, weights)
     verdict, why = judge(error.interval, len(cells))
     return DdsComparison(
         study=predicted.study,
@@ -133,7 +143,7 @@ def compare(predicted: Results, measured: Results) -> DdsComparison:
         measured_run=measured.run_id,
         cells=cells,
         error=error,
-        null=_null(cells, drawn, rng),
+        null=_null(cells, drawn, weights),
         verdict=verdict,
         why_undecided=why,
         warnings=[
@@ -209,6 +219,7 @@ def _cell(
     case_id: str,
     plain: Mapping[object, float],
     speeds: Speeds,
+    factors: Mapping[str, Sequence[str]],
 ) -> Cell:
     settings = predicted.cases[case_id]
     ours = predicted.distribution(case_id, METRIC)
@@ -226,7 +237,22 @@ def _cell(
         measured=law.quantile(0.5),
         samples=int(law.n),
         null=null,
+        levels={
+            factor: tuple(settings.get(key) for key in keys) for factor, keys in factors.items()
+        },
     )
+
+
+def _factors(cases: Sequence[Mapping[str, object]]) -> Mapping[str, Sequence[str]]:
+    """The settings in which cases differ; those that are one choice of the user's together."""
+    keys = sorted({key for case in cases for key in case})
+    varied = [key for key in keys if len({repr(case.get(key)) for case in cases}) > 1]
+    found: dict[str, list[str]] = {}
+    for key in varied:
+        together = "governance" if key.endswith("_protection") else key
+        together = "cipher" if key in {"dds_crypto", "dds_aead"} else together
+        found.setdefault(together, []).append(key)
+    return found
 
 
 def _cipher_ns(settings: Mapping[str, object], speeds: Speeds) -> float | None:
@@ -286,20 +312,50 @@ def _medians(law: Distribution, rng: np.random.Generator) -> Floats:
     return np.asarray(law.at_rank(np.clip(ranks, 1, count).astype(np.float64)))
 
 
-def _estimate(errors: Floats, drawn: Floats, rng: np.random.Generator) -> Estimate:
+def _weights(cells: Sequence[Cell], rng: np.random.Generator) -> Floats:
+    """How often each cell is drawn in each resample; a row a cell.
+
+    Levels of each factor are drawn with replacement, and a cell counts as often as all of its
+    levels together (the pigeonhole bootstrap: Owen, Annals of Applied Statistics 1 (2007) 386).
+    """
+    weights = np.ones((len(cells), REPLICATES))
+    factors = sorted(cells[0].levels)
+    for factor in factors:
+        levels = [cell.levels[factor] for cell in cells]
+        names = sorted(set(levels), key=repr)
+        drawn = rng.multinomial(len(names), np.full(len(names), 1.0 / len(names)), size=REPLICATES)
+        weights *= drawn.T[[names.index(level) for level in levels]]
+    # A study that is no full cross may have drawn levels that no cell has together.
+    weights[:, weights.sum(axis=0) == 0.0] = 1.0
+    return weights
+
+
+def _estimate(errors: Floats, drawn: Floats, weights: Floats) -> Estimate:
     """The median of |errors| with its interval; `drawn` are errors of resamples, a row a cell."""
-    count = len(errors)
-    picked = rng.integers(0, count, size=(REPLICATES, count))
-    medians = np.median(np.abs(drawn)[picked, np.arange(REPLICATES)[:, None]], axis=1)
+    medians = _weighted_medians(np.abs(drawn), weights)
     tail = (1.0 - CONFIDENCE) / 2.0
     low, high = np.quantile(medians, (tail, 1.0 - tail))
     return Estimate(float(np.median(np.abs(errors))), Interval(float(low), float(high)))
 
 
-def _null(cells: Sequence[Cell], drawn: Floats, rng: np.random.Generator) -> Estimate | None:
+def _weighted_medians(values: Floats, weights: Floats) -> Floats:
+    """Of each column: the mean of the two in the middle where half of the weight is reached."""
+    order = np.argsort(values, axis=0)
+    values = np.take_along_axis(values, order, axis=0)
+    reached = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
+    half = reached[-1] / 2.0
+    lower = np.argmax(reached >= half, axis=0)
+    upper = np.argmax(reached > half, axis=0)
+    columns = np.arange(values.shape[1])
+    return np.asarray((values[lower, columns] + values[upper, columns]) / 2.0)
+
+
+def _null(cells: Sequence[Cell], drawn: Floats, weights: Floats) -> Estimate | None:
     known = [index for index, cell in enumerate(cells) if cell.null is not None]
     if not known:
         return None
     expected = np.array([cells[index].null for index in known], dtype=np.float64)
     errors = np.array([cells[index].null_error for index in known], dtype=np.float64)
-    return _estimate(errors, expected[:, None] / drawn[known] - 1.0, rng)
+    counted = weights[known]
+    counted[:, counted.sum(axis=0) == 0.0] = 1.0
+    return _estimate(errors, expected[:, None] / drawn[known] - 1.0, counted)
