@@ -92,6 +92,11 @@ fn aes_gcm() {
 }
 
 #[test]
+fn aes_gcm_of_nists_validation() {
+    assert_eq!(check("nist-aes-gcm", aes), (150, 50));
+}
+
+#[test]
 fn aes_gmac() {
     assert_eq!(check("wycheproof-aes-gmac", aes), (30, 108));
 }
@@ -109,6 +114,11 @@ fn aegis_256() {
 #[test]
 fn ascon_aead128() {
     assert_eq!(check("wycheproof-ascon-aead128", |_| Aead::AsconAead128), (128, 124));
+}
+
+#[test]
+fn ascon_aead128_of_nists_competition() {
+    assert_eq!(check("ascon-kat-aead128", |_| Aead::AsconAead128), (137, 0));
 }
 
 #[test]
