@@ -92,6 +92,7 @@ int MAIN(int argc, char **argv) {
   const char *kind = argc > 2 ? argv[1] : "";
   int count = argc > 2 ? atoi(argv[2]) : 0;
   const int bytes = argc > 3 ? atoi(argv[3]) : 64;
+  need(bytes >= 0 && bytes <= (int)sizeof input, "BYTES from 0 to 65536");
   if (strcmp(kind, "privileged") == 0) {
     printf("%lu\n", getauxval(AT_SECURE));
     fflush(stdout);

@@ -12,13 +12,19 @@ import pytest
 
 from support import needs
 from support.paths import ROOT
+from support.setuid import AS_USER, path_of, setuid
 from warifu.tools import find
 
 pytestmark = [needs.program("cc")]
 
-NOBODY = 65534
 INIT, AEGIS = "init_crypto", "init_crypto_aegis_128l"
 BEGUN = "all have begun\n"
+
+
+def _compiled(path: Path, library: Path) -> Path:
+    source = ROOT / "tests" / "support" / "dds_host.c"
+    subprocess.run(["cc", "-o", path, path_of("LIBRARY", library), source, "-ldl"], check=True)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +36,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = folder / "plugin.so"
     library.write_bytes(find("libwarifu_dds_crypto.so").read_bytes())
     library.chmod(0o755)
-    path = folder / "host"
-    subprocess.run(
-        ["cc", "-o", path, ROOT / "tests" / "support" / "dds_host.c", "-ldl"], check=True
-    )
-    return path
+    return _compiled(folder / "host", library)
 
 
 def _run(
@@ -48,7 +50,7 @@ def _run(
     mark: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*before, host, host.parent / "plugin.so", init, str(domains), *(["mark"] if mark else [])],
+        [*before, host, init, str(domains), *(["mark"] if mark else [])],
         env=environment or {}, stdout=subprocess.PIPE, stderr=stderr, text=True, timeout=20,
         check=False,
     )  # fmt: skip
@@ -110,20 +112,33 @@ def test_program_with_more_rights_than_its_user_ignores_the_environment(
 ) -> None:
     for folder in (tmp_path, *tmp_path.parents[:2]):
         folder.chmod(0o755)
-    nobody = ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups")
     unknown = {"WARIFU_DDS_AEAD": "ROT-13"}
-    assert _run(host, environment=unknown, before=nobody).stdout.split() == ["0", "-1"]
-    host.chmod(0o4755)
-    try:
+    assert _run(host, environment=unknown, before=AS_USER).stdout.split() == ["0", "-1"]
+    with setuid(_compiled(tmp_path / "host", host.parent / "plugin.so")) as privileged:
         aim = tmp_path / "counters"
         for environment in (
             unknown,
             {"WARIFU_DDS_MAX_BLOCKS_PER_SESSION": "none"},
             {"WARIFU_DDS_COUNTERS": str(aim)},
         ):
-            done = _run(host, environment=environment, before=nobody)
+            done = _run(privileged, environment=environment, before=AS_USER)
             assert (done.stdout.split(), done.stderr) == (["1", "0"], "")
         # It runs as root, who could.
         assert not aim.exists()
-    finally:
-        host.chmod(0o755)
+
+
+def test_program_loads_no_library_of_its_users(host: Path, tmp_path: Path) -> None:
+    """A test gives it root's rights."""
+    source, library, mark = tmp_path / "any.c", tmp_path / "any.so", tmp_path / "loaded"
+    source.write_text(
+        "#include <fcntl.h>\n"
+        "__attribute__((constructor)) static void loaded(void) { creat(MARK, 0600); }\n"
+    )
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", library, path_of("MARK", mark), source], check=True
+    )
+    for arguments in ((library, INIT, "1"), (INIT, "1", library), ("system", "1")):
+        subprocess.run([host, *arguments], capture_output=True, timeout=20, check=False)
+    assert not mark.exists()
+    done = subprocess.run([host, "system", "1"], timeout=20, check=False)
+    assert done.returncode == 2, "no function of a plugin's"

@@ -10,11 +10,10 @@ import pytest
 
 from support import needs
 from support.paths import ROOT
+from support.setuid import AS_USER, USER, setuid
 from warifu.tools import find
 
 pytestmark = [needs.root, needs.program("cc"), needs.program("setpriv")]
-
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -40,8 +39,7 @@ def _files(program: Path, folder: Path, owner: int) -> tuple[str, int]:
     folder.mkdir(mode=0o700)
     subprocess.run(["chown", f"{owner}:{owner}", folder], check=True)
     done = subprocess.run(
-        ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups",
-         program, "privileged", "3"],
+        [*AS_USER, program, "privileged", "3"],
         env={"WARIFU_EVP_PROBE": str(folder), "WARIFU_EVP_SWAP": "aegis-256"},
         text=True, capture_output=True, check=True,
     )  # fmt: skip
@@ -49,11 +47,11 @@ def _files(program: Path, folder: Path, owner: int) -> tuple[str, int]:
 
 
 def test_setuid_program_is_neither_recorded_nor_swapped(program: Path, tmp_path: Path) -> None:
-    said, files = _files(program, tmp_path / "plain", NOBODY)
+    said, files = _files(program, tmp_path / "plain", USER)
     assert said.startswith("0")
     assert "EXPERIMENT" in said
     assert files == 1
-    program.chmod(0o4755)
-    # Files would be root's, so the folder is too: the probe would take it if it looked.
-    said, files = _files(program, tmp_path / "setuid", 0)
+    with setuid(program):
+        # Files would be root's, so the folder is too: the probe would take it if it looked.
+        said, files = _files(program, tmp_path / "setuid", 0)
     assert (said, files) == ("1", 0)

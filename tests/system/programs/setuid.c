@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A setuid program that uses PKCS#11: loads the module of its first argument, and prints the
-// address of its first slot. Run with the ids of another user's file, so AT_SECURE is set.
+// A setuid program that uses PKCS#11: loads MODULE, a path that is fixed when it is compiled, and
+// prints the address of each slot. Run with the ids of another user's file, so AT_SECURE is set.
 #include <dlfcn.h>
 #include <stdio.h>
 
 typedef unsigned long (*Function)();
 
-int main(int argc, char **argv) {
-    void *module = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+int main(void) {
+    void *module = dlopen(MODULE, RTLD_NOW);
     if (module == NULL) {
-        fprintf(stderr, "%s\n", argc > 1 ? dlerror() : "usage: setuid MODULE");
+        fprintf(stderr, "%s\n", dlerror());
         return 2;
     }
     Function initialise = (Function)dlsym(module, "C_Initialize");

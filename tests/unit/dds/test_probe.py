@@ -78,6 +78,15 @@ def test_every_encryption_is_counted_with_its_bytes(program: Path, tmp_path: Pat
     assert site.numbers["minimum_ns"] * 0.9 <= middle <= site.numbers["maximum_ns"]
 
 
+@pytest.mark.parametrize("size", ["-1", "65537"])
+def test_program_asks_for_no_more_than_it_has_room_for(program: Path, size: str) -> None:
+    for kind in ("gcm", "gmac", "cached", "wrong-tag", "round-trip", "random", "hmac"):
+        done = subprocess.run(
+            [program, kind, "1", size], text=True, capture_output=True, check=False
+        )  # fmt: skip
+        assert (done.returncode, "65536" in done.stderr) == (1, True), kind
+
+
 def test_authenticated_data_alone_is_a_mac(program: Path, tmp_path: Path) -> None:
     (seen,), _ = _probed(tmp_path / "r", program, "gmac", "50", "200")
     assert _totals(seen, "mac")["operations"] == 50
