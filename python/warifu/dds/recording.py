@@ -17,6 +17,12 @@ _DESCRIPTION_BYTES = 4096
 #: The probe's have 2 MB.
 _MOST_BYTES = 16 * 1024 * 1024
 _NUMBER = 8
+#: Of a site; the probe has 280, eight an octave, and 64-bit times have no more than 512.
+_MOST_BUCKETS = 512
+#: Of functions and algorithms, all sites together, and of libraries; the probe has 128 KiB and 4.
+_MOST_TEXT_BYTES = 1 << 20
+#: Of one function; templates have long names.
+_MOST_WORD_BYTES = 32 * 1024
 
 PARTS = ("context", "init", "update", "final", "tag")
 """Where the time of an operation goes."""
@@ -127,11 +133,12 @@ def _recording(content: bytes) -> Recording:
         (about["sites"]["names"], _AT_SITE),
         (about["messages"]["names"], _OF_MESSAGE),
     ):
+        if not all(isinstance(name, str) for name in names):
+            raise ValueError("names that are no text")
         if not needed <= set(names):
             raise ValueError(f"without {', '.join(sorted(needed - set(names)))}")
-    text_at, text_bytes = about["text"]["at"], about["text"]["bytes"]
-    text = content[text_at : text_at + text_bytes]
-    libraries = content[about["libraries"]["at"] :][: about["libraries"]["bytes"]]
+    text = _text(content, about["text"])
+    libraries = _text(content, about["libraries"])
     numbers = _named(content, layout["at"], layout["names"])
     return Recording(
         str(about["executable"]),
@@ -154,6 +161,14 @@ def _numbers(content: bytes, at: int, count: int) -> tuple[int, ...]:
 def _within(content: bytes, at: int, count: int, size: int) -> None:
     if at < 0 or count < 0 or size <= 0 or at + count * size > len(content):
         raise ValueError("longer than its file")
+
+
+def _text(content: bytes, layout: Any) -> bytes:  # noqa: ANN401 - as JSON has it
+    at, size = layout["at"], layout["bytes"]
+    if size > _MOST_TEXT_BYTES:
+        raise ValueError(f"{size} bytes of text")
+    _within(content, at, size, 1)
+    return content[at : at + size]
 
 
 def _named(content: bytes, at: int, names: Sequence[str]) -> dict[str, int]:
@@ -179,22 +194,45 @@ def _sites(
 ) -> list[Site]:
     sites = []
     _within(content, layout["at"], layout["count"], layout["bytes"])
+    _refuse_overlaps(layout)
+    depth = sum(name.startswith("frame") and name.endswith("_at") for name in layout["names"])
+    words = ["algorithm", *(f"frame{level}" for level in range(depth))]
+    left = _MOST_TEXT_BYTES
     for index in range(layout["count"]):
         at = layout["at"] + index * layout["bytes"]
-        numbers = _named(content, at + layout["numbers_at"], layout["names"])
         # A site that is being made is not counted yet.
         if _numbers(content, at, 1) == (0,):
             continue
+        numbers = _named(content, at + layout["numbers_at"], layout["names"])
         histogram = _numbers(content, at + layout["histogram_at"], layout["buckets"])
-
-        def word(name: str, of: Mapping[str, int] = numbers) -> str:
-            return text[of[f"{name}_at"] :][: of[f"{name}_bytes"]].decode(errors="replace")
-
-        depth = sum(name.startswith("frame") and name.endswith("_at") for name in numbers)
-        frames = tuple(filter(None, (word(f"frame{level}") for level in range(depth))))
+        # Each has its own text (record.rs, `put`): together they are no longer than all of it.
+        left -= sum(numbers[f"{word}_bytes"] for word in words)
+        if left < 0:
+            raise ValueError("names longer than its text")
+        algorithm, *frames = (_word(text, numbers, word) for word in words)
         kind = operations[numbers["class"]]
-        sites.append(Site(kind, word("algorithm"), frames, numbers, histogram))
+        sites.append(Site(kind, algorithm, tuple(filter(None, frames)), numbers, histogram))
     return sites
+
+
+def _refuse_overlaps(layout: Any) -> None:  # noqa: ANN401 - as JSON has it
+    """A site is its key, its numbers and its histogram, in this order, and no site reads what is
+    another's: so that there are no more of them than the file has room for."""
+    if not 0 <= layout["buckets"] <= _MOST_BUCKETS:
+        raise ValueError(f"{layout['buckets']} buckets")
+    numbers_end = layout["numbers_at"] + _NUMBER * len(layout["names"])
+    end = layout["histogram_at"] + _NUMBER * layout["buckets"]
+    if not _NUMBER <= layout["numbers_at"] <= numbers_end <= layout["histogram_at"] <= end:
+        raise ValueError("numbers of a site in the place of others")
+    if end > layout["bytes"]:
+        raise ValueError("a site longer than its place")
+
+
+def _word(text: bytes, numbers: Mapping[str, int], name: str) -> str:
+    at, size = numbers[f"{name}_at"], numbers[f"{name}_bytes"]
+    if size > _MOST_WORD_BYTES:
+        raise ValueError(f"a name of {size} bytes")
+    return text[at : at + size].decode(errors="replace")
 
 
 def _messages(content: bytes, layout: Any, seen: int) -> list[dict[str, int]]:  # noqa: ANN401

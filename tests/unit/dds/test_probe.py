@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import struct
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -215,9 +219,62 @@ def test_unknown_swap_ends_the_program(program: Path, tmp_path: Path) -> None:
     assert "rot13: expected aegis-128l, aegis-256, ascon-aead128" in said
 
 
+def _described(content: bytes) -> dict[str, Any]:
+    return dict(json.loads(content[:4096].split(b"\0", 1)[0]))
+
+
+def _describing(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], bytes]:
+    """Damage of a file's description of itself."""
+
+    def damage(content: bytes) -> bytes:
+        about = _described(content)
+        change(about)
+        text = json.dumps(about, separators=(",", ":")).encode()
+        assert len(text) < 4096
+        return text.ljust(4096, b"\0") + content[4096:]
+
+    return damage
+
+
+def _naming(size: int) -> Callable[[bytes], bytes]:
+    """Damage by which all sites there can be have functions with names of this length."""
+
+    def damage(content: bytes) -> bytes:
+        layout = _described(content)["sites"]
+        begin, each = layout["at"], layout["bytes"]
+        sites = [content[begin + at * each :][:each] for at in range(layout["count"])]
+        one = bytearray(next(site for site in sites if any(site[:8])))
+        for number, name in enumerate(layout["names"]):
+            if name.startswith("frame") and name.endswith("_bytes"):
+                struct.pack_into("<Q", one, layout["numbers_at"] + 8 * number, size)
+        return content[:begin] + bytes(one) * len(sites) + content[begin + each * len(sites) :]
+
+    return damage
+
+
 @pytest.mark.parametrize(
     "damage",
     [
+        pytest.param(_describing(lambda it: it["sites"].update(buckets=513)), id="buckets"),
+        pytest.param(_describing(lambda it: it["sites"].update(bytes=8)), id="sites in sites"),
+        pytest.param(
+            _describing(lambda it: it["sites"].update(histogram_at=0)), id="numbers in numbers"
+        ),
+        pytest.param(
+            _describing(lambda it: it["sites"].update(histogram_at=2_000)), id="beyond its site"
+        ),
+        pytest.param(
+            _describing(lambda it: it["text"].update(at=0, bytes=(1 << 20) + 1)), id="text"
+        ),
+        pytest.param(
+            _describing(lambda it: it["libraries"].update(at=0, bytes=(1 << 20) + 1)),
+            id="libraries",
+        ),
+        pytest.param(
+            _describing(lambda it: it["sites"]["names"].append(5)), id="a number for a name"
+        ),
+        pytest.param(_naming(40_000), id="a long name"),
+        pytest.param(_naming(2_000), id="many names"),
         pytest.param(lambda content: content[:-1], id="cut"),
         pytest.param(lambda content: content[:100], id="cut within its description"),
         pytest.param(lambda content: b"", id="empty"),
@@ -241,6 +298,15 @@ def test_damaged_recording_is_refused_in_one_line(
     with pytest.raises(RecordingDamaged) as refused:
         read(path)
     assert "\n" not in str(refused.value)
+
+
+def test_description_that_is_written_anew_is_read(recorded: bytes, tmp_path: Path) -> None:
+    """So that it is no damage by itself; nor are as many sites as there can be."""
+    path = tmp_path / "anew.evp"
+    path.write_bytes(_describing(lambda it: None)(_naming(20)(recorded)))
+    seen = read(path)
+    assert len(seen.sites) == 256
+    assert len(seen.sites[0].frames[0]) == 20
 
 
 def test_what_is_no_recording_is_refused_at_once(tmp_path: Path) -> None:
