@@ -141,7 +141,9 @@ def kinds_of(text: str) -> dict[str, tuple[str, ...]]:
 def changed(text: str, kinds: Mapping[str, StrEnum]) -> str:
     """A governance document with these kinds in the place of its own, and nothing else changed:
     somebody may have edited it. Raises DocumentRefused where a line stands there several times,
-    since which of them is meant is not known."""
+    since which of them is meant is not known, and where it is so written that XML says otherwise
+    afterwards."""
+    _parsed(text)
     for field, kind in kinds.items():
         values = {_element(field): str(kind)}
         if field in _ENABLED:
@@ -163,19 +165,33 @@ def _element(field: str) -> str:
 
 
 def _with(text: str, element: str, value: str, flag: str) -> str:
-    comments = [match.span() for match in re.finditer(r"<!--.*?-->", text, re.DOTALL)]
-    places = [
-        match.span(1)
-        for match in re.finditer(rf"<{element}>([^<]*)</{element}>", text)
-        if not any(start <= match.start() < end for start, end in comments)
-    ]
+    lines = re.finditer(rf"<{element}\s*>([^<\0]*)</{element}\s*>", _without_comments(text))
+    places = [match.span(1) for match in lines]
     if len(places) != 1:
         raise DocumentRefused(
             f"has {len(places) or 'no'} <{element}>, so that {flag} cannot say which is meant: "
             f"edit the file, then run the command without {flag}"
         )
     ((start, end),) = places
-    return text[:start] + value + text[end:]
+    text = text[:start] + value + text[end:]
+    said = [(one.text or "").strip() for one in _parsed(text).iter(element)]
+    # What was found may have stood where XML has no element: in a processing instruction.
+    if said != [value]:
+        raise DocumentRefused(
+            f"has its <{element}> where {flag} does not reach it: write it as "
+            f"<{element}>{value}</{element}>, then run the command without {flag}"
+        )
+    return text
+
+
+def _without_comments(text: str) -> str:
+    """The same with zeros, which XML has nowhere, for comments, so that places stay; in one
+    pass."""
+    parts, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        parts += [text[at:start], "\0" * (end + 3 - start)]
+        at = end + 3
+    return "".join([*parts, text[at:]])
 
 
 def doubt_of_permissions(text: str, subject: str, now: datetime) -> str | None:
@@ -195,9 +211,16 @@ def doubt_of_permissions(text: str, subject: str, now: datetime) -> str | None:
 
 
 def _parsed(text: str) -> ET.Element:
+    # In either, what looks like an element may be none, or stand for something else; no document of
+    # DDS Security needs them, and a middleware's own parser need not know them.
+    for begin in ("<![CDATA[", "<!DOCTYPE"):
+        if begin in text:
+            raise DocumentRefused(
+                f"has {begin}, which not every reader takes for the same: take it out"
+            )
     try:
-        # Expat bounds what entities expand to; the file is its user's own.
-        return ET.fromstring(text.encode())
+        # Whatever encoding it declares, it was read as UTF-8, and that is what is signed.
+        return ET.fromstring(text.encode(), ET.XMLParser(encoding="utf-8"))
     except ET.ParseError as error:
         raise DocumentRefused(f"is not XML that can be read ({error})") from None
 

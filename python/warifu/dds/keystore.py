@@ -32,6 +32,7 @@ from warifu.dds.keystore_files import (
     directory,
     private,
     refuse_others,
+    take,
     text_of,
     write,
 )
@@ -145,6 +146,7 @@ def make(
         )
     directory(folder)
     with alone(folder):
+        take(folder)
         refuse_others(folder)
         return _made(folder, list(dict.fromkeys(names)), kinds, now, days)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shlex
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +17,9 @@ _MOST_BYTES = 4_000_000
 _READ = (".pem", ".xml", ".p7s")
 #: Files and folders that are looked through; an enclave has seven.
 _MOST_FILES = 100_000
+_ROOT = 0
+#: Their rights to change a file or what is in a folder.
+_OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 class KeystoreRefused(Exception):  # noqa: N818 - what happened, not what it is
@@ -40,9 +44,12 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def refuse_others(folder: Path) -> None:
-    """Raises KeystoreRefused where anything in the folder is a link, or neither file nor folder:
-    what is read, signed or written through a link could be anybody's, and openssl waits for a pipe.
-    The folder itself may be a link."""
+    """Raises KeystoreRefused where the folder or anything in it belongs to somebody else than this
+    user or root, or can be changed by others: the CA signs what stands there. And where anything in
+    it is a link, or neither file nor folder: what is read, signed or written through a link could
+    be anybody's, and openssl waits for a pipe. The folder itself may be a link."""
+    if folder.exists():
+        _refuse_of_others(folder, folder, folder.stat())
     left = _MOST_FILES
     for place, folders, files in os.walk(folder):
         left -= len(folders) + len(files)
@@ -63,6 +70,7 @@ def refuse_others(folder: Path) -> None:
                 raise KeystoreRefused(
                     f"{path}: is neither a file nor a folder: remove it, or restore the file"
                 )
+            _refuse_of_others(folder, path, about)
             if path.suffix in _READ and about.st_size > _MOST_BYTES:
                 raise KeystoreRefused(
                     f"{path}: is longer than {_MOST_BYTES:,} bytes, the most that is read: "
@@ -70,17 +78,49 @@ def refuse_others(folder: Path) -> None:
                 )
 
 
+def _refuse_of_others(folder: Path, path: Path, about: os.stat_result) -> None:
+    quoted = shlex.quote(str(folder))
+    # As sshd looks at a user's files (sshd_config(5), StrictModes): root needs no trick.
+    if about.st_uid not in {_ROOT, os.geteuid()}:
+        raise KeystoreRefused(
+            f"{path}: belongs to user {about.st_uid}, whose words the CA would sign: run this as "
+            f"that user; or read what is there, then `chown -R {os.geteuid()} {quoted}`"
+        )
+    if about.st_mode & _OF_OTHERS:
+        raise KeystoreRefused(
+            f"{path}: can be changed by others than its owner, whose words the CA would sign: read "
+            f"what is there, then `chmod -R go-w {quoted}`"
+        )
+
+
 def directory(path: Path) -> None:
-    """A folder, and those above it: new ones are their owner's alone."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """A folder, and those above it: new ones can be changed by their owner alone, whatever the
+    mask of new files (umask(2)), and this one is its owner's to read as well."""
+    for above in reversed(path.parents):
+        if not above.is_dir():
+            above.mkdir(mode=0o755, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)
 
 
-def private(path: Path) -> None:
-    """A file or folder that was there before: nobody else may look into it from now on."""
-    mode = stat.S_IMODE(path.lstat().st_mode)
-    if mode & 0o077:
-        path.chmod(mode & 0o700)
+def take(folder: Path) -> None:
+    """A folder that is to be a keystore: while it is empty, others lose the right to put something
+    there. mkdir(1) gives it to a user's group under umask 002."""
+    if folder.stat().st_uid == os.geteuid() and not any(folder.iterdir()):
+        private(folder.resolve(), 0o755)
+
+
+def private(path: Path, most: int = 0o700) -> None:
+    """A file or folder that was there before: nobody else may look into it from now on, or do what
+    `most` leaves out. Through no link: OSError."""
+    # Opened without waiting, should a pipe be there.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    descriptor = os.open(path, flags)
+    try:
+        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        if mode & ~most & 0o777:
+            os.fchmod(descriptor, mode & most)
+    finally:
+        os.close(descriptor)
 
 
 def write(path: Path, content: bytes) -> None:

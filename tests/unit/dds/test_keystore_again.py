@@ -6,16 +6,20 @@ from __future__ import annotations
 import datetime
 import fcntl
 import os
+import shlex
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
+from support import needs
 from support.commands import Run, one_line
 from warifu import tools
 from warifu.cli.errors import OK, USAGE
 from warifu.dds.governance import DocumentRefused, Governance, Protection, changed, kinds_of
 from warifu.dds.keystore import KeystoreRefused, enclaves, make
+from warifu.dds.keystore_files import private
 
 DAY = datetime.timedelta(days=1)
 
@@ -221,6 +225,62 @@ def test_links_in_the_folder_are_not_followed(keys: Path, tmp_path: Path, place:
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
+_WRITABLE = [
+    ".", "enclaves", "enclaves/governance.xml", "enclaves/talker/permissions.xml", "private",
+    "public/permissions_ca.cert.pem",
+]  # fmt: skip
+
+
+def refused_until_it_is_done(folder: Path, says: str) -> None:
+    """Nothing is signed; what the message advises, last, makes it work again."""
+    signature = folder / "enclaves" / "governance.p7s"
+    before = signature.read_bytes()
+    with pytest.raises(KeystoreRefused, match=says) as refused:
+        make(folder, [], {"rtps": Protection.NONE}, now=now())
+    assert signature.read_bytes() == before
+    subprocess.run(shlex.split(str(refused.value).split("`")[1]), check=True)
+    make(folder, [], {"rtps": Protection.NONE}, now=now())
+    assert signature.read_bytes() != before
+
+
+@pytest.mark.parametrize("right", [0o020, 0o002], ids=["group", "everybody"])
+@pytest.mark.parametrize("place", _WRITABLE)
+def test_what_others_can_change_is_not_signed(keys: Path, place: str, right: int) -> None:
+    path = keys / place
+    path.chmod(path.stat().st_mode | right)
+    refused_until_it_is_done(keys, f"{path}: can be changed by others than its owner")
+
+
+@needs.root
+@pytest.mark.parametrize("place", _WRITABLE)
+def test_what_somebody_else_has_made_is_not_signed(keys: Path, place: str) -> None:
+    os.chown(keys / place, 65534, 65534)
+    refused_until_it_is_done(keys, f"{keys / place}: belongs to user 65534, whose words")
+
+
+def test_mask_that_leaves_new_folders_to_the_group(tmp_path: Path) -> None:
+    mask = os.umask(0o002)
+    try:
+        (tmp_path / "empty").mkdir()
+        for folder in (tmp_path / "empty", tmp_path / "above" / "keys"):
+            make(folder, ["/fleet/car_1"], {}, now=now())
+            make(folder, ["/late"], {}, now=now())
+            assert set(enclaves(folder)) == {"/fleet/car_1", "/late"}
+    finally:
+        os.umask(mask)
+    for name in ("empty", "above"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o755, name
+
+
+def test_rights_are_taken_through_no_link(tmp_path: Path) -> None:
+    aim, link = tmp_path / "aim", tmp_path / "link"
+    aim.touch(0o644)
+    link.symlink_to(aim)
+    with pytest.raises(OSError, match="link"):
+        private(link)
+    assert aim.stat().st_mode & 0o777 == 0o644
+
+
 def test_pipe_in_the_place_of_a_file_is_refused(keys: Path) -> None:
     file = keys / "enclaves" / "governance.xml"
     file.unlink()
@@ -283,6 +343,46 @@ def test_flag_for_a_line_that_is_there_twice_is_refused() -> None:
     assert "<data_protection_kind>SIGN<" in changed(comment, {"data": Protection.NONE})
 
 
+_DATA = "<data_protection_kind>ENCRYPT</data_protection_kind>"
+
+
+def test_flag_finds_a_line_that_xml_writes_with_spaces() -> None:
+    text = Governance().xml().replace(_DATA, _DATA.replace("kind>", "kind\n >"))
+    assert kinds_of(changed(text, {"data": Protection.NONE}))["data"] == ("NONE",)
+
+
+@pytest.mark.parametrize(
+    ("real", "copy", "says"),
+    [
+        # XML takes the line with an attribute for the element, and a copy is all that is found.
+        ('kind a="">', f"<![CDATA[{_DATA}]]>", r"has <!\[CDATA\["),
+        ('kind a="">', f"<?copy {_DATA}?>", "where --data does not reach it"),
+        ('kind a="">', f"<!-- {_DATA} -->", "has no <data_protection_kind>"),
+        ("kind><!-- -->", "", "has no <data_protection_kind>"),
+    ],
+    ids=["CDATA", "processing instruction", "comment", "comment inside"],
+)
+def test_flag_that_would_not_be_followed_is_refused(real: str, copy: str, says: str) -> None:
+    line = _DATA.replace("kind>", real, 1)
+    text = Governance().xml().replace(_DATA, f"{copy}{line}")
+    with pytest.raises(DocumentRefused, match=says):
+        changed(text, {"data": Protection.NONE})
+
+
+def test_entities_are_not_signed() -> None:
+    text = Governance().xml().replace("<dds ", '<!DOCTYPE dds [<!ENTITY e "NONE">]>\n<dds ')
+    with pytest.raises(DocumentRefused, match="has <!DOCTYPE"):
+        kinds_of(text.replace(_DATA, _DATA.replace("ENCRYPT", "&e;")))
+
+
+def test_beginnings_of_comments_without_end_take_no_time() -> None:
+    """Each was looked for to the end of the document: minutes."""
+    text = Governance().xml().replace("<dds ", f"<?x {'<!-- ' * 100_000}?>\n<dds ")
+    began = time.process_time()
+    assert kinds_of(changed(text, {"data": Protection.NONE}))["data"] == ("NONE",)
+    assert time.process_time() - began < 10
+
+
 def test_governance_that_is_missing_is_not_guessed(keys: Path) -> None:
     file = keys / "enclaves" / "governance.xml"
     text = file.read_text()
@@ -309,9 +409,9 @@ def test_two_at_a_time_are_refused(keys: Path) -> None:
 def test_files_are_their_owners_alone(keys: Path) -> None:
     for path in [keys, *keys.rglob("*")]:
         assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
-    # Whoever has opened them to others keeps that, but for keys, and for writing.
+    # Whoever has opened them to others keeps that, but for keys.
     opened = keys / "enclaves" / "governance.p7s"
-    opened.chmod(0o666)
+    opened.chmod(0o644)
     key = keys / "enclaves" / "talker" / "key.pem"
     key.chmod(0o644)
     make(keys, [], {}, now=now())
