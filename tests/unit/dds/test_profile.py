@@ -123,6 +123,27 @@ def test_security_is_looked_for_in_the_library(built: Path, tmp_path: Path) -> N
     assert has_security(tmp_path / "missing")
 
 
+_LOOKS = """
+import sys
+from pathlib import Path
+from warifu.dds.middlewares import has_security
+print(*(has_security(Path(name)) for name in sys.argv[1:]))
+"""
+
+
+def test_library_that_a_recording_names_may_be_anything(tmp_path: Path) -> None:
+    """Looked at without waiting for a pipe, and without reading all of what has no end."""
+    pipe, sparse = tmp_path / "libddsc.so.1", tmp_path / "libddsc.so.2"
+    os.mkfifo(pipe)
+    with sparse.open("wb") as file:
+        file.truncate(20 * 2**30)
+    done = subprocess.run(
+        [sys.executable, "-c", _LOOKS, "/dev/zero", tmp_path, sparse, pipe],
+        text=True, capture_output=True, check=True, timeout=30,
+    )  # fmt: skip
+    assert done.stdout.split() == ["True"] * 4
+
+
 def test_program_without_middleware_is_told_so() -> None:
     out, _ = _profile("--", "true")
     assert "loaded a DDS middleware that is known here" in out.splitlines()[0]
