@@ -37,6 +37,10 @@ _KINDS = (
 )
 
 
+_ROOT = 0
+#: Where root's folders are when the environment names somebody else's.
+_ROOTS_TEMPORARY = Path("/tmp")
+
 #: A full disk, a quota, and a limit of files' sizes.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -131,6 +135,15 @@ def replace_text(path: Path, text: str) -> None:
     """Writes ``path`` in UTF-8, whole or not at all; see `replacing`."""
     with replacing(path) as file:
         file.write(text.encode())
+
+
+def temporary_folder() -> Path:
+    """Where new folders for a while are made: never, for root, in one that somebody else owns, who
+    could put another in their place, with other programs and other configuration of nginx in it."""
+    given = Path(tempfile.gettempdir())
+    if os.geteuid() == _ROOT and given.stat().st_uid != _ROOT:
+        return _ROOTS_TEMPORARY
+    return given
 
 
 def _mask() -> int:

@@ -324,6 +324,21 @@ def test_python_rooms_import_only_what_they_may() -> None:
     assert not found, "\n".join(found)
 
 
+def test_temporary_files_say_where_they_are() -> None:
+    """What TMPDIR names may be somebody else's, and this process root's (`files.temporary_folder`);
+    what is to replace a file lies beside it."""
+    found = []
+    for _, path in python_sources():
+        for call in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(call, ast.Call):
+                continue
+            name = ast.unparse(call.func)
+            makes = re.fullmatch(r"(tempfile\.)?(mk[ds]?temp|\w*Temporary(Directory|File))", name)
+            if makes and "dir" not in {keyword.arg for keyword in call.keywords}:
+                found.append(f"{path.relative_to(ROOT)}:{call.lineno}: {name} without dir=")
+    assert not found, "\n".join(found)
+
+
 def test_only_worldly_python_rooms_touch_the_world() -> None:
     found = []
     for room, path in python_sources():

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from support import needs
 from support.commands import STUDY, Run, one_line
 from support.swapped import said_of_a_pipe
 from support.synthetic import Cell
@@ -19,7 +21,14 @@ from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.profile import refuse_foreign
 from warifu.cli import card_program, lock
 from warifu.cli.errors import USAGE
-from warifu.files import FileRefused, read_bytes, read_text, replace_text, replacing
+from warifu.files import (
+    FileRefused,
+    read_bytes,
+    read_text,
+    replace_text,
+    replacing,
+    temporary_folder,
+)
 from warifu.printable import printable
 
 
@@ -202,3 +211,13 @@ def test_replaced_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
     finally:
         os.umask(mask)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+@needs.root
+def test_temporary_folder_of_root_is_nobody_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert temporary_folder() == tmp_path
+    os.chown(tmp_path, 65534, 65534)
+    assert temporary_folder() == Path("/tmp")

@@ -19,6 +19,7 @@ from warifu import _core
 from warifu.calibrate.bench import Effort
 from warifu.calibrate.profile import DEVICE, Entry, Law, Profile, ProfileText
 from warifu.case import Case
+from warifu.files import temporary_folder
 from warifu.lab.quiet import Shares
 
 IDLE_THRESHOLD_NS = 5_000_000
@@ -79,7 +80,9 @@ class Draft:
             "seed": study.seed,
             "started": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
-        with tempfile.TemporaryDirectory(prefix="warifu-calibrate-") as name:
+        with tempfile.TemporaryDirectory(
+            prefix="warifu-calibrate-", dir=temporary_folder()
+        ) as name:
             folder = Path(name) / "predicted"
             _core.predict(study, str(folder), json.dumps(manifest))
             return _medians_ns(folder)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from warifu import tools
 from warifu.calibrate.errors import CalibrateError
+from warifu.files import temporary_folder
 from warifu.lab import interruption
 from warifu.lab.processes import Process
 
@@ -31,7 +32,7 @@ def output_of(
 
     Raises ToolMissing without the program, and CalibrateError with its last words if it fails.
     """
-    with tempfile.TemporaryDirectory(prefix="warifu-calibrate-") as folder:
+    with tempfile.TemporaryDirectory(prefix="warifu-calibrate-", dir=temporary_folder()) as folder:
         output = Path(folder) / "output"
         with output.open("wb") as file:
             process = Process(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from warifu import tools
 from warifu.calibrate import program
 from warifu.calibrate.errors import CalibrateError
+from warifu.files import temporary_folder
 
 MESSAGE = b"12345678901234567890123456789012"
 """What is signed: papers/1, section 3.3."""
@@ -70,7 +71,7 @@ class Trials:
 
 def run(plan: Plan, progress: Callable[[int, int], None]) -> Trials:
     """Times all trials. Raises CalibrateError with the bench's own words, or ToolMissing."""
-    with tempfile.TemporaryDirectory(prefix="warifu-token-") as name:
+    with tempfile.TemporaryDirectory(prefix="warifu-token-", dir=temporary_folder()) as name:
         folder = Path(name)
         request: dict[str, Any] = {
             "modes": plan.modes,

@@ -20,6 +20,7 @@ from pathlib import Path
 from warifu.dds import counters, middlewares
 from warifu.dds.counters import Count, CountersDamaged
 from warifu.dds.recording import Recording, RecordingDamaged, Site, read
+from warifu.files import temporary_folder
 from warifu.tools import find
 
 SWAPS = ("aegis-128l", "aegis-256", "ascon-aead128")
@@ -145,7 +146,7 @@ def run(command: Sequence[str], swap: str | None = None) -> Profile:
         # The probe's entries are written for its calling convention.
         raise ProfileError(f"the probe is for x86-64, and this is {platform.machine()}")
     library = find("libwarifu_evp_probe.so")
-    with tempfile.TemporaryDirectory(prefix="warifu-dds-profile.") as name:
+    with tempfile.TemporaryDirectory(prefix="warifu-dds-profile.", dir=temporary_folder()) as name:
         folder = Path(name)
         environment = _environment(library, folder, swap)
         counted = folder / "plugin.jsonl"

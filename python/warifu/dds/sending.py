@@ -29,6 +29,7 @@ from warifu.dds.governance import Governance
 from warifu.dds.keystore import Enclave, create
 from warifu.dds.middlewares import cyclone_folders
 from warifu.dds.recording import Recording, RecordingDamaged, read
+from warifu.files import temporary_folder
 
 PROBES = Path(__file__).resolve().parents[3] / "dds" / "probes"
 """Their sources, in the checkout that this package is of: root runs what is there."""
@@ -335,7 +336,7 @@ def _plugin(folder: Path) -> tuple[Count, ...]:
 def sender(check: Callable[[], None], probes: Path = PROBES) -> Iterator[Sender]:
     """A sender with new keys under SROS2's governance; `check` as in `Sender`. Raises SendingError,
     KeystoreError and ToolMissing; OSError where a folder cannot be made."""
-    with tempfile.TemporaryDirectory(prefix="warifu-reproduce.") as name:
+    with tempfile.TemporaryDirectory(prefix="warifu-reproduce.", dir=temporary_folder()) as name:
         folder = Path(name)
         now = datetime.datetime.now(datetime.UTC)
         names = ["/talker", "/listener"]

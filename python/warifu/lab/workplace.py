@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warifu import tools
+from warifu.files import temporary_folder
 from warifu.lab import processes
 from warifu.lab.errors import LabError, LabUnavailable
 
 NAMESPACES = Path("/run/netns")
 """Where `ip netns` keeps them (ip-netns(8))."""
-
-_ROOTS_TEMPORARY = Path("/tmp")
 
 _NAMESPACE = re.compile(r"warifu-(\d+)-(\d+)-[a-z]+\d*")
 _FOLDER = re.compile(r"warifu-lab-(\d+)-(\d+)-\w+")
@@ -44,7 +43,7 @@ class Workplace:
         owner = os.getpid()
         self._tag = f"{owner}-{processes.start_time(owner)}"
         self.folder = Path(
-            tempfile.mkdtemp(prefix=f"warifu-lab-{self._tag}-", dir=_temporary_folder())
+            tempfile.mkdtemp(prefix=f"warifu-lab-{self._tag}-", dir=temporary_folder())
         )
         # nginx's workers may run as another user.
         self.folder.chmod(0o755)
@@ -100,19 +99,10 @@ def leftovers() -> list[Leftover]:
     ]
     found += [
         Leftover("folder", str(path))
-        for path in _entries(_temporary_folder())
+        for path in _entries(temporary_folder())
         if _is_orphan(_FOLDER.fullmatch(path.name)) and path.lstat().st_uid == os.geteuid()
     ]
     return found
-
-
-def _temporary_folder() -> Path:
-    """Where the lab's folder is: never, for root, in a folder that somebody else owns and could put
-    another in its place of, with another configuration of nginx in it."""
-    given = Path(tempfile.gettempdir())
-    if os.geteuid() == 0 and given.stat().st_uid != 0:
-        return _ROOTS_TEMPORARY
-    return given
 
 
 def sweep() -> list[Leftover]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from support import needs
+from support import dds_probes, needs
 from support.paths import ROOT
 
 pytestmark = [
@@ -135,6 +135,17 @@ def test_an_interrupted_run_leaves_no_namespace(number: signal.Signals, tmp_path
     while made & _namespaces() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not made & _namespaces()
+
+
+def test_pair_writes_in_no_folder_of_somebody_else(tmp_path: Path) -> None:
+    os.chown(tmp_path, 65534, 65534)
+    # The second end's output goes to a file.
+    output: list[str | Path] = ["readlink", "/proc/self/fd/1"]
+    pair = dds_probes.run(["true"], output, environment={"TMPDIR": str(tmp_path)})
+    assert (pair.code, Path(pair.out.strip()).parent) == (0, Path("/tmp"))
+    os.chown(tmp_path, 0, 0)
+    pair = dds_probes.run(["true"], output, environment={"TMPDIR": str(tmp_path)})
+    assert (pair.code, Path(pair.out.strip()).parent) == (0, tmp_path)
 
 
 def _pid_of_pair(parent: int) -> int:

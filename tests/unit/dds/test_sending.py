@@ -6,11 +6,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 
-from warifu.dds.sending import SendingError, _said
+from support import needs
+from warifu.dds.sending import SendingError, _said, sender
 from warifu.lab import interruption
 
 
@@ -56,3 +59,15 @@ def test_what_takes_too_long_is_ended() -> None:
     with pytest.raises(SendingError, match="child: did not end within 0 s"):
         _said(child, 0.2, "child", _nothing)
     assert child.returncode == -signal.SIGTERM
+
+
+@needs.root
+def test_what_root_runs_is_built_in_no_folder_of_somebody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.chown(tmp_path, 65534, 65534)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with sender(_nothing) as made:
+        assert made.folder.parent == Path("/tmp")
+        assert made.enclaves["/talker"].governance.is_file()
+    assert not made.folder.exists()
