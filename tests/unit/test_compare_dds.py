@@ -88,12 +88,18 @@ class DdsHalf(Half):
         )
 
 
-def study(folder: Path, factors: Sequence[float], lengths: int = 8, samples: int = 800) -> Path:
+def study(
+    folder: Path,
+    factors: Sequence[float],
+    lengths: int = 8,
+    samples: int = 800,
+    text: str = PROFILE,
+) -> Path:
     """A study whose predictions are those factors off."""
     cells: list[Cell] = [DdsCell(sample=1_000 * k) for k in range(1, lengths + 1)]
     cells += [DdsCell(sample=1_000 * k, crypto="none") for k in range(1, lengths + 1)]
-    profile = {"kind": "device", "name": "this-host", "text": PROFILE}
-    profile["sha256"] = sha256(PROFILE.encode()).hexdigest()
+    profile = {"kind": "device", "name": "this-host", "text": text}
+    profile["sha256"] = sha256(text.encode()).hexdigest()
     manifest = {"profiles": [profile]}
     DdsHalf(
         "predicted", cells, 2_000, 1, client_bytes=(1,), manifest=manifest, factors=factors
@@ -137,6 +143,45 @@ def test_null_model_is_plain_and_bytes_by_the_ciphers_speed(tmp_path: Path) -> N
     assert found.nearer == (8, 8)
     assert found.null is not None
     assert found.null.value > 0.25
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "primitive = 3",
+        "primitive = [3, [], 'x']",
+        "primitive = " + "[" * 20_000,
+        "[[primitive]]\nname = 3",
+        *(
+            PROFILE.replace('"0.5 ns"', value).replace('"0.7 ns"', value)
+            for value in (
+                '"x"', '"1 ns to 2 ns"', '"3 cycles"', '"nan ns"', '"inf ns"', '"-1 ns"', "3",
+                '{ value = "1 ns to 2 ns" }', "{ value = 3 }", "{}", "9" * 5_000,
+            )
+        ),
+    ],
+    ids=lambda text: text[-40:],
+)  # fmt: skip
+def test_profile_that_says_no_plain_speed_gives_no_null_model(tmp_path: Path, text: str) -> None:
+    """Whatever a manifest holds for one."""
+    found = dds.compare_folder(study(tmp_path, (1.0,), text=text))
+    assert {cell.null for cell in found.cells} == {None}
+    assert found.verdict is Verdict.PASS
+
+
+def test_speed_with_its_evidence_is_a_speed(tmp_path: Path) -> None:
+    text = PROFILE.replace('"0.5 ns"', '{ value = "0.5 ns", kind = "assumed" }')
+    found = dds.compare_folder(study(tmp_path, (1.0,), text=text))
+    assert None not in {cell.null for cell in found.cells}
+
+
+def test_more_cells_than_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = study(tmp_path, (1.0,))
+    monkeypatch.setattr(dds, "MOST_CELLS", 8)
+    assert len(dds.compare_folder(folder).cells) == 8
+    monkeypatch.setattr(dds, "MOST_CELLS", 7)
+    with pytest.raises(CompareError, match="have 8 secured cases in common, and 7 at most"):
+        dds.compare_folder(folder)
 
 
 def test_tables_begin_with_the_verdict(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ predicted median of one way lies from the measured one, as a share of that.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ CONFIDENCE = 0.95
 REPLICATES = 4_000
 LEAST_CELLS = 6
 """With fewer, no interval of a median over cells has both ends (binomial: 2 x 0.5^6 = 3 %)."""
+MOST_CELLS = 2_000
+"""Resamples of so many take 64 MB several times over; studies have some dozens."""
 
 RULE = (
     "One way, the median of the cells' errors: |predicted - measured| of the medians over the "
@@ -118,6 +121,11 @@ def compare(predicted: Results, measured: Results) -> DdsComparison:
             f"{predicted.path} and {measured.path}: have no secured case of DDS in common: "
             "predict and measure the same study of DDS"
         )
+    if len(secured) > MOST_CELLS:
+        raise CompareError(
+            f"{predicted.path} and {measured.path}: have {len(secured):,} secured cases in common, "
+            f"and {MOST_CELLS:,} at most are compared: make a study of fewer"
+        )
     plain = _plain(measured)
     factors = _factors([predicted.cases[one] for one in secured])
     speeds = Speeds.of(predicted)
@@ -203,14 +211,29 @@ class Speeds:
 
 
 def _speeds(text: str) -> dict[str, float]:
+    """Of a profile; without what it does not say in plain ns, as ranges and cycles are. A manifest
+    of somebody else's may hold any text for one."""
     try:
-        primitives = tomllib.loads(text).get("primitive", [])
-    except tomllib.TOMLDecodeError:
+        primitives = tomllib.loads(text).get("primitive")
+    except (ValueError, RecursionError):
         return {}
-    return {
-        str(one.get("name")): float(str(one.get("per_byte", "0 ns")).removesuffix("ns"))
-        for one in primitives
-    }
+    found = {}
+    for one in primitives if isinstance(primitives, list) else []:
+        if not isinstance(one, dict) or not isinstance(name := one.get("name"), str):
+            continue
+        said = one.get("per_byte", "0 ns")
+        byte = _plain_ns(said.get("value") if isinstance(said, dict) else said)
+        if byte is not None:
+            found[name] = byte
+    return found
+
+
+def _plain_ns(said: object) -> float | None:
+    try:
+        byte = float(said.removesuffix("ns")) if isinstance(said, str) else math.nan
+    except ValueError:
+        return None
+    return byte if 0.0 <= byte < math.inf else None
 
 
 def _cell(
@@ -322,9 +345,9 @@ def _weights(cells: Sequence[Cell], rng: np.random.Generator) -> Floats:
     factors = sorted(cells[0].levels)
     for factor in factors:
         levels = [cell.levels[factor] for cell in cells]
-        names = sorted(set(levels), key=repr)
-        drawn = rng.multinomial(len(names), np.full(len(names), 1.0 / len(names)), size=REPLICATES)
-        weights *= drawn.T[[names.index(level) for level in levels]]
+        rows = {level: row for row, level in enumerate(sorted(set(levels), key=repr))}
+        drawn = rng.multinomial(len(rows), np.full(len(rows), 1.0 / len(rows)), size=REPLICATES)
+        weights *= drawn.T[[rows[level] for level in levels]]
     # A study that is no full cross may have drawn levels that no cell has together.
     weights[:, weights.sum(axis=0) == 0.0] = 1.0
     return weights
