@@ -126,8 +126,8 @@ def _submessages(message: bytes) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _payload(message: bytes, flags: int, start: int, end: int) -> int | None:
-    """Where a DATA submessage's payload begins, if it has one."""
-    if not flags & _HAS_DATA:
+    """Where a DATA submessage's payload begins, if it has one; one that is cut off has none."""
+    if not flags & _HAS_DATA or start + 4 > end:
         return None
     order = "<" if flags & _LITTLE else ">"
     (to_qos,) = struct.unpack_from(f"{order}H", message, start + 2)

@@ -79,6 +79,11 @@ def test_what_is_cut_off_is_no_error(cut: int) -> None:
     assert len(found(whole[: len(whole) - cut])) <= 2
 
 
+@pytest.mark.parametrize("length", range(1, 24))
+def test_sample_that_is_shorter_than_its_head_has_no_header(length: int) -> None:
+    assert found(RTPS + submessage(0x15, b"\0" * length, flags=1 | 2 | 4)) == []
+
+
 def test_counts_that_go_on_are_right() -> None:
     first = found(*(RTPS + encrypted(1 + at // 50, 100 + at) for at in range(200)))
     # Threads send in another order than that of their nonces.
