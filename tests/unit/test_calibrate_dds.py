@@ -19,9 +19,24 @@ from warifu.calibrate.system import Costs
 
 FLAT = Law.constant(1.0)
 SENDS = Sends({"client": 40_000.0, "server": 35_000.0}, part=12_000.0, byte=0.4)
-OWN = {"builtin": Own(9_000.0, 4_000.0, 0.2), "warifu": Own(3_000.0, 500.0, 0.1)}
-RECEIVED = {"builtin": (6_000.0, 12_000.0, 5_000.0), "warifu": (4_000.0, 3_500.0, 700.0)}
-"""Of a sample more than without security, of the first call, of another, ns."""
+
+
+def layers(payload: float, submessage: float, message: float) -> dict[str, float]:
+    """A byte's cost, ns, in each."""
+    return dict(zip(dds_fit.PROTECTIONS, (payload, submessage, message), strict=True))
+
+
+OWN = {
+    "builtin": Own(7_000.0, layers(9_000.0, 12_000.0, 5_000.0), 4_000.0, layers(0.1, 0.2, 0.5)),
+    "warifu": Own(2_000.0, layers(3_000.0, 9_000.0, 1_000.0), 500.0, layers(0.1, 0.1, 0.4)),
+}
+RECEIVED_PLAIN = {"client": (0.3, 15_000.0), "server": (0.5, 18_000.0)}
+"""A byte and a further part, ns, by role."""
+RECEIVED = {
+    "builtin": (6_000.0, layers(12_000.0, 15_000.0, 8_000.0), 5_000.0),
+    "warifu": (4_000.0, layers(3_500.0, 9_000.0, 2_000.0), 700.0),
+}
+"""Of a sample more than without security, of the first call of a layer, of another, ns."""
 
 HELD_OUT = """\
 name = "held-out"
@@ -64,12 +79,15 @@ def truth() -> list[Entry]:
     found = [*sends]
     for role in dds_fit.ROLES:
         name = f"{role}.receive.{dds_fit.SAMPLE}"
-        plain = Entry(name, {}, Law.constant(45_000.0), Law.constant(70_000.0), per_byte_ns=0.3)
-        found += [plain, Entry(f"{role}.receive.DdsPart", {}, Law.constant(15_000.0))]
+        byte, part = RECEIVED_PLAIN[role]
+        plain = Entry(name, {}, Law.constant(45_000.0), Law.constant(70_000.0), per_byte_ns=byte)
+        found += [plain, Entry(f"{role}.receive.DdsPart", {}, Law.constant(part))]
+        (sent,) = (entry for entry in sends if entry.operation == f"{role}.send.{dds_fit.SAMPLE}")
         for crypto, (fixed, first, again) in RECEIVED.items():
             found.append(dds_fit._slower(plain, crypto, fixed))
+            found.append(dds_fit._slower(sent, crypto, OWN[crypto].sample))
             found += dds_fit._protections(role, "send", crypto, OWN[crypto])
-            receiving = Own(first, again, OWN[crypto].byte)
+            receiving = Own(fixed, first, again, OWN[crypto].byte)
             found += dds_fit._protections(role, "receive", crypto, receiving)
     return found
 
@@ -141,11 +159,12 @@ def test_sending_is_told_apart(found: list[Entry]) -> None:
         part = by_name[f"{role}.send.DdsPart", None]
         assert part.warm.median_ns == pytest.approx(SENDS.part, rel=0.02)
         for crypto, own in OWN.items():
-            call = by_name[f"{role}.send.DdsProtectedSubmessage", crypto]
-            assert call.cold is not None
-            assert call.cold.median_ns == pytest.approx(own.first, rel=0.05)
-            assert call.warm.median_ns == pytest.approx(own.again, rel=0.05)
-            assert call.per_byte_ns == pytest.approx(own.byte, rel=0.05)
+            for layer, byte in own.byte.items():
+                call = by_name[f"{role}.send.{layer}", crypto]
+                assert call.cold is not None
+                assert call.cold.median_ns == pytest.approx(own.first[layer], rel=0.05)
+                assert call.warm.median_ns == pytest.approx(own.again, rel=0.05)
+                assert call.per_byte_ns == pytest.approx(byte, rel=0.05)
 
 
 def test_cases_that_were_not_run_are_predicted(found: list[Entry]) -> None:

@@ -35,13 +35,18 @@ COLUMNS = {
 PLUGINS = ("builtin", "warifu")
 
 LENGTHS = ("64 B", "8 KiB", "13000 B", "64 KiB", "300 KiB")
-SECURED_LENGTHS = ("64 B", "8 KiB", "64 KiB")
+SECURED_LENGTHS = ("64 B", "8 KiB", "64 KiB", "300 KiB")
 """Of samples; of no study that is judged. Nearly the longest that goes in one piece tells a byte's
 cost from a part's."""
 
-GOVERNANCES = (("NONE", "NONE"), ("ENCRYPT", "ENCRYPT"))
-"""Data's and metadata's kind beside ENCRYPT of RTPS messages: one call of the plugin a sample, and
-four. Both are of no study that is judged."""
+GOVERNANCES = (
+    ("ENCRYPT", "NONE", "NONE"),
+    ("NONE", "ENCRYPT", "NONE"),
+    ("NONE", "NONE", "ENCRYPT"),
+    ("ENCRYPT", "ENCRYPT", "ENCRYPT"),
+)
+"""Data's, metadata's and RTPS messages' kind: each layer by itself, since each copies bytes in its
+own way, and all, which tells a sample's cost from a layer's. None is of a study that is judged."""
 
 SAMPLE: Item = {"sample": "cyclonedds"}
 """The one thing that is timed."""
@@ -98,10 +103,10 @@ def study_texts(trials: int) -> list[str]:
     plain = f'[stack]\nprotocol = "dds"\ncrypto = "none"\n{_PATTERN}'
     texts = [loopback.study_text(trials, plain, _varied("pattern.response_body", LENGTHS))]
     varied = _varied("stack.crypto", PLUGINS) + _varied("pattern.response_body", SECURED_LENGTHS)
-    for data, metadata in GOVERNANCES:
+    for data, metadata, rtps in GOVERNANCES:
         secured = (
             f'[stack]\nprotocol = "dds"\ndata_protection = "{data}"\n'
-            f'metadata_protection = "{metadata}"\nrtps_protection = "ENCRYPT"\n{_PATTERN}'
+            f'metadata_protection = "{metadata}"\nrtps_protection = "{rtps}"\n{_PATTERN}'
         )
         # What a longer wait costs is the middleware's, and that of its calls is the one way's.
         texts.append(loopback.study_text(trials, secured, varied, rtts=("0 ms",)))
@@ -154,8 +159,9 @@ class _Timed:
         ]
         # The governance sets a case apart from those of the other studies.
         labels = {
-            view.id: f"data {view.columns['data_protection']}, metadata "
-            f"{view.columns['metadata_protection']}, {view.label}"
+            view.id: f"data {view.columns['data_protection']}, "
+            f"metadata {view.columns['metadata_protection']}, "
+            f"rtps {view.columns['rtps_protection']}, {view.label}"
             for view in views
         }
         return Found(made, rows, {"dds_plugin_ns_a_call": _counted(self.runs.records, labels)})

@@ -44,8 +44,7 @@ class Step:
     primitive: str | None
     """What its cipher does."""
     again: bool
-    """Whether its code has run since the end last waited (`code_of` in
-    crates/predict/sim/src/program.rs)."""
+    """Whether the end has done it before since it last waited (warifu-sim, program.rs)."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,10 @@ class Steps:
         steps = []
         for row in rows:
             role, verb, message = str(row["operation"]).split(".", 2)
-            code = (role, verb, PROTECTIONS[0] if message in PROTECTIONS else message)
-            step = Step(role, verb, message, row["bytes"], row["primitive"], code in seen)
+            kind = (role, verb, message)
+            step = Step(role, verb, message, row["bytes"], row["primitive"], kind in seen)
             steps.append(step)
-            seen.add(code)
+            seen.add(kind)
         return Steps(tuple(steps))
 
     def sending(self, role: str) -> list[Step]:
@@ -135,11 +134,14 @@ class Sends:
 
 @dataclass(frozen=True)
 class Own:
-    """A plugin's work beside its cipher, ns: the first call after a pause, another, a byte."""
+    """A plugin's work beside its cipher, ns: for a sample, whatever protects it; for the first call
+    of a layer after a pause; for another call; and for a byte of a layer, which the middleware
+    copies as often as it likes."""
 
-    first: float
+    sample: float
+    first: Mapping[str, float]
     again: float
-    byte: float
+    byte: Mapping[str, float]
 
 
 _WRITES = {"client": CLIENT_WRITE, "server": SERVER_WRITE}
@@ -165,9 +167,12 @@ def _send_plain(measured: Measured) -> Sends:
     rows, goals = [], []
     for case in measured.cases("none"):
         for role in ROLES:
+            steps = measured.steps[case].sending(role)
+            if not _is_undisturbed(role, steps):
+                continue
             row = dict.fromkeys(names, 0.0)
             goal = measured.medians_ns[case, _WRITES[role]]
-            for step in measured.steps[case].sending(role):
+            for step in steps:
                 row[role if step.message == SAMPLE else PART] += 1.0
                 # A part's bytes are the sample's.
                 row["byte"] += step.bytes * (step.message == SAMPLE)
@@ -177,24 +182,42 @@ def _send_plain(measured: Measured) -> Sends:
     return Sends({"client": client, "server": server}, part, byte)
 
 
+def _is_undisturbed(role: str, steps: Sequence[Step]) -> bool:
+    """Whether a write is the end's own work alone: the link's program is on the server's processor
+    (`warifu.lab.dds.driver`), and takes a burst's first packets while the others are written."""
+    return role == "client" or all(step.message != PART for step in steps)
+
+
 def _send_secured(measured: Measured, known: Known, sends: Sends, crypto: str) -> Own:
     rows, goals = [], []
     for case in measured.cases(crypto):
         for role in ROLES:
-            first = again = bytes_ = 0.0
+            steps = measured.steps[case].sending(role)
+            if not _is_undisturbed(role, steps):
+                continue
+            row = dict.fromkeys(_OWN, 0.0) | {_OWN[0]: 1.0}
             left = goal = measured.medians_ns[case, _WRITES[role]]
-            for step in measured.steps[case].sending(role):
+            for step in steps:
                 if step.message in PROTECTIONS:
                     left -= known.ns(step.primitive or "", step.bytes)
-                    first += not step.again
-                    again += step.again
-                    bytes_ += step.bytes
+                    row["again" if step.again else f"first {step.message}"] += 1.0
+                    row[f"byte {step.message}"] += step.bytes
                 else:
                     whole = sends.sample[role] + sends.byte * step.bytes
                     left -= whole if step.message == SAMPLE else sends.part
-            rows.append([first / goal, again / goal, bytes_ / goal])
+            rows.append([row[name] / goal for name in _OWN])
             goals.append(left / goal)
-    return Own(*_non_negative(rows, goals))
+    sample, again, *layers = _non_negative(rows, goals)
+    count = len(PROTECTIONS)
+    return Own(sample, _by_layer(layers[:count]), again, _by_layer(layers[count:]))
+
+
+_OWN = ["sample", "again"]
+_OWN += [f"{what} {layer}" for what in ("first", "byte") for layer in PROTECTIONS]
+
+
+def _by_layer(values: Iterable[float]) -> dict[str, float]:
+    return {layer: float(value) for layer, value in zip(PROTECTIONS, values, strict=True)}
 
 
 def _non_negative(rows: Sequence[Sequence[float]], goals: Sequence[float]) -> list[float]:
@@ -231,26 +254,33 @@ def _send_entries(sends: Sends, shape: Law) -> list[Entry]:
 def _receive_plain(
     measured: Measured, shape: Law, sends: Sequence[Entry], predict: Predict
 ) -> list[Entry]:
-    """A sample after a pause, one without, a further part, a byte; the same for both ends."""
+    """A sample after a pause, one without; a further part and a byte of each role."""
 
     def made(values: Floats) -> list[Entry]:
-        cold, warm, part, byte = (float(value) for value in values)
+        cold, warm, *others = (float(value) for value in values)
+        part, byte = (
+            dict(zip(ROLES, others[:2], strict=True)),
+            dict(zip(ROLES, others[2:], strict=True)),
+        )
         laws = {
-            SAMPLE: (shape.scaled(warm), shape.scaled(cold)),
-            PART: (Law.constant(part), None),
+            role: {
+                SAMPLE: (shape.scaled(warm), shape.scaled(cold)),
+                PART: (Law.constant(part[role]), None),
+            }
+            for role in ROLES
         }
         receives = [
             Entry(
                 f"{role}.receive.{message}", {}, warm_law, cold_law,
-                per_byte_ns=byte if message == SAMPLE else 0.0,
+                per_byte_ns=byte[role] if message == SAMPLE else 0.0,
                 source=_RECEIVES, kind="simulated",
             )
             for role in ROLES
-            for message, (warm_law, cold_law) in laws.items()
+            for message, (warm_law, cold_law) in laws[role].items()
         ]  # fmt: skip
         return [*sends, *receives]
 
-    scales = [30_000.0, 20_000.0, 15_000.0, 0.3]
+    scales = [30_000.0, 20_000.0, 15_000.0, 15_000.0, 0.3, 0.3]
     return made(_fit(measured, measured.cases("none"), scales, made, predict))
 
 
@@ -260,32 +290,29 @@ def _receive_secured(
     found: tuple[Sequence[Entry], Mapping[str, Own]],
     predict: Predict,
 ) -> list[Entry]:
-    """What each plugin adds: to the middleware, to its first call after a pause, to another."""
+    """What each plugin adds to a sample, to a layer's first call after a pause, to another."""
     plain, own = found
     if not own:
         return list(plain)
 
     def made(values: Floats) -> list[Entry]:
         secured = []
-        for (crypto, sending), of in zip(own.items(), values.reshape(-1, 3), strict=True):
-            fixed, first, again = (float(value) for value in of)
-            receiving = Own(first, again, sending.byte)
-            secured += [
-                entry
-                for role in ROLES
-                for verb, costs in (("send", sending), ("receive", receiving))
-                for entry in _protections(role, verb, crypto, costs)
-            ]
-            secured += [_slower(entry, crypto, fixed) for entry in plain if _is_read(entry)]
+        for (crypto, sending), of in zip(own.items(), values.reshape(len(own), -1), strict=True):
+            sample, again, *first = (float(value) for value in of)
+            # A byte is copied on its way in as it was on its way out.
+            receiving = Own(sample, _by_layer(first), again, sending.byte)
+            for verb, costs in (("send", sending), ("receive", receiving)):
+                for role in ROLES:
+                    secured += _protections(role, verb, crypto, costs)
+                of_samples = [
+                    entry for entry in plain if entry.operation.endswith(f".{verb}.{SAMPLE}")
+                ]
+                secured += [_slower(entry, crypto, costs.sample) for entry in of_samples]
         return [*plain, *secured]
 
     cases = [case for case, of in measured.crypto.items() if of != "none"]
-    scales = [5_000.0, 5_000.0, 3_000.0] * len(own)
+    scales = [5_000.0, 3_000.0, *[5_000.0] * len(PROTECTIONS)] * len(own)
     return made(_fit(measured, cases, scales, made, predict))
-
-
-def _is_read(entry: Entry) -> bool:
-    return entry.operation.endswith(f".receive.{SAMPLE}")
 
 
 def _slower(entry: Entry, crypto: str, more_ns: float) -> Entry:
@@ -304,8 +331,8 @@ def _protections(role: str, verb: str, crypto: str, own: Own) -> list[Entry]:
     return [
         Entry(
             f"{role}.{verb}.{message}", {"crypto": crypto},
-            Law.constant(own.again), Law.constant(own.first),
-            own.byte, source, _NOTE_PROTECTION, "simulated",
+            Law.constant(own.again), Law.constant(own.first[message]),
+            own.byte[message], source, _NOTE_PROTECTION, "simulated",
         )
         for message in PROTECTIONS
     ]  # fmt: skip

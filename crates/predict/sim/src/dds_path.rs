@@ -9,7 +9,6 @@ use warifu_model::{
 use warifu_trace::{Message, MessageId, Step, Trace, scenario};
 
 use crate::profiles;
-use crate::program::code_of;
 
 /// Which part of a law is called usual: all but the twentieth at either end.
 const USUAL: [f64; 2] = [0.05, 0.95];
@@ -199,15 +198,14 @@ impl Ends<'_> {
     }
 }
 
-/// What a pause takes from the caches is paid for by the first of those that share code, as the
-/// simulator has it.
+/// What a pause takes from the caches is paid for by the first of each kind, as the simulator has
+/// it.
 fn cold_once(steps: &mut [PathStep]) {
     let mut done = Vec::new();
     for step in steps {
         let PathStep::Work(work) = step else { continue };
-        let code = code_of(work.operation);
-        if !done.contains(&code) {
-            done.push(code);
+        if !done.contains(&work.operation) {
+            done.push(work.operation);
             continue;
         }
         work.own.cold = Nanos::ZERO;

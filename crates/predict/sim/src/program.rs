@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use warifu_model::{
-    Case, Catalog, DdsMessage, DeviceProfile, Error, KeyStoreCall, KeyStoreProfile, Mark, Nanos,
-    Operation, Role, Stage, SystemCall,
+    Case, Catalog, DeviceProfile, Error, KeyStoreCall, KeyStoreProfile, Mark, Nanos, Operation,
+    Role, Stage, SystemCall,
 };
 use warifu_trace::{Bytes, ChannelId, Episode, Message, Party, Program, Step, Trace};
 
@@ -321,8 +321,8 @@ impl Compiler<'_> {
                 Step::Open { channel } => ops.push(Op::Open { channel: moved(channel) }),
                 Step::Accept { channel } => ops.push(Op::Accept { channel: moved(channel) }),
                 Step::Compute { operation, bytes, .. } => {
-                    let again = repeats && done.contains(&code_of(operation));
-                    done.push(code_of(operation));
+                    let again = repeats && done.contains(&operation);
+                    done.push(operation);
                     let cost = self.cost(operation, bytes, again)?;
                     self.push_cost(ops, begin, cost, operation);
                 }
@@ -449,16 +449,6 @@ pub(crate) fn pair(
         warm: Sampler::new(cost.warm, Nanos(cost.bytes_cost.0 + warm.0)),
         cold: Sampler::new(cost.cold, Nanos(cost.bytes_cost.0 + cold.0)),
     })
-}
-
-/// What shares its code with others: protections of one direction differ in what they are given.
-pub(crate) fn code_of(operation: Operation) -> Operation {
-    match operation {
-        Operation::Dds(role, direction, DdsMessage::Submessage | DdsMessage::RtpsMessage) => {
-            Operation::Dds(role, direction, DdsMessage::Payload)
-        }
-        other => other,
-    }
 }
 
 fn is_system(operation: Operation) -> bool {
