@@ -3,8 +3,8 @@
 //!
 //! Its AEAD interface, which any number of threads may use at once, copies the key's tables into
 //! each call: 20 of some 95 ns at 64 B. A cipher context has them in place, for one message at a
-//! time. So a key has one context, which a thread takes for a message; who finds it taken uses the
-//! AEAD interface.
+//! time. So each key keeps one context. A thread borrows it for a message; if another has it, the
+//! thread uses the AEAD interface.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -23,7 +23,7 @@ const TAG_LENGTH: c_int = TAG_BYTES as c_int;
 
 /// A key, expanded once.
 pub struct AesGcm {
-    /// For whom the context is taken.
+    /// Used while another thread has the context.
     shared: aws::LessSafeKey,
     /// Null while a thread has it.
     context: AtomicPtr<sys::EVP_CIPHER_CTX>,
@@ -32,14 +32,13 @@ pub struct AesGcm {
 impl AesGcm {
     /// Nothing if the key has neither 16 nor 32 bytes, or there is no memory.
     pub fn new(key: &[u8]) -> Option<Self> {
-        let algorithm = match key.len() {
-            16 => &aws::AES_128_GCM,
-            32 => &aws::AES_256_GCM,
-            _ => return None,
-        };
         // SAFETY: both give what is never freed.
         let (of_128, of_256) = unsafe { (sys::EVP_aes_128_gcm(), sys::EVP_aes_256_gcm()) };
-        let cipher = if key.len() == 16 { of_128 } else { of_256 };
+        let (algorithm, cipher) = match key.len() {
+            16 => (&aws::AES_128_GCM, of_128),
+            32 => (&aws::AES_256_GCM, of_256),
+            _ => return None,
+        };
         let shared = aws::LessSafeKey::new(aws::UnboundKey::new(algorithm, key).ok()?);
         // SAFETY: it gives a new context, or null.
         let context = unsafe { sys::EVP_CIPHER_CTX_new() };
@@ -142,20 +141,35 @@ impl Taken<'_> {
             )
         };
         begun == 1
-            && (associated.is_empty() || self.update(ptr::null_mut(), associated))
-            && (message.is_empty() || self.update(message.as_mut_ptr(), message))
+            && (associated.is_empty() || self.authenticate(associated))
+            && (message.is_empty() || self.transform(message))
     }
 
-    /// `out` is where `octets` are, or null for those that are not encrypted.
     #[inline]
-    fn update(&self, out: *mut u8, octets: &[u8]) -> bool {
+    fn authenticate(&self, octets: &[u8]) -> bool {
+        // SAFETY: where there is no output, the octets are only read.
+        unsafe { self.update(ptr::null_mut(), octets.as_ptr(), octets.len()) }
+    }
+
+    /// Encrypts or decrypts in place.
+    #[inline]
+    fn transform(&self, octets: &mut [u8]) -> bool {
+        let (place, length) = (octets.as_mut_ptr(), octets.len());
+        // SAFETY: both pointers come from the one exclusive borrow; GCM may work in place.
+        unsafe { self.update(place, place.cast_const(), length) }
+    }
+
+    /// # Safety
+    ///
+    /// `length` octets can be read at `input`, and, unless `out` is null, written at `out`.
+    #[inline]
+    unsafe fn update(&self, out: *mut u8, input: *const u8, length: usize) -> bool {
         // Made sure of by `take`.
-        let Ok(length) = c_int::try_from(octets.len()) else { return false };
+        let Ok(length) = c_int::try_from(length) else { return false };
         let mut written = 0;
-        // SAFETY: so many octets are there; GCM writes as many as it reads, and may do so in place.
-        let done = unsafe {
-            sys::EVP_CipherUpdate(self.context, out, &raw mut written, octets.as_ptr(), length)
-        };
+        // SAFETY: the caller's; GCM writes as many octets as it reads.
+        let done =
+            unsafe { sys::EVP_CipherUpdate(self.context, out, &raw mut written, input, length) };
         done == 1
     }
 
@@ -214,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_the_context_taken_gives_and_takes_the_same() {
+    fn context_in_use_falls_back_to_aead_interface() {
         for bytes in [16, 32] {
             let key = AesGcm::new(&vec![7; bytes]).expect("a key's length");
             for length in [0, 1, 15, 16, 17, 64, 300, 4096] {
@@ -239,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_that_does_not_fit_leaves_the_context_fit_for_the_next() {
+    fn forged_tag_leaves_context_usable() {
         let key = AesGcm::new(&[7; 32]).expect("a key's length");
         let (sealed_message, tag) = sealed(&key, b"", b"plain");
         for _ in 0..3 {

@@ -150,7 +150,7 @@ impl DeoxysII {
             count += 1;
         }
         if !rest.is_empty() {
-            let mut block = [0; BLOCK_BYTES];
+            let mut block = Zeroizing::new([0; BLOCK_BYTES]);
             block[..rest.len()].copy_from_slice(rest);
             block[rest.len()] = 0x80;
             group[count] = load(&block);
@@ -187,8 +187,7 @@ impl DeoxysII {
             *block = store(_mm_xor_si128(load(block), key));
         }
         if !rest.is_empty() {
-            let key = Zeroizing::new(store(keystream[count - 1]));
-            for (octet, key) in rest.iter_mut().zip(*key) {
+            for (octet, key) in rest.iter_mut().zip(store(keystream[count - 1])) {
                 *octet ^= key;
             }
         }
@@ -299,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_gives_what_the_portable_one_gives() {
+    fn matches_portable_deoxys() {
         if !is_supported() {
             return;
         }
