@@ -141,9 +141,17 @@ def temporary_folder() -> Path:
     """Where new folders for a while are made: never, for root, in one that somebody else owns, who
     could put another in their place, with other programs and other configuration of nginx in it."""
     given = Path(tempfile.gettempdir())
-    if os.geteuid() == _ROOT and given.stat().st_uid != _ROOT:
-        return _ROOTS_TEMPORARY
-    return given
+    if os.geteuid() != _ROOT:
+        return given
+    real = given.resolve()
+    return real if all(map(_keeps_names, (real, *real.parents))) else _ROOTS_TEMPORARY
+
+
+def _keeps_names(folder: Path) -> bool:
+    """Whether nobody but root can rename what root has in it."""
+    known = folder.stat()
+    is_open = known.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return known.st_uid == _ROOT and (not is_open or bool(known.st_mode & stat.S_ISVTX))
 
 
 def _mask() -> int:

@@ -217,7 +217,23 @@ def test_replaced_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
 def test_temporary_folder_of_root_is_nobody_elses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert temporary_folder() == tmp_path
-    os.chown(tmp_path, 65534, 65534)
-    assert temporary_folder() == Path("/tmp")
+    def given(folder: Path) -> Path:
+        monkeypatch.setattr(tempfile, "tempdir", str(folder))
+        return temporary_folder()
+
+    assert given(tmp_path) == tmp_path.resolve()
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "link").symlink_to(tmp_path)
+    (theirs / "roots").mkdir()
+    os.chown(theirs, 65534, 65534)
+    # The link may lead elsewhere tomorrow: what it leads to today is used.
+    assert given(theirs / "link") == tmp_path.resolve()
+    for folder in (theirs, theirs / "roots"):
+        assert given(folder) == Path("/tmp")
+    opened = tmp_path / "opened"
+    opened.mkdir()
+    opened.chmod(0o777)
+    assert given(opened) == Path("/tmp")
+    opened.chmod(0o1777)
+    assert given(opened) == opened.resolve()
