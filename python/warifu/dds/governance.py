@@ -216,10 +216,14 @@ def _parsed(text: str) -> ET.Element:
     for begin in ("<![CDATA[", "<!DOCTYPE"):
         if begin in text:
             raise DocumentRefused(
-                f"has {begin}, which not every reader takes for the same: take it out"
+                f"has {begin}, which DDS implementations read differently: remove it"
             )
+    declared = re.match(r"\s*<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"']*)", text.lstrip("\ufeff"))
+    if declared and declared[1].lower() not in {"utf-8", "us-ascii"}:
+        raise DocumentRefused(
+            f"declares the encoding {declared[1]!r}: save it in UTF-8, and declare that"
+        )
     try:
-        # Whatever encoding it declares, it was read as UTF-8, and that is what is signed.
         return ET.fromstring(text.encode(), ET.XMLParser(encoding="utf-8"))
     except ET.ParseError as error:
         raise DocumentRefused(f"is not XML that can be read ({error})") from None

@@ -79,17 +79,18 @@ def refuse_others(folder: Path) -> None:
 
 
 def _refuse_of_others(folder: Path, path: Path, about: os.stat_result) -> None:
-    quoted = shlex.quote(str(folder))
+    # The folder may be a link, which chown and chmod do not follow into.
+    quoted = shlex.quote(str(folder.resolve() if folder.is_symlink() else folder))
     # As sshd looks at a user's files (sshd_config(5), StrictModes): root needs no trick.
     if about.st_uid not in {_ROOT, os.geteuid()}:
         raise KeystoreRefused(
-            f"{path}: belongs to user {about.st_uid}, whose words the CA would sign: run this as "
-            f"that user; or read what is there, then `chown -R {os.geteuid()} {quoted}`"
+            f"{path}: belongs to user {about.st_uid}, and the CA would sign what that user wrote: "
+            f"run this as that user; or check it, then `chown -R {os.geteuid()} {quoted}`"
         )
     if about.st_mode & _OF_OTHERS:
         raise KeystoreRefused(
-            f"{path}: can be changed by others than its owner, whose words the CA would sign: read "
-            f"what is there, then `chmod -R go-w {quoted}`"
+            f"{path}: is writable by its group or by others, and the CA would sign what they "
+            f"wrote: check it, then `chmod -R go-w {quoted}`"
         )
 
 

@@ -248,14 +248,14 @@ def refused_until_it_is_done(folder: Path, says: str) -> None:
 def test_what_others_can_change_is_not_signed(keys: Path, place: str, right: int) -> None:
     path = keys / place
     path.chmod(path.stat().st_mode | right)
-    refused_until_it_is_done(keys, f"{path}: can be changed by others than its owner")
+    refused_until_it_is_done(keys, f"{path}: is writable by its group or by others")
 
 
 @needs.root
 @pytest.mark.parametrize("place", _WRITABLE)
 def test_what_somebody_else_has_made_is_not_signed(keys: Path, place: str) -> None:
     os.chown(keys / place, 65534, 65534)
-    refused_until_it_is_done(keys, f"{keys / place}: belongs to user 65534, whose words")
+    refused_until_it_is_done(keys, f"{keys / place}: belongs to user 65534, and the CA would")
 
 
 def test_mask_that_leaves_new_folders_to_the_group(tmp_path: Path) -> None:
@@ -367,6 +367,16 @@ def test_flag_that_would_not_be_followed_is_refused(real: str, copy: str, says: 
     text = Governance().xml().replace(_DATA, f"{copy}{line}")
     with pytest.raises(DocumentRefused, match=says):
         changed(text, {"data": Protection.NONE})
+
+
+@pytest.mark.parametrize("encoding", ["UTF-7", "utf-16", "ISO-8859-1", ""])
+def test_document_in_another_encoding_is_not_signed(encoding: str) -> None:
+    text = Governance().xml()
+    head = f"<?xml version='1.0' encoding = '{encoding}'?>\n"
+    body = text[text.index("<dds") :]
+    with pytest.raises(DocumentRefused, match=f"declares the encoding '{encoding}'"):
+        kinds_of(head + body)
+    assert kinds_of(head.replace(encoding, "utf-8", 1) + body if encoding else text)
 
 
 def test_entities_are_not_signed() -> None:
