@@ -227,6 +227,20 @@ def test_judged_cells_are_not_calibrations() -> None:
         assert judged["pattern"]["path"] not in text
 
 
+def test_columns_of_one_choice_are_drawn_together() -> None:
+    losses = [("none", None, 64), ("random", 0.01, 64), ("none", None, 700), ("random", 0.01, 700)]
+    cases = [
+        {"loss_model": model, "loss_mean": mean, "response_body": size, "rtt": size * 2, "seed": 1}
+        for model, mean, size in losses
+    ]
+    factors = dds._factors(cases)
+    assert sorted(map(sorted, factors.values())) == [
+        ["loss_mean", "loss_model"],
+        ["response_body", "rtt"],
+    ]
+    assert sorted(factors) == ["loss_mean+loss_model", "response_body+rtt"]
+
+
 def test_weighted_median_is_the_median_of_as_many_copies() -> None:
     rng = np.random.default_rng(5)
     values = rng.normal(size=(7, 400))

@@ -272,10 +272,23 @@ def _factors(cases: Sequence[Mapping[str, object]]) -> Mapping[str, Sequence[str
     varied = [key for key in keys if len({repr(case.get(key)) for case in cases}) > 1]
     found: dict[str, list[str]] = {}
     for key in varied:
-        together = "governance" if key.endswith("_protection") else key
-        together = "cipher" if key in {"dds_crypto", "dds_aead"} else together
-        found.setdefault(together, []).append(key)
-    return found
+        found.setdefault(_choice_of(key), []).append(key)
+    # Columns that change together are one choice: drawn each by itself, they would count it twice.
+    by_split: dict[tuple[int, ...], list[str]] = {}
+    for keys in found.values():
+        levels = [repr([case.get(key) for key in keys]) for case in cases]
+        first = {level: at for at, level in reversed(list(enumerate(levels)))}
+        by_split.setdefault(tuple(first[level] for level in levels), []).extend(keys)
+    return {"+".join(keys): keys for keys in by_split.values()}
+
+
+def _choice_of(key: str) -> str:
+    if key in {"dds_crypto", "dds_aead"}:
+        return "cipher"
+    if key.endswith("_protection"):
+        return "governance"
+    layer = key.partition("_")[0]
+    return layer if layer in {"loss", "jitter", "rate"} else key
 
 
 def _cipher_ns(settings: Mapping[str, object], speeds: Speeds) -> float | None:
@@ -341,16 +354,18 @@ def _weights(cells: Sequence[Cell], rng: np.random.Generator) -> Floats:
     Levels of each factor are drawn with replacement, and a cell counts as often as all of its
     levels together (the pigeonhole bootstrap: Owen, Annals of Applied Statistics 1 (2007) 386).
     """
-    weights = np.ones((len(cells), REPLICATES))
-    factors = sorted(cells[0].levels)
-    for factor in factors:
-        levels = [cell.levels[factor] for cell in cells]
-        rows = {level: row for row, level in enumerate(sorted(set(levels), key=repr))}
-        drawn = rng.multinomial(len(rows), np.full(len(rows), 1.0 / len(rows)), size=REPLICATES)
-        weights *= drawn.T[[rows[level] for level in levels]]
-    # A study that is no full cross may have drawn levels that no cell has together.
-    weights[:, weights.sum(axis=0) == 0.0] = 1.0
-    return weights
+    weights = np.ones((len(cells), 0))
+    while weights.shape[1] < REPLICATES:
+        more = np.ones((len(cells), REPLICATES))
+        for factor in sorted(cells[0].levels):
+            levels = [cell.levels[factor] for cell in cells]
+            rows = {level: row for row, level in enumerate(sorted(set(levels), key=repr))}
+            chance = np.full(len(rows), 1.0 / len(rows))
+            drawn = rng.multinomial(len(rows), chance, size=REPLICATES)
+            more *= drawn.T[[rows[level] for level in levels]]
+        # A study that is no full cross may have drawn levels that no cell has together.
+        weights = np.hstack([weights, more[:, more.sum(axis=0) > 0.0]])
+    return weights[:, :REPLICATES]
 
 
 def _estimate(errors: Floats, drawn: Floats, weights: Floats) -> Estimate:
