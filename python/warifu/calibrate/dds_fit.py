@@ -23,7 +23,10 @@ ROLES = ("client", "server")
 METRICS = ("dds.one_way", "dds.round_trip")
 CLIENT_WRITE, SERVER_WRITE = "client write", "server write"
 
-_SENDS = "each end's writes in loopback runs that are not judged, less the ciphers"
+_SENDS = (
+    "writes in loopback runs that are not judged, less the ciphers: the client's, and the server's "
+    "of samples in one piece"
+)
 _RECEIVES = "loopback runs that are not judged, less all else that is predicted of them"
 _NOTE_PROTECTION = "the plugin's own work, beside the cipher's primitive"
 
@@ -44,7 +47,7 @@ class Step:
     primitive: str | None
     """What its cipher does."""
     again: bool
-    """Whether the end has done it before since it last waited (warifu-sim, program.rs)."""
+    """Whether the end has done the same before in this direction (warifu-sim, program.rs)."""
 
 
 @dataclass(frozen=True)
@@ -188,6 +191,11 @@ def _is_undisturbed(role: str, steps: Sequence[Step]) -> bool:
     return role == "client" or all(step.message != PART for step in steps)
 
 
+_OWN = ["sample", "again"]
+_OWN += [f"{what} {layer}" for what in ("first", "byte") for layer in PROTECTIONS]
+"""What a plugin's own work is made of."""
+
+
 def _send_secured(measured: Measured, known: Known, sends: Sends, crypto: str) -> Own:
     rows, goals = [], []
     for case in measured.cases(crypto):
@@ -207,17 +215,11 @@ def _send_secured(measured: Measured, known: Known, sends: Sends, crypto: str) -
                     left -= whole if step.message == SAMPLE else sends.part
             rows.append([row[name] / goal for name in _OWN])
             goals.append(left / goal)
-    sample, again, *layers = _non_negative(rows, goals)
-    count = len(PROTECTIONS)
-    return Own(sample, _by_layer(layers[:count]), again, _by_layer(layers[count:]))
-
-
-_OWN = ["sample", "again"]
-_OWN += [f"{what} {layer}" for what in ("first", "byte") for layer in PROTECTIONS]
-
-
-def _by_layer(values: Iterable[float]) -> dict[str, float]:
-    return {layer: float(value) for layer, value in zip(PROTECTIONS, values, strict=True)}
+    found = dict(zip(_OWN, _non_negative(rows, goals), strict=True))
+    first, byte = (
+        {layer: found[f"{what} {layer}"] for layer in PROTECTIONS} for what in ("first", "byte")
+    )
+    return Own(found["sample"], first, found["again"], byte)
 
 
 def _non_negative(rows: Sequence[Sequence[float]], goals: Sequence[float]) -> list[float]:
@@ -298,9 +300,10 @@ def _receive_secured(
     def made(values: Floats) -> list[Entry]:
         secured = []
         for (crypto, sending), of in zip(own.items(), values.reshape(len(own), -1), strict=True):
-            sample, again, *first = (float(value) for value in of)
+            sample, again, *firsts = (float(value) for value in of)
+            first = dict(zip(PROTECTIONS, firsts, strict=True))
             # A byte is copied on its way in as it was on its way out.
-            receiving = Own(sample, _by_layer(first), again, sending.byte)
+            receiving = Own(sample, first, again, sending.byte)
             for verb, costs in (("send", sending), ("receive", receiving)):
                 for role in ROLES:
                     secured += _protections(role, verb, crypto, costs)

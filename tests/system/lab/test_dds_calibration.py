@@ -51,10 +51,11 @@ def test_few_samples_give_costs_that_predict_others(monkeypatch: pytest.MonkeyPa
         assert medians[case, dds_fit.CLIENT_WRITE] < medians[case, "dds.round_trip"]
     system = Draft(others).having(Costs.start().entries(Law.constant(1.0), "a test"))
     found = timed.find(system, lambda _: None)
-    assert len(found.fit) == 2 * (2 * 2 + 2 * 2)
+    assert len(found.fit) == 2 * (2 * 2 + 2 * len(dds.GOVERNANCES))
     counted = found.details["dds_plugin_ns_a_call"]
-    assert all("encode_rtps_message" in functions for functions in counted.values())
-    assert len(counted) == 2
+    assert len(counted) == len(dds.GOVERNANCES)
+    protects = [rtps != "NONE" for _, _, rtps in dds.GOVERNANCES]
+    assert ["encode_rtps_message" in functions for functions in counted.values()] == protects
     answer = found.draft.predict(HELD_OUT)
     for (case, metric), ns in answer.items():
         assert math.isfinite(ns), (case, metric)

@@ -4,7 +4,7 @@
 
 mod common;
 
-use warifu_model::{Catalog, Metric, Operation, ProfileKind};
+use warifu_model::{Catalog, DdsMessage, Metric, Operation, ProfileKind};
 use warifu_sim::{
     CaseModel, Heading, Outcome, PacketEvent, Simulator, simulate_packets, step_costs,
 };
@@ -70,15 +70,19 @@ fn sample_without_one_of_its_fragments_is_not_answered() {
 }
 
 /// What a pause took from the caches is paid for once, however many parts and calls there are: by
-/// each end's first call of a direction for each of the three layers. The answer is read soon after,
-/// with warm caches.
+/// each end's first call of a direction for each of the three layers. The answer is read soon
+/// after, with warm caches.
 #[test]
-fn cold_caches_are_paid_for_once_a_direction() {
+fn cold_caches_are_paid_for_once_a_layer_and_direction() {
     let mut profile =
         String::from("name = \"constant\"\ndescription = \"a test\"\nidle_threshold = \"5 ms\"\n");
     for operation in Operation::all() {
-        let protects = operation.to_string().contains("Protected");
-        let cold = if protects { "500 us" } else { "0 ns" };
+        let cold = match operation {
+            Operation::Dds(_, _, DdsMessage::Payload) => "400 us",
+            Operation::Dds(_, _, DdsMessage::Submessage) => "200 us",
+            Operation::Dds(_, _, DdsMessage::RtpsMessage) => "100 us",
+            _ => "0 ns",
+        };
         profile +=
             &format!("[[operation]]\nname = \"{operation}\"\nwarm = \"0 ns\"\ncold = \"{cold}\"\n");
     }
@@ -97,8 +101,8 @@ fn cold_caches_are_paid_for_once_a_direction() {
         let mut outcome = Outcome::default();
         Simulator::new().run(&model, 1, &mut outcome);
         let outcome = outcome.connections[0];
-        assert_eq!(outcome.value(Metric::DdsOneWay), 3_000_000, "{sample}");
-        assert_eq!(outcome.value(Metric::DdsRoundTrip), 4_500_000, "{sample}");
+        assert_eq!(outcome.value(Metric::DdsOneWay), 1_400_000, "{sample}");
+        assert_eq!(outcome.value(Metric::DdsRoundTrip), 2_100_000, "{sample}");
     }
 }
 
