@@ -239,3 +239,9 @@ def test_calibration_of_dds_where_it_is_needed() -> None:
     assert parts.needed([https, one])["dds"] == [dds.SAMPLE]
     assert parts.needed([https])["dds"] == []
     assert parts.missing(parts.needed([https]), parts.needed([one])) == {"dds": [dds.SAMPLE]}
+
+
+def test_time_of_nothing_is_the_least_there_is() -> None:
+    call, byte = dds_ciphers.line([(16, 0.0), (1_024, 100.0), (65_536, 6_000.0)])
+    assert call >= 0.0
+    assert byte == pytest.approx(0.0, abs=0.1)

@@ -69,6 +69,8 @@ def line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     from scipy.optimize import nnls
 
     bytes_, ns = np.array(points, dtype=np.float64).T
+    # What opens is less a copy, which can take as long where readings are few.
+    ns = np.maximum(ns, 1.0)
     matrix = np.stack([np.ones_like(bytes_), bytes_], axis=1) / ns[:, None]
     (a_call, a_byte), _ = nnls(matrix, np.ones_like(ns))
     return float(a_call), float(a_byte)
