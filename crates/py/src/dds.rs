@@ -53,6 +53,7 @@ fn work_of(py: Python<'_>, dict: &Bound<'_, PyDict>, work: &Work) -> PyResult<()
     dict.set_item("bytes", work.bytes)?;
     dict.set_item("own_ns", numbers(work.own))?;
     dict.set_item("own_per_byte_ns", work.own_per_byte_ns)?;
+    dict.set_item("protected_ns", work.protected.0)?;
     let cipher = match &work.cipher {
         None => None,
         Some(of_cipher) => {

@@ -183,6 +183,9 @@ def _terms(step: Mapping[str, Any], offload: Offload | None) -> list[tuple[Row, 
         what = PLUGIN
     terms = _law((end, what), name, step["own_ns"])
     terms += _each((end, what), name, step["own_per_byte_ns"], size)
+    # Apart, so that the middleware's figure is the same whatever protects a sample.
+    if more := float(step["protected_ns"]):
+        terms.append(((end, PLUGIN), (f"{name} protected", (more, more, more)), 1.0))
     cipher = step["cipher"]
     if cipher is None:
         return terms

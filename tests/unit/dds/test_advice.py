@@ -93,7 +93,8 @@ def predict(settings: advice.Settings) -> dict[str, Any]:
     works += [(f"client.send.DdsProtected {line}", bounds) for line, bounds in lines.items()]
     steps: list[dict[str, Any]] = [
         {"step": "work", "operation": name, "writer": True, "bytes": 0,
-         "own_ns": (low, (low + high) // 2, high, 0), "own_per_byte_ns": 0.0, "cipher": None}
+         "own_ns": (low, (low + high) // 2, high, 0), "own_per_byte_ns": 0.0, "protected_ns": 0,
+         "cipher": None}
         for name, (low, high) in works
     ]  # fmt: skip
     steps += [{"step": "send", "message": 0, "bytes": 1}, {"step": "receive", "message": 0}]

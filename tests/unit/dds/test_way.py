@@ -13,11 +13,16 @@ LAW = (10, 20, 40, 5)
 
 
 def work(
-    operation: str, law: tuple[int, ...], size: int = 0, cipher: dict[str, Any] | None = None
+    operation: str,
+    law: tuple[int, ...],
+    size: int = 0,
+    cipher: dict[str, Any] | None = None,
+    protected: int = 0,
 ) -> dict[str, Any]:
     writer = operation.startswith("client")
     return {"step": "work", "operation": operation, "writer": writer, "bytes": size,
-            "own_ns": law, "own_per_byte_ns": 0.0, "cipher": cipher}  # fmt: skip
+            "own_ns": law, "own_per_byte_ns": 0.0, "protected_ns": protected,
+            "cipher": cipher}  # fmt: skip
 
 
 def cipher(call: int, per_byte: float, tags: int = 0) -> dict[str, Any]:
@@ -42,13 +47,14 @@ def path(
 def test_rows_of_one_datagram_add_up_at_each_bound() -> None:
     of = path(0, 0, rate=8_000_000_000, delay=7)
     sealed = work("client.send.DdsProtectedPayload", LAW, 1000, cipher(3, 0.5, tags=11))
-    of["steps"] = [work("client.send.DdsSample", LAW), sealed, work("client.system.write", LAW),
+    of["steps"] = [work("client.send.DdsSample", LAW, protected=3), sealed,
+                   work("client.system.write", LAW),
                    *of["steps"][1:3], work("server.receive.DdsSample", LAW)]  # fmt: skip
     found = way.read(of)
     # Rows by hand: 1,000 B at 8 Gbit/s are 1,000 ns.
     expected = {
         (way.WRITER, way.MIDDLEWARE): (10, 20, 40),
-        (way.WRITER, way.PLUGIN): (10, 20, 40),
+        (way.WRITER, way.PLUGIN): (13, 23, 43),
         (way.WRITER, way.CALL): (14, 14, 14),
         (way.WRITER, way.BYTES): (500, 500, 500),
         (way.WRITER, way.SYSTEM): (10, 20, 40),
@@ -99,6 +105,9 @@ def test_a_figure_that_both_have_is_no_uncertainty_of_the_difference() -> None:
     # Another figure in its place: both may be at their worst.
     other = work("client.send.DdsProtectedMessage", (15, 18, 19, 0))
     assert way.saved(of(sample, sealed), of(sample, other)) == (10 - 19, 2, 40 - 15)
+    # What protection adds to a sample leaves the middleware's figure as it is.
+    protected = work("client.send.DdsSample", (100, 500, 900, 0), protected=30)
+    assert way.saved(of(protected), of(sample)) == (30, 30, 30)
     # The same one twice instead of once costs itself once more.
     assert way.saved(of(sample, sealed), of(sample, sealed, sealed)) == (-40, -20, -10)
 

@@ -3,8 +3,8 @@
 //! costs, with the parts that an adviser puts in the place of others.
 
 use warifu_model::{
-    Case, Catalog, Cost, DeviceProfile, Direction, Distribution, Error, Nanos, Operation, Role,
-    SystemCall,
+    Case, Catalog, Cost, Dds, DdsCrypto, DdsMessage, DeviceProfile, Direction, Distribution, Error,
+    Nanos, Operation, Role, Stack, SystemCall,
 };
 use warifu_trace::{Message, MessageId, Step, Trace, scenario};
 
@@ -52,8 +52,10 @@ pub struct Work {
     pub operation: Operation,
     /// To how many bytes.
     pub bytes: u32,
-    /// What it takes itself, its bytes left out.
+    /// What it takes itself, its bytes left out; of a sample, what it takes without security.
     pub own: Law,
+    /// What protection adds to a sample beside its layers, whatever these are.
+    pub protected: Nanos,
     /// What it takes itself for each byte, ns.
     pub own_per_byte_ns: f64,
     /// What its cipher takes beside that.
@@ -177,10 +179,13 @@ impl Ends<'_> {
                 tags: Nanos(of_cipher.warm.0.saturating_sub(all)),
             })
         });
+        let own = Law::of(cost.warm, cost.cold);
+        let plain = self.plain(operation, bytes).filter(|plain| plain.mean <= own.mean);
         Ok(Work {
             operation,
             bytes,
-            own: Law::of(cost.warm, cost.cold),
+            own: plain.unwrap_or(own),
+            protected: plain.map_or(Nanos::ZERO, |plain| own.mean - plain.mean),
             own_per_byte_ns: cost.per_byte_ns,
             cipher,
         })
@@ -188,6 +193,15 @@ impl Ends<'_> {
 
     fn cost(&self, operation: Operation, bytes: u32) -> Result<Cost<'_>, Error> {
         self.device(operation.role()).cost(operation, &self.case.stack, bytes)
+    }
+
+    /// What a secured sample takes itself without security, where the profile has that.
+    fn plain(&self, operation: Operation, bytes: u32) -> Option<Law> {
+        let Operation::Dds(role, _, DdsMessage::Sample) = operation else { return None };
+        let Stack::Dds(secured) = &self.case.stack else { return None };
+        let plain = Stack::Dds(Dds { crypto: DdsCrypto::None, ..secured.clone() });
+        let cost = self.device(role).cost(operation, &plain, bytes).ok()?;
+        Some(Law::of(cost.warm, cost.cold))
     }
 
     const fn device(&self, role: Role) -> &DeviceProfile {

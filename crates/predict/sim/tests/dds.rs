@@ -4,9 +4,12 @@
 
 mod common;
 
-use warifu_model::{Catalog, DdsMessage, Metric, Operation, ProfileKind};
+use std::collections::HashMap;
+
+use warifu_model::{Catalog, DdsMessage, Direction, Metric, Operation, ProfileKind, Role};
 use warifu_sim::{
-    CaseModel, Heading, Outcome, PacketEvent, Simulator, simulate_packets, step_costs,
+    CaseModel, DdsPath, Heading, Outcome, PacketEvent, PathStep, Simulator, simulate_packets,
+    step_costs,
 };
 
 /// Of IPv4 and UDP.
@@ -131,4 +134,41 @@ fn costs_of_each_step() {
         assert_eq!(cost.cipher[0].0, 100 + 72, "{cost:?}");
     }
     assert!(costs.iter().all(|cost| cost.own[0].0 == 1_000));
+}
+
+/// A secured sample's cost is told in two parts: what it takes without security, and the rest.
+#[test]
+fn what_protection_adds_to_a_sample_is_apart() {
+    let entry = |name: &str, crypto: &str, warm: &str, cold: &str| {
+        format!("[[operation]]\nname = \"{name}\"\n{crypto}warm = \"{warm}\"\ncold = \"{cold}\"\n")
+    };
+    let secured = "when = { crypto = \"builtin\" }\n";
+    let mut profile = "name = \"constant\"\ndescription = \"a test\"\n".to_owned();
+    for operation in Operation::all() {
+        profile += &entry(&operation.to_string(), "", "10 us", "15 us");
+    }
+    profile += &entry("client.send.DdsSample", secured, "13 us", "19 us");
+    // What would be less than without security is not told apart.
+    profile += &entry("server.receive.DdsSample", secured, "8 us", "9 us");
+    for primitive in ["aead.seal.AES-256-GCM", "aead.mac.AES-256-GCM"] {
+        profile += &format!("[[primitive]]\nname = \"{primitive}\"\nwarm = \"0 ns\"\n");
+    }
+    let mut catalog = common::catalog("0 us");
+    catalog.add(ProfileKind::Device, "constant", &profile, "constant").unwrap();
+    let settings = "[link]\nprofile = \"loopback\"\n[stack]\nprotocol = \"dds\"\n\
+                    crypto = \"builtin\"\n[pattern]\nkind = \"request\"\n\
+                    path = \"/chatter\"\nresponse_body = \"64 B\"\n";
+    let path = DdsPath::of(&common::case(settings, &catalog), &catalog).unwrap();
+    let works = path.steps.iter().filter_map(|step| match step {
+        PathStep::Work(work) => Some((work.operation, work)),
+        _ => None,
+    });
+    let works: HashMap<_, _> = works.collect();
+    let of = |role, direction| works[&Operation::Dds(role, direction, DdsMessage::Sample)];
+    let sent = of(Role::Client, Direction::Send);
+    assert_eq!((sent.own.mean.0, sent.own.cold.0, sent.protected.0), (10_000, 5_000, 3_000));
+    let read = of(Role::Server, Direction::Receive);
+    assert_eq!((read.own.mean.0, read.own.cold.0, read.protected.0), (8_000, 1_000, 0));
+    let layer = works[&Operation::Dds(Role::Client, Direction::Send, DdsMessage::Payload)];
+    assert_eq!((layer.own.mean.0, layer.protected.0), (10_000, 0));
 }
