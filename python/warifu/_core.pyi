@@ -161,9 +161,10 @@ def dds_path(study: Study, index: int) -> dict[str, Any]:
 
     `steps`, the writer's and then the reader's, each with `step`: `work` (operation, writer, bytes,
     own_ns, own_per_byte_ns, protected_ns, which protection adds to a sample beside its layers, and
-    cipher: None, or primitive, call_ns, per_byte_ns, tags_ns), `send` (message, bytes) or `receive` (message); `wake_ns` of the reader; `delay_ns` of the link and the
-    interfaces; `rate` of the link, bit/s or None. A time `.._ns` of an operation is a tuple: its
-    5 % quantile, mean and 95 % quantile with warm caches, and what a pause adds to the mean.
+    cipher: None, or primitive, call_ns, per_byte_ns, tags_ns), `send` (message, bytes) or
+    `receive` (message); `wake_ns` of the reader; `delay_ns` of the link and the interfaces; `rate`
+    of the link, bit/s or None. `own_ns`, `call_ns` and `wake_ns` are tuples: the 5 % quantile, mean
+    and 95 % quantile with warm caches, and what a pause adds to the mean.
 
     Raises WarifuError where a cost is missing, and IndexError beyond the last case.
     """

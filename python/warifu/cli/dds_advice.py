@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,7 +39,8 @@ def advise(
         typer.Argument(
             parser=named,
             metavar="[STUDY]",
-            help="A study of DDS: its first protected case is the present.",
+            help="A study of DDS: the present is its first case with SROS2's governance, or else "
+            "the first that is protected.",
         ),
     ] = None,
     device: Annotated[
@@ -69,7 +71,8 @@ def advise(
         Protection | None, typer.Option("--rtps", case_sensitive=False, help="How messages are.")
     ] = None,
     crypto: Annotated[
-        str | None, typer.Option("--crypto", help="builtin (Cyclone DDS's own) or warifu.")
+        str | None,
+        typer.Option("--crypto", metavar="builtin|warifu", help="Cyclone DDS's own, or Warifu's."),
     ] = None,
     aead: Annotated[
         str | None, typer.Option("--aead", help="With warifu; AES-256-GCM if none.")
@@ -133,11 +136,14 @@ def advise(
         )
     tables = []
     for name in devices:
-        system = System(study, overrides, name, server, accelerators)
+        with _named_as_given():
+            system = System(study, overrides, name, server, accelerators)
         asked = replace(system.asked(), at_least=at_least / 100, plain=allow_plain)
         if over_payload:
             found = _by_size(system, asked)
-            tables += dds_advice_tables.over_payload(system.label, found, asked.at_least)
+            tables += dds_advice_tables.over_payload(
+                system.label, found, asked.at_least, system.evidence()
+            )
         else:
             advice = system.advise(asked)
             tables += dds_advice_tables.advice(
@@ -145,6 +151,23 @@ def advise(
             )
     screen.show(tables, form)
     return OK
+
+
+@contextlib.contextmanager
+def _named_as_given() -> Iterator[None]:
+    """A mistake in a payload's length by the option's name."""
+    from warifu import _core
+
+    try:
+        yield
+    except _core.WarifuError as error:
+        setting = "command line: pattern.response_body "
+        if not str(error).startswith(setting):
+            raise
+        said = str(error).removeprefix(setting).partition(": expected")[0]
+        raise typer.BadParameter(
+            f'{said}: expected a size from 16 B to 8 MiB, such as "1 KiB"', param_hint="--payload"
+        ) from None
 
 
 def _by_size(system: System, asked: Asked) -> dict[str, list[Any]]:
@@ -200,12 +223,16 @@ class System:
         cases = [json.loads(case.json) for case in base.cases]
         self._case = _present(cases)
         self._index = next(at for at, case in enumerate(cases) if case is self._case)
-        if len(base.cases) > 1:
-            stack = self._case["stack"]
-            kinds = ", ".join(f"{line} {stack.get(f'{line}_protection')}" for line in _LINES)
-            screen.warn(f"{base.name} has {len(base.cases)} cases: the present is {kinds}")
-        if self._case["stack"]["protocol"] != "dds":
+        stack = self._case["stack"]
+        if stack["protocol"] != "dds":
             raise typer.BadParameter(f"{base.name} is not of DDS: name a study that is")
+        if len(base.cases) > 1:
+            kinds = ", ".join(f"{line} {stack.get(f'{line}_protection')}" for line in _LINES)
+            size = self._case["pattern"]["response_body"]
+            screen.warn(
+                f"{base.name} has {len(base.cases)} cases: the present is {size} B with {kinds}; "
+                "--payload, --data, --metadata and --rtps name another"
+            )
         ends = {self._case["device"]["profile"], self._case["server"]["profile"]}
         # Large ones take long to read, and each setting reads them.
         self._profiles = [of for of in self._profiles if of[0] != "device" or of[1] in ends]
@@ -246,7 +273,8 @@ class System:
         try:
             return advice.advise(asked, self._predict, self._aeads(), self._accelerators, only)
         except advice.NoFigures as error:
-            missing = self._missing(asked)
+            # Of a cipher that is missing the error itself says most.
+            missing = None if "aead." in str(error) else self._missing(asked)
             raise _core.WarifuError(missing or _short(str(error))) from None
 
     def evidence(self) -> str:
@@ -317,10 +345,17 @@ def _protects(case: Mapping[str, Any]) -> bool:
 
 
 def _present(cases: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The first case that is protected, of those between the first one's ends; else the first."""
+    """Of the cases between the first one's ends the first with SROS2's governance, else the first
+    that is protected, else the first."""
     ends = ("device", "server", "link")
-    alike = (case for case in cases if all(case[end] == cases[0][end] for end in ends))
-    return next(filter(_protects, alike), cases[0])
+    alike = [case for case in cases if all(case[end] == cases[0][end] for end in ends)]
+    protected = [case for case in alike if _protects(case)]
+    return next((case for case in protected if _is_sros2s(case)), [*protected, cases[0]][0])
+
+
+def _is_sros2s(case: Mapping[str, Any]) -> bool:
+    kinds = [case["stack"].get(f"{line}_protection") for line in _LINES]
+    return kinds == ["ENCRYPT", "ENCRYPT", "SIGN"]
 
 
 def _chosen(

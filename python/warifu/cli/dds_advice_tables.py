@@ -31,7 +31,10 @@ def headline(label: str, found: Advice, of_bytes: str | None) -> str:
     present = f"{label}, {size}: {_interval(found.total)} one way."
     if of_bytes is not None:
         # Most of a long sample's time, and a profile has no bounds for it.
-        present += f" The time for each byte is one {of_bytes} number, and not in this band."
+        present += (
+            f" The time for each byte is one number, which rests on {of_bytes} values, and not in "
+            "this band."
+        )
     if (first := found.first) is not None:
         low, usual, high = (round(100 * part) for part in first.share)
         return (
@@ -55,7 +58,7 @@ def _changes(label: str, found: Advice, evidence: str, of_bytes: str | None) -> 
         low, usual, high = (100 * part for part in change.share)
         saves = _time(change.saves[1])
         table.add(
-            [change.name, saves, f"{usual:.0f}", f"{low:.0f}", f"{high:.0f}", change.verdict.value,
+            [change.name, saves, f"{usual:.0f}", f"{low:.0f}", f"{high:.0f}", _verdict(change),
              change.of.gives_up, change.of.needs],
             _record(found, change, evidence),
         )  # fmt: skip
@@ -73,6 +76,10 @@ def _changes(label: str, found: Advice, evidence: str, of_bytes: str | None) -> 
         "profile gives as one number, such as the time for each byte, has no interval here."
     )
     return table
+
+
+def _verdict(change: Change) -> str:
+    return "takes longer" if change.saves[2] < 0 else change.verdict.value
 
 
 def _record(found: Advice, change: Change, evidence: str) -> Mapping[str, str | float | int]:
@@ -99,7 +106,7 @@ def _rows(label: str, found: Advice) -> Table:
     step = 10 ** (math.floor(math.log10(total)) - 2) if total > 0 else 1.0
     shown = [adding_up(column, step) for column in times]
     exact = [adding_up(column, 1.0) for column in times]
-    heads = (f"at least, {unit}", f"usual, {unit}", "%", f"at most, {unit}")
+    heads = (f"fastest, {unit}", f"usual, {unit}", "%", f"slowest, {unit}")
     columns = [Column("where", number=False), Column("what", number=False), *map(Column, heads)]
     table = Table(f"{label}: where the time goes", columns)
     digits = max(0, round(math.log10(scale / step)))
@@ -111,6 +118,10 @@ def _rows(label: str, found: Advice) -> Table:
             [*row, low, usual, f"{share:.0f}", high],
             {"where": row[0], "what": row[1], "low_ns": ns[0], "ns": ns[1], "high_ns": ns[2]},
         )
+    table.notes.append(
+        "Fastest and slowest: each figure at its bound. Only what somebody waits for counts, so a "
+        "row may be less in the slowest case, where more of it is done while another end works."
+    )
     return table
 
 
@@ -127,7 +138,7 @@ def adding_up(times: Sequence[float], step: float) -> list[float]:
 
 
 def over_payload(
-    label: str, found: Mapping[str, Sequence[Stretch]], at_least: float
+    label: str, found: Mapping[str, Sequence[Stretch]], at_least: float, evidence: str
 ) -> list[Table]:
     """A sentence for each change, and then the payloads."""
     what = f"saves {100 * at_least:g} %" if at_least else "saves anything"
@@ -139,13 +150,15 @@ def over_payload(
     table = Table(f"{label}: payload by payload", [*columns, Column("verdict", number=False)])
     for name, stretches in found.items():
         said = crossing.sentence(name, stretches)
-        sentences.add([said], {"device": label, "change": name, "says": said})
+        sentences.add([said], {"device": label, "change": name, "says": said, "evidence": evidence})
         for of in stretches:
             table.add(
                 [name, crossing.size(of.first), crossing.size(of.last), of.verdict.value],
                 {"device": label, "change": name, "first": of.first, "last": of.last,
-                 "verdict": of.verdict.value, "pays": int(of.verdict is Verdict.SAVES)},
+                 "verdict": of.verdict.value, "pays": int(of.verdict is Verdict.SAVES),
+                 "evidence": evidence},
             )  # fmt: skip
+    sentences.notes.append(f"Simulated; rests on {evidence} values.")
     return [sentences, table]
 
 

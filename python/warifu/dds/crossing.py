@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -24,32 +25,31 @@ class Stretch:
 
 
 def stretches(judge: Callable[[int], Verdict], sizes: Sequence[int] = SIZES) -> list[Stretch]:
-    """What ``judge`` says of payloads from the first to the last of ``sizes``, bounds narrowed down
-    to a tenth. What changes twice between two of ``sizes`` is not seen."""
+    """What ``judge`` says of payloads from the first to the last of ``sizes``, each bound narrowed
+    down to a tenth. What changes and changes back between two that are tried is not seen."""
+    tried = {size: judge(size) for size in sizes}
+    for low, high in itertools.pairwise(sizes):
+        _narrow(judge, tried, low, high)
     found: list[Stretch] = []
-    for size in sizes:
-        verdict = judge(size)
-        if not found:
-            found.append(Stretch(size, size, verdict))
-            continue
-        before = found[-1]
-        if verdict is before.verdict:
-            found[-1] = Stretch(before.first, size, verdict)
-            continue
-        last, first = before.last, size
-        while first > last * _FINE and first - last > 1:
-            middle = (first + last) // 2
-            if judge(middle) is before.verdict:
-                last = middle
-            else:
-                first = middle
-        found[-1] = Stretch(before.first, last, before.verdict)
-        # Between two that differ there may be a third.
-        found.append(Stretch(first, size, judge(first)))
-        if found[-1].verdict is not verdict:
-            found[-1] = Stretch(first, first, found[-1].verdict)
+    for size, verdict in sorted(tried.items()):
+        if found and found[-1].verdict is verdict:
+            found[-1] = Stretch(found[-1].first, size, verdict)
+        else:
             found.append(Stretch(size, size, verdict))
     return found
+
+
+def _narrow(
+    judge: Callable[[int], Verdict], tried: dict[int, Verdict], low: int, high: int
+) -> None:
+    """Tries more between two payloads that differ: in both halves, for there may be a third verdict
+    between two."""
+    if tried[low] is tried[high] or high <= low * _FINE or high - low <= 1:
+        return
+    middle = (low + high) // 2
+    tried[middle] = judge(middle)
+    _narrow(judge, tried, low, middle)
+    _narrow(judge, tried, middle, high)
 
 
 def sentence(name: str, found: Sequence[Stretch]) -> str:
@@ -73,6 +73,8 @@ def _span(of: Stretch, found: Sequence[Stretch]) -> str:
         return f"from {size(of.first)} on"
     if of is found[0]:
         return f"up to {size(of.last)}"
+    if of.first == of.last:
+        return f"at {size(of.first)}"
     return f"from {size(of.first)} to {size(of.last)}"
 
 

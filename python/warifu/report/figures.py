@@ -84,7 +84,8 @@ def count(value: float) -> str:
 
 def span(low: float, high: float) -> str:
     """A range of counts: `914` or `914 to 918`."""
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    shown = [f"{one:.0f}" if one == round(one) else f"{one:.1f}" for one in (low, high)]
+    return shown[0] if low == high else " to ".join(shown)
 
 
 def _shown_places(value_ns: float, interval_ns: Interval | None) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -145,7 +146,7 @@ def test_experiments_say_so_and_standard_ones_do_not() -> None:
 
 @pytest.mark.parametrize(
     ("pays_from", "undecided_from"),
-    [(543, 300), (16, 16), (543, 542), (5_000_000, 100), (40, 17)],
+    [(543, 300), (16, 16), (543, 542), (5_000_000, 100), (40, 17), (500, 300), (9_800, 9_100)],
 )
 def test_crossings_are_found_to_a_tenth(pays_from: int, undecided_from: int) -> None:
     def judge(size: int) -> Verdict:
@@ -161,6 +162,8 @@ def test_crossings_are_found_to_a_tenth(pays_from: int, undecided_from: int) -> 
     starts = {of.verdict: of.first for of in found}
     if pays_from <= crossing.SIZES[-1]:
         assert pays_from <= starts[Verdict.SAVES] <= pays_from * 1.1 + 1
+        for before, after in itertools.pairwise(found):
+            assert after.first <= before.last * 1.1 + 1
     else:
         assert Verdict.SAVES not in starts
     # An accelerator of 10 us beside 24.1 ns a byte in software and 5.674 in it: 543 B.
