@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // A middleware for tests of the profiler: its dds_write encrypts a payload and two submessages and
 // authenticates the message, all with a nonce from the random generator; WITH_SECURITY leaves the
-// name of the builtin plugin in it. `write` fails where data is null.
+// name of the builtin plugin in it. `write` fails where data is null. What is batched is
+// authenticated by the flush that sends it.
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <stddef.h>
@@ -11,13 +12,17 @@
 const char plugin_name[] = "DDS:Crypto:AES-GCM-GMAC";
 #endif
 
-static int secured;
+static int secured, batches, unsent;
 
 void middleware_secure(int on);
+void dds_write_set_batch(int on);
 int dds_write(int writer, const void *data);
+void dds_write_flush(int writer);
 int middleware_protect(int bytes, int encrypt);
 
 void middleware_secure(int on) { secured = on; }
+
+void dds_write_set_batch(int on) { batches = on; }
 
 __attribute__((noinline)) int middleware_protect(int bytes, int encrypt) {
   static unsigned char key[32], input[4096], output[4096];
@@ -39,7 +44,14 @@ int dds_write(int writer, const void *data) {
     middleware_protect((int)strlen(data), 1);
     middleware_protect(80, 1);
     middleware_protect(40, 1);
-    middleware_protect(200, 0);
+    unsent = 1;
+    if (!batches) dds_write_flush(writer);
   }
   return 0;
+}
+
+void dds_write_flush(int writer) {
+  (void)writer;
+  if (unsent) middleware_protect(200, 0);
+  unsent = 0;
 }

@@ -4,6 +4,10 @@
 //! A message is one call of these functions from outside the middleware. What its thread asks of
 //! OpenSSL before the call returns belongs to the message; what other threads do (discovery,
 //! heartbeats, asynchronous sending) belongs to no one message.
+//!
+//! A program that batches has its messages sent later, by a flush: one that follows a write goes on
+//! with the message that its thread wrote last. Others, such as a loop makes while it waits, have
+//! nothing to send.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
@@ -16,7 +20,19 @@ use crate::operation::Class;
 use crate::real;
 use crate::record::{self, File, Number, OfMessage, Stand, now};
 
-type Write = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize) -> usize;
+use Kind::{Flush, Write};
+use Success::{NotNegative, True, Zero};
+
+type Function = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize) -> usize;
+
+/// What a function is.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Writes a message.
+    Write(Success),
+    /// Sends what was written before.
+    Flush,
+}
 
 /// How a write says that it succeeded.
 #[derive(Clone, Copy)]
@@ -30,7 +46,7 @@ enum Success {
 }
 
 macro_rules! writes {
-    ($($name:ident = $symbol:literal, $success:ident: $what:literal;)*) => {
+    ($($name:ident = $symbol:literal, $kind:expr, $what:literal;)*) => {
         $(
             #[doc = concat!("In the place of ", $what, ".")]
             ///
@@ -47,9 +63,9 @@ macro_rules! writes {
                     Ok(name) => name,
                     Err(_) => panic!(),
                 };
-                let Some(real) = real_write(&REAL, NAME) else { return 0 };
+                let Some(real) = find(&REAL, NAME) else { return 0 };
                 // SAFETY: the middleware's own, with the arguments that its caller passed.
-                written(Success::$success, || unsafe { real(a, b, c, d, e, f) })
+                observed($kind, a, || unsafe { real(a, b, c, d, e, f) })
             }
         )*
     };
@@ -57,46 +73,48 @@ macro_rules! writes {
 
 // Symbols as `nm -D` shows them of libfastrtps 2.9 and libfastdds 3.2, and of dds/dds.h.
 writes! {
-    write_2 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPv", True:
+    write_2 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPv", Write(True),
         "Fast DDS 2's DataWriter::write(void*)";
     write_with_parameters_2 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPv\
-        RNS_8fastrtps4rtps11WriteParamsE", True:
+        RNS_8fastrtps4rtps11WriteParamsE", Write(True),
         "Fast DDS 2's DataWriter::write(void*, WriteParams&), which rmw_fastrtps 6 calls";
     write_instance_2 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPv\
-        RKNS_8fastrtps4rtps16InstanceHandle_tE", Zero:
+        RKNS_8fastrtps4rtps16InstanceHandle_tE", Write(Zero),
         "Fast DDS 2's DataWriter::write(void*, const InstanceHandle_t&)";
     write_at_2 = "_ZN8eprosima7fastdds3dds10DataWriter17write_w_timestampEPv\
-        RKNS_8fastrtps4rtps16InstanceHandle_tERKNS4_6Time_tE", Zero:
+        RKNS_8fastrtps4rtps16InstanceHandle_tERKNS4_6Time_tE", Write(Zero),
         "Fast DDS 2's DataWriter::write_w_timestamp with a time of rtps";
     write_at_instant_2 = "_ZN8eprosima7fastdds3dds10DataWriter17write_w_timestampEPv\
-        RKNS_8fastrtps4rtps16InstanceHandle_tERKNS5_6Time_tE", Zero:
+        RKNS_8fastrtps4rtps16InstanceHandle_tERKNS5_6Time_tE", Write(Zero),
         "Fast DDS 2's DataWriter::write_w_timestamp with a time of fastrtps";
-    write_3 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPKv", Zero:
+    write_3 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPKv", Write(Zero),
         "Fast DDS 3's DataWriter::write(const void*)";
     write_with_parameters_3 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPKv\
-        RNS0_4rtps11WriteParamsE", Zero:
+        RNS0_4rtps11WriteParamsE", Write(Zero),
         "Fast DDS 3's DataWriter::write(const void*, WriteParams&)";
     write_instance_3 = "_ZN8eprosima7fastdds3dds10DataWriter5writeEPKv\
-        RKNS0_4rtps16InstanceHandle_tE", Zero:
+        RKNS0_4rtps16InstanceHandle_tE", Write(Zero),
         "Fast DDS 3's DataWriter::write(const void*, const InstanceHandle_t&)";
     write_at_3 = "_ZN8eprosima7fastdds3dds10DataWriter17write_w_timestampEPKv\
-        RKNS0_4rtps16InstanceHandle_tERKNS1_6Time_tE", Zero:
+        RKNS0_4rtps16InstanceHandle_tERKNS1_6Time_tE", Write(Zero),
         "Fast DDS 3's DataWriter::write_w_timestamp, which rmw_fastrtps 9 calls";
-    dds_write = "dds_write", NotNegative: "Cyclone DDS's dds_write";
-    dds_write_ts = "dds_write_ts", NotNegative: "Cyclone DDS's dds_write_ts";
-    dds_writecdr = "dds_writecdr", NotNegative:
+    dds_write = "dds_write", Write(NotNegative), "Cyclone DDS's dds_write";
+    dds_write_ts = "dds_write_ts", Write(NotNegative), "Cyclone DDS's dds_write_ts";
+    dds_writecdr = "dds_writecdr", Write(NotNegative),
         "Cyclone DDS's dds_writecdr, which rmw_cyclonedds calls";
-    dds_forwardcdr = "dds_forwardcdr", NotNegative: "Cyclone DDS's dds_forwardcdr";
+    dds_forwardcdr = "dds_forwardcdr", Write(NotNegative), "Cyclone DDS's dds_forwardcdr";
+    dds_write_flush = "dds_write_flush", Flush,
+        "Cyclone DDS's dds_write_flush, which returns nothing";
 }
 
-fn real_write(cache: &AtomicUsize, name: &CStr) -> Option<Write> {
+fn find(cache: &AtomicUsize, name: &CStr) -> Option<Function> {
     let mut address = cache.load(Ordering::Acquire);
     if address == 0 {
         address = real::anywhere(name) as usize;
         cache.store(address, Ordering::Release);
     }
     // SAFETY: a symbol of this name is such a function, and null is None.
-    unsafe { mem::transmute::<*mut c_void, Option<Write>>(address as *mut c_void) }
+    unsafe { mem::transmute::<*mut c_void, Option<Function>>(address as *mut c_void) }
 }
 
 /// What a message's thread has done since the message began.
@@ -124,8 +142,46 @@ const NONE: Tally = Tally {
     crypto_ns: 0,
 };
 
+/// A message whose write is over.
+#[derive(Clone, Copy)]
+struct Written {
+    index: u64,
+    begun: u64,
+    /// Its write's, and that of flushes since.
+    ns: u64,
+    tally: Tally,
+}
+
 thread_local! {
     static CURRENT: Cell<Option<Tally>> = const { Cell::new(None) };
+    /// The message that this thread wrote last.
+    static LAST: Cell<Option<Written>> = const { Cell::new(None) };
+    /// Writers that this thread wrote with and has not flushed since; zeroes where there is room.
+    static UNFLUSHED: Cell<[usize; WRITERS]> = const { Cell::new([0; WRITERS]) };
+}
+
+/// As many of a thread's are told apart, which may write with all of them before it flushes.
+const WRITERS: usize = 8;
+/// Of a function's first argument, what a `dds_entity_t` has.
+const ENTITY: usize = u32::MAX as usize;
+
+fn note_writer(writer: usize) {
+    let mut writers = UNFLUSHED.get();
+    if !writers.contains(&writer) {
+        writers[writers.iter().position(|it| *it == 0).unwrap_or(0)] = writer;
+        UNFLUSHED.set(writers);
+    }
+}
+
+/// Whether this thread has written with it since it flushed it.
+fn forget_writer(writer: usize) -> bool {
+    let mut writers = UNFLUSHED.get();
+    let Some(place) = writers.iter().position(|it| *it == writer && writer != 0) else {
+        return false;
+    };
+    writers[place] = 0;
+    UNFLUSHED.set(writers);
+    true
 }
 
 /// An operation is over; returns whether it belongs to a message.
@@ -167,30 +223,50 @@ pub fn note_inner() {
     });
 }
 
-fn written(success: Success, write: impl FnOnce() -> usize) -> usize {
-    static FIRST: Once = Once::new();
+fn observed(kind: Kind, writer: usize, call: impl FnOnce() -> usize) -> usize {
     // One write calls another, or nothing is recorded.
-    let Some(file) = record::file().filter(|_| CURRENT.get().is_none()) else { return write() };
+    let Some(file) = record::file().filter(|_| CURRENT.get().is_none()) else { return call() };
+    match kind {
+        Write(success) => {
+            note_writer(writer & ENTITY);
+            written(file, success, call)
+        }
+        Flush => flushed(file, writer & ENTITY, call),
+    }
+}
+
+fn written(file: &'static File, success: Success, write: impl FnOnce() -> usize) -> usize {
+    static FIRST: Once = Once::new();
     if file.get(Number::begun_ns) != 0 {
         FIRST.call_once(libraries::note);
     }
     let mut message = Message::begin(file);
     let result = write();
     message.succeeded = match success {
-        Success::True => result & 0xff != 0,
+        True => result & 0xff != 0,
         #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-        Success::NotNegative => result as i32 >= 0,
+        NotNegative => result as i32 >= 0,
         #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-        Success::Zero => result as i32 == 0,
+        Zero => result as i32 == 0,
     };
     result
 }
 
-/// Ends when it is dropped, and so also when the write throws.
+fn flushed(file: &'static File, writer: usize, flush: impl FnOnce() -> usize) -> usize {
+    // Where this thread has written nothing, it sends nothing, or messages of others.
+    let last = LAST.get().filter(|_| forget_writer(writer));
+    let Some(last) = last else { return flush() };
+    let _flush = Message::go_on(file, last);
+    flush()
+}
+
+/// A write, or a flush; ends when it is dropped, and so also when the write throws.
 struct Message {
     file: &'static File,
     begun: u64,
     succeeded: bool,
+    /// Of a flush, the message that it goes on with.
+    before: Option<Written>,
 }
 
 impl Message {
@@ -201,7 +277,20 @@ impl Message {
             file.keep_totals(Stand::first_message);
         }
         CURRENT.set(Some(NONE));
-        Message { file, begun, succeeded: false }
+        Message { file, begun, succeeded: false, before: None }
+    }
+
+    fn go_on(file: &'static File, last: Written) -> Message {
+        CURRENT.set(Some(last.tally));
+        Message { file, begun: now(), succeeded: true, before: Some(last) }
+    }
+
+    /// A new message's place.
+    fn count(&self) -> u64 {
+        if !self.succeeded {
+            self.file.add(Number::messages_failed, 1);
+        }
+        self.file.add(Number::messages, 1)
     }
 }
 
@@ -210,18 +299,22 @@ impl Drop for Message {
         let ended = now();
         let ns = ended.saturating_sub(self.begun);
         let tally = CURRENT.take().unwrap_or(NONE);
-        if !self.succeeded {
-            self.file.add(Number::messages_failed, 1);
-        }
-        let index = self.file.add(Number::messages, 1);
+        let written = match self.before {
+            None => Written { index: self.count(), begun: self.begun, ns, tally },
+            Some(before) => {
+                self.file.add(Number::flushes, 1);
+                Written { ns: before.ns.saturating_add(ns), tally, ..before }
+            }
+        };
+        LAST.set(Some(written));
         self.file.add(Number::messages_ns, ns);
         self.file.set(Number::last_message_ns, ended);
         self.file.keep_totals(Stand::last_message);
         self.file.message(
-            index,
+            written.index,
             &[
-                (OfMessage::begun_ns, self.begun),
-                (OfMessage::ns, ns),
+                (OfMessage::begun_ns, written.begun),
+                (OfMessage::ns, written.ns),
                 (OfMessage::encryptions, tally.encryptions),
                 (OfMessage::macs, tally.macs),
                 (OfMessage::decryptions, tally.decryptions),
@@ -235,7 +328,34 @@ impl Drop for Message {
     }
 }
 
-/// A message of nothing, for calibration.
+/// A message of nothing, for calibration; no flush is to go on with it.
 pub fn nothing() {
-    written(Success::True, || 1);
+    observed(Write(True), 0, || 1);
+    LAST.set(None);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flush_has_something_to_send_once_after_a_write_with_its_writer() {
+        assert!(!forget_writer(5));
+        note_writer(5);
+        note_writer(5);
+        note_writer(6);
+        assert!(forget_writer(5), "in any order");
+        assert!(!forget_writer(5));
+        assert!(forget_writer(6));
+        assert!(!forget_writer(0), "room is no writer");
+    }
+
+    #[test]
+    fn writers_that_are_never_flushed_keep_no_other_out() {
+        (1..100).for_each(note_writer);
+        for writer in 100..110 {
+            note_writer(writer);
+            assert!(forget_writer(writer));
+        }
+    }
 }

@@ -48,7 +48,7 @@ numbers! {
     /// Numbers of a process.
     Number: pid started_ns begun_ns finished_ns text_used sites_left_out messages first_message_ns
     last_message_ns messages_failed messages_ns call_cost_ps call_inside_ps message_cost_ps calls
-    foreign_calls inner_updates process_ns
+    foreign_calls inner_updates process_ns flushes
 }
 numbers! {
     /// Numbers of all operations of one class.

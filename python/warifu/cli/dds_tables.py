@@ -73,7 +73,8 @@ def _answer(process: Process, seen: Profile) -> Table:
         {
             "process": recording.name, "pid": numbers["pid"], "says": says,
             "middleware": process.middleware, "encrypts": process.encrypts,
-            "messages": process.messages, **{kind: process.count(kind) for kind in _WORDS},
+            "messages": process.messages, "flushes": numbers["flushes"],
+            **{kind: process.count(kind) for kind in _WORDS},
             "swap": recording.swap or None, "probe_build": recording.build,
             "probe_call_ns": numbers["call_cost_ps"] / 1000,
             "probe_call_inside_ns": numbers["call_inside_ps"] / 1000,
@@ -137,8 +138,15 @@ def _messages(process: Process) -> Table:
         table.notes.append(
             f"A write took {middle / 1000:,.1f} us (P50; P95 {late / 1000:,.1f} us) of "
             f"{len(written):,} messages: until the call returned, not until the message was there. "
-            "B are given to cryptography, not those on the link. What other threads do meanwhile "
-            "(discovery, heartbeats, acknowledgements, asynchronous sending) is elsewhere."
+            "B are given to cryptography, not those on the link. What is done outside of writes, "
+            "by other threads above all (discovery, heartbeats, acknowledgements, asynchronous "
+            "sending), is elsewhere."
+        )
+    flushes = process.recording.numbers["flushes"]
+    if flushes:
+        table.notes.append(
+            f"{flushes:,} flushes of what was batched are in the writes: each goes on with the "
+            "message that its thread wrote last, and may send others as well: means hold."
         )
     inner = process.recording.numbers["inner_updates"]
     if inner:

@@ -116,7 +116,8 @@ class Process:
         """What the probe added to this process, by what it measured there before it began."""
         numbers = self.recording.numbers
         calls = numbers["calls"] * numbers["call_cost_ps"]
-        return (calls + numbers["messages"] * numbers["message_cost_ps"]) / 1000
+        writes = numbers["messages"] + numbers["flushes"]
+        return (calls + writes * numbers["message_cost_ps"]) / 1000
 
 
 @dataclass(frozen=True)

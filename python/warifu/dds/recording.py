@@ -35,7 +35,7 @@ _STANDS = {"now", "first_message", "last_message"}
 _NUMBERS = {
     "pid", "begun_ns", "sites_left_out", "messages", "messages_failed", "messages_ns",
     "call_cost_ps", "call_inside_ps", "message_cost_ps", "calls", "foreign_calls", "inner_updates",
-    "process_ns",
+    "process_ns", "flushes",
 }  # fmt: skip
 _TOTALS = {"operations", "failed", "bytes", "aad_bytes", "ns", "in_message", "in_message_ns"}
 _AT_SITE = {

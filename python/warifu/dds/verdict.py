@@ -155,7 +155,7 @@ def _secured(process: Process, middleware: str | None) -> str:
         f"{said}{name}: {_number(messages, 'message')}, each {each['encrypt']:.2f} encryptions, "
         f"{each['mac']:.2f} MACs and {each['random']:.2f} requests for random bytes: "
         f"{inside / messages / 1000:.1f} us of the {written / messages / 1000:.1f} us that a write "
-        f"takes{share}, and {max(elsewhere, 0) / messages / 1000:.1f} us in other threads (means)."
+        f"takes{share}, and {max(elsewhere, 0) / messages / 1000:.1f} us outside of writes (means)."
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from support import cyclone as cyclone_dds
 from support import dds_probes, needs
 from support.dds_probes import MARK, Pair
 from warifu import Results
@@ -226,6 +227,42 @@ def test_cyclone_encrypts_the_payload_of_each_message_once(cyclone_probe: Path, 
     assert by_kind["encrypt"]["in_write"] == COUNT
     (answer,) = (table["title"] for table in _tables(pair) if "messages, each" in table["title"])
     assert f"Cyclone DDS 0.10.2: {COUNT} messages, each 1.00 encryptions" in answer
+
+
+@needs.program("ddsperf")
+def test_messages_that_ddsperf_batches_have_what_their_flush_asks_for(
+    keys: Keys, tmp_path: Path
+) -> None:
+    """RTPS messages are encrypted as they are sent, which ddsperf's writer does by a flush."""
+    ends = keys(Governance(Basic.NONE, _NONE, _ENCRYPT, _NONE, _NONE))
+    files = [tmp_path / "talker.xml", tmp_path / "listener.xml"]
+    for file, enclave in zip(files, ends, strict=True):
+        file.write_text(cyclone_dds.configuration(cyclone_dds.End(enclave)))
+    ddsperf = find("ddsperf")
+    publish = [ddsperf, "-D", "3", "-Qminmatch:1", "-Qmaxwait:5", "pub", "100Hz", "size", "256"]
+    with cyclone_dds.network() as network:
+        listener = cyclone_dds.start(
+            network, files[1], tmp_path / "listener.log", [ddsperf, "-D", "60", "sub"]
+        )
+        done = subprocess.run(
+            [find("ip"), "netns", "exec", network, *_PROFILE, "--", *publish],
+            env=os.environ | _plugins() | {"CYCLONEDDS_URI": f"file://{files[0]}"},
+            text=True, capture_output=True, timeout=120, check=False,
+        )  # fmt: skip
+        listener.terminate()
+        listener.wait(10)
+    assert done.returncode == 0, done.stderr
+    tables = json.loads(done.stdout)
+    (rows,) = (
+        table["rows"] for table in tables if "first message to the last" in table["title"]
+    )  # fmt: skip
+    (encrypted,) = (row for row in rows if row["operation"] == "encrypt")
+    assert encrypted["messages"] >= 100
+    # Some are ddsperf's own, of which a few go to nobody.
+    assert encrypted["in_write"] >= 0.8 * encrypted["messages"]
+    assert encrypted["in_write_ns"] > 0.5 * encrypted["ns"]
+    assert 0.8 * encrypted["messages"] <= tables[0]["rows"][0]["flushes"]
+    assert tables[0]["rows"][0]["flushes"] <= encrypted["messages"]
 
 
 @cyclone

@@ -34,5 +34,9 @@ def test_section_of_readme_profiles_a_secured_program(tmp_path: Path) -> None:
     # Data and metadata: the sample twice; some are ddsperf's own, of which a few go to nobody.
     assert int(each[1]) >= 100
     assert float(each[2]) > 1.5
+    # ddsperf batches: each RTPS message has its MAC as a flush sends it.
+    macs = re.search(r"^MACs +[\d.]+ +([\d.]+) ", done.stdout, re.MULTILINE)
+    assert macs is not None, done.stdout
+    assert float(macs[1]) > 0.5
     totals = re.findall(r"size 256 total (\d+) lost 0", (tmp_path / "listener.log").read_text())
     assert int(totals[-1]) >= 100

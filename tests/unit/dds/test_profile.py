@@ -81,6 +81,35 @@ def test_each_message_has_its_encryptions_macs_and_random_bytes(built: Path) -> 
     assert 0 < rows["encrypt"]["ns"] == rows["encrypt"]["in_write_ns"]
 
 
+def test_flush_of_what_a_thread_has_written_belongs_to_its_writes(
+    built: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "seen"
+    tables = _tables("--out", str(out), *_publisher(built, 500, True, "batch"))
+    rows = {row["operation"]: row for row in _rows(tables, "from the first message to the last")}
+    # Five messages are sent together.
+    for kind, operations in (("encrypt", 1500), ("mac", 100), ("random", 1600)):
+        assert rows[kind]["in_write"] == rows[kind]["operations"] == operations, kind
+        assert rows[kind]["in_write_ns"] == rows[kind]["ns"], kind
+    # The second of two has nothing to send.
+    assert tables[0]["rows"][0]["flushes"] == 100
+    assert "us outside of writes" in tables[0]["title"]
+    results = Results.open(out)
+    (case,) = results.cases
+    frame = results.rows(case)
+    macs = frame.filter(frame["metric"] == "dds.message.macs").sort("trial")["value"].to_list()
+    assert macs == [0.0, 0.0, 0.0, 0.0, 1.0] * 100
+
+
+def test_flush_of_what_another_thread_has_written_is_elsewhere(built: Path) -> None:
+    tables = _tables(*_publisher(built, 500, True, "other-flushes"))
+    rows = {row["operation"]: row for row in _rows(tables, "from the first message to the last")}
+    # The last one comes after the last message.
+    assert (rows["mac"]["operations"], rows["mac"]["in_write"]) == (99, 0)
+    assert (rows["encrypt"]["operations"], rows["encrypt"]["in_write"]) == (1500, 1500)
+    assert tables[0]["rows"][0]["flushes"] == 0
+
+
 def test_answer_comes_first_and_says_what_a_message_costs(built: Path) -> None:
     out, err = _profile(*_publisher(built, 100, True))
     first = out.splitlines()[0]
