@@ -35,9 +35,10 @@ COLUMNS = {
 PLUGINS = ("builtin", "warifu")
 
 LENGTHS = ("64 B", "8 KiB", "13000 B", "64 KiB", "300 KiB")
+"""Of samples without security; of no study that is judged. Nearly the longest that goes in one
+piece tells a byte's cost from a part's."""
 SECURED_LENGTHS = ("64 B", "8 KiB", "64 KiB", "300 KiB")
-"""Of samples; of no study that is judged. Nearly the longest that goes in one piece tells a byte's
-cost from a part's."""
+"""Of secured ones, whose parts and bytes are known by then."""
 
 GOVERNANCES = (
     ("ENCRYPT", "NONE", "NONE"),

@@ -203,7 +203,7 @@ def _send_secured(measured: Measured, known: Known, sends: Sends, crypto: str) -
             steps = measured.steps[case].sending(role)
             if not _is_undisturbed(role, steps):
                 continue
-            row = dict.fromkeys(_OWN, 0.0) | {_OWN[0]: 1.0}
+            row = dict.fromkeys(_OWN, 0.0) | {"sample": 1.0}
             left = goal = measured.medians_ns[case, _WRITES[role]]
             for step in steps:
                 if step.message in PROTECTIONS:
@@ -260,26 +260,18 @@ def _receive_plain(
 
     def made(values: Floats) -> list[Entry]:
         cold, warm, *others = (float(value) for value in values)
-        part, byte = (
-            dict(zip(ROLES, others[:2], strict=True)),
-            dict(zip(ROLES, others[2:], strict=True)),
-        )
-        laws = {
-            role: {
-                SAMPLE: (shape.scaled(warm), shape.scaled(cold)),
-                PART: (Law.constant(part[role]), None),
-            }
-            for role in ROLES
-        }
-        receives = [
-            Entry(
-                f"{role}.receive.{message}", {}, warm_law, cold_law,
-                per_byte_ns=byte[role] if message == SAMPLE else 0.0,
-                source=_RECEIVES, kind="simulated",
-            )
-            for role in ROLES
-            for message, (warm_law, cold_law) in laws[role].items()
-        ]  # fmt: skip
+        receives = []
+        for role, part, byte in zip(ROLES, others[:2], others[2:], strict=True):
+            receives += [
+                Entry(
+                    f"{role}.receive.{SAMPLE}", {}, shape.scaled(warm), shape.scaled(cold),
+                    per_byte_ns=byte, source=_RECEIVES, kind="simulated",
+                ),
+                Entry(
+                    f"{role}.receive.{PART}", {}, Law.constant(part),
+                    source=_RECEIVES, kind="simulated",
+                ),
+            ]  # fmt: skip
         return [*sends, *receives]
 
     scales = [30_000.0, 20_000.0, 15_000.0, 15_000.0, 0.3, 0.3]
