@@ -2,8 +2,8 @@
 //! AES-GCM with AWS-LC.
 //!
 //! Its AEAD interface, which any number of threads may use at once, copies the key's tables into
-//! each call: some 20 ns at 64 B (`benches/encode`, a Xeon of 2.5 GHz). A cipher context has them in
-//! place, for one message at a time. So each key keeps one context. A thread borrows it for a
+//! each call: some 20 ns at 64 B (`benches/encode`, a Xeon of 2.5 GHz). A cipher context has them
+//! in place, for one message at a time. So each key keeps one context. A thread borrows it for a
 //! message; if another has it, the thread uses the AEAD interface.
 
 use std::ffi::c_int;
