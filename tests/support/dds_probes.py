@@ -57,7 +57,7 @@ def run(
     second: list[str | Path],
     *,
     capture: Path | None = None,
-    snaplen: int = 262144,
+    snaplen: int = 2048,
     environment: dict[str, str] | None = None,
     seconds: float = 90,
 ) -> Pair:
