@@ -57,15 +57,18 @@ def run(
     second: list[str | Path],
     *,
     capture: Path | None = None,
-    snaplen: int = 2048,
+    snaplen: int | None = None,
     environment: dict[str, str] | None = None,
     seconds: float = 90,
 ) -> Pair:
     """Runs two ends to their end; the second is started first. A capture has `snaplen` bytes of
-    each packet. Ends that take longer than `seconds` are stopped: their code is `GAVE_UP`."""
+    each packet, or else whole ones. Ends that take longer than `seconds` are stopped: their code is
+    `GAVE_UP`."""
     flags: list[str | Path] = []
     if capture is not None:
-        flags = ["--capture", capture, "--snaplen", str(snaplen)]
+        flags = ["--capture", capture]
+        if snaplen is not None:
+            flags += ["--snaplen", str(snaplen)]
     process = subprocess.Popen(
         list(map(str, [FOLDER / "pair", *flags, *first, "--with", *second])),
         env=os.environ | (environment or {}), text=True, stdout=subprocess.PIPE,

@@ -2,8 +2,9 @@
 //! Deoxys-II-128-128 (CAESAR submission, version 1.43) with the processor's instructions for AES.
 //!
 //! Crate `deoxys`, which stands for it on every other processor, calls a function for each round:
-//! 1,128 ns at 64 B, and not 134 (`benches/encode`, a Xeon of 2.5 GHz). Here a group of blocks goes
-//! through its rounds together, so that one block's round is computed while another's is awaited.
+//! 1,128 ns at 64 B instead of 134 (`benches/encode`, a Xeon of 2.5 GHz). Here a group of blocks
+//! goes through its rounds together, so that one block's round is computed while another's is
+//! awaited.
 
 use std::arch::x86_64::{
     __m128i, _mm_aesenc_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_setr_epi8, _mm_setzero_si128,
