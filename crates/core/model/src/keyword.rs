@@ -9,6 +9,7 @@ use crate::case::{
 use crate::evidence::{Evidence, Method};
 use crate::kind::Kind;
 use crate::nearest::nearest;
+use crate::profile::Code;
 
 /// A closed choice that is written as one word.
 pub trait Keyword: Copy + PartialEq + 'static {
@@ -123,6 +124,7 @@ keyword!(DdsProtection {
 keyword!(PatternKind { Request = "request", Stream = "stream" });
 keyword!(Method { Measured = "measured", Emulated = "emulated", Simulated = "simulated" });
 keyword!(Evidence { Measured = "measured", Published = "published", Assumed = "assumed" });
+keyword!(Code { Assembly = "assembly", C = "c", Hardware = "hardware" });
 keyword!(Kind {
     Measured = "measured",
     Emulated = "emulated",

@@ -44,9 +44,9 @@ pub use operation::{
 };
 pub use primitive::{Cipher, HashAlgorithm, KeySetUp, Primitive, SignatureAlgorithm};
 pub use profile::{
-    AcceleratorProfile, Catalog, CipherCost, Cost, DeviceProfile, FigureOf, Input, KernelRelease,
-    KeyStoreProfile, LinkProfile, ProfileKind, Shown, Sleep, Span, StandIn, TcpProfile, Terms,
-    Throttle, emulation_inputs, inputs, inputs_where,
+    AcceleratorProfile, Catalog, CipherCost, Code, Cost, DeviceProfile, FigureOf, Hertz, Input,
+    KernelRelease, KeyStoreProfile, LinkProfile, Machine, ProfileKind, Shown, Sleep, Span, StandIn,
+    TcpProfile, Terms, Throttle, emulation_inputs, inputs, inputs_where,
 };
 pub use stage::Stage;
 pub use study::{COMMAND_LINE, MOST_CASES, Operator, Requirement, Statistic, Study};

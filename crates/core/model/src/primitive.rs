@@ -22,14 +22,22 @@ pub enum Primitive {
     Hash(HashAlgorithm),
     /// An HMAC (RFC 2104), with its key set up.
     Hmac(HashAlgorithm),
+    /// An HKDF-Extract, or an HKDF-Expand of one output block (RFC 5869), as TLS 1.3's
+    /// HKDF-Expand-Label is (RFC 8446 section 7.1).
+    Hkdf(HashAlgorithm),
     /// A message encrypted; its key is set up with it, unless the cipher says otherwise.
     Seal(Cipher),
     /// A message decrypted that is authentic, likewise.
     Open(Cipher),
     /// A message's tag made or checked by a cipher that encrypts nothing (GMAC), likewise.
     Mac(Cipher),
+    /// A certificate's structure read, without a signature verified.
+    X509Parse,
     /// Random bytes.
     Random,
+    /// One instruction of a library's own code, the mean over what it executes outside of the
+    /// primitives above; its time may be finer than a nanosecond.
+    Instruction,
 }
 
 /// A signature algorithm.
@@ -99,10 +107,11 @@ impl Primitive {
             .chain(signatures.into_iter().map(Primitive::Verify))
             .chain(HashAlgorithm::ALL.map(Primitive::Hash))
             .chain(HashAlgorithm::ALL.map(Primitive::Hmac))
+            .chain(HashAlgorithm::ALL.map(Primitive::Hkdf))
             .chain(ciphers.clone().into_iter().map(Primitive::Seal))
             .chain(ciphers.into_iter().map(Primitive::Open))
             .chain(of_dds.into_iter().map(Primitive::Mac))
-            .chain([Primitive::Random])
+            .chain([Primitive::X509Parse, Primitive::Random, Primitive::Instruction])
     }
 }
 
@@ -117,6 +126,32 @@ impl SignatureAlgorithm {
 }
 
 impl HashAlgorithm {
+    /// The hash of TLS 1.2's PRF and of TLS 1.3's transcript in a suite of this AEAD (RFC 8446
+    /// section B.4, RFC 5289 section 3.2, RFC 7905 section 2).
+    pub const fn of_suite(aead: Aead) -> HashAlgorithm {
+        match aead {
+            Aead::Aes256Gcm => HashAlgorithm::Sha384,
+            Aead::Aes128Gcm | Aead::ChaCha20Poly1305 => HashAlgorithm::Sha256,
+        }
+    }
+
+    /// The bytes of a block (FIPS 180-4 figure 1).
+    pub const fn block_bytes(self) -> u32 {
+        match self {
+            HashAlgorithm::Sha256 => 64,
+            HashAlgorithm::Sha384 | HashAlgorithm::Sha512 => 128,
+        }
+    }
+
+    /// The bytes of a digest.
+    pub const fn digest_bytes(self) -> u32 {
+        match self {
+            HashAlgorithm::Sha256 => 32,
+            HashAlgorithm::Sha384 => 48,
+            HashAlgorithm::Sha512 => 64,
+        }
+    }
+
     const ALL: [HashAlgorithm; 3] =
         [HashAlgorithm::Sha256, HashAlgorithm::Sha384, HashAlgorithm::Sha512];
 
@@ -165,10 +200,13 @@ impl fmt::Display for Primitive {
             Primitive::Verify(signature) => write!(f, "verify.{}", signature.name()),
             Primitive::Hash(hash) => write!(f, "hash.{}", hash.name()),
             Primitive::Hmac(hash) => write!(f, "hmac.{}", hash.name()),
+            Primitive::Hkdf(hash) => write!(f, "hkdf.{}", hash.name()),
             Primitive::Seal(cipher) => write!(f, "aead.seal.{cipher}"),
             Primitive::Open(cipher) => write!(f, "aead.open.{cipher}"),
             Primitive::Mac(cipher) => write!(f, "aead.mac.{cipher}"),
+            Primitive::X509Parse => write!(f, "x509.parse"),
             Primitive::Random => write!(f, "random"),
+            Primitive::Instruction => write!(f, "instruction"),
         }
     }
 }
@@ -198,7 +236,7 @@ mod tests {
 
     #[test]
     fn primitive_names_round_trip() {
-        assert_eq!(Primitive::all().count(), 2 * 2 + 2 * 3 + 2 * 3 + 2 * 4 + 3 * 2 * 7 + 1);
+        assert_eq!(Primitive::all().count(), 2 * 2 + 2 * 3 + 3 * 3 + 2 * 4 + 3 * 2 * 7 + 3);
         for primitive in Primitive::all() {
             assert_eq!(primitive.to_string().parse(), Ok(primitive));
         }

@@ -92,6 +92,7 @@ impl<'a> Draft<'a> {
             warm: self.warm?,
             cold: self.cold,
             per_byte_ns: self.per_byte_ns.unwrap_or(0.0),
+            code: None,
             provenance,
         };
         Some((self.name?, entry))

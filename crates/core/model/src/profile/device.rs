@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::cipher::{self, CipherCall, CipherCost};
 use super::condition::{Condition, Mismatch};
 use super::figure::{FigureOf, Input, Provenance};
+use super::machine::{Code, Machine};
 use super::shown::{Show, Shown};
 use crate::case::{DdsAead, Stack};
 use crate::distribution::Distribution;
@@ -29,6 +30,8 @@ pub struct DeviceProfile {
     /// What the figures cover, for errors about what they do not.
     pub(super) scope: Option<String>,
     pub(super) idle_provenance: Provenance,
+    /// What processor and library it has.
+    pub machine: Machine,
     pub(super) entries: BTreeMap<Operation, Vec<Entry>>,
     /// What calls of cryptography cost; their conditions are empty.
     pub(super) primitives: BTreeMap<Primitive, Entry>,
@@ -62,6 +65,8 @@ pub(super) struct Entry {
     pub(super) warm: Distribution,
     pub(super) cold: Option<Distribution>,
     pub(super) per_byte_ns: f64,
+    /// The kind of its code, where that is another than the device's.
+    pub(super) code: Option<Code>,
     pub(super) provenance: Provenance,
 }
 
@@ -142,6 +147,11 @@ impl DeviceProfile {
     /// The cost of a primitive for so many bytes, if the profile has one.
     pub fn primitive(&self, primitive: Primitive, bytes: u32) -> Option<Cost<'_>> {
         self.primitives.get(&primitive).map(|entry| entry.cost(bytes))
+    }
+
+    /// What code a primitive's figure is of, where the profile says so.
+    pub fn code(&self, primitive: Primitive) -> Option<Code> {
+        self.primitives.get(&primitive).and_then(|entry| entry.code.or(self.machine.code))
     }
 
     /// The calibration runs that its figures come from, sorted.

@@ -4,11 +4,15 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use toml::Value;
+
 use super::calibrated;
 use super::condition::Condition;
 use super::device::{DeviceProfile, Entry};
 use super::figure::{FigureOf, Figures, Provenance, distribution, non_empty, per_byte};
 use super::heading::heading;
+use super::machine::{Code, Machine};
+use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::operation::Operation;
 use crate::primitive::Primitive;
@@ -86,11 +90,12 @@ fn read(
         kind: input.kind,
         run_id: around.run_id.clone(),
     });
+    let machine = Machine::read(name, root, &around);
     let entries = read_entries(&around)?;
     let mut primitives = BTreeMap::new();
     for section in root.sections("primitive") {
         let expected = "expected a primitive such as \"ecdh.derive.x25519\"";
-        let Some((primitive, entry)) = read_named::<Primitive>(&section, expected, &around) else {
+        let Some((primitive, entry)) = read_primitive(&section, expected, &around) else {
             continue;
         };
         if primitives.insert(primitive, entry).is_some() {
@@ -110,6 +115,7 @@ fn read(
         scope,
         idle_threshold: idle.unwrap_or(IDLE_THRESHOLD),
         idle_provenance,
+        machine,
         entries,
         primitives,
     })
@@ -131,6 +137,36 @@ fn read_entry(section: &Section<'_>, around: &Provenance) -> Option<(Operation, 
     let expected = "expected an operation such as \"client.send.ClientHello\"";
     let (operation, entry) = read_named::<Operation>(section, expected, around)?;
     Some((operation, Entry { when: when?, ..entry }))
+}
+
+/// A primitive; an instruction takes a time that may be finer than a nanosecond, for each.
+fn read_primitive(
+    section: &Section<'_>,
+    expected: &str,
+    around: &Provenance,
+) -> Option<(Primitive, Entry)> {
+    let code = section.read("code", reader::keyword::<Code>);
+    if section.table.get("name").and_then(Value::as_str) != Some("instruction") {
+        let (primitive, entry) = read_named::<Primitive>(section, expected, around)?;
+        return Some((primitive, Entry { code, ..entry }));
+    }
+    section.get("name");
+    let time = section.read("warm", |value| per_byte(value.as_str().unwrap_or_default()));
+    if section.table.get("warm").is_none() {
+        section.refuse("warm", "is missing: expected its time, such as \"0.8 ns\"");
+    }
+    let provenance = Provenance::read(section, around);
+    section.get("note");
+    section.refuse_unknown();
+    let entry = Entry {
+        when: Condition::ALWAYS,
+        warm: Distribution::constant(Nanos::ZERO),
+        cold: None,
+        per_byte_ns: time?,
+        code,
+        provenance,
+    };
+    Some((Primitive::Instruction, entry))
 }
 
 /// Something with a name and a cost, under all conditions.
@@ -155,7 +191,9 @@ fn read_named<T: FromStr<Err = String>>(
     let provenance = Provenance::read(section, around);
     section.get("note");
     section.refuse_unknown();
-    Some((name?, Entry { when: Condition::ALWAYS, warm: warm?, cold, per_byte_ns, provenance }))
+    let entry =
+        Entry { when: Condition::ALWAYS, warm: warm?, cold, per_byte_ns, code: None, provenance };
+    Some((name?, entry))
 }
 
 #[cfg(test)]
