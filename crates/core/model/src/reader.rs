@@ -63,23 +63,74 @@ impl<'a> Mistakes<'a> {
         match text.parse::<toml::Table>() {
             Ok(table) => Some(table),
             Err(error) => {
-                let start = error.span().map_or(0, |span| span.start.min(text.len()));
-                let line = 1 + text.as_bytes()[..start].iter().filter(|&&b| b == b'\n').count();
-                let message = match too_large(error.message()) {
-                    Some(number) => format!("holds {number}: TOML's integers have 64 bits"),
-                    None => format!("is not TOML: {}", error.message()),
-                };
-                self.add(format!("line {line}"), message);
+                let (key, message) = syntax_error(text, &error);
+                self.add(key, message);
                 None
             }
         }
     }
 }
 
-/// The number that a message of the parser's says no integer type has room for.
-fn too_large(message: &str) -> Option<&str> {
-    let (number, rest) = message.strip_prefix("invalid type: integer `")?.split_once('`')?;
-    rest.contains("128").then_some(number)
+/// Where a text is no TOML, by its key or else its line, and what to do.
+fn syntax_error(text: &str, error: &toml::de::Error) -> (String, String) {
+    let start = error.span().map_or(0, |span| span.start.min(text.len()));
+    let line = 1 + text.as_bytes()[..start].iter().filter(|&&b| b == b'\n').count();
+    let said = error.message();
+    let twice = said.starts_with("duplicate key");
+    let number = too_large(said, text, error.span());
+    match (key_at(text, start), number) {
+        (Some(key), _) if twice => {
+            let header = text[start..].starts_with('[') || text[..start].ends_with('[');
+            let keep = if header { format!(", [{key}] or {key} = ...") } else { String::new() };
+            (key, format!("is given twice, in line {line} again: keep one{keep}"))
+        }
+        (Some(key), Some(number)) => {
+            (key, format!("is {number}, in line {line}: expected a number of at most {}", i64::MAX))
+        }
+        (None, Some(number)) => (
+            format!("line {line}"),
+            format!("holds {number}: expected a number of at most {}", i64::MAX),
+        ),
+        _ => (format!("line {line}"), format!("is not TOML: {said}")),
+    }
+}
+
+/// The number that no integer type of the parser has room for.
+fn too_large<'a>(
+    said: &'a str,
+    text: &'a str,
+    span: Option<std::ops::Range<usize>>,
+) -> Option<&'a str> {
+    let named = || {
+        let (number, rest) = said.strip_prefix("invalid type: integer `")?.split_once('`')?;
+        rest.contains("128").then_some(number)
+    };
+    let digits = |text: &&str| {
+        let text = text.strip_prefix(['-', '+']).unwrap_or(text);
+        text.len() > 18 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
+    };
+    named().or_else(|| text.get(span?).filter(digits))
+}
+
+/// The dotted key that the line of a place in a text sets, or its table's name; `None` where it
+/// does neither, as within a list of several lines.
+fn key_at(text: &str, place: usize) -> Option<String> {
+    let plain = |key: &str| {
+        let key: String = key.chars().filter(|letter| !" \t\"'".contains(*letter)).collect();
+        let known = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+        (!key.is_empty() && key.chars().all(known)).then_some(key)
+    };
+    let table = |line: &str| plain(line.trim().strip_prefix('[')?.split_once(']')?.0);
+    let begin = text.get(..place)?.rfind('\n').map_or(0, |at| at + 1);
+    let line = text[begin..].lines().next()?;
+    if let Some(name) = table(line) {
+        return Some(name);
+    }
+    let key = plain(line.split_once('=')?.0)?;
+    Some(match text[..begin].lines().rev().find_map(table) {
+        Some(table) => format!("{table}.{key}"),
+        None => key,
+    })
 }
 
 impl<'a> Section<'a> {

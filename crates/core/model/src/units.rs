@@ -44,7 +44,7 @@ pub struct UnitError(pub String);
 
 const EXPECTED_DURATION: &str = "expected a duration such as \"60 ms\"";
 const EXPECTED_RATE: &str = "expected a rate such as \"250 kbit/s\"";
-const EXPECTED_SIZE: &str = "expected a size such as \"846 B\" or \"4 KiB\"";
+const EXPECTED_SIZE: &str = "expected a size such as \"846 B\", \"1 kB\" or \"4 KiB\"";
 const EXPECTED_PROBABILITY: &str = "expected a probability from 0 to 1";
 
 /// Units of time, in ns. The micro sign exists twice in Unicode (U+00B5, U+03BC).
@@ -61,8 +61,10 @@ const DURATION_UNITS: [(&str, u64); 8] = [
 /// Units of rate, in bit/s; decimal prefixes, as links are sold.
 const RATE_UNITS: [(&str, u64); 4] =
     [("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)];
-/// Units of size, in B; binary prefixes only, by their IEC 80000-13 names.
-const SIZE_UNITS: [(&str, u64); 3] = [("B", 1), ("KiB", 1024), ("MiB", 1024 * 1024)];
+/// Units of size, in B: decimal prefixes as the SI has them, binary ones by their IEC 80000-13
+/// names. "KB", which is neither, is refused.
+const SIZE_UNITS: [(&str, u64); 5] =
+    [("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("KiB", 1_024), ("MiB", 1_024 * 1_024)];
 
 impl Nanos {
     /// No time.
@@ -189,13 +191,9 @@ impl FromStr for ByteCount {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        if text.ends_with("kB") || text.ends_with("KB") || text.ends_with("MB") {
-            // 1000 or 1024? Both are in use, so neither is guessed.
-            return Err(UnitError(
-                "expected B, KiB (1024 B) or MiB: kB and MB mean different numbers to different \
-                 people"
-                    .into(),
-            ));
+        if ["KB", "kb", "Kb", "mb", "Mb"].iter().any(|unit| text.ends_with(unit)) {
+            // 1000 or 1024, bytes or bits? All are in use, so none is guessed.
+            return Err(UnitError("expected B, kB (1000 B), KiB (1024 B), MB or MiB".into()));
         }
         quantity(text, &SIZE_UNITS, EXPECTED_SIZE, "1 B").map(ByteCount)
     }
@@ -325,7 +323,14 @@ mod tests {
         assert!("0 bit/s".parse::<BitsPerSecond>().unwrap_err().0.contains("above 0"));
         assert_eq!("846 B".parse(), Ok(ByteCount(846)));
         assert_eq!("4 KiB".parse(), Ok(ByteCount(4096)));
-        assert!("4 kB".parse::<ByteCount>().unwrap_err().0.contains("KiB"));
+        assert_eq!("4 kB".parse(), Ok(ByteCount(4_000)));
+        assert_eq!("0.1 kB".parse(), Ok(ByteCount(100)));
+        assert_eq!("1 MB".parse(), Ok(ByteCount(1_000_000)));
+        assert_eq!("1 MiB".parse(), Ok(ByteCount(1_048_576)));
+        for wrong in ["4 KB", "4 kb", "4 Mb"] {
+            let message = wrong.parse::<ByteCount>().unwrap_err().0;
+            assert_eq!(message, "expected B, kB (1000 B), KiB (1024 B), MB or MiB");
+        }
         assert_eq!("2 %".parse(), Ok(Probability(0.02)));
         assert_eq!("7%".parse(), Ok(Probability(0.07)));
         assert_eq!("0.02".parse(), Ok(Probability(0.02)));

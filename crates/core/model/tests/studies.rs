@@ -214,6 +214,52 @@ fn flags_over_values_and_vary() {
     assert_eq!(varied.cases.len(), 6);
 }
 
+/// As TOML, as a shell leaves it of that, and as it is typed.
+#[test]
+fn lists_on_the_command_line() {
+    for (path, texts) in [
+        ("stack.session", ["[\"full\", \"resumed\"]", "[full, resumed]", "full,resumed"]),
+        ("stack.tls", ["[\"1.2\",\"1.3\"]", "[1.2,1.3]", "1.2, 1.3,"]),
+        ("link.rtt", ["['60 ms', '800 ms']", "[60 ms, 800 ms]", "60 ms,800 ms"]),
+        (
+            "stack",
+            [
+                "[\"https/tls1.3\", \"coap/con\"]",
+                "[https/tls1.3,coap/con]",
+                "https/tls1.3,coap/con",
+            ],
+        ),
+        ("pattern.concurrent", ["[1, 2]", "[ 1,2 ]", "1,2"]),
+        (
+            "link.jitter",
+            [
+                "[[\"0 ms\", \"2 ms\"], [\"0 ms\", \"3 ms\"]]",
+                "[[0 ms, 2 ms], [0 ms, 3 ms]]",
+                "[0 ms,2 ms],[0 ms,3 ms]",
+            ],
+        ),
+    ] {
+        let cases = texts.map(|text| {
+            let study = flags("name = \"m\"", &[(&format!("vary.{path}"), text)]);
+            study.unwrap_or_else(|error| panic!("{path} = {text}: {error}")).cases
+        });
+        assert_eq!(cases[0].len(), 2, "{path}");
+        assert!(cases.iter().all(|these| *these == cases[0]), "{path}");
+    }
+    let one = flags("name = \"m\"", &[("link.jitter", "[0 ms, 2 ms]")]).unwrap();
+    assert_eq!(one.cases[0].link.jitter, [Nanos::ZERO, Nanos::from_millis(2)]);
+    for (text, part) in [
+        ("", "is []: expected a list"),
+        ("[full", "\"[full\": expected one of \"full\""),
+        ("full,fll", "\"fll\": expected one of \"full\""),
+        ("full,,resumed", "is \"\": expected one of"),
+    ] {
+        let message = flags("name = \"m\"", &[("vary.stack.session", text)]).unwrap_err();
+        assert!(message.contains(part), "{text}: {message}");
+        assert!(message.starts_with("command line: vary.stack.session is "), "{message}");
+    }
+}
+
 #[test]
 fn question_without_a_file() {
     let choices = [
@@ -246,8 +292,8 @@ fn mistakes_of_one_value() {
             "meter.toml: link.rate is \"60 ms\": expected a rate such as \"250 kbit/s\"",
         ),
         (
-            "[pattern]\nresponse_body = \"4 kB\"",
-            "meter.toml: pattern.response_body is \"4 kB\": expected B, KiB",
+            "[pattern]\nresponse_body = \"4 KB\"",
+            "meter.toml: pattern.response_body is \"4 KB\": expected B, kB (1000 B), KiB (1024 B)",
         ),
         ("[link]\nrt = \"60 ms\"", "meter.toml: link.rt is unknown; did you mean rtt?"),
         ("devcie = \"x\"", "meter.toml: devcie is unknown; did you mean device?"),
@@ -437,11 +483,33 @@ fn case_with_conflicting_choices() {
 fn line_of_a_syntax_error() {
     let message = mistake("[link]\nrtt = \"60 ms\nloss = 0\n");
     assert!(message.starts_with("meter.toml: line 3 is not TOML: "), "{message}");
-    let twice = mistake("trials = 1\ntrials = 2");
-    assert!(twice.starts_with("meter.toml: line 3 is not TOML: "), "{twice}");
+    for (text, expected) in [
+        ("trials = 1\ntrials = 2", "trials is given twice, in line 3 again: keep one"),
+        (
+            "[link]\nrtt = \"1 ms\"\nloss = 0\n\"rtt\" = \"2 ms\"",
+            "link.rtt is given twice, in line 5 again: keep one",
+        ),
+        (
+            "link = \"lte-m\"\n[link]\nrtt = \"1 ms\"",
+            "link is given twice, in line 3 again: keep one, [link] or link = ...",
+        ),
+        (
+            "[link]\nrtt = \"1 ms\"\n[link]\nloss = 0",
+            "link is given twice, in line 4 again: keep one, [link] or link = ...",
+        ),
+        (
+            "[vary]\nx = [\n99999999999999999999\n]",
+            "line 4 holds 99999999999999999999: expected a number of at most 9223372036854775807",
+        ),
+    ] {
+        assert_eq!(mistake(text), format!("meter.toml: {expected}"));
+    }
     for number in ["99999999999999999999", "-9223372036854775809"] {
-        let large = mistake(&format!("trials = {number}\n"));
-        let expected = format!("meter.toml: line 2 holds {number}: TOML's integers have 64 bits");
+        let large = mistake(&format!("seed = {number}\n"));
+        let expected = format!(
+            "meter.toml: seed is {number}, in line 2: expected a number of at most \
+             9223372036854775807"
+        );
         assert_eq!(large, expected);
     }
     let message = parse("").unwrap_err();

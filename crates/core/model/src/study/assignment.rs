@@ -136,7 +136,7 @@ impl Parts {
                 let value = if path == "name" { text_value() } else { bare(text) };
                 given.head.push(Item { key: path.clone(), value, by_flag: true });
             } else if let Some(path) = path.strip_prefix("vary.") {
-                given.vary.extend(axis(path, &bare(text), true, mistakes));
+                given.vary.extend(axis(path, &list(text, is_text(path)), true, mistakes));
             } else if let Some(metric) = path.strip_prefix("require.") {
                 let (key, value) = (metric.to_string(), text_value());
                 given.require.push(Item { key, value, by_flag: true });
@@ -355,11 +355,78 @@ fn flatten(table: &toml::Table) -> Vec<(String, &Value)> {
     list
 }
 
-/// A flag's text as TOML, or as a word where it is none.
+/// Whether a key's values are words or quantities, which a flag need not quote.
+fn is_text(path: &str) -> bool {
+    SECTIONS.contains(&path)
+        || settings::both(path).is_some()
+        || settings::find(path).is_some_and(|setting| setting.text)
+}
+
+/// A flag's text as TOML, as a list whose words lack their quotes, or as a word.
 fn bare(text: &str) -> Value {
+    let list = || bracketed(text).map(|inner| items(&split(inner), false));
+    toml_value(text).or_else(list).unwrap_or_else(|| Value::String(text.into()))
+}
+
+/// A flag's list: `["a", "b"]`, or as a shell leaves it, `[a, b]` or `a,b`. Where `words` are
+/// expected, what has no quotes is one whatever else it could be: `1.3` of `stack.tls`.
+fn list(text: &str, words: bool) -> Value {
+    let parts = split(text);
+    match parts.as_slice() {
+        [whole] => items(&bracketed(whole).map_or_else(|| vec![*whole], split), words),
+        several => items(several, words),
+    }
+}
+
+fn items(parts: &[&str], words: bool) -> Value {
+    let value = |text: &str| match text.chars().next() {
+        // A list within a list holds no other.
+        Some('[') => toml_value(text).or_else(|| Some(list_of_words(bracketed(text)?))),
+        Some('"' | '\'' | '{') => toml_value(text),
+        _ if words => None,
+        _ => toml_value(text),
+    };
+    // What is no TOML is refused by whoever reads it, as it was written.
+    let word = |text: &&str| value(text).unwrap_or_else(|| Value::String((*text).into()));
+    Value::Array(parts.iter().map(word).collect())
+}
+
+fn list_of_words(text: &str) -> Value {
+    let word = |text: &str| toml_value(text).unwrap_or_else(|| Value::String(text.into()));
+    Value::Array(split(text).into_iter().map(word).collect())
+}
+
+fn bracketed(text: &str) -> Option<&str> {
+    text.trim().strip_prefix('[')?.strip_suffix(']')
+}
+
+/// The parts of a list's text between commas outside of quotes and brackets; a comma at the end
+/// begins no part.
+fn split(text: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_u32);
+    let mut quote: Option<char> = None;
+    for (at, letter) in text.char_indices() {
+        match (quote, letter) {
+            (Some(open), _) if open == letter => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => {
+                parts.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    let last = text[start..].trim();
+    if !last.is_empty() {
+        parts.push(last);
+    }
+    parts
+}
+
+fn toml_value(text: &str) -> Option<Value> {
     let parsed: Option<toml::Table> = format!("value = {text}").parse().ok();
-    parsed
-        .filter(|table| table.len() == 1)
-        .and_then(|mut table| table.remove("value"))
-        .unwrap_or_else(|| Value::String(text.into()))
+    parsed.filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"))
 }
