@@ -5,7 +5,7 @@ WARIFU := .venv/bin/warifu
 
 .DEFAULT_GOAL := help
 .PHONY: help setup release demo test test-system soak lint bench accuracy table3 kernel wolfssl \
-	conformance programs dependencies m3-tls m3-qemu golden fuzz wheel clean
+	conformance programs dependencies m3-tls m3-qemu golden fuzz docs wheel clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | \
@@ -76,6 +76,9 @@ golden: setup ## write the golden files anew (give the reason in the commit)
 
 fuzz: setup ## fuzz every parser, FUZZ_SECONDS each (600)
 	@fuzz/run all $${FUZZ_SECONDS:-600}
+
+docs: ## the pages as a site, target/site; every link is checked
+	@scripts/docs
 
 wheel: setup ## the Python package as a wheel, release build, in target/wheels
 	@.venv/bin/maturin build --release --locked --quiet

@@ -52,7 +52,7 @@ DdsAead = Literal[
     "Deoxys-II-128-128",
     "ChaCha20-Poly1305",
 ]
-"""An AEAD of DDS Security's, or of Warifu's plugin (docs/dds.md)."""
+"""An AEAD of DDS Security's, or of Warifu's plugin (docs/reference/dds.md)."""
 
 DdsCrypto = Literal["none", "builtin", "warifu"]
 """A cryptographic plugin of DDS Security."""

@@ -28,7 +28,7 @@ _NONCES = {bytes([0, 0, 0, kind]): 12 for kind in (1, 2, 3, 4)} | {
     for aead, length in ((1, 16), (2, 32), (3, 16), (4, 15), (5, 12))
     for mode in (0, 1)
 }
-"""Octets by transformation kind; those that begin with "wa" are our own (docs/dds.md)."""
+"""Octets by transformation kind; those that begin with "wa" are our own (docs/reference/dds.md)."""
 _ENCRYPTING = {bytes([0, 0, 0, 2]), bytes([0, 0, 0, 4])} | {
     kind for kind in _NONCES if kind[:2] == b"wa" and kind[3] == 1
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The longest instruction that each of munacl's functions may run, by the library's disassembly,
-and the table of docs/munacl.md that says so beside the stack of each.
+and the table of docs/reference/munacl.md that says so beside the stack of each.
 
 An interrupt waits for the instruction in progress, except that a Cortex-M3 continues loads and
 stores of several registers afterwards, and begins divisions again (its Technical Reference Manual,
@@ -110,7 +110,7 @@ def longest(listing: str) -> dict[str, tuple[int, str]]:
 
 
 def table(stacks: Mapping[str, Mapping[str, int]], listings: Mapping[str, str]) -> list[str]:
-    """The lines of docs/munacl.md's table, of each profile's stack by function and `listing`."""
+    """The lines of the page's table, of each profile's stack by function and `listing`."""
     waits = {profile: longest(listing) for profile, listing in listings.items()}
     lines = [
         "| call | stack of `fast`, B | of `small`, B | longest wait for an instruction, cycles |",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Alice seals a message for Bob, who opens it; a forged one is refused. See docs/munacl.md. */
+/* Alice seals a message for Bob, who opens it; a forged one is refused:
+ * docs/reference/munacl.md. */
 #include <stdio.h>
 #include <string.h>
 

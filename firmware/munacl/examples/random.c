@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Random numbers from what memory holds after power-up: from reset to the first bytes, which are
- * printed. Take it as a pattern: MILLIBITS is your captures' figure (docs/munacl.md), the record
- * belongs in flash, and random bytes belong to nobody's console. */
+ * printed. Take it as a pattern: MILLIBITS is your captures' figure (docs/reference/munacl.md), the
+ * record belongs in flash, and random bytes belong to nobody's console. */
 #include "board.h"
 #include "munacl.h"
 #include "munacl_random.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Rows `NAME BYTES CYCLES STACK` of every public function, with the library's own random numbers:
- * what docs/munacl.md says of stack. Lengths have whole blocks and a rest, so that both paths
- * run. */
+ * what docs/reference/munacl.md says of stack. Lengths have whole blocks and a rest, so that both
+ * paths run. */
 #include <string.h>
 
 #include "../bench/measure.h"

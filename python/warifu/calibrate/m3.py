@@ -2,7 +2,7 @@
 """`warifu calibrate m3`: a device profile from a benchmark's cycles on the simulated Cortex-M3.
 
 The benchmark prints a line `name bytes cycles` for each call that it timed, of an operation or a
-primitive (docs/m3.md).
+primitive (docs/reference/m3.md).
 """
 
 from __future__ import annotations

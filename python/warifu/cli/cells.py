@@ -24,7 +24,7 @@ _MOST_FILES = 10_000
 _MOST_TOTAL = 32 << 20
 
 cells_app = typer.Typer(
-    help="Entropy of a chip's memory at power-up (docs/munacl.md).", no_args_is_help=True
+    help="Entropy of a chip's memory at power-up (docs/reference/munacl.md).", no_args_is_help=True
 )
 
 

@@ -36,7 +36,7 @@ _GROUP_EPILOG = """Examples:
 
   warifu dds discovery --nodes 2,20 --rtt "20 ms"
 
-docs/dds.md has the rest, with a plugin for Cyclone DDS."""
+docs/reference/dds.md has the rest, with a plugin for Cyclone DDS."""
 
 dds_app = typer.Typer(
     help="DDS Security: keystores for secured DDS and ROS 2 systems, and where their time goes.",

@@ -495,7 +495,7 @@ def init(
 def chips(form: FormatOption = Format.TABLE) -> int:
     """List the built-in chips: memories, and where their maps come from.
 
-    A chip that is not here is described by a file: docs/m3.md has its keys.
+    A chip that is not here is described by a file: docs/reference/m3.md has its keys.
     """
     from warifu import m3
     from warifu.cli import m3_tables

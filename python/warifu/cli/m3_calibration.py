@@ -67,8 +67,8 @@ def m3(
     """Run a benchmark on the simulated Cortex-M3 and write a device profile from it.
 
     The benchmark prints `name bytes cycles` for each call that it timed; names are those of
-    operations in device profiles (client.send.ClientHello). docs/m3.md has an example in C. It is
-    run by both readings of the cycle rules; the profile uses the high one.
+    operations in device profiles (client.send.ClientHello). docs/reference/m3.md has an example in
+    C. It is run by both readings of the cycle rules; the profile uses the high one.
 
     Examples:
 

@@ -129,8 +129,8 @@ def test_pin_file_of_another_user_is_refused(card: Path, tmp_path: Path) -> None
 
 
 def test_documented_unit_limits_the_agent() -> None:
-    """docs/iot-safe.md, as people copy it."""
-    text = (paths.ROOT / "docs/iot-safe.md").read_text()
+    """docs/how-to/iot-safe.md, as people copy it."""
+    text = (paths.ROOT / "docs/how-to/iot-safe.md").read_text()
     service = text.split("[Service]")[1].split("[Install]")[0]
     settings = dict(line.strip().split("=", 1) for line in service.splitlines() if "=" in line)
     assert settings["User"] not in ("", "root")

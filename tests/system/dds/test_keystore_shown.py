@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What `warifu dds keystore --show` prints, and what docs/dds.md has of it, in real programs."""
+"""What `warifu dds keystore --show` prints, and what docs/reference/dds.md has of it, in real
+programs."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def _shown(keys: Path, name: str, what: str) -> str:
 
 def _page(keys: Path, name: str) -> str:
     """The page's own configuration, for a keystore that is there."""
-    page = (ROOT / "docs" / "dds.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "dds.md").read_text(encoding="utf-8")
     (xml,) = re.findall(r"```xml\n(<CycloneDDS .*?)```", page, re.DOTALL)
     return str(xml.replace("/absolute/keys", str(keys)).replace("/talker/", f"{name}/"))
 

@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 ENCRYPTED = {"AEGIS-128L": b"wa\x01\x01", "Ascon-AEAD128": b"wa\x03\x01"}
-"""Transformation kinds (docs/dds.md)."""
+"""Transformation kinds (docs/reference/dds.md)."""
 COUNT = 50
 BOTH = Governance(
     Basic.ENCRYPT, Protection.ENCRYPT, Protection.NONE, Protection.ENCRYPT, Protection.ENCRYPT

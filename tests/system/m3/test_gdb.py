@@ -181,7 +181,7 @@ def test_backtrace_of_an_exception_handler(tmp_path: Path) -> None:
 
 
 def test_examples_of_the_manual(program: Path, tmp_path: Path) -> None:
-    manual = (ROOT / "docs" / "m3.md").read_text()
+    manual = (ROOT / "docs" / "reference" / "m3.md").read_text()
     blocks = re.findall(r"^```sh\n(.*?)^```", manual, re.MULTILINE | re.DOTALL)
     used = [block for block in blocks if "--gdb" in block or "--trace" in block]
     assert len(used) == 2

@@ -50,7 +50,7 @@ def test_files_of_manifests_exist() -> None:
 
 def test_manifests_are_for_a_cortex_m3_and_have_both_folders_of_headers() -> None:
     manifest = json.loads((MUNACL / "library.json").read_text())
-    # PlatformIO's names of what docs/m3.md's chips are of, and of Silicon Labs' EFM32.
+    # PlatformIO's names of what docs/reference/m3.md's chips are of, and of Silicon Labs' EFM32.
     assert set(manifest["platforms"]) == {"ststm32", "nxplpc", "atmelsam", "siliconlabsefm32"}
     pack = ElementTree.parse(MUNACL / "Warifu.munacl.pdsc")
     assert {one.get("Dcore") for one in pack.iter("require")} == {"Cortex-M3"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""docs/munacl.md's files and commands as they stand there, in a clone without anything built."""
+"""What docs/reference/munacl.md shows, files and commands, in a clone without anything built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support import needs
 from support.paths import ROOT
 
 MUNACL = ROOT / "firmware" / "munacl"
-PAGE = (ROOT / "docs" / "munacl.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "munacl.md").read_text(encoding="utf-8")
 #: Blocks with the last line before each.
 _BLOCK = re.compile(r"([^\n]*)\n\n```(\w+)\n(.*?)```", re.DOTALL)
 #: What other tests run, or nobody without a board can: the benchmark and `reproduce` write

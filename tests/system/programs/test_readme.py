@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What README and docs/real-sim.md show of a SIM, as it stands there, from a shell without anything
-set up."""
+"""What README and docs/how-to/real-sim.md show of a SIM, as it stands there, from a shell without
+anything set up."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ NAMES = {"LABEL": "client", "TOKEN": "warifu"}
 
 
 def test_commands_for_label_and_certificate_of_a_real_sim(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "real-sim.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "real-sim.md").read_text()
     section = page.partition("## The key's label and the operator's certificate\n")[2]
     section = section.partition("\n## ")[0]
     blocks = re.findall(r"(?:^    .*\n)+", section, re.MULTILINE)

@@ -180,7 +180,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
 
 def test_root_is_asked_for_by_a_command_that_sudo_finds() -> None:
     """sudo does not look into a virtual environment."""
-    texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("python/**/*.py")]
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("python/**/*.py")]
     assert [path.name for path in texts if "sudo warifu" in path.read_text()] == []
     words = shlex.split(tools.program())
     assert len(words) == 1

@@ -23,7 +23,7 @@ def test_the_stand_in_serves_every_study_of_this_machine() -> None:
 
 
 def test_the_plans_take_as_long_as_they_say(warifu: Run) -> None:
-    rows = (ROOT / "docs" / "calibration.md").read_text().splitlines()
+    rows = (ROOT / "docs" / "explanation" / "calibration.md").read_text().splitlines()
     times = [row.split("|")[3].split()[0] for row in rows if row.startswith("| `")]
     _, out, _ = warifu("calibrate", "host", "--help")
     assert f"about {times[0]}, {times[1]} or {times[2]} minutes" in " ".join(out.split())

@@ -36,7 +36,6 @@ def test_readme_names_every_command() -> None:
     assert [path for path in paths if not named(path)] == []
 
 
-def test_readme_links_every_page() -> None:
-    pages = [path.name for path in (ROOT / "docs").glob("*.md")]
-    assert len(pages) > 4
-    assert [page for page in pages if f"](docs/{page})" not in README] == []
+def test_readme_links_the_pages() -> None:
+    """By the start of them, which lists the rest (tests/unit/test_docs.py)."""
+    assert "](docs/index.md)" in README

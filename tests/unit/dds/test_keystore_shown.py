@@ -121,7 +121,7 @@ def test_path_that_middlewares_read_otherwise_is_refused(warifu: Run, elsewhere:
 
 
 def test_page_shows_what_the_command_prints() -> None:
-    page = (ROOT / "docs" / "dds.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "dds.md").read_text(encoding="utf-8")
     enclave = Enclave(Path("/absolute/keys/enclaves/talker"))
     head, _, body = cyclone(enclave, "/talker").partition("<CycloneDDS ")
     assert "CYCLONEDDS_URI" in head

@@ -49,7 +49,7 @@ def test_calls_of_a_message(size: int, fragments: int, encrypted: int) -> None:
 
 
 def test_the_page_has_the_models_counts() -> None:
-    text = (ROOT / "docs" / "dds.md").read_text()
+    text = (ROOT / "docs" / "reference" / "dds.md").read_text()
     _, _, part = text.partition("\n### Offloading\n")
     rows = [line.strip("| ").split(" | ") for line in part.splitlines() if "B |" in line]
     assert len(rows) == 5
@@ -65,7 +65,7 @@ def test_the_page_has_what_the_papers_circuit_saves_behind_a_bus() -> None:
     known = {dds_offload.ON_BUS: _accelerator(dds_offload.ON_BUS)}
     verdicts = Judges(Seen(accelerators=known, missing={dds_offload.FAST: "-"})).verdicts()
     rows = {claim.id: outcome for claim, _, outcome in verdicts.rows}
-    text = " ".join((ROOT / "docs" / "dds.md").read_text().split())
+    text = " ".join((ROOT / "docs" / "reference" / "dds.md").read_text().split())
     for claim, of in (("crypto.saving", "of the encryption"), ("node.saving", "of the whole")):
         low, high = rows[claim].predicted.removesuffix(" %").split(" to ")
         assert f"{float(low):.0f} to {float(high):.0f} % {of}" in text

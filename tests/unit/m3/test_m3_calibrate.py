@@ -68,7 +68,7 @@ def test_same_cycles_are_the_same_run(bare: Compile, tmp_path: Path) -> None:
 
 
 def test_manual_example(warifu: Run, compiled: Compile, tmp_path: Path) -> None:
-    manual = ROOT / "docs" / "m3.md"
+    manual = ROOT / "docs" / "reference" / "m3.md"
     _, text = manual.read_text().split("## From a benchmark to a prediction")
     program, commands = (re.search(f"```{kind}\n(.*?)```", text, re.DOTALL) for kind in ("c", "sh"))
     assert program is not None and commands is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The examples of docs/m3.md, run as they stand."""
+"""The examples of docs/reference/m3.md, run as they stand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from support.paths import ROOT
 
-MANUAL = (ROOT / "docs" / "m3.md").read_text(encoding="utf-8")
+MANUAL = (ROOT / "docs" / "reference" / "m3.md").read_text(encoding="utf-8")
 
 #: Blocks of code in a language, with the paragraph before each.
 _BLOCK = re.compile(r"([^\n]*)\n\n```(\w+)\n(.*?)```", re.DOTALL)

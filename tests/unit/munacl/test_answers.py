@@ -59,7 +59,7 @@ def test_published_vectors_on_the_chip(build: Callable[..., Path], profile: str,
 
 
 def test_page_counts_the_vectors_of_every_source() -> None:
-    _, _, page = (ROOT / "docs" / "munacl.md").read_text().partition("| `vectors/` |")
+    _, _, page = (ROOT / "docs" / "reference" / "munacl.md").read_text().partition("| `vectors/` |")
     said = dict(re.findall(r"^\| `([\w-]+)` \| (\d+) \|", page, re.MULTILINE))
     there = {name: str(len(checks.read_vectors(VECTORS, name))) for name in checks.SOURCES}
     assert said == there
@@ -273,7 +273,7 @@ def test_signatures_of_all_lengths_verify_and_changed_ones_do_not(answers: Answe
 
 
 def test_secret_key_with_another_public_half_gives_its_scalar_away(answers: Answers) -> None:
-    # What docs/munacl.md warns of: one nonce, two challenges.
+    # What docs/reference/munacl.md warns of: one nonce, two challenges.
     (pair,) = answers([f"sign_keypair {SEED}"])
     pk = bytes.fromhex(pair.split()[1][:64])
     other = bytes([pk[0] ^ 1]) + pk[1:]

@@ -87,7 +87,7 @@ def test_page_has_the_figures_of_the_benchmark(programs: munacl.Programs) -> Non
     }
     code = [programs.code_bytes(profile) for profile in munacl.PROFILES]
     expected["code and constants, B"] = [f"{one:,}" for one in [*code, paper["code_bytes"]["arm"]]]
-    lines = (ROOT / "docs" / "munacl.md").read_text().splitlines()
+    lines = (ROOT / "docs" / "reference" / "munacl.md").read_text().splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert {row[0]: row[1:] for row in cells if row[0] in expected} == expected
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""munacl's stack and the wait that it adds to an interrupt, by call: docs/munacl.md's table."""
+"""munacl's stack and the wait that it adds to an interrupt, by call: the table of
+docs/reference/munacl.md."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from warifu import m3
 
 Build = Callable[..., Path]
 MUNACL = ROOT / "firmware" / "munacl"
-PAGE = (ROOT / "docs" / "munacl.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "munacl.md").read_text()
 
 
 def stacks(program: Path) -> dict[str, int]:
@@ -49,7 +50,7 @@ def test_table_of_the_page_is_what_is_measured(
         profile: listing(build(profile, f"libmunacl-{profile}.a")) for profile in by_profile
     }
     expected = "\n".join(munacl_latency.table(by_profile, listings))
-    assert expected in PAGE, f"docs/munacl.md has another table than this:\n{expected}"
+    assert expected in PAGE, f"docs/reference/munacl.md has another table than this:\n{expected}"
 
 
 def test_most_stack_of_the_page_is_the_benchmarks(

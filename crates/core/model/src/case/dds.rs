@@ -52,7 +52,7 @@ pub enum DdsCrypto {
     Warifu,
 }
 
-/// An AEAD of DDS Security's, or of Warifu's plugin (docs/dds.md).
+/// An AEAD of DDS Security's, or of Warifu's plugin (docs/reference/dds.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum DdsAead {

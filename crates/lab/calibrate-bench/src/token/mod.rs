@@ -248,7 +248,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Where our module has looked for a card (docs/iot-safe.md, "Which SIM").
+/// Where our module has looked for a card (docs/how-to/iot-safe.md, "Which SIM").
 fn place() -> String {
     match std::env::var("WARIFU_CARD") {
         Ok(place) => format!("WARIFU_CARD={place}"),

@@ -78,7 +78,8 @@ fn around(dds: &Dds, kind: DdsProtection, plain: u32, more: u32) -> u32 {
     SUBMESSAGE_HEADER + header(dds) + body + SUBMESSAGE_HEADER + FOOTER + receivers
 }
 
-/// The crypto header: other AEADs than AES-GCM have their own nonce, padded (docs/dds.md).
+/// The crypto header: other AEADs than AES-GCM have their own nonce, padded
+/// (docs/reference/dds.md).
 const fn header(dds: &Dds) -> u32 {
     IDENTIFIER + dds.aead.nonce_bytes().next_multiple_of(4)
 }
