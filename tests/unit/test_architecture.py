@@ -97,7 +97,7 @@ PYTHON_MAY_IMPORT = {
     "printable": set(),
     "compare": {"compare", "results", "files"},
     "report": {"report", "compare", "results", "files", "printable"},
-    "results": {"results", "files", "printable", "_core"},
+    "results": {"results", "files", "printable", "typed_json", "_core"},
     "m3": {"m3", "results", "files", "printable", "_core"},
     "reproduce": {"reproduce", "dds", "m3", "report"},
     "entropy": {"entropy"},

@@ -22,6 +22,7 @@ from warifu.results.manifest import (
     figures_of,
     read_manifest,
 )
+from warifu.results.timelines import Timeline, Timelines, read_timelines
 
 __all__ = [
     "FAILED",
@@ -33,6 +34,8 @@ __all__ = [
     "ResultsDamaged",
     "ResultsError",
     "Setting",
+    "Timeline",
+    "Timelines",
     "duration",
     "each_part",
     "figures_of",
@@ -40,5 +43,6 @@ __all__ = [
     "interruptions",
     "labels",
     "read_manifest",
+    "read_timelines",
     "weakest",
 ]

@@ -20,6 +20,8 @@ from warifu.files import RESULTS_BYTES, FileRefused, read_text
 from warifu.printable import is_utf8
 
 FILE_NAME = "manifest.json"
+#: Single connections of a prediction (crates/core/results/src/timeline.rs).
+TIMELINES = "timelines.json"
 
 #: The halves of a tally, which are also the names of their folders below a study's.
 PREDICTED, MEASURED = "predicted", "measured"
@@ -98,6 +100,8 @@ def check_files(path: Path, manifest: dict[str, Any], parts: list[Path]) -> None
     """
     listed = manifest.get("files") or {}
     here = {f"observations/{part.name}" for part in parts}
+    if (path / TIMELINES).exists():
+        here.add(TIMELINES)
     for name in sorted(listed.keys() - here):
         raise ResultsDamaged(
             f"{path / name}: is missing, but manifest.json lists it: {_again(path)}"

@@ -14,6 +14,7 @@ use crate::manifest::{FILE_NAME, Manifest};
 use crate::part::{Part, partial_name};
 use crate::rows::CaseRows;
 use crate::sink::Sink;
+use crate::timeline::{self, Timelines};
 
 /// Rows after which a part is closed: what a full disk or a killed process can take away.
 const PART_ROWS: usize = 2_000_000;
@@ -178,6 +179,16 @@ impl FolderWriter {
 impl Sink for FolderWriter {
     fn case(&mut self, case: &CaseRows) -> Result<(), ResultsError> {
         self.take(case).map_err(|error| self.fail(error))
+    }
+
+    fn timelines(&mut self, timelines: &Timelines) -> Result<(), ResultsError> {
+        match timelines.write(&self.staging) {
+            Ok(sealed) => {
+                self.manifest.files.insert(timeline::FILE_NAME.to_owned(), sealed);
+                Ok(())
+            }
+            Err(error) => Err(self.fail(error)),
+        }
     }
 }
 

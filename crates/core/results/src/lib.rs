@@ -2,7 +2,8 @@
 //! The Observation schema, the manifest, Parquet: what both halves of the tally write and what
 //! comparing and reporting read.
 //!
-//! A results folder is `manifest.json` beside `observations/*.parquet`. Rows come in one case at
+//! A results folder is `manifest.json` beside `observations/*.parquet`, and of a prediction
+//! `timelines.json`. Rows come in one case at
 //! a time through a [`Sink`]; [`FolderWriter`] streams them into a folder in bounded memory.
 //! This crate writes files; it reads no clock and draws no random numbers.
 
@@ -20,6 +21,7 @@ mod schema;
 mod seal;
 mod shape;
 mod sink;
+mod timeline;
 mod version_1;
 mod words;
 
@@ -33,3 +35,7 @@ pub use run::RunFacts;
 pub use schema::{Column, columns};
 pub use seal::Sealed;
 pub use sink::{Memory, Sink};
+pub use timeline::{
+    TIMELINES_VERSION, Timeline, TimelineActivity, TimelineEnd, TimelineKind, TimelineMark,
+    TimelineMessage, TimelinePacket, TimelineTimer, TimelineTimerKind, Timelines,
+};

@@ -112,7 +112,8 @@ pub struct Manifest {
     /// What a reader of the results must know.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Length and hash of every file of observations, by its path in the folder.
+    /// Length and hash of every file of observations and of the timelines, by its path in the
+    /// folder.
     #[serde(default)]
     pub files: BTreeMap<String, Sealed>,
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where a case's observations go.
 
-use crate::{CaseRows, ResultsError};
+use crate::{CaseRows, ResultsError, Timelines};
 
 /// Takes finished cases, one at a time, in any order; the simulator's driver calls it from the
 /// one thread that gathers the results.
@@ -11,6 +11,12 @@ pub trait Sink: Send {
     /// # Errors
     /// When it cannot be stored; no further case should be offered then.
     fn case(&mut self, case: &CaseRows) -> Result<(), ResultsError>;
+
+    /// Takes the timelines of some of its cases, once, after the last of them.
+    ///
+    /// # Errors
+    /// As [`Sink::case`].
+    fn timelines(&mut self, timelines: &Timelines) -> Result<(), ResultsError>;
 }
 
 /// Keeps everything in memory: for tests, and for few cases.
@@ -18,11 +24,18 @@ pub trait Sink: Send {
 pub struct Memory {
     /// The cases in the order they came.
     pub cases: Vec<CaseRows>,
+    /// The timelines, if any came.
+    pub timelines: Option<Timelines>,
 }
 
 impl Sink for Memory {
     fn case(&mut self, case: &CaseRows) -> Result<(), ResultsError> {
         self.cases.push(case.clone());
+        Ok(())
+    }
+
+    fn timelines(&mut self, timelines: &Timelines) -> Result<(), ResultsError> {
+        self.timelines = Some(timelines.clone());
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ use warifu_results::{CaseRows, ResultsError, Rows, Sink, Weights};
 use warifu_sim::{CaseModel, Outcome, Simulator, TrialSeeds, lacks};
 
 use crate::rows::{Columns, Trials};
+use crate::timelines::{Picks, timelines};
 
 /// Connections that a thread runs before it reports: some milliseconds of work.
 const CHUNK_CONNECTIONS: u64 = 4_096;
@@ -123,6 +124,12 @@ pub fn predict(
         }
         drop(sender);
         let result = Gathering::new(&job, sink).gather(&receiver, tell);
+        let result = result.and_then(|(progress, picks)| {
+            if progress.complete {
+                sink.timelines(&timelines(study, catalog, &picks)?)?;
+            }
+            Ok(progress)
+        });
         // Threads that still work find nobody to report to, and end.
         job.stop.store(true, Ordering::Relaxed);
         drop(receiver);
@@ -165,7 +172,7 @@ enum Content {
     /// A part of a case.
     Trials(Trials),
     /// All of a case.
-    Rows(Rows),
+    Rows(Rows, Picks),
 }
 
 impl<'a> Job<'a> {
@@ -261,7 +268,7 @@ impl<'a> Job<'a> {
             failed += outcome.connections.iter().filter(|of| of.failed).count() as u64;
         }
         let content = match self.chunks {
-            1 => Content::Rows(self.rows(choices, &[&trials])),
+            1 => Content::Rows(self.rows(choices, &[&trials]), columns.picks(&[&trials])),
             _ => Content::Trials(trials),
         };
         let evidence = model.evidence();
@@ -289,18 +296,21 @@ struct Gathering<'a> {
     progress: Progress,
     /// By case: its chunks so far.
     under_way: BTreeMap<u64, Vec<Report>>,
+    /// Of the cases that are stored, the connections that timelines are made of.
+    picks: Vec<Picks>,
 }
 
 impl<'a> Gathering<'a> {
     fn new(job: &'a Job<'a>, sink: &'a mut dyn Sink) -> Gathering<'a> {
-        Gathering { job, sink, progress: Progress::default(), under_way: BTreeMap::new() }
+        let (progress, under_way) = (Progress::default(), BTreeMap::new());
+        Gathering { job, sink, progress, under_way, picks: Vec::new() }
     }
 
     fn gather(
         mut self,
         reports: &Receiver<Result<Report, warifu_model::Error>>,
         tell: &mut dyn FnMut(Progress),
-    ) -> Result<Progress, PredictError> {
+    ) -> Result<(Progress, Vec<Picks>), PredictError> {
         while let Ok(report) = reports.recv() {
             let report = report?;
             self.progress.trials += report.trials;
@@ -313,7 +323,7 @@ impl<'a> Gathering<'a> {
             }
         }
         self.progress.complete = self.progress.cases == self.job.study.cases.len() as u64;
-        Ok(self.progress)
+        Ok((self.progress, self.picks))
     }
 
     fn store_finished(&mut self) -> Result<(), PredictError> {
@@ -324,30 +334,32 @@ impl<'a> Gathering<'a> {
             }
             let mut chunks = entry.remove();
             chunks.sort_unstable_by_key(|report| report.chunk);
-            let rows = self.case_rows(chunks);
+            let (rows, picks) = self.case_rows(chunks);
             self.sink.case(&rows)?;
+            self.picks.push(picks);
             self.progress.cases += 1;
             self.job.stored.store(self.progress.cases, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    fn case_rows(&self, chunks: Vec<Report>) -> CaseRows {
+    fn case_rows(&self, chunks: Vec<Report>) -> (CaseRows, Picks) {
         let case = &self.job.study.cases[self.progress.cases as usize];
         let evidence = Evidence::weakest(chunks.iter().map(|report| report.evidence));
         let mut whole = None;
         let mut parts = Vec::with_capacity(chunks.len());
         for report in chunks {
             match report.content {
-                Content::Rows(rows) => whole = Some(rows),
+                Content::Rows(rows, picks) => whole = Some((rows, picks)),
                 Content::Trials(trials) => parts.push(trials),
             }
         }
-        let rows = whole.unwrap_or_else(|| {
+        let (rows, picks) = whole.unwrap_or_else(|| {
             let parts: Vec<&Trials> = parts.iter().collect();
-            self.job.rows(case, &parts)
+            (self.job.rows(case, &parts), Columns::of(case).picks(&parts))
         });
         let (case_id, columns, method) = (case.id(), case.columns(), Method::Simulated);
-        CaseRows { case_id, columns, method, evidence, weights: Weights::Trials, rows }
+        let weights = Weights::Trials;
+        (CaseRows { case_id, columns, method, evidence, weights, rows }, picks)
     }
 }

@@ -3,5 +3,6 @@
 
 mod batch;
 mod rows;
+mod timelines;
 
 pub use batch::{Keep, Options, PredictError, Progress, check, predict};

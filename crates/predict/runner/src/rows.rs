@@ -5,6 +5,8 @@ use warifu_model::{Case, Definition, Metric, Scope, Stage};
 use warifu_results::{Row, Rows};
 use warifu_sim::{ConnectionOutcome, Outcome};
 
+use crate::timelines::{Pick, Picks, QUANTILES};
+
 /// The metrics of a case, but for those that say what failed.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
@@ -131,6 +133,26 @@ impl Columns {
         push_distributions(&mut rows, &self.of_scenarios, scenarios.clone(), groups, seed);
         push_failed(&mut rows, Metric::ScenarioFailed, scenarios, seed);
         rows
+    }
+
+    /// The connections whose whole time is that of each quantile of [`QUANTILES`], failed ones
+    /// counted as later than all; the slowest that did not fail where the quantile did.
+    pub(crate) fn picks(&self, chunks: &[&Trials]) -> Picks {
+        let place = self.of_connections.iter().position(|&of| Some(of) == self.with_stages);
+        let Some(place) = place else { return Picks::default() };
+        let all = || chunks.iter().flat_map(|chunk| &chunk.connections);
+        let mut values: Vec<u64> =
+            all().filter(|of| !of.failed).map(|of| of.values[place]).collect();
+        let count = all().count() as f64;
+        QUANTILES.map(|quantile| {
+            // As the stored percentiles: crates/core/results/src/distribution.rs.
+            let rank = (quantile * count * (1.0 - 1e-12)).ceil().max(1.0) as usize;
+            let last = values.len().checked_sub(1)?;
+            let total_ns = *values.select_nth_unstable((rank - 1).min(last)).1;
+            let found = all().find(|of| !of.failed && of.values[place] == total_ns)?;
+            let Kept { trial, connection, seed, .. } = *found;
+            Some(Pick { trial, connection, seed, total_ns })
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::carrier::tcp::wire::{ACK, FIN, PSH, SYN, TcpSegment};
 use crate::packet::Body;
-use crate::route::Heading;
+use crate::route::{Heading, Route};
 
 /// A packet that was put on the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,19 +25,27 @@ pub struct PacketEvent {
     pub ack: u32,
     /// SACK blocks, the first maybe a duplicate's (RFC 2883).
     pub sack: Vec<(u32, u32)>,
+    /// Bytes of the IP packet.
+    pub bytes: u32,
     /// Whether its bytes had been sent before.
     pub again: bool,
     /// Whether the link dropped it.
     pub dropped: bool,
+    /// When the other end gets it, ns; `None` for one that the link dropped.
+    pub arrives_ns: Option<u64>,
+    /// The channel that it belongs to, by its number in the scenario.
+    pub channel: u32,
 }
 
 impl PacketEvent {
     pub(crate) fn new(
         time_ns: u64,
-        heading: Heading,
+        route: &Route,
         (bytes, again, body): (u32, bool, &Body),
-        dropped: bool,
+        arrives_ns: Option<u64>,
     ) -> Self {
+        let Route { heading, channel, .. } = *route;
+        let dropped = arrives_ns.is_none();
         match body {
             Body::Tcp(segment) => PacketEvent {
                 time_ns,
@@ -50,8 +58,11 @@ impl PacketEvent {
                     .iter()
                     .map(|block| (block.start, block.end))
                     .collect(),
+                bytes,
                 again,
                 dropped,
+                arrives_ns,
+                channel,
             },
             Body::Udp(fragment) => PacketEvent {
                 time_ns,
@@ -61,8 +72,11 @@ impl PacketEvent {
                 len: bytes,
                 ack: 0,
                 sack: Vec::new(),
+                bytes,
                 again,
                 dropped,
+                arrives_ns,
+                channel,
             },
         }
     }

@@ -70,6 +70,16 @@ impl CaseModel {
         CaseModel::with_episodes(case, &scenario.episodes, catalog)
     }
 
+    /// Compiles a case for [`Simulator::record`](crate::Simulator::record): its trials go as those
+    /// of [`CaseModel::compile`], to the nanosecond, and are slower.
+    ///
+    /// # Errors
+    /// As [`CaseModel::compile`].
+    pub fn compile_to_record(case: &Case, catalog: &Catalog) -> Result<CaseModel, Error> {
+        let scenario = scenario(case).map_err(|error| Error::in_case(error.key, error.message))?;
+        CaseModel::of_episodes(case, &scenario.episodes, catalog, true)
+    }
+
     /// Compiles a case with a trace of its own in the place of the case's protocol.
     ///
     /// # Errors
@@ -89,6 +99,15 @@ impl CaseModel {
         episodes: &[Episode],
         catalog: &Catalog,
     ) -> Result<CaseModel, Error> {
+        CaseModel::of_episodes(case, episodes, catalog, false)
+    }
+
+    fn of_episodes(
+        case: &Case,
+        episodes: &[Episode],
+        catalog: &Catalog,
+        in_detail: bool,
+    ) -> Result<CaseModel, Error> {
         if case.link.mtu < LEAST_MTU {
             let message = format!("is {}: expected at least {LEAST_MTU} B", case.link.mtu);
             return Err(Error::in_case("link.mtu", message));
@@ -101,7 +120,7 @@ impl CaseModel {
         };
         let interfaces = [interface(client, Role::Client)?, interface(server, Role::Server)?];
         let key_store = profiles::key_store(catalog, &case.key_store.profile)?;
-        let programs = Programs::compile(case, episodes, catalog)?;
+        let programs = Programs::compile(case, episodes, catalog, in_detail)?;
         let paths = [
             PathModel::new(&case.link, Heading::Up, interfaces.clone()),
             PathModel::new(&case.link, Heading::Down, interfaces),

@@ -11,6 +11,7 @@ use crate::instance::Instance;
 use crate::link::Path;
 use crate::memo::{Lossless, Memo};
 use crate::outcome::Outcome;
+use crate::recording::{Log, Recording};
 use crate::route::End;
 use crate::turn::Turn;
 use crate::world::World;
@@ -94,9 +95,27 @@ impl Simulator {
 
     /// Runs one trial and keeps every packet that was put on the link.
     fn run_logged(&mut self, model: &CaseModel, seed: u64) -> Vec<PacketEvent> {
-        self.world.log = Some(Vec::new());
+        self.world.log = Some(Log::of(None));
         self.run(model, seed, &mut Outcome::default());
-        self.world.log.take().unwrap_or_default()
+        self.world.log.take().unwrap_or_default().packets
+    }
+
+    /// Runs one trial and keeps what happened on one of its connections, counted as in
+    /// [`Outcome::connections`]; `None` where it came to nothing. The outcome is that of
+    /// [`Simulator::run`]. Of a model of [`CaseModel::compile_to_record`].
+    pub fn record(
+        &mut self,
+        model: &CaseModel,
+        seed: u64,
+        connection: usize,
+        outcome: &mut Outcome,
+    ) -> Option<Recording> {
+        let instance = connection / (model.programs.episodes.max(1) as usize);
+        self.world.log = Some(Log::of(Some(instance as u32)));
+        self.run(model, seed, outcome);
+        let log = self.world.log.take()?;
+        let of = outcome.connections.get(connection).filter(|of| !of.failed)?;
+        Some(Recording::new(model, self.instances.get(instance)?, log, of))
     }
 
     /// Notes how this trial without loss went.

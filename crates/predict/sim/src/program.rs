@@ -36,6 +36,11 @@ pub(crate) enum Op {
         stage: Stage,
         role: Role,
     },
+    /// Processing of a model that is recorded, by its number in [`Detail::steps`]: each step by
+    /// itself, whether or not it varies.
+    Step {
+        step: u32,
+    },
     /// A call to the key store; the index is of [`Programs::calls`].
     KeyStore {
         call: u32,
@@ -118,10 +123,31 @@ pub(crate) struct Programs {
     /// Their shortest lengths, and those whose length depends on chance.
     pub sizes: Vec<u32>,
     pub varying: Vec<u32>,
+    /// Names of what happens, of a model that is recorded.
+    pub detail: Option<Box<Detail>>,
     /// Waking up, for client and server; the index is of `costs`.
     pub wake: [u32; 2],
     /// Places of an instance's events.
     pub layout: Layout,
+}
+
+/// What a recording says of steps and messages, which nothing else needs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Detail {
+    /// Each step that takes a processor.
+    pub steps: Vec<DetailStep>,
+    /// The name of each of [`Programs::calls`].
+    pub calls: Vec<KeyStoreCall>,
+    /// Of each message, what it is and who sends it.
+    pub messages: Vec<(String, Role)>,
+}
+
+/// A step that takes a processor; the index is of [`Programs::costs`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DetailStep {
+    pub operation: Operation,
+    pub cost: u32,
+    pub stage: Stage,
 }
 
 /// Compiles with the profiles of a case.
@@ -134,10 +160,11 @@ struct Compiler<'a> {
     known: HashMap<(Operation, u32, bool), u32>,
     calls: Vec<Sampler>,
     known_calls: HashMap<KeyStoreCall, u32>,
+    detail: Option<Box<Detail>>,
 }
 
 impl Programs {
-    /// Flattens a scenario with the costs of a case.
+    /// Flattens a scenario with the costs of a case; `in_detail` to be recorded.
     ///
     /// # Errors
     /// A profile that the case names is missing, or has no cost for an operation.
@@ -145,6 +172,7 @@ impl Programs {
         case: &Case,
         episodes: &[Episode],
         catalog: &Catalog,
+        in_detail: bool,
     ) -> Result<Self, Error> {
         let mut compiler = Compiler {
             case,
@@ -157,6 +185,7 @@ impl Programs {
             known: HashMap::new(),
             calls: Vec::new(),
             known_calls: HashMap::new(),
+            detail: in_detail.then(Box::default),
         };
         let mut parties: Vec<Party> = Vec::new();
         for program in episodes.iter().flat_map(|episode| &episode.trace.programs) {
@@ -202,6 +231,10 @@ impl Programs {
             }
             messages.extend(trace.messages.iter().map(|message| message.bytes));
             channel_of.extend(trace.messages.iter().map(|m| m.channel.0 + shift.channel));
+            if let Some(detail) = &mut compiler.detail {
+                let named = trace.messages.iter().map(|m| (m.label.clone(), m.from.role));
+                detail.messages.extend(named);
+            }
         }
         let wake = [
             compiler.cost(Operation::System(Role::Client, SystemCall::Wake), 0, false)?,
@@ -225,13 +258,20 @@ impl Programs {
             varying: (0..messages.len() as u32).filter(varies).collect(),
             messages,
             channel_of,
+            detail: compiler.detail,
             wake,
         })
     }
 
     /// Whether any cost of a role is drawn.
     pub(crate) fn draws(&self, role: Role) -> bool {
-        let drawn = |op: &Op| matches!(op, Op::Draw { .. });
+        let drawn = |op: &Op| match *op {
+            Op::Draw { .. } => true,
+            Op::Step { step } => self.detail.as_ref().is_some_and(|detail| {
+                !self.costs[detail.steps[step as usize].cost as usize].is_constant()
+            }),
+            _ => false,
+        };
         let of_role = self.parties.iter().filter(|party| party.role == role);
         of_role.flat_map(|party| &party.ops).any(drawn)
             || !self.costs[self.wake[role as usize] as usize].is_constant()
@@ -361,9 +401,14 @@ impl Compiler<'_> {
     }
 
     /// Adds a cost; neighbours that never vary become one.
-    fn push_cost(&self, ops: &mut Vec<Op>, begin: usize, cost: u32, operation: Operation) {
+    fn push_cost(&mut self, ops: &mut Vec<Op>, begin: usize, cost: u32, operation: Operation) {
         let role = operation.role();
         let (stages, at) = (PROCESSING[role as usize], usize::from(is_system(operation)));
+        if let Some(detail) = &mut self.detail {
+            ops.push(Op::Step { step: detail.steps.len() as u32 });
+            detail.steps.push(DetailStep { operation, cost, stage: stages[at] });
+            return;
+        }
         let pair = &self.costs[cost as usize];
         let (Some(warm), Some(cold)) = (pair.warm.as_constant(), pair.cold.as_constant()) else {
             ops.push(Op::Draw { cost, stage: stages[at], role });
@@ -408,6 +453,9 @@ impl Compiler<'_> {
                 let index = self.calls.len() as u32;
                 self.calls.push(Sampler::new(law, warifu_model::Nanos::ZERO));
                 self.known_calls.insert(call, index);
+                if let Some(detail) = &mut self.detail {
+                    detail.calls.push(call);
+                }
                 index
             }
         };

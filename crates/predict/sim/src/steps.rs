@@ -9,6 +9,7 @@ use crate::carrier::Carrier;
 use crate::instance::Instance;
 use crate::party::{Waiting, Written};
 use crate::program::{Op, PROCESSING};
+use crate::recording::Doing;
 use crate::resource::Claimant;
 use crate::route::End;
 use crate::turn::{Place, Turn};
@@ -71,6 +72,10 @@ impl Turn<'_> {
         match *op {
             // `proceed` has done these.
             Op::Constant { .. } | Op::Draw { .. } => true,
+            Op::Step { step } => {
+                self.recorded_step(party, step);
+                true
+            }
             Op::Receive { channel, end, .. } => {
                 self.carrier(Place { channel, end }, |carrier, net, _| carrier.read(end, net));
                 true
@@ -122,6 +127,32 @@ impl Turn<'_> {
         let law = if state.cold { &pair.cold } else { &pair.warm };
         let ns = law.draw(&mut self.world.streams[role]);
         state.spend(PROCESSING[role][1], ns);
+        self.note(party, Doing::Wake, ns);
+    }
+
+    /// A step of a model that is recorded.
+    #[cold]
+    fn recorded_step(&mut self, party: usize, step: u32) {
+        let programs = &self.model.programs;
+        let Some(step) = programs.detail.as_ref().map(|of| of.steps[step as usize]) else { return };
+        let state = &mut self.instance.parties[party];
+        let pair = &programs.costs[step.cost as usize];
+        let law = if state.cold { &pair.cold } else { &pair.warm };
+        // A law of one value draws nothing.
+        let ns = law.draw(&mut self.world.streams[state.role as usize]);
+        state.spend(step.stage, ns);
+        self.note(party, Doing::Operation(step.operation), ns);
+    }
+
+    /// Notes what a party has just done for so long, where the trial is recorded.
+    #[inline]
+    pub(crate) fn note(&mut self, party: usize, doing: Doing, ns: u64) {
+        if let Some(log) = &mut self.world.log
+            && log.is_of(self.instance.number)
+        {
+            let state = &self.instance.parties[party];
+            log.note(state.role, doing, (state.time - ns, state.time));
+        }
     }
 
     /// Whether the party's own time has come up to now; if it has computed ahead, it goes on
@@ -149,6 +180,7 @@ impl Turn<'_> {
         state.spend(Stage::Idle, ns);
         state.waiting = Waiting::Pause;
         let time = state.time;
+        self.note(party, Doing::Pause, ns);
         self.give_resource_back(party);
         self.set_program(party, Some(time));
         false
@@ -175,8 +207,14 @@ impl Turn<'_> {
     /// write().
     #[inline]
     fn send(&mut self, party: usize, place: Place, messages: Range<usize>) {
-        let Instance { parties, writes, write_of, counters, sizes, .. } = &mut *self.instance;
+        let Instance { number, parties, writes, write_of, counters, sizes, .. } =
+            &mut *self.instance;
         let sender = &parties[party];
+        if let Some(log) = &mut self.world.log
+            && log.is_of(*number)
+        {
+            log.write(sender.time, messages.clone());
+        }
         writes[messages.start] = Written { time: sender.time, spent: sender.spent };
         let mut bytes = 0;
         // Most writes are of one message or two.
@@ -245,8 +283,11 @@ impl Turn<'_> {
         state.spend(Stage::KeyStore, ns);
         // Meanwhile the processor was idle.
         state.cold |= ns > model.idle_threshold[state.role as usize];
+        if let Some(detail) = &model.programs.detail {
+            self.note(party, Doing::KeyStore(detail.calls[call as usize]), ns);
+        }
         if self.world.shared {
-            let ends = state.time;
+            let ends = self.instance.parties[party].time;
             self.world.queue.set_key_store(Some(ends));
         }
         true

@@ -9,6 +9,7 @@ use crate::event_queue::Timer;
 use crate::instance::Instance;
 use crate::packet::Packet;
 use crate::party::{Spent, Waiting, Written};
+use crate::recording::{Doing, Expiry};
 use crate::resource::Claimant;
 use crate::route::End;
 use crate::world::World;
@@ -115,6 +116,13 @@ impl<'a> Turn<'a> {
             carrier.on_timer(end, net, timer);
             carrier.has_failed(end)
         });
+        if let Some(log) = &mut self.world.log
+            && log.is_of(self.instance.number)
+        {
+            let party = self.instance.channels[channel as usize].parties[end as usize];
+            let role = self.instance.parties[party as usize].role;
+            log.timers.push(Expiry { role, at_ns: self.world.now, timer: timer.into() });
+        }
         if failed && !self.instance.finished {
             self.instance.fail();
             self.world.unfinished -= 1;
@@ -144,7 +152,9 @@ impl<'a> Turn<'a> {
         let state = &mut self.instance.parties[party];
         state.holds = true;
         state.waiting = Waiting::Time;
+        let queued = now.saturating_sub(state.time);
         state.spend_until(Stage::ResourceQueue, now);
+        self.note(party, Doing::Queue, queued);
         self.have_awoken(party);
     }
 
@@ -152,9 +162,11 @@ impl<'a> Turn<'a> {
     pub(crate) fn have_key_store(&mut self, party: usize) {
         let now = self.world.now;
         let state = &mut self.instance.parties[party];
+        let queued = now.saturating_sub(state.time);
         state.spend_until(Stage::ResourceQueue, now);
         state.key_store_granted = true;
         state.waiting = Waiting::Time;
+        self.note(party, Doing::Queue, queued);
         self.proceed(party);
     }
 

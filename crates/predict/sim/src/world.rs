@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What all instances of a trial share: the time, the link, the resources, and what chance decides.
 
-use crate::capture::PacketEvent;
 use crate::case_model::CaseModel;
 use crate::clock::Clock;
 use crate::event_queue::{Event, EventQueue, Layout};
 use crate::key_store::KeyStore;
 use crate::link::Path;
 use crate::random::{Purpose, Stream, mix};
+use crate::recording::Log;
 use crate::resource::{Claimant, Resource};
 
 /// What all instances of a trial share.
@@ -29,7 +29,8 @@ pub(crate) struct World {
     pub shared: bool,
     /// Who got the resource that was given back in the turn at hand; it goes on after it.
     pub granted: Option<Claimant>,
-    pub log: Option<Vec<PacketEvent>>,
+    /// What happens, where a trial is recorded; `None` in all others.
+    pub log: Option<Log>,
 }
 
 impl World {

@@ -19,6 +19,7 @@ use crate::event_queue::{Timer, Timers};
 use crate::link::{Path, PathModel};
 use crate::packet::{Body, Packet};
 use crate::random::{Purpose, Stream};
+use crate::recording::Log;
 use crate::route::{End, Route};
 use coap::{Coap, CoapModel};
 use tcp::{Tcp, TcpModel};
@@ -127,7 +128,7 @@ pub(crate) struct Net<'a> {
     /// Where what is sent goes.
     pub route: &'a Route,
     pub counters: &'a mut Counters,
-    pub log: &'a mut Option<Vec<PacketEvent>>,
+    pub log: &'a mut Option<Log>,
 }
 
 /// A carrier compiled for a case.
@@ -251,7 +252,7 @@ impl Net<'_> {
         self.counters[Counter::Retransmitted as usize] += u64::from(again);
         let arrives = self.path.carry(self.model, route.heading, now, bytes);
         if self.log.is_some() {
-            self.note(bytes, again, &body, arrives.is_none());
+            self.note(bytes, again, &body, arrives.as_ref().map(|(arrival, _)| *arrival));
         }
         if let Some((arrival, transit)) = arrives {
             self.path.insert(Packet { arrival, transit, first_sent, route, body });
@@ -259,9 +260,12 @@ impl Net<'_> {
     }
 
     #[cold]
-    fn note(&mut self, bytes: u32, again: bool, body: &Body, lost: bool) {
-        let event =
-            PacketEvent::new(self.clock.now, self.route.heading, (bytes, again, body), lost);
-        self.log.get_or_insert_default().push(event);
+    fn note(&mut self, bytes: u32, again: bool, body: &Body, arrives: Option<u64>) {
+        if let Some(log) = self.log
+            && log.is_of(self.route.instance)
+        {
+            let content = (bytes, again, body);
+            log.packets.push(PacketEvent::new(self.clock.now, self.route, content, arrives));
+        }
     }
 }

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Reading `timelines.json`: single connections of a prediction as they happened.
+
+The format is that of crates/core/results/src/timeline.rs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from warifu.files import FileRefused, read_bytes
+from warifu.results.manifest import TIMELINES, ResultsDamaged
+from warifu.typed_json import JsonError, read
+
+VERSION = 1
+#: A case has two, and a study at most 24 cases with timelines.
+_MOST_TIMELINES = 64
+#: Entries of one; `warifu predict` stores no more than 1,500.
+_MOST_ENTRIES = 3_000
+_MOST_BYTES = 32 << 20
+_MOST_LETTERS = 200
+#: Thirty years: no connection takes longer.
+_MOST_NS = 10**18
+
+End = Literal["client", "server"]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something that the device passed."""
+
+    name: str
+    at_ns: int
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What an end did; beside that it waited."""
+
+    end: End
+    kind: Literal["compute", "system", "key_store", "queue", "pause"]
+    name: str
+    from_ns: int
+    until_ns: int
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message that was written."""
+
+    end: End
+    label: str
+    bytes: int
+    at_ns: int
+
+
+@dataclass(frozen=True)
+class Packet:
+    """An IP packet; lost if it does not arrive."""
+
+    end: End
+    at_ns: int
+    arrives_ns: int | None
+    bytes: int
+    flags: str
+    again: bool
+    messages: tuple[int, ...]
+    """The first message that it has a part of, and the first after the last."""
+
+
+@dataclass(frozen=True)
+class Timer:
+    """A timer of a carrier that expired."""
+
+    end: End
+    at_ns: int
+    kind: Literal["retransmit", "delayed_ack"]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """One connection. Times are from its first mark on, ns."""
+
+    case_id: str
+    metric: str
+    quantile: float
+    trial: int
+    connection: int
+    seed: int
+    total_ns: int
+    marks: tuple[Mark, ...]
+    activities: tuple[Activity, ...]
+    messages: tuple[Message, ...]
+    packets: tuple[Packet, ...]
+    timers: tuple[Timer, ...]
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Timelines:
+    """The connections of a prediction that were simulated once more with what happened."""
+
+    version: int
+    which: str
+    timelines: tuple[Timeline, ...]
+
+    def of(self, case_id: str) -> list[Timeline]:
+        """Those of a case, the typical one first."""
+        mine = [one for one in self.timelines if one.case_id == case_id]
+        return sorted(mine, key=lambda one: one.quantile)
+
+
+def read_timelines(path: Path, manifest: dict[str, Any]) -> Timelines | None:
+    """The timelines of a results folder; None where its version of Warifu wrote none.
+
+    Raises ResultsDamaged for a file that is not as it was written.
+    """
+    sealed = (manifest.get("files") or {}).get(TIMELINES)
+    if sealed is None:
+        return None
+    file = path / TIMELINES
+    try:
+        content = read_bytes(file, _MOST_BYTES)
+    except (FileRefused, OSError) as error:
+        what = error.strerror if isinstance(error, OSError) else str(error)
+        raise _damaged(file, f"cannot be read ({what})") from None
+    if hashlib.sha256(content).hexdigest() != sealed["sha256"]:
+        raise _damaged(file, "was changed after it was written (its SHA-256 differs)")
+    try:
+        found = read(Timelines, json.loads(content.decode()))
+    except JsonError as error:
+        raise _damaged(file, str(error)) from None
+    except (ValueError, RecursionError):
+        raise _damaged(file, "is not JSON") from None
+    if (mistake := next(_mistakes(found), None)) is not None:
+        raise _damaged(file, mistake)
+    return found
+
+
+def _mistakes(found: Timelines) -> Iterator[str]:
+    """What a picture cannot be made of, although its type is right."""
+    if found.version != VERSION:
+        yield f"version is {found.version}: expected {VERSION}"
+    if len(found.timelines) > _MOST_TIMELINES:
+        yield f"has {len(found.timelines)} timelines, and {_MOST_TIMELINES} are the most"
+    for place, one in enumerate(found.timelines):
+        key = f"timelines[{place}]"
+        lists = (one.marks, one.activities, one.messages, one.packets, one.timers)
+        if sum(map(len, lists)) > _MOST_ENTRIES:
+            yield f"{key} has more than {_MOST_ENTRIES:,} entries"
+        if not 0.0 <= one.quantile <= 1.0:
+            yield f"{key}.quantile is {one.quantile}: expected 0 to 1"
+        if any(not 0 <= time <= _MOST_NS for time in _times(one)):
+            yield f"{key} has a time that no connection has"
+        if any(len(text) > _MOST_LETTERS for text in _texts(one)):
+            yield f"{key} has a text of more than {_MOST_LETTERS} letters"
+        for packet in one.packets:
+            if len(packet.messages) != 2 or not 0 <= packet.messages[0] <= packet.messages[1]:
+                yield f"{key} has a packet whose messages are {packet.messages}: expected a range"
+            elif packet.messages[1] > len(one.messages):
+                yield f"{key} has a packet of a message that is not there"
+
+
+def _times(one: Timeline) -> Iterator[int]:
+    yield one.total_ns
+    for mark in one.marks:
+        yield mark.at_ns
+    for activity in one.activities:
+        yield activity.from_ns
+        yield activity.until_ns - activity.from_ns
+        yield activity.until_ns
+    for message in one.messages:
+        yield message.at_ns
+    for timer in one.timers:
+        yield timer.at_ns
+    for packet in one.packets:
+        yield packet.at_ns
+        if packet.arrives_ns is not None:
+            yield packet.arrives_ns - packet.at_ns
+            yield packet.arrives_ns
+
+
+def _texts(one: Timeline) -> Iterator[str]:
+    yield one.case_id
+    yield one.metric
+    for mark in one.marks:
+        yield mark.name
+    for activity in one.activities:
+        yield activity.name
+    for message in one.messages:
+        yield message.label
+    for packet in one.packets:
+        yield packet.flags
+
+
+def _damaged(file: Path, what: str) -> ResultsDamaged:
+    return ResultsDamaged(f"{file}: {what}: run `warifu predict` again")

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Timelines are of connections that were predicted, and damaged ones end in a sentence."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from support.studies import MANIFEST, PROFILES, STUDY, host, study
+from support.synthetic import change_manifest
+from warifu import _core
+from warifu.results import Results, ResultsDamaged, read_manifest, read_timelines
+
+
+def predicted(place: Path, *overrides: tuple[str, str]) -> Path:
+    """The folder of a small study's prediction, which keeps every trial."""
+    folder = place / "predicted"
+    _core.predict(study(*overrides), folder, MANIFEST, keep="trials")
+    return folder
+
+
+def test_timeline_of_each_case_is_of_the_trial_at_its_quantile(tmp_path: Path) -> None:
+    folder = predicted(tmp_path, ("predict_trials", "2000"))
+    found = read_timelines(folder, read_manifest(folder))
+    assert found is not None
+    assert found.which == "all 4 cases"
+    rows = pl.read_parquet(folder / "observations" / "*.parquet").filter(
+        pl.col("metric") == "https.establishment", pl.col("stage").is_null()
+    )
+    results = Results.open(folder)
+    for case_id in results.cases:
+        typical, slow = found.of(case_id)
+        for timeline, quantile in ((typical, 0.5), (slow, 0.99)):
+            assert timeline.quantile == quantile
+            value = results.distribution(case_id, timeline.metric).quantile(quantile)
+            assert timeline.total_ns == value
+            of_trial = rows.filter(pl.col("case_id") == case_id, pl.col("trial") == timeline.trial)
+            assert of_trial["value"].to_list() == [value]
+            assert of_trial["seed"].to_list() == [timeline.seed]
+            assert {"ClientHello", "[200 OK]"} <= {one.label for one in timeline.messages}
+            assert timeline.marks[-1].at_ns == timeline.total_ns
+            assert timeline.left_out == 0
+        assert typical.total_ns <= slow.total_ns
+
+
+def test_timelines_of_a_study_of_many_cases(tmp_path: Path) -> None:
+    rtts = ", ".join(f'"{ms} ms"' for ms in range(30, 60))
+    text = STUDY.replace('"60 ms", "150 ms"', rtts).replace('"0 %", "2 %"', '"0 %"')
+    both = [("device", "host"), ("server", "host"), ("predict_trials", "50")]
+    many = _core.Study.parse(text, "meter.toml", [*PROFILES, host()], both)
+    folder = tmp_path / "predicted"
+    _core.predict(many, folder, MANIFEST)
+    found = read_timelines(folder, read_manifest(folder))
+    assert found is not None
+    assert found.which == "24 of 30 cases: the first 12 and the slowest by P99"
+    ids = [case.id for case in many.cases]
+    assert {one.case_id for one in found.timelines} == {*ids[:12], *ids[18:]}
+
+
+def test_timeline_of_a_case_in_which_every_connection_fails(tmp_path: Path) -> None:
+    folder = predicted(tmp_path, ("predict_trials", "20"), ("vary.link.loss", '["0 %", "99 %"]'))
+    found = read_timelines(folder, read_manifest(folder))
+    assert found is not None
+    results = Results.open(folder)
+    dead = [one for one in results.cases if results.failed_share(one) == 1.0]
+    assert dead
+    assert all(not found.of(case_id) for case_id in dead)
+
+
+def damage(folder: Path, change: Callable[[dict[str, Any]], None], *, seal: bool = True) -> None:
+    """Changes the timelines of a folder; with ``seal`` under a seal that fits."""
+    file = folder / "timelines.json"
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+    if seal:
+        files = json.loads((folder / "manifest.json").read_text())["files"]
+        sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+        files["timelines.json"] = {"bytes": file.stat().st_size, "sha256": sha256}
+        change_manifest(folder, files=files)
+
+
+def first(content: dict[str, Any]) -> dict[str, Any]:
+    """The first timeline."""
+    timeline: dict[str, Any] = content["timelines"][0]
+    return timeline
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda all_: all_.update(version=2), "version is 2: expected 1"),
+        (lambda all_: all_.update(more=1), "more is unknown"),
+        (lambda all_: first(all_).update(total_ns=-1), "has a time that no connection has"),
+        (lambda all_: first(all_).update(total_ns=2.5), "timelines[0].total_ns is 2.5"),
+        (lambda all_: first(all_).update(quantile=7), "quantile is 7.0: expected 0 to 1"),
+        (lambda all_: first(all_)["packets"][0].update(arrives_ns=0, at_ns=5), "has a time that"),
+        (lambda all_: first(all_)["packets"][0].update(messages=[0, 999]), "that is not there"),
+        (lambda all_: first(all_)["packets"][0].update(messages=[3]), "expected a range"),
+        (lambda all_: first(all_)["packets"][0].update(end="both"), "packets[0].end is 'both'"),
+        (lambda all_: first(all_)["messages"][0].update(label="x" * 201), "more than 200 letters"),
+        (lambda all_: first(all_).update(marks=first(all_)["marks"] * 3000), "more than 3,000"),
+        (lambda all_: all_.update(timelines=all_["timelines"] * 99), "64 are the most"),
+    ],
+)
+def test_timelines_of_another_shape(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], words: str
+) -> None:
+    folder = predicted(tmp_path, ("predict_trials", "20"))
+    damage(folder, change)
+    with pytest.raises(ResultsDamaged) as error:
+        read_timelines(folder, read_manifest(folder))
+    assert words in str(error.value)
+    assert f"{folder}/timelines.json: " in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_timelines_that_were_changed(tmp_path: Path) -> None:
+    folder = predicted(tmp_path, ("predict_trials", "20"))
+    damage(folder, lambda all_: first(all_).update(total_ns=1), seal=False)
+    with pytest.raises(ResultsDamaged, match="its SHA-256 differs"):
+        read_timelines(folder, read_manifest(folder))
+
+
+def test_timelines_that_are_gone_or_of_another_run(tmp_path: Path) -> None:
+    folder = predicted(tmp_path, ("predict_trials", "20"))
+    listed = json.loads((folder / "manifest.json").read_text())["files"]
+    change_manifest(folder, files={k: v for k, v in listed.items() if k != "timelines.json"})
+    with pytest.raises(ResultsDamaged, match=r"timelines\.json: is not listed in manifest\.json"):
+        Results.open(folder)
+    (folder / "timelines.json").unlink()
+    assert read_timelines(folder, read_manifest(folder)) is None
+    change_manifest(folder, files=listed)
+    with pytest.raises(ResultsDamaged, match=r"timelines\.json: is missing"):
+        Results.open(folder)
