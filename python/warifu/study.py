@@ -32,6 +32,21 @@ FOLDERS = {
     "tcp": "tcp",
     "accelerators": "accelerator",
 }
+#: What errors call choices without a file (`_core.Study.from_choices`).
+COMMAND_LINE = "command line"
+#: A setting's dotted path by its short name: a flag of the command line, a keyword of `warifu.ask`.
+SHORT_NAMES = {
+    "rtt": "link.rtt",
+    "loss": "link.loss",
+    "rate": "link.rate",
+    "session": "stack.session",
+    "authentication": "stack.authentication",
+    "group": "stack.group",
+    "certificate": "stack.certificate",
+    "chain_length": "stack.chain_length",
+    "cipher_suite": "stack.cipher_suite",
+    "nagle": "stack.nagle",
+}
 
 ProfileText = tuple[str, str, str, str]
 
@@ -67,11 +82,11 @@ def load(
     given = list(overrides)
     for key, value in given:
         if not is_utf8(key + value):
-            raise StudyError(f"command line: {key} is {value}: expected UTF-8 text")
+            raise StudyError(f"{COMMAND_LINE}: {key} is {value}: expected UTF-8 text")
     if path is None:
         question = "".join(f"{key} = {value}\n" for key, value in given)
         study = _core.Study.from_choices(given, texts)
-        return Loaded(study, question, "command line", texts, given)
+        return Loaded(study, question, COMMAND_LINE, texts, given)
     text = read_study(Path(path))
     # As it is written in messages and in the manifest.
     name = printable(str(path))

@@ -21,7 +21,7 @@ import pytest
 
 from support import needs
 from support.paths import ROOT
-from warifu.cli import lock
+from warifu import lock
 from warifu.tools import find
 
 pytestmark = needs.root
@@ -149,7 +149,7 @@ _WAITS = """
 import fcntl
 from pathlib import Path
 from warifu import identity
-from warifu.cli import lock
+from warifu import lock
 from warifu.tools import find
 
 identity.begin()

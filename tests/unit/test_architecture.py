@@ -129,6 +129,9 @@ PYTHON_MAY_IMPORT = {
     "dds": {"dds", "files", "m3", "results", "tools"},
     "study": {"files", "printable", "_core"},
     "tools": set(),
+    "lock": set(),
+    "provenance": {"_core", "identity", "lab", "study"},
+    "prediction": {"_core", "files", "provenance", "study"},
     "doctor": {"_core", "doctor", "calibrate", "identity", "lab", "tools"},
     # Everything meets here, and nobody knows it.
     "cli": {
@@ -141,8 +144,11 @@ PYTHON_MAY_IMPORT = {
         "files",
         "identity",
         "lab",
+        "lock",
         "m3",
+        "prediction",
         "printable",
+        "provenance",
         "report",
         "reproduce",
         "results",
@@ -185,7 +191,7 @@ MUST_NOT_NAME = {
 }
 
 # The rooms that may touch sockets, processes, the clock and system randomness.
-WORLDLY_ROOMS = {"lab", "calibrate", "cli", "dds", "doctor", "tools"}
+WORLDLY_ROOMS = {"lab", "calibrate", "cli", "dds", "doctor", "provenance", "tools"}
 WORLDLY_MODULES = {
     "asyncio",
     "http",

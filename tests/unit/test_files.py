@@ -15,11 +15,11 @@ from support.commands import STUDY, Run, one_line
 from support.swapped import said_of_a_pipe
 from support.synthetic import Cell
 from support.synthetic import study as made_up
-from warifu import files
+from warifu import files, lock
 from warifu import study as studies
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.profile import refuse_foreign
-from warifu.cli import card_program, lock
+from warifu.cli import card_program
 from warifu.cli.errors import USAGE
 from warifu.files import (
     FileRefused,

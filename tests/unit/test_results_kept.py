@@ -19,8 +19,7 @@ import pytest
 from support.studies import STUDY, host
 from support.synthetic import Cell, write_manifest
 from support.synthetic import study as made_up
-from warifu import cli
-from warifu.cli import lock
+from warifu import cli, lock
 from warifu.cli.errors import ENVIRONMENT, FAILED, OK, USAGE
 from warifu.results import Results, ResultsDamaged
 
@@ -79,7 +78,7 @@ def test_a_second_writer_is_refused_and_told_who_the_first_is(verb: str) -> None
 
 
 def test_a_lock_ends_with_its_holder_however_that_ends(tmp_path: Path) -> None:
-    work = "import os, warifu.cli.lock as lock\nfrom pathlib import Path\n"
+    work = "import os, warifu.lock as lock\nfrom pathlib import Path\n"
     work += "with lock.held(Path('here'), 'measure'):\n    os._exit(9)\n"
     assert subprocess.run([sys.executable, "-c", work], check=False).returncode == 9
     assert (tmp_path / "here" / lock.FILE_NAME).is_file()

@@ -51,8 +51,7 @@ app = typer.Typer(
 
 
 def _print_version() -> None:
-    from warifu import _core
-    from warifu.cli import provenance
+    from warifu import _core, provenance
 
     commit, dirty = provenance.version()
     where = f" ({commit[:12]}{', changed' if dirty else ''})" if commit else ""
@@ -127,7 +126,8 @@ def predict(
 
       warifu predict studies/first-loop.toml --set link.rtt="80 ms" --format csv > 80ms.csv
     """
-    from warifu.cli import halves, lock, verdicts
+    from warifu import lock
+    from warifu.cli import halves, verdicts
 
     loaded = choices.load()
     place = halves.folder_of(loaded, out)
@@ -170,7 +170,8 @@ def measure(
 
       sudo .venv/bin/warifu measure --link loopback --rtt "60 ms" --stack https/tls1.3 --trials 500
     """
-    from warifu.cli import halves, lock, verdicts
+    from warifu import lock
+    from warifu.cli import halves, verdicts
 
     loaded = choices.load()
     place = halves.folder_of(loaded, out)

@@ -252,7 +252,8 @@ def profile(
 
       warifu dds profile --out results/talker -- ./publisher
     """
-    from warifu.cli import dds_tables, provenance
+    from warifu import provenance
+    from warifu.cli import dds_tables
     from warifu.dds import profiling
 
     if out is not None:

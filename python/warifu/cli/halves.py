@@ -4,22 +4,16 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from warifu.cli import provenance, screen
+from warifu import prediction, provenance
+from warifu.cli import screen
 from warifu.cli.formats import Format
-from warifu.files import RESULTS_BYTES, FileRefused, read_text
 
 if TYPE_CHECKING:
     from warifu.lab.measure import Progress, Summary
     from warifu.study import Loaded
-
-
-class AnotherStudy(Exception):  # noqa: N818 - what happened, not what it is
-    """The folder holds results of another study, which must not be replaced."""
 
 
 #: Where results go by default.
@@ -35,27 +29,23 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
     """Simulates every case into ``folder/predicted``; returns that folder.
 
     Results that are there already stay until the new ones are complete; what is cut short is then
-    beside them (crates/core/results/src/folder.rs). Raises AnotherStudy, and leaves all as it
-    is, where the folder holds one.
+    beside them (crates/core/results/src/folder.rs). Raises prediction.AnotherStudy, and leaves all
+    as it is, where the folder holds one.
     """
-    from warifu import _core
-
     target, partial = folder / "predicted", folder / "predicted.partial"
-    _refuse_another_study(loaded.study.name, folder)
+    prediction.refuse_another_study(loaded.study.name, folder)
     older = (target / "manifest.json").is_file()
-    study, skipped = loaded.study.emulated()
-    loaded = dataclasses.replace(loaded, study=study)
-    _warn_of_skipped("predicted", dict(skipped))
-    with screen.progress(f"predicting {study.name}") as report:
+    loaded, skipped = prediction.predictable(loaded)
+    _warn_of_skipped("predicted", skipped)
+    with screen.progress(f"predicting {loaded.study.name}") as report:
         try:
-            _core.predict(
-                study,
-                str(target),
-                json.dumps(provenance.manifest(loaded, "predicted") | {"skipped": dict(skipped)}),
+            prediction.run(
+                loaded,
+                target,
+                skipped,
                 threads=threads,
-                keep="trials" if keep else "distribution",
+                keep_trials=keep,
                 progress=lambda done, cases, trials: report(done, cases, f"{trials:,} trials"),
-                now=provenance.now,
             )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_what_is_left(target, partial, older)) from None
@@ -84,22 +74,6 @@ def show(half: Path, form: Format) -> None:
     for sentence in interruptions(results):
         screen.warn(sentence)
     screen.show([half_table(results, limit)], form)
-
-
-def _refuse_another_study(name: str, folder: Path) -> None:
-    """A study may replace its own prediction, of other values too, and no other's."""
-    for half in ("predicted", "measured"):
-        try:
-            manifest = json.loads(read_text(folder / half / "manifest.json", RESULTS_BYTES))
-            there = manifest["study"]["name"]
-        except (OSError, FileRefused, RecursionError, ValueError, KeyError, TypeError):
-            # Nothing is lost with a manifest that cannot be read.
-            continue
-        if there != name:
-            raise AnotherStudy(
-                f"{folder / half}: holds results of the study {there!r}, and this is {name!r}: "
-                "choose another folder with --out, or move this one away"
-            )
 
 
 def _remove_if_empty(folder: Path) -> None:

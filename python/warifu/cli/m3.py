@@ -544,7 +544,7 @@ def _keep(done: Run, seen: Profile | None, out: Path | None) -> None:
     """Writes the figures as observations to `out`, if given."""
     if out is None:
         return
-    from warifu.cli import provenance
+    from warifu import provenance
     from warifu.m3 import observations
 
     observations.write(out, done, seen, provenance.new_run_id("emulated"), provenance.now())

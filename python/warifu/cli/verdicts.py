@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warifu.cli import halves, lock, screen
+from warifu import lock
+from warifu.cli import halves, screen
 from warifu.cli.errors import FAILED, OK
 from warifu.cli.formats import Format
 

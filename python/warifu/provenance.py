@@ -46,7 +46,7 @@ def manifest(loaded: Loaded, half: str) -> dict[str, Any]:
 
 def version() -> tuple[str | None, bool | None]:
     """The commit of the checkout that runs and whether its sources differ; None elsewhere."""
-    checkout = Path(__file__).resolve().parents[3]
+    checkout = Path(__file__).resolve().parents[2]
     if not (checkout / ".git").exists():
         return None, None
     commit = _git(checkout, "rev-parse", "HEAD")

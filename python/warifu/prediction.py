@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Simulating a study into a results folder, for the command line and for scripts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warifu import _core, provenance
+from warifu.files import RESULTS_BYTES, FileRefused, read_text
+
+if TYPE_CHECKING:
+    from warifu.study import Loaded
+
+#: The folder of a prediction below that of its study's results.
+HALF = "predicted"
+
+
+class AnotherStudy(Exception):  # noqa: N818 - what happened, not what it is
+    """The folder holds results of another study, which must not be replaced."""
+
+
+#: Gets cases done, cases in all, and trials done.
+Progress = Callable[[int, int, int], object]
+
+
+def predictable(loaded: Loaded) -> tuple[Loaded, dict[str, str]]:
+    """The study of the cases that can be predicted, and why others cannot, by their label."""
+    study, skipped = loaded.study.emulated()
+    return dataclasses.replace(loaded, study=study), dict(skipped)
+
+
+def run(
+    loaded: Loaded,
+    target: Path,
+    skipped: Mapping[str, str],
+    *,
+    threads: int | None = None,
+    keep_trials: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Simulates every case into ``target``, which appears when all is done (`_core.predict`).
+
+    ``skipped`` are the cases that were left out, for the manifest. Raises WarifuError, and
+    KeyboardInterrupt after the finished cases were stored.
+    """
+    manifest = provenance.manifest(loaded, "predicted") | {"skipped": dict(skipped)}
+    _core.predict(
+        loaded.study,
+        str(target),
+        json.dumps(manifest),
+        threads=threads,
+        keep="trials" if keep_trials else "distribution",
+        progress=progress,
+        now=provenance.now,
+    )
+
+
+def refuse_another_study(name: str, folder: Path) -> None:
+    """A study may replace its own prediction, of other values too, and no other's.
+
+    Raises AnotherStudy.
+    """
+    for half in ("predicted", "measured"):
+        try:
+            manifest = json.loads(read_text(folder / half / "manifest.json", RESULTS_BYTES))
+            there = manifest["study"]["name"]
+        except (OSError, FileRefused, RecursionError, ValueError, KeyError, TypeError):
+            # Nothing is lost with a manifest that cannot be read.
+            continue
+        if there != name:
+            raise AnotherStudy(
+                f"{folder / half}: holds results of the study {there!r}, and this is {name!r}: "
+                "choose another folder with --out, or move this one away"
+            )
