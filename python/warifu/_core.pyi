@@ -94,6 +94,9 @@ class Study:
         Raises WarifuError, and IndexError beyond the last case.
         """
 
+    def device_library(self, name: str) -> str | None:
+        """The library whose recipes a device's messages may be lowered by, where there are any."""
+
     def device_run_ids(self, name: str) -> list[str]:
         """The calibration runs that a device profile's figures come from, sorted."""
 

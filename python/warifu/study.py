@@ -31,6 +31,7 @@ FOLDERS = {
     "links": "link",
     "tcp": "tcp",
     "accelerators": "accelerator",
+    "recipes": "recipe",
 }
 #: What errors call choices without a file (`_core.Study.from_choices`).
 COMMAND_LINE = "command line"
@@ -228,6 +229,8 @@ def _used_profiles(loaded: Loaded) -> Iterator[ProfileText]:
     for case in loaded.study.cases:
         settings = case.columns
         named |= {(kind, str(settings[column])) for column, kind in columns.items()}
+    devices = [name for kind, name in named if kind == "device"]
+    named |= {("recipe", loaded.study.device_library(name) or "") for name in devices}
     return (text for text in loaded.profiles if (text[0], text[1]) in named)
 
 

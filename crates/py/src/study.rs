@@ -150,6 +150,13 @@ impl Study {
         self.catalog.device(name).map(model::DeviceProfile::run_ids).unwrap_or_default()
     }
 
+    /// The library whose recipes a device's messages may be lowered by, where there are any; none
+    /// for an unknown name.
+    fn device_library(&self, name: &str) -> Option<&str> {
+        let library = self.catalog.device(name)?.machine.library.as_deref()?;
+        self.catalog.recipe(library).map(|recipes| recipes.name.as_str())
+    }
+
     fn __repr__(&self) -> String {
         format!("Study({:?}, {} cases)", self.study.name, self.study.cases.len())
     }

@@ -7,6 +7,7 @@
 mod case;
 mod certificates;
 mod columns;
+mod convolution;
 mod decimal;
 mod distribution;
 mod error;
@@ -44,9 +45,10 @@ pub use operation::{
 };
 pub use primitive::{Cipher, HashAlgorithm, KeySetUp, Primitive, SignatureAlgorithm};
 pub use profile::{
-    AcceleratorProfile, Catalog, CipherCost, Code, Cost, DeviceProfile, FigureOf, Hertz, Input,
-    KernelRelease, KeyStoreProfile, LinkProfile, Machine, ProfileKind, Shown, Sleep, Span, StandIn,
-    TcpProfile, Terms, Throttle, emulation_inputs, inputs, inputs_where,
+    AcceleratorProfile, Catalog, CipherCost, Code, Cost, Costs, DeviceProfile, FigureOf, Hertz,
+    Input, KernelRelease, KeyStoreProfile, LinkProfile, Lowered, LoweredPart, Machine, ProfileKind,
+    RecipeProfile, Shown, Sleep, Span, StandIn, TcpProfile, Terms, Throttle, emulation_inputs,
+    inputs, inputs_where,
 };
 pub use stage::Stage;
 pub use study::{COMMAND_LINE, MOST_CASES, Operator, Requirement, Statistic, Study};

@@ -268,6 +268,29 @@ impl Operation {
         )
     }
 
+    /// Whether both versions of TLS have a message of this name that takes work: their making
+    /// differs.
+    pub(crate) const fn is_of_both_versions(self) -> bool {
+        use HandshakeMessage::{
+            Certificate, CertificateRequest, CertificateVerify, ClientHello, Finished,
+            NewSessionTicket, ServerHello,
+        };
+        matches!(
+            self,
+            Operation::Tls(
+                _,
+                _,
+                ClientHello
+                    | ServerHello
+                    | CertificateRequest
+                    | Certificate
+                    | CertificateVerify
+                    | Finished
+                    | NewSessionTicket
+            )
+        )
+    }
+
     /// The party whose processor it takes.
     pub const fn role(self) -> Role {
         match self {

@@ -146,7 +146,7 @@ impl CaseModel {
             jiffies,
             counted_at: counted_at(case),
             paths,
-            idle_threshold: [client.idle_threshold.0, server.idle_threshold.0],
+            idle_threshold: [client, server].map(|of| of.device().idle_threshold.0),
             begins,
             capacity: [1, case.server.workers.max(1)],
             throttle: throttle(key_store),
@@ -266,7 +266,7 @@ pub fn lacks(case: &Case, catalog: &Catalog) -> Option<Error> {
     for (role, name) in [(Role::Client, &case.device.profile), (Role::Server, &case.server.profile)]
     {
         let operations = operations(case, catalog, role)?;
-        errors.extend(catalog.device(name)?.lacks(&operations, &case.stack));
+        errors.extend(catalog.costs(name)?.lacks(&operations, &case.stack));
     }
     let mut errors = errors.into_iter();
     let mut all = errors.next()?;
@@ -283,7 +283,7 @@ pub fn missing_operations(case: &Case, catalog: &Catalog, role: Role) -> Vec<Ope
         Role::Client => &case.device.profile,
         Role::Server => &case.server.profile,
     };
-    let Some(profile) = catalog.device(name) else { return Vec::new() };
+    let Some(profile) = catalog.costs(name) else { return Vec::new() };
     let operations = operations(case, catalog, role).unwrap_or_default();
     profile.missing_operations(&operations, &case.stack)
 }

@@ -3,8 +3,8 @@
 //! costs, with the parts that an adviser puts in the place of others.
 
 use warifu_model::{
-    Case, Catalog, Cost, Dds, DdsCrypto, DdsMessage, DeviceProfile, Direction, Distribution, Error,
-    Nanos, Operation, Role, Stack, SystemCall,
+    Case, Catalog, Cost, Costs, Dds, DdsCrypto, DdsMessage, Direction, Distribution, Error, Nanos,
+    Operation, Role, Stack, SystemCall,
 };
 use warifu_trace::{Message, MessageId, Step, Trace, scenario};
 
@@ -113,8 +113,8 @@ impl DdsPath {
 
 struct Ends<'a> {
     case: &'a Case,
-    writer: &'a DeviceProfile,
-    reader: &'a DeviceProfile,
+    writer: Costs<'a>,
+    reader: Costs<'a>,
 }
 
 impl Ends<'_> {
@@ -144,7 +144,7 @@ impl Ends<'_> {
         let interfaces = [interface(Role::Client)?, interface(Role::Server)?];
         Ok(DdsPath {
             steps,
-            wake: Law::of(wake.warm, wake.cold),
+            wake: Law::of(&wake.warm, &wake.cold),
             delay: Nanos(link.rtt.0 / 2 + interfaces.iter().sum::<u64>()),
             rate: link.rate_up.map(|rate| rate.0),
         })
@@ -170,16 +170,16 @@ impl Ends<'_> {
         let cost = self.cost(operation, bytes)?;
         let device = self.device(operation.role());
         let cipher = cost.cipher.and_then(|of_cipher| {
-            let call = device.primitive(of_cipher.primitive, bytes)?;
+            let call = device.device().primitive(of_cipher.primitive, bytes)?;
             let all = call.warm.mean().0 + call.bytes_cost.0;
             Some(CipherWork {
                 primitive: of_cipher.primitive.to_string(),
-                call: Law::of(call.warm, call.cold),
+                call: Law::of(&call.warm, &call.cold),
                 per_byte_ns: call.per_byte_ns,
                 tags: Nanos(of_cipher.warm.0.saturating_sub(all)),
             })
         });
-        let own = Law::of(cost.warm, cost.cold);
+        let own = Law::of(&cost.warm, &cost.cold);
         let plain = self.plain(operation, bytes).filter(|plain| plain.mean <= own.mean);
         Ok(Work {
             operation,
@@ -201,10 +201,10 @@ impl Ends<'_> {
         let Stack::Dds(secured) = &self.case.stack else { return None };
         let plain = Stack::Dds(Dds { crypto: DdsCrypto::None, ..secured.clone() });
         let cost = self.device(role).cost(operation, &plain, bytes).ok()?;
-        Some(Law::of(cost.warm, cost.cold))
+        Some(Law::of(&cost.warm, &cost.cold))
     }
 
-    const fn device(&self, role: Role) -> &DeviceProfile {
+    const fn device(&self, role: Role) -> Costs<'_> {
         match role {
             Role::Client => self.writer,
             Role::Server => self.reader,

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Looking profiles up, and what to say of one that is not there.
 
-use warifu_model::{Catalog, DeviceProfile, Error, KeyStoreProfile, ProfileKind};
+use warifu_model::{Catalog, Costs, Error, KeyStoreProfile, ProfileKind};
 
-pub(crate) fn device<'a>(
-    catalog: &'a Catalog,
-    key: &str,
-    name: &str,
-) -> Result<&'a DeviceProfile, Error> {
-    catalog.device(name).ok_or_else(|| missing(catalog, ProfileKind::Device, key, name))
+pub(crate) fn device<'a>(catalog: &'a Catalog, key: &str, name: &str) -> Result<Costs<'a>, Error> {
+    catalog.costs(name).ok_or_else(|| missing(catalog, ProfileKind::Device, key, name))
 }
 
 pub(crate) fn key_store<'a>(

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use warifu_model::{
-    Case, Catalog, DeviceProfile, Error, KeyStoreCall, KeyStoreProfile, Mark, Nanos, Operation,
-    Role, Stage, SystemCall,
+    Case, Catalog, Costs, Error, KeyStoreCall, KeyStoreProfile, Mark, Nanos, Operation, Role,
+    Stage, SystemCall,
 };
 use warifu_trace::{Bytes, ChannelId, Episode, Message, Party, Program, Step, Trace};
 
@@ -153,7 +153,7 @@ pub(crate) struct DetailStep {
 /// Compiles with the profiles of a case.
 struct Compiler<'a> {
     case: &'a Case,
-    devices: [&'a DeviceProfile; 2],
+    devices: [Costs<'a>; 2],
     key_store: &'a KeyStoreProfile,
     costs: Vec<CostPair>,
     /// By operation, bytes, and whether it has just been done.
@@ -485,7 +485,7 @@ impl Compiler<'_> {
 
 /// Both laws of an operation's cost.
 pub(crate) fn pair(
-    device: &DeviceProfile,
+    device: Costs<'_>,
     operation: Operation,
     case: &Case,
     bytes: u32,
@@ -494,8 +494,8 @@ pub(crate) fn pair(
     let [warm, cold] =
         cost.cipher.map_or([Nanos::ZERO; 2], |of_cipher| [of_cipher.warm, of_cipher.cold]);
     Ok(CostPair {
-        warm: Sampler::new(cost.warm, Nanos(cost.bytes_cost.0 + warm.0)),
-        cold: Sampler::new(cost.cold, Nanos(cost.bytes_cost.0 + cold.0)),
+        warm: Sampler::new(&cost.warm, Nanos(cost.bytes_cost.0 + warm.0)),
+        cold: Sampler::new(&cost.cold, Nanos(cost.bytes_cost.0 + cold.0)),
     })
 }
 

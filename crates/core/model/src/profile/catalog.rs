@@ -7,6 +7,7 @@ use super::accelerator::AcceleratorProfile;
 use super::device::DeviceProfile;
 use super::key_store::KeyStoreProfile;
 use super::link::LinkProfile;
+use super::recipe::RecipeProfile;
 use super::tcp::TcpProfile;
 use crate::error::Error;
 use crate::nearest::nearest;
@@ -24,6 +25,8 @@ pub enum ProfileKind {
     Tcp,
     /// `profiles/accelerators/`.
     Accelerator,
+    /// `profiles/recipes/`.
+    Recipe,
 }
 
 /// All profiles at hand, by kind and name.
@@ -34,18 +37,20 @@ pub struct Catalog {
     links: BTreeMap<String, LinkProfile>,
     tcp: BTreeMap<String, TcpProfile>,
     accelerators: BTreeMap<String, AcceleratorProfile>,
+    recipes: BTreeMap<String, RecipeProfile>,
     /// The first mistake of each profile that cannot be read.
     broken: BTreeMap<(ProfileKind, String), Error>,
 }
 
 impl ProfileKind {
     /// Every kind.
-    pub const ALL: [ProfileKind; 5] = [
+    pub const ALL: [ProfileKind; 6] = [
         ProfileKind::Device,
         ProfileKind::KeyStore,
         ProfileKind::Link,
         ProfileKind::Tcp,
         ProfileKind::Accelerator,
+        ProfileKind::Recipe,
     ];
 
     /// The folder under `profiles/`.
@@ -56,11 +61,13 @@ impl ProfileKind {
             ProfileKind::Link => "links",
             ProfileKind::Tcp => "tcp",
             ProfileKind::Accelerator => "accelerators",
+            ProfileKind::Recipe => "recipes",
         }
     }
 
     /// The key in a study, as one word: `device`, `key_store`, `link`, `tcp`;
-    /// `accelerator`, which only `warifu dds advise` takes.
+    /// `accelerator`, which only `warifu dds advise` takes, and `recipe`, which devices name as
+    /// their `library`.
     pub const fn name(self) -> &'static str {
         match self {
             ProfileKind::Device => "device",
@@ -68,6 +75,7 @@ impl ProfileKind {
             ProfileKind::Link => "link",
             ProfileKind::Tcp => "tcp",
             ProfileKind::Accelerator => "accelerator",
+            ProfileKind::Recipe => "recipe",
         }
     }
 
@@ -108,6 +116,9 @@ impl Catalog {
                 let profile = AcceleratorProfile::parse(name, text, file)?;
                 self.accelerators.insert(key, profile);
             }
+            ProfileKind::Recipe => {
+                self.recipes.insert(key, RecipeProfile::parse(name, text, file)?);
+            }
         }
         Ok(())
     }
@@ -145,6 +156,11 @@ impl Catalog {
         self.accelerators.get(name)
     }
 
+    /// The recipes of a library, by name.
+    pub fn recipe(&self, name: &str) -> Option<&RecipeProfile> {
+        self.recipes.get(name)
+    }
+
     /// The names of a kind, sorted.
     pub fn names(&self, kind: ProfileKind) -> Vec<&str> {
         fn keys<T>(map: &BTreeMap<String, T>) -> Vec<&str> {
@@ -156,6 +172,7 @@ impl Catalog {
             ProfileKind::Link => keys(&self.links),
             ProfileKind::Tcp => keys(&self.tcp),
             ProfileKind::Accelerator => keys(&self.accelerators),
+            ProfileKind::Recipe => keys(&self.recipes),
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Mismatch {
 }
 
 /// The choices that a cost may depend on: the key, its words, and where the stack has it.
-const CHOICES: [Choice; 9] = [
+const CHOICES: [Spec; 9] = [
     of_tls("tls", words::<TlsVersion>, |tls| position(tls.version)),
     of_tls("session", words::<Session>, |tls| position(tls.session)),
     of_tls("authentication", words::<Authentication>, |tls| position(tls.authentication)),
@@ -35,14 +35,28 @@ const CHOICES: [Choice; 9] = [
     of_tls("aead", words::<Aead>, |tls| position(tls.cipher_suite.aead())),
     of_tls("key_share", words::<KeyShare>, |tls| position(tls.key_share)),
     of_tls("chain_length", || vec!["1", "2", "3"], |tls| usize::from(tls.chain_length) - 1),
-    Choice {
+    Spec {
         key: "crypto",
         words: words::<DdsCrypto>,
         of: Of::Stack(|stack| Some(position(stack.dds()?.crypto))),
     },
 ];
 
-struct Choice {
+/// A choice that a cost may depend on, in the order of [`CHOICES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Tls,
+    Session,
+    Authentication,
+    Group,
+    Certificate,
+    Aead,
+    KeyShare,
+    ChainLength,
+    Crypto,
+}
+
+struct Spec {
     key: &'static str,
     words: fn() -> Vec<&'static str>,
     of: Of,
@@ -58,11 +72,31 @@ const fn of_tls(
     key: &'static str,
     words: fn() -> Vec<&'static str>,
     of: fn(&Tls) -> usize,
-) -> Choice {
-    Choice { key, words, of: Of::Tls(of) }
+) -> Spec {
+    Spec { key, words, of: Of::Tls(of) }
 }
 
 impl Choice {
+    /// The word under which conditions and studies have it.
+    pub(crate) const fn key(self) -> &'static str {
+        CHOICES[self as usize].key
+    }
+
+    /// `certificate = "rsa-2048"`: what a stack has of it.
+    pub(crate) fn of_stack(self, stack: &Stack) -> String {
+        let spec = &CHOICES[self as usize];
+        let word = spec.of(stack).and_then(|index| (spec.words)().get(index).copied());
+        spec.assignment(word.unwrap_or_default())
+    }
+}
+
+impl Spec {
+    /// `certificate = "rsa-2048"`
+    fn assignment(&self, word: &str) -> String {
+        let quote = if self.key == "chain_length" { "" } else { "\"" };
+        format!("{} = {quote}{word}{quote}", self.key)
+    }
+
     fn of(&self, stack: &Stack) -> Option<usize> {
         match self.of {
             Of::Tls(of) => stack.tls().map(of),
@@ -118,6 +152,11 @@ impl Condition {
         both.all(|(&allowed, bit)| allowed == u8::MAX || allowed & bit != 0)
     }
 
+    /// Whether it says something about a choice: one word, several, or all there are.
+    pub(crate) fn says(&self, choice: Choice) -> bool {
+        self.allowed[choice as usize] != u8::MAX
+    }
+
     /// How many choices it says something about.
     pub(crate) fn terms(&self) -> usize {
         self.allowed.iter().filter(|&&bits| bits != u8::MAX).count()
@@ -138,8 +177,7 @@ impl Mismatch {
         let choice = &CHOICES[self.choice];
         let word = (choice.words)().get(self.allowed.trailing_zeros() as usize).copied();
         let word = word.unwrap_or_default();
-        let quote = if choice.key == "chain_length" { "" } else { "\"" };
-        format!("stack.{} = {quote}{word}{quote}", choice.key)
+        format!("stack.{}", choice.assignment(word))
     }
 }
 
@@ -163,7 +201,7 @@ impl fmt::Display for Condition {
 }
 
 /// One word, or a list of them.
-fn bits(choice: &Choice, value: &Value) -> Result<u8, String> {
+fn bits(choice: &Spec, value: &Value) -> Result<u8, String> {
     let words = (choice.words)();
     let expected = || format!("expected {} or a list of them", one_of(&words));
     let one = |value: &Value| {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A device profile: what each operation costs on a machine.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::cipher::{self, CipherCall, CipherCost};
-use super::condition::{Condition, Mismatch};
-use super::figure::{FigureOf, Input, Provenance};
+use super::condition::Condition;
+use super::costs::Costs;
+use super::figure::Provenance;
+use super::lowering::{Lowered, Sums};
 use super::machine::{Code, Machine};
 use super::shown::{Show, Shown};
 use crate::case::{DdsAead, Stack};
@@ -35,18 +38,19 @@ pub struct DeviceProfile {
     pub(super) entries: BTreeMap<Operation, Vec<Entry>>,
     /// What calls of cryptography cost; their conditions are empty.
     pub(super) primitives: BTreeMap<Primitive, Entry>,
+    pub(super) sums: Sums,
 }
 
 /// The cost of one operation, as [`DeviceProfile::cost`] finds it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Cost<'a> {
     /// With warm caches.
-    pub warm: &'a Distribution,
+    pub warm: Cow<'a, Distribution>,
     /// After the processor was idle for longer than the profile's threshold.
-    pub cold: &'a Distribution,
-    /// Additional time for each byte, ns.
+    pub cold: Cow<'a, Distribution>,
+    /// Additional time for each byte, ns; 0 for what a recipe gives.
     pub per_byte_ns: f64,
-    /// Additional time for the bytes asked about.
+    /// Additional time for the bytes asked about; by a recipe that of the instructions, too.
     pub bytes_cost: Nanos,
     /// Additional time that the cipher of a DDS protection takes.
     pub cipher: Option<CipherCost>,
@@ -56,6 +60,8 @@ pub struct Cost<'a> {
     pub kind: Kind,
     /// The calibration run it comes from.
     pub run_id: Option<&'a str>,
+    /// What it was lowered to; `None` for an operation's own figure.
+    pub lowered: Option<Lowered<'a>>,
 }
 
 /// A cost and the conditions under which it holds.
@@ -71,21 +77,22 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn cost(&self, bytes: u32) -> Cost<'_> {
+    pub(super) fn cost(&self, bytes: u32) -> Cost<'_> {
         Cost {
-            warm: &self.warm,
-            cold: self.cold.as_ref().unwrap_or(&self.warm),
+            warm: Cow::Borrowed(&self.warm),
+            cold: Cow::Borrowed(self.cold.as_ref().unwrap_or(&self.warm)),
             per_byte_ns: self.per_byte_ns,
             bytes_cost: Nanos((self.per_byte_ns * f64::from(bytes)).round() as u64),
             cipher: None,
             source: self.provenance.source.as_deref(),
             kind: self.provenance.kind,
             run_id: self.provenance.run_id.as_deref(),
+            lowered: None,
         }
     }
 
     /// Warm, and cold and per byte where it depends on that; it is then no single number.
-    fn shown(&self) -> Shown {
+    pub(super) fn shown(&self) -> Shown {
         let mut shown = self.warm.shown("ns");
         if let Some(cold) = &self.cold {
             shown.text = format!("{}; cold {}", shown.text, cold.shown("ns").text);
@@ -100,29 +107,13 @@ impl Entry {
 }
 
 impl DeviceProfile {
-    /// The cost of an operation in a stack; of the entries whose conditions hold, the one with
-    /// the most conditions. `bytes` scales the part per byte.
+    /// The cost of an operation in a stack by its own figures alone: see [`Costs::cost`], which
+    /// knows its library's recipes as well.
     ///
     /// # Errors
-    /// The profile has no entry for it, or two with equally many conditions, or none for what its
-    /// cipher does.
+    /// As there.
     pub fn cost(&self, operation: Operation, stack: &Stack, bytes: u32) -> Result<Cost<'_>, Error> {
-        let mut cost = self.entry(operation, stack)?.cost(bytes);
-        for call in cipher::calls(operation, stack, bytes) {
-            let (primitive, entry) =
-                self.stand_in(call).ok_or_else(|| self.missing(&[operation], stack))?;
-            let of_call = entry.cost(call.bytes);
-            let before = cost.cipher.unwrap_or(CipherCost {
-                primitive,
-                warm: Nanos::ZERO,
-                cold: Nanos::ZERO,
-            });
-            let with =
-                |all: Nanos, law: &Distribution| Nanos(all.0 + law.mean().0 + of_call.bytes_cost.0);
-            let (warm, cold) = (with(before.warm, of_call.warm), with(before.cold, of_call.cold));
-            cost.cipher = Some(CipherCost { warm, cold, ..before });
-        }
-        Ok(cost)
+        Costs::own(self).cost(operation, stack, bytes)
     }
 
     /// The AEADs of DDS whose encryption it has figures of, each once: without any, nothing can be
@@ -140,7 +131,7 @@ impl DeviceProfile {
     }
 
     /// The figure of a cipher's call, or of what stands for it.
-    fn stand_in(&self, call: CipherCall) -> Option<(Primitive, &Entry)> {
+    pub(super) fn stand_in(&self, call: CipherCall) -> Option<(Primitive, &Entry)> {
         cipher::stands_in(call.primitive).find_map(|of| Some((of, self.primitives.get(&of)?)))
     }
 
@@ -164,159 +155,6 @@ impl DeviceProfile {
         let sorted: std::collections::BTreeSet<&str> = all.collect();
         sorted.into_iter().collect()
     }
-
-    /// The figures that apply to a stack, of those operations that `uses` asks for.
-    pub(crate) fn inputs(&self, stack: &Stack, uses: impl Fn(Operation) -> bool) -> Vec<Input> {
-        let of = FigureOf::Device;
-        let mut inputs = Vec::new();
-        for &operation in self.entries.keys().filter(|&&operation| uses(operation)) {
-            let Ok(entry) = self.entry(operation, stack) else { continue };
-            let key = operation.to_string();
-            inputs.push(entry.provenance.input(of, (&self.name, &key), entry.shown(), "ns"));
-            for call in cipher::calls(operation, stack, 0) {
-                let Some((primitive, entry)) = self.stand_in(call) else { continue };
-                let key = primitive.to_string();
-                inputs.push(entry.provenance.input(of, (&self.name, &key), entry.shown(), "ns"));
-            }
-        }
-        if self.entries.values().flatten().any(|entry| entry.cold.is_some()) {
-            let (key, value) = ("idle_threshold", self.idle_threshold.shown("ns"));
-            inputs.push(self.idle_provenance.input(of, (&self.name, key), value, "ns"));
-        }
-        inputs
-    }
-
-    fn entry(&self, operation: Operation, stack: &Stack) -> Result<&Entry, Error> {
-        let entries = self.entries.get(&operation).map_or(&[][..], Vec::as_slice);
-        let point = Condition::point(stack);
-        let mut best: Option<&Entry> = None;
-        let mut twin = false;
-        for entry in entries.iter().filter(|entry| entry.when.holds(&point)) {
-            let terms = best.map_or(0, |best| best.when.terms() + 1);
-            match (entry.when.terms() + 1).cmp(&terms) {
-                std::cmp::Ordering::Greater => (best, twin) = (Some(entry), false),
-                std::cmp::Ordering::Equal => twin = true,
-                std::cmp::Ordering::Less => {}
-            }
-        }
-        match best {
-            Some(entry) if !twin => Ok(entry),
-            Some(entry) => {
-                let message = format!(
-                    "has two costs for {point} with equally many conditions ({}): add a \
-                     condition to the one that should win",
-                    entry.when
-                );
-                Err(Error::new(&self.file, operation.to_string(), message))
-            }
-            None => Err(self.missing(&[operation], stack)),
-        }
-    }
-
-    /// What it lacks of these operations for a stack, all of it in one error.
-    pub fn lacks(&self, operations: &[Operation], stack: &Stack) -> Option<Error> {
-        let missing = self.missing_operations(operations, stack);
-        (!missing.is_empty()).then(|| self.missing(&missing, stack))
-    }
-
-    /// Which of these operations have no cost for a stack, each once.
-    pub fn missing_operations(&self, operations: &[Operation], stack: &Stack) -> Vec<Operation> {
-        let point = Condition::point(stack);
-        let mut missing: Vec<Operation> = Vec::new();
-        for &operation in operations {
-            let entries = self.entries.get(&operation).map_or(&[][..], Vec::as_slice);
-            let has = entries.iter().any(|entry| entry.when.holds(&point))
-                && self.missing_primitives(&[operation], stack).is_empty();
-            if !has && !missing.contains(&operation) {
-                missing.push(operation);
-            }
-        }
-        missing
-    }
-
-    /// Which calls of ciphers these operations need that nothing in the profile stands for.
-    fn missing_primitives(&self, operations: &[Operation], stack: &Stack) -> Vec<Primitive> {
-        let mut missing = Vec::new();
-        for call in operations.iter().flat_map(|&operation| cipher::calls(operation, stack, 0)) {
-            if self.stand_in(call).is_none() && !missing.contains(&call.primitive) {
-                missing.push(call.primitive);
-            }
-        }
-        missing
-    }
-
-    /// Names what is missing, and what to change so that none of it is needed.
-    fn missing(&self, operations: &[Operation], stack: &Stack) -> Error {
-        let point = Condition::point(stack);
-        let primitives = self.missing_primitives(operations, stack);
-        let has = |operation: &Operation| {
-            let entries = self.entries.get(operation).map_or(&[][..], Vec::as_slice);
-            entries.iter().any(|entry| entry.when.holds(&point))
-        };
-        let without: Vec<Operation> = operations.iter().copied().filter(|of| !has(of)).collect();
-        let names = |primitives: &[Primitive]| {
-            let names: Vec<String> = primitives.iter().map(ToString::to_string).collect();
-            names.join(", ")
-        };
-        if without.is_empty() && !primitives.is_empty() {
-            let message = format!(
-                "{} no cost, which {point} takes: add a [[primitive]] of that name with its time a \
-                 call and per_byte, or calibrate the device",
-                if primitives.len() == 1 { "has" } else { "have" },
-            );
-            return Error::new(&self.file, names(&primitives), message);
-        }
-        let mut error = self.missing_operations_error(&without, &point);
-        if !primitives.is_empty() {
-            error.message = format!("{}; the ciphers {} too", error.message, names(&primitives));
-        }
-        error
-    }
-
-    fn missing_operations_error(&self, operations: &[Operation], point: &Condition) -> Error {
-        let mut changes: Vec<String> = Vec::new();
-        let mut must_be_added = false;
-        for &operation in operations {
-            let entries = self.entries.get(&operation).map_or(&[][..], Vec::as_slice);
-            let nearest = entries
-                .iter()
-                .map(|entry| entry.when.mismatches(point))
-                .min_by_key(Vec::len)
-                .map(|mismatches| mismatches.iter().map(Mismatch::hint).collect::<Vec<_>>());
-            let hints = match nearest {
-                Some(hints) => hints,
-                None if operation.needs_client_certificate() => {
-                    vec!["stack.authentication = \"server\"".into()]
-                }
-                None => {
-                    must_be_added = true;
-                    Vec::new()
-                }
-            };
-            for hint in hints {
-                if !changes.contains(&hint) {
-                    changes.push(hint);
-                }
-            }
-        }
-        // What no change of the study avoids makes the other changes vain.
-        let hint = match (must_be_added, operations.len()) {
-            (false, _) => format!("use {}", changes.join(" and ")),
-            (true, 1) => "add it to the profile".into(),
-            (true, _) => "add them to the profile".into(),
-        };
-        let scope = self.scope.as_ref().map_or(String::new(), |scope| format!(" ({scope})"));
-        let primitives = self.primitives.keys().next().map_or(String::new(), |primitive| {
-            format!("; its costs of primitives ({primitive} ..) say nothing of whole messages")
-        });
-        let have = if operations.len() == 1 { "has" } else { "have" };
-        let message = format!(
-            "{have} no cost for {point}{scope}: {hint}, or calibrate the device\
-             {primitives}"
-        );
-        let names: Vec<String> = operations.iter().map(ToString::to_string).collect();
-        Error::new(&self.file, names.join(", "), message)
-    }
 }
 
 #[cfg(test)]
@@ -338,7 +176,7 @@ mod tests {
         let profile = parse(text).unwrap();
         let sign = Primitive::Sign(SignatureAlgorithm::Ed25519);
         let cost = profile.primitive(sign, 1000).unwrap();
-        assert_eq!(cost.warm, &Distribution::constant(Nanos::from_millis(3)));
+        assert_eq!(*cost.warm, Distribution::constant(Nanos::from_millis(3)));
         assert_eq!((cost.bytes_cost, cost.source), (Nanos(500), Some("a bench")));
         assert!(profile.primitive(Primitive::Random, 1).is_none());
         assert_eq!(profile.run_ids(), ["m3-1"]);
@@ -355,13 +193,14 @@ mod tests {
                     when = { certificate = \"rsa-2048\" }\n";
         let profile = parse(text).unwrap();
         let stack = https(any_tls());
-        let error = profile.lacks(&[HELLO, verify, HELLO], &stack).unwrap().to_string();
+        let error =
+            Costs::own(&profile).lacks(&[HELLO, verify, HELLO], &stack).unwrap().to_string();
         let names = "d.toml: client.send.ClientHello, client.send.CertificateVerify have no cost";
         assert!(error.starts_with(names), "{error}");
         assert!(error.contains("certificate = \"rsa-2048\" and "), "{error}");
         assert!(error.contains("stack.authentication = \"server\", or calibrate"), "{error}");
         let free = parse("[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"1 us\"\n");
-        assert!(free.unwrap().lacks(&[HELLO], &stack).is_none());
+        assert!(Costs::own(&free.unwrap()).lacks(&[HELLO], &stack).is_none());
     }
 
     fn dds(crypto: DdsCrypto, aead: DdsAead) -> Stack {
@@ -420,7 +259,7 @@ mod tests {
     fn inputs_name_the_cipher_of_a_protection() {
         let profile = parse(PLUGINS).unwrap();
         let stack = dds(DdsCrypto::Warifu, DdsAead::Aes256Gcm);
-        let inputs = profile.inputs(&stack, |operation| operation == MESSAGE);
+        let inputs = Costs::own(&profile).inputs(&stack, |operation| operation == MESSAGE);
         let keys: Vec<&str> = inputs.iter().map(|input| input.key.as_str()).collect();
         assert!(keys.contains(&"client.send.DdsProtectedMessage"), "{keys:?}");
         assert!(keys.contains(&"aead.seal.AES-256-GCM.keyed"), "{keys:?}");
@@ -430,19 +269,23 @@ mod tests {
     fn cipher_that_a_device_lacks() {
         let profile = parse(PLUGINS).unwrap();
         let stack = dds(DdsCrypto::Warifu, DdsAead::Aegis256);
-        let error = profile.lacks(&[MESSAGE], &stack).unwrap().to_string();
+        let error = Costs::own(&profile).lacks(&[MESSAGE], &stack).unwrap().to_string();
         assert_eq!(
             error,
             "d.toml: aead.seal.AEGIS-256.keyed has no cost, which crypto=warifu takes: add a \
              [[primitive]] of that name with its time a call and per_byte, or calibrate the device"
         );
-        assert_eq!(profile.missing_operations(&[MESSAGE], &stack), [MESSAGE]);
+        assert_eq!(Costs::own(&profile).missing_operations(&[MESSAGE], &stack), [MESSAGE]);
         let plain = parse("[[operation]]\nname = \"client.send.DdsSample\"\nwarm = \"1 us\"\n");
         let both = [MESSAGE, SUBMESSAGE];
-        let error = plain.unwrap().lacks(&both, &dds(DdsCrypto::Builtin, DdsAead::Aes256Gcm));
+        let error =
+            Costs::own(&plain.unwrap()).lacks(&both, &dds(DdsCrypto::Builtin, DdsAead::Aes256Gcm));
         let error = error.unwrap().to_string();
         assert!(error.contains("client.send.DdsProtectedMessage, client.send.Dds"), "{error}");
-        assert!(error.contains("the ciphers aead.seal.AES-256-GCM, aead.mac.AES-256"), "{error}");
+        assert!(
+            error.contains("the primitives aead.seal.AES-256-GCM, aead.mac.AES-256"),
+            "{error}"
+        );
         assert_eq!(error.lines().count(), 1);
     }
 

@@ -11,6 +11,7 @@ use super::condition::Condition;
 use super::device::{DeviceProfile, Entry};
 use super::figure::{FigureOf, Figures, Provenance, distribution, non_empty, per_byte};
 use super::heading::heading;
+use super::lowering::Sums;
 use super::machine::{Code, Machine};
 use crate::distribution::Distribution;
 use crate::error::Error;
@@ -118,6 +119,7 @@ fn read(
         machine,
         entries,
         primitives,
+        sums: Sums::default(),
     })
 }
 

@@ -17,6 +17,8 @@ use crate::units::{Nanos, Probability};
 pub enum FigureOf {
     /// A device, as client or server: what its operations cost.
     Device,
+    /// A library's recipe: what a message calls there.
+    Recipe,
     /// A call to a key store: what it takes.
     KeyStoreCall,
     /// A key store's limits: how often it signs, when it falls asleep.

@@ -37,7 +37,7 @@ pub fn inputs_where(
         Error::new("profiles", key, format!("is \"{name}\": {}", catalog.hint(kind, name)))
     };
     let device = |key: &str, name: &str| {
-        catalog.device(name).ok_or_else(|| missing(ProfileKind::Device, key, name))
+        catalog.costs(name).ok_or_else(|| missing(ProfileKind::Device, key, name))
     };
     let mut list = Vec::new();
     let ends = [

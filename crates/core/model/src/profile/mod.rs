@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Profiles: the figures of devices, key stores, links, TCP implementations and accelerators, each
-//! with its source and kind.
+//! Profiles: the figures of devices, recipes, key stores, links, TCP implementations and
+//! accelerators, each with its source and kind.
 
 mod accelerator;
 mod calibrated;
 mod catalog;
 mod cipher;
 mod condition;
+mod costs;
 mod device;
 mod device_file;
 mod figure;
@@ -15,21 +16,27 @@ mod inputs;
 mod kernel_release;
 mod key_store;
 mod link;
+mod lowering;
 mod machine;
+mod recipe;
 mod shown;
 mod span;
+mod stand_in;
 mod tcp;
 
 pub use accelerator::{AcceleratorProfile, Terms};
 pub use catalog::{Catalog, ProfileKind};
 pub use cipher::CipherCost;
+pub use costs::Costs;
 pub use device::{Cost, DeviceProfile};
 pub use figure::{FigureOf, Input};
 pub use inputs::{emulation_inputs, inputs, inputs_where};
 pub use kernel_release::KernelRelease;
 pub use key_store::{KeyStoreProfile, Sleep, StandIn, Throttle};
 pub use link::LinkProfile;
+pub use lowering::{Lowered, LoweredPart};
 pub use machine::{Code, Hertz, Machine};
+pub use recipe::RecipeProfile;
 pub use shown::Shown;
 pub use span::Span;
 pub use tcp::TcpProfile;

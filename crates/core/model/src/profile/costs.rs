@@ -1,0 +1,733 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What operations cost on a device: its own figure, else its library's recipe.
+
+use super::catalog::{Catalog, ProfileKind};
+use super::cipher::{self, CipherCost};
+use super::condition::{Condition, Mismatch};
+use super::device::{Cost, DeviceProfile, Entry};
+use super::figure::{FigureOf, Input};
+use super::lowering::{self, NotLowered};
+use super::recipe::{Recipe, RecipeProfile};
+use super::shown::{Show, Shown};
+use crate::case::Stack;
+use crate::distribution::Distribution;
+use crate::error::Error;
+use crate::operation::Operation;
+use crate::primitive::{Primitive, SignatureAlgorithm};
+use crate::units::Nanos;
+
+/// How many names of a list a message gives.
+const NAMED: usize = 3;
+
+/// A device's costs, with its library's recipes.
+#[derive(Clone, Copy, Debug)]
+pub struct Costs<'a> {
+    device: &'a DeviceProfile,
+    recipes: Option<&'a RecipeProfile>,
+    catalog: Option<&'a Catalog>,
+}
+
+/// Where an operation's cost comes from.
+enum Found<'a> {
+    Own(&'a Entry),
+    Recipe(&'a RecipeProfile, &'a Recipe),
+    /// Neither, but the call of its algorithm is all that a signature is.
+    Signature,
+    Nothing,
+}
+
+impl Catalog {
+    /// The costs of a device, with its library's recipes.
+    pub fn costs(&self, device: &str) -> Option<Costs<'_>> {
+        let device = self.device(device)?;
+        let library = device.machine.library.as_deref();
+        let recipes = library.and_then(|library| self.recipe(library));
+        Some(Costs { device, recipes, catalog: Some(self) })
+    }
+}
+
+impl<'a> Costs<'a> {
+    /// Those of its own figures alone.
+    pub fn own(device: &'a DeviceProfile) -> Costs<'a> {
+        Costs { device, recipes: None, catalog: None }
+    }
+
+    /// The device's profile.
+    pub fn device(&self) -> &'a DeviceProfile {
+        self.device
+    }
+
+    /// The cost of an operation in a stack: of the profile's entries whose conditions hold, the one
+    /// with the most conditions; without any, the sum of what its library's recipe calls. `bytes`
+    /// are those of the message.
+    ///
+    /// # Errors
+    /// There is neither; or two with equally many conditions; or the profile has no figure of a
+    /// call.
+    pub fn cost(&self, operation: Operation, stack: &Stack, bytes: u32) -> Result<Cost<'a>, Error> {
+        let lowered = match self.find(operation, stack)? {
+            Found::Own(entry) => return self.with_cipher(entry, operation, stack, bytes),
+            Found::Recipe(library, recipe) => {
+                let tls = stack.tls().ok_or_else(|| self.missing(&[operation], stack))?;
+                lowering::lower(self.device, library, recipe, tls, bytes)
+            }
+            Found::Signature => {
+                let tls = stack.tls().ok_or_else(|| self.missing(&[operation], stack))?;
+                lowering::signature(self.device, tls)
+            }
+            Found::Nothing => return Err(self.missing(&[operation], stack)),
+        };
+        lowered.map_err(|why| match why {
+            NotLowered::Missing(_) => self.missing(&[operation], stack),
+            NotLowered::TooLong => {
+                let file = self.recipes.map_or(&self.device.file, |recipes| &recipes.file);
+                let message = "takes more than 100 days: check its calls and instructions, and \
+                               the device's figures of them";
+                Error::new(file, operation.to_string(), message)
+            }
+        })
+    }
+
+    /// The figures that apply to a stack, of those operations that `uses` asks for.
+    pub(crate) fn inputs(&self, stack: &Stack, uses: impl Fn(Operation) -> bool) -> Vec<Input> {
+        let of = FigureOf::Device;
+        let mut inputs = Vec::new();
+        let figure = |primitive: Primitive| {
+            let entry = self.device.primitives.get(&primitive)?;
+            let (key, unit) = (primitive.to_string(), "ns");
+            let shown = match primitive {
+                Primitive::Instruction => Shown::word(format!("{} ns", entry.per_byte_ns)),
+                _ => entry.shown(),
+            };
+            Some(entry.provenance.input(of, (&self.device.name, &key), shown, unit))
+        };
+        for operation in self.operations().filter(|&operation| uses(operation)) {
+            match self.find(operation, stack) {
+                Ok(Found::Own(entry)) => {
+                    let key = (self.device.name.as_str(), &*operation.to_string());
+                    inputs.push(entry.provenance.input(of, key, entry.shown(), "ns"));
+                    for call in cipher::calls(operation, stack, 0) {
+                        let stand_in = self.device.stand_in(call);
+                        inputs.extend(stand_in.and_then(|(primitive, _)| figure(primitive)));
+                    }
+                }
+                Ok(Found::Recipe(library, recipe)) => {
+                    // Whether there are bytes or not, the calls are the same.
+                    let Ok(cost) = self.cost(operation, stack, 1) else { continue };
+                    let Some(lowered) = cost.lowered else { continue };
+                    let key = (library.name.as_str(), &*operation.to_string());
+                    let shown = Shown::word(recipe.shown());
+                    inputs.push(recipe.provenance.input(FigureOf::Recipe, key, shown, ""));
+                    let remainder = (lowered.remainder_ns > 0.0).then_some(Primitive::Instruction);
+                    let figures = lowered.parts.iter().map(|part| part.figure);
+                    inputs.extend(figures.chain(remainder).filter_map(figure));
+                    inputs.extend(lowered.parts.iter().filter_map(|part| part.input(self.device)));
+                }
+                Ok(Found::Signature) => {
+                    let Ok(cost) = self.cost(operation, stack, 1) else { continue };
+                    let parts = cost.lowered.map(|lowered| lowered.parts).unwrap_or_default();
+                    inputs.extend(parts.iter().filter_map(|part| figure(part.figure)));
+                    inputs.extend(parts.iter().filter_map(|part| part.input(self.device)));
+                }
+                Ok(Found::Nothing) | Err(_) => {}
+            }
+        }
+        let cold = |entry: &Entry| entry.cold.is_some();
+        let of_calls = self.recipes.is_some() && self.device.primitives.values().any(cold);
+        if of_calls || self.device.entries.values().flatten().any(cold) {
+            let (key, value) = ("idle_threshold", self.device.idle_threshold.shown("ns"));
+            let owner = (self.device.name.as_str(), key);
+            inputs.push(self.device.idle_provenance.input(of, owner, value, "ns"));
+        }
+        inputs
+    }
+
+    /// What it lacks of these operations for a stack, all of it in one error.
+    pub fn lacks(&self, operations: &[Operation], stack: &Stack) -> Option<Error> {
+        let refused = operations.iter().find_map(|&of| self.find(of, stack).err());
+        let missing = self.missing_operations(operations, stack);
+        refused.or_else(|| (!missing.is_empty()).then(|| self.missing(&missing, stack)))
+    }
+
+    /// Which of these operations have no cost for a stack, each once.
+    pub fn missing_operations(&self, operations: &[Operation], stack: &Stack) -> Vec<Operation> {
+        let mut missing: Vec<Operation> = Vec::new();
+        for &operation in operations {
+            let has = !matches!(self.find(operation, stack), Ok(Found::Nothing) | Err(_))
+                && self.missing_primitives(&[operation], stack).is_empty();
+            if !has && !missing.contains(&operation) {
+                missing.push(operation);
+            }
+        }
+        missing
+    }
+
+    /// Which primitives these operations call that nothing in the profile stands for, each once.
+    pub fn missing_primitives(&self, operations: &[Operation], stack: &Stack) -> Vec<Primitive> {
+        let mut missing = Vec::new();
+        for &operation in operations {
+            for primitive in self.missing_of(operation, stack) {
+                if !missing.contains(&primitive) {
+                    missing.push(primitive);
+                }
+            }
+        }
+        missing
+    }
+
+    fn missing_of(&self, operation: Operation, stack: &Stack) -> Vec<Primitive> {
+        let lowered = match (self.find(operation, stack), stack.tls()) {
+            (Ok(Found::Recipe(library, recipe)), Some(tls)) => {
+                lowering::lower(self.device, library, recipe, tls, 1)
+            }
+            (Ok(Found::Signature), Some(tls)) => lowering::signature(self.device, tls),
+            _ => {
+                let calls = cipher::calls(operation, stack, 0).into_iter();
+                let lacks = calls.filter(|call| self.device.stand_in(*call).is_none());
+                return lacks.map(|call| call.primitive).collect();
+            }
+        };
+        match lowered {
+            Err(NotLowered::Missing(primitives)) => primitives,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Every operation that it may have a cost of.
+    fn operations(&self) -> impl Iterator<Item = Operation> + '_ {
+        let recipes = self.recipes.is_some() || !self.device.primitives.is_empty();
+        Operation::all().filter(move |operation| {
+            recipes && matches!(operation, Operation::Tls(..) | Operation::Sign(_))
+                || self.device.entries.contains_key(operation)
+        })
+    }
+
+    fn find(&self, operation: Operation, stack: &Stack) -> Result<Found<'a>, Error> {
+        let point = Condition::point(stack);
+        let entries = self.device.entries.get(&operation).map_or(&[][..], Vec::as_slice);
+        let twice = |file: &str, what: &str, when: &Condition| {
+            let message = format!(
+                "has two {what} for {point} with equally many conditions ({when}): add a \
+                 condition to the one that should win"
+            );
+            Error::new(file, operation.to_string(), message)
+        };
+        let own = most_specific(entries, |entry| &entry.when, &point)
+            .map_err(|entry| twice(&self.device.file, "costs", &entry.when))?;
+        if let Some(entry) = own {
+            return Ok(Found::Own(entry));
+        }
+        if let Some(library) = self.recipes {
+            let recipes = library.recipes.get(&operation).map_or(&[][..], Vec::as_slice);
+            let found = most_specific(recipes, |recipe| &recipe.when, &point)
+                .map_err(|recipe| twice(&library.file, "recipes", &recipe.when))?;
+            if let Some(recipe) = found {
+                return Ok(Found::Recipe(library, recipe));
+            }
+        }
+        let signs = |certificate| {
+            let primitive = Primitive::Sign(SignatureAlgorithm::Certificate(certificate));
+            self.recipes.is_some() || self.device.primitives.contains_key(&primitive)
+        };
+        match (operation, stack.tls()) {
+            (Operation::Sign(_), Some(tls)) if signs(tls.certificate) => Ok(Found::Signature),
+            _ => Ok(Found::Nothing),
+        }
+    }
+
+    /// An entry's cost, and what the cipher of a DDS protection takes beside it.
+    fn with_cipher(
+        &self,
+        entry: &'a Entry,
+        operation: Operation,
+        stack: &Stack,
+        bytes: u32,
+    ) -> Result<Cost<'a>, Error> {
+        let mut cost = entry.cost(bytes);
+        for call in cipher::calls(operation, stack, bytes) {
+            let (primitive, entry) =
+                self.device.stand_in(call).ok_or_else(|| self.missing(&[operation], stack))?;
+            let of_call = entry.cost(call.bytes);
+            let before = cost.cipher.unwrap_or(CipherCost {
+                primitive,
+                warm: Nanos::ZERO,
+                cold: Nanos::ZERO,
+            });
+            let with =
+                |all: Nanos, law: &Distribution| Nanos(all.0 + law.mean().0 + of_call.bytes_cost.0);
+            let (warm, cold) = (with(before.warm, &of_call.warm), with(before.cold, &of_call.cold));
+            cost.cipher = Some(CipherCost { warm, cold, ..before });
+        }
+        Ok(cost)
+    }
+
+    /// Names what is missing, and what to change so that none of it is needed.
+    fn missing(&self, operations: &[Operation], stack: &Stack) -> Error {
+        let library = self.device.machine.library.as_deref();
+        if let (Some(library), None, Some(catalog)) = (library, self.recipes, self.catalog) {
+            let hint = catalog.hint(ProfileKind::Recipe, library);
+            return Error::new(&self.device.file, "library", format!("is \"{library}\": {hint}"));
+        }
+        let primitives = self.missing_primitives(operations, stack);
+        let has = |of: &Operation| !matches!(self.find(*of, stack), Ok(Found::Nothing) | Err(_));
+        let without: Vec<Operation> = operations.iter().copied().filter(|of| !has(of)).collect();
+        if without.is_empty() && !primitives.is_empty() {
+            return self.missing_primitives_error(&primitives, operations, stack);
+        }
+        let mut error = self.missing_operations_error(&without, stack);
+        if !primitives.is_empty() {
+            error.message = format!("{}; the primitives {} too", error.message, few(&primitives));
+        }
+        error
+    }
+
+    fn missing_primitives_error(
+        &self,
+        primitives: &[Primitive],
+        operations: &[Operation],
+        stack: &Stack,
+    ) -> Error {
+        let point = Condition::point(stack);
+        let (has, each) = match primitives.len() {
+            1 => ("has", "a [[primitive]] of that name"),
+            _ => ("have", "a [[primitive]] of each name"),
+        };
+        let taken_by = match (self.recipes, operations) {
+            (Some(library), [operation]) => {
+                format!("which {operation} takes by the recipes of {}", library.name)
+            }
+            (Some(library), _) => format!("which the recipes of {} take", library.name),
+            (None, _) => format!("which {point} takes"),
+        };
+        let message = format!(
+            "{has} no cost, {taken_by}: add {each} with its time a call and per_byte, or calibrate \
+             the device{}",
+            more(primitives.len())
+        );
+        Error::new(&self.device.file, few(primitives), message)
+    }
+
+    fn missing_operations_error(&self, operations: &[Operation], stack: &Stack) -> Error {
+        let point = Condition::point(stack);
+        let mut changes: Vec<String> = Vec::new();
+        let mut must_be_added = false;
+        for &operation in operations {
+            let entries = self.device.entries.get(&operation).map_or(&[][..], Vec::as_slice);
+            let nearest = entries
+                .iter()
+                .map(|entry| entry.when.mismatches(&point))
+                .min_by_key(Vec::len)
+                .map(|mismatches| mismatches.iter().map(Mismatch::hint).collect::<Vec<_>>());
+            let hints = match nearest {
+                Some(hints) => hints,
+                None if operation.needs_client_certificate() => {
+                    vec!["stack.authentication = \"server\"".into()]
+                }
+                None => {
+                    must_be_added = true;
+                    Vec::new()
+                }
+            };
+            for hint in hints {
+                if !changes.contains(&hint) {
+                    changes.push(hint);
+                }
+            }
+        }
+        // What no change of the study avoids makes the other changes vain.
+        let hint = match (must_be_added, operations.len()) {
+            (false, _) => format!("use {}", changes.join(" and ")),
+            (true, 1) => "add it to the profile".into(),
+            (true, _) => "add them to the profile".into(),
+        };
+        let scope = self.device.scope.as_ref().map_or(String::new(), |scope| format!(" ({scope})"));
+        let have = if operations.len() == 1 { "has" } else { "have" };
+        let message = format!(
+            "{have} no cost for {point}{scope}: {hint}, or calibrate the device{}{}",
+            self.why_not_lowered(),
+            more(operations.len())
+        );
+        Error::new(&self.device.file, few(operations), message)
+    }
+
+    /// Why a device's primitives do not help.
+    fn why_not_lowered(&self) -> String {
+        if let Some(recipes) = self.recipes {
+            return format!("; the recipes of {} have none either", recipes.name);
+        }
+        let Some(primitive) = self.device.primitives.keys().next() else { return String::new() };
+        let known = self.catalog.map(|catalog| catalog.names(ProfileKind::Recipe));
+        let library = match known.as_deref() {
+            Some([first, ..]) => format!("library = \"{first}\" or another whose recipes"),
+            _ => "a library whose recipes".into(),
+        };
+        format!(
+            "; its costs of primitives ({primitive} ..) say nothing of whole messages without \
+             {library} lower them"
+        )
+    }
+}
+
+/// The item whose conditions hold at a point and are the most; the error is one of two with
+/// equally many.
+fn most_specific<'a, T>(
+    items: &'a [T],
+    when: impl Fn(&T) -> &Condition,
+    point: &Condition,
+) -> Result<Option<&'a T>, &'a T> {
+    let mut best: Option<&T> = None;
+    let mut twin = false;
+    for item in items.iter().filter(|item| when(item).holds(point)) {
+        let terms = best.map_or(0, |best| when(best).terms() + 1);
+        match (when(item).terms() + 1).cmp(&terms) {
+            std::cmp::Ordering::Greater => (best, twin) = (Some(item), false),
+            std::cmp::Ordering::Equal => twin = true,
+            std::cmp::Ordering::Less => {}
+        }
+    }
+    match best {
+        Some(item) if twin => Err(item),
+        best => Ok(best),
+    }
+}
+
+/// `a, b, c and 11 more`
+fn few<T: ToString>(list: &[T]) -> String {
+    let names: Vec<String> = list.iter().take(NAMED).map(ToString::to_string).collect();
+    match list.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// Where a list that was cut is to be had whole.
+fn more(count: usize) -> &'static str {
+    if count > NAMED { "; `warifu trace --costs` lists all of them" } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::case::tests::{any_tls, https};
+    use crate::case::{Aead, CertificateType, CipherSuite, Group, Tls, TlsVersion};
+    use crate::kind::Kind;
+    use crate::operation::{Direction, HandshakeMessage, Role};
+
+    const RECIPES: &str = r#"
+name = "lib-1"
+description = "a library"
+source = "callgrind"
+kind = "measured"
+
+[[recipe]]
+operation = "client.receive.Certificate"
+when = { tls = "1.3" }
+instructions = 10000
+instructions_per_byte = 2.5
+call = [
+  { primitive = "aead.open", per_record = 1, per_message_byte = 1 },
+  { primitive = "hash", count = 2, bytes = 10, per_message_byte = 1 },
+  { primitive = "verify", per_certificate = 1 },
+  { primitive = "x509.parse", per_certificate = 1 },
+]
+
+[[recipe]]
+operation = "client.receive.Certificate"
+when = { tls = "1.3", certificate = "rsa-2048" }
+call = [{ primitive = "verify", count = 7 }]
+
+[[recipe]]
+operation = "client.receive.Finished"
+when = { tls = ["1.2", "1.3"] }
+call = [{ primitive = "hmac", count = 3, bytes = 20 }, { primitive = "hkdf", count = 2 }]
+
+[[primitive]]
+name = "x509.parse"
+instructions = 4000
+"#;
+
+    /// Round figures; `aead.open`, `hmac`, `hkdf` and `x509.parse` are left to stand-ins.
+    const DEVICE: &str = r#"
+name = "d"
+description = "a board"
+library = "lib-1"
+source = "a benchmark"
+kind = "published"
+
+[[operation]]
+name = "client.receive.Certificate"
+when = { tls = "1.2" }
+warm = "5 ms"
+
+[[primitive]]
+name = "instruction"
+warm = "2 ns"
+[[primitive]]
+name = "verify.ecdsa_secp256r1"
+warm = "80 ms"
+cold = "81 ms"
+[[primitive]]
+name = "sign.ecdsa_secp256r1"
+warm = "40 ms"
+kind = "measured"
+[[primitive]]
+name = "hash.sha-256"
+warm = "0 ns"
+per_byte = "100 ns"
+[[primitive]]
+name = "aead.seal.AES_128_GCM"
+warm = "20 us"
+per_byte = "50 ns"
+kind = "measured"
+"#;
+
+    const CERTIFICATE: Operation =
+        Operation::Tls(Role::Client, Direction::Receive, HandshakeMessage::Certificate);
+    const FINISHED: Operation =
+        Operation::Tls(Role::Client, Direction::Receive, HandshakeMessage::Finished);
+
+    fn catalog(device: &str, recipes: &str) -> Catalog {
+        let mut catalog = Catalog::default();
+        catalog.add(ProfileKind::Device, "d", device, "d.toml").unwrap();
+        catalog.add(ProfileKind::Recipe, "lib-1", recipes, "lib-1.toml").unwrap();
+        catalog
+    }
+
+    fn tls(chain_length: u8) -> Tls {
+        Tls {
+            version: TlsVersion::Tls13,
+            group: Group::X25519,
+            certificate: CertificateType::EcdsaSecp256r1,
+            cipher_suite: CipherSuite::TlsAes128GcmSha256,
+            chain_length,
+            ..any_tls()
+        }
+    }
+
+    fn total(cost: &Cost<'_>) -> u64 {
+        cost.warm.mean().0 + cost.bytes_cost.0
+    }
+
+    #[test]
+    fn lowered_cost_is_the_sum_of_its_parts() {
+        let catalog = catalog(DEVICE, RECIPES);
+        let costs = catalog.costs("d").unwrap();
+        let cost = costs.cost(CERTIFICATE, &https(tls(2)), 1_000).unwrap();
+        let lowered = cost.lowered.clone().unwrap();
+        let parts: Vec<(String, u64)> = lowered
+            .parts
+            .iter()
+            .map(|part| (format!("{} by {}", part.primitive, part.figure), part.warm_ns as u64))
+            .collect();
+        let expected = [
+            ("aead.open.AES_128_GCM by aead.seal.AES_128_GCM", 20_000 + 50_000),
+            ("hash.sha-256 by hash.sha-256", 102_000),
+            ("verify.ecdsa_secp256r1 by verify.ecdsa_secp256r1", 160_000_000),
+            ("x509.parse by instruction", 16_000),
+        ];
+        assert_eq!(parts, expected.map(|(name, ns)| (name.to_owned(), ns)));
+        assert_eq!(lowered.remainder_ns, 2.0 * 12_500.0);
+        assert_eq!(total(&cost), 160_000_000 + 70_000 + 102_000 + 16_000 + 25_000);
+        assert_eq!(total(&cost) as f64, lowered.warm_ns());
+        assert_eq!(lowered.remainder_share(), 41_000.0 / lowered.warm_ns());
+        assert_eq!(cost.cold.mean().0 - cost.warm.mean().0, 2_000_000);
+        assert_eq!((lowered.recipe, cost.source), (Some("lib-1"), Some("callgrind")));
+        // The recipe was measured and the seal as well, but not the rest.
+        assert_eq!(cost.kind, Kind::Published);
+    }
+
+    #[test]
+    fn own_figure_wins_and_the_more_specific_recipe() {
+        let text =
+            RECIPES.replace("when = { tls = \"1.3\" }", "when = { tls = [\"1.2\", \"1.3\"] }");
+        let catalog = catalog(
+            &format!("{DEVICE}[[primitive]]\nname = \"verify.rsa-2048\"\nwarm = \"6 ms\"\n"),
+            &text,
+        );
+        let costs = catalog.costs("d").unwrap();
+        let own = Tls {
+            version: TlsVersion::Tls12,
+            cipher_suite: CipherSuite::TlsEcdheEcdsaWithAes128GcmSha256,
+            ..tls(1)
+        };
+        let cost = costs.cost(CERTIFICATE, &https(own), 1_000).unwrap();
+        assert_eq!((total(&cost), cost.lowered), (5_000_000, None));
+        let rsa = Tls { certificate: CertificateType::Rsa2048, ..tls(3) };
+        assert_eq!(total(&costs.cost(CERTIFICATE, &https(rsa), 1_000).unwrap()), 42_000_000);
+    }
+
+    #[test]
+    fn signature_is_its_algorithms_call() {
+        let catalog = catalog(DEVICE, RECIPES);
+        let costs = catalog.costs("d").unwrap();
+        for role in [Role::Client, Role::Server] {
+            let cost = costs.cost(Operation::Sign(role), &https(tls(1)), 0).unwrap();
+            assert_eq!((total(&cost), cost.kind), (40_000_000, Kind::Measured));
+            assert_eq!(cost.lowered.unwrap().recipe, None);
+        }
+        let rsa = https(Tls { certificate: CertificateType::Rsa2048, ..tls(1) });
+        let error = costs.cost(Operation::Sign(Role::Client), &rsa, 0).unwrap_err().to_string();
+        assert!(error.starts_with("d.toml: sign.rsa-2048 has no cost"), "{error}");
+    }
+
+    #[test]
+    fn hmac_of_a_hash_takes_four_compressions_at_least() {
+        let catalog = catalog(DEVICE, RECIPES);
+        let costs = catalog.costs("d").unwrap();
+        let cost = costs.cost(FINISHED, &https(tls(1)), 36).unwrap();
+        // A mere rate: three of 20 B and two of none, each four blocks of 64 B.
+        assert_eq!(total(&cost), 5 * 4 * 64 * 100);
+        let fitted = DEVICE.replace("warm = \"0 ns\"\nper_byte", "warm = \"7 us\"\nper_byte");
+        let catalog = self::catalog(&fitted, RECIPES);
+        let cost = catalog.costs("d").unwrap().cost(FINISHED, &https(tls(1)), 36).unwrap();
+        assert_eq!(total(&cost), 5 * 14_000 + (5 * 160 + 60) * 100);
+        let own = "[[primitive]]\nname = \"hmac.sha-256\"\nwarm = \"30 us\"\nper_byte = \"1 ns\"\n";
+        let catalog = self::catalog(&format!("{DEVICE}{own}"), RECIPES);
+        let cost = catalog.costs("d").unwrap().cost(FINISHED, &https(tls(1)), 36).unwrap();
+        assert_eq!(total(&cost), 5 * 30_000 + 60);
+        // A stand-in is computed, whatever its figure.
+        let measured = DEVICE.replace("kind = \"published\"", "kind = \"measured\"");
+        let catalog = self::catalog(&measured, RECIPES);
+        let kind = catalog.costs("d").unwrap().cost(FINISHED, &https(tls(1)), 36).unwrap().kind;
+        assert_eq!(kind, Kind::Simulated);
+    }
+
+    #[test]
+    fn missing_primitives_are_named() {
+        let catalog = catalog(DEVICE, RECIPES);
+        let costs = catalog.costs("d").unwrap();
+        let aes_256 = https(Tls { cipher_suite: CipherSuite::TlsAes256GcmSha384, ..tls(1) });
+        assert_eq!(
+            costs.cost(FINISHED, &aes_256, 36).unwrap_err().to_string(),
+            "d.toml: hmac.sha-384, hkdf.sha-384 have no cost, which client.receive.Finished takes \
+             by the recipes of lib-1: add a [[primitive]] of each name with its time a call and \
+             per_byte, or calibrate the device"
+        );
+        let both = [CERTIFICATE, FINISHED];
+        let error = costs.lacks(&both, &aes_256).unwrap().to_string();
+        assert!(error.contains("hash.sha-384, hmac.sha-384 and 1 more have no cost"), "{error}");
+        assert!(error.ends_with("; `warifu trace --costs` lists all of them"), "{error}");
+        assert_eq!(costs.missing_operations(&both, &aes_256), both);
+        assert!(costs.lacks(&both, &https(tls(1))).is_none());
+        let none = DEVICE.replace("name = \"instruction\"", "name = \"random\"");
+        let catalog = self::catalog(&none, RECIPES);
+        let error = catalog.costs("d").unwrap().lacks(&both, &https(tls(1))).unwrap().to_string();
+        assert!(error.starts_with("d.toml: x509.parse, instruction have no cost"), "{error}");
+    }
+
+    #[test]
+    fn library_without_recipes() {
+        let text = DEVICE.replace("lib-1", "lib-2");
+        let catalog = catalog(&text, RECIPES);
+        let error = catalog.costs("d").unwrap().cost(FINISHED, &https(tls(1)), 0).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "d.toml: library is \"lib-2\": expected one of lib-1; did you mean \"lib-1\"?"
+        );
+        let text = DEVICE.replace("library = \"lib-1\"\n", "");
+        let catalog = self::catalog(&text, RECIPES);
+        let error = catalog.costs("d").unwrap().cost(FINISHED, &https(tls(1)), 0).unwrap_err();
+        assert!(error.to_string().contains("without library = \"lib-1\""), "{error}");
+    }
+
+    #[test]
+    fn inputs_of_a_recipe_are_its_own_and_its_primitives() {
+        let catalog = catalog(DEVICE, RECIPES);
+        let costs = catalog.costs("d").unwrap();
+        let inputs = costs.inputs(&https(tls(1)), |operation| operation == CERTIFICATE);
+        let found: Vec<(FigureOf, &str, Kind)> =
+            inputs.iter().map(|input| (input.of, input.key.as_str(), input.kind)).collect();
+        let of = FigureOf::Device;
+        assert_eq!(
+            found,
+            [
+                (FigureOf::Recipe, "client.receive.Certificate", Kind::Measured),
+                (of, "aead.seal.AES_128_GCM", Kind::Measured),
+                (of, "hash.sha-256", Kind::Published),
+                (of, "verify.ecdsa_secp256r1", Kind::Published),
+                (of, "instruction", Kind::Published),
+                (of, "instruction", Kind::Published),
+                (of, "aead.open.AES_128_GCM", Kind::Simulated),
+                (of, "x509.parse", Kind::Simulated),
+                (of, "idle_threshold", Kind::Assumed),
+            ]
+        );
+        assert_eq!(inputs[0].value.text.split(", ").next(), Some("1 a record aead.open"));
+        assert_eq!(inputs[4].value.text, "2 ns");
+    }
+
+    #[test]
+    fn spread_of_a_message_is_that_of_independent_calls() {
+        let spread = "warm = { quantiles = [60, 100], unit = \"ms\" }";
+        let text = DEVICE.replace("warm = \"80 ms\"\ncold = \"81 ms\"", spread);
+        let catalog = catalog(&text, RECIPES);
+        let costs = catalog.costs("d").unwrap();
+        let law = |chain| costs.cost(CERTIFICATE, &https(tls(chain)), 0).unwrap().warm.into_owned();
+        let width = |law: &Distribution| law.quantile(0.9).0 as f64 - law.quantile(0.1).0 as f64;
+        assert_eq!((law(3).mean().0 / 1_000_000, law(1).mean().0 / 1_000_000), (240, 80));
+        let ratio = width(&law(3)) / width(&law(1));
+        assert!((1.55..1.95).contains(&ratio), "{ratio}");
+        assert_eq!(law(3), law(3));
+    }
+
+    proptest! {
+        /// More bytes or certificates never take less, whatever stands in.
+        #[test]
+        fn cost_grows_with_bytes(bytes in 0_u32..100_000, more in 0_u32..100_000, chain in 1_u8..3) {
+            let catalog = catalog(DEVICE, RECIPES);
+            let costs = catalog.costs("d").unwrap();
+            for operation in [CERTIFICATE, FINISHED] {
+                let of = |bytes, chain| {
+                    total(&costs.cost(operation, &https(tls(chain)), bytes).unwrap())
+                };
+                prop_assert!(of(bytes, chain) <= of(bytes + more, chain));
+                prop_assert!(of(bytes, chain) <= of(bytes, chain + 1));
+            }
+        }
+
+        /// Whatever the kinds of its figures, a message is as good as the weakest of them and of
+        /// the recipe.
+        #[test]
+        fn kind_is_the_weakest(
+            kinds in prop::collection::vec(prop::sample::select(vec!["measured", "published", "assumed"]), 4),
+        ) {
+            let recipes = RECIPES.replace("kind = \"measured\"", &format!("kind = \"{}\"", kinds[0]));
+            let primitives = ["verify.ecdsa_secp256r1", "hash.sha-256", "aead.open.AES_128_GCM"];
+            let mut text = "name = \"d\"\ndescription = \"a board\"\nlibrary = \"lib-1\"\n\
+                source = \"s\"\nkind = \"measured\"\n[[primitive]]\nname = \"instruction\"\n\
+                warm = \"2 ns\"\n[[primitive]]\nname = \"x509.parse\"\nwarm = \"2 ns\"\n".to_owned();
+            for (name, kind) in primitives.iter().zip(&kinds[1..]) {
+                text += &format!("[[primitive]]\nname = \"{name}\"\nwarm = \"1 us\"\nkind = \"{kind}\"\n");
+                text += "source = \"s\"\n";
+            }
+            let text = text.replace("kind = \"assumed\"\nsource = \"s\"\n", "kind = \"assumed\"\n");
+            let catalog = catalog(&text, &recipes);
+            let kind = catalog.costs("d").unwrap().cost(CERTIFICATE, &https(tls(1)), 9).unwrap().kind;
+            let weakest = ["assumed", "published", "measured"].into_iter().find(|k| kinds.contains(k));
+            prop_assert_eq!(Some(kind.name()), weakest);
+        }
+    }
+
+    #[test]
+    fn group_hash_and_cipher_follow_from_the_case() {
+        let recipes = RECIPES.replace("hmac\", count = 3, bytes = 20", "ecdh.derive\", count = 1");
+        let catalog = catalog(DEVICE, &recipes);
+        let missing = |tls: Tls| {
+            let missing = catalog.costs("d").unwrap().missing_primitives(&[FINISHED], &https(tls));
+            missing.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(missing(tls(1)), ["ecdh.derive.x25519"]);
+        let other = Tls {
+            group: Group::Secp256r1,
+            cipher_suite: CipherSuite::of(
+                TlsVersion::Tls13,
+                CertificateType::EcdsaSecp256r1,
+                Aead::Aes256Gcm,
+            ),
+            ..tls(1)
+        };
+        assert_eq!(missing(other), ["ecdh.derive.secp256r1", "hkdf.sha-384"]);
+    }
+}

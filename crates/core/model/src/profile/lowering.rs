@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From a message to primitives: a recipe's calls at a device's figures, and the instructions
+//! beside them.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Mutex;
+
+use super::device::{Cost, DeviceProfile};
+use super::figure::{FigureOf, Input, Provenance};
+use super::recipe::{CallCount, Recipe, RecipeProfile};
+use super::shown::Shown;
+use super::stand_in::{Priced, price};
+use crate::case::Tls;
+use crate::distribution::Distribution;
+use crate::kind::Kind;
+use crate::primitive::{Primitive, SignatureAlgorithm};
+use crate::units::Nanos;
+
+/// What takes longer than 104 days is a mistake in a recipe or a figure.
+const MOST_NS: f64 = 9_007_199_254_740_992.0;
+
+/// What a message was lowered to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lowered<'a> {
+    /// The library whose recipe it is; `None` for a signature without a recipe, which is the call
+    /// of its algorithm alone.
+    pub recipe: Option<&'a str>,
+    /// The calls, in the recipe's order.
+    pub parts: Vec<LoweredPart>,
+    /// What the instructions outside of the calls take, ns.
+    pub remainder_ns: f64,
+}
+
+/// Calls of one primitive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoweredPart {
+    /// What is called.
+    pub primitive: Primitive,
+    /// Whose figure was taken: the same, or what stands in for it by its definition.
+    pub figure: Primitive,
+    /// What the stand-in is at best, whatever its figure; `None` where it is its own figure.
+    pub stand_in: Option<Kind>,
+    /// Calls of the figure.
+    pub calls: u32,
+    /// Bytes over all calls; the number of instructions where the figure is of one.
+    pub bytes: f64,
+    /// Mean of all of them with warm caches, ns.
+    pub warm_ns: f64,
+    /// Mean of all of them with cold caches, ns.
+    pub cold_ns: f64,
+}
+
+/// Why a recipe gives no cost.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum NotLowered {
+    /// The device has no figure of these, and nothing that stands for them.
+    Missing(Vec<Primitive>),
+    /// The sum is beyond all measure.
+    TooLong,
+}
+
+impl LoweredPart {
+    /// What stands in, as an input of its own beside the figure that it takes.
+    pub(super) fn input(&self, device: &DeviceProfile) -> Option<Input> {
+        let kind = self.stand_in?;
+        let by = match self.figure {
+            Primitive::Instruction => "the instructions that its code takes".to_owned(),
+            figure => figure.to_string(),
+        };
+        let provenance = Provenance {
+            source: Some("no figure of its own: what it is made of by its definition".into()),
+            kind,
+            run_id: None,
+        };
+        let key = (device.name.as_str(), &*self.primitive.to_string());
+        let shown = Shown::word(format!("by {by}"));
+        Some(provenance.input(FigureOf::Device, key, shown, ""))
+    }
+}
+
+impl Lowered<'_> {
+    /// The mean of all parts and the remainder with warm caches, ns.
+    pub fn warm_ns(&self) -> f64 {
+        self.remainder_ns + self.parts.iter().map(|part| part.warm_ns).sum::<f64>()
+    }
+
+    /// The share of instructions in the mean, from 0 to 1: of the remainder, and of primitives that
+    /// a device has no figure of and that were counted in instructions.
+    pub fn remainder_share(&self) -> f64 {
+        let all = self.warm_ns();
+        if all > 0.0 { self.instructions_ns() / all } else { 0.0 }
+    }
+
+    /// What is priced by the instruction, ns.
+    pub fn instructions_ns(&self) -> f64 {
+        let counted = self.parts.iter().filter(|part| part.figure == Primitive::Instruction);
+        self.remainder_ns + counted.map(|part| part.warm_ns).sum::<f64>()
+    }
+}
+
+/// The cost of a message by a recipe.
+pub(super) fn lower<'a>(
+    device: &'a DeviceProfile,
+    library: &'a RecipeProfile,
+    recipe: &'a Recipe,
+    tls: &Tls,
+    bytes: u32,
+) -> Result<Cost<'a>, NotLowered> {
+    let counted = |wanted: CallCount| {
+        price(device, library.primitives.get(&wanted.primitive).copied(), wanted)
+    };
+    let calls = recipe.counts(tls, library.record_bytes, bytes);
+    let mut missing = Vec::new();
+    let mut priced = Vec::new();
+    for call in calls {
+        match counted(call) {
+            Some(found) => priced.push((call.primitive, found)),
+            None if missing.contains(&call.primitive) => {}
+            None => missing.push(call.primitive),
+        }
+    }
+    let instructions = recipe.instructions.fixed + recipe.instructions.per_byte * f64::from(bytes);
+    let mut kind = recipe.provenance.kind;
+    let mut remainder_ns = 0.0;
+    if instructions > 0.0 {
+        match device.primitives.get(&Primitive::Instruction) {
+            Some(entry) => {
+                remainder_ns = instructions * entry.per_byte_ns;
+                kind = kind.max(entry.provenance.kind);
+            }
+            None => missing.push(Primitive::Instruction),
+        }
+    }
+    if !missing.is_empty() {
+        return Err(NotLowered::Missing(missing));
+    }
+    let mut cost = sum(device, &priced, remainder_ns)?;
+    cost.kind = cost.kind.max(kind);
+    cost.source = recipe.provenance.source.as_deref();
+    if let Some(lowered) = &mut cost.lowered {
+        lowered.recipe = Some(&library.name);
+    }
+    Ok(cost)
+}
+
+/// A signature is a call of its algorithm, where no recipe says more.
+pub(super) fn signature<'a>(device: &'a DeviceProfile, tls: &Tls) -> Result<Cost<'a>, NotLowered> {
+    let primitive = Primitive::Sign(SignatureAlgorithm::Certificate(tls.certificate));
+    let wanted = CallCount { primitive, calls: 1, bytes: 0.0 };
+    let priced = price(device, None, wanted).ok_or(NotLowered::Missing(vec![primitive]))?;
+    let mut cost = sum(device, &[(primitive, priced)], 0.0)?;
+    cost.source = priced.entry.provenance.source.as_deref();
+    cost.run_id = priced.entry.provenance.run_id.as_deref();
+    Ok(cost)
+}
+
+/// The calls together, each drawn by itself, and what never varies beside them.
+fn sum<'a>(
+    device: &'a DeviceProfile,
+    priced: &[(Primitive, Priced<'a>)],
+    remainder_ns: f64,
+) -> Result<Cost<'a>, NotLowered> {
+    let mut parts = Vec::with_capacity(priced.len());
+    let mut kind = Kind::Measured;
+    let mut bytes_ns = remainder_ns;
+    for &(primitive, Priced { figure, entry, calls, bytes, kind: at_best }) in priced {
+        let of_bytes = entry.per_byte_ns * bytes;
+        let mean = |law: &Distribution| law.mean_ns() * f64::from(calls) + of_bytes;
+        let cold = entry.cold.as_ref().unwrap_or(&entry.warm);
+        let (warm_ns, cold_ns) = (mean(&entry.warm), mean(cold));
+        let stand_in = (figure != primitive).then_some(at_best);
+        parts.push(LoweredPart { primitive, figure, stand_in, calls, bytes, warm_ns, cold_ns });
+        bytes_ns += of_bytes;
+        kind = kind.max(entry.provenance.kind).max(at_best);
+    }
+    let lowered = Lowered { recipe: None, parts, remainder_ns };
+    let most: f64 = lowered.parts.iter().map(|part| part.warm_ns.max(part.cold_ns)).sum();
+    // What is no number is refused as well.
+    if !(0.0..=MOST_NS).contains(&(most + remainder_ns)) {
+        return Err(NotLowered::TooLong);
+    }
+    let [warm, cold] = [false, true].map(|cold| device.sums.of(priced, cold));
+    Ok(Cost {
+        warm: Cow::Owned(warm),
+        cold: Cow::Owned(cold),
+        per_byte_ns: 0.0,
+        bytes_cost: Nanos(bytes_ns.round() as u64),
+        cipher: None,
+        source: None,
+        kind,
+        run_id: None,
+        lowered: Some(lowered),
+    })
+}
+
+/// The laws of sums that were asked for before: a study of many cases asks for a few again and
+/// again, and adding laws takes a thousand times longer than adding numbers.
+#[derive(Default)]
+pub(super) struct Sums(Mutex<HashMap<Terms, Distribution>>);
+
+/// Figures with the number of their calls, and whether their cold laws are meant.
+type Terms = (Vec<(Primitive, u32)>, bool);
+
+/// Sums that are kept, so that no study fills the memory.
+const MOST_KEPT: usize = 10_000;
+
+impl Sums {
+    /// The law of all calls, without what depends on their bytes.
+    fn of(&self, priced: &[(Primitive, Priced<'_>)], cold: bool) -> Distribution {
+        let law = |priced: &Priced<'_>| match &priced.entry.cold {
+            Some(law) if cold => law.clone(),
+            _ => priced.entry.warm.clone(),
+        };
+        let varies = |priced: &Priced<'_>| {
+            let law = match &priced.entry.cold {
+                Some(law) if cold => law,
+                _ => &priced.entry.warm,
+            };
+            law.min() != law.max()
+        };
+        let calls = priced.iter().filter(|(_, priced)| priced.calls > 0);
+        let laws: Vec<(Distribution, u32)> =
+            calls.clone().map(|(_, priced)| (law(priced), priced.calls)).collect();
+        let add = || {
+            let terms: Vec<(&Distribution, u32)> =
+                laws.iter().map(|(law, count)| (law, *count)).collect();
+            Distribution::sum_of_independent(&terms)
+        };
+        if !calls.clone().any(|(_, priced)| varies(priced)) {
+            return add();
+        }
+        let mut key: Vec<(Primitive, u32)> =
+            calls.map(|(_, priced)| (priced.figure, priced.calls)).collect();
+        key.sort_unstable();
+        // Another thread's panic leaves whole entries behind.
+        let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(law) = known.get(&(key.clone(), cold)) {
+            return law.clone();
+        }
+        let law = add();
+        if known.len() < MOST_KEPT {
+            known.insert((key, cold), law.clone());
+        }
+        law
+    }
+}
+
+/// What was kept says nothing of a profile.
+impl fmt::Debug for Sums {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sums")
+    }
+}
+
+impl Clone for Sums {
+    fn clone(&self) -> Sums {
+        Sums::default()
+    }
+}
