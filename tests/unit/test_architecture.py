@@ -378,7 +378,6 @@ def test_every_source_file_names_its_licence() -> None:
         for name, text in text_files()
         if Path(name).suffix in suffixes or Path(name).name in bare or text.startswith("#!")
         if not name.startswith("fuzz/seeds/")  # bytes for a parser, whatever their suffix
-        if name != "docs/assets/iframe-worker.js"  # another project's: MIT, its licence beside it
         if "SPDX-License-Identifier: Apache-2.0 OR MIT" not in "\n".join(text.splitlines()[:3])
     ]
     assert not missing, "\n".join(missing)
