@@ -96,7 +96,9 @@ PYTHON_MAY_IMPORT = {
     "identity": {"_core"},
     "printable": set(),
     "compare": {"compare", "results", "files"},
-    "report": {"report", "compare", "results", "files", "printable"},
+    # What a study asked, answered: words and a table, from the same figures as the report's.
+    "answer": {"answer", "compare", "report", "results"},
+    "report": {"report", "answer", "compare", "results", "files", "printable"},
     "results": {"results", "files", "printable", "typed_json", "_core"},
     "m3": {"m3", "results", "files", "printable", "_core"},
     "reproduce": {"reproduce", "dds", "m3", "report"},
@@ -136,6 +138,7 @@ PYTHON_MAY_IMPORT = {
     # Everything meets here, and nobody knows it.
     "cli": {
         "cli",
+        "answer",
         "calibrate",
         "compare",
         "dds",

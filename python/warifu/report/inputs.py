@@ -140,7 +140,8 @@ def _kind(manifest: dict[str, Any], case: dict[str, Any], key: str) -> str:
     return "not stated"
 
 
-def _without_source(manifest: dict[str, Any]) -> Iterable[str]:
+def assumed_inputs(manifest: dict[str, Any]) -> list[str]:
+    """The names of the inputs that have no source."""
     names = dict.fromkeys(
         str(figure.get("name"))
         for figure in distinct_inputs(manifest)
@@ -148,8 +149,13 @@ def _without_source(manifest: dict[str, Any]) -> Iterable[str]:
         # older version's figures it is not known which those are.
         if figure.get("kind") == "assumed" and _what(figure) and figure.get("number") != 0.0
     )
+    return list(names)
+
+
+def _without_source(manifest: dict[str, Any]) -> Iterable[str]:
+    names = assumed_inputs(manifest)
     if names:
-        some = ", ".join(list(names)[:_NAMED])
+        some = ", ".join(names[:_NAMED])
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         yield f"Assumed, without a source: {some}{more}."
 

@@ -60,8 +60,12 @@ class Table:
         self.records.append(record)
 
 
-def render(tables: Sequence[Table], form: Format) -> str:
-    """Tables as text that ends with a line break and moves no terminal's cursor."""
+def render(tables: Sequence[Table], form: Format, width: int | None = None) -> str:
+    """Tables as text that ends with a line break and moves no terminal's cursor.
+
+    For people in terminals text is broken into lines so that a table fits ``width`` columns, as
+    long as its numbers alone do.
+    """
     if form is not Format.JSON:
         tables = [_printable(table) for table in tables]
     match form:
@@ -73,7 +77,30 @@ def render(tables: Sequence[Table], form: Format) -> str:
             return _json(tables)
         case Format.LATEX:
             return "\n".join(map(_latex, tables))
+    if width is not None:
+        tables = [_fitted(table, width) for table in tables]
     return "\n".join(map(_plain, tables))
+
+
+#: A column of text is made no narrower than this.
+_NARROWEST = 8
+
+
+def _fitted(table: Table, width: int) -> Table:
+    """The same with its notes and its widest columns of text broken into lines."""
+    columns = list(table.columns)
+    rows = [[column.head for column in columns], *table.cells]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    widths = [min(of, column.wrap or of) for of, column in zip(widths, columns, strict=True)]
+    texts = [at for at, column in enumerate(columns) if not column.number]
+    while texts and sum(widths) + 2 * (len(widths) - 1) > width:
+        widest = max(texts, key=lambda at: widths[at])
+        if widths[widest] <= max(_NARROWEST, len(columns[widest].head)):
+            break
+        widths[widest] -= 1
+        columns[widest] = replace(columns[widest], wrap=widths[widest])
+    notes = [textwrap.fill(note, width, break_on_hyphens=False) for note in table.notes]
+    return replace(table, columns=columns, notes=notes)
 
 
 def _printable(table: Table) -> Table:
@@ -121,10 +148,16 @@ def _plain(table: Table) -> str:
 def _wrapped(cells: Sequence[str], columns: Sequence[Column]) -> list[list[str]]:
     """The lines of a row."""
     parts = [
-        textwrap.wrap(cell, column.wrap, break_on_hyphens=False) or [""] if column.wrap else [cell]
+        _lines(cell, column.wrap) if column.wrap else [cell]
         for cell, column in zip(cells, columns, strict=True)
     ]
     return [list(line) for line in itertools.zip_longest(*parts, fillvalue="")]
+
+
+def _lines(text: str, width: int) -> list[str]:
+    """Broken at spaces, and at hyphens where a name alone is too long."""
+    long = max(map(len, text.split()), default=0) > width
+    return textwrap.wrap(text, width, break_on_hyphens=long) or [""]
 
 
 def _markdown(table: Table) -> str:

@@ -8,7 +8,7 @@ and know nothing else of what wrote them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,8 @@ class Results:
     manifest: dict[str, Any]
     #: The settings of each case by column name, in the order of the study.
     cases: dict[str, dict[str, Setting]]
+    #: The file of observations that each case is in.
+    _places: dict[str, Path] = field(default_factory=dict, repr=False)
     _frames: dict[str, pl.DataFrame] = field(default_factory=dict, repr=False)
     _labels: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -80,7 +82,8 @@ class Results:
             raise ResultsError(
                 f"{path}: holds no observations: run `warifu predict` or `warifu measure` again"
             )
-        return Results(path, manifest, _cases(path, manifest))
+        cases, places = _cases(path, manifest)
+        return Results(path, manifest, cases, places)
 
     @property
     def half(self) -> str:
@@ -137,30 +140,37 @@ class Results:
         `stage` is null for the whole metric. Spans of a timeline are not among them.
         """
         if case_id not in self._frames:
-            own = self.path / "observations" / f"{case_id}.parquet"
-            parts = _parts(self.path)
-            source = [own] if own in parts else parts
-            rows = _read(
-                self.path,
-                self.manifest,
-                source,
-                lambda rows: rows.filter(
-                    pl.col("case_id").cast(pl.String) == case_id, pl.col("from_ns").is_null()
-                ).select(
-                    pl.col("metric", "stage", "method", "evidence", "unit", "run_id").cast(
-                        pl.String
-                    ),
-                    "connection",
-                    "trial",
-                    "value",
-                    "weight",
-                    "exact",
-                ),
-            )
-            _check_values(rows, source[0])
-            # One case at a time is kept: a folder may be larger than the memory.
-            self._frames = {case_id: rows}
+            part = self._places.get(case_id)
+            # One file at a time is kept: a folder may be larger than the memory.
+            self._frames = self._read_part(part) if part is not None else {}
+            if case_id not in self._frames:
+                raise damaged(part or self.path, f"has no case {case_id}")
         return self._frames[case_id]
+
+    def _read_part(self, part: Path) -> dict[str, pl.DataFrame]:
+        """The observations of every case in a file."""
+        rows = _read(
+            self.path,
+            self.manifest,
+            [part],
+            lambda rows: rows.filter(pl.col("from_ns").is_null()).select(
+                pl.col("case_id", "metric", "stage", "method", "evidence", "unit", "run_id").cast(
+                    pl.String
+                ),
+                "connection",
+                "trial",
+                "value",
+                "weight",
+                "exact",
+            ),
+        )
+        _check_values(rows, part)
+        cases = rows.partition_by("case_id", include_key=False, as_dict=True)
+        return {str(key[0]): of for key, of in cases.items()}
+
+    def in_files(self, case_ids: Iterable[str]) -> list[str]:
+        """The same cases in the order in which they are read fastest, file by file."""
+        return sorted(case_ids, key=lambda one: str(self._places.get(one, "")))
 
     def distribution(self, case_id: str, metric: str) -> Distribution:
         """A metric of a case, ns, B or 1; what failed counts as censored in times.
@@ -519,9 +529,12 @@ def _failures(frame: pl.DataFrame, metric: str) -> float:
 _MOST_SETTINGS = 200_000
 
 
-def _cases(path: Path, manifest: dict[str, Any]) -> dict[str, dict[str, Setting]]:
-    """The settings of every case that has rows, in the order of the manifest."""
+def _cases(
+    path: Path, manifest: dict[str, Any]
+) -> tuple[dict[str, dict[str, Setting]], dict[str, Path]]:
+    """The settings of every case that has rows, in the order of the manifest, and its file."""
     found: dict[str, dict[str, Setting]] = {}
+    places: dict[str, Path] = {}
     for part in _parts(path):
         rows = _read(path, manifest, [part], _settings)
         if rows.height > _MOST_SETTINGS:
@@ -532,8 +545,10 @@ def _cases(path: Path, manifest: dict[str, Any]) -> dict[str, dict[str, Setting]
             if manifest["half"] in {PREDICTED, MEASURED}:
                 _check_protocol(row.get("protocol"), case_id, part)
             found[case_id] = row
+            places[case_id] = part
     order = {case["case_id"]: index for index, case in enumerate(manifest["cases"])}
-    return dict(sorted(found.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))
+    ordered = sorted(found.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
+    return dict(ordered), places
 
 
 def _check_protocol(protocol: Setting, case_id: str, part: Path) -> None:

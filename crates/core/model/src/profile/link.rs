@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A link profile: the values of a network that a study need not repeat.
 
-use super::figure::{FigureOf, Figures, Input, Provenance};
+use super::figure::{FigureOf, Figures, Input, Provenance, non_empty};
 use super::heading::heading;
 use crate::case::{Link, Loss};
 use crate::error::Error;
@@ -19,6 +19,8 @@ pub struct LinkProfile {
     pub description: String,
     /// Its values.
     pub link: Link,
+    /// What its values leave out, in words for people.
+    pub not_included: Option<String>,
     figures: Vec<Input>,
 }
 
@@ -55,6 +57,7 @@ fn parse(
     let mtu = figures.need("mtu", "B", read::mtu);
     let loss = figures.read("loss", "1", read::loss);
     let inputs = figures.inputs;
+    let not_included = not_included(&root);
     root.refuse_unknown();
     if mistakes.any() {
         return None;
@@ -70,5 +73,49 @@ fn parse(
         mtu: mtu?,
         loss: loss.unwrap_or(Loss::None),
     };
-    Some(LinkProfile { name: name.into(), file: file.into(), description, link, figures: inputs })
+    let (name, file) = (name.into(), file.into());
+    Some(LinkProfile { name, file, description, link, not_included, figures: inputs })
+}
+
+/// A text, or a table of the text with its source and kind, as figures have them.
+fn not_included(root: &Section<'_>) -> Option<String> {
+    if !root.get("not_included")?.is_table() {
+        return root.read("not_included", non_empty);
+    }
+    let stated = root.section("not_included")?;
+    Provenance::read(&stated, &Provenance::NONE);
+    if stated.get("value").is_none() {
+        stated.refuse("value", "is missing: say what the figures leave out");
+    }
+    let text = stated.read("value", non_empty);
+    stated.refuse_unknown();
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: &str = "name = \"a\"\ndescription = \"b\"\nrtt = \"1 ms\"\nqueue_packets = 1\n\
+                        mtu = 1500\nkind = \"assumed\"\n";
+
+    #[test]
+    fn what_a_link_leaves_out() {
+        let parsed = |line: &str| LinkProfile::parse("a", &format!("{LINK}{line}"), "a.toml");
+        assert_eq!(parsed("").unwrap().not_included, None);
+        for line in [
+            "not_included = \"waking the radio\"",
+            "not_included = { value = \"waking the radio\", source = \"s\", kind = \"published\" }",
+        ] {
+            assert_eq!(parsed(line).unwrap().not_included.as_deref(), Some("waking the radio"));
+        }
+        for (line, part) in [
+            ("not_included = \"\"", "not_included is \"\": expected a text"),
+            ("not_included = { source = \"s\", kind = \"published\" }", "value is missing"),
+            ("not_included = { value = \"x\", sauce = \"s\" }", "did you mean source?"),
+        ] {
+            let error = parsed(line).unwrap_err().to_string();
+            assert!(error.contains(part), "{line}: {error}");
+        }
+    }
 }

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""How far the figures are to be believed, in one line."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+from warifu.answer.model import Badge, Level
+from warifu.compare.gates import Verdict
+from warifu.compare.join import Comparison
+from warifu.report.inputs import assumed_inputs
+from warifu.results import PREDICTED, Results, weakest
+
+#: Names of inputs that are told; the report has all.
+_NAMED = 2
+
+
+def badge(main: Results, comparison: Comparison | None) -> Badge:
+    """Validated by a comparison, or what the figures rest on."""
+    if comparison is None:
+        if main.half != PREDICTED:
+            return Badge("measured, and nothing predicted to hold it against", Level.NONE)
+        return Badge(f"not measured here; {rests_on(main)}", Level.NONE)
+    errors = [
+        abs(row.relative)
+        for case in comparison.cases
+        if (row := case.row("p50")) is not None and math.isfinite(row.relative)
+    ]
+    median = f"median error {statistics.median(errors) * 100:.1f} %" if errors else "no median"
+    of = f"{median} over {len(comparison.cases)} {_cells(len(comparison.cases))}"
+    judged = [case for case in comparison.cases if case.verdict is not None]
+    if not judged:
+        return Badge(f"measured, no gate decides: {of}", Level.NONE)
+    counts = {verdict: comparison.count(verdict) for verdict in Verdict}
+    words = {Verdict.PASS: "pass", Verdict.UNDECIDED: "undecided", Verdict.FAIL: "fail"}
+    shown = ", ".join(f"{counts[one]} {word}" for one, word in words.items() if counts[one])
+    if counts[Verdict.FAIL]:
+        return Badge(f"outside its gates in {counts[Verdict.FAIL]}: {of} ({shown})", Level.FAIL)
+    if counts[Verdict.UNDECIDED]:
+        return Badge(f"validated in part: {of} ({shown})", Level.UNDECIDED)
+    return Badge(f"validated: {of} ({shown})", Level.PASS)
+
+
+def rests_on(main: Results) -> str:
+    """`simulated, rests on published values and 2 assumed: lte-m jitter, lte-m rtt`."""
+    methods = " and ".join(str(one) for one in main.manifest.get("methods") or ["simulated"])
+    evidence = weakest([str(one) for one in main.manifest.get("evidence") or []])
+    names = assumed_inputs(main.manifest)
+    if evidence != "assumed" or not names:
+        return f"{methods}, rests on {evidence} values"
+    some = ", ".join(names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{methods}, rests on {len(names)} assumed values: {some}{more}"
+
+
+def _cells(count: int) -> str:
+    return "cell" if count == 1 else "cells"

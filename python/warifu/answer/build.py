@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Putting an answer together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from warifu.answer import deadlines, only_case, question, sentences
+from warifu.answer.axes import Grid, grid_of
+from warifu.answer.badge import badge
+from warifu.answer.model import Answer, Row
+from warifu.answer.samples import Samples
+from warifu.compare import stats
+from warifu.compare.join import Comparison
+from warifu.compare.require import Judged
+from warifu.results import Results, ResultsError, interruptions
+
+
+def answer(
+    predicted: Results | None,
+    measured: Results | None,
+    comparison: Comparison | None,
+    judged: Sequence[Judged],
+    baseline: str | None = None,
+) -> Answer:
+    """What a study asked, answered from its results.
+
+    ``judged`` are its requirements on its cases (`warifu.report.tables.judge_halves`).
+    ``baseline`` is a case's id, its number from 1, its label or a part of it that no other has;
+    without one the first case is. Raises ResultsError for one that is none.
+    """
+    main = predicted or measured
+    if main is None:
+        raise ResultsError("there are no results to answer from: run `warifu predict` first")
+    grid = grid_of(main)
+    reference = _baseline(main, baseline)
+    samples = Samples(main)
+    found = deadlines.sentences(judged)
+    if len(main.cases) == 1:
+        found += only_case.sentences(samples, reference)
+    else:
+        found += sentences.of_axes(samples, grid, reference)
+    links = {str(one) for settings in main.cases.values() if (one := settings.get("link"))}
+    return Answer(
+        study=main.study,
+        half=main.half,
+        question=question.question(main, grid),
+        sentences=found,
+        not_included=question.not_included(main, links),
+        badge=badge(main, comparison),
+        baseline=reference,
+        rows=_rows(samples, grid, reference, comparison, deadlines.of_cases(judged)),
+        requirements=list(dict.fromkeys(one.requirement.text for one in judged)),
+        warnings=interruptions(predicted, measured),
+    )
+
+
+def _baseline(main: Results, wanted: str | None) -> str:
+    cases = list(main.cases)
+    if wanted is None:
+        return cases[0]
+    if wanted in main.cases:
+        return wanted
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(cases):
+        return cases[int(wanted) - 1]
+    exact = [one for one in cases if main.label(one) == wanted]
+    found = exact or [one for one in cases if wanted and wanted in main.label(one)]
+    if len(found) == 1:
+        return found[0]
+    many = f"names {len(found)} cases" if found else "names no case"
+    some = "; ".join(f"{at} {main.label(one)}" for at, one in enumerate(cases[:3], start=1))
+    raise ResultsError(
+        f"--baseline {wanted}: {many}: give a number from 1 to {len(cases)} or a label, such as "
+        f"{some}"
+    )
+
+
+def _rows(
+    samples: Samples,
+    grid: Grid,
+    reference: str,
+    comparison: Comparison | None,
+    met: dict[str, str],
+) -> list[Row]:
+    main = samples.results
+    verdicts = {
+        case.case_id: str(case.verdict) if case.verdict else None
+        for case in (comparison.cases if comparison is not None else ())
+    }
+    samples.of(reference)
+    found: dict[str, Row] = {}
+    for case_id in main.in_files(main.cases):
+        sample = samples.of(case_id)
+        found[case_id] = Row(
+            case_id=case_id,
+            label=main.label(case_id),
+            settings=grid.settings(case_id),
+            p50=sample.times.quantile(0.50),
+            p50_interval=stats.quantile_interval(sample.times, 0.50),
+            p99=sample.times.quantile(0.99),
+            p99_interval=stats.quantile_interval(sample.times, 0.99),
+            delta=samples.change(case_id, reference, 0.50),
+            bytes=sample.size.mean(),
+            delta_bytes=samples.size_change(case_id, reference),
+            bytes_up=sample.up,
+            bytes_down=sample.down,
+            failed=sample.failed,
+            deadline=met.get(case_id),
+            verdict=verdicts.get(case_id),
+            finest=sample.finest,
+        )
+        if case_id != reference:
+            samples.forget_beyond_memory(reference)
+    return [found[case_id] for case_id in main.cases]

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The study's requirements, by case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from warifu.answer.model import MET, MISSED, UNDECIDED
+from warifu.compare.gates import Verdict
+from warifu.compare.require import Judged
+from warifu.results import PREDICTED
+
+_WORDS = {Verdict.PASS: MET, Verdict.FAIL: MISSED, Verdict.UNDECIDED: UNDECIDED}
+#: So many cases are named, of more their number is told.
+_NAMED = 3
+
+
+def of_cases(judged: Sequence[Judged]) -> dict[str, str]:
+    """By case the worst of its requirements.
+
+    A measurement adds what it is sure of: it is often too small to be sure of a tail, and that
+    alone contradicts no prediction.
+    """
+    found: dict[str, str] = {}
+    predicted = any(one.half == PREDICTED for one in judged)
+    for one in judged:
+        word = _WORDS[one.verdict]
+        if predicted and one.half != PREDICTED and word != MISSED:
+            continue
+        found[one.case_id] = max(found.get(one.case_id, word), word, key=_ORDER.index)
+    return found
+
+
+_ORDER = [MET, UNDECIDED, MISSED]
+
+
+def sentences(judged: Sequence[Judged]) -> list[str]:
+    """A sentence for each requirement: in which cases it is met, missed and undecided."""
+    found = []
+    for text in dict.fromkeys(one.requirement.text for one in judged):
+        group = [one for one in judged if one.requirement.text == text]
+        words = of_cases(group)
+        labels = {one.case_id: one.label for one in group}
+        parts = []
+        for word in (MET, MISSED, UNDECIDED):
+            those = [labels[case_id] for case_id, of in words.items() if of == word]
+            if not those:
+                continue
+            if len(words) == 1:
+                parts.append(word)
+            elif len(those) == len(words):
+                parts.append(f"{word} in all {len(words)} cases")
+            else:
+                parts.append(f"{word} in {len(those)} of {len(words)} cases{_named(those)}")
+        needed = max((one.trials_needed or 0 for one in group), default=0)
+        more = f" (at least {needed:,} trials would decide)" if needed else ""
+        found.append(f"{text}: {', '.join(parts)}{more}.")
+    return found
+
+
+def _named(labels: Sequence[str]) -> str:
+    return f" ({'; '.join(labels)})" if len(labels) <= _NAMED and all(labels) else ""

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What each choice changes, and with which of the other choices it changes how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from warifu.answer.axes import Axis, Grid
+from warifu.answer.model import Change
+from warifu.compare.stats import Interval
+
+#: Differences that vary by less than this share of the largest of them are told as one.
+ALIKE = 0.3
+#: And by less than this share of what a connection takes in all.
+_ALIKE_OF_WHOLE = 0.004
+#: So many combinations of the other choices are looked at for an effect, spread over all.
+_MOST_CONTEXTS = 48
+#: How many of the other choices an effect may be told apart by.
+_DEPTH = 2
+
+Context = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A difference in one or more combinations of the other choices that are alike."""
+
+    #: Path and value of the other choices that it holds for; empty for all.
+    where: tuple[tuple[str, str], ...]
+    #: The median of the combinations' differences, and the hull of their intervals.
+    change: Change
+    #: The least and the largest of these differences.
+    least: float
+    most: float
+    #: What a connection takes there without it.
+    whole: float
+
+    @property
+    def certain(self) -> bool:
+        """Whether no interval in any of these combinations reaches 0."""
+        return self.change.certain
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One value of an axis against the reference, as effects that differ."""
+
+    axis: Axis
+    value: str
+    reference: str
+    time: list[Effect] = field(default_factory=list)
+    tail: list[Effect] = field(default_factory=list)
+    size: list[Effect] = field(default_factory=list)
+
+
+def contexts(grid: Grid, at: int, values: Sequence[str]) -> list[Context]:
+    """Combinations of the other choices of which there is a case for each of ``values``; a spread
+    of them where there are many."""
+    found: dict[Context, None] = {}
+    for choices in grid.cases:
+        other = choices[:at] + choices[at + 1 :]
+        if other not in found and all(_with(other, at, one) in grid.cases for one in values):
+            found[other] = None
+    every = list(found)
+    if len(every) <= _MOST_CONTEXTS:
+        return every
+    step = (len(every) - 1) / (_MOST_CONTEXTS - 1)
+    return [every[round(index * step)] for index in range(_MOST_CONTEXTS)]
+
+
+def case_of(grid: Grid, at: int, context: Context, value: str) -> str:
+    """The case with ``value`` on axis ``at`` and ``context`` on the others."""
+    return grid.cases[_with(context, at, value)]
+
+
+def effects(
+    changes: dict[Context, Change],
+    others: Sequence[Axis],
+    whole: Callable[[Context], float],
+    depth: int = _DEPTH,
+    alike: float = ALIKE,
+) -> list[Effect]:
+    """The differences told apart by those other choices that they depend on.
+
+    A regression tree with a branch for each value: it splits by the choice after which most is
+    alike, and of equal ones by that which leaves least spread, at most ``depth`` times.
+    """
+    known = {one: change for one, change in changes.items() if math.isfinite(change.value)}
+    if not known:
+        return []
+    return _grown(known, others, whole, (), (depth, alike))
+
+
+def _grown(
+    changes: dict[Context, Change],
+    others: Sequence[Axis],
+    whole: Callable[[Context], float],
+    where: tuple[tuple[str, str], ...],
+    limits: tuple[int, float],
+) -> list[Effect]:
+    depth, alike = limits
+    if not depth or _alike(changes, whole, alike):
+        return [_effect(changes, whole, where)]
+    best: list[tuple[str, dict[Context, Change]]] = []
+    chosen, rank = None, (0.0, -_spread(changes) * 0.999)
+    for at, axis in enumerate(others):
+        groups = [
+            (value, {one: change for one, change in changes.items() if one[at] == value})
+            for value in axis.values
+        ]
+        groups = [(value, group) for value, group in groups if group]
+        if len(groups) < 2:
+            continue
+        settled = sum(len(group) for _, group in groups if _alike(group, whole, alike)) / len(
+            changes
+        )
+        mean = sum(_spread(group) * len(group) for _, group in groups) / len(changes)
+        if (settled, -mean) > rank:
+            rank, chosen, best = (settled, -mean), axis, groups
+    if chosen is None:
+        return [_effect(changes, whole, where)]
+    return [
+        effect
+        for value, group in best
+        for effect in _grown(
+            group, others, whole, (*where, (chosen.path, value)), (depth - 1, alike)
+        )
+    ]
+
+
+def _alike(changes: dict[Context, Change], whole: Callable[[Context], float], share: float) -> bool:
+    values = [change.value for change in changes.values()]
+    widths = [change.interval.half_width for change in changes.values()]
+    noise = max((one for one in widths if math.isfinite(one)), default=0.0)
+    least = min((one for one in map(whole, changes) if math.isfinite(one)), default=0.0)
+    if min(values) < 0.0 < max(values) and any(one.certain for one in changes.values()):
+        # One that saves here and costs there is two things, unless both are next to nothing.
+        return max(values) - min(values) <= max(_ALIKE_OF_WHOLE * least, 2.0 * noise)
+    allowed = max(share * max(map(abs, values)), 2.0 * noise, _ALIKE_OF_WHOLE * least)
+    return _spread(changes) <= allowed
+
+
+def _spread(changes: dict[Context, Change]) -> float:
+    values = [change.value for change in changes.values()]
+    return max(values) - min(values)
+
+
+def _effect(
+    changes: dict[Context, Change],
+    whole: Callable[[Context], float],
+    where: tuple[tuple[str, str], ...],
+) -> Effect:
+    ordered = sorted(changes.values(), key=lambda change: change.value)
+    middle = ordered[len(ordered) // 2]
+    hull = Interval(
+        min(change.interval.low for change in ordered),
+        max(change.interval.high for change in ordered),
+    )
+    wholes = sorted(map(whole, changes))
+    return Effect(
+        where,
+        Change(middle.value, hull),
+        ordered[0].value,
+        ordered[-1].value,
+        wholes[len(wholes) // 2],
+    )
+
+
+def _with(context: Context, at: int, value: str) -> Context:
+    return (*context[:at], value, *context[at:])

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The answer to a question of one case: how long it takes, and which part of it costs most."""
+
+from __future__ import annotations
+
+import math
+
+from warifu.answer import amounts
+from warifu.answer.samples import Samples
+from warifu.answer.words import STAGES, listed
+from warifu.compare import stats
+from warifu.compare.stats import Interval
+
+#: Stages that are named, the longest first, and the least share of one.
+_NAMED, _LEAST = 3, 0.01
+
+
+def sentences(samples: Samples, case_id: str) -> list[str]:
+    """Time, stages, bytes."""
+    sample, main = samples.of(case_id), samples.results
+    if not sample.times.values.size:
+        return ["No connection succeeded, so there is no time to tell."]
+
+    def shown(p: float) -> str:
+        value = sample.times.quantile(p)
+        return amounts.time(value, _half(value, stats.quantile_interval(sample.times, p)), finest)
+
+    finest = sample.finest
+    what = "A sample" if main.is_stream(case_id) else "A connection"
+    if main.cases[case_id].get("protocol") in {"coap", "dds"} and what == "A connection":
+        what = "An exchange"
+    found = [f"{what} takes {shown(0.50)} (median), and {shown(0.99)} at P99."]
+    if sample.failed > 0.0:
+        found.append(f"{sample.failed * 100:.2g} % of them fail.")
+    stages = main.stages(case_id)
+    whole = sum(stages.values())
+    ordered = sorted(stages.items(), key=lambda item: -item[1])
+    named = [
+        f"{STAGES.get(stage, stage)} {amounts.time(value, 0.0, finest)} ({value / whole:.0%})"
+        for stage, value in ordered[:_NAMED]
+        if whole and value >= _LEAST * whole
+    ]
+    if named:
+        found.append(f"Most of its mean is {listed(named)}.".replace("%)", " %)"))
+    if not math.isnan(sample.up):
+        on_link = ""
+        if main.distribution(case_id, "bytes.link").values.size:
+            on_link = f"{amounts.size(sample.size.mean())} go over the link, headers and all; "
+        found.append(
+            f"{on_link}the programs send {amounts.size(sample.up)} up and "
+            f"{amounts.size(sample.down)} down."
+        )
+    return found
+
+
+def _half(value: float, interval: Interval) -> float:
+    return max(interval.high - value, value - interval.low)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What was asked, in a line: device, server, key store, link and stack, and what none of them
+holds."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from typing import Any
+
+from warifu.answer import words
+from warifu.answer.axes import Axis, Grid
+from warifu.results import Results, Setting, duration
+
+#: The machine that a study is about where it names no other (crates/core/model).
+_THIS_HOST = "this-host"
+#: Of so many values of a setting all are named.
+_NAMED = 4
+
+
+def question(results: Results, grid: Grid) -> str:
+    """`HTTPS with TLS 1.2 or 1.3, mutual authentication; device gr-peach; ...`."""
+    said = _said(results.manifest)
+    varied = {words.key_of(axis.path): axis for axis in grid.axes}
+    parts = [_stack(results, varied)]
+    for name in ("device", "server"):
+        shown = _values(results, name, varied)
+        if shown:
+            parts.append(f"{name} {shown}{_default(name, shown, said)}")
+    store = _values(results, "key_store", varied)
+    if store:
+        parts.append(f"key store {store}")
+    link = f"link {_values(results, 'link', varied)}"
+    if rtt := _values(results, "rtt_ns", varied, "rtt"):
+        link += f", RTT {rtt}"
+    if (loss := _values(results, "loss_mean", varied, "loss")) and loss != "0 %":
+        link += f", loss {loss}"
+    parts.append(link)
+    named = {"device", "server", "key_store", "link", "rtt", "loss"} | _OF_STACK
+    rest = [axis for key, axis in varied.items() if key not in named]
+    parts += [f"{words.key_of(axis.path)} {_either(list(axis.values))}" for axis in rest]
+    return "; ".join(parts) + "."
+
+
+_OF_STACK = {"stack", "protocol", "tls", "session", "authentication", "message_type"}
+_OF_STACK |= {"middleware", "crypto", "crypto_aead"}
+
+
+def _stack(results: Results, varied: dict[str, Axis]) -> str:
+    if "stack" in varied:
+        return _either(list(varied["stack"].values))
+    protocols = [words.protocol(str(one)) for one in _column(results, "protocol")]
+    shown = _either(protocols)
+    if middleware := _column(results, "dds_middleware"):
+        names = [words.middleware(str(one)) for one in middleware]
+        plugins = _values(results, "dds_crypto", varied, "crypto").replace("none", "no security")
+        return f"{shown}, {_either(names)}, plugin {plugins}"
+    if kinds := _values(results, "coap_type", varied, "message_type"):
+        shown += f" {kinds}"
+    if versions := _values(results, "tls", varied):
+        shown += f" with TLS {versions}"
+        sessions = _values(results, "session", varied)
+        if sessions and sessions != "full":
+            shown += f", session {sessions}"
+        if who := _values(results, "authentication", varied):
+            shown += f", {who} authentication"
+    return shown
+
+
+def _default(name: str, shown: str, said: set[str]) -> str:
+    if name in said:
+        return " (this machine)" if shown == _THIS_HOST else ""
+    return " (this machine, the default)" if shown == _THIS_HOST else " (the default)"
+
+
+def _said(manifest: dict[str, Any]) -> set[str]:
+    """The sections that the study or a flag speaks of."""
+    study = manifest.get("study") or {}
+    paths = [str(path) for path, _ in study.get("overrides") or []]
+    paths += [str(path) for path, _ in manifest.get("vary") or []]
+    try:
+        table = tomllib.loads(str(study.get("text") or ""))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        # A question without a file is its flags, which were looked at.
+        table = {}
+    paths += [key for key, value in table.items() if not isinstance(value, dict)]
+    for key, value in table.items():
+        if isinstance(value, dict):
+            paths += [f"{key}.{inner}" for inner in value]
+    return {words.key_of(path) for path in paths}
+
+
+def _values(results: Results, column: str, varied: dict[str, Axis], key: str | None = None) -> str:
+    """What the cases have of a setting: as the study writes it where it was varied."""
+    axis = varied.get(key or column)
+    if axis is not None:
+        return _either(list(axis.values))
+    return _either([_word(column, one) for one in _column(results, column)])
+
+
+def _column(results: Results, column: str) -> list[Setting]:
+    found = dict.fromkeys(settings.get(column) for settings in results.cases.values())
+    return [one for one in found if one is not None]
+
+
+def _word(column: str, value: Setting) -> str:
+    if column.endswith("_ns") and isinstance(value, int | float):
+        return duration(value)
+    if column == "loss_mean" and isinstance(value, float):
+        return f"{value * 100:g} %"
+    return str(value)
+
+
+def _either(found: list[str]) -> str:
+    if len(found) > _NAMED:
+        return f"{found[0]} to {found[-1]} ({len(found)} values)"
+    return words.listed(found, "or")
+
+
+def not_included(results: Results, names: Iterable[str]) -> list[str]:
+    """What the links of these names leave out, as their profiles say it."""
+    texts: dict[str, list[str]] = {}
+    wanted = set(names)
+    for profile in results.manifest.get("profiles") or []:
+        if profile.get("kind") != "link" or profile.get("name") not in wanted:
+            continue
+        try:
+            said = tomllib.loads(str(profile.get("text") or "")).get("not_included")
+        except (tomllib.TOMLDecodeError, RecursionError):
+            continue
+        said = said.get("value") if isinstance(said, dict) else said
+        if isinstance(said, str) and said.strip():
+            texts.setdefault(said.strip(), []).append(str(profile["name"]))
+    return [f"Not included over {words.listed(links)}: {text}" for text, links in texts.items()]

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Answers from results: differences, with which choices they change, and whether they are sure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from support.synthetic import Cell, Half, case_used
+from warifu.answer import Level, answer
+from warifu.answer.axes import Axis
+from warifu.answer.effects import effects
+from warifu.answer.model import Change
+from warifu.compare.join import compare
+from warifu.compare.stats import Interval
+from warifu.report.table import Format, render
+from warifu.report.tables import judge_halves
+from warifu.results import Results, ResultsError
+
+
+def half(
+    folder: Path, cells: Sequence[Cell], kind: str = "predicted", n: int = 4_000, scale: float = 1.0
+) -> Results:
+    """A made-up half whose manifest says what was varied, as a study writes it."""
+    paths = ("stack.tls", "stack.session", "link.rtt", "link.loss")
+    cases = []
+    for cell in cells:
+        values = (cell.tls, cell.session, f"{cell.rtt_ms} ms", f"{cell.loss * 100:g} %")
+        choices = list(zip(paths, values, strict=True))
+        label = ", ".join(f"{path.rpartition('.')[2]} {value}" for path, value in choices)
+        cases.append(case_used(cell.case_id, cell.canonical, label, choices))
+    written = Half(kind, list(cells), n, seed=len(kind), scale=scale, manifest={"cases": cases})
+    return Results.open(written.write(folder))
+
+
+GRID = [
+    Cell(tls, session, rtt)
+    for tls in ("1.2", "1.3")
+    for session in ("full", "resumed")
+    for rtt in (20, 60)
+]
+
+
+def test_each_choice_has_its_sentence(tmp_path: Path) -> None:
+    predicted = half(tmp_path, GRID)
+    found = answer(predicted, None, None, judge_halves(predicted, None))
+    tls, session, rtt = found.sentences[1:]
+    # The made-up 1.3 saves a round trip, but not where 1.2 resumes.
+    assert tls.startswith("TLS 1.3 saves 20")
+    assert "at 20 ms RTT" in tls and "60" in tls and "no " in tls
+    assert session.startswith("Resuming saves") and "with TLS 1.2" in session
+    assert rtt.startswith("A connection waits for 4 round trips with a full handshake and TLS 1.2")
+    assert found.sentences[0] == "https.establishment.p99 < 5 s: met in all 8 cases."
+
+
+def test_rows_are_held_against_the_baseline(tmp_path: Path) -> None:
+    predicted = half(tmp_path, GRID)
+    first = answer(predicted, None, None, [])
+    assert first.baseline == GRID[0].case_id
+    row = first.rows[1]
+    assert row.settings["link.rtt"] == "60 ms"
+    assert row.delta.value == pytest.approx(160e6, rel=0.01)
+    assert row.delta.interval.low < row.delta.value < row.delta.interval.high
+    assert row.certain and row.deadline is None
+    by_label = answer(predicted, None, None, [], baseline="tls 1.3, session full, rtt 60 ms")
+    by_number = answer(predicted, None, None, [], baseline="6")
+    assert by_label.baseline == by_number.baseline == GRID[5].case_id
+    assert by_label.rows[0].delta.value < 0
+    for wrong in ("0", "9", "tls 1.3", "nothing", ""):
+        with pytest.raises(ResultsError, match="give a number from 1 to 8 or a label"):
+            answer(predicted, None, None, [], baseline=wrong)
+
+
+def test_what_no_trial_tells_apart_is_not_certain(tmp_path: Path) -> None:
+    alike = [Cell("1.3", "full", 60), Cell("1.3", "resumed", 60)]
+    predicted = half(tmp_path, alike, n=100)
+    found = answer(predicted, None, None, [])
+    assert not found.rows[1].certain
+    assert "no " in found.sentences[0] and "difference" in found.sentences[0]
+
+
+def test_a_loss_is_told_by_its_tail(tmp_path: Path) -> None:
+    cells = [Cell("1.3", "full", 60, loss) for loss in (0.0, 0.02)]
+    found = answer(half(tmp_path, cells), None, None, [])
+    assert found.sentences[0].startswith("2 % loss") and "to P99" in found.sentences[0]
+
+
+def test_an_only_case_says_how_long_and_what_costs_most(tmp_path: Path) -> None:
+    found = answer(half(tmp_path, [Cell()]), None, None, [])
+    assert found.sentences[0].startswith("A connection takes 18")
+    assert "(median)" in found.sentences[0] and "P99" in found.sentences[0]
+    assert "propagation 180 ms (99 %)" in found.sentences[1]
+    assert found.table().cells[0][0] == "the only case" or found.rows[0].label
+
+
+@pytest.mark.parametrize(("scale", "level"), [(1.0, Level.PASS), (1.2, Level.FAIL)])
+def test_badge_of_a_comparison(tmp_path: Path, scale: float, level: Level) -> None:
+    predicted = half(tmp_path, GRID, n=20_000)
+    measured = half(tmp_path, GRID, "measured", n=2_000, scale=scale)
+    found = answer(predicted, measured, compare(predicted, measured), [])
+    assert found.badge.level is level
+    assert "median error" in found.badge.text and "8 cells" in found.badge.text
+    assert {row.verdict for row in found.rows} == {"pass" if level is Level.PASS else "fail"}
+
+
+def test_deadline_by_case(tmp_path: Path) -> None:
+    predicted = half(tmp_path, GRID)
+    bound = ["https.establishment", "p99", "<", 150e6, "https.establishment.p99 < 150 ms"]
+    predicted.manifest["require"] = [bound]
+    found = answer(predicted, None, None, judge_halves(predicted, None))
+    words = [row.deadline for row in found.rows]
+    # Round trips of 20 ms are short enough, four and three of 60 ms are not.
+    assert words == ["met", "missed"] * 4
+    assert found.sentences[0].startswith(
+        "https.establishment.p99 < 150 ms: met in 4 of 8 cases, missed in 4 of 8 cases."
+    )
+
+
+def test_tables_of_many_cases_are_cut_short_and_fit(tmp_path: Path) -> None:
+    cells = [Cell(tls, "full", rtt) for tls in ("1.2", "1.3") for rtt in range(10, 110, 2)]
+    found = answer(half(tmp_path, cells, n=50), None, None, [])
+    assert len(found.rows) == 100
+    table = found.table(24)
+    assert len(table.cells) <= 25
+    assert max(map(len, render([table], Format.TABLE, 80).splitlines())) <= 80
+    assert len(found.table().cells) == 100
+    assert all(len(sentence) < 600 for sentence in found.sentences)
+
+
+def test_effects_are_told_apart_by_what_they_depend_on() -> None:
+    others = [Axis("a", ("1", "2")), Axis("b", ("x", "y"))]
+
+    def change(value: float) -> Change:
+        return Change(value, Interval(value - 0.1, value + 0.1))
+
+    changes: dict[tuple[str, ...], float]
+    changes = {("1", "x"): 10.0, ("1", "y"): 10.5, ("2", "x"): -40.0, ("2", "y"): -41.0}
+    found = effects({key: change(value) for key, value in changes.items()}, others, lambda _: 100.0)
+    assert [one.where for one in found] == [(("a", "1"),), (("a", "2"),)]
+    assert [one.change.value for one in found] == [10.5, -40.0]
+    assert all(one.certain for one in found)
+    alike = {key: change(5.0) for key in changes}
+    assert [one.where for one in effects(alike, others, lambda _: 100.0)] == [()]
+
+
+def test_an_answer_is_made_of_plain_values(tmp_path: Path) -> None:
+    found = answer(half(tmp_path, [Cell()]), None, None, [])
+    assert dataclasses.asdict(found)["half"] == "predicted"
+    with pytest.raises(ResultsError, match="warifu predict"):
+        answer(None, None, None, [])
