@@ -26,6 +26,67 @@ class WarifuError(Exception):
 class StorageError(WarifuError):
     """Results that the file system does not take."""
 
+@type_check_only
+class LawSummary(TypedDict):
+    """A law of durations, ns."""
+
+    mean_ns: float
+    min_ns: int
+    median_ns: int
+    max_ns: int
+
+@type_check_only
+class PrimitiveCost(LawSummary):
+    """What a primitive takes."""
+
+    per_byte_ns: float
+    kind: str
+    source: str
+    code: str | None
+
+@type_check_only
+class DeviceView(TypedDict):
+    """A device's profile; what it does not say is None."""
+
+    name: str
+    description: str
+    library: str | None
+    core: str | None
+    clock_hz: float | None
+    code: str | None
+    ram: int | None
+    flash: int | None
+    stack_ram: int | None
+    stack_flash: int | None
+    primitives: dict[str, PrimitiveCost]
+
+@type_check_only
+class KeyStoreView(TypedDict):
+    """A key store's profile: its calls by PKCS#11's names, none of a key in software; of a throttle
+    its calls and window, ns."""
+
+    name: str
+    description: str
+    software: bool
+    calls: dict[str, LawSummary]
+    throttle: tuple[int, int] | None
+    sleeps: bool
+
+def device(name: str, text: str, file: str) -> DeviceView:
+    """A device's profile from its file's text. Raises WarifuError."""
+
+def key_store(name: str, text: str, file: str) -> KeyStoreView:
+    """A key store's profile from its file's text. Raises WarifuError."""
+
+def duration_ns(text: str) -> int:
+    """A duration such as `45 ms`, ns. Raises WarifuError."""
+
+def clock_hz(text: str) -> float:
+    """A clock such as `64 MHz`, Hz. Raises WarifuError."""
+
+def byte_count(text: str) -> int:
+    """A size such as `256 KiB`, B. Raises WarifuError."""
+
 @final
 class Study:
     """A study, checked as a whole: every case of it can be run."""

@@ -5,6 +5,7 @@
 mod accelerator;
 mod columns;
 mod dds;
+mod device;
 mod discovery;
 mod error;
 mod fs_user;
@@ -16,6 +17,7 @@ mod observations;
 mod predict;
 mod study;
 mod tls;
+mod units;
 
 use pyo3::prelude::*;
 use warifu_model::{Aead, CertificateType, TlsVersion};
@@ -44,6 +46,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(discovery::dds_discovery, module)?)?;
     module.add_function(wrap_pyfunction!(dds::dds_path, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::metrics, module)?)?;
+    module.add_function(wrap_pyfunction!(device::device, module)?)?;
+    module.add_function(wrap_pyfunction!(device::key_store, module)?)?;
+    module.add_function(wrap_pyfunction!(units::duration_ns, module)?)?;
+    module.add_function(wrap_pyfunction!(units::clock_hz, module)?)?;
+    module.add_function(wrap_pyfunction!(units::byte_count, module)?)?;
     module.add_function(wrap_pyfunction!(missing::missing_operations, module)?)?;
     module.add_function(wrap_pyfunction!(missing::primitives, module)?)?;
     module.add_function(wrap_pyfunction!(missing::step_costs, module)?)?;

@@ -3,6 +3,7 @@
 //! says whose recipes lower its messages to primitives, and the rest which devices are alike.
 
 use std::fmt;
+use std::str::FromStr;
 
 use toml::Value;
 
@@ -10,7 +11,7 @@ use super::figure::{FigureOf, Figures, Input, Provenance};
 use super::shown::{Show, Shown};
 use crate::keyword::Keyword;
 use crate::reader::{self, Section};
-use crate::units::ByteCount;
+use crate::units::{ByteCount, UnitError};
 
 /// What a device is made of; what its profile does not say is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -81,18 +82,25 @@ impl Machine {
 }
 
 impl Hertz {
-    /// Reads `"64 MHz"`.
     fn read(value: &Value) -> Result<Hertz, String> {
+        value.as_str().unwrap_or_default().parse().map_err(|error: UnitError| error.0)
+    }
+}
+
+impl FromStr for Hertz {
+    type Err = UnitError;
+
+    /// Reads `64 MHz`.
+    fn from_str(text: &str) -> Result<Hertz, UnitError> {
         const UNITS: [(&str, f64); 4] = [("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)];
-        let text = value.as_str().unwrap_or_default().trim();
         let read = || {
-            let (number, unit) = text.split_once(' ')?;
+            let (number, unit) = text.trim().split_once(' ')?;
             let &(_, scale) = UNITS.iter().find(|(name, _)| *name == unit.trim())?;
             let hertz = number.parse::<f64>().ok()? * scale;
             // No processor is slower than a watch's crystal, or faster than 100 GHz.
             (32e3..=1e11).contains(&hertz).then_some(Hertz(hertz))
         };
-        read().ok_or_else(|| "expected a clock such as \"64 MHz\"".into())
+        read().ok_or_else(|| UnitError("expected a clock such as \"64 MHz\"".into()))
     }
 }
 

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Times and rates as people type them; the core reads numbers and units (crates/core/model)."""
+
+from __future__ import annotations
+
+import re
+
+from warifu import _core
+from warifu._core import WarifuError
+
+
+class NotUnderstood(Exception):  # noqa: N818 - what happened, not what it is
+    """A text that is no quantity; its text says what is expected."""
+
+
+def _spaced(text: str) -> str:
+    """`45ms` with its space."""
+    return re.sub(r"^\s*([\d.]+)\s*", r"\1 ", text)
+
+
+def call_ns(text: str) -> float:
+    """`45 ms`, or `45ms`; more than nothing. Raises NotUnderstood."""
+    try:
+        value = _core.duration_ns(_spaced(text))
+    except WarifuError as error:
+        raise NotUnderstood(str(error)) from None
+    if not value:
+        raise NotUnderstood('expected a time above 0 such as "45 ms"')
+    return float(value)
+
+
+def byte_ns(text: str) -> float:
+    """The time of a byte: from `1.2 MB/s`, or `830 ns/byte`. Raises NotUnderstood."""
+    expected = 'expected a rate such as "1.2 MB/s" or "840 KiB/s"'
+    words = _spaced(text).strip()
+    if words.endswith("/byte"):
+        return call_ns(words.removesuffix("/byte"))
+    if not words.endswith("/s"):
+        raise NotUnderstood(expected)
+    amount, _, unit = words.removesuffix("/s").partition(" ")
+    try:
+        # A rate need not be whole bytes, as a size is.
+        per_second = float(amount) * _core.byte_count(f"1 {unit}")
+    except (ValueError, WarifuError) as error:
+        raise NotUnderstood(f"{expected}: {error}") from None
+    if not 0 < per_second < 1e15:
+        raise NotUnderstood(expected)
+    return 1e9 / per_second
+
+
+def clock_hz(text: str) -> int:
+    """`64 MHz`, or `64MHz`. Raises NotUnderstood."""
+    try:
+        return round(_core.clock_hz(_spaced(text)))
+    except WarifuError as error:
+        raise NotUnderstood(str(error)) from None
+
+
+def size(text: str) -> int:
+    """`256 KiB`, or `256KiB`, in B. Raises NotUnderstood."""
+    try:
+        return int(_core.byte_count(_spaced(text)))
+    except WarifuError as error:
+        raise NotUnderstood(str(error)) from None

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A figure that a device lacks, from the nearest device that has it, with a band.
+
+**Estimate.** Where the device has another figure of the same group (a signature where a shared secret
+of that curve is wanted), the nearest device's ratio of the two is taken over. Where it has none, its
+cycles are: the time times the ratio of the clocks. Nearest is first by the kind of code (assembly, C,
+hardware), then by the core, its family, and the clock.
+
+**Band.** The same is done for every figure of every other device, as if it were not known, and the
+logarithm of truth over estimate is kept. Of the residuals that were found in the same way (from
+another figure or by the clock; the same code or not; the same core, family or neither; of public
+keys or not), the ceil(0.9 (n + 1))-th smallest in size is the band on either side: a conformal
+prediction interval of 90 %, which assumes no law. Where fewer than nine are at hand, those found in
+less similar ways are added, one condition dropped after another.
+
+Nothing else decides the width; `judge` says how often the truth lies inside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from warifu.devices import cores
+from warifu.devices.catalog import PUBLIC_KEY, Device, Known
+from warifu.devices.figures import Code
+
+#: A message of this length stands for what takes time by the byte, B.
+MESSAGE = 1024
+COVERAGE = 0.9
+#: The fewest residuals of which one bounds nine tenths.
+_FEWEST = 9
+
+#: Primitives whose ratio is about the same on all cores, as the work is.
+GROUPS = (
+    (
+        "ecdh.keygen.secp256r1",
+        "ecdh.derive.secp256r1",
+        "sign.ecdsa_secp256r1",
+        "verify.ecdsa_secp256r1",
+    ),
+    ("ecdh.keygen.x25519", "ecdh.derive.x25519"),
+    ("sign.rsa-2048", "verify.rsa-2048"),
+    ("hash.sha-256", "hmac.sha-256"),
+    ("hash.sha-384", "hash.sha-512", "hmac.sha-384", "hmac.sha-512"),
+    (
+        "aead.seal.AES_128_GCM",
+        "aead.open.AES_128_GCM",
+        "aead.seal.AES_256_GCM",
+        "aead.open.AES_256_GCM",
+    ),
+    ("aead.seal.CHACHA20_POLY1305", "aead.open.CHACHA20_POLY1305"),
+    ("random",),
+)
+SCALED = tuple(primitive for group in GROUPS for primitive in group)
+
+_CORE, _FAMILY, _OTHER = range(3)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How an estimate was found, as far as its error depends on it."""
+
+    anchored: bool
+    same_code: bool
+    relation: int
+    public_key: bool
+
+    def pools(self) -> Iterator[tuple[object, ...]]:
+        """Keys of the residuals to take, the most alike first."""
+        yield (self.anchored, self.same_code, self.relation, self.public_key)
+        yield (self.anchored, self.same_code, self.relation)
+        yield (self.anchored, self.same_code)
+        yield (self.anchored,)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure from another device."""
+
+    primitive: str
+    call_ns: float
+    byte_ns: float
+    origin: Device
+    by: str
+    """Which figure's ratio was taken, or `clock`."""
+    way: Way
+    code: Code | None
+    factor: float = math.inf
+    """The band: from the value over this to the value times this."""
+    residuals: int = 0
+    """How many errors of other estimates the band rests on."""
+
+    def says(self) -> str:
+        """What it was scaled from and how far to trust it, for a profile's note."""
+        how = "by the clock" if self.by == "clock" else f"by {self.by}"
+        band = (
+            f"/{self.factor:.2g} to x{self.factor:.2g}, a 90 % interval of {self.residuals} others"
+            if math.isfinite(self.factor)
+            else "no band: too few devices have it"
+        )
+        return f"scaled from {self.origin.name} {how}; {band}"
+
+
+class Corpus:
+    """The devices to scale from."""
+
+    def __init__(self, devices: Sequence[Device]) -> None:
+        self.devices = tuple(one for one in devices if one.core and one.clock_hz)
+
+    def without(self, name: str) -> Corpus:
+        """All but one."""
+        return Corpus([one for one in self.devices if one.name != name])
+
+    def estimate(
+        self, target: Device, primitive: str, *, anchored: bool = True, code: Code | None = None
+    ) -> Estimate | None:
+        """A figure that the target lacks; its own figure of that name is not looked at. None where
+        no device has it."""
+        found = self._estimate(target, primitive, anchored=anchored, code=code)
+        if found is None:
+            return None
+        for key in found.way.pools():
+            sizes = sorted(map(abs, self._residuals.get(key, ())))
+            if len(sizes) >= _FEWEST:
+                at = math.ceil(COVERAGE * (len(sizes) + 1)) - 1
+                return replace(found, factor=math.exp(sizes[at]), residuals=len(sizes))
+        return found
+
+    def _estimate(
+        self, target: Device, primitive: str, *, anchored: bool, code: Code | None = None
+    ) -> Estimate | None:
+        wanted = code or _code(target, primitive)
+        anchors = _anchors(target, primitive) if anchored else []
+        best: tuple[tuple[object, ...], Device, str] | None = None
+        for other in self.devices:
+            known = other.firm(primitive)
+            if known is None or other.name == target.name:
+                continue
+            by = next((one for one in anchors if _comparable(target, other, primitive, one)), "")
+            if not by and not target.clock_hz:
+                continue
+            differs = wanted is not None and known.code is not None and known.code != wanted
+            away = abs(math.log((target.clock_hz or other.clock_hz or 1) / (other.clock_hz or 1)))
+            rank = (differs, not by, _relation(target, other), round(away, 6), other.name)
+            if best is None or rank < best[0]:
+                best = (rank, other, by)
+        if best is None:
+            return None
+        (differs, *_), other, by = best
+        known = other.primitives[primitive]
+        if by:
+            ratio = _size(target.primitives[by], by) / _size(other.primitives[by], by)
+        else:
+            ratio = (other.clock_hz or 1) / (target.clock_hz or 1)
+        way = Way(bool(by), not differs, _relation(target, other), primitive.startswith(PUBLIC_KEY))
+        return Estimate(
+            primitive,
+            known.call_ns * ratio,
+            known.byte_ns * ratio,
+            other,
+            by or "clock",
+            way,
+            wanted or known.code,
+        )
+
+    @cached_property
+    def _residuals(self) -> dict[tuple[object, ...], list[float]]:
+        """Logarithms of truth over estimate, under the keys of `Way.pools`."""
+        found: dict[tuple[object, ...], list[float]] = {}
+        for target in self.devices:
+            for primitive, truth in target.primitives.items():
+                if primitive not in SCALED or not truth.is_firm:
+                    continue
+                for anchored in (True, False):
+                    one = self._estimate(target, primitive, anchored=anchored)
+                    if one is None or one.way.anchored != anchored:
+                        continue
+                    error = residual(truth, one)
+                    for key in one.way.pools():
+                        found.setdefault(key, []).append(error)
+        return found
+
+
+def residual(truth: Known, estimate: Estimate) -> float:
+    """The logarithm of truth over estimate."""
+    guess = Known(estimate.call_ns, estimate.byte_ns, "", "", None, 0, 0)
+    return math.log(_size(truth, estimate.primitive) / _size(guess, estimate.primitive))
+
+
+def _size(known: Known, primitive: str) -> float:
+    """A figure as one number: what a call takes, or a message of `MESSAGE` bytes."""
+    return known.call_ns + (0 if primitive.startswith(PUBLIC_KEY) else MESSAGE * known.byte_ns)
+
+
+def _anchors(target: Device, primitive: str) -> list[str]:
+    group = next((one for one in GROUPS if primitive in one), ())
+    return [one for one in group if one != primitive and target.firm(one) is not None]
+
+
+def _comparable(target: Device, other: Device, primitive: str, anchor: str) -> bool:
+    """Whether the other has the anchor too, of the same code as the figure."""
+    theirs, ours = other.firm(anchor), target.firm(anchor)
+    if theirs is None or ours is None:
+        return False
+    return theirs.code == other.primitives[primitive].code
+
+
+def _code(target: Device, primitive: str) -> Code | None:
+    """The code that a missing figure would be of: its group's, or of public keys the device's."""
+    for anchor in _anchors(target, primitive):
+        if target.primitives[anchor].code is not None:
+            return target.primitives[anchor].code
+    return target.code if primitive.startswith(PUBLIC_KEY) else Code.C
+
+
+def _relation(one: Device, other: Device) -> int:
+    if one.core is not None and one.core == other.core:
+        return _CORE
+    family = cores.family(one.core)
+    return _FAMILY if family is not None and family == cores.family(other.core) else _OTHER
