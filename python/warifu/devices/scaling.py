@@ -7,11 +7,12 @@ cycles are: the time times the ratio of the clocks. Nearest is first by the kind
 hardware), then by the core, its family, and the clock.
 
 **Band.** The same is done for every figure of every other device, as if it were not known, and the
-logarithm of truth over estimate is kept. Of the residuals that were found in the same way (from
-another figure or by the clock; the same code or not; the same core, family or neither; of public
-keys or not), the ceil(0.9 (n + 1))-th smallest in size is the band on either side: a conformal
-prediction interval of 90 %, which assumes no law. Where fewer than nine are at hand, those found in
-less similar ways are added, one condition dropped after another.
+size of the logarithm of truth over estimate is kept; of a device's figures of one group the largest
+counts, once, since they come from one program. Of the errors that were found in the same way (the same
+group, from another figure or by the clock, the same code or not, the same core, family or neither) the
+ceil(0.9 (n + 1))-th smallest is the band on either side: a conformal prediction interval of 90 %,
+which assumes no law. Where fewer than nine are at hand, those found in less similar ways are taken,
+one condition dropped after another.
 
 Nothing else decides the width; `judge` says how often the truth lies inside.
 """
@@ -66,14 +67,18 @@ class Way:
     anchored: bool
     same_code: bool
     relation: int
-    public_key: bool
+    group: int
 
     def pools(self) -> Iterator[tuple[object, ...]]:
-        """Keys of the residuals to take, the most alike first."""
-        yield (self.anchored, self.same_code, self.relation, self.public_key)
-        yield (self.anchored, self.same_code, self.relation)
-        yield (self.anchored, self.same_code)
-        yield (self.anchored,)
+        """Keys of the errors to take, the most alike first."""
+        public = GROUPS[self.group][0].startswith(PUBLIC_KEY)
+        yield ("group", self.group, self.anchored, self.same_code, self.relation)
+        yield ("group", self.group, self.anchored, self.same_code)
+        yield ("group", self.group, self.anchored)
+        yield ("kind", public, self.anchored, self.same_code, self.relation)
+        yield ("kind", public, self.anchored, self.same_code)
+        yield ("kind", public, self.anchored)
+        yield ("all", self.anchored)
 
 
 @dataclass(frozen=True)
@@ -90,14 +95,14 @@ class Estimate:
     code: Code | None
     factor: float = math.inf
     """The band: from the value over this to the value times this."""
-    residuals: int = 0
-    """How many errors of other estimates the band rests on."""
+    errors: int = 0
+    """How many devices' errors the band rests on."""
 
     def says(self) -> str:
         """What it was scaled from and how far to trust it, for a profile's note."""
         how = "by the clock" if self.by == "clock" else f"by {self.by}"
         band = (
-            f"/{self.factor:.2g} to x{self.factor:.2g}, a 90 % interval of {self.residuals} others"
+            f"/{self.factor:.2g} to x{self.factor:.2g}, a 90 % interval of {self.errors} errors"
             if math.isfinite(self.factor)
             else "no band: too few devices have it"
         )
@@ -123,17 +128,17 @@ class Corpus:
         if found is None:
             return None
         for key in found.way.pools():
-            sizes = sorted(map(abs, self._residuals.get(key, ())))
+            sizes = sorted(self._errors.get(key, {}).values())
             if len(sizes) >= _FEWEST:
                 at = math.ceil(COVERAGE * (len(sizes) + 1)) - 1
-                return replace(found, factor=math.exp(sizes[at]), residuals=len(sizes))
+                return replace(found, factor=math.exp(sizes[at]), errors=len(sizes))
         return found
 
     def _estimate(
         self, target: Device, primitive: str, *, anchored: bool, code: Code | None = None
     ) -> Estimate | None:
         wanted = code or _code(target, primitive)
-        anchors = _anchors(target, primitive) if anchored else []
+        anchors = _anchors(target, primitive, wanted) if anchored else []
         best: tuple[tuple[object, ...], Device, str] | None = None
         for other in self.devices:
             known = other.firm(primitive)
@@ -155,7 +160,7 @@ class Corpus:
             ratio = _size(target.primitives[by], by) / _size(other.primitives[by], by)
         else:
             ratio = (other.clock_hz or 1) / (target.clock_hz or 1)
-        way = Way(bool(by), not differs, _relation(target, other), primitive.startswith(PUBLIC_KEY))
+        way = Way(bool(by), not differs, _relation(target, other), _group(primitive))
         return Estimate(
             primitive,
             known.call_ns * ratio,
@@ -167,20 +172,22 @@ class Corpus:
         )
 
     @cached_property
-    def _residuals(self) -> dict[tuple[object, ...], list[float]]:
-        """Logarithms of truth over estimate, under the keys of `Way.pools`."""
-        found: dict[tuple[object, ...], list[float]] = {}
+    def _errors(self) -> dict[tuple[object, ...], dict[tuple[str, int], float]]:
+        """The largest error of each device and group, under the keys of `Way.pools`."""
+        found: dict[tuple[object, ...], dict[tuple[str, int], float]] = {}
         for target in self.devices:
             for primitive, truth in target.primitives.items():
                 if primitive not in SCALED or not truth.is_firm:
                     continue
                 for anchored in (True, False):
-                    one = self._estimate(target, primitive, anchored=anchored)
+                    one = self._estimate(target, primitive, anchored=anchored, code=truth.code)
                     if one is None or one.way.anchored != anchored:
                         continue
-                    error = residual(truth, one)
+                    size = abs(residual(truth, one))
                     for key in one.way.pools():
-                        found.setdefault(key, []).append(error)
+                        pool = found.setdefault(key, {})
+                        of = (target.name, one.way.group)
+                        pool[of] = max(size, pool.get(of, 0.0))
         return found
 
 
@@ -195,9 +202,15 @@ def _size(known: Known, primitive: str) -> float:
     return known.call_ns + (0 if primitive.startswith(PUBLIC_KEY) else MESSAGE * known.byte_ns)
 
 
-def _anchors(target: Device, primitive: str) -> list[str]:
-    group = next((one for one in GROUPS if primitive in one), ())
-    return [one for one in group if one != primitive and target.firm(one) is not None]
+def _group(primitive: str) -> int:
+    return next(index for index, group in enumerate(GROUPS) if primitive in group)
+
+
+def _anchors(target: Device, primitive: str, code: Code | None = None) -> list[str]:
+    """What the target has of the same group, and of that code if it matters."""
+    others = (one for one in GROUPS[_group(primitive)] if one != primitive)
+    known = ((one, target.firm(one)) for one in others)
+    return [one for one, of in known if of is not None and code in {None, of.code}]
 
 
 def _comparable(target: Device, other: Device, primitive: str, anchor: str) -> bool:
