@@ -10,7 +10,15 @@ from typing import Annotated
 import typer
 
 from warifu import identity
-from warifu.cli import agent, board_calibration, m3_calibration, screen, token_calibration
+from warifu.cli import (
+    agent,
+    board_calibration,
+    importing,
+    m3_calibration,
+    screen,
+    token_calibration,
+)
+from warifu.cli import devices as device_list
 from warifu.cli.card import card_app
 from warifu.cli.cells import cells_app
 from warifu.cli.choices import Choices, with_choices
@@ -18,6 +26,7 @@ from warifu.cli.dds import dds_app
 from warifu.cli.errors import ENVIRONMENT, FAILED, OK
 from warifu.cli.formats import Format, Plan
 from warifu.cli.group import Group
+from warifu.cli.init import init_app
 from warifu.cli.m3 import m3_app
 from warifu.cli.reproduction import reproduce_app
 from warifu.cli.screen import FormatOption, named
@@ -311,40 +320,6 @@ def trace(
 
 
 @app.command(epilog=_EPILOG)
-def init(
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            help="The study to write; TEMPLATE.toml by default, - prints it.", show_default=False
-        ),
-    ] = None,
-    template: Annotated[
-        str, typer.Option("--template", "-t", help="Which one; --list shows all.")
-    ] = "smart-meter",
-    list_all: Annotated[bool, typer.Option("--list", help="List the templates.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
-    form: FormatOption = Format.TABLE,
-) -> int:
-    """Write a commented study to begin with. Nothing is overwritten without --force.
-
-    Examples:
-
-      warifu init --list
-
-      warifu init --template smart-meter meter.toml
-
-      warifu init --template smart-meter - > meter.toml
-    """
-    from warifu.cli import templates
-
-    if list_all:
-        screen.show([templates.table()], form)
-        return OK
-    templates.write(template, file or Path(f"{template}.toml"), force)
-    return OK
-
-
-@app.command(epilog=_EPILOG)
 def doctor(
     pcsc: Annotated[
         bool, typer.Option("--pcsc", help="Check only the steps to a SIM in a card reader.")
@@ -417,6 +392,9 @@ app.add_typer(m3_app, name="m3")
 app.add_typer(dds_app, name="dds")
 app.add_typer(cells_app, name="cells")
 app.add_typer(reproduce_app, name="reproduce")
+app.add_typer(init_app, name="init", epilog=_EPILOG)
+app.command("import", epilog=_EPILOG)(importing.import_output)
+app.command(epilog=_EPILOG)(device_list.devices)
 app.command(epilog=_EPILOG)(agent.token)
 
 calibrate_app = typer.Typer(

@@ -66,9 +66,7 @@ class Device:
 
 def devices(profiles: Iterable[ProfileText]) -> list[Device]:
     """Every device, in the order of the profiles. Raises `_core.WarifuError`."""
-    return [
-        device(name, text, file) for kind, name, text, file in profiles if kind == "device"
-    ]
+    return [device(name, text, file) for kind, name, text, file in profiles if kind == "device"]
 
 
 def device(name: str, text: str, file: str) -> Device:
@@ -77,7 +75,7 @@ def device(name: str, text: str, file: str) -> Device:
     code = Code(view["code"]) if view["code"] else None
     primitives = {
         primitive: Known(
-            one["mean_ns"],
+            one["median_ns"],
             one["per_byte_ns"],
             one["kind"],
             one["source"],

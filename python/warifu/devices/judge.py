@@ -87,6 +87,8 @@ def _judged(corpus: Corpus, anchored: bool) -> Iterator[Judged]:
             estimate = others.estimate(target, primitive, anchored=anchored, code=truth.code)
             if estimate is None or not math.isfinite(estimate.factor):
                 continue
+            if estimate.way.anchored != anchored:
+                continue
             yield Judged(target.name, primitive, estimate, residual(truth, estimate))
 
 

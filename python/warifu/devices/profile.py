@@ -48,7 +48,9 @@ class Stated:
         value = json.dumps(self.value, ensure_ascii=False)
         if self.kind == "assumed":
             return f'{{ value = {value}, kind = "assumed" }}'
-        return f"{{ value = {value}, source = {_text(self.source)}, kind = {json.dumps(self.kind)} }}"
+        return (
+            f"{{ value = {value}, source = {_text(self.source)}, kind = {json.dumps(self.kind)} }}"
+        )
 
 
 @dataclass(frozen=True)

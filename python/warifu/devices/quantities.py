@@ -13,15 +13,15 @@ class NotUnderstood(Exception):  # noqa: N818 - what happened, not what it is
     """A text that is no quantity; its text says what is expected."""
 
 
-def _spaced(text: str) -> str:
+def spaced(text: str) -> str:
     """`45ms` with its space."""
-    return re.sub(r"^\s*([\d.]+)\s*", r"\1 ", text)
+    return re.sub(r"^\s*([\d.]+)\s*", r"\1 ", text).strip()
 
 
 def call_ns(text: str) -> float:
     """`45 ms`, or `45ms`; more than nothing. Raises NotUnderstood."""
     try:
-        value = _core.duration_ns(_spaced(text))
+        value = _core.duration_ns(spaced(text))
     except WarifuError as error:
         raise NotUnderstood(str(error)) from None
     if not value:
@@ -32,7 +32,7 @@ def call_ns(text: str) -> float:
 def byte_ns(text: str) -> float:
     """The time of a byte: from `1.2 MB/s`, or `830 ns/byte`. Raises NotUnderstood."""
     expected = 'expected a rate such as "1.2 MB/s" or "840 KiB/s"'
-    words = _spaced(text).strip()
+    words = spaced(text).strip()
     if words.endswith("/byte"):
         return call_ns(words.removesuffix("/byte"))
     if not words.endswith("/s"):
@@ -51,7 +51,7 @@ def byte_ns(text: str) -> float:
 def clock_hz(text: str) -> int:
     """`64 MHz`, or `64MHz`. Raises NotUnderstood."""
     try:
-        return round(_core.clock_hz(_spaced(text)))
+        return round(_core.clock_hz(spaced(text)))
     except WarifuError as error:
         raise NotUnderstood(str(error)) from None
 
@@ -59,6 +59,6 @@ def clock_hz(text: str) -> int:
 def size(text: str) -> int:
     """`256 KiB`, or `256KiB`, in B. Raises NotUnderstood."""
     try:
-        return int(_core.byte_count(_spaced(text)))
+        return int(_core.byte_count(spaced(text)))
     except WarifuError as error:
         raise NotUnderstood(str(error)) from None

@@ -51,7 +51,9 @@ def _one_run(lines: list[str], name: str, run: int | None) -> list[str]:
     if len(runs) < 2 and run in {None, 1}:
         return lines
     if run is None or not 1 <= run <= len(runs):
-        listed = "; ".join(f"{index} {heading}" for index, (heading, _, _) in enumerate(runs[:8], 1))
+        listed = "; ".join(
+            f"{index} {heading}" for index, (heading, _, _) in enumerate(runs[:8], 1)
+        )
         more = f"; .. {len(runs)}" if len(runs) > 8 else ""
         raise DeviceError(
             f"{name}: has {len(runs)} runs, perhaps of several boards: choose one with --run "

@@ -210,7 +210,9 @@ def _anchors(target: Device, primitive: str, code: Code | None = None) -> list[s
     """What the target has of the same group, and of that code if it matters."""
     others = (one for one in GROUPS[_group(primitive)] if one != primitive)
     known = ((one, target.firm(one)) for one in others)
-    return [one for one, of in known if of is not None and code in {None, of.code}]
+    return [
+        one for one, of in known if of is not None and (of.code is None or code in {None, of.code})
+    ]
 
 
 def _comparable(target: Device, other: Device, primitive: str, anchor: str) -> bool:

@@ -53,7 +53,9 @@ def read(lines: Sequence[str], clock_hz: int | None) -> Output | None:
     }.items():
         if cipher in parts and tag in parts:
             figure = of_stream(f"aead.seal.{key}", parts[cipher] + parts[tag], Code.C)
-            best[figure.primitive] = replace(figure, derived=f"{cipher} and {tag}; {figure.derived}")
+            best[figure.primitive] = replace(
+                figure, derived=f"{cipher} and {tag}; {figure.derived}"
+            )
     found.figures = best
     output = found.output(TOOL)
     return None if output is None else replace(output, clock_hz=clock_hz)

@@ -15,7 +15,9 @@ _VERSION = re.compile(r"^\s*(?:version: |OpenSSL )(\d[\w.+-]{0,31})")
 #: `rsa 2048 bits 0.000526s 0.000023s   1902.3  42704.8`; since 3.2 with encryption behind it.
 _RSA = re.compile(r"^\s*rsa +(\d+) bits? +(?:[\d.]+s +){2,4}([\d. ]+)$")
 #: ` 256 bits ecdsa (nistp256)   0.0000s   0.0001s  39504.5  12626.9`
-_SIGN = re.compile(r"^\s*(\d+) bits? +(ecdsa|EdDSA) \((\w+)\) +[\d.]+s +[\d.]+s +([\d.]+) +([\d.]+)")
+_SIGN = re.compile(
+    r"^\s*(\d+) bits? +(ecdsa|EdDSA) \((\w+)\) +[\d.]+s +[\d.]+s +([\d.]+) +([\d.]+)"
+)
 _ECDH = re.compile(r"^\s*(\d+) bits? +ecdh \((\w+)\) +[\d.]+s +([\d.]+)")
 _TYPE = re.compile(r"^\s*type +((?:\d+ bytes *)+)$")
 _RATE = re.compile(r"^\s*([A-Za-z][\w()-]*) +((?:[\d.]+k? *)+)$")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """A table of one's own: `primitive,value,unit`, a primitive a line.
 
-    primitive,value,unit
-    sign.ecdsa_secp256r1,45,ms
-    aead.seal.AES_128_GCM,1.2,MB/s
-    hash.sha-256,30.5,cycles/byte
+primitive,value,unit
+sign.ecdsa_secp256r1,45,ms
+aead.seal.AES_128_GCM,1.2,MB/s
+hash.sha-256,30.5,cycles/byte
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from warifu.devices.quantities import NotUnderstood, byte_ns, call_ns
 from warifu.devices.text import number
 
 TOOL = "table of primitives"
-_ROW = re.compile(r"^\s*\"?([a-z][\w.-]*)\"?\s*[,;\t]\s*\"?([\d.]+)\"?\s*[,;\t]\s*\"?([A-Za-z/µ]+)\"?\s*$")
-_HEAD = re.compile(r"^\s*\"?primitive\"?\s*[,;\t]\s*\"?value\"?\s*[,;\t]\s*\"?unit\"?", re.IGNORECASE)
+_ROW = re.compile(
+    r"^\s*\"?([a-z][\w.-]*)\"?\s*[,;\t]\s*\"?([\d.]+)\"?\s*[,;\t]\s*\"?([A-Za-z/µ]+)\"?\s*$"
+)
+_HEAD = re.compile(
+    r"^\s*\"?primitive\"?\s*[,;\t]\s*\"?value\"?\s*[,;\t]\s*\"?unit\"?", re.IGNORECASE
+)
 #: What takes so long a byte.
 _STREAMS = ("hash.", "hmac.", "aead.", "random")
 

@@ -36,7 +36,9 @@ _OLD_CALL = re.compile(
 _CSV_STREAM = re.compile(r"Algorithm,([KMG]i?B)/s,")
 _CSV_CALL = re.compile(r"Algorithm,key size,operation,avg ms,ops/sec")
 _CSV_ROW = re.compile(r"\b([A-Z][\w/ \[\].-]*),([\d.]+),(?:([\d.]+),?|)\s*$")
-_CSV_CALL_ROW = re.compile(r"\b([A-Z][\w-]*) *(?:\[ *(\w+) *\])?,(\d{0,5}),([\w -]+),([\d.]+),([\d.]+),")
+_CSV_CALL_ROW = re.compile(
+    r"\b([A-Z][\w-]*) *(?:\[ *(\w+) *\])?,(\d{0,5}),([\w -]+),([\d.]+),([\d.]+),"
+)
 
 _OLD = {
     "RSA 2048 public": "verify.rsa-2048",
@@ -90,7 +92,9 @@ def runs(lines: Sequence[str]) -> list[tuple[str, int, int]]:
     starts: list[int] = []
     for index, line in enumerate(lines):
         # Version and start stand in two lines of the same run.
-        if (_VERSION.search(line) or _START.search(line)) and not (starts and index < starts[-1] + 6):
+        if (_VERSION.search(line) or _START.search(line)) and not (
+            starts and index < starts[-1] + 6
+        ):
             starts.append(index)
     ends = [*starts[1:], len(lines)]
     return [(_heading(lines, start), start, end) for start, end in zip(starts, ends, strict=True)]
@@ -132,7 +136,9 @@ def read(lines: Sequence[str], clock_hz: int | None) -> Output | None:
             _take(found, _OLD[name], value and value * 1e6, name, None)
         elif table == "call" and (match := _CSV_CALL_ROW.search(line)):
             rate = number(match[6])
-            _call(found, (match[1], match[2], match[3], match[4].strip()), rate and 1e9 / rate, None)
+            _call(
+                found, (match[1], match[2], match[3], match[4].strip()), rate and 1e9 / rate, None
+            )
         elif table == "stream" and (match := _CSV_ROW.search(line)):
             rate = number(match[2])
             # `-csv` computes its MB with 1024 * 1024 in every version.
@@ -152,7 +158,9 @@ def _sizes(lines: Sequence[str]) -> dict[str, int]:
     steps = [
         match[3]
         for line in lines
-        if (match := _STREAM.search(line)) and match[4] == "KB" and float(match[3].replace(",", "")) > _STEP
+        if (match := _STREAM.search(line))
+        and match[4] == "KB"
+        and float(match[3].replace(",", "")) > _STEP
     ]
     is_decimal = bool(steps) and not all(float(one) % _STEP == 0 for one in steps)
     if not steps:
@@ -162,9 +170,7 @@ def _sizes(lines: Sequence[str]) -> dict[str, int]:
     return {**_BINARY, **named}
 
 
-def _stream(
-    found: Collected, name: str, rate: float | None, block: int, where: str | None
-) -> None:
+def _stream(found: Collected, name: str, rate: float | None, block: int, where: str | None) -> None:
     code = Code.HARDWARE if where == "HW" else None
     if name not in _CIPHERS and name not in _HASHES:
         found.leave(name, NO_CASE, understood=True)
@@ -191,9 +197,7 @@ def _call(
         _take(found, primitive, ns, what, Code.HARDWARE if where == "HW" else None)
 
 
-def _take(
-    found: Collected, primitive: str, ns: float | None, what: str, code: Code | None
-) -> None:
+def _take(found: Collected, primitive: str, ns: float | None, what: str, code: Code | None) -> None:
     known = time_ns(ns)
     if known is None:
         found.leave(what, "its figure is no time above 0")

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Where a profile that was made goes, and what people are told of it."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from warifu.cli import screen
+from warifu.cli.errors import naming
+from warifu.files import refuse_to_replace, replace_text
+
+if TYPE_CHECKING:
+    from warifu.devices.figures import LeftOut
+    from warifu.devices.making import Made
+    from warifu.devices.scaling import Corpus
+
+#: What answers in the place of a server that nobody named: this machine need not be calibrated.
+_SERVER = "xeon-2-5-ghz-vm"
+#: How many names of a long list are said.
+_SAID = 4
+
+
+def corpus() -> Corpus:
+    """The devices to scale from: those of the profiles that are found, by what was measured."""
+    from warifu import study
+    from warifu.devices import catalog
+    from warifu.devices.scaling import Corpus
+
+    texts = study.profile_texts(study.profile_folders())
+    return Corpus(catalog.devices(texts))
+
+
+def write(made: Made, force: bool, dry_run: bool) -> Path | None:
+    """Writes a profile where `predict` finds it, or prints it. Raises typer.BadParameter for a
+    name that is taken."""
+    from warifu import _core, study
+
+    # What is written can be read: a mistake is ours, and is told before a file is there.
+    _core.device(made.name, made.text, f"{made.name}.toml")
+    if dry_run:
+        sys.stdout.write(made.text)
+        return None
+    file = study.own_folder("devices") / f"{made.name}.toml"
+    if file.exists() and not force:
+        raise typer.BadParameter(
+            f"{file}: is there already: choose another name, or overwrite it with --force"
+        )
+    if not force:
+        _refuse_hiding(made.name, file)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    refuse_to_replace(file)
+    with naming(file):
+        replace_text(file, made.text)
+    screen.say(f"wrote {file}")
+    return file
+
+
+def _refuse_hiding(name: str, file: Path) -> None:
+    from warifu import study
+
+    for kind, other, _, where in study.profile_texts(study.profile_folders()):
+        if (kind, other) == ("device", name) and Path(where).resolve() != file.resolve():
+            raise typer.BadParameter(
+                f"{file}: would hide {where}: choose another name, or add --force"
+            )
+
+
+def say_added(made: Made) -> None:
+    """What was scaled, from which device, and how far to trust it."""
+    scaled = made.completed.scaled
+    if scaled:
+        screen.say(f"scaled from other devices, and so assumed ({len(scaled)}):")
+    for one in scaled:
+        how = "by the clock" if one.by == "clock" else f"by {one.by}"
+        band = (
+            f", within /{one.factor:.2g} to x{one.factor:.2g}" if math.isfinite(one.factor) else ""
+        )
+        screen.say(f"  {one.primitive:<28} from {one.origin.name} {how}{band}")
+    price = made.completed.instruction_ns
+    screen.say(
+        f"assumed: {price:.3g} ns an instruction (from {made.completed.instruction_why}), and by it "
+        "parsing a certificate and the TCP/IP stack"
+    )
+
+
+def say_left_out(left_out: Sequence[LeftOut]) -> None:
+    """What was left out, by the reason."""
+    for why, count in Counter(one.why for one in left_out).most_common():
+        names = list(dict.fromkeys(one.what for one in left_out if one.why == why))
+        more = f", and {len(names) - _SAID} more" if len(names) > _SAID else ""
+        screen.say(f"left out ({count}), {why}: {', '.join(names[:_SAID])}{more}")
+
+
+def say_next(name: str) -> None:
+    """The command that asks the first question."""
+    screen.say(
+        f"next: warifu predict --device {name} --server {_SERVER} --link nb-iot --stack https/tls1.3"
+    )
