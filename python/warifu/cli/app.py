@@ -392,7 +392,9 @@ app.add_typer(m3_app, name="m3")
 app.add_typer(dds_app, name="dds")
 app.add_typer(cells_app, name="cells")
 app.add_typer(reproduce_app, name="reproduce")
-app.add_typer(init_app, name="init", epilog=_EPILOG)
+app.add_typer(init_app, name="init")
+for _one in init_app.registered_commands:
+    _one.epilog = _EPILOG
 app.command("import", epilog=_EPILOG)(importing.import_output)
 app.command(epilog=_EPILOG)(device_list.devices)
 app.command(epilog=_EPILOG)(agent.token)

@@ -85,8 +85,8 @@ def say_added(made: Made) -> None:
         screen.say(f"  {one.primitive:<28} from {one.origin.name} {how}{band}")
     price = made.completed.instruction_ns
     screen.say(
-        f"assumed: {price:.3g} ns an instruction (from {made.completed.instruction_why}), and by it "
-        "parsing a certificate and the TCP/IP stack"
+        f"assumed: {price:.3g} ns an instruction (from {made.completed.instruction_why}), and by "
+        "it parsing a certificate and the TCP/IP stack"
     )
 
 
@@ -101,5 +101,6 @@ def say_left_out(left_out: Sequence[LeftOut]) -> None:
 def say_next(name: str) -> None:
     """The command that asks the first question."""
     screen.say(
-        f"next: warifu predict --device {name} --server {_SERVER} --link nb-iot --stack https/tls1.3"
+        f"next: warifu predict --device {name} --server {_SERVER} --link nb-iot "
+        "--stack https/tls1.3"
     )

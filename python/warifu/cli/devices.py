@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`warifu devices`: the devices and key stores that there are, and how far scaling is to be trusted."""
+"""`warifu devices`: the devices and key stores that there are, and how far to trust scaling."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def devices(
         bool,
         typer.Option(
             "--judge",
-            help="Leave each measured figure out, scale it from the other devices, and say how often "
-            "the truth lies in the band. Exit code 1 if that is below nine in ten.",
+            help="Leave each measured figure out, scale it from the other devices, and say how "
+            "often the truth lies in the band. Exit code 1 if that is below nine in ten.",
         ),
     ] = False,
     form: FormatOption = Format.TABLE,

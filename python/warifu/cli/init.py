@@ -26,7 +26,6 @@ from warifu.cli.importing import (
     machine,
 )
 from warifu.cli.screen import FormatOption
-from warifu.devices.figures import Code
 
 if TYPE_CHECKING:
     from typer._click.core import Context
@@ -38,21 +37,14 @@ _STUDY = "study"
 
 
 class _StudyOrDevice(Group):
-    """`init device NAME` is a command of its own; whatever else stands behind `init` is about a study,
-    so that a study called `device` is `./device`."""
+    """`init device NAME` makes a device's profile; whatever else stands behind `init` is about a
+    study, also without its word, so that a study that is called by one of them is `./device`."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Puts the command in."""
-        return super().parse_args(ctx, args if args[:1] == [_DEVICE] else [_STUDY, *args])
-
-    def resolve_command(
-        self, ctx: Context, args: list[str]
-    ) -> tuple[str | None, object, list[str]]:  # type: ignore[override]
-        """Leaves its name out of usage and errors."""
-        name, command, rest = super().resolve_command(ctx, args)
-        if name == _STUDY:
-            ctx.command_path_extra = ""  # type: ignore[attr-defined]
-        return name, command, rest
+        return super().parse_args(
+            ctx, args if args[:1] in ([_DEVICE], [_STUDY]) else [_STUDY, *args]
+        )
 
 
 init_app = typer.Typer(name="init", cls=_StudyOrDevice, rich_markup_mode=None)
@@ -161,8 +153,9 @@ def device(
     force: Force = False,
     dry_run: DryRun = False,
 ) -> int:
-    """Make a device profile from what a data sheet or a benchmark says. On a terminal it asks for what
-    no option gives.
+    """Make a device profile from what a data sheet or a benchmark says.
+
+    On a terminal it asks for what no option gives.
 
     What is missing is scaled from the nearest device of the same core, or else family, by clock and
     kind of code, marked as assumed, with a band that holds nine truths in ten (`warifu devices
@@ -170,8 +163,8 @@ def device(
 
     Examples:
 
-      warifu init device my-board --core cortex-m4 --clock 64MHz --ecdsa-sign 45ms --ecdsa-verify 88ms
-      --ecdh 40ms --aes-gcm "1.2 MB/s"
+      warifu init device my-board --core cortex-m4 --clock 64MHz --ecdsa-sign 45ms
+      --ecdsa-verify 88ms --ecdh 40ms --aes-gcm "1.2 MB/s"
 
       warifu init device next-board --core cortex-m33 --clock 128MHz
     """

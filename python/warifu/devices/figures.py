@@ -16,6 +16,9 @@ class Code(StrEnum):
     HARDWARE = "hardware"
 
 
+_BY_DEFINITION = "a call by"
+
+
 @dataclass(frozen=True)
 class Figure:
     """The time of a primitive, by its name in a profile (crates/core/model/src/primitive.rs)."""
@@ -28,6 +31,12 @@ class Figure:
     """None where nothing is known of it."""
     derived: str = ""
     """How it follows from what was measured, where it was not measured itself."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it was read, not derived; the part of a call by an algorithm's definition is
+        small beside the bytes'."""
+        return not self.derived or self.derived.startswith(_BY_DEFINITION)
 
     def at(self, count: int) -> float:
         """The time of a call with so many bytes, ns."""
@@ -122,12 +131,11 @@ def of_stream(primitive: str, byte_ns: float, code: Code | None = None) -> Figur
         block = HASH_BLOCK[algorithm]
         # RFC 2104: two hashes, each with a block of the key before its message.
         blocks, why = (1, "FIPS 180-4's padding") if family == "hash" else (4, "RFC 2104")
-        return Figure(
-            primitive, blocks * block * byte_ns, byte_ns, code, f"a call by {why}: {blocks} block"
-        )
+        how = f"{_BY_DEFINITION} {why}: {blocks} block"
+        return Figure(primitive, blocks * block * byte_ns, byte_ns, code, how)
     if family.startswith("aead"):
         extra = CHACHA_CALL_BYTES if "CHACHA" in algorithm else GCM_CALL_BYTES
-        why = f"a call by the algorithm's definition: {extra} B more"
+        why = f"{_BY_DEFINITION} the algorithm's definition: {extra} B more"
         return Figure(primitive, extra * byte_ns, byte_ns, code, why)
     return Figure(primitive, 0.0, byte_ns, code)
 

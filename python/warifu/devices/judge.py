@@ -65,7 +65,7 @@ class Coverage:
 
     @property
     def verdict(self) -> str:
-        """`pass` where the interval of the share reaches nine tenths, `fail` where it stays below."""
+        """`pass` where the share's interval reaches nine tenths, `fail` where it stays below."""
         return "pass" if self.high >= COVERAGE else "fail"
 
 

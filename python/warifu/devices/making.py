@@ -61,7 +61,7 @@ def from_output(
 ) -> Made:
     """From a benchmark's output; `file` and `date` are for its source. Raises DeviceError."""
     source = f"{file}: {output.source}, imported {date}"
-    given = [Given(one, source, _kind(one.derived)) for one in output.figures]
+    given = [Given(one, source, "measured" if one.is_read else "assumed") for one in output.figures]
 
     def stated(own: str | None, read: str | None) -> Stated | None:
         if own is not None:
@@ -98,26 +98,21 @@ def from_figures(
         description or f"{name} ({about})",
         given,
         library=Stated(machine.library or "mbedtls-3.6"),
-        core=machine.core and Stated(machine.core) or None,
+        core=(machine.core and Stated(machine.core)) or None,
         clock_hz=machine.clock_hz,
-        clock=_clock(machine.clock_hz) and Stated(str(_clock(machine.clock_hz))) or None,
+        clock=(_clock(machine.clock_hz) and Stated(str(_clock(machine.clock_hz)))) or None,
         code=machine.code,
-        ram=machine.ram and Stated(machine.ram) or None,
-        flash=machine.flash and Stated(machine.flash) or None,
+        ram=(machine.ram and Stated(machine.ram)) or None,
+        flash=(machine.flash and Stated(machine.flash)) or None,
     )
     return _made(draft, corpus, "Written by `warifu init device`.")
-
-
-def _kind(derived: str) -> str:
-    # The part of a call by an algorithm's definition is small beside what was measured.
-    return "measured" if not derived or derived.startswith("a call by") else "assumed"
 
 
 def _made(draft: Draft, corpus: Corpus, head: str) -> Made:
     if draft.clock_hz is None:
         raise DeviceError(
-            f"{draft.name}: its clock is not known, and what is missing is scaled by it: add --clock, "
-            "such as --clock 64MHz"
+            f"{draft.name}: its clock is not known, and what is missing is scaled by it: add "
+            "--clock, such as --clock 64MHz"
         )
     if draft.code is None:
         draft.code = _code(draft.device(), corpus)
@@ -128,19 +123,19 @@ def _made(draft: Draft, corpus: Corpus, head: str) -> Made:
             [*completed.missing, *(["instruction"] * (completed.instruction_ns is None))]
         )
         raise DeviceError(
-            f"{draft.name}: no device has {lacking} to scale from: are the shipped profiles in reach? "
-            "`warifu devices` lists them"
+            f"{draft.name}: no device has {lacking} to scale from: are the shipped profiles in "
+            "reach? `warifu devices` lists them"
         )
     lines = [
         head,
-        "What stands there as measured is the benchmark's. All that is scaled is assumed: see its note.",
+        "What is measured is the benchmark's. All that is scaled is assumed: see its note.",
     ]
     return Made(draft.name, toml(draft, completed, lines), draft, completed)
 
 
 def _code(device: Device, corpus: Corpus) -> Code:
-    """The kind of code that a device's P-256 figures are of: that of the device, of the same core or
-    else family, whose cycles are nearest."""
+    """The kind of code that a device's P-256 figures are of: that of the device, of the same core
+    or else family, whose cycles are nearest."""
     best = (math.inf, Code.C)
     for primitive in _TELLING:
         known = device.primitives.get(primitive)

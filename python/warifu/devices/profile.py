@@ -85,7 +85,7 @@ class Draft:
                 one.figure.call_ns,
                 one.figure.byte_ns,
                 # A data sheet's figure without a source is as good an anchor.
-                "measured" if one.kind == "assumed" and not one.figure.derived else one.kind,
+                "measured" if one.figure.is_read else one.kind,
                 one.source,
                 one.figure.code or (self.code if _is_public(one.figure.primitive) else None),
                 one.figure.call_ns,
@@ -122,11 +122,12 @@ class Completed:
 INSTRUCTIONS_PER_HASHED_BYTE = {"armv6-m": 76.0, None: 33.0}
 #: Of a certificate parsed, the two together.
 PARSE_INSTRUCTIONS = {"armv6-m": (13_738, 33_328), None: (10_536, 18_996)}
+_COUNTED = "Mbed TLS 2.28.3 on a simulated Cortex-M3"
 #: How far the price of an instruction is trusted: the same code built with -O2 executes 10 % more
 #: (22 % in Thumb alone), and memories and compilers differ more than that.
 INSTRUCTION_BAND = 1.5
-#: Instructions of an embedded TCP/IP stack and its driver for a packet; assumed. At 216 MHz, lwIP on
-#: a Cortex-M7 fills 100 Mbit/s, which leaves 26,000 cycles to a packet of 1,500 B.
+#: Instructions of an embedded TCP/IP stack and its driver for a packet; assumed. A Cortex-M7 at
+#: 216 MHz that fills 100 Mbit/s has 26,000 cycles for a packet of 1,500 B.
 PACKET_INSTRUCTIONS = (4_000, 20_000)
 CONNECT_INSTRUCTIONS = (8_000, 40_000)
 
@@ -159,7 +160,7 @@ def _instruction(device: Device, corpus: Corpus) -> tuple[float | None, str]:
         return None, ""
     return (
         estimate.byte_ns / count,
-        f"hash.sha-256 in C of {estimate.origin.name} by the clock: a byte as {count:g} instructions",
+        f"SHA-256 in C of {estimate.origin.name} by the clock: a byte as {count:g} instructions",
     )
 
 
@@ -225,7 +226,7 @@ def _scaled(one: Estimate) -> list[str]:
 
 
 def _priced(draft: Draft, price: float, why: str) -> list[str]:
-    """What the price of an instruction gives: itself, parsing, and the system's part of a packet."""
+    """What the price of an instruction gives: itself, parsing, the system's part of a packet."""
     family = "armv6-m" if draft.core and cores.family(draft.core.value) == "armv6-m" else None
     parse = PARSE_INSTRUCTIONS[family]
     lines = [
@@ -239,7 +240,7 @@ def _priced(draft: Draft, price: float, why: str) -> list[str]:
         'name = "x509.parse"',
         f"warm = {_range(parse, price)}",
         'kind = "assumed"',
-        f"note = {_text(f'{parse[0]:,} to {parse[1]:,} instructions (Mbed TLS 2.28.3 on a simulated Cortex-M3)')}",
+        f"note = {_text(f'{parse[0]:,} to {parse[1]:,} instructions ({_COUNTED})')}",
     ]
     for call, counts in (
         ("connect", CONNECT_INSTRUCTIONS),
@@ -252,7 +253,7 @@ def _priced(draft: Draft, price: float, why: str) -> list[str]:
             f'name = "client.system.{call}"',
             f"warm = {_range(counts, price)}",
             'kind = "assumed"',
-            f"note = {_text(f'{counts[0]:,} to {counts[1]:,} instructions of an embedded TCP/IP stack')}",
+            f"note = {_text(f'{counts[0]:,} to {counts[1]:,} instructions of a TCP/IP stack')}",
         ]
     return [
         *lines,
@@ -265,8 +266,8 @@ def _priced(draft: Draft, price: float, why: str) -> list[str]:
     ]
 
 
-#: Quantiles of the standard normal law at 0, 0.1 .. 1, the ends at its 5 and 95 %: inside of its 90 %
-#: interval a band is taken for a normal law of the logarithm.
+#: Quantiles of the standard normal law at 0, 0.1 .. 1, the ends at its 5 and 95 %: inside of its
+#: 90 % interval a band is taken for a normal law of the logarithm.
 _NORMAL = (-1.645, -1.282, -0.842, -0.524, -0.253, 0.0, 0.253, 0.524, 0.842, 1.282, 1.645)
 
 

@@ -19,16 +19,16 @@ _READERS: tuple[Callable[[Sequence[str], int | None], Output | None], ...] = (
     plain.read,
 )
 KNOWN = (
-    "wolfCrypt's benchmark, Mbed TLS's benchmark, openssl speed, BearSSL's testspeed, the tables of "
-    "pqm4 and pqm3, and CSV with the head primitive,value,unit"
+    "wolfCrypt's benchmark, Mbed TLS's benchmark, openssl speed, BearSSL's testspeed, the tables "
+    "of pqm4 and pqm3, or CSV with the head primitive,value,unit"
 )
 
 
 def recognise(
     content: bytes, name: str, *, clock_hz: int | None = None, run: int | None = None
 ) -> Output:
-    """The figures of an output; `name` begins the error's text. `run` is the number, from 1, of a run
-    in a file of several. Raises DeviceError."""
+    """The figures of an output; `name` begins the error's text. `run` is the number, from 1, of a
+    run in a file of several. Raises DeviceError."""
     lines = text.lines(content)
     lines = _one_run(lines, name, run)
     found = [one for read in _READERS if (one := read(lines, clock_hz)) is not None]
@@ -40,8 +40,8 @@ def recognise(
         kept = ", ".join(one.what for one in best.left_out[:3])
         why = best.left_out[0].why if best.left_out else "it has no row with a figure"
         raise DeviceError(
-            f"{name}: {best.tool}: nothing in it is of use to a case ({kept}: {why}): scale a device "
-            "from its clock alone with `warifu init device NAME --core CORE --clock CLOCK`"
+            f"{name}: {best.tool}: nothing in it is of use to a case ({kept}: {why}): scale a "
+            "device from its clock with `warifu init device NAME --core CORE --clock CLOCK`"
         )
     return best
 

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """A figure that a device lacks, from the nearest device that has it, with a band.
 
-**Estimate.** Where the device has another figure of the same group (a signature where a shared secret
-of that curve is wanted), the nearest device's ratio of the two is taken over. Where it has none, its
-cycles are: the time times the ratio of the clocks. Nearest is first by the kind of code (assembly, C,
-hardware), then by the core, its family, and the clock.
+**Estimate.** Where the device has another figure of the same group (a signature where a shared
+secret of that curve is wanted), the nearest device's ratio of the two is taken over. Where it has
+none, its cycles are: the time times the ratio of the clocks. Nearest is first by the kind of code
+(assembly, C, hardware), then by the core, its family, and the clock.
 
 **Band.** The same is done for every figure of every other device, as if it were not known, and the
 size of the logarithm of truth over estimate is kept; of a device's figures of one group the largest
-counts, once, since they come from one program. Of the errors that were found in the same way (the same
-group, from another figure or by the clock, the same code or not, the same core, family or neither) the
-ceil(0.9 (n + 1))-th smallest is the band on either side: a conformal prediction interval of 90 %,
-which assumes no law. Where fewer than nine are at hand, those found in less similar ways are taken,
-one condition dropped after another.
+counts, once, since they come from one program. Of the errors that were found in the same way (the
+same group, from another figure or by the clock, the same code or not, the same core, family or
+neither) the ceil(0.9 (n + 1))-th smallest is the band on either side: a conformal prediction
+interval of 90 %, which assumes no law. Where fewer than nine are at hand, those found in less
+similar ways are taken, one condition dropped after another.
 
 Nothing else decides the width; `judge` says how often the truth lies inside.
 """
@@ -113,6 +113,7 @@ class Corpus:
     """The devices to scale from."""
 
     def __init__(self, devices: Sequence[Device]) -> None:
+        """Of these, those whose core and clock are known."""
         self.devices = tuple(one for one in devices if one.core and one.clock_hz)
 
     def without(self, name: str) -> Corpus:
@@ -139,7 +140,7 @@ class Corpus:
     ) -> Estimate | None:
         wanted = code or _code(target, primitive)
         anchors = _anchors(target, primitive, wanted) if anchored else []
-        best: tuple[tuple[object, ...], Device, str] | None = None
+        best: tuple[tuple[bool, bool, int, float, str], Device, str] | None = None
         for other in self.devices:
             known = other.firm(primitive)
             if known is None or other.name == target.name:

@@ -20,7 +20,7 @@ def published(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def corpus(texts: Mapping[str, str]) -> Corpus:
-    """The devices to scale from: published figures alone, so that none is scaled from a scaled one."""
+    """The devices to scale from: published figures alone, so that none rests on a scaled one."""
     found: list[Device] = []
     for name, text in published(texts).items():
         if "[[primitive]]" in text:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The lines of a benchmark's output, as a serial terminal, a Windows shell or an editor saved it."""
+"""The lines of a benchmark's output, as a serial terminal, a shell or an editor saves it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ _VERSION = re.compile(r"\bmbed ?TLS version (\d[\w.-]{0,31})", re.IGNORECASE)
 _CLOCK = re.compile(r"\bfsys=(\d{5,10})\b")
 #: `AES-GCM-128              :     214.54 KB/s,  438.55 cycles/byte`
 _STREAM = re.compile(
-    r"^\s*(?:\S+ )?([A-Za-z0-9][\w ()-]*?) *: +([\d.,]+) +([KM]i?B)/s(?:, +([\d.]+) +(cycles|ns|us)/byte)?"
+    r"^\s*(?:\S+ )?([A-Za-z0-9][\w ()-]*?) *: +([\d.,]+) +([KM]i?B)/s"
+    r"(?:, +([\d.]+) +(cycles|ns|us)/byte)?"
 )
 #: `ECDSA-secp256r1          :    7.33 sign/s`, or `136 ms/sign`
 _CALL = re.compile(

@@ -12,7 +12,7 @@ from warifu.devices.figures import NO_CASE, Collected, Output
 
 TOOL = "pqm4 or pqm3 benchmarks"
 _HEAD = re.compile(
-    r"^\|? *scheme *\| *implementation *\|.*\[cycles\]|^(?:Scheme|scheme),(?:Implementation|implementation),",
+    r"^\|? *scheme *\| *implementation *\|.*\[cycles\]|^scheme,implementation,",
     re.IGNORECASE,
 )
 _ROW = re.compile(r"^\|? *([\w.+-]+) *(?:\(\d+ executions\))? *[|,] *([\w.+-]+) *[|,].*\d")

@@ -59,7 +59,7 @@ def _figure(name: str, value: str, unit: str, clock_hz: int | None) -> Figure:
             raise NotUnderstood("cycles need the clock: add --clock, such as --clock 64MHz")
         ns = float(value) * 1e9 / clock_hz
         return of_stream(name, ns) if unit.endswith("/byte") else Figure(name, ns)
-    if unit.endswith("/s") or unit.endswith("/byte"):
+    if unit.endswith(("/s", "/byte")):
         if not name.startswith(_STREAMS):
             raise NotUnderstood(f"{unit} is for what takes bytes: expected a time such as ms")
         return of_stream(name, byte_ns(f"{value} {unit}"))
