@@ -33,7 +33,7 @@ pub(crate) fn device<'py>(
     let primitives = PyDict::new(py);
     for primitive in Primitive::all() {
         let Some(cost) = profile.primitive(primitive, 0) else { continue };
-        let one = law(py, cost.warm)?;
+        let one = law(py, &cost.warm)?;
         one.set_item("per_byte_ns", cost.per_byte_ns)?;
         one.set_item("kind", cost.kind.name())?;
         one.set_item("source", cost.source.unwrap_or_default())?;
