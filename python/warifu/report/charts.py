@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,11 +41,25 @@ class Picture:
     is_stretched: bool
 
 
+@dataclass(frozen=True)
+class Band:
+    """Where a gate lets the prediction cross a share of the connections, ns."""
+
+    share: float
+    low: float
+    high: float
+
+
 def cdf(
-    label: str, predicted: Distribution | None, measured: Distribution | None, key: str
+    label: str,
+    predicted: Distribution | None,
+    measured: Distribution | None,
+    key: str,
+    gates: Sequence[Band] = (),
+    bounds: Sequence[float] = (),
 ) -> Picture:
     """The distribution functions of a case in the halves that there are; ``key`` makes the
-    picture's ids unique."""
+    picture's ids unique. ``gates`` are shaded, ``bounds`` (ns) are upright lines."""
     given = {PREDICTED: predicted, MEASURED: measured}
     halves = {half: one for half, one in given.items() if one is not None and one.values.size}
     if not halves:
@@ -52,7 +67,8 @@ def cdf(
         return Picture(f"<p>{html.escape(alt)}</p>", alt, False)
     is_log = any(_has_long_tail(one) for one in halves.values())
     low, high = _range(list(halves.values()), is_log)
-    svg = _svg(_spec(halves, is_log, low, high))
+    marks = [*_bands(gates, is_log, low, high), *_bounds(bounds, low, high)]
+    svg = _svg(_spec(halves, is_log, low, high, marks))
     alt = _alt(label, halves)
     return Picture(_accessible(svg, alt, key), alt, is_log)
 
@@ -93,13 +109,15 @@ def _range(halves: list[Distribution], is_log: bool) -> tuple[float, float]:
     return low - air, high + air
 
 
-def _spec(halves: dict[str, Distribution], is_log: bool, low: float, high: float) -> dict[str, Any]:
+def _spec(
+    halves: dict[str, Distribution], is_log: bool, low: float, high: float, marks: list[Any]
+) -> dict[str, Any]:
     import altair as alt
 
     rows = []
     for half, distribution in halves.items():
         for time_ms, share in zip(*curve(distribution), strict=True):
-            height = -math.log10(max(1.0 - share, _LEAST_WAITING)) if is_log else share
+            height = _height(share, is_log)
             rows.append({"ms": min(max(time_ms, low), high), "share": height, "half": half})
     # Both names even if one half is missing: a scale of one value would fall back to defaults.
     names = [PREDICTED, MEASURED]
@@ -115,7 +133,7 @@ def _spec(halves: dict[str, Distribution], is_log: bool, low: float, high: float
             x=alt.X("ms:Q", scale=scale, axis=axis),
             y=alt.Y(
                 "share:Q",
-                scale=alt.Scale(domain=[0, -math.log10(_LEAST_WAITING) if is_log else 1]),
+                scale=alt.Scale(domain=[0, _height(1.0, is_log)]),
                 axis=_share_axis(is_log),
             ),
             order=alt.Order("share:Q"),
@@ -125,7 +143,8 @@ def _spec(halves: dict[str, Distribution], is_log: bool, low: float, high: float
             strokeWidth=_by_half(alt.StrokeWidth, names, [3.5, 1.75]),
         )
     )
-    chart = lines.properties(width=_WIDTH, height=_HEIGHT).configure(
+    layers = alt.layer(*marks, lines) if marks else lines
+    chart = layers.properties(width=_WIDTH, height=_HEIGHT).configure(
         background="transparent",
         font="system-ui, sans-serif",
         padding=4,
@@ -142,6 +161,45 @@ def _spec(halves: dict[str, Distribution], is_log: bool, low: float, high: float
         ),
     )
     return dict(chart.to_dict())
+
+
+def _height(share: float, is_stretched: bool) -> float:
+    """The place of a share on its axis."""
+    return -math.log10(max(1.0 - share, _LEAST_WAITING)) if is_stretched else share
+
+
+def _bands(gates: Sequence[Band], is_log: bool, low: float, high: float) -> list[Any]:
+    """A gate as a shaded box: the prediction's line is to cross it."""
+    import altair as alt
+
+    thick = 0.045 * _height(1.0, is_log)
+    rows = []
+    for gate in gates:
+        left, right = max(gate.low / _MS, low), min(gate.high / _MS, high)
+        if left < right:
+            middle = _height(gate.share, is_log)
+            rows.append(
+                {"ms": left, "until": right, "share": middle - thick, "top": middle + thick}
+            )
+    if not rows:
+        return []
+    marks = alt.Chart(alt.InlineData(values=rows)).mark_rect(
+        color="var(--gate)", stroke="var(--gate-edge)", strokeWidth=0.8
+    )
+    return [marks.encode(x="ms:Q", x2="until:Q", y="share:Q", y2="top:Q")]
+
+
+def _bounds(bounds: Sequence[float], low: float, high: float) -> list[Any]:
+    """Deadlines, where they are in the picture."""
+    import altair as alt
+
+    rows = [{"ms": bound / _MS} for bound in bounds if low < bound / _MS < high]
+    if not rows:
+        return []
+    marks = alt.Chart(alt.InlineData(values=rows)).mark_rule(
+        color="var(--fail)", strokeDash=[2, 3], strokeWidth=1.6
+    )
+    return [marks.encode(x="ms:Q")]
 
 
 def _share_axis(is_stretched: bool) -> Any:  # noqa: ANN401 - Altair's generated class

@@ -52,9 +52,9 @@ def ms_with(value_ns: float, interval_ns: Interval, finest_ns: float = 0.0) -> s
     return f"{number(value_ns / _MS, places)} ({low} to {high})"
 
 
-def signed_ms_with(value_ns: float, interval_ns: Interval) -> str:
+def signed_ms_with(value_ns: float, interval_ns: Interval, finest_ns: float = 0.0) -> str:
     """A difference in ms with its interval: `+0.12 (-0.03 to +0.25)`."""
-    places = _places(value_ns, interval_ns)
+    places = _no_finer(_places(value_ns, interval_ns), finest_ns)
     value, low, high = (_signed(number(one / _MS, places)) for one in (value_ns, *interval_ns))
     return f"{value} ({low} to {high})"
 

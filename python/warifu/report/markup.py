@@ -58,6 +58,16 @@ def paragraph(words: str) -> str:
     return f"<p>{prose(words)}</p>"
 
 
+def section(key: str, title: str, body: str) -> str:
+    """A section that the page's navigation leads to."""
+    return f'<section id="{key}"><h2>{text(title)}</h2>{body}</section>'
+
+
+def warning(words: str) -> str:
+    """What must be read first."""
+    return f'<p class="lead warning" role="note">{prose(words)}</p>'
+
+
 def bullets(items: Iterable[str]) -> str:
     """A list of plain texts; commands stand between backticks."""
     return "<ul>" + "".join(f"<li>{prose(item)}</li>" for item in items) + "</ul>"

@@ -29,6 +29,8 @@ _SHORT = {"client_compute": "client", "server_compute": "server", "resource_queu
 #: A part narrower than this share of the widest bar has no room for a word.
 _WORD_FROM = 0.17
 _NUMBER_FROM = 0.05
+#: A stage of a smaller share has no words below its bar.
+_WORDS_FROM = 0.01
 
 
 def waterfall(results: Results, cases: Sequence[str], slowest: bool) -> str:
@@ -79,6 +81,7 @@ def _bar(label: str, stages: dict[str, float], scale: float, finest: float, hint
     total = sum(stages.values())
     spans = []
     words = []
+    small = 0.0
     for stage, name in STAGES.items():
         share = stages.get(stage, 0.0) / scale if scale else 0.0
         if share <= 0.0:
@@ -87,7 +90,11 @@ def _bar(label: str, stages: dict[str, float], scale: float, finest: float, hint
         if not float(amount):
             amount = f"below {finest / 1e6:g}"
         percent = number(stages[stage] / total * 100, 0)
-        words.append(f"{name} {amount} ms ({'below 1' if percent == '0' else percent} %)")
+        said = f"{name} {amount} ms ({'below 1' if percent == '0' else percent} %)"
+        if stages[stage] >= _WORDS_FROM * total:
+            words.append(said)
+        else:
+            small += stages[stage]
         inside, style = "", stage
         if share >= _WORD_FROM:
             inside = f"{_SHORT.get(stage, name)} {amount}"
@@ -95,11 +102,13 @@ def _bar(label: str, stages: dict[str, float], scale: float, finest: float, hint
             inside = amount
         if not inside:
             style += " bare"
-        title = text(words[-1])
+        title = text(said)
         spans.append(
             f'<span class="{style}" style="width:{share * 100:.2f}%" title="{title}">'
             f"{text(inside)}</span>"
         )
+    if small > 0.0:
+        words.append(f"others below 1 % each, together {number(small / total * 100, 1)} %")
     # The figures stand below the bar as well: who prints or taps cannot point at a part.
     of = f" ({hint})" if hint else ""
     alt = text(f"{label}{of}: {'; '.join(words)}")
