@@ -126,7 +126,10 @@ def key_store_table(texts: Sequence[ProfileText]) -> Table:
     from warifu.report.table import Column, Table
 
     heads = ("name", "C_Sign ms", "new session ms", "throttle", "description")
-    table = Table("key stores", [Column(head, number=head.endswith("ms")) for head in heads])
+    table = Table(
+        "key stores",
+        [Column(head, number=head.endswith("ms"), wrap=32) for head in heads],
+    )
     for kind, name, text, file in texts:
         if kind != "key_store":
             continue
