@@ -37,7 +37,7 @@ def devices(
         typer.Option(
             "--judge",
             help="Leave each measured figure out, scale it from the other devices, and say how "
-            "often the truth lies in the band. Exit code 1 if that is below nine in ten.",
+            "often the truth lies in the band. Exit code 1 if that is surely below nine in ten.",
         ),
     ] = False,
     form: FormatOption = Format.TABLE,
@@ -64,8 +64,8 @@ def devices(
             for anchored in (True, False)
         ]
         screen.show([judgement(found)], form)
-        failed = any(rows and rows[-1].verdict == "fail" for _, rows in found)
-        return FAILED if failed or not any(rows for _, rows in found) else OK
+        verdicts = [row.verdict for _, rows in found for row in rows]
+        return FAILED if "fail" in verdicts or not verdicts else OK
     if key_stores:
         tables = [key_store_table(texts)]
     elif links:

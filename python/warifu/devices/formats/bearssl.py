@@ -86,7 +86,9 @@ def _figures(
         group = _group(name)
         if group is None:
             return []
-        primitive = f"ecdh.derive.{group}"
+        # (FP) multiplies the base point, whose multiples are at hand.
+        verb = "keygen" if name.endswith("(FP)") else "derive"
+        primitive = f"ecdh.{verb}.{group}"
         return [(primitive, Figure(primitive, ns, code=Code.C))]
     primitive = _CALLS.get((kind, unit), "")
     if not primitive or (kind == "ECDSA" and not name.endswith("P-256")):

@@ -23,7 +23,7 @@ _STREAM = re.compile(
     r"([\d.]+) seconds, +([\d.,]+) ([KMG]?i?B|kB)/s(?: +Cycles per byte = +([\d.]+))?"
 )
 _CALL = re.compile(
-    r"\b(RSA|DH|ECC|ECDHE|ECDSA|CURVE|ED|ML-KEM|ML-DSA|KYBER\w*|DILITHIUM\w*|FALCON\w*|"
+    r"\b(RSA|DH|ECC|ECDHE|ECDSA|CURVE|ED|ML-(?:KEM|DSA) +\d+|KYBER\w*|DILITHIUM\w*|FALCON\w*|"
     r"SPHINCS\w*|ECCSI|SAKKE|SM2|X448|SRP|LMS\S*|XMSS\S*) *(?:\[ *(\w+) *\])? +(\d{2,5})? *"
     r"(key gen|agree|sign|verify|public|private|encaps?|decaps?|encrypt|decrypt|[A-Za-z_-]+)"
     r"(?: +(SW|HW))? +(\d+) ops took ([\d.]+) sec, avg ([\d.]+) ms"
@@ -96,7 +96,7 @@ def runs(lines: Sequence[str]) -> list[tuple[str, int, int]]:
             starts and index < starts[-1] + 6
         ):
             starts.append(index)
-    ends = [*starts[1:], len(lines)]
+    ends = [*starts[1:], len(lines)] if starts else []
     return [(_heading(lines, start), start, end) for start, end in zip(starts, ends, strict=True)]
 
 

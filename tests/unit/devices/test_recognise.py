@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Outputs of benchmarks: recognised by content, read exactly, whatever a terminal added."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.paths import ROOT
+from warifu.devices.errors import DeviceError
+from warifu.devices.figures import Code, Figure, Output
+from warifu.devices.recognise import recognise
+
+OUTPUTS = ROOT / "tests" / "support" / "benchmarks"
+
+
+def read(name: str, **known: int) -> Output:
+    return recognise((OUTPUTS / name).read_bytes(), name, **known)
+
+
+def figures(output: Output) -> dict[str, Figure]:
+    return {one.primitive: one for one in output.figures}
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "library", "count"),
+    [
+        ("wolfcrypt-esp32.txt", "wolfCrypt benchmark, wolfSSL 5.6.4", "wolfssl-5", 9),
+        ("wolfcrypt-4.4.txt", "wolfCrypt benchmark, wolfSSL 4.4.1", "wolfssl-5", 7),
+        ("wolfcrypt-5.6.0.txt", "wolfCrypt benchmark, wolfSSL 5.6.0", "wolfssl-5", 3),
+        ("wolfcrypt-5.5.txt", "wolfCrypt benchmark, wolfSSL 5.5.4", "wolfssl-5", 22),
+        ("wolfcrypt-5.5.csv.txt", "wolfCrypt benchmark, wolfSSL 5.5.4", "wolfssl-5", 22),
+        ("mbedtls-2.28.txt", "Mbed TLS benchmark", "mbedtls-3.6", 14),
+        ("mbedtls-3.6-nxp.txt", "Mbed TLS benchmark, Mbed TLS 3.6.0", "mbedtls-3.6", 9),
+        ("openssl-3.0.txt", "openssl speed, OpenSSL 3.0.19", "openssl-3", 11),
+        ("openssl-3.0-mr.txt", "openssl speed", "openssl-3", 10),
+        ("bearssl-0.6.txt", "BearSSL testspeed", None, 12),
+    ],
+)
+def test_each_output_is_recognised(name: str, source: str, library: str, count: int) -> None:
+    output = read(name)
+    assert (output.source, output.library) == (source, library)
+    assert len(output.figures) == count
+    assert all(one.call_ns >= 0 and one.byte_ns >= 0 for one in output.figures)
+
+
+def test_wolfcrypt_of_an_esp32() -> None:
+    output = read("wolfcrypt-esp32.txt")
+    assert (output.clock_hz, output.core) == (240_000_000, "xtensa-lx6")
+    known = figures(output)
+    assert known["sign.ecdsa_secp256r1"].call_ns == pytest.approx(269e6)
+    assert known["ecdh.derive.x25519"].call_ns == pytest.approx(1.222e9 / 6)
+    assert known["verify.rsa-2048"].call_ns == pytest.approx(1.098e9 / 14)
+    # A message of 1 KiB took what its rate says.
+    assert known["aead.seal.AES_128_GCM"].at(1024) == pytest.approx(1e9 / 387.973)
+    assert known["hash.sha-256"].byte_ns == pytest.approx(1e9 / (24600 * 1024))
+    left = {one.what: one.why for one in output.left_out}
+    assert left["ML-KEM 512 128 key gen"] == left["AES-128-CBC-enc"] == "no case uses it yet"
+
+
+def test_kilobytes_of_wolfcrypt() -> None:
+    """1024 B until 5.5, 1000 B in 5.6.0, which counts in steps of 25.6 of them."""
+    old, new = figures(read("wolfcrypt-4.4.txt")), figures(read("wolfcrypt-5.6.0.txt"))
+    assert old["hash.sha-256"].byte_ns == pytest.approx(1e9 / (978.474 * 1024))
+    assert new["hash.sha-256"].byte_ns == pytest.approx(1e9 / 476_863)
+
+
+def test_wolfcrypt_as_text_and_as_csv() -> None:
+    text, table = figures(read("wolfcrypt-5.5.txt")), figures(read("wolfcrypt-5.5.csv.txt"))
+    assert text.keys() == table.keys()
+    # Two runs beside other work: of the same size.
+    for primitive, one in text.items():
+        assert 0.2 < one.at(1024) / table[primitive].at(1024) < 5, primitive
+
+
+def test_mbedtls_key_exchange_is_divided() -> None:
+    output = read("mbedtls-3.6-nxp.txt")
+    assert output.clock_hz == 96_000_000
+    known = figures(output)
+    # A full handshake is two key pairs and two shared secrets.
+    pair, secret = known["ecdh.keygen.secp256r1"], known["ecdh.derive.secp256r1"]
+    assert 2 * (pair.call_ns + secret.call_ns) == pytest.approx(1e9 / 1.67)
+    assert pair.call_ns == pytest.approx(1e9 / 7.33)
+    assert "signature" in pair.derived
+    assert known["sign.ecdsa_secp256r1"].code is Code.C
+    both = figures(read("mbedtls-2.28.txt"))
+    sum_ns = both["ecdh.keygen.x25519"].call_ns + both["ecdh.derive.x25519"].call_ns
+    assert sum_ns > both["ecdh.derive.x25519"].call_ns > 0
+
+
+def test_openssl_as_text_and_for_machines() -> None:
+    text, machine = figures(read("openssl-3.0.txt")), figures(read("openssl-3.0-mr.txt"))
+    assert machine["sign.rsa-2048"].call_ns == pytest.approx(1e9 / 3945)
+    assert machine["ecdh.derive.x25519"].call_ns == pytest.approx(1e9 / 29515.789474)
+    assert text["verify.ecdsa_secp256r1"].call_ns == pytest.approx(1e9 / 14590.5)
+    # 16 B and 16 KiB on one line.
+    sha = machine["hash.sha-256"]
+    assert sha.at(16) == pytest.approx(16e9 / 128942400)
+    assert sha.at(16384) == pytest.approx(16384e9 / 1811974023.53)
+
+
+def test_openssl_with_encryption_beside_signatures() -> None:
+    row = b"            sign    verify    encrypt   decrypt   sign/s verify/s  encr./s  decr./s\n"
+    row += b"rsa  2048 bits 0.000526s 0.000023s 0.000025s 0.000533s 1902.3 42704.8 40000.0 1876.2\n"
+    known = figures(recognise(row, "o"))
+    assert known["sign.rsa-2048"].call_ns == pytest.approx(1e9 / 1902.3)
+    assert known["verify.rsa-2048"].call_ns == pytest.approx(1e9 / 42704.8)
+
+
+def test_bearssl_takes_its_quickest() -> None:
+    known = figures(read("bearssl-0.6.txt"))
+    assert known["ecdh.derive.secp256r1"].call_ns == pytest.approx(1e9 / 1920.50)
+    assert known["ecdh.keygen.secp256r1"].call_ns == pytest.approx(1e9 / 2906.18)
+    assert known["aead.seal.AES_128_GCM"].byte_ns == pytest.approx(1000 / 214.41 + 1000 / 226.30)
+
+
+def test_tables_of_pqm4_hold_nothing_of_use() -> None:
+    with pytest.raises(
+        DeviceError, match=r"pqm4.md: pqm4 or pqm3 .*ml-kem-512 m4fspeed.*init device"
+    ):
+        read("pqm4.md", clock_hz=24_000_000)
+
+
+def test_plain_table() -> None:
+    text = (
+        "primitive,value,unit\r\nsign.ecdsa_secp256r1,45,ms\r\naead.seal.AES_128_GCM,1.2,MB/s\r\n"
+        "hash.sha-256,30.5,cycles/byte\r\nsign.dsa,3,ms\r\nverify.rsa-2048,1,MB/s\r\n"
+        "verify.ecdsa_secp256r1,0,ms\r\necdh.derive.secp256r1,3,fortnights\r\n"
+    )
+    output = recognise(text.encode(), "t.csv", clock_hz=64_000_000)
+    known = figures(output)
+    assert set(known) == {"sign.ecdsa_secp256r1", "aead.seal.AES_128_GCM", "hash.sha-256"}
+    assert known["sign.ecdsa_secp256r1"].call_ns == 45e6
+    assert known["hash.sha-256"].byte_ns == pytest.approx(30.5 / 0.064)
+    why = {one.what: one.why for one in output.left_out}
+    assert "no primitive" in why["sign.dsa"]
+    assert "expected a time" in why["verify.rsa-2048"]
+    assert "above 0" in why["verify.ecdsa_secp256r1"]
+    assert "expected a duration" in why["ecdh.derive.secp256r1"]
+    without = recognise(text.encode(), "t.csv")
+    assert "--clock" in {one.what: one.why for one in without.left_out}["hash.sha-256"]
+
+
+def test_noise_of_terminals_changes_nothing() -> None:
+    plain = (OUTPUTS / "wolfcrypt-4.4.txt").read_text()
+    expected = read("wolfcrypt-4.4.txt").figures
+    windows = plain.replace("\n", "\r\n")
+    noisy = "\x00\x1b[2J\x1b]0;title\x07login: \ufffd\n" + windows + "\x1b[0m\x00$ \n" + "x" * 9000
+    for content in (
+        windows.encode(),
+        noisy.encode(),
+        b"\xff\xfe" + windows.encode("utf-16-le"),
+        b"\xef\xbb\xbf" + plain.encode(),
+        plain.replace("ECC ", "[12:34:56.789] ECC ").encode(),
+        b"\xff\xc3\x28 binary\n" + plain.encode(),
+    ):
+        assert recognise(content, "noise").figures == expected
+
+
+@pytest.mark.parametrize(
+    "figure", ["nan", "inf", "-3.0", "0.000", "1e400", "99999999999999999999999999999"]
+)
+def test_impossible_figures_are_left_out(figure: str) -> None:
+    text = (
+        " wolfSSL version 5.6.4\n"
+        f"ECDSA [      SECP256R1]   256     sign         4 ops took {figure} sec, avg 1.000 ms, 3\n"
+        "ECDSA [      SECP256R1]   256   verify         4 ops took 1.076 sec, avg 269.000 ms, 3\n"
+    )
+    assert set(figures(recognise(text.encode(), "f"))) == {"verify.ecdsa_secp256r1"}
+
+
+def test_second_figure_of_a_primitive_is_left_out() -> None:
+    row = "ECDSA    256 sign           28 ops took {} sec, avg 37.643 ms, 26.565 ops/sec\n"
+    output = recognise((row.format(1) + row.format(9)).encode(), "twice")
+    assert output.figures[0].call_ns == pytest.approx(1e9 / 28)
+    assert output.left_out[0].why == "sign.ecdsa_secp256r1 was given before"
+
+
+def test_file_of_several_runs() -> None:
+    one = (OUTPUTS / "wolfcrypt-4.4.txt").read_text()
+    two = (OUTPUTS / "wolfcrypt-5.6.0.txt").read_text()
+    both = f"### first board\n{one}\n\n\n\n\n\n### second board\n{two}".encode()
+    with pytest.raises(DeviceError, match=r"has 2 runs.*--run \(1 first board; 2 second board\)"):
+        recognise(both, "b")
+    assert len(recognise(both, "b", run=1).figures) == 7
+    assert len(recognise(both, "b", run=2).figures) == 3
+    with pytest.raises(DeviceError, match="--run"):
+        recognise(both, "b", run=3)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00" * 1000, b"hello\n" * 1000, b"a,b,c\n1,2,ms\n"])
+def test_anything_else_is_refused(content: bytes) -> None:
+    with pytest.raises(DeviceError, match="is the output of no benchmark that is known"):
+        recognise(content, "x")
+
+
+@given(st.binary(max_size=2000))
+def test_no_bytes_break_it(noise: bytes) -> None:
+    try:
+        output = recognise(noise + b"\n" + (OUTPUTS / "wolfcrypt-4.4.txt").read_bytes(), "n")
+    except (DeviceError, UnicodeError):
+        return
+    assert all(one.call_ns >= 0 for one in output.figures)
+
+
+@given(st.text(alphabet="ECDSAHRsignverfyopt0123456789.,:|/[]() +-kMBi\n", max_size=400))
+def test_lines_of_their_alphabet_break_nothing(text: str) -> None:
+    with contextlib.suppress(DeviceError):
+        recognise(text.encode(), "n")

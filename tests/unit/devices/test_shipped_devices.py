@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The devices and key stores that come with Warifu: sources, scaled parts, answers."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+from warifu import _core, study
+from warifu.devices import catalog, cores, shipped
+from warifu.devices.judge import coverages, judged
+from warifu.devices.profile import MARK, NEEDED
+
+PROFILES = ROOT / "profiles"
+TEXTS = {file.stem: file.read_text() for file in sorted((PROFILES / "devices").glob("*.toml"))}
+SCALED = sorted(shipped.published(TEXTS))
+KEY_STORES = sorted(file.stem for file in (PROFILES / "key-stores").glob("*.toml"))
+LIBRARIES = {file.stem for file in (PROFILES / "recipes").glob("*.toml")}
+
+
+def test_there_are_enough_of_each_kind() -> None:
+    assert len(SCALED) >= 14
+    found = {tomllib.loads(TEXTS[name])["core"]["value"] for name in SCALED}
+    assert found >= {
+        "cortex-m0plus",
+        "cortex-m4",
+        "cortex-m33",
+        "cortex-m7",
+        "xtensa-lx6",
+        "rv32imc",
+    }
+    assert found <= set(cores.KNOWN)
+    for name in ("atecc608-m0", "se050", "optiga-trust-m", "stsafe-a100", "tpm-2.0"):
+        assert name in KEY_STORES
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_scaled_part_is_current(name: str) -> None:
+    """`scripts/complete_devices.py` writes it."""
+    others = shipped.corpus(TEXTS)
+    assert shipped.completed(name, TEXTS[name], others) == TEXTS[name]
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_every_figure_says_where_it_is_from(name: str) -> None:
+    table = tomllib.loads(TEXTS[name])
+    head = tomllib.loads(TEXTS[name].partition(MARK)[0])
+    assert table["name"] == name
+    for key in ("library", "core", "clock", "code", "ram", "flash"):
+        assert table[key].get("source") or table[key]["kind"] == "assumed", key
+    for one in head.get("primitive", []):
+        assert one["kind"] == "published"
+        # The repository and its state, or the document; the library's version.
+        assert len(one["source"]) > 30
+        assert any(word in one["source"] for word in ("SSL ", "TLS ")), one["source"]
+    published = {one["name"] for one in head.get("primitive", [])}
+    for one in table["primitive"]:
+        assert one["name"] in published or one["kind"] == "assumed", one["name"]
+        if one["name"] not in published:
+            assert one["note"]
+    assert set(NEEDED) <= {one["name"] for one in table["primitive"]}
+
+
+def test_published_figures_have_no_band_and_scaled_ones_have() -> None:
+    for name in SCALED:
+        one = catalog.device(name, TEXTS[name], f"{name}.toml")
+        for primitive in NEEDED:
+            known = one.primitives[primitive]
+            is_band = known.high_ns > known.low_ns
+            # What takes its time by the byte alone has none on its call.
+            if known.call_ns:
+                assert is_band == (known.kind == "assumed"), (name, primitive)
+
+
+def test_bands_hold_by_the_judgement() -> None:
+    """The figure in the docs; its table is in docs/reference/devices.md."""
+    known = [catalog.device(name, TEXTS[name], name) for name in SCALED]
+    for anchored in (True, False):
+        rows = coverages(judged(known, anchored=anchored))
+        assert rows[-1].count > 150
+        assert [row.what for row in rows if row.verdict == "fail"] == []
+
+
+STACKS = [
+    (tls, certificate, group)
+    for tls in ("1.2", "1.3")
+    for certificate in ("ecdsa_secp256r1", "rsa-2048")
+    for group in ("secp256r1", "x25519")
+]
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_each_device_answers(name: str) -> None:
+    """HTTPS over NB-IoT with both versions, certificates and groups, server-only and mutual."""
+    if tomllib.loads(TEXTS[name])["library"]["value"] not in LIBRARIES:
+        pytest.fail(f"{name}: no recipes of its library")
+    choices = [
+        ("device", name),
+        ("server", "xeon-2-5-ghz-vm"),
+        ("link", "nb-iot"),
+        ("stack", "https/tls1.3"),
+        ("vary.stack.tls", '["1.2", "1.3"]'),
+        ("vary.stack.certificate", '["ecdsa_secp256r1", "rsa-2048"]'),
+        ("vary.stack.group", '["secp256r1", "x25519"]'),
+        ("vary.stack.authentication", '["server", "mutual"]'),
+    ]
+    loaded = study.load(None, choices, [PROFILES])
+    assert len(loaded.study.cases) == 16
+    for index in range(16):
+        assert _core.missing_operations(loaded.study, index) == ([], [])
+
+
+@pytest.mark.parametrize("name", KEY_STORES)
+def test_each_key_store_is_used_by_a_prediction(name: str, tmp_path: Path) -> None:
+    choices = [
+        ("device", "mcxw71"),
+        ("server", "xeon-2-5-ghz-vm"),
+        ("key_store", name),
+        ("link", "lte-m"),
+        ("stack", "https/tls1.3/mutual"),
+    ]
+    loaded = study.load(None, choices, [PROFILES])
+    assert _core.missing_operations(loaded.study, 0) == ([], [])
+
+
+def test_optiga_is_throttled() -> None:
+    file = PROFILES / "key-stores" / "optiga-trust-m.toml"
+    view = _core.key_store("optiga-trust-m", file.read_text(), str(file))
+    assert view["throttle"] == (1, 5_000_000_000)
