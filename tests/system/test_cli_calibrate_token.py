@@ -51,7 +51,7 @@ def test_a_tokens_profile_is_predicted_with(
     arguments = ("--token", "one", "--pin-file", "pin", "-n", "3", "--out", str(out))
     code, text, said = warifu(*CALIBRATE, *arguments, "--format", "json")
     assert code == OK, said
-    modes, calls = (table["rows"] for table in json.loads(text))
+    modes, calls = (table["rows"] for table in json.loads(text)["tables"])
     assert {row["mode"] for row in modes} == {"local_sw", "sign_only", "total"}
     assert {row["of"] for row in modes} == {"machine", "token", "paper"}
     assert {row["call"] for row in calls} == {

@@ -131,10 +131,10 @@ def test_csv_and_json_hold_every_digit_in_base_units(small: Table) -> None:
     rows = list(csv.DictReader(io.StringIO(render([small], Format.CSV))))
     assert rows[0] == {"case": "TLS 1.3 | full", "mean_ns": "184320000"}
     assert rows[1]["mean_ns"] == ""
-    value = json.loads(render([small], Format.JSON))
+    (value,) = json.loads(render([small], Format.JSON))["tables"]
     assert value["rows"][0]["mean_ns"] == 184.32e6
     assert value["rows"][1]["mean_ns"] is None
-    assert [one["title"] for one in json.loads(render([small, small], Format.JSON))] == [
+    assert [one["title"] for one in json.loads(render([small, small], Format.JSON))["tables"]] == [
         "a title",
         "a title",
     ]
@@ -333,14 +333,14 @@ def test_words_for_programs() -> None:
         "nagle": "true", "exact": "false", "mean_ns": "1500000", "share": "0.3333333333333333"
     }  # fmt: skip
     assert rows[1] == {"nagle": "", "exact": "true", "mean_ns": "", "share": "2"}
-    first = json.loads(render([table], Format.JSON))["rows"][0]
+    first = json.loads(render([table], Format.JSON))["tables"][0]["rows"][0]
     assert first == {"nagle": True, "exact": False, "mean_ns": 1_500_000, "share": 1 / 3}
 
 
 def test_overview_for_programs(tmp_path: Path) -> None:
     comparison = compare_folder(study(tmp_path, [Cell(), Cell(loss=0.02)], n=2_000))
     overview = summaries.overview_table(comparison)
-    first, *_ = json.loads(render([overview, overview], Format.JSON))[0]["rows"]
+    first, *_ = json.loads(render([overview, overview], Format.JSON))["tables"][0]["rows"]
     (case, _) = comparison.cases
     row = case.row("p95")
     assert row is not None

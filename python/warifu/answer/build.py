@@ -13,7 +13,7 @@ from warifu.answer.samples import Samples
 from warifu.compare import stats
 from warifu.compare.join import Comparison
 from warifu.compare.require import Judged
-from warifu.results import Results, ResultsError, interruptions
+from warifu.results import PREDICTED, Results, ResultsError, interruptions
 
 
 def answer(
@@ -35,24 +35,35 @@ def answer(
     grid = grid_of(main)
     reference = _baseline(main, baseline)
     samples = Samples(main)
-    found = deadlines.sentences(judged)
     if len(main.cases) == 1:
-        found += only_case.sentences(samples, reference)
+        found = only_case.sentences(samples, reference)
+        headline = found[0]
     else:
-        found += sentences.of_axes(samples, grid, reference)
+        found = sentences.of_axes(samples, grid, reference)
+        headline = sentences.headline(samples, grid, reference)
+    # What was asked for by name comes first.
+    found = deadlines.sentences(judged) + found
     links = {str(one) for settings in main.cases.values() if (one := settings.get("link"))}
     return Answer(
         study=main.study,
         half=main.half,
         question=question.question(main, grid),
         sentences=found,
+        headline=headline,
         not_included=question.not_included(main, links),
         badge=badge(main, comparison),
         baseline=reference,
         rows=_rows(samples, grid, reference, comparison, deadlines.of_cases(judged)),
         requirements=list(dict.fromkeys(one.requirement.text for one in judged)),
-        warnings=interruptions(predicted, measured),
+        warnings=[*interruptions(predicted, measured), *_warnings(main, comparison)],
     )
+
+
+def _warnings(main: Results, comparison: Comparison | None) -> list[str]:
+    """What the measurement said of itself: a verdict on contended trials says little."""
+    half = [] if main.half == PREDICTED else main.manifest.get("warnings") or []
+    said = half if comparison is None else comparison.warnings
+    return [f"Warning from the measurement: {one}." for one in said]
 
 
 def _baseline(main: Results, wanted: str | None) -> str:
@@ -107,6 +118,7 @@ def _rows(
             failed=sample.failed,
             deadline=met.get(case_id),
             verdict=verdicts.get(case_id),
+            columns={key: one for key, one in main.cases[case_id].items() if one is not None},
             finest=sample.finest,
         )
         if case_id != reference:

@@ -11,6 +11,7 @@ from warifu.compare.stats import Interval
 
 if TYPE_CHECKING:
     from warifu.report.table import Table
+    from warifu.results import Setting
 
 #: What a requirement's verdict is called where it is about a case.
 MET, MISSED, UNDECIDED = "met", "missed", "undecided"
@@ -72,6 +73,8 @@ class Row:
     deadline: str | None
     #: The verdict of the gates, where the case was measured as well.
     verdict: str | None = None
+    #: Every setting of the case by its column in results.
+    columns: dict[str, Setting] = field(default_factory=dict)
     #: A time is known no finer than this, ns; 0 where nothing limits it.
     finest: float = 0.0
 
@@ -93,6 +96,8 @@ class Answer:
     question: str
     #: One for the requirements, one for each choice that was varied.
     sentences: list[str]
+    #: The largest difference that each option makes, or how long an only case takes.
+    headline: str
     #: What the figures leave out, such as waking the radio.
     not_included: list[str]
     badge: Badge
@@ -108,6 +113,12 @@ class Answer:
     def baseline_label(self) -> str:
         """The baseline's label; empty for an only case."""
         return next((row.label for row in self.rows if row.case_id == self.baseline), "")
+
+    def text(self, width: int = 80, rows: int = 24) -> str:
+        """The answer for people: question, sentences, the table of at most ``rows``, the badge."""
+        from warifu.answer.text import as_text
+
+        return as_text(self, width, rows)
 
     def table(self, limit: int | None = None) -> Table:
         """Every case beside the baseline, or ``limit`` of them; fits 80 columns as text."""

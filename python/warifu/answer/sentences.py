@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from warifu.answer import amounts, effects, words
-from warifu.answer.axes import Grid
+from warifu.answer.axes import Axis, Grid
 from warifu.answer.effects import ALIKE, Choice, Context, Effect
 from warifu.answer.model import Change
 from warifu.answer.samples import Samples
@@ -47,13 +47,51 @@ def of_axes(samples: Samples, grid: Grid, baseline: str) -> list[str]:
     return [one for one in sentences if one]
 
 
+def headline(samples: Samples, grid: Grid, baseline: str) -> str:
+    """The largest difference that each option makes, in one sentence; conditions are left out
+    unless nothing else was varied."""
+    every = range(len(grid.axes))
+    options = [at for at in every if words.key_of(grid.axes[at].path) not in words.CONDITIONS]
+    parts = []
+    for at in options or every:
+        axis, reference = grid.axes[at], grid.choices[baseline][at]
+        values = [value for value in axis.values if value != reference]
+        found = [
+            (value, one)
+            for value in _few(samples, grid, at, reference, values)
+            for one in _choice(samples, grid, at, value, reference).time
+            if one.certain
+        ]
+        if found:
+            parts.append(_largest(axis, found, samples.finest))
+    return f"{words.capital('; '.join(parts))}." if parts else ""
+
+
+def _largest(axis: Axis, found: Sequence[tuple[str, Effect]], finest: float) -> str:
+    value, one = max(found, key=lambda each: abs(each[1].change.value))
+    half = one.change.interval.half_width
+    most = max(one.least, one.most, key=abs)
+    up_to = "up to " if len(found) > 1 or one.least != one.most else ""
+    verb = "saves" if one.change.value < 0 else "adds"
+    return f"{words.noun(axis.path, value)} {verb} {up_to}{amounts.time(most, half, finest)}"
+
+
+def _few(
+    samples: Samples, grid: Grid, at: int, reference: str, values: Sequence[str]
+) -> Sequence[str]:
+    """All values of an axis, or of many the two that differ most."""
+    if len(values) <= _MOST_VALUES:
+        return values
+    return _extremes(samples, grid, at, reference, values)
+
+
 def _of_axis(samples: Samples, grid: Grid, at: int, baseline: str) -> str:
     axis = grid.axes[at]
     reference = grid.choices[baseline][at]
     values = [value for value in axis.values if value != reference]
     if words.key_of(axis.path) == "rtt" and (trips := _round_trips(samples, grid, at, reference)):
         return trips
-    few = values if len(values) <= _MOST_VALUES else _extremes(samples, grid, at, reference, values)
+    few = _few(samples, grid, at, reference, values)
     choices = [_choice(samples, grid, at, value, reference) for value in few]
     parts = [_of_choice(one, samples.finest, first=index == 0) for index, one in enumerate(choices)]
     sentence = "; ".join(part for part in parts if part)

@@ -104,6 +104,16 @@ Threads = Annotated[
     int | None,
     typer.Option("--threads", min=1, help="Workers; all cores by default.", show_default=False),
 ]
+Baseline = Annotated[
+    str | None,
+    typer.Option(
+        "--baseline",
+        metavar="CASE",
+        help="The case that others are held against: its number from 1, or part of its label; "
+        "the first by default.",
+        show_default=False,
+    ),
+]
 Results = Annotated[
     Path,
     typer.Argument(
@@ -123,15 +133,21 @@ def predict(
     keep_trials: Annotated[
         bool, typer.Option("--keep-trials", help="Store every trial, not distributions.")
     ] = False,
+    baseline: Baseline = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
-    """Simulate every case: latency by stage as a distribution, and bytes.
+    """Simulate every case, and answer: which choice costs what, and which deadline is met.
+
+    Exit code 1 if a bound of `[require]` or --require is missed, or not sure to be met.
 
     Examples:
 
       warifu predict studies/first-loop.toml
 
       warifu predict --link lte-m --stack https/tls1.2 --session resumed
+
+      warifu predict --link nb-iot --vary stack.authentication=server,mutual
+      --require 'https.establishment.p99 < 8 s'
 
       warifu predict studies/first-loop.toml --set link.rtt="80 ms" --format csv > 80ms.csv
     """
@@ -142,10 +158,10 @@ def predict(
     place = halves.folder_of(loaded, out)
     with lock.held(place, "predict"):
         folder = halves.predict(loaded, place, threads, keep_trials)
-        halves.show(folder, form)
+        answered = halves.show(folder, form, baseline)
         silent = verdicts.nothing_succeeded(folder)
     screen.say(f"results: {folder}")
-    return FAILED if silent else OK
+    return FAILED if silent or answered.contradicted else OK
 
 
 @app.command(epilog=_EPILOG)
@@ -166,6 +182,7 @@ def measure(
             "a rate, ordered jitter or bursts of loss each waits for the one before.",
         ),
     ] = None,
+    baseline: Baseline = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
     """Run the same cases on real programs over the emulated link.
@@ -189,12 +206,12 @@ def measure(
         if not summary.measured:
             screen.warn("no case could be measured here; the reasons are above")
             return ENVIRONMENT
-        halves.show(folder, form)
+        answered = halves.show(folder, form, baseline)
         silent = verdicts.nothing_succeeded(folder)
     screen.say(f"results: {folder}")
     if summary.given_up:
         return ENVIRONMENT
-    return FAILED if silent else OK
+    return FAILED if silent or answered.contradicted else OK
 
 
 @app.command(epilog=_EPILOG)
@@ -206,6 +223,7 @@ def compare(
     worst_first: Annotated[
         bool, typer.Option("--worst-first", help="Order by how badly a gate is missed.")
     ] = False,
+    baseline: Baseline = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
     """Join the two halves case by case, with the error, its interval and a verdict.
@@ -220,8 +238,8 @@ def compare(
     """
     from warifu.cli import verdicts
 
-    comparison = verdicts.compare(results)
-    verdicts.show_comparison(comparison, form, every=every, worst_first=worst_first)
+    folder, comparison = verdicts.compare_given(results)
+    verdicts.show_comparison(folder, comparison, form, every, worst_first, baseline)
     return FAILED if str(comparison.verdict) == "fail" else OK
 
 
@@ -237,6 +255,10 @@ def run(
     measured: Annotated[
         bool, typer.Option("--measure/--no-measure", help="Whether to measure as well.")
     ] = True,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="The largest differences alone, in one sentence.")
+    ] = False,
+    baseline: Baseline = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
     """Predict, measure, compare and report; exit code 0 only if `[require]` holds.
@@ -252,8 +274,10 @@ def run(
       warifu run meter.toml --no-measure && echo the deadline is met
     """
     from warifu.cli import verdicts
+    from warifu.cli.ending import Shown
 
-    return verdicts.run(choices.load(), out, threads, trials, measured, form)
+    shown = Shown(form, baseline, brief)
+    return verdicts.run(choices.load(), out, threads, trials, measured, shown)
 
 
 @app.command(epilog=_EPILOG)
@@ -273,6 +297,7 @@ def report(
         Format | None,
         typer.Option("--format", "-f", help="Print the report's tables instead of a page."),
     ] = None,
+    baseline: Baseline = None,
 ) -> int:
     """Write one self-contained HTML page from a folder of results.
 
@@ -284,7 +309,7 @@ def report(
     """
     from warifu.cli import verdicts
 
-    verdicts.report(results, out, form)
+    verdicts.report(results, out, form, baseline)
     return OK
 
 

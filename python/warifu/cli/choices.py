@@ -103,6 +103,28 @@ _SET = Annotated[
         show_default=False,
     ),
 ]
+_VARY = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--vary",
+        metavar="PATH=VALUE,VALUE",
+        help="A case for each value: --vary stack.session=full,resumed. Repeatable: every "
+        "combination.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+_REQUIRE = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--require",
+        metavar="BOUND",
+        help="A bound that every case is judged by: --require 'https.establishment.p99 < 3 s'. "
+        "Repeatable; exit code 1 where one is missed or not sure to be met.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
 _STUDY = Annotated[
     Path | None,
     typer.Argument(
@@ -151,7 +173,8 @@ def with_choices(command: Callable[..., Any]) -> Callable[..., Any]:
         for name, (_, annotation) in FLAGS.items()
     ]
     parameters.append(inspect.Parameter("nagle", keyword, default=None, annotation=_NAGLE))
-    parameters.append(inspect.Parameter("settings", keyword, default=None, annotation=_SET))
+    for name, annotation in (("settings", _SET), ("vary", _VARY), ("require", _REQUIRE)):
+        parameters.append(inspect.Parameter(name, keyword, default=None, annotation=annotation))
     parameters += [
         parameter.replace(kind=keyword, annotation=hints[name])
         for name, parameter in own.parameters.items()
@@ -169,6 +192,8 @@ def with_choices(command: Callable[..., Any]) -> Callable[..., Any]:
         if (nagle := given.pop("nagle")) is not None:
             overrides.append(("stack.nagle", "true" if nagle else "false"))
         overrides += [_pair(text) for text in given.pop("settings") or []]
+        overrides += [_axis(text) for text in given.pop("vary") or []]
+        overrides += [_bound(text) for text in given.pop("require") or []]
         _refuse_twice([path for path, _ in overrides])
         return command(choices=Choices(study, overrides), **given)
 
@@ -191,4 +216,32 @@ def _pair(text: str) -> tuple[str, str]:
     path, equals, value = text.partition("=")
     if not equals or not path.strip():
         raise typer.BadParameter(f'--set {text}: expected PATH=VALUE such as link.rtt="60 ms"')
-    return path.strip(), value.strip().strip('"')
+    return path.strip(), _unquoted(value.strip())
+
+
+def _axis(text: str) -> tuple[str, str]:
+    """A list is read by the core alone, with quotes and brackets or without."""
+    path, equals, values = text.partition("=")
+    if not equals or not path.strip() or not values.strip():
+        raise typer.BadParameter(
+            f"--vary {text}: expected PATH=VALUE,VALUE such as stack.session=full,resumed"
+        )
+    return f"vary.{path.strip()}", values.strip()
+
+
+def _bound(text: str) -> tuple[str, str]:
+    """Metric and bound, parted where the operator begins; the core reads both."""
+    at = min((text.index(sign) for sign in "<>=" if sign in text), default=len(text))
+    subject, bound = text[:at].strip(), text[at:].strip()
+    if not subject or not bound:
+        raise typer.BadParameter(
+            f"--require {text}: expected a bound such as 'https.establishment.p99 < 3 s'"
+        )
+    return f"require.{subject}", bound
+
+
+def _unquoted(value: str) -> str:
+    """Without the quotes around a whole text; a list keeps those of its parts."""
+    inner = value[1:-1]
+    quoted = len(value) > 1 and value[0] == value[-1] == '"' and '"' not in inner
+    return inner if quoted else value

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from warifu import prediction, provenance
-from warifu.cli import screen
+from warifu.cli import answers, screen
 from warifu.cli.formats import Format
 
 if TYPE_CHECKING:
+    from warifu.cli.answers import Answered
     from warifu.lab.measure import Progress, Summary
     from warifu.study import Loaded
 
@@ -64,16 +65,14 @@ def _what_is_left(target: Path, partial: Path, older: bool) -> str:
     return f"{words}; {target} is unchanged" if older else words
 
 
-def show(half: Path, form: Format) -> None:
-    """Prints a half's table; on a terminal its first rows."""
-    from warifu.report.summaries import TERMINAL_ROWS, half_table
-    from warifu.results import Results, interruptions
-
-    limit = TERMINAL_ROWS if form is Format.TABLE else None
-    results = Results.open(half)
-    for sentence in interruptions(results):
-        screen.warn(sentence)
-    screen.show([half_table(results, limit)], form)
+def show(half: Path, form: Format, baseline: str | None = None) -> Answered:
+    """Answers from one half, and prints it."""
+    predicted = half.name == "predicted"
+    answered = answers.of_halves(
+        half if predicted else None, None if predicted else half, None, baseline
+    )
+    answers.show(answered, form)
+    return answered
 
 
 def _remove_if_empty(folder: Path) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol, TextIO
@@ -52,16 +52,26 @@ def warn(text: str) -> None:
     say(f"warning: {text}")
 
 
-def show(tables: Sequence[Table], form: Format, stream: TextIO | None = None) -> None:
-    """Prints tables as the user asked, on stdout unless that is another's."""
+def show(
+    tables: Sequence[Table],
+    form: Format,
+    stream: TextIO | None = None,
+    answer: Mapping[str, object] | None = None,
+    width: int | None = None,
+) -> None:
+    """Prints tables as the user asked, on stdout unless that is another's; for people they fit
+    ``width`` columns, if it is given."""
     from warifu.report import table as room
 
-    text = room.render(list(tables), room.Format(form.value))
+    text = room.render(list(tables), room.Format(form.value), width, answer)
     stream = stream or sys.stdout
-    if form is Format.TABLE and colourful(stream):
-        text = _coloured(text)
-    stream.write(text)
+    stream.write(coloured(text, stream) if form is Format.TABLE else text)
     stream.flush()
+
+
+def coloured(text: str, stream: object) -> str:
+    """Text with its verdicts in colour, where that is welcome."""
+    return _coloured(text) if colourful(stream) else text
 
 
 def colourful(stream: object) -> bool:
@@ -71,7 +81,15 @@ def colourful(stream: object) -> bool:
     return is_terminal and not dumb and not os.environ.get("NO_COLOR")
 
 
-_COLOURS = {"pass": "32", "holds": "32", "fail": "1;31", "fails": "1;31", "undecided": "33"}
+_COLOURS = {
+    "pass": "32",
+    "holds": "32",
+    "met": "32",
+    "missed": "1;31",
+    "fail": "1;31",
+    "fails": "1;31",
+    "undecided": "33",
+}
 
 
 def _coloured(text: str) -> str:

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warifu import lock
-from warifu.cli import halves, screen
+from warifu.cli import answers, ending, halves, screen
 from warifu.cli.errors import FAILED, OK
 from warifu.cli.formats import Format
 
 if TYPE_CHECKING:
+    from warifu.cli.ending import Shown
     from warifu.compare.join import Comparison
-    from warifu.compare.require import Judged
     from warifu.lab.errors import ResultsMixed
     from warifu.study import Loaded
 
@@ -47,6 +47,12 @@ def compare(given: Path) -> Comparison:
     return comparison
 
 
+def compare_given(given: Path) -> tuple[Path, Comparison]:
+    """The folder above both halves, and their comparison."""
+    folder = results_folder(given)
+    return study_folder(folder), compare(folder)
+
+
 def nothing_succeeded(half: Path) -> bool:
     """Says so if no connection of a half got its response."""
     from warifu.results import each_part, metrics
@@ -67,27 +73,44 @@ def study_folder(folder: Path) -> Path:
 
 
 def show_comparison(
-    comparison: Comparison, form: Format, every: bool = False, worst_first: bool = False
+    folder: Path,
+    comparison: Comparison,
+    form: Format,
+    every: bool = False,
+    worst_first: bool = False,
+    baseline: str | None = None,
 ) -> None:
-    """Prints the comparison: an overview and the judged figures; programs get every figure."""
+    """The answer, and what of the prediction is outside its gates; ``every`` adds all figures."""
     from warifu.report import summaries
 
-    for sentence in comparison.interrupted:
-        screen.warn(sentence)
+    answered = answers.of_halves(folder / "predicted", folder / "measured", comparison, baseline)
+    detail = summaries.comparison_table(comparison, worst_first, judged_only=not every)
+    detail.name = "comparison"
     if form is Format.CSV:
         # One table, so that it can be read as one; it has no room for warnings.
-        for warning in comparison.warnings:
-            screen.warn(warning)
-        screen.show([summaries.comparison_table(comparison, worst_first)], form)
+        answers.warn(answered, form)
+        whole = summaries.comparison_table(comparison, worst_first)
+        screen.show([answers.with_settings(whole, answered)], form)
         return
-    detail = summaries.comparison_table(comparison, worst_first, judged_only=not every)
-    tables = [summaries.overview_table(comparison), detail]
+    overview, distances = (
+        summaries.overview_table(comparison),
+        summaries.distance_table(comparison),
+    )
+    overview.name, distances.name = "overview", "distances"
+    # The answer says these.
+    overview.notes = [one for one in overview.notes if one not in answered.found.warnings]
+    if form is Format.TABLE:
+        answers.show_compared(answered, worst_first)
+        if every:
+            screen.show([detail, distances], form, width=answers.WIDTH)
+        return
+    tables = [overview, answers.with_settings(detail, answered)]
     if every or form is Format.JSON:
-        tables.append(summaries.distance_table(comparison))
-    screen.show(tables, form)
+        tables.append(distances)
+    answers.show(answered, form, tables)
 
 
-def report(given: Path, out: Path | None, form: Format | None) -> None:
+def report(given: Path, out: Path | None, form: Format | None, baseline: str | None = None) -> None:
     """Writes the page, or prints its tables."""
     from warifu.results import halves as both
 
@@ -99,11 +122,26 @@ def report(given: Path, out: Path | None, form: Format | None) -> None:
     comparison = _comparison(folder)
     _warn_of_missing(folder, comparison)
     if form is None:
-        _write_page(folder, comparison, out)
+        screen.say(f"report: {_page(folder, comparison, out)}")
         return
     from warifu.report.tables import report_tables
 
-    screen.show(report_tables(folder, comparison), form)
+    tables = report_tables(folder, comparison)
+    predicted, measured = _opened(folder, comparison)
+    answered = answers.of_halves(predicted, measured, comparison, baseline)
+    if form is Format.CSV:
+        screen.show([answers.cases(answered)], form)
+        screen.say("the other tables of the report are in --format json, md and latex")
+        return
+    screen.show(tables, form, answer=answers.summary(answered), width=answers.WIDTH)
+
+
+def _opened(folder: Path, comparison: Comparison | None) -> tuple[Path | None, Path | None]:
+    """The halves that are reported (warifu.report.tables.open_halves)."""
+    from warifu.results import halves as both
+
+    predicted, measured = both(folder)
+    return predicted, measured if predicted is None or comparison is not None else None
 
 
 def _warn_of_missing(folder: Path, comparison: Comparison | None) -> None:
@@ -145,12 +183,11 @@ def _comparison(folder: Path) -> Comparison | None:
     return comparison
 
 
-def _write_page(folder: Path, comparison: Comparison | None, out: Path | None = None) -> None:
+def _page(folder: Path, comparison: Comparison | None, out: Path | None = None) -> Path:
     from warifu import tools
     from warifu.report.page import write_page
 
-    path = write_page(folder, comparison, out or folder / "report.html", tools.program())
-    screen.say(f"report: {path}")
+    return write_page(folder, comparison, out or folder / "report.html", tools.program())
 
 
 def run(
@@ -159,12 +196,12 @@ def run(
     threads: int | None,
     trials: int | None,
     measured: bool,
-    form: Format,
+    options: Shown,
 ) -> int:
     """Both halves, comparison, requirements and report, while the folder is locked."""
     folder = halves.folder_of(loaded, out)
     with lock.held(folder, "run"):
-        return _run(loaded, folder, threads, trials, measured, form)
+        return _run(loaded, folder, threads, trials, measured, options)
 
 
 def _run(
@@ -173,39 +210,23 @@ def _run(
     threads: int | None,
     trials: int | None,
     measured: bool,
-    form: Format,
+    options: Shown,
 ) -> int:
     began = time.monotonic()
-    comparison = None
     halves.predict(loaded, folder, threads)
     why_not = _measure(loaded, folder, trials) if measured else "it was not asked for"
-    if why_not:
-        halves.show(folder / "predicted", form)
-        screen.warn(
-            f"nothing was measured, so nothing here says how close the prediction is: {why_not}"
-        )
-        if measured:
-            screen.say("`warifu doctor` lists what is missing, each with a fix")
-    else:
-        comparison = compare(folder)
-        show_comparison(comparison, form)
-    judged = _judge(folder, with_measured=not why_not)
-    _show_requirements(folder, judged, form)
-    _write_page(folder, comparison)
-    screen.say(f"results: {folder} ({time.monotonic() - began:.0f} s)")
-    silent = nothing_succeeded(folder / "predicted")
-    return FAILED if silent or contradicted(judged) else OK
-
-
-def contradicted(judged: Sequence[Judged]) -> bool:
-    """Whether a requirement does not hold: a predicted one not surely, a measured one surely not.
-
-    A measured half is often too small to be sure of a tail: that alone contradicts nothing.
-    """
-    return any(
-        str(one.verdict) == "fail" or (one.half == "predicted" and str(one.verdict) != "pass")
-        for one in judged
+    comparison = None if why_not else compare(folder)
+    answered = answers.of_halves(
+        folder / "predicted", None if why_not else folder / "measured", comparison, options.baseline
     )
+    page = _page(folder, comparison)
+    ending.show(
+        answered,
+        options,
+        ending.Ending(page, why_not, measured, folder, time.monotonic() - began),
+    )
+    silent = nothing_succeeded(folder / "predicted")
+    return FAILED if silent or answered.contradicted else OK
 
 
 def _measure(loaded: Loaded, folder: Path, trials: int | None) -> str:
@@ -242,26 +263,3 @@ def _set_aside(folder: Path, mixed: ResultsMixed) -> Iterator[None]:
         if not measured.exists():
             aside.rename(measured)
             screen.say(f"{aside} is moved back to {measured}")
-
-
-def _judge(folder: Path, with_measured: bool) -> list[Judged]:
-    from warifu.report.tables import judge_halves
-    from warifu.results import Results
-
-    measured = Results.open(folder / "measured") if with_measured else None
-    return judge_halves(Results.open(folder / "predicted"), measured)
-
-
-def _show_requirements(folder: Path, judged: list[Judged], form: Format) -> None:
-    if not judged:
-        return
-    from warifu.report.requirements import requirement_table
-    from warifu.results import read_manifest
-
-    table = requirement_table(judged, read_manifest(folder / "predicted"))
-    if form in {Format.CSV, Format.JSON}:
-        # Standard output holds the comparison, and a file of two tables cannot be read as one.
-        for row in table.cells:
-            screen.say("requirement: " + ", ".join(row[:5]))
-    else:
-        screen.show([table], form)

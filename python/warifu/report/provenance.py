@@ -8,6 +8,7 @@ from typing import Any
 from warifu.compare.gates import Verdict
 from warifu.report import markup
 from warifu.report.content import Content
+from warifu.results.repeating import command as command_of
 from warifu.results import interruptions
 
 
@@ -36,12 +37,7 @@ def provenance(content: Content) -> str:
 
 def command(content: Content, verb: str) -> str:
     """The command line that runs this study with a verb; what measures needs root."""
-    manifest = content.main.manifest
-    before = "" if verb == "predict" else "sudo "
-    sets = "".join(f' --set {path}="{value}"' for path, value in manifest["study"]["overrides"])
-    file = manifest["study"]["file"] or "study.toml"
-    name = "" if file == "command line" else f" {file}"
-    return f"{before}{content.program} {verb}{name}{sets}"
+    return command_of(content.main.manifest, verb, content.program)
 
 
 def _provenance(manifest: dict[str, Any]) -> dict[str, object]:

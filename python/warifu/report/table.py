@@ -51,6 +51,8 @@ class Table:
     cells: list[list[str]] = field(default_factory=list)
     records: list[Mapping[str, Value]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    #: What programs find it by among several.
+    name: str = ""
 
     def add(self, cells: Sequence[str], record: Mapping[str, Value]) -> None:
         """Adds a row."""
@@ -60,8 +62,15 @@ class Table:
         self.records.append(record)
 
 
-def render(tables: Sequence[Table], form: Format, width: int | None = None) -> str:
+def render(
+    tables: Sequence[Table],
+    form: Format,
+    width: int | None = None,
+    answer: Mapping[str, object] | None = None,
+) -> str:
     """Tables as text that ends with a line break and moves no terminal's cursor.
+
+    JSON begins with the ``answer``, if there is one.
 
     For people in terminals text is broken into lines so that a table fits ``width`` columns, as
     long as its numbers alone do.
@@ -74,7 +83,7 @@ def render(tables: Sequence[Table], form: Format, width: int | None = None) -> s
         case Format.CSV:
             return "\n".join(map(_csv, tables))
         case Format.JSON:
-            return _json(tables)
+            return _json(tables, answer)
         case Format.LATEX:
             return "\n".join(map(_latex, tables))
     if width is not None:
@@ -118,6 +127,7 @@ def _printable(table: Table) -> Table:
             for row in table.records
         ],
         [printable(note) for note in table.notes],
+        table.name,
     )
 
 
@@ -187,6 +197,11 @@ def _text(text: str) -> str:
     return _escaped(text, lambda code: code)
 
 
+def markdown(text: str) -> str:
+    """A line of text as Markdown that is shown as it is."""
+    return _text(printable(text))
+
+
 def _cell(text: str) -> str:
     """The same for a table, where a bar ends the cell in code as well."""
 
@@ -222,17 +237,20 @@ def _csv(table: Table) -> str:
     return text.getvalue()
 
 
-def _json(tables: Sequence[Table]) -> str:
-    """One object for one table, a list for several; infinite ends of intervals are null."""
+def _json(tables: Sequence[Table], answer: Mapping[str, object] | None) -> str:
+    """One object with a list of tables, whatever the verb; infinite ends of intervals are null
+    (docs/reference/output.schema.json)."""
     objects = [
-        {
+        ({"name": table.name} if table.name else {})
+        | {
             "title": table.title,
             "rows": [{key: _typed(key, one) for key, one in row.items()} for row in table.records],
             "notes": table.notes,
         }
         for table in tables
     ]
-    return json.dumps(objects[0] if len(objects) == 1 else objects, indent=2) + "\n"
+    whole = ({} if answer is None else {"answer": answer}) | {"tables": objects}
+    return json.dumps(whole, indent=2) + "\n"
 
 
 def _typed(key: str, value: Value) -> Value:

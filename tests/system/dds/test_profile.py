@@ -88,8 +88,8 @@ def _talk(
 
 def _tables(pair: Pair) -> list[dict[str, Any]]:
     """Those of the profiled end, before what the other end says."""
-    tables, _ = json.JSONDecoder().raw_decode(pair.out)
-    return tables if isinstance(tables, list) else [tables]
+    whole, _ = json.JSONDecoder().raw_decode(pair.out)
+    return list(whole["tables"])
 
 
 def _rows(pair: Pair, title: str) -> list[dict[str, Any]]:
@@ -252,7 +252,7 @@ def test_messages_that_ddsperf_batches_have_what_their_flush_asks_for(
         listener.terminate()
         listener.wait(10)
     assert done.returncode == 0, done.stderr
-    tables = json.loads(done.stdout)
+    tables = json.loads(done.stdout)["tables"]
     (rows,) = (
         table["rows"] for table in tables if "first message to the last" in table["title"]
     )  # fmt: skip
@@ -354,7 +354,7 @@ def test_program_whose_files_are_refused_is_not_said_to_ask_for_nothing(
             env=os.environ | _plugins(), text=True, capture_output=True, check=False,
         )  # fmt: skip
         assert done.returncode == 2, done.stderr
-        title = json.loads(done.stdout)["title"]
+        title = json.loads(done.stdout)["tables"][0]["title"]
         assert "SECURITY ASKED FOR, NOTHING PROTECTED: " in title
         assert "it refused its own files" in title
         assert "The command ended with exit code 2." in title

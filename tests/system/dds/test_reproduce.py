@@ -36,7 +36,7 @@ def _tables(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
         cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stderr
-    tables = json.loads(done.stdout)
+    tables = json.loads(done.stdout)["tables"]
     return done.returncode, tables
 
 

@@ -24,7 +24,9 @@ def test_compare_prints_every_format_and_keeps_the_result(warifu: Run, tmp_path:
     assert (tmp_path / "s" / "comparison.json").is_file()
     assert "\x1b" not in out + err
     assert warifu("compare", "s", "--format", "csv")[1].startswith("case_id,label,metric,")
-    assert len(json.loads(warifu("compare", "s", "--format", "json")[1])) == 3
+    whole = json.loads(warifu("compare", "s", "--format", "json")[1])
+    names = [table["name"] for table in whole["tables"]]
+    assert names == ["cases", "requirements", "overview", "comparison", "distances"]
     assert "| :--- |" in warifu("compare", "s", "--format", "md")[1]
     assert r"\toprule" in warifu("compare", "s", "--format", "latex")[1]
 

@@ -55,7 +55,7 @@ def test_plain_mebibyte_agrees_with_the_profile_s_own_rule() -> None:
 def test_rows_add_up_to_the_first_line(warifu: Run, payload: str) -> None:
     code, out, _ = warifu(*PI, "--payload", payload, "--format", "json")
     assert code == OK
-    changes, rows = json.loads(out)
+    changes, rows = json.loads(out)["tables"]
     *parts, whole = rows["rows"]
     assert whole["where"] == "all"
     for bound in ("low_ns", "ns", "high_ns"):
@@ -68,7 +68,7 @@ def test_rows_add_up_to_the_first_line(warifu: Run, payload: str) -> None:
 def test_nobody_is_told_to_use_instructions_that_are_not_there(warifu: Run) -> None:
     for payload in ("16 B", "64 KiB", "1 MiB"):
         _, out, _ = warifu(*PI, "--payload", payload, "--format", "json")
-        said = " ".join(json.dumps(table) for table in json.loads(out)).lower()
+        said = " ".join(json.dumps(table) for table in json.loads(out)["tables"]).lower()
         for word in ("armv8", "aes-ni", "instruction", "cc26x2", "msp432"):
             assert word not in said
     _, named, _ = warifu(*PI, "--payload", "1 MiB", "--accelerator", "ti-cc26x2")
@@ -79,7 +79,11 @@ def test_a_leaner_governance_is_the_present_then(warifu: Run) -> None:
     lean = ("--data", "ENCRYPT", "--metadata", "NONE", "--rtps", "NONE")
     code, out, _ = warifu(*PI, "--payload", "1 MiB", *lean, "--format", "json")
     assert code == OK
-    names = [row["change"] for row in json.loads(out)[0]["rows"] if row["effort"] == "governance"]
+    names = [
+        row["change"]
+        for row in json.loads(out)["tables"][0]["rows"]
+        if row["effort"] == "governance"
+    ]
     assert names == ["data ENCRYPT -> SIGN"]
     _, plain, _ = warifu(*PI, "--payload", "1 MiB", *lean, "--allow-plain", "--format", "json")
     assert "data ENCRYPT -> NONE" in plain
@@ -158,12 +162,12 @@ def test_a_study_gives_the_present(warifu: Run) -> None:
     code, out, err = warifu(*PI, study, "--format", "json")
     assert code == OK
     assert "cases: the present is 16 B with data ENCRYPT, metadata ENCRYPT, rtps SIGN;" in err
-    flags = ("--payload", f"{json.loads(out)[0]['rows'][0]['payload']} B")
+    flags = ("--payload", f"{json.loads(out)['tables'][0]['rows'][0]['payload']} B")
     said = err.partition(" B with ")[2].partition(";")[0].replace(",", "").split()
     flags += tuple(word for line, kind in zip(said[::2], said[1::2], strict=True)
                    for word in (f"--{line}", kind))  # fmt: skip
     _, same, _ = warifu(*PI, *flags, "--format", "json")
-    assert json.loads(same)[1] == json.loads(out)[1]
+    assert json.loads(same)["tables"][1] == json.loads(out)["tables"][1]
 
 
 def test_simulation_takes_as_long(warifu: Run, tmp_path: Path) -> None:
@@ -174,9 +178,9 @@ def test_simulation_takes_as_long(warifu: Run, tmp_path: Path) -> None:
         sizes = ("--set", f"pattern.response_body={payload}", "--set", "predict_trials=400")
         code, out, _ = warifu("predict", *ends, *sizes, "--format", "json", "--out", "there")
         assert code == OK
-        simulated = json.loads(out)["rows"][0]["mean_ns"]
+        simulated = json.loads(out)["tables"][0]["rows"][0]["mean_ns"]
         _, advised, _ = warifu(*PI, "--payload", payload, "--format", "json")
-        assert json.loads(advised)[0]["rows"][0]["total_ns"] == pytest.approx(
+        assert json.loads(advised)["tables"][0]["rows"][0]["total_ns"] == pytest.approx(
             simulated / 2, rel=0.02
         )
 
@@ -188,12 +192,14 @@ def test_crossings_agree_with_single_answers(warifu: Run, monkeypatch: pytest.Mo
     one = ("--accelerator", "fpga-387-slices-axi", "--metadata", "NONE", "--rtps", "NONE")
     code, out, _ = warifu(*PI, *one, "--over-payload", "--format", "json")
     assert code == OK
-    sentences, stretches = json.loads(out)
+    sentences, stretches = json.loads(out)["tables"]
     assert {row["evidence"] for row in (*sentences["rows"], *stretches["rows"])} == {"assumed"}
     said = {row["change"]: row["says"] for row in sentences["rows"]}
     assert " pays from " in said["accelerator fpga-387-slices-axi"]
     for row in stretches["rows"]:
         for size in (row["first"], row["last"]):
             _, single, _ = warifu(*PI, *one, "--payload", f"{size} B", "--format", "json")
-            changes = {of["change"]: of["verdict"] for of in json.loads(single)[0]["rows"]}
+            changes = {
+                of["change"]: of["verdict"] for of in json.loads(single)["tables"][0]["rows"]
+            }
             assert changes[row["change"]] == row["verdict"]

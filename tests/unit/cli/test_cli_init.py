@@ -51,7 +51,7 @@ def test_what_the_readme_says_of_init_makes_a_study(tmp_path: Path) -> None:
 def test_templates_are_listed_with_a_sentence_each(warifu: Run) -> None:
     code, out, _ = warifu("init", "--list", "--format", "json")
     assert code == OK
-    rows = json.loads(out)["rows"]
+    rows = json.loads(out)["tables"][0]["rows"]
     assert "smart-meter" in {row["name"] for row in rows}
     assert all(row["about"].endswith(".") and "SPDX" not in row["about"] for row in rows)
 

@@ -20,7 +20,9 @@ def test_predict_shows_a_table_and_says_where_the_results_are(
     fake(FakePredict())
     code, out, err = warifu("predict", *DEVICE, "--out", "here")
     assert code == OK
-    assert "mean (95 % interval)" in out
+    assert out.startswith("question: HTTPS with TLS 1.3; device")
+    assert "- A connection takes 18" in out
+    assert "rests on published values" in out
     assert "results: here/predicted" in err
     assert "results" not in out
 

@@ -86,8 +86,8 @@ def test_restored_archive_says_so(warifu: Run, tmp_path: Path, verb: tuple[str, 
     made_up(tmp_path / "s", [Cell()], n=300)
     archive.archive(tmp_path / "s", tmp_path / "kept.parquet")
     archive.restore(tmp_path / "kept.parquet", tmp_path / "again")
-    code, out, _ = warifu(*verb, "again")
+    code, out, err = warifu(*verb, "again")
     assert code == OK
-    said = out or (tmp_path / "again" / "report.html").read_text()
+    said = (out and out + err) or (tmp_path / "again" / "report.html").read_text()
     assert "restored from the archive kept.parquet (SHA-256 " in said
     assert "which keeps times to 1 us and neither inputs nor link reports" in said

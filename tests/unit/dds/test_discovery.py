@@ -36,7 +36,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def rows(*arguments: str) -> list[dict[str, Any]]:
     done = run(*arguments, "--format", "json")
     assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)["rows"]
+    found: list[dict[str, Any]] = json.loads(done.stdout)["tables"][0]["rows"]
     return found
 
 

@@ -59,9 +59,7 @@ def _tables(*arguments: str) -> list[Any]:
 
 
 def _parsed(text: str) -> list[Any]:
-    """One table is an object, several are a list."""
-    tables = json.loads(text)
-    return tables if isinstance(tables, list) else [tables]
+    return list(json.loads(text)["tables"])
 
 
 def _rows(tables: list[Any], title: str) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ def test_benchmark_costs_and_prediction(
         "calibrate", "m3", elf, "--mhz", "50", "--when", "tls=1.3", "--out", file, "-f", "json"
     )
     assert code == 0, err
-    rows = {row["operation"]: row for row in json.loads(out)["rows"]}
+    rows = {row["operation"]: row for row in json.loads(out)["tables"][0]["rows"]}
     # Three cycles a round of the loops in test-programs/calibrate/bench.c.
     assert rows["client.send.ClientHello"]["call_cycles_high"] == pytest.approx(1_200_000, rel=1e-4)
     assert rows[SEND]["byte_cycles_high"] == pytest.approx(60, rel=1e-4)
@@ -55,7 +55,7 @@ def test_benchmark_costs_and_prediction(
                 "--stack", "https/tls1.3", "--authentication", "server")  # fmt: skip
     code, out, err = warifu("predict", *question, "--format", "json")
     assert code == 0, err
-    row = json.loads(out)["rows"][0]
+    row = json.loads(out)["tables"][0]["rows"][0]
     # The client's messages take 147 ms at 50 MHz; the rest is the server's and the link's.
     work = 3 * (400 + 450 + 0.8 + 900 + 700 + 1.5 + 1.2) / 50
     assert work < row["p50_ns"] / 1e6 < 1.05 * work, row
@@ -83,7 +83,7 @@ def test_manual_example(warifu: Run, compiled: Compile, tmp_path: Path) -> None:
     code, out, err = warifu(*predict[1:], "--set", "predict_trials=100", "--format", "json")
     assert code == 0, err
     # Its 1.2 million rounds alone take more than 0.1 s.
-    assert json.loads(out)["rows"][0]["p50_ns"] > 1e8
+    assert json.loads(out)["tables"][0]["rows"][0]["p50_ns"] > 1e8
 
 
 def test_default_profile_folder(

@@ -260,7 +260,7 @@ def test_chip_file_that_cannot_be_read(warifu: Run, bare: Compile, tmp_path: Pat
 
 def test_chips_command_lists_each_with_its_source(warifu: Run) -> None:
     code, out, _ = warifu("m3", "chips", "--format", "json")
-    rows = {row["chip"]: row for row in json.loads(out)["rows"]}
+    rows = {row["chip"]: row for row in json.loads(out)["tables"][0]["rows"]}
     assert (code, tuple(rows)) == (0, m3.CHIPS)
     assert rows["stm32f103xg"]["memories"].startswith("flash 1024 KiB at 0x08000000; sram 96 KiB")
     assert all(row["source"] for row in rows.values())

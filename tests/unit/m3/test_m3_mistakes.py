@@ -310,7 +310,7 @@ def test_control_characters_in_mark_are_escaped(warifu: Run, bare: Compile, tmp_
             assert not any(letter < " " and letter != "\n" for letter in shown), shown
     # JSON has it unchanged.
     _, out, _ = warifu("m3", "profile", elf, "--format", "json")
-    assert json.loads(out)[2]["rows"][0]["from"] == name
+    assert json.loads(out)["tables"][2]["rows"][0]["from"] == name
 
 
 def test_run_without_secrets_fails(warifu: Run, bare: Compile) -> None:

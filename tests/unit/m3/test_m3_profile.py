@@ -24,7 +24,7 @@ Compile = Callable[..., Path]
 
 def tables(text: str) -> dict[str, list[dict[str, Any]]]:
     """Rows of JSON tables by title."""
-    return {one["title"]: one["rows"] for one in json.loads(text)}
+    return {one["title"]: one["rows"] for one in json.loads(text)["tables"]}
 
 
 def test_profile_by_function(warifu: Run, bare: Compile) -> None:
@@ -157,7 +157,7 @@ def test_taint_reports_leaks(
     secret = [] if poisoned else ["--secret", "key"]
     code, out, err = warifu("m3", "taint", elf, *secret, "--format", "json")
     assert out, err
-    rows = json.loads(out)["rows"]
+    rows = json.loads(out)["tables"][0]["rows"]
     assert code == (1 if leaks else 0), err
     found = {(row["kind"], row["function"]): row for row in rows}
     assert (("load-address", "looks_up") in found) == bool(found) == leaks
@@ -186,7 +186,7 @@ def test_taint_exit_codes(
     source.write_text(LEAKY)
     elf = bare(f"codes{''.join(flags)}.elf", str(source), "-DPOISON", *flags)
     found, out, err = warifu("m3", "taint", elf, "--format", "json")
-    assert (found, bool(json.loads(out)["rows"])) == (code, leaks), err
+    assert (found, bool(json.loads(out)["tables"][0]["rows"])) == (code, leaks), err
     own = [flag.removeprefix("-DCODE=") for flag in flags if "CODE" in flag]
     said = [f"{elf}: the program's own exit code is {own[0]}"] if own else []
     assert [line for line in err.splitlines() if "exit code" in line] == said
@@ -200,7 +200,7 @@ def test_taint_top_sorts_by_count(warifu: Run, bare: Compile, tmp_path: Path) ->
     leaks = m3.taint(elf).leaks
     assert len(leaks) > 1
     _, out, _ = warifu("m3", "taint", elf, "--top", "1", "--format", "json")
-    table = json.loads(out)
+    (table,) = json.loads(out)["tables"]
     (row,) = table["rows"]
     assert row["count"] == max(leak.count for leak in leaks)
     functions = m3.taint(elf).by_function()
@@ -259,7 +259,9 @@ def test_sizes_match_binutils(warifu: Run, compiled: Compile) -> None:
         of_it = sum(row.bytes for row in found.symbols if row.section == section.name)
         assert of_it == section.bytes
     code, out, _ = warifu("m3", "size", elf, "--top", "3", "--format", "json")
-    assert code == 0 and {row["what"]: row["bytes"] for row in json.loads(out)[0]["rows"]} == {
+    assert code == 0 and {
+        row["what"]: row["bytes"] for row in json.loads(out)["tables"][0]["rows"]
+    } == {
         **found.totals,
         "flash": found.flash,
         "memory": found.memory,

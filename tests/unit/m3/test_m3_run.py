@@ -184,7 +184,7 @@ def test_console_and_arguments(warifu: Run, compiled: Compile, tmp_path: Path) -
 def test_json_summary_with_time(warifu: Run, bare: Compile) -> None:
     elf = bare("CODE.elf", "command-line/ends.c", "-DEND=CODE")
     _, out, err = warifu("m3", "run", elf, "--format", "json", "--mhz", "100")
-    rows = {row["what"]: row for row in json.loads(err)["rows"]}
+    rows = {row["what"]: row for row in json.loads(err)["tables"][0]["rows"]}
     assert out == "begins\n"
     done = m3.run(elf)
     assert rows["instructions"]["high"] == done.instructions

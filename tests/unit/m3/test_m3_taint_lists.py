@@ -27,7 +27,7 @@ def test_each_way_out_of_a_secret_has_a_row(warifu: Run, bare: Compile) -> None:
     assert {(one.kind, one.count) for one in found.outputs} == {("output", 1)}
     assert all("4 bytes at" in one.secret and "<key>" in one.secret for one in found.outputs)
     code, out, err = warifu("m3", "taint", elf, "--format", "json")
-    rows = json.loads(out)["rows"]
+    rows = json.loads(out)["tables"][0]["rows"]
     assert (code, sorted(row["function"] for row in rows)) == (0, sorted(WAYS)), err
     code, out, _ = warifu("m3", "taint", elf)
     assert code == 0
@@ -95,7 +95,7 @@ def test_known_leaks_are_allowed_by_kind_and_by_offset(
         code, out, _ = warifu("m3", "taint", elf, "--allow", known, "--format", "json")
         others = m3.AllowList.read(known).others(leaks)
         assert code == 1 and 0 < len(others) < len(leaks)
-        assert [row["address"] for row in json.loads(out)["rows"]] == [
+        assert [row["address"] for row in json.loads(out)["tables"][0]["rows"]] == [
             one.at.address for one in others
         ]
 
@@ -118,7 +118,7 @@ def test_routine_without_type_and_size_is_named_and_allowed(
     assert " naked_leak+0x4 " in trace.read_text()
     _, out, _ = warifu("m3", "profile", elf, "--format", "json")
     assert {"naked_first", "naked_leak"} <= {
-        row["function"] for row in json.loads(out)[1]["rows"] if "function" in row
+        row["function"] for row in json.loads(out)["tables"][1]["rows"] if "function" in row
     }
 
 

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""How `warifu run` ends: what was found and checked, what failed and why, and what is next."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warifu.cli import answers, screen
+from warifu.cli.answers import Answered
+from warifu.cli.formats import Format
+
+if TYPE_CHECKING:
+    from warifu.compare.join import CaseComparison, Comparison, Row
+
+#: So many failures are told; the report has all.
+_TOLD = 2
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a verb's output is shown."""
+
+    form: Format
+    baseline: str | None = None
+    #: The largest differences alone, in one sentence.
+    brief: bool = False
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a run did beside finding its answer."""
+
+    page: Path
+    #: Why nothing was measured; empty where something was.
+    why_not: str
+    wanted: bool
+    folder: Path
+    seconds: float
+
+
+def show(answered: Answered, options: Shown, ending: Ending) -> None:
+    """The answer, and after it these lines; programs get the answer as data."""
+    if options.form is not Format.TABLE:
+        more = []
+        if answered.comparison is not None:
+            from warifu.report.summaries import comparison_table
+
+            more = [answers.with_settings(comparison_table(answered.comparison), answered)]
+            more[0].name = "comparison"
+        answers.show(answered, options.form, more)
+        if ending.why_not:
+            screen.warn(_not_measured(ending))
+        screen.say(f"report: {ending.page}")
+        return
+    answers.warn(answered, options.form)
+    text = _brief(answered) if options.brief else _opening(answered)
+    lines = [("checked", answered.found.badge.text)]
+    lines += [("failed", one) for one in failures(answered.comparison)]
+    if ending.why_not:
+        lines.append(("not run", _not_measured(ending)))
+    lines.append(("report", str(ending.page)))
+    if not options.brief:
+        lines.append(("results", f"{ending.folder} ({ending.seconds:.0f} s)"))
+    lines.append(("next", next_command(answered, ending)))
+    from warifu.answer.text import paragraph
+
+    text += "".join(paragraph(what, answers.WIDTH, f"{name + ':':9}") for name, what in lines)
+    sys.stdout.write(screen.coloured(text, sys.stdout))
+    sys.stdout.flush()
+
+
+def _not_measured(ending: Ending) -> str:
+    return f"nothing was measured: {ending.why_not}"
+
+
+def _opening(answered: Answered) -> str:
+    from warifu.answer.text import opening
+
+    return opening(answered.found, answers.WIDTH)
+
+
+def _brief(answered: Answered) -> str:
+    from warifu.answer.text import paragraph
+
+    found = answered.found
+    asked = found.sentences[: len(found.requirements)]
+    every = [*asked, found.headline or "Nothing was varied.", *found.not_included]
+    lead = f"{found.study}: "
+    return paragraph(lead + " ".join(every), answers.WIDTH)
+
+
+def failures(comparison: Comparison | None) -> list[str]:
+    """Which figures are outside their gates, in plain words; the worst first."""
+    if comparison is None:
+        return []
+    from warifu.compare.gates import Verdict
+    from warifu.report.summaries import badness
+
+    failed: list[tuple[CaseComparison, Row]] = [
+        (case, row) for case in comparison.cases for row in case.rows if row.verdict is Verdict.FAIL
+    ]
+    failed.sort(key=lambda each: badness(*each), reverse=True)
+    told = [
+        f"{case.label or 'the only case'}: the predicted {_name(row.statistic)} is "
+        f"{abs(row.relative):.1%} {'above' if row.difference > 0 else 'below'} the measured one, "
+        f"more than its gate of {row.gate}".replace("%", " %").replace("  %", " %")
+        for case, row in failed[:_TOLD]
+    ]
+    differing = [
+        case.label or "the only case"
+        for case in comparison.cases
+        if case.bytes_gated and any(one.verdict is Verdict.FAIL for one in case.bytes)
+    ]
+    if differing:
+        told.append(f"{differing[0]}: other bytes were sent than predicted")
+    if len(failed) > _TOLD:
+        told.append(f"and {len(failed) - _TOLD} more figures, which the report lists")
+    return told
+
+
+def _name(statistic: str) -> str:
+    return {"p50": "median", "mean": "mean"}.get(statistic, statistic.upper())
+
+
+def next_command(answered: Answered, ending: Ending) -> str:
+    """What to do now, as a command that can be pasted."""
+    from warifu import tools
+    from warifu.compare.gates import Verdict
+    from warifu.results.repeating import command
+
+    folder = shlex.quote(str(ending.folder))
+    comparison = answered.comparison
+    if comparison is None and ending.wanted:
+        return "warifu doctor, which lists what is missing to measure, each with a fix"
+    if comparison is not None and comparison.count(Verdict.FAIL):
+        return f"warifu compare {folder} --worst-first"
+    if answered.predicted is not None and comparison and comparison.count(Verdict.UNDECIDED):
+        again = command(answered.predicted.manifest, "run", tools.program())
+        return f"{again} --trials {_needed(comparison)}, which would decide"
+    return f"warifu report {folder} --format csv, for every figure of every case"
+
+
+def _needed(comparison: Comparison) -> int:
+    """Measured connections a case that would decide the gates that few decide; two digits."""
+    needed = [
+        row.trials_needed
+        for case in comparison.cases
+        for row in case.rows
+        if str(row.verdict) == "undecided" and row.trials_needed
+    ]
+    most = max(needed, default=2 * max(int(case.n_measured) for case in comparison.cases))
+    return int(float(f"{most:.1e}"))
