@@ -8,8 +8,8 @@ from typing import Any
 from warifu.compare.gates import Verdict
 from warifu.report import markup
 from warifu.report.content import Content
-from warifu.results.repeating import command as command_of
 from warifu.results import interruptions
+from warifu.results.repeating import command as command_of
 
 
 def provenance(content: Content) -> str:
