@@ -143,7 +143,7 @@ def test_the_page_says_what_it_must(both: str) -> None:
         "Some inputs are assumed, without a source",
         "a <cost>",
         "2 figures: 1 published, 1 assumed.",
-        'warifu run study.toml --set link.rtt="60 ms" # seed 7',
+        'warifu run study.toml --set 'link.rtt=60 ms' # seed 7',
         "run-measured-2",
         "0123456789abcdef",
         "Where the time goes",
@@ -270,7 +270,7 @@ def test_commands_are_code_and_name_the_study(tmp_path: Path) -> None:
     manifest = {"study": {"file": "my/meter.toml", "overrides": [["seed", "3"]]}}
     Half("predicted", [Cell()], 100, seed=1, manifest=manifest).write(tmp_path)
     page = render(tmp_path, None)
-    assert "<code>sudo warifu run my/meter.toml --set seed=&quot;3&quot;</code>" in page
+    assert "<code>sudo warifu run my/meter.toml --set seed=3</code>" in page
     assert "`" not in Page(page).text
 
 
