@@ -143,7 +143,7 @@ def test_the_page_says_what_it_must(both: str) -> None:
         "Some inputs are assumed, without a source",
         "a <cost>",
         "2 figures: 1 published, 1 assumed.",
-        'warifu run study.toml --set 'link.rtt=60 ms' # seed 7',
+        "warifu run study.toml --set 'link.rtt=60 ms' # seed 7",
         "run-measured-2",
         "0123456789abcdef",
         "Where the time goes",
