@@ -67,11 +67,12 @@
     return { select, of, values };
   }).filter((one) => one);
   const count = make("output", "", { class: "quiet", "aria-live": "polite" });
+  const plain = (text) => text.replaceAll("\u00a0", " ").toLowerCase();
   const filter = () => {
-    const words = wanted.value.toLowerCase().split(/\s+/).filter((one) => one);
+    const words = plain(wanted.value).split(/\s+/).filter((one) => one);
     let shown = 0;
     for (const row of rows) {
-      const text = row.textContent.toLowerCase();
+      const text = plain(row.textContent);
       const fits = words.every((word) => text.includes(word)) && choices.every(
         ({ select, of, values }) => !select.value || of(row) === values[Number(select.value)]);
       row.hidden = !fits;
@@ -86,8 +87,11 @@
   const first = rows.findIndex((row) => row.classList.contains("baseline"));
   const cells = (row) => [...row.querySelectorAll("[data-delta]")];
   const before = rows.map((row) => cells(row).map((cell) => [cell.textContent, cell.dataset.sort]));
-  const places = (half) => {
-    if (!(half > 0) || !Number.isFinite(half)) return 3;
+  const places = (half, value) => {
+    // Without an interval three digits, as in the page's other figures.
+    if (!(half > 0) || !Number.isFinite(half)) {
+      return value ? Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value)))) : 0;
+    }
     const exponent = Math.floor(Math.log10(half));
     return Math.min(3, Math.max(0, -exponent + (half / 10 ** exponent < 3.5 ? 1 : 0)));
   };
@@ -113,7 +117,7 @@
     else {
       const scale = name === "bytes" ? 1 : 1e6;
       const half = Math.max(high - d, d - low) / scale;
-      const digits = name === "bytes" ? 0 : Math.min(places(half), Number(row.dataset.places));
+      const digits = name === "bytes" ? 0 : Math.min(places(half, d / scale), Number(row.dataset.places));
       const ends = [low, high].map((end) => signed(end / scale, digits)).join(" to ");
       const interval = half > 0 && name !== "bytes" ? ` (${ends})` : "";
       cell.textContent = (sure ? "" : "~") + signed(d / scale, digits) + interval;
