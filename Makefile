@@ -5,7 +5,8 @@ WARIFU := .venv/bin/warifu
 
 .DEFAULT_GOAL := help
 .PHONY: help setup release demo test test-system soak lint bench accuracy table3 kernel wolfssl \
-	conformance programs dependencies m3-tls m3-qemu golden fuzz docs wheel clean
+	conformance programs dependencies m3-tls m3-qemu golden fuzz docs wheel \
+	container-test clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | \
@@ -28,7 +29,7 @@ test-system: ## the lab, programs, card readers, tokens, table 3 (root; 45 minut
 	@scripts/setup --with tests
 	@scripts/test-system
 
-soak: ## fuzzing, random instructions, floods, statistical coverage, secured DDS (3.5 hours)
+soak: ## fuzzing, random instructions, floods, statistical coverage, DDS, containers (4 hours)
 	@scripts/setup --with tests
 	@scripts/soak
 
@@ -80,8 +81,11 @@ fuzz: setup ## fuzz every parser, FUZZ_SECONDS each (600)
 docs: ## the pages as a site, target/site; every link is checked
 	@scripts/docs
 
-wheel: setup ## the Python package as a wheel, release build, in target/wheels
-	@.venv/bin/maturin build --release --locked --quiet
+wheel: setup ## one wheel with profiles, programs and libraries, release build, in target/wheels
+	@scripts/wheel
+
+container-test: setup ## the steps of Dockerfile and .devcontainer in empty root folders (root)
+	@.venv/bin/python -m pytest tests/containers --durations=5
 
 clean: ## remove what was built; results stay
 	rm -rf target .venv fuzz/target

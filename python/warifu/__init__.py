@@ -2,12 +2,13 @@
 """What securing an IoT connection costs: predicted, measured, and how far apart the two are.
 
     import warifu
-    loaded = warifu.load("studies/first-loop.toml")
-    for case in loaded.study.cases:
-        print(case.label)
-    results = warifu.Results.open(Path("results/first-loop/predicted"))
+    asked = warifu.ask(device="gr-peach", link="lte-m", stack="https/tls1.3")
+    print(asked)
+    asked.frame().write_csv("answer.csv")
+    asked.report("answer.html")
 
-Names are imported when they are first used, so that the command line starts at once.
+Mistakes in a question are exceptions whose text is one line that names the fix. Names are imported
+when they are first used, so that the command line starts at once.
 """
 
 from __future__ import annotations
@@ -17,18 +18,30 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from warifu._core import CaseView, Study, WarifuError, __version__, predict, trace_text
-    from warifu.results import Results, ResultsError
+    from warifu.answer import Answer
+    from warifu.files import FileRefused
+    from warifu.lock import FolderBusy
+    from warifu.prediction import AnotherStudy
+    from warifu.question import Prediction, ask
+    from warifu.results import Results, ResultsDamaged, ResultsError
     from warifu.study import Loaded, StudyError, load
 
 __all__ = [
+    "AnotherStudy",
+    "Answer",
     "CaseView",
+    "FileRefused",
+    "FolderBusy",
     "Loaded",
+    "Prediction",
     "Results",
+    "ResultsDamaged",
     "ResultsError",
     "Study",
     "StudyError",
     "WarifuError",
     "__version__",
+    "ask",
     "load",
     "predict",
     "trace_text",
@@ -36,7 +49,12 @@ __all__ = [
 
 _HOMES = {
     "warifu._core": ("CaseView", "Study", "WarifuError", "__version__", "predict", "trace_text"),
-    "warifu.results": ("Results", "ResultsError"),
+    "warifu.answer": ("Answer",),
+    "warifu.files": ("FileRefused",),
+    "warifu.lock": ("FolderBusy",),
+    "warifu.prediction": ("AnotherStudy",),
+    "warifu.question": ("Prediction", "ask"),
+    "warifu.results": ("Results", "ResultsDamaged", "ResultsError"),
     "warifu.study": ("Loaded", "StudyError", "load"),
 }
 

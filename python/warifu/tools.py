@@ -49,7 +49,27 @@ def _apt(package: str) -> str:
     return f"`apt-get install {package}`"
 
 
-_OWN_HINT = f"`make setup` builds it, or set {BINARIES_VARIABLE} to the folder that holds it"
+PACKAGE = Path(__file__).resolve().parent
+
+
+def checkout() -> Path | None:
+    """The project's folder that this package lies in; None where it was installed from a wheel,
+    which has programs in `bin`, libraries in `lib` and profiles of its own."""
+    root = PACKAGE.parents[1]
+    return root if (root / "Cargo.toml").is_file() and PACKAGE.parent.name == "python" else None
+
+
+def repair() -> str:
+    """What makes this installation whole again."""
+    return "run `make setup`" if checkout() else "install Warifu's wheel again"
+
+
+_OWN_HINT = (
+    f"`make setup` builds it, or set {BINARIES_VARIABLE} to the folder that holds it"
+    if checkout()
+    else f"install Warifu's wheel again, or set {BINARIES_VARIABLE} to the folder that holds it"
+)
+_PROBE_HINT = "then `make setup` builds it" + ("" if checkout() else " in a clone of Warifu")
 
 TOOLS: tuple[Tool, ...] = (
     Tool("nginx", "the server under measurement", _apt("nginx-light"), ("-v",)),
@@ -100,14 +120,14 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "cyclonedds-probe",
         "the lab's DDS participants",
-        "`apt-get install cyclonedds-dev cyclonedds-tools`, then `make setup` builds it",
+        f"`apt-get install cyclonedds-dev cyclonedds-tools`, {_PROBE_HINT}",
         needed=False,
         own=True,
     ),
     Tool(
         "fastdds-probe",
         "the lab's DDS participants of Fast DDS",
-        "`apt-get install libfastrtps-dev`, then `make setup` builds it",
+        f"`apt-get install libfastrtps-dev`, {_PROBE_HINT}",
         needed=False,
         own=True,
     ),
@@ -134,9 +154,9 @@ def tool(name: str) -> Tool:
 def find(name: str) -> Path:
     """The path of a program of `TOOLS`.
 
-    Warifu's own are looked for in $WARIFU_BIN_DIR, beside the Python interpreter, on PATH, and in
-    the checkout's target/release; libraries also in the environment's lib, and not on PATH; all
-    others on PATH and in the system's folders.
+    Warifu's own are looked for in $WARIFU_BIN_DIR, in the package where it came as a wheel, beside
+    the Python interpreter, on PATH, and in the checkout's target/release; libraries also in the
+    environment's lib, and not on PATH; all others on PATH and in the system's folders.
 
     Raises ToolMissing, which names the fix.
     """
@@ -221,10 +241,12 @@ def _folders(entry: Tool) -> list[Path]:
         return on_path + [Path(folder) for folder in SYSTEM_FOLDERS]
     beside = Path(sys.executable).parent
     folders = [beside.parent / "lib"] if entry.library else [beside, *on_path]
+    # Those of a wheel are of its version.
+    folders.insert(0, PACKAGE / ("lib" if entry.library else "bin"))
     if os.environ.get(BINARIES_VARIABLE):
         folders.insert(0, Path(os.environ[BINARIES_VARIABLE]))
-    checkout = Path(__file__).resolve().parents[2]
-    return [*folders, checkout / "target" / "release"]
+    root = checkout()
+    return folders if root is None else [*folders, root / "target" / "release"]
 
 
 @functools.cache

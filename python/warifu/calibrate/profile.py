@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from warifu import tools
 from warifu.calibrate.errors import CalibrateError
 from warifu.files import PROFILE_BYTES, FileRefused, read_text, replace_text
 
 DEVICE = "this-host"
 """Name of the profile."""
 
-DEFAULT_PROFILE = Path(__file__).resolve().parents[3] / "profiles" / "devices" / f"{DEVICE}.toml"
+DEFAULT_PROFILE = (tools.checkout() or Path()) / "profiles" / "devices" / f"{DEVICE}.toml"
 """Where it is written if nothing else is said; not under version control."""
 
 ProfileText = tuple[str, str, str, str]

@@ -131,12 +131,18 @@ def _explain(error: Exception) -> int | None:
         _say(f"{where}{error.strerror or error}: {hint}")
         return ENVIRONMENT
     if isinstance(error, (AttributeError, ImportError)) and _of_older_core(error):
-        _say("the compiled part is older than this source: run `make setup`")
+        _say(f"the compiled part is older than this source: {_repair()}")
         return ENVIRONMENT
     if isinstance(error, ImportError) and error.name:
-        _say(f"the Python package {error.name} cannot be loaded ({error}): run `make setup`")
+        _say(f"the Python package {error.name} cannot be loaded ({error}): {_repair()}")
         return ENVIRONMENT
     return None
+
+
+def _repair() -> str:
+    from warifu import tools
+
+    return tools.repair()
 
 
 def _of_sudo() -> str:
