@@ -18,12 +18,20 @@ use warifu_m3::program::Program;
 use warifu_m3::stop::Stop;
 use warifu_m3::timing::{Cycles, Rules};
 
-const CLIENTS: [&str; 4] = [
-    "AES_128_GCM_SHA256+SECP256R1",
-    "AES_128_GCM_SHA256+X25519",
-    "CHACHA20_POLY1305_SHA256+SECP256R1",
-    "CHACHA20_POLY1305_SHA256+X25519",
+const CLIENTS: [&str; 8] = [
+    "AES_128_GCM_SHA256+SECP256R1+RSA",
+    "AES_128_GCM_SHA256+X25519+RSA",
+    "CHACHA20_POLY1305_SHA256+SECP256R1+RSA",
+    "CHACHA20_POLY1305_SHA256+X25519+RSA",
+    "AES_128_GCM_SHA256+SECP256R1+ECDSA",
+    "AES_128_GCM_SHA256+X25519+ECDSA",
+    "CHACHA20_POLY1305_SHA256+SECP256R1+ECDSA",
+    "CHACHA20_POLY1305_SHA256+X25519+ECDSA",
 ];
+/// The server's certificate of a client.
+fn kind(client: &str) -> &str {
+    client.rsplit('+').next().unwrap_or_default()
+}
 const MESSAGES: [&str; 7] = [
     "ClientHello",
     "ServerHello",
@@ -72,7 +80,7 @@ struct Server(Child);
 
 impl Server {
     /// `openssl s_server` on a free port, for several clients in turn.
-    fn start(home: &Path, port: u16) -> Self {
+    fn start(home: &Path, kind: &str, port: u16) -> Self {
         let child = Command::new("openssl")
             .args([
                 "s_server",
@@ -82,7 +90,7 @@ impl Server {
                 "-accept",
                 &format!("127.0.0.1:{port}"),
             ])
-            .args(["-cert", "server.pem", "-key", "server.key"])
+            .args(["-cert", &format!("server-{kind}.pem"), "-key", &format!("server-{kind}.key")])
             .current_dir(home)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -178,10 +186,13 @@ fn run(elf: &Path, pipe: Box<dyn Pipe>) -> Handshake {
 fn tls_1_3_handshake_by_message() {
     let home =
         PathBuf::from(std::env::var("WARIFU_M3_TLS").expect("WARIFU_M3_TLS: run make m3-tls"));
-    let port = free_port();
-    let server = Server::start(&home, port);
+    let servers = ["RSA", "ECDSA"].map(|kind| {
+        let port = free_port();
+        (kind, port, Server::start(&home, kind, port))
+    });
     let mut handshakes = Vec::new();
     for client in CLIENTS {
+        let port = servers.iter().find(|(of, ..)| *of == kind(client)).expect("a server").1;
         let elf = home.join(format!("{client}.elf"));
         let recorded = Arc::new(Mutex::new(Vec::new()));
         let live = Live {
@@ -197,7 +208,7 @@ fn tls_1_3_handshake_by_message() {
             .expect("the recording is kept");
         handshakes.push((client, flights));
     }
-    drop(server);
+    drop(servers);
     println!("| message | {} |\n|---|{}", CLIENTS.join(" | "), "---|".repeat(CLIENTS.len()));
     let runs: Vec<Handshake> = handshakes
         .into_iter()
