@@ -13,6 +13,7 @@
 pub mod client;
 pub mod context;
 pub mod error;
+pub mod evp;
 mod ffi;
 pub mod key_store;
 pub mod party;

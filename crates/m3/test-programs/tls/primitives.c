@@ -3,7 +3,6 @@
  * call, as `warifu calibrate m3` reads it. The calls are those that the library's TLS makes, as
  * bench/recipes counts them, with the objects of its client. */
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "mbedtls/pk.h"
@@ -32,11 +31,24 @@ struct certificate {
 
 void print(const char *text);
 
+static void number(uint32_t value)
+{
+    char text[12], *at = text + sizeof text - 1;
+    *at = 0;
+    do
+        *--at = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    print(at);
+}
+
 static void line(const char *name, size_t bytes, uint32_t cycles)
 {
-    char text[96];
-    snprintf(text, sizeof text, "%s %u %lu\n", name, (unsigned)bytes, (unsigned long)cycles);
-    print(text);
+    print(name);
+    print(" ");
+    number(bytes);
+    print(" ");
+    number(cycles);
+    print("\n");
 }
 
 #define TIMED(name, bytes, call)                          \

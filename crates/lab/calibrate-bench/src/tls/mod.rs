@@ -28,6 +28,7 @@ pub use primitives::Primitive;
 pub use samples::{Calls, Key, QUANTILES, Side, Summary, Temperature};
 
 use intervals::{Intervals, Times};
+use primitives::Primitives;
 use samples::Samples;
 
 /// All that a run of the bench finds out.
@@ -62,6 +63,7 @@ pub fn run(
         .iter()
         .map(|variant| Bench::new(variant, config))
         .collect::<Result<_, _>>()?;
+    let mut primitives = Primitives::new(config)?;
     let mut samples = Samples::default();
     let rounds = config.warm + config.cold;
     let mut stopped = false;
@@ -81,12 +83,12 @@ pub fn run(
                 samples.add(index, temperature, side, times);
             })?;
         }
+        primitives.reach(round + 1, rounds)?;
         progress(round + 1, rounds);
     }
-    let primitives = match stopped {
-        true => Vec::new(),
-        false => primitives::measure(config)?,
-    };
+    if !stopped {
+        primitives.reach(1, 1)?; // where no message is timed
+    }
     let (messages, calls) = samples.summaries();
     Ok(Report {
         openssl: openssl::version::version().to_owned(),
@@ -95,7 +97,7 @@ pub fn run(
         messages,
         calls,
         reading_cpu_ns: reading::reading_cpu_ns(),
-        primitives,
+        primitives: primitives.results(),
         stopped,
     })
 }

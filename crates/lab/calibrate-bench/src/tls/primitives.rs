@@ -4,16 +4,16 @@
 
 use std::time::Duration;
 
-use openssl::derive::Deriver;
-use openssl::hash::MessageDigest;
+use openssl::hash::{Hasher, MessageDigest};
 use openssl::pkey::{Id, PKey, Private};
 use openssl::rsa::Padding;
 use openssl::sign::{RsaPssSaltlen, Signer, Verifier};
 use openssl::symm::{Cipher, decrypt_aead, encrypt_aead};
+use openssl::x509::X509;
 use serde::Serialize;
-use warifu_model::{CertificateType, Keyword};
-use warifu_tls_client::Error;
-use warifu_tls_client::pki::new_key;
+use warifu_model::{CertificateType, Group, Keyword};
+use warifu_tls_client::pki::{Pki, new_key};
+use warifu_tls_client::{Error, evp};
 
 use super::config::Config;
 use super::reading::Reading;
@@ -24,6 +24,8 @@ use super::samples::{Temperature, mean, quantiles};
 const SIGNED_BYTES: usize = 64 + 33 + 1 + 32;
 /// Records of these sizes are sealed and opened, B.
 const RECORDS_BYTES: [usize; 3] = [256, 4_096, 16_384];
+/// Transcripts and keys of these sizes are hashed, B.
+const HASHED_BYTES: [usize; 3] = [32, 512, 4_096];
 /// IV and tag of every AEAD in TLS (RFC 8446 section 5.3, RFC 5116).
 const IV: [u8; 12] = [7; 12];
 const TAG_BYTES: usize = 16;
@@ -31,7 +33,8 @@ const TAG_BYTES: usize = 16;
 /// A stand-alone operation with its times.
 #[derive(Debug, Serialize)]
 pub struct Primitive {
-    /// `sign`, `verify`, `keygen`, `derive`, `seal`, `open`.
+    /// `sign`, `verify`, `keygen`, `derive`, `seal`, `open`, `hash`, `hmac`, `hkdf`, `parse` or
+    /// `random`.
     pub operation: &'static str,
     /// The algorithm, by its name in studies.
     pub algorithm: &'static str,
@@ -49,44 +52,87 @@ pub struct Primitive {
 
 type Body = Box<dyn FnMut() -> Result<(), Error>>;
 
-/// Times each operation `config.primitives` times warm, and a fourth as often cold.
-pub(super) fn measure(config: &Config) -> Result<Vec<Primitive>, Error> {
-    if config.primitives == 0 {
-        return Ok(Vec::new());
-    }
-    let mut operations = signatures()?;
-    operations.extend(groups()?);
-    operations.extend(records());
-    let mut results = Vec::new();
-    for (operation, algorithm, bytes, mut body) in operations {
-        for temperature in [Temperature::Warm, Temperature::Cold] {
-            let (count, gap) = match temperature {
-                Temperature::Warm => (config.primitives, Duration::ZERO),
-                Temperature::Cold => {
-                    (config.primitives.div_ceil(4), Duration::from_secs_f64(config.gap_ms / 1e3))
-                }
-            };
-            let mut cpu = Vec::with_capacity(count as usize);
-            for _ in 0..count {
-                if !gap.is_zero() {
-                    std::thread::sleep(gap);
-                }
-                let before = Reading::now();
-                body()?;
-                cpu.push(Reading::now().since(before).cpu_ns);
-            }
-            results.push(Primitive {
-                operation,
-                algorithm,
-                bytes,
-                temperature,
-                n: cpu.len(),
-                mean_cpu_ns: mean(&cpu),
-                cpu_ns: quantiles(cpu),
-            });
+/// The operations, timed a little in each round of the messages, so that drift hits both alike.
+pub(super) struct Primitives {
+    operations: Vec<Timed>,
+    wanted: u32,
+    gap: Duration,
+    done: u32,
+}
+
+struct Timed {
+    operation: Operation,
+    warm: Vec<u64>,
+    cold: Vec<u64>,
+}
+
+/// Of so many warm samples one is followed by a cold one.
+const WARM_FOR_A_COLD: u32 = 4;
+
+impl Primitives {
+    /// Sets up keys and messages.
+    pub(super) fn new(config: &Config) -> Result<Primitives, Error> {
+        let mut operations = Vec::new();
+        if config.primitives > 0 {
+            operations = signatures()?;
+            operations.extend(groups()?);
+            operations.extend(records());
+            operations.extend(hashes()?);
+            operations.extend(certificates()?);
         }
+        let timed = |operation| Timed { operation, warm: Vec::new(), cold: Vec::new() };
+        Ok(Primitives {
+            operations: operations.into_iter().map(timed).collect(),
+            wanted: config.primitives,
+            gap: Duration::from_secs_f64(config.gap_ms / 1e3),
+            done: 0,
+        })
     }
-    Ok(results)
+
+    /// Times each operation until it has this share of the samples that are wanted. Each sample
+    /// comes after another operation, as in a handshake.
+    pub(super) fn reach(&mut self, round: u32, rounds: u32) -> Result<(), Error> {
+        let until = u64::from(self.wanted) * u64::from(round) / u64::from(rounds.max(1));
+        while u64::from(self.done) < until {
+            for timed in &mut self.operations {
+                timed.warm.push(sample(&mut timed.operation.3)?);
+            }
+            if self.done.is_multiple_of(WARM_FOR_A_COLD) {
+                for timed in &mut self.operations {
+                    std::thread::sleep(self.gap);
+                    timed.cold.push(sample(&mut timed.operation.3)?);
+                }
+            }
+            self.done += 1;
+        }
+        Ok(())
+    }
+
+    /// What was timed.
+    pub(super) fn results(self) -> Vec<Primitive> {
+        let result = |timed: Timed| {
+            let (operation, algorithm, bytes, _) = timed.operation;
+            [(Temperature::Warm, timed.warm), (Temperature::Cold, timed.cold)]
+                .into_iter()
+                .filter(|(_, cpu)| !cpu.is_empty())
+                .map(move |(temperature, cpu)| Primitive {
+                    operation,
+                    algorithm,
+                    bytes,
+                    temperature,
+                    n: cpu.len(),
+                    mean_cpu_ns: mean(&cpu),
+                    cpu_ns: quantiles(cpu),
+                })
+        };
+        self.operations.into_iter().flat_map(result).collect()
+    }
+}
+
+fn sample(body: &mut Body) -> Result<u64, Error> {
+    let before = Reading::now();
+    body()?;
+    Ok(Reading::now().since(before).cpu_ns)
 }
 
 type Operation = (&'static str, &'static str, usize, Body);
@@ -130,21 +176,80 @@ fn sign(key: &PKey<Private>, data: &[u8]) -> Result<Vec<u8>, Error> {
 }
 
 fn groups() -> Result<Vec<Operation>, Error> {
-    let p256 = || new_key(CertificateType::EcdsaSecp256r1);
-    let x25519 = || Ok::<_, Error>(PKey::generate_x25519()?);
-    let derive = |own: &PKey<Private>, other: &PKey<Private>| -> Result<(), Error> {
-        let mut deriver = Deriver::new(own)?;
-        deriver.set_peer(other)?;
-        deriver.derive_to_vec()?;
+    let mut operations: Vec<Operation> = Vec::new();
+    for &group in Group::ALL {
+        let (own, _) = evp::key_share(group)?;
+        let (_, share) = evp::key_share(group)?;
+        let fresh = move || -> Result<(), Error> {
+            evp::key_share(group)?;
+            Ok(())
+        };
+        let agree = move || -> Result<(), Error> {
+            evp::derive(&own, &share)?;
+            Ok(())
+        };
+        operations.push(("keygen", group.name(), 0, Box::new(fresh)));
+        operations.push(("derive", group.name(), 0, Box::new(agree)));
+    }
+    Ok(operations)
+}
+
+fn hashes() -> Result<Vec<Operation>, Error> {
+    let mut operations: Vec<Operation> = Vec::new();
+    let kinds = [
+        ("sha-256", MessageDigest::sha256(), c"SHA256"),
+        ("sha-384", MessageDigest::sha384(), c"SHA384"),
+    ];
+    for (name, digest, openssl_name) in kinds {
+        for bytes in HASHED_BYTES {
+            let data = vec![5; bytes];
+            let key = vec![3; digest.size()];
+            let hashed = data.clone();
+            let digested = move || -> Result<(), Error> {
+                let mut hasher = Hasher::new(digest)?;
+                hasher.update(&hashed)?;
+                hasher.finish()?;
+                Ok(())
+            };
+            // A key of its own for each, as for a Finished.
+            let authenticated = move || -> Result<(), Error> {
+                let key = PKey::hmac(&key)?;
+                let mut signer = Signer::new(digest, &key)?;
+                signer.update(&data)?;
+                signer.sign_to_vec()?;
+                Ok(())
+            };
+            operations.push(("hash", name, bytes, Box::new(digested)));
+            operations.push(("hmac", name, bytes, Box::new(authenticated)));
+        }
+        let secret = vec![3; digest.size()];
+        let derived = move || -> Result<(), Error> {
+            evp::expand_label(openssl_name, &secret, &secret)?;
+            Ok(())
+        };
+        operations.push(("hkdf", name, 0, Box::new(derived)));
+    }
+    let random = || -> Result<(), Error> {
+        let mut to = [0; 32];
+        openssl::rand::rand_bytes(&mut to)?;
         Ok(())
     };
-    let (a, b, c, d) = (p256()?, p256()?, x25519()?, x25519()?);
-    Ok(vec![
-        ("keygen", "secp256r1", 0, Box::new(move || p256().map(drop))),
-        ("derive", "secp256r1", 0, Box::new(move || derive(&a, &b))),
-        ("keygen", "x25519", 0, Box::new(move || x25519().map(drop))),
-        ("derive", "x25519", 0, Box::new(move || derive(&c, &d))),
-    ])
+    operations.push(("random", "", 32, Box::new(random)));
+    Ok(operations)
+}
+
+fn certificates() -> Result<Vec<Operation>, Error> {
+    let mut operations: Vec<Operation> = Vec::new();
+    for &kind in CertificateType::ALL {
+        let der = Pki::generate(kind, 1)?.server.certificate.to_der()?;
+        let bytes = der.len();
+        let parse = move || -> Result<(), Error> {
+            X509::from_der(&der)?;
+            Ok(())
+        };
+        operations.push(("parse", kind.name(), bytes, Box::new(parse)));
+    }
+    Ok(operations)
 }
 
 fn records() -> Vec<Operation> {
