@@ -67,6 +67,10 @@ m3-tls: ## a TLS 1.3 handshake on the simulated Cortex-M3, message by message
 	@scripts/setup --with tests
 	@scripts/m3-tls
 
+recipes: ## recipes counted anew in OpenSSL, Mbed TLS and wolfSSL (half an hour), and judged
+	@scripts/setup --release --with recipes
+	@scripts/recipes
+
 m3-qemu: ## the Cortex-M3 beside QEMU: ten million random instructions, programs, rules
 	@scripts/setup --with tests
 	@M3_RANDOM_INSTRUCTIONS=10000000 cargo test --locked --workspace \

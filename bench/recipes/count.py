@@ -217,6 +217,9 @@ def count(library: str, variant: Variant, response: int) -> list[Counted]:
         for message in messages:
             by_operation[message.operation].append(message)
     found = []
+    if library == "wolfssl":
+        for message in (one for messages in by_operation.values() for one in messages):
+            _open_what_came(message)
     for operation, messages in by_operation.items():
         names = sorted({name for message in messages for name in message.calls})
         median = statistics.median
@@ -248,6 +251,13 @@ def count(library: str, variant: Variant, response: int) -> list[Counted]:
     return found
 
 
+def _open_what_came(message: Message) -> None:
+    """ChaCha20 and Poly1305 are called apart and do not say whether a record is opened."""
+    if message.verb == "receive" and "aead.seal" in message.calls:
+        made, before = message.calls.pop("aead.seal"), message.calls.get("aead.open", (0, 0))
+        message.calls["aead.open"] = (made[0] + before[0], made[1] + before[1])
+
+
 def variants(library: str) -> list[tuple[Variant, int]]:
     """What is counted: all that a device profile can tell apart, and each AEAD with several
     lengths of data; of TLS 1.3 chains with RSA, too."""
@@ -257,10 +267,14 @@ def variants(library: str) -> list[tuple[Variant, int]]:
             plain = Variant(tls=tls, aead=aead)
             found += [(plain, response) for response in RESPONSES if response != RESPONSES[1]]
             found.append((replace(plain, certificate="rsa-2048", aead=aead), RESPONSES[1]))
+    if library == "wolfssl":
+        # Its server, as built here, ends a connection that begins with early data.
+        found = [(variant, response) for variant, response in found if variant.session != "0-rtt"]
     return list(dict.fromkeys(found))
 
 
 def main() -> None:
+    """Counts a library's calls."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library", choices=("mbedtls", "openssl", "wolfssl"))
     parser.add_argument("--out", type=Path)
