@@ -323,6 +323,18 @@ def trace(
     request: Annotated[
         bool, typer.Option("--request", help="The HTTP request instead, as it is sent.")
     ] = False,
+    timeline: Annotated[
+        bool,
+        typer.Option(
+            "--timeline",
+            help="One predicted connection with its times, packets and losses: what `warifu "
+            "predict` stored.",
+        ),
+    ] = False,
+    quantile: Annotated[
+        float,
+        typer.Option("--quantile", help="Of --timeline: 0.5, a typical one, or 0.99, a slow one."),
+    ] = 0.5,
 ) -> int:
     """Print what happens in one case, step by step, without time.
 
@@ -331,12 +343,18 @@ def trace(
       warifu trace --stack https/tls1.3 --authentication mutual
 
       warifu trace studies/first-loop.toml --case "tls 1.2, session resumed"
+
+      warifu trace studies/first-loop.toml --timeline --quantile 0.99
     """
     from warifu import _core
 
     loaded = choices.load()
     index = _case_index([one.label for one in loaded.study.cases], case)
-    if request:
+    if timeline:
+        from warifu.cli import timelines
+
+        sys.stdout.write(timelines.text(loaded, index, quantile))
+    elif request:
         sys.stdout.write(printable(_core.request_text(loaded.study.cases[index]), keep="\r\n"))
     else:
         text = _core.trace_text(loaded.study, index).rstrip("\n")

@@ -122,7 +122,7 @@ def report(given: Path, out: Path | None, form: Format | None, baseline: str | N
     comparison = _comparison(folder)
     _warn_of_missing(folder, comparison)
     if form is None:
-        screen.say(f"report: {_page(folder, comparison, out)}")
+        screen.say(f"report: {_page(folder, comparison, out, baseline)}")
         return
     from warifu.report.tables import report_tables
 
@@ -183,11 +183,17 @@ def _comparison(folder: Path) -> Comparison | None:
     return comparison
 
 
-def _page(folder: Path, comparison: Comparison | None, out: Path | None = None) -> Path:
+def _page(
+    folder: Path,
+    comparison: Comparison | None,
+    out: Path | None = None,
+    baseline: str | None = None,
+) -> Path:
     from warifu import tools
     from warifu.report.page import write_page
 
-    return write_page(folder, comparison, out or folder / "report.html", tools.program())
+    page = out or folder / "report.html"
+    return write_page(folder, comparison, page, tools.program(), baseline)
 
 
 def run(

@@ -31,10 +31,8 @@ def answer_section(content: Content, found: Answer) -> str:
         + "</ul>"
     )
     parts.append(_badge(found))
+    parts += [f'<p class="left-out">{markup.prose(one)}.</p>' for one in found.not_included]
     parts.append(_table(content, found))
-    if found.not_included:
-        items = "".join(f"<li>{markup.prose(one)}</li>" for one in found.not_included)
-        parts.append(f'<div class="left-out"><h3>Not in these figures</h3><ul>{items}</ul></div>')
     return f'<section id="answer" aria-label="The answer">{"".join(parts)}</section>'
 
 

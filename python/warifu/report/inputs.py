@@ -15,6 +15,8 @@ from warifu.results import KINDS, duration, figures_of
 _COARSEST_NS = 1e6
 #: Kinds of figures that somebody wrote down, to so many digits and no more.
 _WRITTEN = ("published", "assumed")
+#: What an operation's name begins with; a primitive's does not.
+_ENDS = ("client.", "server.")
 #: More names than this in a line are not read.
 _NAMED = 4
 
@@ -95,6 +97,31 @@ def delays(manifest: dict[str, Any]) -> list[str]:
             "and counts as propagation.".replace("%", " %")
         )
     return list(dict.fromkeys(lines))
+
+
+def origins(manifest: dict[str, Any]) -> list[str]:
+    """Which costs of messages are a device's own figures, and which a library's recipe gave."""
+    whats = [_what(figure) for figure in manifest["figures"]]
+    own: dict[str, list[str]] = {}
+    lowered: dict[str, list[str]] = {}
+    for what in whats:
+        of, owner, key = (what.get(name, "") for name in ("of", "owner", "key"))
+        if of == "recipe":
+            lowered.setdefault(owner, []).append(key)
+        elif of == "device" and key.startswith(_ENDS):
+            own.setdefault(owner, []).append(key)
+    lines = [
+        f"{owner}: {len(keys)} costs of messages and system calls are figures of its own profile."
+        for owner, keys in own.items()
+    ]
+    for owner, keys in lowered.items():
+        some = ", ".join(keys[:_NAMED])
+        more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+        lines.append(
+            f"{len(keys)} costs of messages come from the recipe of {owner}, which lowers them to "
+            f"the device's primitives: {some}{more}."
+        )
+    return lines
 
 
 def finest_ns(manifest: dict[str, Any], case_id: str) -> float:

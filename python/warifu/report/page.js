@@ -139,7 +139,7 @@
       });
     });
     note.textContent = Number(select.value) === first ? ""
-      : "Intervals beside this baseline are made from those of the two cases; `warifu report --baseline` resamples them.";
+      : "Intervals beside this baseline are made from those of the two cases; warifu report --baseline makes them from the trials.";
   });
   controls.append(count);
   const region = table.closest(".scroll");

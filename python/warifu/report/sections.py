@@ -199,7 +199,8 @@ def inputs(content: Content) -> str:
         f"{len(kinds)} figures: {tally}. A result rests on the weakest evidence among its inputs; "
         "assumed figures have no source."
     )
-    body = markup.paragraph(intro) + markup.table(
+    origins = inputs_room.origins(content.predicted.manifest)
+    body = "".join(map(markup.paragraph, [intro, *origins])) + markup.table(
         table, "The weakest kinds first.", tables.PAGE_ROWS
     )
     return markup.section("inputs", "What went in", body)

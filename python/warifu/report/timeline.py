@@ -16,6 +16,7 @@ from warifu.report.timeline_labels import (
     Flight,
     Label,
     activity_words,
+    description,
     duration_ms,
     flight_words,
     flights,
@@ -73,30 +74,6 @@ def picture(timeline: Timeline, title: str, ends: tuple[str, str]) -> str:
     return (
         f'<svg class="timeline" viewBox="0 0 {_WIDTH:g} {lowest + 16:.0f}" role="img">'
         f"<title>{text(title)}</title><desc>{what}</desc>{''.join(parts)}</svg>"
-    )
-
-
-def description(timeline: Timeline, title: str) -> str:
-    """What the picture shows, in words."""
-    lost = sum(packet.arrives_ns is None for packet in timeline.packets)
-    again = sum(packet.again for packet in timeline.packets)
-    marks = ", ".join(f"{one.name} at {duration_ms(one.at_ns)}" for one in timeline.marks[1:])
-    busy = {
-        end: sum(
-            one.until_ns - one.from_ns
-            for one in timeline.activities
-            if one.end == end and one.kind in {"compute", "system", "key_store"}
-        )
-        for end in ("client", "server")
-    }
-    sent = "; ".join(
-        f"{'device' if one.end == 'client' else 'server'} sends {', '.join(flight_words(one))}"
-        for one in flights(timeline)
-    )
-    return (
-        f"{title}: {duration_ms(timeline.total_ns)}. {marks}. The device is busy for "
-        f"{duration_ms(busy['client'])}, the server for {duration_ms(busy['server'])}. "
-        f"{len(timeline.packets)} packets, {lost} lost, {again} sent again. {sent}."
     )
 
 

@@ -174,6 +174,9 @@ def events(timeline: Timeline) -> list[tuple[float, str, str, str]]:
         (mark.at_ns, "device", f"* {mark.name}", "") for mark in timeline.marks
     ]
     ends = {"client": "device", "server": "server"}
+    for timer in timeline.timers:
+        name = "sends again" if timer.kind == "retransmit" else "acknowledges"
+        found.append((timer.at_ns, ends[timer.end], f"timer expires: {name}", ""))
     for one in timeline.activities:
         took = duration_ms(one.until_ns - one.from_ns)
         found.append((one.from_ns, ends[one.end], activity_words(one), took))
@@ -184,7 +187,36 @@ def events(timeline: Timeline) -> list[tuple[float, str, str, str]]:
             until = f"arrives {duration_ms(packet.arrives_ns)}"
         words = f"{arrow} {packet_words(packet, timeline)}"
         found.append((packet.at_ns, ends[packet.end], words, until))
-    for timer in timeline.timers:
-        name = "sends again" if timer.kind == "retransmit" else "acknowledges"
-        found.append((timer.at_ns, ends[timer.end], f"timer expires: {name}", ""))
     return sorted(found, key=lambda event: event[0])
+
+
+def lines(timeline: Timeline) -> list[str]:
+    """The same as text: time, end, what happens, and how long it takes or when it arrives."""
+    return [
+        f"{at / 1e6:10.3f} ms  {end:<6}  {what}{f'  ({more})' if more else ''}"
+        for at, end, what, more in events(timeline)
+    ]
+
+
+def description(timeline: Timeline, title: str) -> str:
+    """What the picture shows, in words."""
+    lost = sum(packet.arrives_ns is None for packet in timeline.packets)
+    again = sum(packet.again for packet in timeline.packets)
+    marks = ", ".join(f"{one.name} at {duration_ms(one.at_ns)}" for one in timeline.marks[1:])
+    busy = {
+        end: sum(
+            one.until_ns - one.from_ns
+            for one in timeline.activities
+            if one.end == end and one.kind in {"compute", "system", "key_store"}
+        )
+        for end in ("client", "server")
+    }
+    sent = "; ".join(
+        f"{'device' if one.end == 'client' else 'server'} sends {', '.join(flight_words(one))}"
+        for one in flights(timeline)
+    )
+    return (
+        f"{title}: {duration_ms(timeline.total_ns)}. {marks}. The device is busy for "
+        f"{duration_ms(busy['client'])}, the server for {duration_ms(busy['server'])}. "
+        f"{len(timeline.packets)} packets, {lost} lost, {again} sent again. {sent}."
+    )

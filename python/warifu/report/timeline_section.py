@@ -7,7 +7,7 @@ from warifu.report import markup
 from warifu.report.content import Content
 from warifu.report.figures import number
 from warifu.report.timeline import HATCHES, picture
-from warifu.report.timeline_labels import duration_ms, events
+from warifu.report.timeline_labels import duration_ms, lines
 from warifu.results import Results, Timeline
 
 #: What the lanes' colours and hatching, and the lines between them, are.
@@ -76,8 +76,5 @@ def _figure(results: Results, one: Timeline) -> str:
 
 
 def _as_text(one: Timeline) -> str:
-    lines = "\n".join(
-        f"{at / 1e6:10.3f} ms  {end:<6}  {what}{f'  ({more})' if more else ''}"
-        for at, end, what, more in events(one)
-    )
-    return markup.folded("As text", f"<pre>{markup.text(lines)}</pre>")
+    words = "\n".join(lines(one))
+    return markup.folded("As text", f"<pre>{markup.text(words)}</pre>")
