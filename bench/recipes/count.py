@@ -95,14 +95,15 @@ class Counted:
 
 def program(library: str, variant: Variant, response: int, rounds: int) -> list[str]:
     """The command that makes `rounds` connections."""
-    if library == "openssl":
-        return [str(HOME / library), json.dumps(variant.json()), str(response), str(rounds)]
     pki = HOME / "pki" / f"{variant.certificate}-{variant.chain_length}"
     if not pki.is_dir():
         pki.parent.mkdir(parents=True, exist_ok=True)
         words = ["pki", "--out", str(pki), "--certificate", variant.certificate]
         words += ["--chain-length", str(variant.chain_length)]
         subprocess.run([str(BIN / "warifu-tls"), *words], check=True, stdout=subprocess.DEVNULL)
+    if library == "openssl":
+        words = [str(pki), json.dumps(variant.json())]
+        return [str(HOME / library), *words, str(response), str(rounds)]
     choices = [variant.tls, variant.session, variant.authentication, variant.group, variant.aead]
     return [str(HOME / library), str(pki), *choices, variant.certificate, str(response),
             str(rounds)]  # fmt: skip
@@ -197,7 +198,11 @@ def _by_connection(lines: list[tuple[list[str], int]]) -> Iterator[list[Message]
 
 def lengths(variant: Variant) -> dict[tuple[str, str], int]:
     """The length of each handshake message of a variant, by its sender: what a trace says, and so
-    what a recipe's bytes are of."""
+    what a recipe's bytes are of. It is kept, since the certificates' sizes are always the same."""
+    kept = HOME / "lengths" / (re.sub(r"\W+", "-", json.dumps(variant.json())) + ".json")
+    if kept.exists():
+        return {(one["from"], one["name"]): one["handshake_bytes"]
+                for one in json.loads(kept.read_text())}  # fmt: skip
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(variant.json(), file)
         file.flush()
@@ -205,6 +210,8 @@ def lengths(variant: Variant) -> dict[tuple[str, str], int]:
                              capture_output=True, text=True)  # fmt: skip
     messages = json.loads(run.stdout)
     messages = messages if isinstance(messages, list) else messages["messages"]
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(messages))
     return {(one["from"], one["name"]): one["handshake_bytes"] for one in messages}
 
 

@@ -29,7 +29,7 @@ SYSTEM_CALLS = ("accept", "connect", "http_respond", "interface", "wake", "write
 """They are not judged here."""
 NAME = "judged"
 """The device profile that predictions are made with."""
-SCALE = 1e6
+SCALE = 1e3
 """ns that a figure of 1 stands for, so that rounding to whole ns does not show."""
 
 

@@ -145,6 +145,40 @@ def _signatures(
     return found
 
 
+_FAMILIES = {
+    "keygen": "ecdh.keygen", "derive": "ecdh.derive", "seal": "aead.seal", "open": "aead.open",
+    "parse": "x509.parse",
+}  # fmt: skip
+"""What the bench's operations are called as primitives, where not by their own names."""
+
+
+def primitives(rows: list[dict[str, Any]], quantile: int) -> dict[str, tuple[float, float]]:
+    """Each primitive's time of a call and of a byte, ns: the line through a quantile (of 0 to 20)
+    of its warm times at the shortest and at the longest of the lengths that were timed."""
+    found: dict[str, dict[int, float]] = {}
+    for row in rows:
+        if row["temperature"] == "warm":
+            times = found.setdefault(_primitive(row), {})
+            times[row["bytes"]] = float(row["cpu_ns"][quantile])
+    return {name: _line(times) for name, times in found.items()}
+
+
+def _primitive(row: dict[str, Any]) -> str:
+    family = _FAMILIES.get(row["operation"], row["operation"])
+    alone = family in ("random", "x509.parse")
+    return family if alone else f"{family}.{row['algorithm']}"
+
+
+def _line(times: dict[int, float]) -> tuple[float, float]:
+    small, large = min(times), max(times)
+    if small == large:
+        return times[small], 0.0
+    byte = (times[large] - times[small]) / (large - small)
+    if byte <= 0.0:
+        return sum(times.values()) / len(times), 0.0
+    return max(0.0, times[small] - byte * small), byte
+
+
 def _per_byte(primitives: list[dict[str, Any]]) -> dict[str, float]:
     """What each byte adds to sealing a record, ns, by AEAD: the slope between the record sizes."""
     medians: dict[str, dict[int, float]] = {}

@@ -3,17 +3,21 @@
 //! callgrind: `bench/recipes/build openssl` links this to OpenSSL's static libraries and to
 //! `bench/recipes/probe.c`, which `count.py` runs.
 //!
-//! usage: count VARIANT.json-as-text RESPONSE_BYTES ROUNDS
+//! usage: count PKI_FOLDER VARIANT.json-as-text RESPONSE_BYTES ROUNDS
 
 #[path = "../../calibrate-bench/src/tls/intervals.rs"]
 #[allow(dead_code, unused_imports)]
 mod intervals;
 
 use std::ffi::{CString, c_char};
+use std::path::Path;
 use std::sync::Arc;
 
+use openssl::pkey::PKey;
 use openssl::ssl::SslSession;
+use openssl::x509::X509;
 use warifu_tls_client::party::{Exchange, Party};
+use warifu_tls_client::pki::Issued;
 use warifu_tls_client::record::Pair;
 use warifu_tls_client::{Pki, Variant, Watch};
 
@@ -105,17 +109,39 @@ fn connect(pair: &Pair, exchange: &Exchange, session: Option<&SslSession>) {
     }
 }
 
+/// What `warifu-tls pki` wrote: keys of RSA take seconds to make under callgrind.
+fn read(folder: &Path, variant: &Variant) -> Pki {
+    let file = |name: &str| std::fs::read(folder.join(name)).expect("a file of warifu-tls pki");
+    let key = |name: &str| PKey::private_key_from_pem(&file(name)).expect("a key");
+    let chain = |name: &str| X509::stack_from_pem(&file(name)).expect("a chain");
+    let leaf = |end: &str| Issued {
+        certificate: chain(&format!("{end}-chain.pem")).swap_remove(0),
+        key: key(&format!("{end}.key")),
+    };
+    // The authorities' keys sign no more; whichever stands there is not used.
+    let intermediates = chain("server-chain.pem").into_iter().skip(1).rev();
+    Pki {
+        certificate: variant.certificate,
+        root: Issued { certificate: chain("root.pem").swap_remove(0), key: key("server.key") },
+        intermediates: intermediates
+            .map(|certificate| Issued { certificate, key: key("server.key") })
+            .collect(),
+        server: leaf("server"),
+        client: leaf("client"),
+    }
+}
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [variant, response_bytes, rounds] = words.as_slice() else {
-        eprintln!("usage: count VARIANT RESPONSE_BYTES ROUNDS");
+    let [folder, variant, response_bytes, rounds] = words.as_slice() else {
+        eprintln!("usage: count PKI_FOLDER VARIANT RESPONSE_BYTES ROUNDS");
         std::process::exit(2);
     };
     let variant: Variant = serde_json::from_str(variant).expect("a variant");
     variant.check().expect("a variant");
     // SAFETY: no other thread runs.
     unsafe { recipes_tls12 = i32::from(variant.tls == warifu_model::TlsVersion::Tls12) };
-    let pki = Pki::generate(variant.certificate, variant.chain_length).expect("certificates");
+    let pki = read(Path::new(folder), &variant);
     let pair = Pair::new(&variant, &pki).expect("two contexts");
     let exchange = Exchange::get("/", response_bytes.parse().expect("a length"));
     let session =
