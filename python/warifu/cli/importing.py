@@ -88,8 +88,8 @@ def import_output(
 
     about = machine(library, core, clock, code, ram, flash)
     with when_interrupted(NO_PROFILE):
-        content, shown = _content(file)
         chosen = making.checked_name(name or _name(file))
+        content, shown = _content(file)
         output = recognise(content, shown, clock_hz=about.clock_hz, run=run)
         made = making.from_output(
             chosen,

@@ -31,7 +31,7 @@ NEEDED = (
     "aead.seal.CHACHA20_POLY1305",
     "random",
 )
-#: Where scaled and assumed figures begin in a shipped profile (scripts/complete_devices).
+#: Where scaled and assumed figures begin in a shipped profile (scripts/devices_page.py).
 MARK = "# What follows is scaled or assumed by `warifu init device`"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The scaled part of the profiles that come with Warifu: written by `scripts/complete_devices.py`,
+"""The scaled part of the profiles that come with Warifu: written by `scripts/devices_page.py`,
 held current by a test."""
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import tomllib
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def test_there_are_enough_of_each_kind() -> None:
 
 @pytest.mark.parametrize("name", SCALED)
 def test_scaled_part_is_current(name: str) -> None:
-    """`scripts/complete_devices.py` writes it."""
+    """`scripts/devices_page.py` writes it."""
     others = shipped.corpus(TEXTS)
     assert shipped.completed(name, TEXTS[name], others) == TEXTS[name]
 
@@ -103,7 +104,7 @@ def test_each_device_answers(name: str) -> None:
         ("device", name),
         ("server", "xeon-2-5-ghz-vm"),
         ("link", "nb-iot"),
-        ("stack", "https/tls1.3"),
+        ("stack.protocol", "https"),
         ("vary.stack.tls", '["1.2", "1.3"]'),
         ("vary.stack.certificate", '["ecdsa_secp256r1", "rsa-2048"]'),
         ("vary.stack.group", '["secp256r1", "x25519"]'),
@@ -132,3 +133,15 @@ def test_optiga_is_throttled() -> None:
     file = PROFILES / "key-stores" / "optiga-trust-m.toml"
     view = _core.key_store("optiga-trust-m", file.read_text(), str(file))
     assert view["throttle"] == (1, 5_000_000_000)
+
+
+def test_page_of_devices_is_current() -> None:
+    """`make golden` writes docs/reference/devices.md."""
+    spec = importlib.util.spec_from_file_location(
+        "devices_page", ROOT / "scripts" / "devices_page.py"
+    )
+    assert spec is not None and spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    made = script.page(script.texts("devices"), script.texts("key-stores"))
+    assert made == (ROOT / "docs" / "reference" / "devices.md").read_text()
