@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping
 
 from warifu import _core
-from warifu.devices.catalog import Device, device
+from warifu.devices.catalog import device
 from warifu.devices.figures import Code, Figure
 from warifu.devices.profile import MARK, Draft, Given, Stated, complete, rest
 from warifu.devices.scaling import Corpus
@@ -21,10 +21,12 @@ def published(texts: Mapping[str, str]) -> dict[str, str]:
 
 def corpus(texts: Mapping[str, str]) -> Corpus:
     """The devices to scale from: published figures alone, so that none rests on a scaled one."""
-    found: list[Device] = []
-    for name, text in published(texts).items():
-        if "[[primitive]]" in text:
-            found.append(device(name, text, f"{name}.toml"))
+    heads = {name: text.partition(MARK)[0] for name, text in texts.items()}
+    found = [
+        device(name, head, f"{name}.toml")
+        for name, head in heads.items()
+        if "\n[[primitive]]" in head and "\ncore = " in head
+    ]
     return Corpus(found)
 
 
