@@ -47,7 +47,8 @@ def run(
     ``skipped`` are the cases that were left out, for the manifest. Raises WarifuError, and
     KeyboardInterrupt after the finished cases were stored.
     """
-    manifest = provenance.manifest(loaded, "predicted") | {"skipped": dict(skipped)}
+    manifest = provenance.manifest(loaded, "predicted")
+    manifest |= {"skipped": dict(skipped), "warnings": loaded.remarks}
     _core.predict(
         loaded.study,
         str(target),

@@ -8,11 +8,12 @@ for case in loaded.study.cases: ...
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,9 @@ SHORT_NAMES = {
     "nagle": "stack.nagle",
 }
 
+#: The machine that a study asks where it names none, and the one that stands in for it.
+THIS_HOST, STAND_IN = "this-host", "xeon-2-5-ghz-vm"
+
 ProfileText = tuple[str, str, str, str]
 
 
@@ -67,23 +71,41 @@ class Loaded:
     #: Kind, name, text and file of every profile that the study could use.
     profiles: list[ProfileText]
     overrides: list[tuple[str, str]]
+    #: What makes its predictions doubtful, a sentence each: results keep them.
+    remarks: list[str] = field(default_factory=list)
+    #: Whether a machine that comes with Warifu stands in for this one.
+    stands_in: bool = False
 
 
 def load(
     path: str | os.PathLike[str] | None = None,
     overrides: Sequence[tuple[str, str]] = (),
     profiles: Sequence[Path] | None = None,
+    *,
+    stand_in: bool = False,
 ) -> Loaded:
     """Reads a study, or makes one of ``overrides`` alone where there is no file.
 
     ``overrides`` are pairs of dotted path and value. ``profiles`` are folders, `profile_folders`
-    by default. Raises StudyError, or `_core.WarifuError` for a mistake inside.
+    by default. With ``stand_in`` a machine that comes with Warifu stands in for this one where
+    this one was never calibrated, or not for what the study needs; `Loaded.remarks` says so.
+    Raises StudyError, or `_core.WarifuError` for a mistake inside.
     """
     texts = list(profile_texts(profile_folders() if profiles is None else profiles))
     given = list(overrides)
     for key, value in given:
         if not is_utf8(key + value):
             raise StudyError(f"{COMMAND_LINE}: {key} is {value}: expected UTF-8 text")
+    loaded = _stood_in(path, given, texts) if stand_in else None
+    loaded = loaded or _loaded(path, given, texts)
+    return dataclasses.replace(loaded, remarks=[*loaded.remarks, *_of_calibration(loaded)])
+
+
+def _loaded(
+    path: str | os.PathLike[str] | None,
+    given: list[tuple[str, str]],
+    texts: list[ProfileText],
+) -> Loaded:
     if path is None:
         question = "".join(f"{key} = {value}\n" for key, value in given)
         study = _core.Study.from_choices(given, texts)
@@ -93,6 +115,96 @@ def load(
     name = printable(str(path))
     study = _core.Study.parse(text, name, texts, given)
     return Loaded(study, text, name, texts, given)
+
+
+def _stood_in(
+    path: str | os.PathLike[str] | None,
+    given: list[tuple[str, str]],
+    texts: list[ProfileText],
+) -> Loaded | None:
+    """The study of `STAND_IN` where it asks this machine and this one cannot answer; else None.
+
+    The other machine is named as the study's own choice, so every output names it, and the command
+    for repetition gives the same anywhere.
+    """
+    shipped = next((one for one in texts if one[:2] == ("device", STAND_IN)), None)
+    if shipped is None:
+        return None
+    known = any(one[:2] == ("device", THIS_HOST) for one in texts)
+    aliased = list(texts)
+    if not known:
+        # Only to learn which ends are this machine; nothing is predicted by it.
+        text = shipped[2].replace(f'name = "{STAND_IN}"', f'name = "{THIS_HOST}"', 1)
+        aliased.append(("device", THIS_HOST, text, shipped[3]))
+    loaded = _loaded(path, given, aliased)
+    ends, lacking = _ends_and_lacking(loaded.study, known=known)
+    varied = {key.partition(".")[0] for key, _ in loaded.study.vary}
+    if not lacking or ends & varied:
+        return loaded if known else None
+    kept = [(key, value) for key, value in given if key.removesuffix(".profile") not in ends]
+    other = [*kept, *((end, STAND_IN) for end in sorted(ends))]
+    why = "was never calibrated"
+    if known:
+        why = f"was not calibrated for {lacking[0]}"
+    try:
+        stood = _loaded(path, other, texts)
+        _refuse_missing(stood.study)
+    except _core.WarifuError:
+        # What is missing here says more than what is missing there.
+        return loaded if known else None
+    remark = (
+        f"This machine {why}, so {STAND_IN}, which comes with Warifu, stands in for it; "
+        "`warifu calibrate host` (as root) changes that."
+    )
+    return dataclasses.replace(stood, remarks=[remark], stands_in=True)
+
+
+def _ends_and_lacking(study: Study, known: bool) -> tuple[set[str], list[str]]:
+    """Which ends of a study are this machine, and what its profile has no costs for."""
+    ends: set[str] = set()
+    lacking: dict[str, None] = {} if known else {"any case": None}
+    for index, case in enumerate(study.cases):
+        here = [end for end in ("device", "server") if case.columns.get(end) == THIS_HOST]
+        ends.update(here)
+        if known and here and not lacking:
+            missing = dict(
+                zip(("device", "server"), _core.missing_operations(study, index), strict=True)
+            )
+            lacking |= {name: None for end in here for name in missing[end]}
+    return ends, list(lacking) if ends else []
+
+
+def _refuse_missing(study: Study) -> None:
+    """Raises WarifuError where a case has no costs: what would be raised when it is predicted."""
+    for index in range(len(study.cases)):
+        study.inputs(index)
+
+
+def _of_calibration(loaded: Loaded) -> list[str]:
+    """What a calibration said of itself, where the study's cases use it: made beside other work,
+    its costs stay too high however often they are used."""
+    remarks = []
+    for kind, name, _, file in _used_profiles(loaded):
+        record = Path(file).with_suffix(".calibration.json")
+        if kind != "device" or not record.is_file():
+            continue
+        try:
+            details = json.loads(files.read_text(record, files.PROFILE_BYTES))["details"]
+            said = details.get("warnings")
+        except (
+            OSError,
+            ValueError,
+            RecursionError,
+            AttributeError,
+            KeyError,
+            TypeError,
+            files.FileRefused,
+        ):
+            # Whoever needs the record says what is wrong with it.
+            continue
+        if isinstance(said, list):
+            remarks += [f"The calibration of {name}: {printable(str(one))}." for one in said]
+    return remarks
 
 
 def read_study(path: Path) -> str:

@@ -57,3 +57,21 @@ def test_the_test_of_frequencies_seldom_cries_wolf() -> None:
         assert found is not None
         verdicts.append(found.verdict)
     assert verdicts.count(Verdict.FAIL) <= 6
+
+
+def test_a_study_of_many_cases_seldom_fails_by_the_frequencies_of_bytes() -> None:
+    """Every case asks twice: 48 tests of a perfect prediction fail together as seldom as said."""
+    rng = np.random.default_rng(22)
+    predicted = sizes({70: 5_000, 71: 9_990, 72: 5_000, 69: 10})
+    share = predicted.weights / predicted.n
+    failed = 0
+    for _ in range(200):
+        verdicts = []
+        for _ in range(48):
+            drawn = Distribution.of(predicted.values, rng.multinomial(200, share))
+            found = compare_bytes("b", predicted, drawn, among=48)
+            assert found is not None
+            verdicts.append(found.verdict)
+        failed += Verdict.FAIL in verdicts
+    # 1 of 200 is expected; more than 6 has a chance below 1 in 10,000.
+    assert failed <= 6

@@ -60,10 +60,14 @@ def answer(
 
 
 def _warnings(main: Results, comparison: Comparison | None) -> list[str]:
-    """What the measurement said of itself: a verdict on contended trials says little."""
-    half = [] if main.half == PREDICTED else main.manifest.get("warnings") or []
-    said = half if comparison is None else comparison.warnings
-    return [f"Warning from the measurement: {one}." for one in said]
+    """What the prediction rests on, and what the measurement said of itself: a verdict on
+    contended trials says little."""
+    own = [str(one) for one in main.manifest.get("warnings") or []]
+    if main.half != PREDICTED and comparison is None:
+        return [f"Warning from the measurement: {one}." for one in own]
+    said = [] if comparison is None else comparison.warnings
+    ours = own if main.half == PREDICTED else []
+    return [*ours, *(f"Warning from the measurement: {one}." for one in said)]
 
 
 def _baseline(main: Results, wanted: str | None) -> str:

@@ -56,22 +56,27 @@ def headline(samples: Samples, grid: Grid, baseline: str) -> str:
     for at in options or every:
         axis, reference = grid.axes[at], grid.choices[baseline][at]
         values = [value for value in axis.values if value != reference]
-        found = [
-            (value, one)
+        told = [
+            _largest(axis, value, sure, samples.finest)
             for value in _few(samples, grid, at, reference, values)
-            for one in _choice(samples, grid, at, value, reference).time
-            if one.certain
+            if (
+                sure := [
+                    one for one in _choice(samples, grid, at, value, reference).time if one.certain
+                ]
+            )
         ]
-        if found:
-            parts.append(_largest(axis, found, samples.finest))
+        if told:
+            parts.append(", ".join(told))
     return f"{words.capital('; '.join(parts))}." if parts else ""
 
 
-def _largest(axis: Axis, found: Sequence[tuple[str, Effect]], finest: float) -> str:
-    value, one = max(found, key=lambda each: abs(each[1].change.value))
+def _largest(axis: Axis, value: str, found: Sequence[Effect], finest: float) -> str:
+    one = max(found, key=lambda each: abs(each.change.value))
     half = one.change.interval.half_width
     most = max(one.least, one.most, key=abs)
-    up_to = "up to " if len(found) > 1 or one.least != one.most else ""
+    # So much more than elsewhere that one number does not say it.
+    least = min(min(abs(each.least), abs(each.most)) for each in found)
+    up_to = "up to " if abs(most) > 1.05 * least else ""
     verb = "saves" if one.change.value < 0 else "adds"
     return f"{words.noun(axis.path, value)} {verb} {up_to}{amounts.time(most, half, finest)}"
 

@@ -155,6 +155,11 @@ def predict(
     from warifu.cli import halves, verdicts
 
     loaded = choices.load()
+    if any(path == "trials" for path, _ in loaded.overrides):
+        screen.warn(
+            "trials has no effect on a prediction, it counts measured connections: use --set "
+            "predict_trials=N"
+        )
     place = halves.folder_of(loaded, out)
     with lock.held(place, "predict"):
         folder = halves.predict(loaded, place, threads, keep_trials)
@@ -199,7 +204,7 @@ def measure(
     from warifu import lock
     from warifu.cli import halves, verdicts
 
-    loaded = choices.load()
+    loaded = choices.load(stand_in=False)
     place = halves.folder_of(loaded, out)
     with lock.held(place, "measure"):
         folder, summary = halves.measure(loaded, place, trials, per_second)

@@ -142,8 +142,11 @@ class Choices:
     study: Path | None
     overrides: list[tuple[str, str]]
 
-    def load(self) -> Loaded:
-        """Reads the study with its profiles; raises with one line that names the fix."""
+    def load(self, stand_in: bool = True) -> Loaded:
+        """Reads the study with its profiles; raises with one line that names the fix.
+
+        Without ``stand_in`` no other machine's profile answers for this one.
+        """
         from warifu import study
 
         if self.study is None and not self.overrides:
@@ -151,7 +154,7 @@ class Choices:
                 "name a study file, or describe the case by flags such as --device this-host "
                 "--link lte-m --stack https/tls1.3"
             )
-        loaded = study.load(self.study, self.overrides)
+        loaded = study.load(self.study, self.overrides, stand_in=stand_in)
         if dropped := study.no_longer_varied(loaded):
             given = ", ".join(path for path, _ in self.overrides)
             what = ", ".join(f"vary.{path}" for path in dropped)

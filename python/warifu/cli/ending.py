@@ -40,6 +40,8 @@ class Ending:
     wanted: bool
     folder: Path
     seconds: float
+    #: Whether another machine's profile answered for this one.
+    stands_in: bool = False
 
 
 def show(answered: Answered, options: Shown, ending: Ending) -> None:
@@ -60,7 +62,7 @@ def show(answered: Answered, options: Shown, ending: Ending) -> None:
     text = _brief(answered) if options.brief else _opening(answered)
     lines = [("checked", answered.found.badge.text)]
     lines += [("failed", one) for one in failures(answered.comparison)]
-    if ending.why_not:
+    if ending.why_not and ending.wanted:
         lines.append(("not run", _not_measured(ending)))
     lines.append(("report", str(ending.page)))
     if not options.brief:
@@ -134,6 +136,9 @@ def next_command(answered: Answered, ending: Ending) -> str:
 
     folder = shlex.quote(str(ending.folder))
     comparison = answered.comparison
+    if ending.stands_in and ending.wanted:
+        again = f"calibrate host{_study_file(answered)}"
+        return f"{tools.as_root(again)}, so that this machine can answer and measure"
     if comparison is None and ending.wanted:
         return "warifu doctor, which lists what is missing to measure, each with a fix"
     if comparison is not None and comparison.count(Verdict.FAIL):
@@ -142,6 +147,13 @@ def next_command(answered: Answered, ending: Ending) -> str:
         again = command(answered.predicted.manifest, "run", tools.program())
         return f"{again} --trials {_needed(comparison)}, which would decide"
     return f"warifu report {folder} --format csv, for every figure of every case"
+
+
+def _study_file(answered: Answered) -> str:
+    """The flag that names the study, where it has a file."""
+    main = answered.predicted or answered.measured
+    file = "" if main is None else str((main.manifest.get("study") or {}).get("file") or "")
+    return f" --for {shlex.quote(file)}" if file.endswith(".toml") else ""
 
 
 def _needed(comparison: Comparison) -> int:

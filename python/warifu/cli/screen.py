@@ -131,7 +131,6 @@ def _bar(what: str) -> Iterator[Report]:
         Progress,
         TextColumn,
         TimeElapsedColumn,
-        TimeRemainingColumn,
     )
 
     columns = (
@@ -140,39 +139,62 @@ def _bar(what: str) -> Iterator[Report]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[detail]}", markup=False),
     )
     console = Console(stderr=True, no_color=not colourful(sys.stderr))
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(printable(what), total=None, detail="")
+        task = bar.add_task(printable(what), total=None, detail="", left="")
+        clock = TimeLeft()
 
         def report(done: int, total: int, detail: str = "") -> None:
-            bar.update(task, completed=done, total=total, detail=printable(detail))
+            left = clock.left(done, total, time.monotonic())
+            shown = "" if left is None else f"{_span(left)} left"
+            bar.update(task, completed=done, total=total, detail=printable(detail), left=shown)
 
         yield report
 
 
 def _lines(what: str) -> Report:
     last = time.monotonic()
-    # What an earlier run did says nothing of this one's pace.
-    first: tuple[float, int] | None = None
+    clock = TimeLeft()
 
     def report(done: int, total: int, detail: str = "") -> None:
-        nonlocal last, first
+        nonlocal last
         now = time.monotonic()
-        first = first or (now, done)
+        seconds = clock.left(done, total, now)
         if now - last < _PLAIN_EVERY_S:
             return
         last = now
-        since, before = first
-        left = ""
-        if done > before:
-            left = f", about {_span((now - since) / (done - before) * (total - done))} left"
+        left = "" if seconds is None else f", about {_span(seconds)} left"
         say(f"{what}: {done} of {total}{left}{f'; {detail}' if detail else ''}")
 
     return report
+
+
+class TimeLeft:
+    """How long work will take, by its pace so far.
+
+    An end is foreseen when something is done, and comes nearer until the next is: what takes longer
+    than the others makes it no later while it lasts.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is known before the first call."""
+        # What an earlier run did says nothing of this one's pace.
+        self._first: tuple[float, int] | None = None
+        self._done = -1
+        self._end = 0.0
+
+    def left(self, done: int, total: int, now: float) -> float | None:
+        """Seconds from ``now`` until all is done; None while nothing is, and beyond the end."""
+        since, before = self._first = self._first or (now, done)
+        if done <= before:
+            return None
+        if done != self._done:
+            self._done = done
+            self._end = now + (now - since) / (done - before) * (total - done)
+        return self._end - now if self._end > now or done == total else None
 
 
 def _span(seconds: float) -> str:

@@ -220,7 +220,7 @@ def _run(
 ) -> int:
     began = time.monotonic()
     halves.predict(loaded, folder, threads)
-    why_not = _measure(loaded, folder, trials) if measured else "it was not asked for"
+    why_not = _why_not(loaded, measured) or _measure(loaded, folder, trials)
     comparison = None if why_not else compare(folder)
     answered = answers.of_halves(
         folder / "predicted", None if why_not else folder / "measured", comparison, options.baseline
@@ -229,10 +229,19 @@ def _run(
     ending.show(
         answered,
         options,
-        ending.Ending(page, why_not, measured, folder, time.monotonic() - began),
+        ending.Ending(page, why_not, measured, folder, time.monotonic() - began, loaded.stands_in),
     )
     silent = nothing_succeeded(folder / "predicted")
     return FAILED if silent or answered.contradicted else OK
+
+
+def _why_not(loaded: Loaded, measured: bool) -> str:
+    """Why nothing is to be measured; empty where it may be."""
+    if not measured:
+        return "it was not asked for"
+    if loaded.stands_in:
+        return "another machine was predicted than this one, which is not calibrated for the study"
+    return ""
 
 
 def _measure(loaded: Loaded, folder: Path, trials: int | None) -> str:

@@ -15,8 +15,11 @@ import numpy as np
 from warifu.compare.gates import Verdict
 from warifu.results import Distribution
 
-#: Below this probability chance is not believed. Small, since every case asks twice.
+#: Below this probability chance is not believed in a single test.
 ALPHA = 0.001
+#: Nor below this in any of the tests of a comparison together: every case asks twice, and a study
+#: of dozens of cases would fail by chance once in some dozens of runs.
+ALPHA_OF_ALL = 0.005
 #: A category with less expected in either half is pooled (Cochran 1954's usual rule).
 _LEAST_EXPECTED = 5.0
 
@@ -32,26 +35,29 @@ class Bytes:
     reason: str
 
 
-def compare_bytes(metric: str, predicted: Distribution, measured: Distribution) -> Bytes | None:
-    """Judges one direction; None where a half has no counts."""
+def compare_bytes(
+    metric: str, predicted: Distribution, measured: Distribution, among: int = 1
+) -> Bytes | None:
+    """Judges one direction, of ``among`` that are judged together (Bonferroni); None where a half
+    has no counts."""
     if not predicted.values.size or not measured.values.size:
         return None
-    verdict, reason = _judge(predicted, measured)
+    verdict, reason = _judge(predicted, measured, min(ALPHA, ALPHA_OF_ALL / max(1, among)))
     return Bytes(metric, verdict, _range(predicted), _range(measured), reason)
 
 
-def _judge(predicted: Distribution, measured: Distribution) -> tuple[Verdict, str]:
+def _judge(predicted: Distribution, measured: Distribution, alpha: float) -> tuple[Verdict, str]:
     strange = ~np.isin(measured.values, predicted.values)
     count = float(measured.weights[strange].sum())
     if count:
         shown = ", ".join(f"{value:g}" for value in measured.values[strange][:3])
         what = f"{count:g} of {measured.n:g} measured have a value not predicted ({shown} B)"
         chance = _unseen(count, predicted.n, measured.n)
-        if chance < ALPHA:
+        if chance < alpha:
             return Verdict.FAIL, what
         return Verdict.UNDECIDED, f"{what}, which {predicted.n:g} predictions may have missed"
     chance = _same_frequencies(predicted, measured)
-    if chance < ALPHA:
+    if chance < alpha:
         return Verdict.FAIL, f"the same values, but not as often (p = {chance:.1g})"
     return Verdict.PASS, "the same values, as often"
 

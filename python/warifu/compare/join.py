@@ -169,10 +169,12 @@ def compare(
             f"{predicted.path} and {measured.path}: have no case in common: "
             "predict and measure the same study"
         )
+    # Both directions of every case whose bytes are judged.
+    tests = len(BYTES) * sum(mean_loss(predicted, one) <= 0.0 for one in shared)
     cases = []
     for done, case_id in enumerate(shared):
         progress(done, len(shared))
-        cases.append(compare_case(predicted, measured, case_id))
+        cases.append(compare_case(predicted, measured, case_id, tests))
     progress(len(shared), len(shared))
     return Comparison(
         study=predicted.study,
@@ -207,8 +209,10 @@ def refuse(predicted: Results, measured: Results) -> None:
         )
 
 
-def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseComparison:
-    """Compares one case; seeded by the study and the case, so a repetition gives the same."""
+def compare_case(
+    predicted: Results, measured: Results, case_id: str, tests: int = len(BYTES)
+) -> CaseComparison:
+    """Compares one case, whose bytes are judged by ``tests`` of a comparison together; seeded by the study and the case, so a repetition gives the same."""
     rng = np.random.default_rng(_seed(predicted.manifest.get("seed", 0), case_id))
     whole, phases = predicted.whole(case_id), predicted.phases(case_id)
     later = predicted.later(case_id)
@@ -225,7 +229,7 @@ def compare_case(predicted: Results, measured: Results, case_id: str) -> CaseCom
         for metric in (whole, *phases, *later)
         for row in _rows(metric, *halves_of[metric], gates if metric == whole else {}, limit, rng)
     ]
-    sizes = [found for one in BYTES if (found := compare_bytes(one, *halves_of[one]))]
+    sizes = [found for one in BYTES if (found := compare_bytes(one, *halves_of[one], tests))]
     bytes_gated = loss <= 0.0
     return CaseComparison(
         case_id=case_id,

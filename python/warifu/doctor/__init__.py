@@ -177,5 +177,11 @@ def _calibration(path: Path) -> Iterator[Finding]:
     stale = environment.differences(record.machine) or environment.drift(record.pace_ns)
     if stale:
         yield Finding("calibration", profile.DEVICE, "warning", f"stale: {'; '.join(stale)}", hint)
-    else:
-        yield Finding("calibration", profile.DEVICE, "ok", record.run_id)
+        return
+    doubts = record.details.get("warnings")
+    if isinstance(doubts, list) and doubts:
+        # Said once when it was made, and true as long as it is used.
+        words = "; ".join(map(str, doubts))
+        yield Finding("calibration", profile.DEVICE, "warning", f"doubtful: {words}", hint)
+        return
+    yield Finding("calibration", profile.DEVICE, "ok", record.run_id)

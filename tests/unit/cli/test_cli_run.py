@@ -75,7 +75,7 @@ def test_old_measurements_do_not_spoil_a_run_without_one(
     Half("measured", [Cell(rtt_ms=99)], 50, seed=2, manifest=same).write(tmp_path / "here")
     code, out, err = warifu("run", *DEVICE, "--no-measure", "--out", "here")
     assert code == OK, err
-    assert "it was not asked for" in out
+    assert "checked: not measured here" in out
     page = (tmp_path / "here" / "report.html").read_text()
     assert "measured (thin, dashed)" not in page
     assert "was not compared with this prediction" in page
