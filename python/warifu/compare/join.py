@@ -212,7 +212,8 @@ def refuse(predicted: Results, measured: Results) -> None:
 def compare_case(
     predicted: Results, measured: Results, case_id: str, tests: int = len(BYTES)
 ) -> CaseComparison:
-    """Compares one case, whose bytes are judged by ``tests`` of a comparison together; seeded by the study and the case, so a repetition gives the same."""
+    """Compares one case, whose bytes are among ``tests`` that are judged together; seeded by the
+    study and the case, so a repetition gives the same."""
     rng = np.random.default_rng(_seed(predicted.manifest.get("seed", 0), case_id))
     whole, phases = predicted.whole(case_id), predicted.phases(case_id)
     later = predicted.later(case_id)
