@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,14 +13,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from support.synthetic import Cell, Half, case_used, figure_used, study
+from support.studies import MANIFEST
+from support.studies import study as timeline_study
+from support.synthetic import Cell, Half, case_used, change_manifest, figure_used, study
+from warifu import _core
 from warifu.compare.join import compare_folder
 from warifu.report import charts
 from warifu.report.page import ReportError, render, write_page
 from warifu.report.summaries import overview_table
 from warifu.report.tables import report_tables
-from warifu.results import Distribution
+from warifu.report.timeline import picture
+from warifu.report.timeline_axis import Axis
+from warifu.report.timeline_labels import lines
+from warifu.results import Distribution, Timeline
+from warifu.results.timelines import Activity, Mark, Message, Packet, Timer
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 INPUTS = [
@@ -406,3 +416,140 @@ def test_waterfall_of_a_case_with_failed_trials_says_whose_time_it_is(tmp_path: 
     assert page.count("(of the trials that ended; 19 % failed)") >= 4
     Half("predicted", [Cell()], 810, seed=1).write(tmp_path / "none")
     assert "of the trials that ended" not in render(tmp_path / "none", None)
+
+
+def with_timelines(folder: Path, label: str = "") -> Path:
+    """A prediction of four cases, whose timelines' messages may have another label."""
+    _core.predict(timeline_study(("predict_trials", "200")), folder / "predicted", MANIFEST)
+    if label:
+        file = folder / "predicted" / "timelines.json"
+        content = json.loads(file.read_text())
+        for timeline in content["timelines"]:
+            for message in timeline["messages"]:
+                message["label"] = label
+            for activity in timeline["activities"]:
+                activity["name"] = label
+            for mark in timeline["marks"]:
+                mark["name"] = label
+        file.write_text(json.dumps(content))
+        files = json.loads((folder / "predicted" / "manifest.json").read_text())["files"]
+        sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+        files["timelines.json"] = {"bytes": file.stat().st_size, "sha256": sha256}
+        change_manifest(folder / "predicted", files=files)
+    return folder
+
+
+def test_timelines_say_what_they_show(tmp_path: Path) -> None:
+    page = Page(render(with_timelines(tmp_path), None))
+    pictures = [
+        one
+        for one in page.of("svg")
+        if one.get("role") == "img" and "timeline" in (one.get("class") or "")
+    ]
+    assert len(pictures) == 8
+    assert len(page.of("desc")) == 8
+    cases = [one for one in page.of("details") if one.get("class") == "case"]
+    assert len(cases) == 4
+    assert ["open" in one for one in cases] == [True, False, False, False]
+    for part in (
+        "What happens on a connection",
+        "P50: a typical connection",
+        "P99: a slow connection",
+        "Shown: all 4 cases.",
+        "ClientHello, 288 B: sent",
+        "device sends ClientHello, 236 B",
+        "packets, 0 lost, 0 sent again",
+        "first response",
+        "(arrives",
+    ):
+        assert part in page.text, part
+    ids = [one["id"] for _, one in page.elements if one.get("id")]
+    assert len(ids) == len(set(ids))
+
+
+def test_names_in_timelines_cannot_become_markup(tmp_path: Path) -> None:
+    hostile = "</desc></svg><script>alert(1)</script>\x1b\u202e\"'"
+    text = render(with_timelines(tmp_path, hostile), None)
+    page = Page(text)
+    assert page.of("script") == [{}]
+    assert not set(text) & set("\x1b\u202e")
+    assert "<script>alert(1)</script>" in page.text
+
+
+def test_silence_is_cut_from_a_timeline(tmp_path: Path) -> None:
+    ends = {"end": "client", "bytes": 60, "flags": "S", "messages": (0, 0)}
+    lost = Packet(at_ns=0, arrives_ns=None, again=False, **ends)
+    again = Packet(at_ns=10**10, arrives_ns=10**10 + 10**8, again=True, **ends)
+    timer = Timer("client", 10**10, "retransmit")
+    total = 10**10 + 2 * 10**8
+    marks = (Mark("start", 0), Mark("first response", total))
+    one = Timeline("c", "m", 0.99, 3, 0, 7, total, marks, (), (), (lost, again), (timer,), 0)
+    axis = Axis.of(one, 0.0, 100.0)
+    (gap,) = axis.breaks
+    assert 9e9 < gap.until_ns - gap.from_ns < 1e10
+    # What happens after it keeps its room.
+    assert axis(total) == pytest.approx(100.0)
+    assert axis(total) - axis(10**10) > 20.0
+    assert not any(gap.from_ns < tick < gap.until_ns for tick in axis.ticks())
+    shown = picture(one, "P99", ("a device", "a server"))
+    assert "not to scale" in shown
+    assert shown.count('class="tx"') == 1
+    assert shown.count('class="tt"') == 1
+    Page(shown)
+
+
+@given(st.data())
+@settings(max_examples=120, deadline=None)
+def test_any_timeline_becomes_a_picture(data: st.DataObject) -> None:
+    times = st.integers(0, 10**18)
+    names = st.text(max_size=40)
+    ends = st.sampled_from(["client", "server"])
+    kinds = st.sampled_from(["compute", "system", "key_store", "queue", "pause"])
+    spans = st.tuples(times, times).map(sorted)
+    activities = st.builds(
+        lambda end, kind, name, span: Activity(end, kind, name, *span), ends, kinds, names, spans
+    )
+    messages = data.draw(st.lists(st.builds(Message, ends, names, st.integers(0, 9**9), times)))
+    ranges = st.tuples(st.integers(0, len(messages)), st.integers(0, len(messages))).map(
+        lambda pair: tuple(sorted(pair))
+    )
+    packets = st.builds(
+        lambda end, span, lost, again, of: Packet(
+            end, span[0], None if lost else span[1], 60, "S", again, of
+        ),
+        ends,
+        spans,
+        st.booleans(),
+        st.booleans(),
+        ranges,
+    )
+    timers = st.builds(Timer, ends, times, st.sampled_from(["retransmit", "delayed_ack"]))
+    one = Timeline(
+        "c",
+        "m",
+        0.5,
+        0,
+        0,
+        0,
+        data.draw(times),
+        tuple(data.draw(st.lists(st.builds(Mark, names, times)))),
+        tuple(data.draw(st.lists(activities))),
+        tuple(messages),
+        tuple(data.draw(st.lists(packets))),
+        tuple(data.draw(st.lists(timers))),
+        0,
+    )
+    shown = picture(one, "P50", ("a device", "a server"))
+    assert len(shown) < 200_000
+    assert "nan" not in re.sub(r"<(title|desc|text)\b.*?</\1>|<tspan.*?</tspan>", "", shown)
+    if not any(set(name) - set(map(chr, range(32, 127))) for name in _names_of(one)):
+        Page(shown)
+    assert all(len(line) < 10_000 for line in lines(one))
+
+
+def _names_of(one: Timeline) -> list[str]:
+    return [
+        *(mark.name for mark in one.marks),
+        *(message.label for message in one.messages),
+        *(activity.name for activity in one.activities),
+    ]

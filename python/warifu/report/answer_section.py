@@ -54,10 +54,10 @@ def _table(content: Content, found: Answer) -> str:
     bounds = deadlines(content.judged, content.main.half)
     heads = ["case", "P50 ms", "P99 ms"]
     heads += ["P50 vs. baseline, ms"] if several else []
-    heads += ["B on the link"] if sized else []
+    heads += [_size_head(content)] if sized else []
     heads += ["B vs. baseline"] if sized and several else []
     heads += ["deadline"] if found.requirements else []
-    heads += ["as measured"] if any(row.verdict for row in rows) else []
+    heads += ["validated"] if any(row.verdict for row in rows) else []
     scale = _scale(rows, bounds)
     body = "".join(_row(row, found, heads, scale, bounds) for row in rows)
     choices = list(rows[0].settings) if rows else []
@@ -78,11 +78,23 @@ def _table(content: Content, found: Answer) -> str:
 
 
 _NUMBER = ' class="number"'
+_ON_LINK, _WRITTEN = "B on the link", "B written"
+_SIZES = {
+    _ON_LINK: "all IP packets on the link, both ways",
+    _WRITTEN: "what both programs wrote: these results have no bytes on the link",
+}
+
+
+def _size_head(content: Content) -> str:
+    """What the bytes are: older results have none of the link."""
+    first = next(iter(content.main.cases))
+    known = content.main.distribution(first, "bytes.link").values.size
+    return _ON_LINK if known else _WRITTEN
 
 
 def _caption(content: Content, found: Answer, several: bool) -> str:
     half = "Predicted" if found.half == PREDICTED else "Measured"
-    said = f"{half}: time to the response; B are all IP packets on the link, both ways."
+    said = f"{half}: time to the response; B are {_SIZES[_size_head(content)]}."
     if several:
         said += (
             f" Baseline: {found.baseline_label or 'the first case'}. Behind a difference its 95 % "
@@ -124,7 +136,7 @@ def _row(row: Row, found: Answer, heads: list[str], scale: float, bounds: list[f
     ]
     if several:
         cells.append(_delta(row, base))
-    if "B on the link" in heads:
+    if "B vs. baseline" in heads or _ON_LINK in heads or _WRITTEN in heads:
         known = math.isfinite(row.bytes)
         shown = f"{row.bytes:,.0f}" if known else "-"
         up_down = ""
@@ -137,7 +149,7 @@ def _row(row: Row, found: Answer, heads: list[str], scale: float, bounds: list[f
             cells.append(_delta_bytes(row, base))
     if "deadline" in heads:
         cells.append(f"<td>{_deadline(row)}</td>")
-    if "as measured" in heads:
+    if "validated" in heads:
         cells.append(f"<td>{markup.badge(row.verdict) if row.verdict else '-'}</td>")
     failed = ""
     if row.failed:
@@ -217,8 +229,8 @@ def _delta_bytes(row: Row, base: bool) -> str:
         shown = "-"
     else:
         sure = change.certain or change.value == 0.0
-        sign = "+" if round(change.value) > 0 else ""
-        shown = f"{'' if sure else '~'}{sign}{change.value:,.0f}"
+        whole = round(change.value)
+        shown = f"{'' if sure else '~'}{'+' if whole > 0 else ''}{whole:,}"
     value = 0.0 if base else change.value
     return f'<td class="number" data-delta="bytes"{_sort(value)}>{markup.text(shown)}</td>'
 

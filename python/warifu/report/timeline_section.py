@@ -42,9 +42,8 @@ def timeline_section(content: Content) -> str:
         label = results.label(case_id) or "the only case"
         # The first is open: the others only make the page long.
         open_ = " open" if not parts else ""
-        parts.append(
-            f'<details class="case"{open_}><summary>{markup.text(label)}</summary>{body}</details>'
-        )
+        head = f"<summary>{markup.flowing(label)}</summary>"
+        parts.append(f'<details class="case"{open_}>{head}{body}</details>')
     intro = (
         "A typical connection of each case (its P50) and a slow one (its P99), each simulated once "
         "more with its own seed and with what happens written down. Time runs downwards; "
