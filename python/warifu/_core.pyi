@@ -242,6 +242,16 @@ def cipher_suite(tls: str, certificate: str, aead: str) -> str:
 def aead(cipher_suite: str) -> str:
     """The AEAD of a cipher suite. Raises WarifuError."""
 
+def cost_choices(
+    operation: str, tls: list[str] = ..., session: list[str] = ...
+) -> list[tuple[str, list[str]]]:
+    """The choices that an operation's cost depends on in these versions of TLS and ways to begin
+    it, each with all its words; an empty list stands for any.
+
+    A device profile's entry that says nothing of one of them is refused where it is looked up.
+    Raises WarifuError for a name that is no operation's.
+    """
+
 def resumptions(tls: str) -> list[dict[str, Any]]:
     """How connections of a version can resume a session, the usual way first: `name`, and
     `has_key_exchange`. Raises WarifuError."""

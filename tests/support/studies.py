@@ -64,8 +64,18 @@ def host() -> tuple[str, str, str, str]:
         description = "0.1 ms for everything"
         idle_threshold = { value = "5 ms", kind = "assumed" }
     """
-    body = "".join(f'\n[[operation]]\nname = "{name}"\nwarm = "0.1 ms"\n' for name in names)
+    body = "".join(
+        f'\n[[operation]]\nname = "{name}"\nwarm = "0.1 ms"\n{whatever(name)}' for name in names
+    )
     return ("device", "host", head + body, "host.toml")
+
+
+def whatever(operation: str) -> str:
+    """The line of a cost that holds whatever the operation's cost may depend on."""
+    choices = ", ".join(
+        f"{key} = {json.dumps(words)}" for key, words in _core.cost_choices(operation)
+    )
+    return f"when = {{ {choices} }}\n" if choices else ""
 
 
 def study(*overrides: tuple[str, str]) -> _core.Study:

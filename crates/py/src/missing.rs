@@ -4,7 +4,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use warifu_model::{DeviceProfile, Keyword, Primitive, Role};
+use warifu_model::{DeviceProfile, Keyword, Primitive, Role, Session, TlsVersion};
 use warifu_sim::StepCost;
 
 use crate::error::WarifuError;
@@ -65,6 +65,25 @@ pub(crate) fn device_measures_ciphers(
         .map_err(|error| WarifuError::new_err(error.to_string()))?;
     let found = device.dds_ciphers();
     Ok(aead.map_or(!found.is_empty(), |aead| found.iter().any(|of| of.name() == aead)))
+}
+
+/// The choices that an operation's cost depends on in these versions of TLS and ways to begin it,
+/// each with all its words; an empty list stands for any. Raises WarifuError for a name that is no
+/// operation's.
+#[pyfunction]
+#[pyo3(signature = (operation, tls = Vec::new(), session = Vec::new()))]
+pub(crate) fn cost_choices(
+    operation: &str,
+    tls: Vec<String>,
+    session: Vec<String>,
+) -> PyResult<Vec<(&'static str, Vec<&'static str>)>> {
+    let parsed = operation.parse().map_err(|expected: String| {
+        WarifuError::new_err(format!("operation is {operation:?}: {expected}"))
+    })?;
+    let has = |list: &[String], name: &str| list.is_empty() || list.iter().any(|one| one == name);
+    let of =
+        |version: TlsVersion, way: Session| has(&tls, version.name()) && has(&session, way.name());
+    Ok(warifu_model::cost_choices(parsed, of))
 }
 
 /// The names of all primitives that a device profile may have a cost for.

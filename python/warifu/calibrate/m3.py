@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from warifu.calibrate import profile as profiles
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.parts import operations
 from warifu.calibrate.profile import Condition, Entry, Law, Profile, ProfileText, Record
+from warifu.calibrate.variants import Variant
 from warifu.files import refuse_same
 from warifu.m3 import chips
 
@@ -94,6 +95,8 @@ class Outcome:
     """The choices of that stack; empty if nothing is missing."""
     other_core: str | None = None
     """The core that the benchmark was built for, if it is not a Cortex-M3."""
+    taken: tuple[str, ...] = ()
+    """Choices that costs depend on and `when` says nothing of, as they were taken: `KEY=WORD`."""
 
 
 def calibrate_m3(
@@ -159,7 +162,27 @@ def calibrate_m3(
     _check(written, path)
     missing, stack = _missing(written, path, when or {}, others)
     profiles.write(written, Record(run_id, {"chip": chip}, details), path)
-    return Outcome(path, run_id, run.kind, tuple(costs), assumed, missing, stack, run.other_core)
+    taken = dict.fromkeys(
+        f"{key}={word}" for one in costs for key, word in _unsaid(one.name, when or {}).items()
+    )
+    return Outcome(
+        path, run_id, run.kind, tuple(costs), assumed, missing, stack, run.other_core, tuple(taken)
+    )
+
+
+def _unsaid(name: str, when: Condition) -> Condition:
+    """What an operation's cost depends on and `when` says nothing of, as a study has it where it
+    says nothing: a benchmark is of one stack, and its figures are for no other algorithm's."""
+    if name not in operations():
+        return {}
+
+    def words(key: str) -> list[str]:
+        value = when.get(key, ())
+        return list(value) if isinstance(value, tuple) else [str(value)]
+
+    usual: Condition = asdict(Variant())
+    choices = _core.cost_choices(name, words("tls"), words("session"))
+    return {key: usual[key] for key, _ in choices if key not in when}
 
 
 def samples(output: bytes, elf: Path) -> list[Sample]:
@@ -266,7 +289,7 @@ def _profile(
         entries.append(
             Entry(
                 one.name,
-                {} if system or one.name in primitives else when,
+                {} if system or one.name in primitives else when | _unsaid(one.name, when),
                 one.law.scaled(ns),
                 per_byte_ns=one.per_byte[1] * ns,
                 source=source,

@@ -10,7 +10,7 @@ from warifu.calibrate.coap import CoapPart
 from warifu.calibrate.dds import DdsPart
 from warifu.calibrate.https import HttpsPart
 from warifu.calibrate.part import Draft, Item, Part
-from warifu.calibrate.profile import Entry, Law, ProfileText
+from warifu.calibrate.profile import Entry, Law, ProfileText, whatever
 from warifu.case import Case
 
 PARTS: tuple[Part, ...] = (HttpsPart(), CoapPart(), DdsPart())
@@ -29,7 +29,7 @@ def operations() -> list[str]:
 def stand_in(others: Sequence[ProfileText]) -> Draft:
     """A device that can do everything, to read studies with; its figures mean nothing."""
     one_us = Law.constant(1_000.0)
-    draft = Draft(others).having(Entry(name, {}, one_us) for name in operations())
+    draft = Draft(others).having(Entry(name, whatever(name), one_us) for name in operations())
     primitives = _core.primitives()
     return draft.having(Entry(name, {}, one_us, is_primitive=True) for name in primitives)
 

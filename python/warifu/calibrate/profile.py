@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from warifu import tools
+from warifu import _core, tools
 from warifu.calibrate.errors import CalibrateError
 from warifu.files import PROFILE_BYTES, FileRefused, read_text, replace_text
 
@@ -137,6 +137,11 @@ class Entry:
         if self.note:
             lines.append(f"note = {json.dumps(self.note)}")
         return "\n".join(lines) + "\n"
+
+
+def whatever(operation: str) -> Condition:
+    """The condition of a cost that holds whatever an operation's cost may depend on."""
+    return {key: tuple(words) for key, words in _core.cost_choices(operation)}
 
 
 _SCOPE = {

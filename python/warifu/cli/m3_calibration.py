@@ -99,6 +99,11 @@ def m3(
     )
     if outcome.other_core is not None:
         say_other_core(elf, outcome.other_core)
+    if outcome.taken:
+        screen.warn(
+            f"costs depend on choices that no --when names: taken as {', '.join(outcome.taken)}; "
+            "name them if the benchmark's stack has others"
+        )
     if outcome.assumed:
         screen.warn(
             f"{', '.join(outcome.assumed)} count as zero: the benchmark did not time them, so "

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support.paths import ROOT
+from support.studies import whatever
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.m3 import Sample, calibrate_m3, condition, fit, samples
 from warifu.calibrate.parts import operations
@@ -237,7 +238,9 @@ def test_operations_match_profiles(
 ) -> None:
     folder = tmp_path / "own" / "devices"
     folder.mkdir(parents=True)
-    entries = "".join(f'[[operation]]\nname = "{name}"\nwarm = "1 us"\n' for name in operations())
+    entries = "".join(
+        f'[[operation]]\nname = "{name}"\nwarm = "1 us"\n{whatever(name)}' for name in operations()
+    )
     head = 'name = "all"\ndescription = "every operation"\n'
     (folder / "all.toml").write_text(head + entries)
     assert len(operations()) == len(set(operations())) == 94

@@ -157,7 +157,7 @@ mod tests {
         let sum = Distribution::sum_of_independent(&[(&uniform(1_000_000), 2)]);
         for (p, expected) in [(0.02, 200_000.0), (0.125, 500_000.0), (0.5, 1e6), (0.98, 1.8e6)] {
             let found = sum.quantile(p).0 as f64;
-            assert!((found - expected).abs() < 10_000.0, "{p}: {found}");
+            assert!((found - expected).abs() < 15_000.0, "{p}: {found}");
         }
     }
 

@@ -86,8 +86,10 @@ fn cold_caches_are_paid_for_once_a_layer_and_direction() {
             Operation::Dds(_, _, DdsMessage::RtpsMessage) => "100 us",
             _ => "0 ns",
         };
-        profile +=
-            &format!("[[operation]]\nname = \"{operation}\"\nwarm = \"0 ns\"\ncold = \"{cold}\"\n");
+        profile += &format!(
+            "[[operation]]\nname = \"{operation}\"\nwarm = \"0 ns\"\ncold = \"{cold}\"\n{}",
+            common::whatever(operation)
+        );
     }
     for primitive in ["aead.seal.AES-256-GCM", "aead.mac.AES-256-GCM"] {
         profile += &format!("[[primitive]]\nname = \"{primitive}\"\nwarm = \"0 ns\"\n");
@@ -114,7 +116,10 @@ fn cold_caches_are_paid_for_once_a_layer_and_direction() {
 fn costs_of_each_step() {
     let profile = "name = \"constant\"\ndescription = \"a test\"\n".to_owned()
         + &Operation::all()
-            .map(|name| format!("[[operation]]\nname = \"{name}\"\nwarm = \"1 us\"\n"))
+            .map(|name| {
+                let when = common::whatever(name);
+                format!("[[operation]]\nname = \"{name}\"\nwarm = \"1 us\"\n{when}")
+            })
             .collect::<String>()
         + "[[primitive]]\nname = \"aead.seal.AES-256-GCM\"\nwarm = \"100 ns\"\n\
            per_byte = \"1 ns\"\n";
@@ -145,7 +150,7 @@ fn what_protection_adds_to_a_sample_is_apart() {
     let secured = "when = { crypto = \"builtin\" }\n";
     let mut profile = "name = \"constant\"\ndescription = \"a test\"\n".to_owned();
     for operation in Operation::all() {
-        profile += &entry(&operation.to_string(), "", "10 us", "15 us");
+        profile += &entry(&operation.to_string(), &common::whatever(operation), "10 us", "15 us");
     }
     profile += &entry("client.send.DdsSample", secured, "13 us", "19 us");
     // What would be less than without security is not told apart.

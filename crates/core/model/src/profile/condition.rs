@@ -77,6 +77,24 @@ const fn of_tls(
 }
 
 impl Choice {
+    /// Every one, in order.
+    pub(crate) const ALL: [Choice; CHOICES.len()] = [
+        Choice::Tls,
+        Choice::Session,
+        Choice::Authentication,
+        Choice::Group,
+        Choice::Certificate,
+        Choice::Aead,
+        Choice::KeyShare,
+        Choice::ChainLength,
+        Choice::Crypto,
+    ];
+
+    /// Its words.
+    pub(crate) fn words(self) -> Vec<&'static str> {
+        (CHOICES[self as usize].words)()
+    }
+
     /// The word under which conditions and studies have it.
     pub(crate) const fn key(self) -> &'static str {
         CHOICES[self as usize].key
@@ -93,8 +111,12 @@ impl Choice {
 impl Spec {
     /// `certificate = "rsa-2048"`
     fn assignment(&self, word: &str) -> String {
-        let quote = if self.key == "chain_length" { "" } else { "\"" };
-        format!("{} = {quote}{word}{quote}", self.key)
+        format!("{} = {}", self.key, self.quoted(word))
+    }
+
+    /// The word as TOML has it.
+    fn quoted(&self, word: &str) -> String {
+        if self.key == "chain_length" { word.to_owned() } else { format!("\"{word}\"") }
     }
 
     fn of(&self, stack: &Stack) -> Option<usize> {

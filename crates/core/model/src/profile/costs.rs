@@ -3,7 +3,8 @@
 
 use super::catalog::{Catalog, ProfileKind};
 use super::cipher::{self, CipherCost};
-use super::condition::{Condition, Mismatch};
+use super::condition::{Choice, Condition, Mismatch};
+use super::dependence;
 use super::device::{Cost, DeviceProfile, Entry};
 use super::figure::{FigureOf, Input};
 use super::lowering::{self, NotLowered};
@@ -215,7 +216,12 @@ impl<'a> Costs<'a> {
         let own = most_specific(entries, |entry| &entry.when, &point)
             .map_err(|entry| twice(&self.device.file, "costs", &entry.when))?;
         if let Some(entry) = own {
-            return Ok(Found::Own(entry));
+            let needed = dependence::choices(operation, stack).iter();
+            let unsaid: Vec<Choice> = needed.filter(|&of| !entry.when.says(of)).collect();
+            if unsaid.is_empty() {
+                return Ok(Found::Own(entry));
+            }
+            return Err(self.silent(operation, &unsaid, stack));
         }
         if let Some(library) = self.recipes {
             let recipes = library.recipes.get(&operation).map_or(&[][..], Vec::as_slice);
@@ -233,6 +239,19 @@ impl<'a> Costs<'a> {
             (Operation::Sign(_), Some(tls)) if signs(tls.certificate) => Ok(Found::Signature),
             _ => Ok(Found::Nothing),
         }
+    }
+
+    /// An entry that may be another algorithm's figure.
+    fn silent(&self, operation: Operation, unsaid: &[Choice], stack: &Stack) -> Error {
+        let keys: Vec<&str> = unsaid.iter().map(|choice| choice.key()).collect();
+        let terms: Vec<String> = unsaid.iter().map(|choice| choice.of_stack(stack)).collect();
+        let message = format!(
+            "has a cost that says nothing of {}, on which it depends: add when = {{ {} }} to it (or \
+             all words, where it was found to be the same), or calibrate the device again",
+            keys.join(", "),
+            terms.join(", ")
+        );
+        Error::new(&self.device.file, operation.to_string(), message)
     }
 
     /// An entry's cost, and what the cipher of a DDS protection takes beside it.
@@ -458,7 +477,7 @@ kind = "published"
 
 [[operation]]
 name = "client.receive.Certificate"
-when = { tls = "1.2" }
+when = { tls = "1.2", certificate = "ecdsa_secp256r1", chain_length = [1, 2, 3] }
 warm = "5 ms"
 
 [[primitive]]
@@ -617,6 +636,38 @@ kind = "measured"
         assert!(error.starts_with("d.toml: x509.parse, instruction have no cost"), "{error}");
     }
 
+    /// An entry that leaves open what its cost depends on may be another algorithm's figure.
+    #[test]
+    fn figure_that_does_not_say_of_which_algorithm_it_is() {
+        let entry = |when: &str| {
+            format!(
+                "{DEVICE}\n[[operation]]\nname = \"client.receive.Certificate\"\n{when}warm = \"1 ms\"\n"
+            )
+        };
+        let cost = |when: &str| {
+            let catalog = catalog(&entry(when), RECIPES);
+            let costs = catalog.costs("d").unwrap();
+            let error = costs.lacks(&[CERTIFICATE], &https(tls(2))).map(|error| error.to_string());
+            let cost = costs.cost(CERTIFICATE, &https(tls(2)), 0);
+            assert_eq!(cost.as_ref().err().map(ToString::to_string), error);
+            cost.map(|cost| total(&cost)).map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            cost(""),
+            Err("d.toml: client.receive.Certificate has a cost that says nothing of tls, \
+                 certificate, chain_length, on which it depends: add when = { tls = \"1.3\", \
+                 certificate = \"ecdsa_secp256r1\", chain_length = 2 } to it (or all words, where \
+                 it was found to be the same), or calibrate the device again"
+                .into())
+        );
+        let all = "when = { tls = \"1.3\", certificate = [\"ecdsa_secp256r1\", \"rsa-2048\"], \
+                   chain_length = [1, 2, 3] }\n";
+        assert_eq!(cost(all), Ok(1_000_000));
+        // What holds for others leaves the recipe in its place.
+        let rsa = all.replace("\"ecdsa_secp256r1\", ", "");
+        assert_eq!(cost(&rsa), cost(&all.replace("\"1.3\"", "\"1.2\"")));
+    }
+
     #[test]
     fn library_without_recipes() {
         let text = DEVICE.replace("lib-1", "lib-2");
@@ -654,7 +705,10 @@ kind = "measured"
                 (of, "idle_threshold", Kind::Assumed),
             ]
         );
-        assert_eq!(inputs[0].value.text.split(", ").next(), Some("1 a record aead.open"));
+        assert_eq!(
+            inputs[0].value.text.split(", ").next(),
+            Some("1 a record aead.open of the message")
+        );
         assert_eq!(inputs[4].value.text, "2 ns");
     }
 

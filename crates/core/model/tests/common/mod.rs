@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use warifu_model::{Catalog, Operation, ProfileKind};
+use warifu_model::{Catalog, Operation, ProfileKind, every_choice};
 
 /// The repository.
 pub fn root() -> PathBuf {
@@ -39,7 +39,8 @@ pub fn host_profile(name: &str) -> String {
     for operation in Operation::all() {
         text += &format!(
             "[[operation]]\nname = \"{operation}\"\nwarm = \"10 us\"\ncold = \"20 us\"\n\
-             per_byte = \"0.5 ns\"\n"
+             per_byte = \"0.5 ns\"\n{}",
+            whatever(operation)
         );
     }
     text
@@ -61,4 +62,17 @@ pub fn catalog() -> &'static Catalog {
         catalog
     });
     &CATALOG
+}
+
+/// `when` of a figure that holds whatever an operation's cost may depend on, as a line.
+pub fn whatever(operation: Operation) -> String {
+    let quoted = |(key, words): &(&str, Vec<&str>)| {
+        let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+        format!("{key} = [{}]", words.join(", "))
+    };
+    let choices: Vec<String> = every_choice(operation).iter().map(quoted).collect();
+    match choices.len() {
+        0 => String::new(),
+        _ => format!("when = {{ {} }}\n", choices.join(", ")),
+    }
 }

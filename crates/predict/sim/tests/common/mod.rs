@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use warifu_model::{Case, Catalog, Operation, ProfileKind, Study};
+use warifu_model::{Case, Catalog, Operation, ProfileKind, Study, every_choice};
 
 /// The shipped kernels, key stores and links, a device `constant` that takes `time` for each
 /// operation (twice when cold) and none in its interface, and a key store `constant` whose
@@ -38,7 +38,8 @@ fn device(time: &str) -> String {
     for operation in Operation::all() {
         let interface = operation.to_string().ends_with(".interface");
         let time = if interface { "0 ms" } else { time };
-        text += &format!("[[operation]]\nname = \"{operation}\"\nwarm = \"{time}\"\n");
+        let when = whatever(operation);
+        text += &format!("[[operation]]\nname = \"{operation}\"\nwarm = \"{time}\"\n{when}");
     }
     text
 }
@@ -58,3 +59,16 @@ pub const REFERENCE: &str = "key_store = \"constant\"\n\
      [link]\nprofile = \"loopback\"\nrtt = \"60 ms\"\nloss = \"2 %\"\n\
      [stack]\nprotocol = \"https\"\ntls = \"1.3\"\nsession = \"full\"\n\
      authentication = \"mutual\"\n";
+
+/// `when` of a figure that holds whatever an operation's cost may depend on, as a line.
+pub fn whatever(operation: Operation) -> String {
+    let quoted = |(key, words): &(&str, Vec<&str>)| {
+        let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+        format!("{key} = [{}]", words.join(", "))
+    };
+    let choices: Vec<String> = every_choice(operation).iter().map(quoted).collect();
+    match choices.len() {
+        0 => String::new(),
+        _ => format!("when = {{ {} }}\n", choices.join(", ")),
+    }
+}
