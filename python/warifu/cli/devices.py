@@ -113,10 +113,10 @@ def device_table(known: Sequence[Device]) -> Table:
                 "evidence": evidence,
             },
         )
-    table.notes.append(
-        "P-256: a signature, its verification, a shared secret. assumed: scaled from other devices;"
-        " operations: it has figures of whole messages."
-    )
+    table.notes += [
+        "P-256: a signature, its verification, a shared secret.",
+        "assumed: scaled from other devices; operations: it has figures of whole messages.",
+    ]
     return table
 
 
