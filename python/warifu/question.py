@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import tempfile
-import textwrap
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from warifu import files, lock, prediction
 from warifu._core import WarifuError
 from warifu.printable import printable
-from warifu.study import COMMAND_LINE, SHORT_NAMES, StudyError, load
+from warifu.study import COMMAND_LINE, SHORT_NAMES, StudyError, bound, load
 
 if TYPE_CHECKING:
     import polars as pl
@@ -99,7 +98,7 @@ def ask(
     overrides += [
         (f"vary.{_path(name)}", _list(name, values)) for name, values in (vary or {}).items()
     ]
-    overrides += [(f"require.{metric}", bound) for metric, bound in _bounds(require)]
+    overrides += _bounds(require)
     loaded = _load(study, overrides, profiles)
     return _predict(loaded, out, baseline, threads, progress)
 
@@ -132,9 +131,8 @@ class Prediction:
         """Why cases of the question could not be predicted, by their labels."""
         self.results: Results = Results.open(folder / prediction.HALF)
         """The results themselves, by case and metric."""
-        self.answer: Answer = answer(
-            self.results, None, None, judge_halves(self.results, None), baseline
-        )
+        self._judged = judge_halves(self.results, None)
+        self.answer: Answer = answer(self.results, None, None, self._judged, baseline)
         """The question, its answer in sentences, and a row for each case beside the baseline."""
 
     @property
@@ -150,12 +148,10 @@ class Prediction:
         """
         import polars as pl
 
-        from warifu.report.summaries import half_table
+        from warifu.answer.records import cases
 
         self._refuse_closed()
-        own = half_table(self.results).records
-        beside = self.answer.table().records
-        rows = [{**one, **other} for one, other in zip(own, beside, strict=True)]
+        rows = cases(self.answer, [self.results], self._judged).records
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def observations(self) -> pl.DataFrame:
@@ -195,13 +191,9 @@ class Prediction:
 
     def __repr__(self) -> str:
         """The answer as the command line prints it."""
-        from warifu.report.table import Format, render
+        from warifu.answer.text import as_text
 
-        found = self.answer
-        lines = [found.question, *found.warnings, *found.sentences, *found.not_included]
-        table = render([found.table(_SHOWN_ROWS)], Format.TABLE)
-        said = [textwrap.fill(printable(line), _COLUMNS, break_on_hyphens=False) for line in lines]
-        return "\n".join([*said, "", table.rstrip()])
+        return as_text(self.answer, _COLUMNS, _SHOWN_ROWS).rstrip()
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
@@ -269,16 +261,17 @@ def _bounds(require: Mapping[str, str] | Sequence[str] | None) -> list[tuple[str
     if require is None:
         return []
     if isinstance(require, Mapping):
-        return [(metric, _text(f"require.{metric}", bound)) for metric, bound in require.items()]
+        keys = {metric: f"require.{metric}" for metric in require}
+        return [(keys[metric], _text(keys[metric], limit)) for metric, limit in require.items()]
     bounds = []
     for text in [require] if isinstance(require, str) else require:
-        metric, _, bound = text.strip().partition(" ")
-        if not bound:
+        found = bound(text)
+        if found is None:
             raise StudyError(
                 f"warifu.ask: require is {printable(repr(text))}: expected a bound such as "
                 "'https.establishment.p99 < 3 s'"
             )
-        bounds.append((metric, bound.strip()))
+        bounds.append(found)
     return bounds
 
 

@@ -207,6 +207,14 @@ def _of_calibration(loaded: Loaded) -> list[str]:
     return remarks
 
 
+def bound(text: str) -> tuple[str, str] | None:
+    """A requirement such as `https.establishment.p99 < 3 s` as an override: its key of `[require]`
+    and its bound, parted where the operator begins; the core reads both. None for no such text."""
+    at = min((text.index(sign) for sign in "<>=" if sign in text), default=len(text))
+    subject, limit = text[:at].strip(), text[at:].strip()
+    return (f"require.{subject}", limit) if subject and limit else None
+
+
 def read_study(path: Path) -> str:
     """The text of a study's file. Raises StudyError."""
     return _read(path, files.STUDY_BYTES)

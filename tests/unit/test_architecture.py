@@ -97,7 +97,7 @@ PYTHON_MAY_IMPORT = {
     "printable": set(),
     "compare": {"compare", "results", "files"},
     # What a study asked, answered: words and a table, from the same figures as the report's.
-    "answer": {"answer", "compare", "report", "results"},
+    "answer": {"answer", "compare", "printable", "report", "results"},
     "report": {"report", "answer", "compare", "results", "files", "printable"},
     "results": {"results", "files", "printable", "typed_json", "_core"},
     "m3": {"m3", "results", "files", "printable", "_core"},

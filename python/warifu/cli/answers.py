@@ -139,38 +139,10 @@ def requirements(answered: Answered) -> list[Table]:
 
 def cases(answered: Answered) -> Table:
     """One row a case: every setting, every figure of both halves, and all verdicts."""
-    from warifu.answer.tables import record
-    from warifu.report.summaries import half_table
+    from warifu.answer.records import cases
 
-    table = answered.found.table()
-    table.name = "cases"
-    figures: dict[str, dict[str, Value]] = {}
     halves = [one for one in (answered.predicted, answered.measured) if one is not None]
-    for at, half in enumerate(halves):
-        settings = {name for case in half.cases.values() for name in case}
-        for row in half_table(half).records:
-            mine = figures.setdefault(str(row["case_id"]), {})
-            for key, value in row.items():
-                if at == 0:
-                    mine[key] = value
-                elif key not in settings and key not in {"case_id", "label", "half"}:
-                    mine[f"{half.half}_{key}"] = value
-    texts = answered.found.requirements
-    met = {
-        (one.case_id, one.half, one.requirement.text): _WORDS[str(one.verdict)]
-        for one in answered.judged
-    }
-    main = answered.found.half
-    table.records = [
-        figures.get(row.case_id, {})
-        | record(row, answered.found)
-        | {text: met.get((row.case_id, main, text)) for text in texts}
-        for row in answered.found.rows
-    ]
-    return table
-
-
-_WORDS = {"pass": "met", "fail": "missed", "undecided": "undecided"}
+    return cases(answered.found, halves, answered.judged)
 
 
 def with_settings(table: Table, answered: Answered) -> Table:

@@ -233,14 +233,14 @@ def _axis(text: str) -> tuple[str, str]:
 
 
 def _bound(text: str) -> tuple[str, str]:
-    """Metric and bound, parted where the operator begins; the core reads both."""
-    at = min((text.index(sign) for sign in "<>=" if sign in text), default=len(text))
-    subject, bound = text[:at].strip(), text[at:].strip()
-    if not subject or not bound:
+    from warifu import study
+
+    found = study.bound(text)
+    if found is None:
         raise typer.BadParameter(
             f"--require {text}: expected a bound such as 'https.establishment.p99 < 3 s'"
         )
-    return f"require.{subject}", bound
+    return found
 
 
 def _unquoted(value: str) -> str:
