@@ -4,7 +4,8 @@
 **Estimate.** Where the device has another figure of the same group (a signature where a shared
 secret of that curve is wanted), the nearest device's ratio of the two is taken over. Where it has
 none, its cycles are: the time times the ratio of the clocks. Nearest is first by the kind of code
-(assembly, C, hardware), then by the core, its family, and the clock.
+(assembly, C, hardware), then by the core, its family, and the clock. Where a nearer device lacks
+the figure and has another of its group, that one is scaled and the farther gives the ratio.
 
 **Band.** The same is done for every figure of every other device, as if it were not known, and the
 size of the logarithm of truth over estimate is kept; of a device's figures of one group the largest
@@ -140,6 +141,37 @@ class Corpus:
     ) -> Estimate | None:
         wanted = code or _code(target, primitive)
         anchors = _anchors(target, primitive, wanted) if anchored else []
+        nearest = self._nearest(target, primitive, wanted, anchors)
+        if nearest is None:
+            return None
+        differs, relation, other, by = nearest
+        known = other.primitives[primitive]
+        origin = other
+        if by:
+            ratio = _size(target.primitives[by], by) / _size(other.primitives[by], by)
+        else:
+            ratio = _clock_ratio(other, target)
+            relative = self._relative(target, primitive, wanted, relation, other)
+            if relative is not None:
+                relation, origin, of = relative
+                ratio = _size(origin.primitives[of], of) * _clock_ratio(origin, target)
+                ratio /= _size(other.primitives[of], of)
+        way = Way(bool(by), not differs, relation, _group(primitive))
+        return Estimate(
+            primitive,
+            known.call_ns * ratio,
+            known.byte_ns * ratio,
+            origin,
+            by or "clock",
+            way,
+            wanted or known.code,
+        )
+
+    def _nearest(
+        self, target: Device, primitive: str, wanted: Code | None, anchors: Sequence[str]
+    ) -> tuple[bool, int, Device, str] | None:
+        """The nearest device that has a figure: whether its code is another, how it is related, and
+        which of the anchors it has, or none."""
         best: tuple[tuple[bool, bool, int, float, str], Device, str] | None = None
         for other in self.devices:
             known = other.firm(primitive)
@@ -149,28 +181,34 @@ class Corpus:
             if not by and not target.clock_hz:
                 continue
             differs = wanted is not None and known.code is not None and known.code != wanted
-            away = abs(math.log((target.clock_hz or other.clock_hz or 1) / (other.clock_hz or 1)))
+            away = abs(math.log(_clock_ratio(other, target)))
             rank = (differs, not by, _relation(target, other), round(away, 6), other.name)
             if best is None or rank < best[0]:
                 best = (rank, other, by)
         if best is None:
             return None
-        (differs, *_), other, by = best
-        known = other.primitives[primitive]
-        if by:
-            ratio = _size(target.primitives[by], by) / _size(other.primitives[by], by)
-        else:
-            ratio = (other.clock_hz or 1) / (target.clock_hz or 1)
-        way = Way(bool(by), not differs, _relation(target, other), _group(primitive))
-        return Estimate(
-            primitive,
-            known.call_ns * ratio,
-            known.byte_ns * ratio,
-            other,
-            by or "clock",
-            way,
-            wanted or known.code,
-        )
+        (differs, _, relation, *_), other, by = best
+        return differs, relation, other, by
+
+    def _relative(
+        self,
+        target: Device,
+        primitive: str,
+        wanted: Code | None,
+        relation: int,
+        stranger: Device,
+    ) -> tuple[int, Device, str] | None:
+        """A device that is nearer than the nearest with the figure and has another of the group,
+        which the stranger has, too: its is scaled, and the stranger gives the ratio alone."""
+        for of in GROUPS[_group(primitive)]:
+            if of == primitive or stranger.firm(of) is None:
+                continue
+            found = self._nearest(target, of, wanted, ())
+            if found is None or found[0] or found[1] >= relation:
+                continue
+            if stranger.primitives[of].code == stranger.primitives[primitive].code:
+                return found[1], found[2], of
+        return None
 
     @cached_property
     def _errors(self) -> dict[tuple[object, ...], dict[tuple[str, int], float]]:
@@ -196,6 +234,10 @@ def residual(truth: Known, estimate: Estimate) -> float:
     """The logarithm of truth over estimate."""
     guess = Known(estimate.call_ns, estimate.byte_ns, "", "", None, 0, 0)
     return math.log(_size(truth, estimate.primitive) / _size(guess, estimate.primitive))
+
+
+def _clock_ratio(origin: Device, target: Device) -> float:
+    return (origin.clock_hz or 1) / (target.clock_hz or origin.clock_hz or 1)
 
 
 def _size(known: Known, primitive: str) -> float:
