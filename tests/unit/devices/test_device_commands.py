@@ -238,3 +238,23 @@ def test_judgement_command_can_fail(
     code, out, _ = warifu("devices", "--judge")
     assert code == FAILED
     assert re.search(r"RSA-2048 .* fail", out)
+
+
+def test_a_terminal_is_asked_until_it_answers(warifu: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = ["z80", "m33", "slow", "128MHz", "", "a while", "12 ms", *[""] * 6]
+    asked: list[str] = []
+
+    def prompt(text: str, **_: object) -> str:
+        asked.append(text)
+        return answers.pop(0)
+
+    monkeypatch.setattr("warifu.cli.init._is_terminal", lambda: True)
+    monkeypatch.setattr("typer.prompt", prompt)
+    code, _, err = warifu("init", "device", "desk-board")
+    assert code == OK, err
+    assert answers == []
+    assert asked[:4] == ["core", "core", "clock", "clock"]
+    assert "expected one of cortex-m0" in err and "expected a clock such as" in err
+    table = profile("desk-board")
+    assert table["core"]["value"] == "cortex-m33"  # type: ignore[index]
+    assert figures(table)["sign.ecdsa_secp256r1"]["warm"] == "12000000 ns"

@@ -210,3 +210,25 @@ def test_no_bytes_break_it(noise: bytes) -> None:
 def test_lines_of_their_alphabet_break_nothing(text: str) -> None:
     with contextlib.suppress(DeviceError):
         recognise(text.encode(), "n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "A " * 490,
+        "a" + " " * 990,
+        "sha256 " + "1" * 900 + "x",
+        "sha256 " + "1 " * 450 + "x",
+        "AES" + " " * 900 + "1 KB took 1 seconds",
+        "RSA" + " " * 990,
+        "type " + "1 bytes " * 120 + "x",
+        "| " + "a" * 900,
+        "AES-128 CTR (" + "big " * 240,
+        "ECDSA-" + "x" * 990,
+    ],
+)
+def test_long_lines_are_refused_at_once(line: str) -> None:
+    """An expression that tries all ways would take years for one of these, not seconds for all."""
+    content = "type 16 bytes\nAlgorithm,MB/s,\n" + f"{line}\n" * 1000
+    with pytest.raises(DeviceError):
+        recognise(content.encode(), "long")

@@ -13,7 +13,7 @@ from warifu.devices.text import number, time_ns
 TOOL = "BearSSL testspeed"
 _LINE = re.compile(
     r"^\s*((?:AES|3DES|DES|ChaCha20|Poly1305|GHASH|SHA|MD5|HMAC|RSA|EC|ECDSA|EAX|SHAKE)\b"
-    r"[\w ()/+-]*?) +"
+    r"[\w ()/+-]{0,40}?) {1,30}"
     r"([\d.]+) (MB/s|mul/s|sign/s|verify/s|pub/s|priv/s|kgen\[\d+\]/s)\s*$"
 )
 #: Its RSA keys of this test have 1024 or 2048 bits by version; 0.6 has 2048 (test_speed_rsa_inner).

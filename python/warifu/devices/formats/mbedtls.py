@@ -15,13 +15,14 @@ _VERSION = re.compile(r"\bmbed ?TLS version (\d[\w.-]{0,31})", re.IGNORECASE)
 _CLOCK = re.compile(r"\bfsys=(\d{5,10})\b")
 #: `AES-GCM-128              :     214.54 KB/s,  438.55 cycles/byte`
 _STREAM = re.compile(
-    r"^\s*(?:\S+ )?([A-Za-z0-9][\w ()-]*?) *: +([\d.,]+) +([KM]i?B)/s"
+    r"^\s*(?:\S+ )?([A-Za-z0-9][\w ()-]{0,40}?) {0,30}: {1,20}"
+    r"([\d.,]{1,20}) {1,8}([KM]i?B)/s"
     r"(?:, +([\d.]+) +(cycles|ns|us)/byte)?"
 )
 #: `ECDSA-secp256r1          :    7.33 sign/s`, or `136 ms/sign`
 _CALL = re.compile(
-    r"^\s*(?:\S+ )?((?:RSA|DHE?|ECDSA|ECDHE?|EdDSA)-[\w-]+?) *: +([\d.,]+) +"
-    r"(?:(full handshake|handshake|sign|verify|public|private)/s|"
+    r"^\s*(?:\S+ )?((?:RSA|DHE?|ECDSA|ECDHE?|EdDSA)-[\w-]{1,40}?) {0,30}: {1,20}"
+    r"([\d.,]{1,20}) {1,8}(?:(full handshake|handshake|sign|verify|public|private)/s|"
     r"(ms|us|cycles)/(full handshake|handshake|sign|verify|public|private))"
 )
 #: NXP's says what its accelerators do.

@@ -19,8 +19,8 @@ _SIGN = re.compile(
     r"^\s*(\d+) bits? +(ecdsa|EdDSA) \((\w+)\) +[\d.]+s +[\d.]+s +([\d.]+) +([\d.]+)"
 )
 _ECDH = re.compile(r"^\s*(\d+) bits? +ecdh \((\w+)\) +[\d.]+s +([\d.]+)")
-_TYPE = re.compile(r"^\s*type +((?:\d+ bytes *)+)$")
-_RATE = re.compile(r"^\s*([A-Za-z][\w()-]*) +((?:[\d.]+k? *)+)$")
+_TYPE = re.compile(r"^\s*type {1,40}((?:\d{1,9} bytes {0,20}){1,12})$")
+_RATE = re.compile(r"^\s*([A-Za-z][\w()-]{0,40}) {1,40}((?:[\d.]{1,20}k?(?: {1,20}|$)){1,12})$")
 _MR = re.compile(r"^\+(F\d?|H|DT|DTP|R\d|D\d?):(.*)$")
 
 _CIPHERS = {

@@ -19,14 +19,20 @@ _CORES = {"esp32": "xtensa-lx6", "esp32s2": "xtensa-lx7", "esp32s3": "xtensa-lx7
 _RISC_V = {"esp32c2", "esp32c3", "esp32c6", "esp32h2"}
 
 _STREAM = re.compile(
-    r"\b([A-Z][\w/-]*(?: [A-Za-z0-9-]+)*?)(?: +(SW|HW))? +([\d.,]+) ([KMG]?i?B|bytes|megs|kB) took "
-    r"([\d.]+) seconds, +([\d.,]+) ([KMG]?i?B|kB)/s(?: +Cycles per byte = +([\d.]+))?"
+    r"([\d.,]{1,20}) ([KMG]?i?B|bytes|megs|kB) took "
+    r"([\d.]{1,20}) seconds, {1,20}([\d.,]{1,20}) ([KMG]?i?B|kB)/s"
+    r"(?: {1,8}Cycles per byte = {1,20}([\d.]{1,20}))?"
+)
+#: What stands before it. Repetitions are bounded, so that no line takes long to be refused.
+_NAME = re.compile(
+    r"(?:^|[^\w/-])([A-Z][\w/-]{0,40}(?: [A-Za-z0-9-]{1,12}){0,2}?)(?: {1,8}(SW|HW))? *$"
 )
 _CALL = re.compile(
     r"\b(RSA|DH|ECC|ECDHE|ECDSA|CURVE|ED|ML-(?:KEM|DSA) +\d+|KYBER\w*|DILITHIUM\w*|FALCON\w*|"
-    r"SPHINCS\w*|ECCSI|SAKKE|SM2|X448|SRP|LMS\S*|XMSS\S*) *(?:\[ *(\w+) *\])? +(\d{2,5})? *"
-    r"(key gen|agree|sign|verify|public|private|encaps?|decaps?|encrypt|decrypt|[A-Za-z_-]+)"
-    r"(?: +(SW|HW))? +(\d+) ops took ([\d.]+) sec, avg ([\d.]+) ms"
+    r"SPHINCS\w*|ECCSI|SAKKE|SM2|X448|SRP|LMS\S*|XMSS\S*) {0,12}"
+    r"(?:\[ {0,20}(\w{1,20}) {0,8}\])? {1,20}(\d{2,5})? {0,12}"
+    r"(key gen|agree|sign|verify|public|private|encaps?|decaps?|encrypt|decrypt|[A-Za-z_-]{1,20})"
+    r"(?: {1,8}(SW|HW))? {1,12}(\d{1,12}) ops took ([\d.]{1,20}) sec, avg ([\d.]{1,20}) ms"
 )
 #: Until version 3.9.
 _OLD_CALL = re.compile(
@@ -35,7 +41,7 @@ _OLD_CALL = re.compile(
 )
 _CSV_STREAM = re.compile(r"Algorithm,([KMG]i?B)/s,")
 _CSV_CALL = re.compile(r"Algorithm,key size,operation,avg ms,ops/sec")
-_CSV_ROW = re.compile(r"\b([A-Z][\w/ \[\].-]*),([\d.]+),(?:([\d.]+),?|)\s*$")
+_CSV_ROW = re.compile(r"\b([A-Z][\w/ \[\].-]{0,60}),([\d.]{1,20}),(?:([\d.]{1,20}),?|)\s*$")
 _CSV_CALL_ROW = re.compile(
     r"\b([A-Z][\w-]*) *(?:\[ *(\w+) *\])?,(\d{0,5}),([\w -]+),([\d.]+),([\d.]+),"
 )
@@ -121,11 +127,12 @@ def read(lines: Sequence[str], clock_hz: int | None) -> Output | None:
         elif _CSV_CALL.search(line):
             table = "call"
         elif match := _STREAM.search(line):
-            rate = number(match[6])
-            size = sizes.get(match[7])
-            _stream(found, match[1], rate and size and rate * size, block, match[2])
-            if match[8] and rate and size:
-                clock = clock or _round(rate * size * float(match[8]))
+            rate, size = number(match[4]), sizes.get(match[5])
+            if name := _NAME.search(line[: match.start()].rstrip()):
+                _stream(found, name[1], rate and size and rate * size, block, name[2])
+            cycles = number(match[6] or "")
+            if cycles and rate and size:
+                clock = clock or _round(rate * size * cycles)
         elif match := _CALL.search(line):
             took, ops = number(match[7]), number(match[6])
             ns = took / ops * 1e9 if took and ops else None
@@ -156,13 +163,14 @@ def _sizes(lines: Sequence[str]) -> dict[str, int]:
     """What its units are: until 5.5 `KB` and `MB` are powers of 1024; 5.6.0 printed powers of 1000
     under these names, later ones call each by its own. Amounts in steps of 25 tell."""
     steps = [
-        match[3]
+        amount
         for line in lines
         if (match := _STREAM.search(line))
-        and match[4] == "KB"
-        and float(match[3].replace(",", "")) > _STEP
+        and match[2] == "KB"
+        and (amount := number(match[1]))
+        and amount > _STEP
     ]
-    is_decimal = bool(steps) and not all(float(one) % _STEP == 0 for one in steps)
+    is_decimal = bool(steps) and not all(one % _STEP == 0 for one in steps)
     if not steps:
         version = next((found[1] for line in lines if (found := _VERSION.search(line))), "")
         is_decimal = version.startswith("5.6.0")
