@@ -107,6 +107,8 @@ def _devices(known: Iterable[catalog.Device], texts: dict[str, str]) -> Iterator
         names = ("sign.ecdsa_secp256r1", "verify.ecdsa_secp256r1", "ecdh.derive.secp256r1")
         p256 = ", ".join(_ms(one, name) for name in names)
         memory = ", ".join(_size(size) for size in (one.ram, one.flash))
+        if one.stack_ram is not None:
+            memory += f"; TLS takes {_size(one.stack_ram)} of RAM"
         yield (
             f"| `{one.name}` | {one.description} | {one.code} | {p256} | "
             f"{_ms(one, 'verify.rsa-2048')} | {_rate(one)} | {memory} | {one.evidence(names)} |"
@@ -191,7 +193,9 @@ def _number(value: float) -> str:
 def _size(size: int | None) -> str:
     if size is None:
         return "-"
-    return f"{size >> 20} MiB" if size % (1 << 20) == 0 else f"{size >> 10} KiB"
+    if size % (1 << 20) == 0:
+        return f"{size >> 20} MiB"
+    return f"{size >> 10} KiB" if size % (1 << 10) == 0 else f"{size / 1000:.3g} kB"
 
 
 def texts(folder: str) -> dict[str, str]:

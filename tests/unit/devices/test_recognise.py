@@ -232,3 +232,18 @@ def test_long_lines_are_refused_at_once(line: str) -> None:
     content = "type 16 bytes\nAlgorithm,MB/s,\n" + f"{line}\n" * 1000
     with pytest.raises(DeviceError):
         recognise(content.encode(), "long")
+
+
+def test_wolfcrypt_until_3_9() -> None:
+    text = (
+        "RSA 2048 public          1.250 milliseconds, avg over 100 iterations\n"
+        "ECC  256 key generation  9.500 milliseconds, avg over 100 iterations\n"
+        "EC-DHE   key agreement   9.250 milliseconds, avg over 100 iterations\n"
+        "EC-DSA   sign   time     9.750 milliseconds, avg over 100 iterations\n"
+        "EC-DSA   verify time    12.125 milliseconds, avg over 100 iterations\n"
+        "SHA-256                 25 megs took 1.047 seconds,   23.886 MB/s\n"
+    )
+    known = figures(recognise(text.encode(), "old"))
+    assert len(known) == 6
+    assert known["verify.ecdsa_secp256r1"].call_ns == pytest.approx(12.125e6)
+    assert known["hash.sha-256"].byte_ns == pytest.approx(1e9 / (23.886 * 1024**2))
