@@ -139,8 +139,8 @@ def read(lines: Sequence[str], clock_hz: int | None) -> Output | None:
             _call(found, (match[1], match[2], match[3], match[4]), ns, match[5])
         elif match := _OLD_CALL.search(line):
             value = number(match[2])
-            name = " ".join(match[1].split())
-            _take(found, _OLD[name], value and value * 1e6, name, None)
+            what = " ".join(match[1].split())
+            _take(found, _OLD[what], value and value * 1e6, what, None)
         elif table == "call" and (match := _CSV_CALL_ROW.search(line)):
             rate = number(match[6])
             _call(
