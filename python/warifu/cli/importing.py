@@ -93,7 +93,7 @@ def import_output(
         output = recognise(content, shown, clock_hz=about.clock_hz, run=run)
         made = making.from_output(
             chosen,
-            output.assuming(None),
+            output,
             about,
             device_files.corpus(),
             shown,

@@ -73,11 +73,6 @@ class Output:
         """The tool and its version."""
         return f"{self.tool}, {self.version}" if self.version else self.tool
 
-    def assuming(self, code: Code | None) -> Output:
-        """The same where figures that say nothing of their code have this."""
-        figures = tuple(replace(one, code=one.code or code) for one in self.figures)
-        return replace(self, figures=figures)
-
 
 @dataclass
 class Collected:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from warifu.devices import cores
 from warifu.devices.catalog import PUBLIC_KEY, Device, Known
 from warifu.devices.figures import Code, Figure
-from warifu.devices.scaling import SCALED, Corpus, Estimate
+from warifu.devices.scaling import Corpus, Estimate
 
 #: Primitives that a TLS connection may ask for; what is not here has stand-ins (`aead.open`, `hmac`
 #: and `hkdf` by their definitions).
@@ -76,7 +76,6 @@ class Draft:
     code: Code | None = None
     ram: Stated | None = None
     flash: Stated | None = None
-    notes: tuple[str, ...] = ()
 
     def device(self) -> Device:
         """As devices are scaled: the given figures count as known."""
@@ -294,8 +293,3 @@ def _text(text: str) -> str:
 
 def _is_public(primitive: str) -> bool:
     return primitive.startswith(PUBLIC_KEY)
-
-
-def known_primitives() -> tuple[str, ...]:
-    """What can be scaled."""
-    return SCALED

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
+import io
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from support.commands import Run
 from support.paths import ROOT
 from warifu import _core, study
+from warifu.cli.errors import OK
 from warifu.devices import catalog, cores, shipped
 from warifu.devices.judge import coverages, judged
 from warifu.devices.profile import MARK, NEEDED
@@ -125,23 +129,40 @@ def test_each_device_answers(name: str) -> None:
         assert _core.missing_operations(loaded.study, index) == ([], [])
 
 
-@pytest.mark.parametrize("name", KEY_STORES)
-def test_each_key_store_is_used_by_a_prediction(name: str, tmp_path: Path) -> None:
-    choices = [
-        ("device", "mcxw71"),
-        ("server", "xeon-2-5-ghz-vm"),
-        ("key_store", name),
-        ("link", "lte-m"),
-        ("stack", "https/tls1.3/mutual"),
-    ]
-    loaded = study.load(None, choices, [PROFILES])
-    assert _core.missing_operations(loaded.study, 0) == ([], [])
+def ask(warifu: Run, folder: Path, key_store: str, *more: str) -> dict[str, str]:
+    """The row of a connection of mcxw71 with its key there."""
+    code, out, err = warifu(
+        *("predict", "--device", "mcxw71", "--server", "xeon-2-5-ghz-vm", "--link", "loopback"),
+        *("--key-store", key_store, "--stack", "https/tls1.3/mutual", "--set", "predict_trials=40"),
+        *("--format", "csv", "--out", str(folder), *more),
+    )
+    assert code == OK, err
+    (row,) = csv.DictReader(io.StringIO(out))
+    return row
 
 
-def test_optiga_is_throttled() -> None:
-    file = PROFILES / "key-stores" / "optiga-trust-m.toml"
-    view = _core.key_store("optiga-trust-m", file.read_text(), str(file))
-    assert view["throttle"] == (1, 5_000_000_000)
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize("name", [one for one in KEY_STORES if one != "software"])
+def test_each_key_store_is_used_by_a_prediction(warifu: Run, name: str, tmp_path: Path) -> None:
+    """It takes the place of the device's own signature of 136 ms."""
+    own = float(ask(warifu, tmp_path / "own", "software")["p50_ns"])
+    row = ask(warifu, tmp_path / "store", name)
+    assert row["key_store"] == name
+    file = PROFILES / "key-stores" / f"{name}.toml"
+    calls = _core.key_store(name, file.read_text(), str(file))["calls"]
+    # Its session is open.
+    signing = calls["C_SignInit"]["median_ns"] + calls["C_Sign"]["median_ns"]
+    assert float(row["p50_ns"]) - own == pytest.approx(signing - 1e9 / 7.33, abs=40e6)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_optiga_is_throttled(warifu: Run, tmp_path: Path) -> None:
+    """Of two connections at once the second signature waits for 5 s."""
+    two = ("--set", "pattern.concurrent=2")
+    throttled = ask(warifu, tmp_path / "throttled", "optiga-trust-m", *two)
+    free = ask(warifu, tmp_path / "free", "stsafe-a100", *two)
+    longer = float(throttled["p99_ns"]) - float(free["p99_ns"])
+    assert 3e9 < longer < 5.1e9
 
 
 def test_page_of_devices_is_current() -> None:
