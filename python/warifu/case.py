@@ -15,7 +15,7 @@ from warifu.typed_json import JsonError, read
 VERSION = 2
 """The version of the canonical form that this module reads."""
 
-Authentication = Literal["server", "mutual"]
+Authentication = Literal["server", "mutual", "psk"]
 """Who shows a certificate."""
 
 BitsPerSecond = int
@@ -34,6 +34,10 @@ CipherSuite = Literal[
     "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
     "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_PSK_WITH_AES_128_GCM_SHA256",
+    "TLS_PSK_WITH_AES_256_GCM_SHA384",
+    "TLS_PSK_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_PSK_WITH_CHACHA20_POLY1305_SHA256",
 ]
 """Cipher suites by their IANA names."""
 
@@ -176,7 +180,7 @@ class Pattern:
     kind: PatternKind
     """The shape of the exchange."""
     path: str
-    """The path of the GET request."""
+    """The path of the request."""
     response_body: int
     """Length of the response's body, B."""
     concurrent: int
@@ -184,6 +188,25 @@ class Pattern:
     store and the link."""
     rate: int | None = None
     """Samples a second of a stream; None, and not part of the canonical form, for other kinds."""
+    request_body: int = 0
+    """Length of the request's body, B: a POST, or a GET where it is 0, which is not part of the
+    canonical form."""
+
+
+PskMode = Literal["psk_dhe_ke", "psk_ke"]
+"""How a connection by a key from outside comes to its keys: the words of TLS 1.3, whose
+counterparts TLS 1.2 has as cipher suites."""
+
+
+@dataclass(frozen=True)
+class Psk:
+    """A pre-shared key that both ends were given beforehand: no ticket of an earlier connection
+    (RFC 8446 section 2.2, RFC 4279)."""
+
+    mode: PskMode
+    """Whether keys are agreed on beside it."""
+    identity_bytes: int
+    """Length of the identity by which the device names its key, B."""
 
 
 @dataclass(frozen=True)
@@ -248,6 +271,9 @@ class Tls:
     """The cipher suite, by IANA name."""
     key_share: KeyShare
     """Whether the client's key share is made during the handshake or beforehand."""
+    psk: Psk | None = None
+    """The pre-shared key from outside, where both ends prove to have one. Not part of the
+    canonical form where there is none."""
     server_name: str | None = None
     """Server name indication (RFC 6066 section 3); None sends none."""
 

@@ -49,7 +49,7 @@ def host() -> tuple[str, str, str, str]:
         "ChangeCipherSpec",
         "ApplicationData",
     ]
-    calls = ["connect", "wake", "accept", "write", "http_respond", "interface"]
+    calls = ["connect", "wake", "accept", "write", "http_respond", "http_receive", "interface"]
     names = [
         f"{role}.{what}"
         for role in ("client", "server")

@@ -70,6 +70,7 @@ MAY_KNOW = {
     "warifu-dds-crypto": set(),
     # Preloaded by programs, and by nothing of ours.
     "warifu-evp-probe": {"warifu-os"},
+    "warifu-psk-preload": set(),
     "warifu-py": {
         "warifu-iotsafe-client",
         "warifu-model",

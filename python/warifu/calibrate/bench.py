@@ -114,7 +114,8 @@ def entries(report: dict[str, Any], variants: list[Variant], source: str) -> lis
 
 def _signs(message: Message, variant: Variant) -> bool:
     signed = SIGNED[variant.tls, message.role] == message.name
-    return message.verb == "send" and variant.session == "full" and signed
+    by_certificate = variant.session == "full" and not variant.psk_mode
+    return message.verb == "send" and by_certificate and signed
 
 
 def _signatures(

@@ -14,7 +14,7 @@ from warifu.calibrate import bench, loopback, system, variants
 from warifu.calibrate.bench import Times
 from warifu.calibrate.loopback import Loopback
 from warifu.calibrate.part import Draft, Found, Item, Plan, Target, fit_rows
-from warifu.calibrate.profile import Law
+from warifu.calibrate.profile import Entry, Law
 from warifu.calibrate.system import Costs
 from warifu.calibrate.variants import Variant
 from warifu.case import Case, HttpsStack
@@ -41,10 +41,23 @@ MESSAGES = (
     *("CertificateVerify", "Finished", "EndOfEarlyData", "NewSessionTicket", "ServerKeyExchange"),
     *("ServerHelloDone", "ClientKeyExchange", "ChangeCipherSpec", "ApplicationData"),
 )
-CALLS = ("connect", "wake", "accept", "write", "http_respond", "interface")
+CALLS = ("connect", "wake", "accept", "write", "http_respond", "http_receive", "interface")
+
+UPLOADS = """\
+[stack]
+protocol = "https"
+tls = "1.3"
+authentication = "server"
+group = "secp256r1"
+certificate = "ecdsa_secp256r1"
+"""
+
+UPLOADED = ("100 B", "12 kB")
+"""Request bodies that runs are made with: each within a record and TCP's first window."""
 
 _TIMES = {metric: TIMES[metric] for metric in (metrics.whole("https"), *metrics.phases("https"))}
 """What the fit knows: a time that ends later says nothing more of so short a response."""
+_HTTP_RECEIVE = "server.system.http_receive"
 _SOURCE = "loopback runs that are not judged, less the bench's computing"
 
 
@@ -94,8 +107,10 @@ class HttpsPart:
         times = bench.run(_known(items), plan.bench, progress)
         shares = watch.shares()
         study = loopback.study_text(plan.loopback_trials, SETTINGS, VARIED)
-        runs = loopback.run(draft.study(study), plan.loopback_trials, progress, _TIMES)
-        return _Timed(times, runs, study, (shares, *runs.shares))
+        uploads = _uploads(plan.loopback_trials)
+        studies = [draft.study(study), draft.study(uploads)]
+        runs = loopback.run_all(studies, plan.loopback_trials, progress, _TIMES)
+        return _Timed(times, runs, study, uploads, (shares, *runs.shares))
 
 
 @dataclass(frozen=True)
@@ -103,6 +118,7 @@ class _Timed:
     times: Times
     runs: Loopback
     study: str
+    uploads: str
     shares: Sequence[Shares]
 
     @property
@@ -120,12 +136,55 @@ class _Timed:
             return with_costs(costs).predict(self.study)
 
         progress("fitting the system's costs")
-        medians = self.runs.medians_ns()
-        found = system.fit(medians, self.runs.errors_ns(), predict)
+        study, uploads = shaped.study(self.study), shaped.study(self.uploads)
+        own, all_medians = {case.id for case in study.cases}, self.runs.medians_ns()
+        medians = {key: value for key, value in all_medians.items() if key[0] in own}
+        errors = {key: value for key, value in self.runs.errors_ns().items() if key[0] in own}
+        found = system.fit(medians, errors, predict)
         made = with_costs(found.costs)
-        rows = fit_rows(made.study(self.study), _TIMES, medians, found.predicted_ns)
+        made = made.having([_http_receive(made, uploads, self.uploads, all_medians)])
+        rows = fit_rows(study, _TIMES, medians, found.predicted_ns)
+        whole = [metrics.whole("https")]
+        rows += fit_rows(uploads, whole, all_medians, made.predict(self.uploads))
         details = {"system": found.costs.named(), "evaluations": found.evaluations}
         return Found(made, rows, details)
+
+
+def _uploads(trials: int) -> str:
+    """The study of runs with a request body."""
+    bodies = ", ".join(f'"{body}"' for body in UPLOADED)
+    return loopback.study_text(trials, UPLOADS, f'"pattern.request_body" = [{bodies}]\n')
+
+
+def _http_receive(
+    draft: Draft,
+    study: _core.Study,
+    text: str,
+    medians_ns: Mapping[Target, float],
+) -> Entry:
+    """What taking a request's body costs the server: what is left of whole exchanges when all else
+    is taken away. Without delay the server is warm, with delay it has slept."""
+    nothing = Entry(_HTTP_RECEIVE, {}, Law.constant(0.0), source=_SOURCE, kind="simulated")
+    predicted = draft.having([nothing]).predict(text)
+    whole = metrics.whole("https")
+    left: dict[tuple[bool, int], float] = {}
+    for view in study.cases:
+        case = Case.from_json(view.json)
+        key = (view.id, whole)
+        left[case.link.rtt > 0, case.pattern.request_body] = medians_ns[key] - predicted[key]
+    small, large = sorted({body for _, body in left})
+    slopes = [(left[cold, large] - left[cold, small]) / (large - small) for cold in (False, True)]
+    per_byte = max(0.0, sum(slopes) / 2)
+    fixed = [max(0.0, left[cold, small] - per_byte * small) for cold in (False, True)]
+    return Entry(
+        _HTTP_RECEIVE,
+        {},
+        draft.shape.scaled(fixed[0]),
+        draft.shape.scaled(fixed[1]),
+        per_byte,
+        _SOURCE,
+        kind="simulated",
+    )
 
 
 def _known(items: Iterable[Item]) -> list[Variant]:

@@ -35,7 +35,7 @@ FOLDER = Path("profiles", "devices")
 #: Choices that a cost may depend on (crates/core/model/src/profile/condition.rs).
 CHOICES = (
     *("tls", "session", "authentication", "group", "certificate", "aead", "key_share"),
-    "chain_length",
+    *("chain_length", "psk_mode"),
 )
 
 _BY = "warifu calibrate m3"

@@ -44,8 +44,8 @@ FLAGS: dict[str, tuple[str, Any]] = {
     "stack": _flag(
         "stack",
         "--stack",
-        help="https/tls1.2 or https/tls1.3 (default), /mutual or /server may follow; coap/con, "
-        "coap/non; dds/none, dds/builtin, dds/warifu, whose AEAD may follow.",
+        help="https/tls1.2 or https/tls1.3 (default), /mutual, /server or /psk may follow; "
+        "coap/con, coap/non; dds/none, dds/builtin, dds/warifu, whose AEAD may follow.",
     ),
     "rtt": _flag(
         "link.rtt", "--rtt", help='Round-trip time, such as "60 ms"; the link\'s by default.'
@@ -68,7 +68,8 @@ FLAGS: dict[str, tuple[str, Any]] = {
     "authentication": _flag(
         "stack.authentication",
         "--authentication",
-        help="server, or mutual (default): the client shows a certificate, too.",
+        help="server, mutual (default): the client shows a certificate, too; or psk: a key from "
+        "outside and no certificate.",
     ),
     "group": _flag("stack.group", "--group", help="secp256r1 (P-256, default) or x25519."),
     "certificate": _flag(
@@ -81,6 +82,17 @@ FLAGS: dict[str, tuple[str, Any]] = {
         "stack.cipher_suite",
         "--cipher-suite",
         help="IANA name; TLS_AES_128_GCM_SHA256 or its TLS 1.2 equivalent by default.",
+    ),
+    "upload": _flag(
+        "pattern.request_body",
+        "--upload",
+        help='Body of the request, such as "100 B" or "10 kB": a POST, or with coap a PUT; a GET '
+        "without it.",
+    ),
+    "download": _flag(
+        "pattern.response_body",
+        "--download",
+        help='Body of the response, such as "1 kB"; "846 B" by default.',
     ),
 }
 

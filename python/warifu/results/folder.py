@@ -404,7 +404,9 @@ def _words(column: str, value: Setting) -> str:
     if value is None:
         return f"no {column}"
     if column == "authentication":
-        return f"{value} authentication"
+        return "key from outside" if value == "psk" else f"{value} authentication"
+    if column == "request_body":
+        return f"upload {value} B" if value else "no upload"
     if column == "dds_middleware":
         return _MIDDLEWARE.get(str(value), str(value))
     if column == "dds_crypto":

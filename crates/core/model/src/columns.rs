@@ -172,6 +172,10 @@ const SECURITY: &[CaseColumn] = &[
     text("cipher_suite", |case| name(case.stack.tls()?.cipher_suite.name())),
     text("key_share", |case| name(case.stack.tls()?.key_share.name())),
     text("server_name", |case| case.stack.tls()?.server_name.clone().map(Value::Text)),
+    text("psk_mode", |case| name(case.stack.tls()?.psk?.mode.name())),
+    number("psk_identity_bytes", ColumnType::U16, "B", |case| {
+        Some(Value::U16(case.stack.tls()?.psk?.identity_bytes))
+    }),
 ];
 
 /// Of TCP; a protocol over another transport has null in all of them.
@@ -226,6 +230,9 @@ const PATTERN: &[CaseColumn] = &[
     number("response_body", ColumnType::U32, "B", |case| {
         Some(Value::U32(case.pattern.response_body))
     }),
+    number("request_body", ColumnType::U32, "B", |case| {
+        Some(Value::U32(case.pattern.request_body))
+    }),
     number("concurrent", ColumnType::U32, "1", |case| Some(Value::U32(case.pattern.concurrent))),
     number("sample_rate", ColumnType::U32, "1/s", |case| Some(Value::U32(case.pattern.rate?))),
 ];
@@ -267,7 +274,7 @@ mod tests {
 
     use super::*;
     use crate::case::tests::{any_case, any_tls, https};
-    use crate::case::{DdsAead, DdsMiddleware, DdsProtection, Stack, Tls};
+    use crate::case::{DdsAead, DdsMiddleware, DdsProtection, Psk, PskMode, Stack, Tls};
     use crate::units::Probability;
 
     fn value(case: &Case, name: &str) -> Option<Value> {
@@ -291,7 +298,8 @@ mod tests {
             loss_bad: some,
         };
         bursts.link.jitter = vec![Nanos(1), Nanos(2)];
-        bursts.stack = https(Tls { server_name: Some("example.org".into()), ..any_tls() });
+        let psk = Some(Psk { mode: PskMode::PskKe, identity_bytes: 16 });
+        bursts.stack = https(Tls { server_name: Some("example.org".into()), psk, ..any_tls() });
         let mut other = any_case();
         other.stack = Stack::Coap(Coap {
             message_type: CoapMessageType::Confirmable,

@@ -4,7 +4,7 @@
 use crate::case::{
     Aead, Authentication, CertificateType, CipherSuite, CoapMessageType, CongestionControl,
     DdsAead, DdsCrypto, DdsMiddleware, DdsProtection, Group, KeyShare, PatternKind, Protocol,
-    Session, TlsVersion,
+    PskMode, Session, TlsVersion,
 };
 use crate::evidence::{Evidence, Method};
 use crate::kind::Kind;
@@ -73,7 +73,8 @@ keyword!(Session {
     PskKe = "psk_ke",
     EarlyData = "0-rtt",
 });
-keyword!(Authentication { Server = "server", Mutual = "mutual" });
+keyword!(Authentication { Server = "server", Mutual = "mutual", Psk = "psk" });
+keyword!(PskMode { PskDheKe = "psk_dhe_ke", PskKe = "psk_ke" });
 // IANA names; the others are what NIST, SEC 2's users and wolfSSL call the same curves.
 keyword!(Group { Secp256r1 = "secp256r1", X25519 = "x25519" }
 also {
@@ -98,6 +99,10 @@ keyword!(CipherSuite {
     TlsEcdheRsaWithAes128GcmSha256 = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
     TlsEcdheRsaWithAes256GcmSha384 = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
     TlsEcdheRsaWithChacha20Poly1305Sha256 = "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+    TlsPskWithAes128GcmSha256 = "TLS_PSK_WITH_AES_128_GCM_SHA256",
+    TlsPskWithAes256GcmSha384 = "TLS_PSK_WITH_AES_256_GCM_SHA384",
+    TlsPskWithChacha20Poly1305Sha256 = "TLS_PSK_WITH_CHACHA20_POLY1305_SHA256",
+    TlsEcdhePskWithChacha20Poly1305Sha256 = "TLS_ECDHE_PSK_WITH_CHACHA20_POLY1305_SHA256",
 });
 keyword!(KeyShare { Fresh = "fresh", Prepared = "prepared" });
 keyword!(CongestionControl { Cubic = "cubic", Reno = "reno" });
@@ -159,6 +164,7 @@ mod tests {
         same_as_serde::<TlsVersion>();
         same_as_serde::<Session>();
         same_as_serde::<Authentication>();
+        same_as_serde::<PskMode>();
         same_as_serde::<Group>();
         same_as_serde::<CertificateType>();
         same_as_serde::<Aead>();

@@ -28,8 +28,8 @@ mod units;
 pub use case::{
     Aead, Authentication, Case, CaseId, CertificateType, CipherSuite, Coap, CoapMessageType,
     CongestionControl, Dds, DdsAead, DdsCrypto, DdsMiddleware, DdsProtection, Group, Host, Https,
-    KeyShare, KeyStoreChoice, Layer, Link, Loss, Pattern, PatternKind, Protocol, Server, Session,
-    Stack, Tcp, Tls, TlsVersion,
+    KeyShare, KeyStoreChoice, LONGEST_BODY, Layer, Link, Loss, Pattern, PatternKind, Protocol, Psk,
+    PskMode, Server, Session, Stack, Tcp, Tls, TlsVersion,
 };
 pub use certificates::lab_certificate_bytes;
 pub use columns::{CaseColumn, ColumnType, Value, case_columns};

@@ -146,7 +146,7 @@ metrics! {
     /// may be answered before the handshake is complete.
     HttpsFirstResponse = "https.first_response", HTTPS, Duration,
         Between(HandshakeDone, FirstResponse), Connection;
-    /// From connect() to the last byte of the HTTP response, for responses of 16 to 64 KiB (see
+    /// From connect() to the last byte of the HTTP response, for responses of 15.5 to 128 KiB (see
     /// [`Pattern::has_response_done`](crate::Pattern::has_response_done)).
     HttpsResponseComplete = "https.response_complete", HTTPS, Duration,
         Between(Start, ResponseDone), Connection;
@@ -269,8 +269,9 @@ impl Metric {
             Some("is of several connections together; set pattern.concurrent to 2 or more")
         } else if ends_later && !case.pattern.has_response_done() {
             Some(
-                "is predicted for responses of 16 to 64 KiB: a shorter one ends with its first \
-                 byte; set pattern.response_body",
+                "is predicted for responses of 15.5 to 128 KiB: a shorter one is one TLS record, \
+                 whose last byte comes with its first (https.establishment); set \
+                 pattern.response_body",
             )
         } else {
             None
@@ -372,7 +373,7 @@ mod tests {
     #[test]
     fn end_of_a_response_of_many_records_within_the_window() {
         let mut case = any_case();
-        for (kib, expected) in [(0, false), (15, false), (16, true), (64, true), (65, false)] {
+        for (kib, expected) in [(0, false), (15, false), (16, true), (128, true), (129, false)] {
             case.pattern.response_body = kib * 1024;
             assert_eq!(Metric::HttpsResponseComplete.applies_to(&case), expected, "{kib} KiB");
         }

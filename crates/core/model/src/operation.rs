@@ -84,6 +84,8 @@ pub enum SystemCall {
     Write,
     /// The HTTP server's own work on one request.
     HttpRespond,
+    /// The HTTP server's own work on the body of a request, beside opening its records.
+    HttpReceive,
     /// What the device's network interface adds to one packet (one way).
     Interface,
 }
@@ -215,12 +217,13 @@ impl DdsMessage {
 
 impl SystemCall {
     /// Every one.
-    pub const ALL: [SystemCall; 6] = [
+    pub const ALL: [SystemCall; 7] = [
         SystemCall::Connect,
         SystemCall::Wake,
         SystemCall::Accept,
         SystemCall::Write,
         SystemCall::HttpRespond,
+        SystemCall::HttpReceive,
         SystemCall::Interface,
     ];
 
@@ -232,6 +235,7 @@ impl SystemCall {
             SystemCall::Accept => "accept",
             SystemCall::Write => "write",
             SystemCall::HttpRespond => "http_respond",
+            SystemCall::HttpReceive => "http_receive",
             SystemCall::Interface => "interface",
         }
     }
@@ -391,7 +395,7 @@ mod tests {
 
     #[test]
     fn operation_names_round_trip() {
-        assert_eq!(Operation::all().count(), 2 * (2 * 14 + 1 + 6 + 2 * 2 + 2 * 5));
+        assert_eq!(Operation::all().count(), 2 * (2 * 14 + 1 + 7 + 2 * 2 + 2 * 5));
         for operation in Operation::all() {
             assert_eq!(operation.to_string().parse(), Ok(operation));
         }

@@ -14,6 +14,8 @@ use crate::error::Error;
 const MOST_OPTION_BYTES: usize = 255;
 /// Options of a request are below this, so that it fits the MTU of 1152 B that libcoap assumes.
 const MOST_PATH_BYTES: usize = 1_000;
+/// That MTU (COAP_DEFAULT_MTU, include/coap3/pdu.h of libcoap 4.3.1).
+const MTU: usize = 1_152;
 /// A token has at most this many bytes: RFC 7252 section 3.
 const MOST_TOKEN_BYTES: u8 = 8;
 /// coap_session_set_ack_timeout leaves what it was at less than a second.
@@ -36,9 +38,12 @@ pub struct Config {
     /// 4.8.
     #[serde(deserialize_with = "coap")]
     pub stack: Coap,
-    /// Path and query of the GET request.
+    /// Path and query of the request.
     #[serde(default = "root")]
     pub path: String,
+    /// Length of the request's body, B: a PUT in one message, or a GET where it is 0.
+    #[serde(default)]
+    pub request_body: u16,
     /// How many requests.
     pub trials: u32,
     /// How many of them begin in a second, on average.
@@ -131,6 +136,14 @@ impl Config {
             ));
         }
         self.check_path()?;
+        // At most 3 B before each option; libcoap itself refuses what does not fit.
+        let request = usize::from(self.request_body) + self.path.len();
+        if self.request_body > 0 && request > MTU {
+            return refuse(format!(
+                "request_body is {}: expected what fits one message of {MTU} B with the path",
+                self.request_body
+            ));
+        }
         self.check_retransmission()
     }
 
@@ -250,6 +263,7 @@ mod tests {
             ("\"max_retransmit\": 4", "\"max_retransmit\": 17", "stack.max_retransmit is 17"),
             ("\"coap\"", "\"mqtt\"", "stack"),
             ("\"trials\"", "\"spread\": 2, \"trials\"", "spread is 2"),
+            ("\"trials\"", "\"request_body\": 1152, \"trials\"", "request_body is 1152"),
         ] {
             let said = said(&LEAST.replacen(from, to, 1));
             assert!(said.contains(word), "{to}: {said}");

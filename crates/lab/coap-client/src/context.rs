@@ -144,9 +144,13 @@ fn pdu(
         CoapMessageType::Confirmable => ffi::COAP_MESSAGE_CON,
         CoapMessageType::NonConfirmable => ffi::COAP_MESSAGE_NON,
     };
+    let code = match config.request_body {
+        0 => ffi::COAP_REQUEST_CODE_GET,
+        _ => ffi::COAP_REQUEST_CODE_PUT,
+    };
+    let body = vec![b'u'; config.request_body.into()];
     // SAFETY: the session is alive.
-    let made =
-        unsafe { ffi::coap_new_pdu(message_type, ffi::COAP_REQUEST_CODE_GET, session.as_ptr()) };
+    let made = unsafe { ffi::coap_new_pdu(message_type, code, session.as_ptr()) };
     let pdu = NonNull::new(made).ok_or_else(|| failed("make a request"))?;
     let path = config.uri_path().map(|segment| (ffi::COAP_OPTION_URI_PATH, segment));
     let query = config.uri_query().map(|parameter| (ffi::COAP_OPTION_URI_QUERY, parameter));
@@ -157,11 +161,12 @@ fn pdu(
             && path.chain(query).all(|(number, text)| {
                 ffi::coap_add_option(pdu.as_ptr(), number, text.len(), text.as_ptr()) > 0
             })
+            && (body.is_empty() || ffi::coap_add_data(pdu.as_ptr(), body.len(), body.as_ptr()) == 1)
     };
     if !whole {
         // SAFETY: the PDU is ours until it is sent.
         unsafe { ffi::coap_delete_pdu(pdu.as_ptr()) };
-        return Err(failed("add the token and the options"));
+        return Err(failed("add the token, the options and the body"));
     }
     Ok(pdu)
 }

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;
 use crate::outcome::{Datagram, Direction, Outcome};
-use crate::record::{End, Observed, Record, code_text, is_content};
+use crate::record::{End, Observed, Record, code_text, is_success};
 
 /// Spreads the trials' seeds: 2^64 over the golden ratio, as SplitMix64 does.
 const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -22,6 +22,7 @@ pub(crate) struct Exchange {
     token: Vec<u8>,
     pub trial: u32,
     pub late_ns: u64,
+    uploads: bool,
     /// Why there was no exchange.
     refused: Option<String>,
     port: u16,
@@ -35,7 +36,16 @@ impl Exchange {
         let context = observed.during(Context::new)?;
         let mut token = vec![0; usize::from(config.token_bytes)];
         observed.with(|record| record.draw(&mut token));
-        Ok(Exchange { context, observed, token, trial, late_ns: 0, refused: None, port: 0 })
+        Ok(Exchange {
+            context,
+            observed,
+            token,
+            trial,
+            late_ns: 0,
+            uploads: config.request_body > 0,
+            refused: None,
+            port: 0,
+        })
     }
 
     /// Starts the clock, makes the session and sends the request.
@@ -109,7 +119,7 @@ impl Exchange {
 
     fn error(&self, record: &Record) -> Option<String> {
         match (record.end, &self.refused) {
-            (Some(End::Response { code, .. }), _) if is_content(code) => None,
+            (Some(End::Response { code, .. }), _) if is_success(code, self.uploads) => None,
             (Some(End::Response { code, .. }), _) => {
                 Some(format!("the server answered {}", code_text(code)))
             }

@@ -64,6 +64,9 @@ pub(crate) const COAP_MESSAGE_ACK: u8 = 2;
 pub(crate) const COAP_MESSAGE_RST: u8 = 3;
 /// `coap_pdu_code_t`.
 pub(crate) const COAP_REQUEST_CODE_GET: c_int = 1;
+pub(crate) const COAP_REQUEST_CODE_PUT: c_int = 3;
+/// 2.04 Changed.
+pub(crate) const COAP_RESPONSE_CODE_CHANGED: c_int = 2 << 5 | 4;
 /// 2.05 Content.
 pub(crate) const COAP_RESPONSE_CODE_CONTENT: c_int = 2 << 5 | 5;
 /// `coap_proto_t`.
@@ -136,6 +139,7 @@ unsafe extern "C" {
         length: usize,
         data: *const u8,
     ) -> usize;
+    pub(crate) fn coap_add_data(pdu: *mut CoapPdu, length: usize, data: *const u8) -> c_int;
     /// Takes the PDU, whatever it returns.
     pub(crate) fn coap_send(session: *mut CoapSession, pdu: *mut CoapPdu) -> c_int;
     pub(crate) fn coap_pdu_get_code(pdu: *const CoapPdu) -> c_uint;

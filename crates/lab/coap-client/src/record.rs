@@ -17,8 +17,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::ffi::{
     self, COAP_MESSAGE_ACK, COAP_MESSAGE_CON, COAP_MESSAGE_RST, COAP_NACK_NOT_DELIVERABLE,
-    COAP_NACK_RST, COAP_NACK_TOO_MANY_RETRIES, COAP_RESPONSE_CODE_CONTENT, COAP_RESPONSE_OK,
-    CoapPdu, CoapSession,
+    COAP_NACK_RST, COAP_NACK_TOO_MANY_RETRIES, COAP_RESPONSE_CODE_CHANGED,
+    COAP_RESPONSE_CODE_CONTENT, COAP_RESPONSE_OK, CoapPdu, CoapSession,
 };
 use crate::outcome::{Datagram, Direction};
 
@@ -302,9 +302,10 @@ pub(crate) fn code_text(code: u8) -> String {
     format!("{}.{:02}", code >> 5, code & 0x1f)
 }
 
-/// Whether a response says 2.05 Content.
-pub(crate) fn is_content(code: u8) -> bool {
-    c_int::from(code) == COAP_RESPONSE_CODE_CONTENT
+/// Whether a response says 2.05 Content to a GET, or 2.04 Changed to a PUT.
+pub(crate) fn is_success(code: u8, uploads: bool) -> bool {
+    let expected = if uploads { COAP_RESPONSE_CODE_CHANGED } else { COAP_RESPONSE_CODE_CONTENT };
+    c_int::from(code) == expected
 }
 
 #[cfg(test)]
@@ -381,6 +382,7 @@ mod tests {
     #[test]
     fn codes_read_as_in_rfc_7252() {
         assert_eq!((code_text(0x84), code_text(69)), ("4.04".into(), "2.05".into()));
-        assert!(is_content(69) && !is_content(0x84));
+        assert!(is_success(69, false) && !is_success(0x84, false));
+        assert!(is_success(68, true) && !is_success(69, true) && !is_success(68, false));
     }
 }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use openssl::error::ErrorStack;
 use openssl::pkey::{PKey, Private};
 use openssl::ssl::{
     Ssl, SslContext, SslContextBuilder, SslMethod, SslMode, SslOptions, SslSession,
@@ -12,7 +13,7 @@ use openssl::ssl::{
 use openssl::stack::Stack;
 use openssl::x509::X509;
 use openssl::x509::store::X509StoreBuilder;
-use warifu_model::{Authentication, CertificateType, Group, Keyword, Session, TlsVersion};
+use warifu_model::{Authentication, CertificateType, Group, Keyword, Psk, Session, TlsVersion};
 
 use crate::error::Error;
 use crate::ffi;
@@ -39,6 +40,37 @@ pub struct ClientCredentials {
     pub root: X509,
     /// Its own leaf, intermediates and key; used with mutual authentication.
     pub own: Option<(X509, Vec<X509>, PKey<Private>)>,
+    /// The key from outside, of a variant that has one; without it the one that
+    /// [`server_context`] takes.
+    pub psk: Option<PskKey>,
+}
+
+/// A key that both ends were given beforehand, and the identity by which a device names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PskKey {
+    /// Its name, without a zero.
+    pub identity: Vec<u8>,
+    /// Its bytes.
+    pub key: Vec<u8>,
+}
+
+impl PskKey {
+    /// That of both ends of a connection over memory, which protects nothing.
+    fn of_memory(psk: Psk) -> PskKey {
+        PskKey { identity: vec![b'd'; psk.identity_bytes.into()], key: vec![7; 32] }
+    }
+
+    /// Puts identity, ended by a zero, and key into libssl's buffers; the key's length.
+    fn tell(&self, identity: &mut [u8], secret: &mut [u8]) -> Result<usize, ErrorStack> {
+        let names = self.identity.len();
+        if names < identity.len() && self.key.len() <= secret.len() {
+            identity[..names].copy_from_slice(&self.identity);
+            identity[names] = 0;
+            secret[..self.key.len()].copy_from_slice(&self.key);
+            return Ok(self.key.len());
+        }
+        Err(ErrorStack::get())
+    }
 }
 
 impl ClientCredentials {
@@ -51,6 +83,7 @@ impl ClientCredentials {
                 pki.sent_intermediates().cloned().collect(),
                 pki.client.key.clone(),
             )),
+            psk: None,
         }
     }
 
@@ -76,7 +109,7 @@ impl ClientCredentials {
         } else {
             None
         };
-        Ok(Self { root, own })
+        Ok(Self { root, own, psk: None })
     }
 
     /// The same, with another key for the certificate: one that a key store signs with.
@@ -97,6 +130,11 @@ impl ClientContext {
         context.set_cert_store(store.build());
         context.set_verify(SslVerifyMode::PEER);
         context.set_session_cache_mode(SslSessionCacheMode::OFF);
+        if let Some(psk) = variant.psk {
+            let key = credentials.psk.clone().unwrap_or_else(|| PskKey::of_memory(psk));
+            context
+                .set_psk_client_callback(move |_, _, identity, secret| key.tell(identity, secret));
+        }
         if variant.authentication == Authentication::Mutual {
             let Some((leaf, intermediates, key)) = &credentials.own else {
                 return Err(Error::Config(
@@ -115,9 +153,9 @@ impl ClientContext {
 
     /// A connection as the variant says; one that resumes needs a `session` of this context.
     pub fn measured(&self, session: Option<&SslSession>) -> Result<Ssl, Error> {
-        let group = match self.variant.session {
-            Session::PskKe => other_group(self.variant.group),
-            _ => self.variant.group,
+        let group = match self.variant.psk_alone() {
+            true => other_group(self.variant.group),
+            false => self.variant.group,
         };
         let mut ssl = self.connection(group)?;
         match (self.variant.session.is_resumed(), session) {
@@ -166,7 +204,19 @@ pub fn server_context(variant: &Variant, pki: &Pki) -> Result<SslContext, Error>
     context.set_read_ahead(true);
     ffi::no_anti_replay(&mut context);
     let intermediates: Vec<X509> = pki.sent_intermediates().cloned().collect();
+    // It is there, and shown to nobody, where there is a key from outside.
     show(&mut context, &pki.server.certificate, &intermediates, &pki.server.key)?;
+    if let Some(psk) = variant.psk {
+        let known = PskKey::of_memory(psk);
+        context.set_psk_server_callback(move |_, identity, secret| match identity {
+            Some(name) if name == known.identity && known.key.len() <= secret.len() => {
+                secret[..known.key.len()].copy_from_slice(&known.key);
+                Ok(known.key.len())
+            }
+            // No such key: the handshake ends with unknown_psk_identity.
+            _ => Ok(0),
+        });
+    }
     if variant.authentication == Authentication::Mutual {
         let mut store = X509StoreBuilder::new()?;
         store.add_cert(pki.root.certificate.clone())?;
@@ -195,7 +245,11 @@ pub fn server_context(variant: &Variant, pki: &Pki) -> Result<SslContext, Error>
 /// to the same list (RFC 8422 section 5.1), so P-256 stands in it as well.
 fn groups_list(variant: &Variant, group: Group) -> &'static str {
     match (variant.tls, variant.certificate, group) {
-        (TlsVersion::Tls12, CertificateType::EcdsaSecp256r1, Group::X25519) => "X25519:P-256",
+        (TlsVersion::Tls12, CertificateType::EcdsaSecp256r1, Group::X25519)
+            if variant.psk.is_none() =>
+        {
+            "X25519:P-256"
+        }
         _ => openssl_name(group),
     }
 }
@@ -213,7 +267,7 @@ fn restrict(context: &mut SslContextBuilder, variant: &Variant) -> Result<(), Er
         TlsVersion::Tls12 => context.set_cipher_list(openssl::ssl::cipher_name(suite))?,
         TlsVersion::Tls13 => context.set_ciphersuites(suite)?,
     }
-    if variant.session == Session::PskKe {
+    if variant.psk_alone() {
         ffi::allow_psk_alone(context);
     }
     context.set_mode(SslMode::RELEASE_BUFFERS);

@@ -162,7 +162,7 @@ impl Pair {
         })?;
         recording.resumed = client.ssl().session_reused();
         recording.early_data_accepted = ffi::early_data_accepted(client.ssl());
-        if recording.resumed != self.variant().session.is_resumed() {
+        if recording.resumed != self.variant().is_reused() {
             return Err(Error::Tls(format!(
                 "session is {}, but the server {} an earlier one",
                 self.variant().session.name(),
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(all.len(), 432);
         for variant in &all {
             let recording = recording(variant);
-            assert_eq!(recording.resumed, variant.session.is_resumed(), "{variant:?}");
+            assert_eq!(recording.resumed, variant.is_reused(), "{variant:?}");
             let early = variant.session == Session::EarlyData;
             assert_eq!(recording.early_data_accepted, early, "{variant:?}");
             for from in [From::Client, From::Server] {

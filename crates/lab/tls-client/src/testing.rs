@@ -4,7 +4,8 @@
 use std::sync::OnceLock;
 
 use warifu_model::{
-    Authentication, CertificateType, CipherSuite, Group, KeyShare, Keyword, Session, TlsVersion,
+    Authentication, CertificateType, CipherSuite, Group, KeyShare, Keyword, Psk, PskMode, Session,
+    TlsVersion,
 };
 
 use crate::pki::Pki;
@@ -39,11 +40,31 @@ pub fn variants() -> Vec<Variant> {
                                 key_share: KeyShare::Fresh,
                                 nagle: false,
                                 server_name: None,
+                                psk: None,
                             });
                         }
                     }
                 }
             }
+        }
+    }
+    for &cipher_suite in CipherSuite::ALL {
+        for (&mode, &group) in
+            PskMode::ALL.iter().flat_map(|mode| Group::ALL.iter().map(move |group| (mode, group)))
+        {
+            all.push(Variant {
+                tls: cipher_suite.tls(),
+                session: Session::Full,
+                authentication: Authentication::Psk,
+                group,
+                certificate: CertificateType::EcdsaSecp256r1,
+                chain_length: 1,
+                cipher_suite,
+                key_share: KeyShare::Fresh,
+                nagle: false,
+                server_name: None,
+                psk: Some(Psk { mode, identity_bytes: 16 }),
+            });
         }
     }
     all.retain(|variant| variant.check().is_ok());

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use warifu_model::{
-    Authentication, CertificateType, CipherSuite, Group, Https, KeyShare, Keyword, Session,
-    TlsVersion,
+    Authentication, CertificateType, CipherSuite, Group, Https, KeyShare, Keyword, Psk, PskMode,
+    Session, TlsVersion,
 };
 
 use crate::error::Error;
@@ -45,6 +45,9 @@ pub struct Variant {
     /// Server name indication (RFC 6066 section 3); none is sent without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
+    /// The key from outside, with authentication `psk`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub psk: Option<Psk>,
 }
 
 impl From<&Https> for Variant {
@@ -62,18 +65,51 @@ impl From<&Https> for Variant {
             key_share: tls.key_share,
             nagle: stack.tcp.nagle,
             server_name: tls.server_name.clone(),
+            psk: tls.psk,
         }
     }
 }
 
 impl Variant {
+    /// Whether OpenSSL calls a connection resumed: TLS 1.3 has one way for all PSKs, those of
+    /// tickets and those from outside.
+    pub fn is_reused(&self) -> bool {
+        self.session.is_resumed() || (self.psk.is_some() && self.tls == TlsVersion::Tls13)
+    }
+
+    /// Whether a PSK may go without (EC)DHE, which both ends must allow.
+    pub(crate) fn psk_alone(&self) -> bool {
+        let outside = self.psk.is_some_and(|psk| psk.mode == PskMode::PskKe);
+        self.session == Session::PskKe || (outside && self.tls == TlsVersion::Tls13)
+    }
+
     /// Refuses choices that do not go together, naming the key and the fix.
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |text: String| Err(Error::Config(text));
         if !(1..=3).contains(&self.chain_length) {
             return refuse(format!("chain_length is {}: expected 1, 2 or 3", self.chain_length));
         }
-        if !self.cipher_suite.fits(self.tls, self.certificate) {
+        if (self.authentication == Authentication::Psk) != self.psk.is_some()
+            || (self.psk.is_some() && self.session != Session::Full)
+        {
+            return refuse(format!(
+                "authentication is {}: psk goes with a key from outside and a full session, and \
+                 nothing else does",
+                self.authentication.name()
+            ));
+        }
+        let aead = self.cipher_suite.aead();
+        if let Some(psk) = self.psk
+            && CipherSuite::of_psk(self.tls, psk.mode, aead) != Some(self.cipher_suite)
+        {
+            return refuse(format!(
+                "cipher_suite is {}: TLS {} with {} has no such suite",
+                self.cipher_suite.name(),
+                self.tls.name(),
+                psk.mode.name()
+            ));
+        }
+        if self.psk.is_none() && !self.cipher_suite.fits(self.tls, self.certificate) {
             let lack = if self.cipher_suite.tls() == self.tls {
                 format!("certificate {} cannot serve it", self.certificate.name())
             } else {

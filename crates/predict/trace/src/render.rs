@@ -45,13 +45,20 @@ fn describe(case: &Case) -> Vec<String> {
         Some(tls) => describe_tls(case, tls),
         None => vec![case.stack.protocol().name().to_uppercase()],
     };
-    let Pattern { path, response_body, .. } = &case.pattern;
+    let Pattern { path, response_body, request_body, .. } = &case.pattern;
     match case.stack.dds() {
         Some(dds) => {
             lines.extend(describe_dds(dds));
             lines.push(format!("topic rt{path}, sample and answer {response_body} B"));
         }
-        None => lines.push(format!("GET {path}, response body {response_body} B")),
+        None if *request_body == 0 => {
+            lines.push(format!("GET {path}, response body {response_body} B"));
+        }
+        None => {
+            let method = if case.stack.coap().is_some() { "PUT" } else { "POST" };
+            let bodies = format!("request body {request_body} B, response body {response_body} B");
+            lines.push(format!("{method} {path}, {bodies}"));
+        }
     }
     lines
 }
@@ -71,12 +78,19 @@ fn describe_tls(case: &Case, tls: &Tls) -> Vec<String> {
             tls.group.name(),
             tls.key_share.name()
         ),
-        format!(
-            "certificates {}: server {}, client {}",
-            tls.certificate.name(),
-            sizes(&tls.server_certificate_bytes),
-            sizes(&tls.client_certificate_bytes)
-        ),
+        match tls.psk {
+            Some(psk) => format!(
+                "key from outside, {}, its identity {} B; no certificate",
+                psk.mode.name(),
+                psk.identity_bytes
+            ),
+            None => format!(
+                "certificates {}: server {}, client {}",
+                tls.certificate.name(),
+                sizes(&tls.server_certificate_bytes),
+                sizes(&tls.client_certificate_bytes)
+            ),
+        },
         format!(
             "key store {}, its session {}",
             case.key_store.profile,

@@ -10,7 +10,8 @@ use std::path::Path;
 
 use warifu_model::{
     Aead, Authentication::Mutual, Authentication::Server, Case, CertificateType, CoapMessageType,
-    DdsAead, DdsCrypto, Group, KeyShare, Session, TlsVersion::Tls12, TlsVersion::Tls13,
+    DdsAead, DdsCrypto, Group, KeyShare, Pattern, PskMode, Session, TlsVersion::Tls12,
+    TlsVersion::Tls13,
 };
 use warifu_trace::{render, scenario};
 
@@ -48,6 +49,34 @@ fn golden_cases() -> Vec<(&'static str, Case)> {
         ("tls12-full-server", plain(common::tls(Tls12, Session::Full, Server))),
         ("tls12-full-mutual-x25519", plain(x25519)),
         ("tls12-full-mutual-rsa-chain3-chacha20", plain(rsa(Tls12))),
+        ("tls13-external-psk", plain(common::by_psk(Tls13, PskMode::PskDheKe, Aead::Aes128Gcm))),
+        ("tls13-external-psk-ke", plain(common::by_psk(Tls13, PskMode::PskKe, Aead::Aes128Gcm))),
+        ("tls12-external-psk", plain(common::by_psk(Tls12, PskMode::PskKe, Aead::Aes128Gcm))),
+        (
+            "tls12-external-psk-ecdhe",
+            plain(common::by_psk(Tls12, PskMode::PskDheKe, Aead::ChaCha20Poly1305)),
+        ),
+        (
+            "tls13-full-mutual-upload",
+            Case {
+                pattern: common::upload(100, 846),
+                ..plain(common::tls(Tls13, Session::Full, Mutual))
+            },
+        ),
+        (
+            "tls12-full-mutual-upload-40-kb",
+            Case {
+                pattern: common::upload(40_000, 100),
+                ..plain(common::tls(Tls12, Session::Full, Mutual))
+            },
+        ),
+        (
+            "coap-con-upload",
+            Case {
+                pattern: Pattern { path: "/data".into(), ..common::upload(100, 0) },
+                ..common::coap(CoapMessageType::Confirmable)
+            },
+        ),
         ("coap-con", common::coap(CoapMessageType::Confirmable)),
         ("coap-non", common::coap(CoapMessageType::NonConfirmable)),
         ("dds-plain", common::dds(DdsCrypto::None, DdsAead::Aes256Gcm)),

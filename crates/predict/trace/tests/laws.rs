@@ -21,14 +21,22 @@ fn https(tls: &Tls) -> Https {
 
 fn any_tls() -> impl Strategy<Value = Tls> {
     let sizes = || prop::collection::vec(300_u16..=20_000, 3);
-    (prop::sample::select(common::every_tls()), sizes(), sizes(), any::<bool>(), "[a-z.]{0,60}")
+    (
+        prop::sample::select([common::every_tls(), common::every_psk()].concat()),
+        sizes(),
+        sizes(),
+        any::<bool>(),
+        "[a-z.]{0,60}",
+    )
         .prop_map(|(mut tls, server, client, prepared, name)| {
             let length = usize::from(tls.chain_length);
-            tls.server_certificate_bytes = server[..length].to_vec();
+            if tls.psk.is_none() {
+                tls.server_certificate_bytes = server[..length].to_vec();
+            }
             if tls.authentication == Authentication::Mutual {
                 tls.client_certificate_bytes = client[..length].to_vec();
             }
-            if prepared && tls.version == TlsVersion::Tls13 {
+            if prepared && tls.version == TlsVersion::Tls13 && tls.psk.is_none() {
                 tls.key_share = KeyShare::Prepared;
             }
             tls.server_name = (!name.is_empty()).then_some(name);

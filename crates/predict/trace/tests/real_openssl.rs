@@ -10,7 +10,8 @@ use openssl::ssl::{Ssl, SslSession};
 use openssl::x509::X509;
 use openssl::x509::extension::SubjectAlternativeName;
 use warifu_model::{
-    Aead, Authentication, CertificateType, KeyShare, Role, Session, Tls, TlsVersion,
+    Aead, Authentication, CertificateType, KeyShare, Keyword, Pattern, Role, Session, Tls,
+    TlsVersion,
 };
 use warifu_tls_client::context::{ClientContext, ClientCredentials, server_context};
 use warifu_tls_client::party::Party;
@@ -34,16 +35,20 @@ fn variant(tls: &Tls) -> Variant {
         key_share: KeyShare::Fresh,
         nagle: false,
         server_name: tls.server_name.clone(),
+        psk: tls.psk,
     }
 }
 
 /// The exchange that the emulation writes: its request, and its response's length.
 fn exchange(tls: &Tls) -> Exchange {
-    let pattern = common::pattern(RESPONSE_BODY);
-    Exchange {
-        request: request_text(tls, &pattern).into_bytes(),
-        response_bytes: response_head(tls, &pattern).len() + RESPONSE_BODY as usize,
-    }
+    exchange_of(tls, &common::pattern(RESPONSE_BODY))
+}
+
+fn exchange_of(tls: &Tls, pattern: &Pattern) -> Exchange {
+    let mut request = request_text(tls, pattern).into_bytes();
+    request.resize(request.len() + pattern.request_body as usize, b'u');
+    let response_bytes = response_head(tls, pattern).len() + pattern.response_body as usize;
+    Exchange { request, response_bytes }
 }
 
 /// Whether `real` is a value that `bytes` can take with these signatures.
@@ -99,10 +104,13 @@ fn writes(trace: &Trace, party: Role) -> Vec<Bytes> {
 /// that is not emulated. It is given three tries: one ticket in about 8,000 is a block shorter than
 /// the usual two lengths, because its ticket_age_add begins with nine zeros.
 fn compare(trace: &Trace, tls: &Tls, pki: &Pki) {
+    compare_exchange(trace, tls, pki, &exchange(tls));
+}
+
+fn compare_exchange(trace: &Trace, tls: &Tls, pki: &Pki, exchange: &Exchange) {
     let mut difference = String::new();
     for _ in 0..3 {
-        let recording =
-            warifu_tls_client::record_exchange(&variant(tls), pki, &exchange(tls)).unwrap();
+        let recording = warifu_tls_client::record_exchange(&variant(tls), pki, exchange).unwrap();
         match differences(trace, &recording) {
             None => return,
             Some(found) => difference = found,
@@ -201,6 +209,51 @@ fn every_message_and_write_is_as_long_as_openssl_makes_it() {
         }
         let (trace, _) = emulate(&common::https(tls.clone()), &pattern, &state).unwrap();
         compare(&trace, tls, pki);
+    }
+}
+
+/// By a key from outside: 10 suites and modes, both groups, names and three lengths of identities.
+#[test]
+fn every_message_by_psk_is_as_long_as_openssl_makes_it() {
+    let pki = Pki::generate(CertificateType::EcdsaSecp256r1, 1).unwrap();
+    let stacks = common::every_psk();
+    assert_eq!(stacks.len(), 8 * 2 * 2 * 3);
+    for tls in &stacks {
+        let pattern = common::pattern(RESPONSE_BODY);
+        let (trace, after) =
+            emulate(&common::https(tls.clone()), &pattern, &SessionState::default()).unwrap();
+        assert!(!after.tickets.is_empty(), "a server gives a ticket after any handshake");
+        compare(&trace, tls, &pki);
+    }
+}
+
+/// Around the edges of a record, whose size request and response share with their heads.
+#[test]
+fn bodies_leave_in_the_records_and_writes_that_openssl_makes() {
+    let pki = Pki::generate(CertificateType::EcdsaSecp256r1, 1).unwrap();
+    for &version in TlsVersion::ALL {
+        for session in [Session::Full, Session::resumed(version)] {
+            for (up, down) in [
+                (1, 0),
+                (100, 846),
+                (16_200, 100),
+                (16_300, 16_300),
+                (16_384, 16_384),
+                (40_000, 1),
+                (100_000, 100_000),
+                (0, 100_000),
+            ] {
+                let tls = common::tls(version, session, Authentication::Mutual);
+                let pattern = common::upload(up, down);
+                let https = common::https(tls.clone());
+                let mut state = SessionState::default();
+                if session != Session::Full {
+                    (_, state) = emulate_first(&https, &pattern, &state).unwrap();
+                }
+                let (trace, _) = emulate(&https, &pattern, &state).unwrap();
+                compare_exchange(&trace, &tls, &pki, &exchange_of(&tls, &pattern));
+            }
+        }
     }
 }
 

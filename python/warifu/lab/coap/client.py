@@ -51,6 +51,7 @@ class CoapClient(TimedClient):
             "address": f"{address}:{port}",
             "stack": asdict(exchange.stack),
             "path": exchange.path,
+            "request_body": exchange.request_body_bytes,
             "trials": trials,
             "rate_per_second": rate_per_second,
             "spread": SPREAD,

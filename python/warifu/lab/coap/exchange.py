@@ -14,6 +14,9 @@ OCCUPIED = ("/", "/time", "/async", "/.well-known/core")
 BODY_BYTES_MAX = 1_000_000
 """More than any device asks for in one exchange; coap-client reads no longer file."""
 
+UPLOAD_BYTES_MAX = 1_146
+"""What fits a message of 1152 B beside header, token and marker; the path takes of it."""
+
 LEAST_ACK_TIMEOUT_MS, MOST_ACK_TIMEOUT_MS = 1_000, 60_000
 LEAST_RETRANSMIT, MOST_RETRANSMIT = 1, 10
 MOST_ACK_RANDOM_FACTOR = 4.0
@@ -22,7 +25,7 @@ MOST_ACK_RANDOM_FACTOR = 4.0
 
 @dataclass(frozen=True)
 class Exchange:
-    """One GET request and its response."""
+    """One GET or PUT request and its response."""
 
     stack: CoapStack
     """Its message's type, and the transmission parameters of RFC 7252 section 4.8."""
@@ -30,6 +33,8 @@ class Exchange:
     response_body_bytes: int
     """Up to 1097 B come in one datagram with libcoap's MTU of 1152 B; longer ones come in blocks
     of 1024 B, a round trip each."""
+    request_body_bytes: int = 0
+    """A PUT in one message; 0 for a GET."""
     token_bytes: int = 1
     """As coap-client's first request has it, and the emulation's."""
 
@@ -43,6 +48,7 @@ class Exchange:
             stack=stack,
             path=case.pattern.path,
             response_body_bytes=case.pattern.response_body,
+            request_body_bytes=case.pattern.request_body,
         )
 
     @property
@@ -73,6 +79,17 @@ def why_no_exchange(exchange: Exchange) -> str | None:
         return (
             f"pattern.path is {exchange.path}: coap-server has a resource of its own there; choose "
             'another path, such as "/sensors/temperature"'
+        )
+    if exchange.request_body_bytes > UPLOAD_BYTES_MAX:
+        return (
+            f"pattern.request_body is {exchange.request_body_bytes}: expected at most "
+            f"{UPLOAD_BYTES_MAX} B, which fit one message of libcoap's; block-wise transfer (RFC "
+            "7959) of requests is not run"
+        )
+    if exchange.request_body_bytes and exchange.response_body_bytes:
+        return (
+            f"pattern.response_body is {exchange.response_body_bytes}: coap-server answers a PUT "
+            'without a body; set it to "0 B", or leave it out'
         )
     if not 0 <= exchange.response_body_bytes <= BODY_BYTES_MAX:
         return (

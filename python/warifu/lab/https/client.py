@@ -10,6 +10,7 @@ from typing import Any
 
 from warifu.case import HttpsStack
 from warifu.lab.client import Row, TimedClient
+from warifu.lab.https.psk import PreSharedKey
 from warifu.lab.trials import SPREAD
 
 TIMES = {
@@ -41,6 +42,8 @@ class Client(TimedClient):
         rate_per_second: float,
         timeout_seconds: float,
         seed: int,
+        request_body_bytes: int = 0,
+        psk: PreSharedKey | None = None,
         alone: bool = False,
         namespace: str | None = None,
         processor: int | None = None,
@@ -61,6 +64,8 @@ class Client(TimedClient):
             "timeout_s": timeout_seconds,
             "seed": seed,
             "path": path,
+            "request_body": request_body_bytes,
+            "psk": None if psk is None else asdict(psk),
             "spread": SPREAD,
             "alone": alone,
             "key_store": key_store,

@@ -19,6 +19,7 @@ from warifu.lab.driver import Setup
 from warifu.lab.errors import LabError
 from warifu.lab.https.client import TIMES, Client
 from warifu.lab.https.nginx import Nginx
+from warifu.lab.https.psk import PreSharedKey
 from warifu.lab.https.stack import CERTIFICATE_BYTES, https_of, is_mutual
 from warifu.lab.link import SERVER_ADDRESS
 from warifu.lab.trials import Trials
@@ -73,6 +74,7 @@ class HttpsDriver:
         stack = https_of(cell)
         port = PORT if setup.port is None else setup.port
         pki = shared_pki(setup.shared, stack.tls)
+        psk = PreSharedKey.for_run(stack.tls)
         nginx = up.enter_context(
             Nginx(
                 setup.folder / "nginx",
@@ -81,6 +83,8 @@ class HttpsDriver:
                 stack=stack,
                 pki=pki,
                 response_body_bytes=cell.case.pattern.response_body,
+                request_body_bytes=cell.case.pattern.request_body,
+                psk=psk,
                 namespace=setup.server_namespace,
                 processor=setup.server_processor,
             )
@@ -95,6 +99,8 @@ class HttpsDriver:
                 setup.folder,
                 stack=stack,
                 path=cell.case.pattern.path,
+                request_body_bytes=cell.case.pattern.request_body,
+                psk=psk,
                 pki=pki,
                 address=SERVER_ADDRESS,
                 port=port,
@@ -179,6 +185,8 @@ def make_pki(folder: Path, certificate: str, chain_length: int) -> None:
 
 def _other_certificates(tls: Tls) -> str | None:
     """Why the lab's own certificates are not the case's; None if they are."""
+    if tls.psk is not None:
+        return None
     ours = CERTIFICATE_BYTES.get((tls.certificate, tls.chain_length), ())
     chains = {"server_certificate_bytes": tls.server_certificate_bytes}
     if is_mutual(tls):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from warifu import tools
 from warifu.case import HttpsStack, Tls
+from warifu.lab.https.psk import PreSharedKey
 from warifu.lab.https.stack import is_mutual
 from warifu.lab.processes import Process
 from warifu.lab.server import Server
@@ -23,6 +24,10 @@ _OPENSSL_CIPHERS = {
     "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
     "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
+    "TLS_PSK_WITH_AES_128_GCM_SHA256": "PSK-AES128-GCM-SHA256",
+    "TLS_PSK_WITH_AES_256_GCM_SHA384": "PSK-AES256-GCM-SHA384",
+    "TLS_PSK_WITH_CHACHA20_POLY1305_SHA256": "PSK-CHACHA20-POLY1305",
+    "TLS_ECDHE_PSK_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-PSK-CHACHA20-POLY1305",
 }
 """OpenSSL's names of the TLS 1.2 suites (openssl-ciphers(1))."""
 
@@ -39,17 +44,23 @@ class Nginx(Server):
         stack: HttpsStack | None,
         pki: Path | None,
         response_body_bytes: int,
+        request_body_bytes: int = 0,
+        psk: PreSharedKey | None = None,
         namespace: str | None = None,
         processor: int | None = None,
     ) -> None:
         """Starts nginx and waits until its worker serves `address:port`.
 
-        Without `stack` and `pki` it speaks plain HTTP. Raises LabError with nginx's own words.
+        Without `stack` and `pki` it speaks plain HTTP. With `psk` it takes that key, which it has
+        no directive for, by a preloaded library (crates/lab/psk-preload). Raises LabError with
+        nginx's own words.
         """
         folder.mkdir(parents=True)
         (folder / "body").write_bytes(b"w" * response_body_bytes)
         configuration = folder / "nginx.conf"
-        configuration.write_text(_configuration(folder, address, port, stack, pki))
+        configuration.write_text(
+            _configuration(folder, address, port, stack, pki, request_body_bytes)
+        )
         self.error_log = folder / "error.log"
         self._port = port
         super().__init__(
@@ -61,6 +72,7 @@ class Nginx(Server):
                 processor=processor,
                 # SIGTERM lets the master take its worker along; SIGKILL would orphan it.
                 death_signal="TERM",
+                environment=None if psk is None else _preload(psk),
             )
         )
         try:
@@ -94,8 +106,31 @@ class Nginx(Server):
         return f": {words}" if words else ""
 
 
+def _preload(psk: PreSharedKey) -> dict[str, str]:
+    return {
+        "LD_PRELOAD": str(tools.find("libwarifu_psk_preload.so")),
+        "WARIFU_PSK_IDENTITY": psk.identity,
+        "WARIFU_PSK_KEY": psk.key,
+    }
+
+
+_UPLOAD = (
+    # nginx serves files to GET alone: "405" is what its static module says of a POST, here answered
+    # with the same file. The mirror module has the body read whole before, as an application
+    # behind nginx would; the subrequest that it makes of it ends in a location without content.
+    "location / { mirror /mirror; error_page 405 =200 /body; try_files /body =404; }",
+    "location = /body { internal; }",
+    "location = /mirror { internal; return 204; }",
+)
+
+
 def _configuration(
-    folder: Path, address: str, port: int, stack: HttpsStack | None, pki: Path | None
+    folder: Path,
+    address: str,
+    port: int,
+    stack: HttpsStack | None,
+    pki: Path | None,
+    request_body_bytes: int,
 ) -> str:
     """nginx.conf. All that is not set is nginx's default, as a server in the field has it."""
     security = _security(stack.tls, pki) if stack is not None and pki is not None else []
@@ -128,8 +163,11 @@ def _configuration(
         f"listen {address}:{port}{' ssl' if security else ''} backlog=4096;",
         *security,
         f"root {folder};",
+        # In memory whatever its length, as where an application takes it: a temporary file's time
+        # would be the disk's.
+        *([f"client_body_buffer_size {request_body_bytes};"] if request_body_bytes else []),
         # Any path gives the same body.
-        "location / { try_files /body =404; }",
+        *(_UPLOAD if request_body_bytes else ("location / { try_files /body =404; }",)),
         "}",
         "}",
     ]
@@ -149,7 +187,8 @@ def _security(tls: Tls, pki: Path) -> list[str]:
         lines.append(f"ssl_ciphers {_OPENSSL_CIPHERS[tls.cipher_suite]};")
     else:
         lines.append(f"ssl_conf_command Ciphersuites {tls.cipher_suite};")
-    if tls.session == "psk_ke":
+    alone = tls.psk is not None and tls.psk.mode == "psk_ke" and tls.version == "1.3"
+    if tls.session == "psk_ke" or alone:
         lines.append("ssl_conf_command Options AllowNoDHEKEX;")
     if tls.session == "0-rtt":
         lines.append("ssl_early_data on;")
@@ -169,7 +208,8 @@ def _groups(tls: Tls) -> str:
     P-256 stands in it as well.
     """
     own = _OPENSSL_GROUPS[tls.group]
-    needs_curve = tls.version == "1.2" and tls.certificate == "ecdsa_secp256r1"
+    shows = tls.psk is None and tls.certificate == "ecdsa_secp256r1"
+    needs_curve = tls.version == "1.2" and shows
     return f"{own}:prime256v1" if needs_curve and own != "prime256v1" else own
 
 

@@ -105,7 +105,8 @@ impl Case {
     fn canonical_v1(&self) -> Option<String> {
         let Case { device, server, key_store, link, stack, pattern } = self;
         let Stack::Https(Https { tls, tcp }) = stack else { return None };
-        if tcp.device != tcp.server {
+        // It had neither a key from outside nor a request with a body.
+        if tcp.device != tcp.server || tls.psk.is_some() || pattern.request_body > 0 {
             return None;
         }
         let stack = StackV1 {
@@ -164,6 +165,7 @@ fn name(canonical: &str) -> CaseId {
 mod tests {
     use super::*;
     use crate::case::tests::any_case;
+    use crate::case::{Psk, PskMode};
 
     /// A changed id would orphan every result that is stored under the old one.
     #[test]
@@ -215,6 +217,24 @@ mod tests {
         let text = fast.canonical();
         assert!(text.contains("\"discovery_protection\":\"NONE\",\"middleware\":\"fastdds\""));
         assert_eq!(Case::from_canonical(&text), Ok(fast));
+    }
+
+    /// A GET was what a case had before it could say so, and certificates.
+    #[test]
+    fn upload_and_psk_are_left_out_where_there_is_none() {
+        let text = any_case().canonical();
+        assert!(!text.contains("request_body") && !text.contains("\"psk\""), "{text}");
+        let mut case = any_case();
+        case.pattern.request_body = 100;
+        if let Stack::Https(https) = &mut case.stack {
+            https.tls.authentication = Authentication::Psk;
+            https.tls.psk = Some(Psk { mode: PskMode::PskKe, identity_bytes: 16 });
+        }
+        let text = case.canonical();
+        assert!(text.contains("\"response_body\":846,\"request_body\":100"), "{text}");
+        assert!(text.contains("\"psk\":{\"mode\":\"psk_ke\",\"identity_bytes\":16}"), "{text}");
+        assert_eq!(case.seed_id(), case.id());
+        assert_eq!(Case::from_canonical(&text), Ok(case));
     }
 
     /// The name that version 1 gave the same case; predictions rest on it.

@@ -18,7 +18,8 @@ pub use dds::{Dds, DdsAead, DdsCrypto, DdsMiddleware, DdsProtection};
 pub use link::{Link, Loss};
 pub use stack::{Https, Layer, Protocol, Stack};
 pub use tls::{
-    Aead, Authentication, CertificateType, CipherSuite, Group, KeyShare, Session, Tls, TlsVersion,
+    Aead, Authentication, CertificateType, CipherSuite, Group, KeyShare, Psk, PskMode, Session,
+    Tls, TlsVersion,
 };
 pub use transport::{CongestionControl, Tcp};
 
@@ -97,10 +98,15 @@ pub struct KeyStoreChoice {
 pub struct Pattern {
     /// The shape of the exchange.
     pub kind: PatternKind,
-    /// The path of the GET request.
+    /// The path of the request.
     pub path: String,
     /// Length of the response's body, B.
     pub response_body: u32,
+    /// Length of the request's body, B: a POST, or a GET where it is 0, which is not part of the
+    /// canonical form.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[cfg_attr(test, schemars(extend("default" = 0)))]
+    pub request_body: u32,
     /// How many connections the device opens at the same moment; they share its loop, its
     /// key store and the link.
     pub concurrent: u32,
@@ -109,13 +115,22 @@ pub struct Pattern {
     pub rate: Option<u32>,
 }
 
+/// B. The longest body whose last byte is predicted: what is longer meets what the simulated TCP leaves
+/// out (the receiver's window begins with 64 KiB and must grow; pacing).
+pub const LONGEST_BODY: u32 = 128 << 10;
+/// From this length on a response, whose head is shorter than 512 B, may take two TLS records.
+const SECOND_RECORD: u32 = (16 << 10) - 512;
+
 impl Pattern {
-    /// Whether the end of the response is a time of its own, and predicted: a response shorter than
-    /// 16 KiB is one TLS record, which is there as a whole, and one longer than 64 KiB meets what
-    /// the simulated TCP leaves out (the receiver's window begins with 64 KiB; HyStart, pacing).
+    /// Whether the end of the response is a time of its own, and predicted: a shorter response is
+    /// one TLS record, which is there as a whole with its first byte.
     pub fn has_response_done(&self) -> bool {
-        (16 * 1024..=64 * 1024).contains(&self.response_body)
+        (SECOND_RECORD..=LONGEST_BODY).contains(&self.response_body)
     }
+}
+
+fn is_zero(bytes: &u32) -> bool {
+    *bytes == 0
 }
 
 /// The shape of the exchange.
@@ -123,7 +138,7 @@ impl Pattern {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PatternKind {
-    /// Connect, one GET, first byte of the response; with DDS, a sample and its answer.
+    /// Connect, one GET or POST, first byte of the response; with DDS, a sample and its answer.
     Request,
     /// DDS: samples at a rate, which nobody answers.
     Stream,
@@ -148,6 +163,7 @@ pub(crate) mod tests {
             cipher_suite: CipherSuite::TlsAes128GcmSha256,
             key_share: KeyShare::Fresh,
             server_name: None,
+            psk: None,
         }
     }
 
@@ -184,6 +200,7 @@ pub(crate) mod tests {
                 kind: PatternKind::Request,
                 path: "/".into(),
                 response_body: 846,
+                request_body: 0,
                 concurrent: 1,
                 rate: None,
             },

@@ -32,6 +32,35 @@ pub struct Tls {
     pub key_share: KeyShare,
     /// Server name indication (RFC 6066 section 3); `None` sends none.
     pub server_name: Option<String>,
+    /// The pre-shared key from outside, where both ends prove to have one. Not part of the
+    /// canonical form where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub psk: Option<Psk>,
+}
+
+/// A pre-shared key that both ends were given beforehand: no ticket of an earlier connection
+/// (RFC 8446 section 2.2, RFC 4279).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Psk {
+    /// Whether keys are agreed on beside it.
+    pub mode: PskMode,
+    /// Length of the identity by which the device names its key, B.
+    pub identity_bytes: u16,
+}
+
+/// How a connection by a key from outside comes to its keys: the words of TLS 1.3, whose
+/// counterparts TLS 1.2 has as cipher suites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum PskMode {
+    /// With (EC)DHE: RFC 8446 section 4.2.9; ECDHE_PSK suites with TLS 1.2 (RFC 5489, RFC 7905).
+    #[serde(rename = "psk_dhe_ke")]
+    PskDheKe,
+    /// From the key alone, without forward secrecy; PSK suites with TLS 1.2 (RFC 4279, RFC 5487).
+    #[serde(rename = "psk_ke")]
+    PskKe,
 }
 
 /// The TLS version.
@@ -77,6 +106,8 @@ pub enum Authentication {
     Server,
     /// Both ends.
     Mutual,
+    /// Nobody: both ends prove that they have the same key, which came from outside.
+    Psk,
 }
 
 /// An (EC)DHE group, by its IANA name.
@@ -139,6 +170,14 @@ pub enum CipherSuite {
     TlsEcdheRsaWithAes256GcmSha384,
     #[serde(rename = "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256")]
     TlsEcdheRsaWithChacha20Poly1305Sha256,
+    #[serde(rename = "TLS_PSK_WITH_AES_128_GCM_SHA256")]
+    TlsPskWithAes128GcmSha256,
+    #[serde(rename = "TLS_PSK_WITH_AES_256_GCM_SHA384")]
+    TlsPskWithAes256GcmSha384,
+    #[serde(rename = "TLS_PSK_WITH_CHACHA20_POLY1305_SHA256")]
+    TlsPskWithChacha20Poly1305Sha256,
+    #[serde(rename = "TLS_ECDHE_PSK_WITH_CHACHA20_POLY1305_SHA256")]
+    TlsEcdhePskWithChacha20Poly1305Sha256,
 }
 
 /// When the client's key share is made.
@@ -151,6 +190,13 @@ pub enum KeyShare {
     Fresh,
     /// Before connect(), so that ClientHello waits ready (papers/2 section 5.2).
     Prepared,
+}
+
+impl Tls {
+    /// Whether a full handshake agrees on keys by (EC)DHE.
+    pub fn has_key_exchange(&self) -> bool {
+        self.psk.is_none_or(|psk| psk.mode == PskMode::PskDheKe)
+    }
 }
 
 impl Session {
@@ -229,19 +275,58 @@ impl CipherSuite {
         }
     }
 
+    /// The suite of a connection by a key from outside; `None` where OpenSSL 3.0 has none. TLS 1.3
+    /// suites leave the key open, but the hash is the key's: SHA-256 where nothing else was agreed
+    /// on with it (RFC 8446 section 4.2.11). Of TLS 1.2's ECDHE_PSK suites with an AEAD OpenSSL
+    /// has one (RFC 7905), and none of RFC 8442.
+    pub const fn of_psk(tls: TlsVersion, mode: PskMode, aead: Aead) -> Option<CipherSuite> {
+        use CipherSuite::*;
+        match (tls, mode, aead) {
+            (TlsVersion::Tls13, _, Aead::Aes128Gcm) => Some(TlsAes128GcmSha256),
+            (TlsVersion::Tls13, _, Aead::ChaCha20Poly1305) => Some(TlsChacha20Poly1305Sha256),
+            (TlsVersion::Tls13, _, Aead::Aes256Gcm) => None,
+            (TlsVersion::Tls12, PskMode::PskKe, Aead::Aes128Gcm) => Some(TlsPskWithAes128GcmSha256),
+            (TlsVersion::Tls12, PskMode::PskKe, Aead::Aes256Gcm) => Some(TlsPskWithAes256GcmSha384),
+            (TlsVersion::Tls12, PskMode::PskKe, Aead::ChaCha20Poly1305) => {
+                Some(TlsPskWithChacha20Poly1305Sha256)
+            }
+            (TlsVersion::Tls12, PskMode::PskDheKe, Aead::ChaCha20Poly1305) => {
+                Some(TlsEcdhePskWithChacha20Poly1305Sha256)
+            }
+            (TlsVersion::Tls12, PskMode::PskDheKe, _) => None,
+        }
+    }
+
+    /// The suite of these choices, with or without a key from outside.
+    pub const fn of_choices(
+        tls: TlsVersion,
+        certificate: CertificateType,
+        psk: Option<Psk>,
+        aead: Aead,
+    ) -> Option<CipherSuite> {
+        match psk {
+            None => Some(CipherSuite::of(tls, certificate, aead)),
+            Some(psk) => CipherSuite::of_psk(tls, psk.mode, aead),
+        }
+    }
+
     /// Its AEAD.
     pub const fn aead(self) -> Aead {
         use CipherSuite::*;
         match self {
             TlsAes128GcmSha256
             | TlsEcdheEcdsaWithAes128GcmSha256
-            | TlsEcdheRsaWithAes128GcmSha256 => Aead::Aes128Gcm,
+            | TlsEcdheRsaWithAes128GcmSha256
+            | TlsPskWithAes128GcmSha256 => Aead::Aes128Gcm,
             TlsAes256GcmSha384
             | TlsEcdheEcdsaWithAes256GcmSha384
-            | TlsEcdheRsaWithAes256GcmSha384 => Aead::Aes256Gcm,
+            | TlsEcdheRsaWithAes256GcmSha384
+            | TlsPskWithAes256GcmSha384 => Aead::Aes256Gcm,
             TlsChacha20Poly1305Sha256
             | TlsEcdheEcdsaWithChacha20Poly1305Sha256
-            | TlsEcdheRsaWithChacha20Poly1305Sha256 => Aead::ChaCha20Poly1305,
+            | TlsEcdheRsaWithChacha20Poly1305Sha256
+            | TlsPskWithChacha20Poly1305Sha256
+            | TlsEcdhePskWithChacha20Poly1305Sha256 => Aead::ChaCha20Poly1305,
         }
     }
 
@@ -257,8 +342,24 @@ impl CipherSuite {
             | TlsEcdheEcdsaWithChacha20Poly1305Sha256
             | TlsEcdheRsaWithAes128GcmSha256
             | TlsEcdheRsaWithAes256GcmSha384
-            | TlsEcdheRsaWithChacha20Poly1305Sha256 => TlsVersion::Tls12,
+            | TlsEcdheRsaWithChacha20Poly1305Sha256
+            | TlsPskWithAes128GcmSha256
+            | TlsPskWithAes256GcmSha384
+            | TlsPskWithChacha20Poly1305Sha256
+            | TlsEcdhePskWithChacha20Poly1305Sha256 => TlsVersion::Tls12,
         }
+    }
+
+    /// Whether both ends prove a key from outside by it, and nothing else.
+    pub const fn is_psk(self) -> bool {
+        use CipherSuite::*;
+        matches!(
+            self,
+            TlsPskWithAes128GcmSha256
+                | TlsPskWithAes256GcmSha384
+                | TlsPskWithChacha20Poly1305Sha256
+                | TlsEcdhePskWithChacha20Poly1305Sha256
+        )
     }
 
     /// Whether a connection of this version, with certificates of this type, can use the suite.
@@ -288,8 +389,21 @@ mod tests {
     }
 
     #[test]
+    fn suites_by_a_key_from_outside() {
+        for &suite in CipherSuite::ALL.iter().filter(|suite| suite.is_psk()) {
+            let modes = PskMode::ALL.iter().filter(|&&mode| {
+                CipherSuite::of_psk(suite.tls(), mode, suite.aead()) == Some(suite)
+            });
+            assert_eq!(modes.count(), 1, "{}", suite.name());
+            assert!(CertificateType::ALL.iter().all(|&kind| !suite.fits(suite.tls(), kind)));
+        }
+        let none = CipherSuite::of_psk(TlsVersion::Tls13, PskMode::PskKe, Aead::Aes256Gcm);
+        assert_eq!(none, None, "the key's hash is SHA-256");
+    }
+
+    #[test]
     fn version_and_certificate_of_each_suite() {
-        for &suite in CipherSuite::ALL {
+        for &suite in CipherSuite::ALL.iter().filter(|suite| !suite.is_psk()) {
             for &tls in TlsVersion::ALL {
                 for &certificate in CertificateType::ALL {
                     let named = match certificate {

@@ -6,8 +6,8 @@ use std::fmt;
 use toml::Value;
 
 use crate::case::{
-    Aead, Authentication, CertificateType, DdsCrypto, Group, KeyShare, Session, Stack, Tls,
-    TlsVersion,
+    Aead, Authentication, CertificateType, DdsCrypto, Group, KeyShare, PskMode, Session, Stack,
+    Tls, TlsVersion,
 };
 use crate::keyword::{Keyword, one_of};
 use crate::reader::{Section, show};
@@ -26,7 +26,7 @@ pub(crate) struct Mismatch {
 }
 
 /// The choices that a cost may depend on: the key, its words, and where the stack has it.
-const CHOICES: [Spec; 9] = [
+const CHOICES: [Spec; 10] = [
     of_tls("tls", words::<TlsVersion>, |tls| position(tls.version)),
     of_tls("session", words::<Session>, |tls| position(tls.session)),
     of_tls("authentication", words::<Authentication>, |tls| position(tls.authentication)),
@@ -35,6 +35,11 @@ const CHOICES: [Spec; 9] = [
     of_tls("aead", words::<Aead>, |tls| position(tls.cipher_suite.aead())),
     of_tls("key_share", words::<KeyShare>, |tls| position(tls.key_share)),
     of_tls("chain_length", || vec!["1", "2", "3"], |tls| usize::from(tls.chain_length) - 1),
+    Spec {
+        key: "psk_mode",
+        words: words::<PskMode>,
+        of: Of::Stack(|stack| Some(position(stack.tls()?.psk?.mode))),
+    },
     Spec {
         key: "crypto",
         words: words::<DdsCrypto>,
@@ -53,6 +58,7 @@ pub(crate) enum Choice {
     Aead,
     KeyShare,
     ChainLength,
+    PskMode,
     Crypto,
 }
 
@@ -87,6 +93,7 @@ impl Choice {
         Choice::Aead,
         Choice::KeyShare,
         Choice::ChainLength,
+        Choice::PskMode,
         Choice::Crypto,
     ];
 
@@ -135,7 +142,25 @@ impl Condition {
     /// that is not of DDS, has none of its choices, and meets no condition on one.
     pub(crate) fn point(stack: &Stack) -> Condition {
         let bit = |index: usize| CHOICES[index].of(stack).map_or(0, |word| 1 << (word & 7));
-        Condition { allowed: std::array::from_fn(bit) }
+        let mut point = Condition { allowed: std::array::from_fn(bit) };
+        if let Some((tls, psk)) = stack.tls().and_then(|tls| Some((tls, tls.psk?))) {
+            // No figure of a handshake with certificates is one of a handshake by a key from
+            // outside. To TLS 1.3 that key and a ticket's are the same (RFC 8446 section 2.2), so a
+            // figure of a resumption without client certificate stands for it too, unless there is
+            // one with psk_mode; TLS 1.2 has no such counterpart.
+            let by_ticket = match (tls.version, psk.mode) {
+                (TlsVersion::Tls12, _) => None,
+                (TlsVersion::Tls13, PskMode::PskDheKe) => Some(Session::PskDheKe),
+                (TlsVersion::Tls13, PskMode::PskKe) => Some(Session::PskKe),
+            };
+            point.allowed[Choice::Session as usize] =
+                by_ticket.map_or(0, |session| 1 << position(session));
+            if by_ticket.is_some() {
+                let server = 1 << position(Authentication::Server);
+                point.allowed[Choice::Authentication as usize] |= server;
+            }
+        }
+        point
     }
 
     /// Reads `when = { tls = "1.3", session = ["full", "psk_dhe_ke"] }`.

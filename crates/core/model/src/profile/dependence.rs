@@ -4,7 +4,7 @@
 //! figure was found not to depend on it, the entry lists all words.
 
 use super::condition::Choice;
-use crate::case::{Session, Stack, TlsVersion};
+use crate::case::{PskMode, Session, Stack, TlsVersion};
 use crate::keyword::Keyword;
 use crate::operation::{DdsMessage, Direction, HandshakeMessage, Operation};
 
@@ -78,8 +78,30 @@ const fn table(operation: Operation, tls: TlsVersion, session: Session) -> Choic
 /// What an operation's cost depends on in a stack.
 pub(super) fn choices(operation: Operation, stack: &Stack) -> Choices {
     match stack.tls() {
-        Some(tls) => table(operation, tls.version, tls.session),
+        Some(tls) => match tls.psk {
+            Some(psk) => by_psk(operation, tls.version, psk.mode),
+            None => table(operation, tls.version, tls.session),
+        },
         None => table(operation, TlsVersion::Tls13, Session::Full),
+    }
+}
+
+/// With a key from outside: to TLS 1.3 the same as a ticket's, with TLS 1.2 messages of their own.
+const fn by_psk(operation: Operation, tls: TlsVersion, mode: PskMode) -> Choices {
+    use HandshakeMessage::{ClientHello, ClientKeyExchange, ServerHello, ServerKeyExchange};
+    match (tls, mode) {
+        (TlsVersion::Tls13, PskMode::PskDheKe) => table(operation, tls, Session::PskDheKe),
+        (TlsVersion::Tls13, PskMode::PskKe) => table(operation, tls, Session::PskKe),
+        (TlsVersion::Tls12, mode) => match operation {
+            Operation::Tls(_, _, ClientHello | ServerHello) => {
+                Choices(0).with(Choice::Tls).with(Choice::PskMode)
+            }
+            Operation::Tls(_, _, ClientKeyExchange | ServerKeyExchange) => {
+                let own = Choices(0).with(Choice::PskMode);
+                if matches!(mode, PskMode::PskDheKe) { own.with(Choice::Group) } else { own }
+            }
+            _ => table(operation, tls, Session::Full),
+        },
     }
 }
 

@@ -162,8 +162,8 @@ mod tests {
     use super::*;
     use crate::case::tests::{any_tls, https};
     use crate::case::{
-        Authentication, Dds, DdsCrypto, DdsMiddleware, DdsProtection, Group, Session, Tls,
-        TlsVersion,
+        Authentication, Dds, DdsCrypto, DdsMiddleware, DdsProtection, Group, Psk, PskMode, Session,
+        Tls, TlsVersion,
     };
     use crate::operation::{DdsMessage, Direction, HandshakeMessage, Role};
     use crate::primitive::SignatureAlgorithm;
@@ -336,6 +336,46 @@ mod tests {
             assert_eq!(profile.cost(EXTENSIONS, &stack(), 101).unwrap().bytes_cost, Nanos(51));
             assert_eq!(profile.cost(EXTENSIONS, &stack(), 0).unwrap().kind, Kind::Assumed);
         }
+    }
+
+    /// A handshake with certificates says nothing of one by a key from outside; a resumption does,
+    /// with TLS 1.3.
+    #[test]
+    fn figures_of_a_key_from_outside() {
+        let entry = |warm: &str, when: &str| {
+            format!(
+                "[[operation]]\nname = \"client.send.ClientHello\"\nwarm = \"{warm}\"\n\
+                 when = {{ {when} }}\n"
+            )
+        };
+        let full = entry("1 ms", "tls = \"1.3\", session = \"full\", group = \"x25519\"");
+        let resumed = entry(
+            "2 ms",
+            "tls = \"1.3\", session = \"psk_dhe_ke\", group = \"x25519\", \
+             authentication = \"server\"",
+        );
+        let own = entry(
+            "3 ms",
+            "tls = \"1.3\", session = \"psk_dhe_ke\", group = \"x25519\", \
+             authentication = \"psk\", psk_mode = \"psk_dhe_ke\"",
+        );
+        let any = entry("4 ms", "tls = \"1.2\", psk_mode = \"psk_ke\"");
+        let all = parse(&[&*full, &resumed, &own, &any].concat()).unwrap();
+        let without_own = parse(&[&*full, &resumed].concat()).unwrap();
+        let by_psk = |version, mode| {
+            let psk = Some(Psk { mode, identity_bytes: 16 });
+            https(Tls { version, authentication: Authentication::Psk, psk, ..tls() })
+        };
+        let warm = |profile: &DeviceProfile, stack: &Stack| {
+            profile.cost(HELLO, stack, 0).map(|cost| cost.warm.mean()).ok()
+        };
+        let ms = |ms| Some(Nanos::from_millis(ms));
+        let stack = by_psk(TlsVersion::Tls13, PskMode::PskDheKe);
+        assert_eq!((warm(&all, &stack), warm(&without_own, &stack)), (ms(3), ms(2)));
+        let stack = by_psk(TlsVersion::Tls13, PskMode::PskKe);
+        assert_eq!((warm(&all, &stack), warm(&without_own, &stack)), (None, None));
+        let stack = by_psk(TlsVersion::Tls12, PskMode::PskKe);
+        assert_eq!((warm(&all, &stack), warm(&without_own, &stack)), (ms(4), None));
     }
 
     #[test]

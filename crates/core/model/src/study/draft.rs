@@ -4,7 +4,7 @@
 use crate::case::{
     Aead, Authentication, CertificateType, CipherSuite, CoapMessageType, CongestionControl,
     DdsAead, DdsCrypto, DdsMiddleware, DdsProtection, Group, KeyShare, Loss, PatternKind, Protocol,
-    Session, TlsVersion,
+    PskMode, Session, TlsVersion,
 };
 use crate::keyword::Keyword;
 use crate::units::{BitsPerSecond, Nanos};
@@ -40,6 +40,8 @@ pub(crate) struct Draft {
     pub(crate) aead: Option<Aead>,
     pub(crate) key_share: Option<KeyShare>,
     pub(crate) server_name: Option<String>,
+    pub(crate) psk_mode: Option<PskMode>,
+    pub(crate) psk_identity_bytes: Option<u16>,
     pub(crate) device_tcp: Option<String>,
     pub(crate) server_tcp: Option<String>,
     pub(crate) congestion_control: Option<CongestionControl>,
@@ -59,6 +61,7 @@ pub(crate) struct Draft {
     pub(crate) pattern: Option<PatternKind>,
     pub(crate) path: Option<String>,
     pub(crate) response_body: Option<u32>,
+    pub(crate) request_body: Option<u32>,
     pub(crate) concurrent: Option<u32>,
     pub(crate) rate: Option<u32>,
 }

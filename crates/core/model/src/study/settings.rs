@@ -122,7 +122,8 @@ settings! {
         "stack.protocol" text protocol = reader::keyword;
         "pattern.kind" text pattern = reader::keyword;
         "pattern.path" text path = request_path;
-        "pattern.response_body" text response_body = response_body;
+        "pattern.response_body" text response_body = body;
+        "pattern.request_body" text request_body = body;
         "pattern.concurrent" bare concurrent = concurrent;
     }
     // A stack without security has no key to keep.
@@ -141,6 +142,8 @@ settings! {
         "stack.aead" text aead = reader::keyword;
         "stack.key_share" text key_share = reader::keyword;
         "stack.server_name" text server_name = server_name;
+        "stack.psk_mode" text psk_mode = reader::keyword;
+        "stack.psk_identity_bytes" bare psk_identity_bytes = psk_identity_bytes;
     }
     Layer::Tcp => {
         "device.tcp" text device_tcp = profile_name;
@@ -216,6 +219,11 @@ fn server_name(value: &Value) -> Result<String, String> {
     }
 }
 
+/// RFC 4279 section 5.3: every implementation takes identities of up to 128 octets.
+fn psk_identity_bytes(value: &Value) -> Result<u16, String> {
+    reader::integer(value, 1..=128).map(|number| number as u16)
+}
+
 fn initcwnd(value: &Value) -> Result<u8, String> {
     reader::integer(value, 1..=255).map(|number| number as u8)
 }
@@ -253,7 +261,7 @@ fn request_path(value: &Value) -> Result<String, String> {
 }
 
 /// 16 MiB: beyond that, the time to the response's first byte has long ceased to depend on it.
-fn response_body(value: &Value) -> Result<u32, String> {
+fn body(value: &Value) -> Result<u32, String> {
     const MOST: u64 = 16 << 20;
     let size = reader::size(value)?;
     match u32::try_from(size.0) {

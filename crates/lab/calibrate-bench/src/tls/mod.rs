@@ -179,6 +179,7 @@ mod tests {
             key_share: KeyShare::Fresh,
             nagle: false,
             server_name: None,
+            psk: None,
         };
         Config {
             variants: vec![variant],

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use warifu_model::{CertificateType, Keyword, Session, Stack};
 use warifu_open_loop::Pace;
 
+use crate::context::PskKey;
 use crate::error::Error;
 use crate::key_store::KeyStoreConfig;
 use crate::variant::Variant;
@@ -37,9 +38,15 @@ pub struct Config {
     /// Decides the pauses.
     #[serde(default)]
     pub seed: u64,
-    /// The path of the GET request.
+    /// The path of the request.
     #[serde(default = "root")]
     pub path: String,
+    /// Length of the request's body, B: a POST, or a GET where it is 0.
+    #[serde(default)]
+    pub request_body: u32,
+    /// The key from outside, which authentication `psk` needs.
+    #[serde(default)]
+    pub psk: Option<PskConfig>,
     /// How many sessions are got beforehand for variants that resume, taken by turns. Tickets are
     /// stateless on the server, so that one can serve many connections.
     #[serde(default = "sessions")]
@@ -52,6 +59,30 @@ pub struct Config {
     /// Where the client's private key is, if not in the PKI's folder.
     #[serde(default)]
     pub key_store: Option<KeyStoreConfig>,
+}
+
+/// A key from outside.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PskConfig {
+    /// By what name the client names it; as long as the stack says.
+    pub identity: String,
+    /// Its bytes, hexadecimal.
+    pub key: String,
+}
+
+impl PskConfig {
+    /// The key in bytes; `None` where the text is no hexadecimal or none that libssl takes.
+    pub fn parsed(&self) -> Option<PskKey> {
+        let digits = self.key.as_bytes();
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let whole = digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit);
+        let key: Vec<u8> = digits.chunks(2).map(byte).collect::<Option<_>>().filter(|_| whole)?;
+        // PSK_MAX_PSK_LEN (include/openssl/ssl.h, OpenSSL 3.0) is 512.
+        (1..=512)
+            .contains(&key.len())
+            .then(|| PskKey { identity: self.identity.clone().into(), key })
+    }
 }
 
 fn variant<'de, D: Deserializer<'de>>(stack: D) -> Result<Option<Variant>, D::Error> {
@@ -98,6 +129,23 @@ impl Config {
         let refuse = |text: String| Err(Error::Config(text));
         if let Some(variant) = &self.variant {
             variant.check()?;
+            let bytes = variant.psk.map(|psk| usize::from(psk.identity_bytes));
+            let given = self.psk.as_ref().map(|psk| psk.identity.len());
+            if bytes != given || self.psk.as_ref().is_some_and(|psk| psk.identity.contains('\0')) {
+                return refuse(format!(
+                    "psk has an identity of {} B: the stack says {} B",
+                    given.unwrap_or(0),
+                    bytes.unwrap_or(0)
+                ));
+            }
+            if self.psk.as_ref().is_some_and(|psk| psk.parsed().is_none()) {
+                return refuse("psk.key: expected 1 to 512 bytes, hexadecimal".into());
+            }
+            if variant.session == Session::EarlyData && self.request_body > 0 {
+                return refuse(
+                    "request_body is given with 0-rtt: a POST may be replayed (RFC 8470)".into(),
+                );
+            }
             if self.pki.as_os_str().is_empty() {
                 return refuse("pki is empty: name a folder that `warifu-tls pki` made".into());
             }
@@ -121,7 +169,7 @@ impl Config {
         Ok(())
     }
 
-    /// The bytes of the request. Not with early data is the server asked to close: nginx would
+    /// The bytes of the request, with its body. Not with early data is the server asked to close: nginx would
     /// close before it has read the client's Finished, and reset the connection when that comes.
     pub fn request(&self) -> Vec<u8> {
         let variant = self.variant.as_ref();
@@ -129,7 +177,18 @@ impl Config {
         let early = variant.is_some_and(|variant| variant.session == Session::EarlyData);
         let close = if early { "" } else { "Connection: close\r\n" };
         let host = host.unwrap_or(crate::pki::SERVER_NAME);
-        format!("GET {} HTTP/1.1\r\nHost: {host}\r\n{close}\r\n", self.path).into_bytes()
+        let (method, body) = match self.request_body {
+            0 => ("GET", String::new()),
+            bytes => (
+                "POST",
+                format!("Content-Type: application/octet-stream\r\nContent-Length: {bytes}\r\n"),
+            ),
+        };
+        let path = &self.path;
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{body}{close}\r\n");
+        let mut request = head.into_bytes();
+        request.resize(request.len() + self.request_body as usize, b'u');
+        request
     }
 }
 

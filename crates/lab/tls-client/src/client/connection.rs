@@ -68,6 +68,8 @@ pub(super) struct Connection {
     stage: Stage,
     early: bool,
     request: Vec<u8>,
+    /// How much of it plain HTTP has written.
+    written: usize,
     response: Response,
     begun: Instant,
     pub outcome: Outcome,
@@ -98,6 +100,7 @@ impl Connection {
             stage: Stage::Connecting,
             early: blueprint.early,
             request: blueprint.request.to_vec(),
+            written: 0,
             response: Response::default(),
             begun: Instant::now(),
             outcome: Outcome { trial, ..Outcome::default() },
@@ -264,11 +267,18 @@ impl Connection {
             Channel::Tls(_) => self.tls(|stream| stream.ssl_write(&request))?,
             Channel::Plain(wire) => {
                 self.outcome.handshake_ns = self.outcome.connect_ns;
-                Some(wire.write(&request).map_err(|error| cause(&error))?)
+                while self.written < request.len() {
+                    match wire.write(&request[self.written..]) {
+                        Ok(count) => self.written += count,
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                        Err(error) => return Err(cause(&error)),
+                    }
+                }
+                (self.written == request.len()).then_some(self.written)
             }
         };
         self.request = request;
-        // A few hundred bytes always fit a socket's buffer; should they not, they are tried again.
+        // What does not fit the socket's buffer is written when there is room again.
         if written.is_some() {
             self.stage = Stage::Response;
         }

@@ -16,7 +16,7 @@ use warifu_model::{Authentication, KeyShare, Keyword, Session, TlsVersion};
 use warifu_open_loop::{Ended, Meter, Schedule, TICK, Totals, write_line};
 use warifu_os::Alarm;
 
-use super::config::Config;
+use super::config::{Config, PskConfig};
 use super::connection::{Blueprint, Connection, Progress};
 use super::outcome::Outcome;
 use super::sessions::{Sessions, Signatures};
@@ -74,6 +74,7 @@ impl<'a> Engine<'a> {
                     let key = key_store.key_of(leaf)?;
                     credentials = credentials.with_key(key);
                 }
+                credentials.psk = config.psk.as_ref().and_then(PskConfig::parsed);
                 Some(ClientContext::new(variant, &credentials)?)
             }
         };
@@ -322,8 +323,9 @@ impl<'a> Engine<'a> {
         };
         let age_ns = outcome.handshake_ns.saturating_sub(outcome.connect_ns);
         let early = variant.session == Session::EarlyData && age_ns < TICKET_AGE_ALLOWANCE_NS;
-        match (outcome.resumed, variant.session.is_resumed()) {
+        match (outcome.resumed, variant.is_reused()) {
             (true, false) => refuse("took up an earlier one"),
+            (false, true) if variant.psk.is_some() => refuse("did not take the key from outside"),
             (false, true) => refuse(
                 "refused an earlier one; check that its session tickets are on and their keys are \
                  kept",

@@ -36,6 +36,7 @@ pub fn variant(tls: TlsVersion, session: Session, authentication: Authentication
         key_share: KeyShare::Fresh,
         nagle: false,
         server_name: None,
+        psk: None,
     }
 }
 
@@ -54,6 +55,7 @@ pub fn stack_json(variant: &Variant) -> String {
             cipher_suite: variant.cipher_suite,
             key_share: variant.key_share,
             server_name: variant.server_name.clone(),
+            psk: variant.psk,
         },
         tcp: Tcp {
             device: "linux-6.18".into(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! CoAP over UDP (RFC 7252): one GET and its response, as a client on libcoap and libcoap's
+//! CoAP over UDP (RFC 7252): one GET or PUT and its response, as a client on libcoap and libcoap's
 //! coap-server go through it (4.3.1). The response to a CON is piggybacked on the acknowledgement,
 //! that to a NON is a NON; it has no option: coap-server leaves out the Content-Format of a body
 //! that was PUT without one, and a client that uses the default port sends no Uri-Port, and for an
@@ -55,11 +55,38 @@ pub fn exchange(coap: &Coap, pattern: &Pattern) -> Result<Trace, TraceError> {
             ),
         ));
     }
-    let request = message::bytes(TOKEN, &message::uri_options(&pattern.path), 0);
+    let upload = pattern.request_body;
+    let options = message::uri_options(&pattern.path);
+    let request = message::bytes(TOKEN, &options, upload);
+    if upload > 0 && request > LARGEST_MESSAGE {
+        // The marker before the body counts.
+        let room = LARGEST_MESSAGE - message::bytes(TOKEN, &options, 0) - 1;
+        return Err(TraceError::new(
+            "pattern.request_body",
+            format!(
+                "is {upload} B: expected at most {room} B, what libcoap sends in one message to \
+                 this path; block-wise transfer (RFC 7959) is not emulated"
+            ),
+        ));
+    }
+    if upload > 0 && pattern.response_body > 0 {
+        return Err(TraceError::new(
+            "pattern.response_body",
+            format!(
+                "is {} B: libcoap's coap-server answers a PUT without a body; set it to \"0 B\", \
+                 or leave it out",
+                pattern.response_body
+            ),
+        ));
+    }
     let response = message::bytes(TOKEN, &[], pattern.response_body);
     let (carrier, sent, back) = match coap.message_type {
         CoapMessageType::Confirmable => (Carrier::CoapConfirmable(coap.clone()), "CON", "ACK"),
         CoapMessageType::NonConfirmable => (Carrier::Udp, "NON", "NON"),
+    };
+    let (method, code) = match upload {
+        0 => ("GET", "2.05 Content"),
+        _ => ("PUT", "2.04 Changed"),
     };
     let message = |from, label: String, bytes, content| Message {
         from,
@@ -71,8 +98,8 @@ pub fn exchange(coap: &Coap, pattern: &Pattern) -> Result<Trace, TraceError> {
     Ok(Trace {
         channels: vec![Channel { carrier, ends: [Party::CLIENT, Party::SERVER] }],
         messages: vec![
-            message(Party::CLIENT, format!("{sent} GET {}", pattern.path), request, 0),
-            message(Party::SERVER, format!("{back} 2.05 Content"), response, pattern.response_body),
+            message(Party::CLIENT, format!("{sent} {method} {}", pattern.path), request, upload),
+            message(Party::SERVER, format!("{back} {code}"), response, pattern.response_body),
         ],
         programs: vec![
             Program { party: Party::CLIENT, steps: client(coap, request, response) },
@@ -121,6 +148,10 @@ mod tests {
     use super::*;
 
     fn lengths(path: &str, response_body: u32) -> Result<Vec<u32>, TraceError> {
+        lengths_of_put(path, 0, response_body)
+    }
+
+    fn lengths_of_put(path: &str, upload: u32, response_body: u32) -> Result<Vec<u32>, TraceError> {
         let coap = Coap {
             message_type: CoapMessageType::Confirmable,
             ack_timeout: Nanos::from_millis(2_000),
@@ -128,7 +159,15 @@ mod tests {
             max_retransmit: 4,
         };
         let kind = PatternKind::Request;
-        let pattern = Pattern { kind, path: path.into(), response_body, concurrent: 1, rate: None };
+        let request_body = upload;
+        let pattern = Pattern {
+            kind,
+            path: path.into(),
+            response_body,
+            request_body,
+            concurrent: 1,
+            rate: None,
+        };
         let trace = exchange(&coap, &pattern)?;
         Ok(trace.messages.iter().map(|message| message.bytes.fixed).collect())
     }
@@ -139,6 +178,19 @@ mod tests {
         assert_eq!(lengths("/data", 64).unwrap(), [5 + 5, 5 + 65]);
         assert_eq!(lengths("/data", 0).unwrap(), [5 + 5, 5]);
         assert_eq!(lengths("/a/thirteen-long", 1).unwrap(), [5 + 2 + 2 + 13, 5 + 2]);
+    }
+
+    #[test]
+    fn lengths_of_an_upload() {
+        assert_eq!(lengths_of_put("/data", 100, 0).unwrap(), [5 + 5 + 101, 5]);
+        assert_eq!(lengths_of_put("/data", 1_141, 0).unwrap(), [1_152, 5]);
+        let error = lengths_of_put("/data", 1_142, 0).unwrap_err().to_string();
+        assert!(
+            error.contains("pattern.request_body is 1142 B: expected at most 1141 B"),
+            "{error}"
+        );
+        let error = lengths_of_put("/data", 1, 1).unwrap_err().to_string();
+        assert!(error.contains("pattern.response_body is 1 B"), "{error}");
     }
 
     #[test]

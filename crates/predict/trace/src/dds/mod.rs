@@ -267,7 +267,10 @@ mod tests {
             middleware: DdsMiddleware::CycloneDds,
         };
         let (kind, path) = (PatternKind::Request, "/chatter".to_owned());
-        exchange(&dds, &Pattern { kind, path, response_body, concurrent: 1, rate: None })
+        exchange(
+            &dds,
+            &Pattern { kind, path, response_body, request_body: 0, concurrent: 1, rate: None },
+        )
     }
 
     #[test]
@@ -325,7 +328,7 @@ mod tests {
         };
         let pattern = |kind| {
             let path = "/chatter".to_owned();
-            Pattern { kind, path, response_body: 64, concurrent: 1, rate: None }
+            Pattern { kind, path, response_body: 64, request_body: 0, concurrent: 1, rate: None }
         };
         let error = |middleware, kind| {
             exchange(&dds(middleware), &pattern(kind)).err().map(|error| error.key)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! HTTP/1.1: the request as the device sends it, and nginx's answer.
 
-use warifu_model::{Pattern, Session, Tls};
+use warifu_model::{LONGEST_BODY, Pattern, Session, Tls};
 
 use crate::error::TraceError;
 
@@ -12,14 +12,24 @@ const REQUEST_LINE: usize = 8_192;
 /// A larger body says nothing more about establishing a connection.
 const RESPONSE_BODY: u32 = 64 << 20;
 
-/// The bytes of the request (RFC 9112 section 2.1), written by one call.
+/// The head of the request (RFC 9112 section 2.1); a POST's body follows it in the same call.
 pub fn request_text(tls: &Tls, pattern: &Pattern) -> String {
     let host = tls.server_name.as_deref().unwrap_or(DEFAULT_HOST);
     let connection = match closes(tls) {
         true => "Connection: close\r\n",
         false => "",
     };
-    format!("GET {} HTTP/1.1\r\nHost: {host}\r\n{connection}\r\n", pattern.path)
+    let body = match pattern.request_body {
+        0 => String::new(),
+        bytes => format!("Content-Type: application/octet-stream\r\nContent-Length: {bytes}\r\n"),
+    };
+    let (method, path) = (method(pattern), &pattern.path);
+    format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{body}{connection}\r\n")
+}
+
+/// What is asked of the server: a body makes it a POST (RFC 9110 section 9.3.3).
+pub(crate) fn method(pattern: &Pattern) -> &'static str {
+    if pattern.request_body > 0 { "POST" } else { "GET" }
 }
 
 /// The head of nginx's response to [`request_text`], with a date that stands for any other:
@@ -27,7 +37,7 @@ pub fn request_text(tls: &Tls, pattern: &Pattern) -> String {
 ///
 /// It is that of a static file under `server_tokens off; etag off; types { } default_type
 /// application/octet-stream;` (`ngx_http_header_filter` and `ngx_http_static_handler` of
-/// nginx 1.22).
+/// nginx 1.22). A POST is answered with the same file, once its body has been read.
 pub fn response_head(tls: &Tls, pattern: &Pattern) -> String {
     let date = "Thu, 01 Jan 1970 00:00:00 GMT";
     let connection = if closes(tls) { "close" } else { "keep-alive" };
@@ -46,7 +56,7 @@ pub(crate) fn closes(tls: &Tls) -> bool {
     tls.session != Session::EarlyData
 }
 
-/// Length of the request, B.
+/// Length of the request with its body, B.
 pub(crate) fn request_bytes(tls: &Tls, pattern: &Pattern) -> Result<u32, TraceError> {
     let path = &pattern.path;
     if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -58,15 +68,21 @@ pub(crate) fn request_bytes(tls: &Tls, pattern: &Pattern) -> Result<u32, TraceEr
             ),
         ));
     }
-    let line = "GET  HTTP/1.1\r\n".len() + path.len();
+    let line = method(pattern).len() + "  HTTP/1.1\r\n".len() + path.len();
     if line > REQUEST_LINE {
         return Err(TraceError::new(
             "pattern.path",
             format!("makes a request line of {line} B: nginx takes {REQUEST_LINE} B at most"),
         ));
     }
-    // Both parts are below 64 KiB.
-    Ok(request_text(tls, pattern).len() as u32)
+    if pattern.request_body > LONGEST_BODY {
+        return Err(TraceError::new(
+            "pattern.request_body",
+            format!("is {} B: expected at most {LONGEST_BODY} B", pattern.request_body),
+        ));
+    }
+    // The head is below 64 KiB.
+    Ok(request_text(tls, pattern).len() as u32 + pattern.request_body)
 }
 
 /// Length of the response with its head, B.

@@ -64,18 +64,20 @@ pub fn emulate_first(
     connection(https, pattern, state, None)
 }
 
-/// One GET and its answer.
-struct Get<'a> {
+/// One request and its answer.
+struct Exchange<'a> {
     tls: &'a Tls,
     pattern: &'a Pattern,
     request_bytes: u32,
     response_bytes: u32,
 }
 
-impl Application for Get<'_> {
+impl Application for Exchange<'_> {
+    /// Head and body are one call; OpenSSL makes full records of it and writes each by itself
+    /// (`ssl3_write_bytes`, ssl/record/rec_layer_s3.c).
     fn request(&self, script: &mut Script) {
-        let label = format!("[GET {}]", self.pattern.path);
-        script.application(Role::Client, self.request_bytes, &label, true);
+        let first = format!("[{} {}]", http::method(self.pattern), self.pattern.path);
+        records(script, Role::Client, self.request_bytes, &first);
     }
 
     fn early_request(&self, script: &mut Script, made: bool) {
@@ -86,15 +88,11 @@ impl Application for Get<'_> {
     /// nginx fills records (`ssl_buffer_size 16k`, its default) with head and body together, and
     /// writes each by itself (`ngx_ssl_send_chain`).
     fn response(&self, script: &mut Script) {
-        script.respond(self.pattern.response_body);
-        let mut rest = self.response_bytes;
-        while rest > 0 {
-            let content = rest.min(FRAGMENT);
-            let label = if rest == self.response_bytes { "[200 OK]" } else { "[body]" };
-            script.application(Role::Server, content, label, true);
-            script.flush(Role::Server);
-            rest -= content;
+        if self.pattern.request_body > 0 {
+            script.take_request_body(self.pattern.request_body);
         }
+        script.respond(self.pattern.response_body);
+        records(script, Role::Server, self.response_bytes, "[200 OK]");
         // nginx closes at once when it was asked to (`ngx_http_close_connection`). That is more
         // than an end: what follows the response tells TCP of its loss long before a timer does.
         if http::closes(self.tls) {
@@ -113,6 +111,18 @@ impl Application for Get<'_> {
     }
 }
 
+/// Makes and writes full records, and the rest.
+fn records(script: &mut Script, from: Role, bytes: u32, first: &str) {
+    let mut rest = bytes;
+    while rest > 0 {
+        let content = rest.min(FRAGMENT);
+        let label = if rest == bytes { first } else { "[body]" };
+        script.application(from, content, label, true);
+        script.flush(from);
+        rest -= content;
+    }
+}
+
 fn connection(
     https: &Https,
     pattern: &Pattern,
@@ -120,18 +130,25 @@ fn connection(
     resume: Option<&Ticket>,
 ) -> Result<(Trace, SessionState), TraceError> {
     let Https { tls, tcp } = https;
-    let get = Get {
+    let exchange = Exchange {
         tls,
         pattern,
         request_bytes: http::request_bytes(tls, pattern)?,
         response_bytes: http::response_bytes(tls, pattern)?,
     };
-    if tls.session == Session::EarlyData && get.request_bytes > MAX_EARLY_DATA {
+    if tls.session == Session::EarlyData && pattern.request_body > 0 {
+        return Err(TraceError::new(
+            "pattern.request_body",
+            "makes a POST: it may be replayed as early data (RFC 8470 section 2.1); choose another \
+             stack.session",
+        ));
+    }
+    if tls.session == Session::EarlyData && exchange.request_bytes > MAX_EARLY_DATA {
         return Err(TraceError::new(
             "pattern.path",
             format!(
                 "makes a request of {} B: nginx takes {MAX_EARLY_DATA} B of early data",
-                get.request_bytes
+                exchange.request_bytes
             ),
         ));
     }
@@ -139,7 +156,7 @@ fn connection(
         tls,
         key_store_session_open: state.key_store_session_open,
         resume,
-        application: &get,
+        application: &exchange,
     };
     let mut script = Script::new(tls);
     let tickets = connection.write(&mut script)?;

@@ -43,12 +43,18 @@ fn full(connection: &Connection, script: &mut Script) -> Result<Vec<Ticket>, Tra
     let tls = connection.tls;
     let mutual = tls.authentication == Authentication::Mutual;
     script.make(Role::Server, Hs::ServerHello, messages::server_hello(tls, false), Plain);
-    let key = "stack.server_certificate_bytes";
-    let chain = messages::certificate(key, &tls.server_certificate_bytes)?;
-    script.make(Role::Server, Hs::Certificate, chain, Plain);
-    script.sign_server();
-    let exchange = messages::server_key_exchange(tls);
-    script.make(Role::Server, Hs::ServerKeyExchange, exchange, Plain);
+    if tls.psk.is_none() {
+        let key = "stack.server_certificate_bytes";
+        let chain = messages::certificate(key, &tls.server_certificate_bytes)?;
+        script.make(Role::Server, Hs::Certificate, chain, Plain);
+        script.sign_server();
+    }
+    // Of a key from outside alone it would hold a hint at the identity, which nginx does not give
+    // (RFC 4279 section 2: the message is then left out).
+    if tls.has_key_exchange() {
+        let exchange = messages::server_key_exchange(tls);
+        script.make(Role::Server, Hs::ServerKeyExchange, exchange, Plain);
+    }
     if mutual {
         let request = messages::certificate_request();
         script.make(Role::Server, Hs::CertificateRequest, request, Plain);

@@ -14,9 +14,10 @@ use crate::tls::session::Ticket;
 use crate::tls::ticket;
 use crate::trace::Bytes;
 
-/// Tickets after a full handshake (`SSL_CTX_set_num_tickets`, default), and after a resumed one.
+/// Tickets after a handshake with certificates (`SSL_CTX_set_num_tickets`, default), and after one
+/// by a PSK, which to OpenSSL is a resumption wherever the PSK came from.
 const TICKETS_FULL: usize = 2;
-const TICKETS_RESUMED: usize = 1;
+const TICKETS_BY_PSK: usize = 1;
 
 /// Writes a whole connection; gives the tickets that it left.
 pub(crate) fn connection(
@@ -78,12 +79,12 @@ fn client_hello(connection: &Connection, script: &mut Script) {
 
 fn server_flight(connection: &Connection, script: &mut Script) -> Result<(), TraceError> {
     let tls = connection.tls;
-    let resumed = connection.resume.is_some();
-    script.make(Role::Server, Hs::ServerHello, messages::server_hello(tls, resumed), Plain);
+    let by_psk = connection.by_psk();
+    script.make(Role::Server, Hs::ServerHello, messages::server_hello(tls, by_psk), Plain);
     change_cipher_spec(script, Role::Server, true);
     let extensions = messages::encrypted_extensions(tls, connection.early_data());
     script.make(Role::Server, Hs::EncryptedExtensions, extensions, Aead);
-    if !resumed {
+    if !by_psk {
         if tls.authentication == Authentication::Mutual {
             let request = messages::certificate_request();
             script.make(Role::Server, Hs::CertificateRequest, request, Aead);
@@ -108,7 +109,7 @@ fn client_flight(connection: &Connection, script: &mut Script) -> Result<(), Tra
     } else {
         change_cipher_spec(script, Role::Client, true);
     }
-    if connection.resume.is_none() && tls.authentication == Authentication::Mutual {
+    if !connection.by_psk() && tls.authentication == Authentication::Mutual {
         let key = "stack.client_certificate_bytes";
         let chain = messages::certificate(key, &tls.client_certificate_bytes)?;
         script.make(Role::Client, Hs::Certificate, chain, Aead);
@@ -128,7 +129,7 @@ fn new_session_tickets(
     script: &mut Script,
     ticket: Ticket,
 ) -> Vec<Ticket> {
-    let count = if connection.resume.is_some() { TICKETS_RESUMED } else { TICKETS_FULL };
+    let count = if connection.by_psk() { TICKETS_BY_PSK } else { TICKETS_FULL };
     for _ in 0..count {
         let content = messages::new_session_ticket(&ticket);
         script.make(Role::Server, Hs::NewSessionTicket, content, Aead);

@@ -103,10 +103,17 @@ pub(crate) fn chain_bytes(
     Ok(bytes)
 }
 
+/// Whether ClientHello offers elliptic curves: not where no suite of it has any (`use_ecc`,
+/// ssl/statem/extensions_clnt.c).
+fn offers_curves(tls: &Tls) -> bool {
+    tls.version == TlsVersion::Tls13 || tls.has_key_exchange()
+}
+
 /// The groups that the client offers. TLS 1.2 asks that the curve of an ECDSA certificate be
 /// among them too (RFC 8422 section 5.1).
 pub(crate) fn offered_groups(tls: &Tls) -> u32 {
     let other_curve = tls.version == TlsVersion::Tls12
+        && tls.psk.is_none()
         && tls.certificate == CertificateType::EcdsaSecp256r1
         && tls.group != Group::Secp256r1;
     1 + u32::from(other_curve)
@@ -121,12 +128,14 @@ pub(crate) fn client_hello(
     session_ticket: Bytes,
     more: Bytes,
 ) -> Bytes {
-    let groups = offered_groups(tls);
+    let curves = match offers_curves(tls) {
+        // ec_point_formats: three of them (RFC 8422 section 5.1.2), and supported_groups (RFC 8446
+        // section 4.2.7).
+        true => extension(vector(1, 3)) + extension(vector(2, 2 * offered_groups(tls))),
+        false => 0,
+    };
     let common = tls.server_name.as_deref().map_or(0, server_name)
-        // ec_point_formats: three of them (RFC 8422 section 5.1.2).
-        + extension(vector(1, 3))
-        // supported_groups (RFC 8446 section 4.2.7).
-        + extension(vector(2, 2 * groups))
+        + curves
         // encrypt_then_mac, extended_master_secret (RFC 7366, RFC 7627): empty.
         + extension(0)
         + extension(0)

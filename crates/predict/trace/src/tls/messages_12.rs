@@ -38,8 +38,10 @@ pub(crate) fn server_hello(tls: &Tls, resumed: bool) -> Bytes {
         false => {
             // server_name acknowledged by nginx, but not on resumption (RFC 6066 section 3).
             let name = if tls.server_name.is_some() { extension(0) } else { 0 };
-            // ec_point_formats (RFC 8422 section 5.2), and session_ticket: one will come.
-            name + extension(vector(1, 3)) + extension(0)
+            // ec_point_formats (RFC 8422 section 5.2), which OpenSSL leaves out with ECDHE_PSK
+            // (`tls_construct_stoc_ec_pt_formats`), and session_ticket: one will come.
+            let formats = if tls.psk.is_none() { extension(vector(1, 3)) } else { 0 };
+            name + formats + extension(0)
         }
     };
     let session_id = if resumed { SESSION_ID } else { 0 };
@@ -53,8 +55,13 @@ pub(crate) fn certificate(key: &'static str, chain: &[u16]) -> Result<Bytes, Tra
 }
 
 /// ServerKeyExchange (RFC 8422 section 5.4): a named curve, the public key, and the signature.
+/// With a key from outside: an empty hint, the same parameters, and no signature (RFC 5489
+/// section 2).
 pub(crate) fn server_key_exchange(tls: &Tls) -> Bytes {
     let parameters = 1 + 2 + vector(1, public_key(tls.group));
+    if tls.psk.is_some() {
+        return Bytes::exactly(HANDSHAKE_HEADER + vector(2, 0) + parameters);
+    }
     signed(tls.certificate).plus(HANDSHAKE_HEADER + parameters)
 }
 
@@ -70,9 +77,12 @@ pub(crate) const fn server_hello_done() -> Bytes {
     Bytes::exactly(HANDSHAKE_HEADER)
 }
 
-/// ClientKeyExchange (RFC 8422 section 5.7).
+/// ClientKeyExchange (RFC 8422 section 5.7); before it the identity of a key from outside (RFC 4279
+/// section 2, RFC 5489 section 2).
 pub(crate) fn client_key_exchange(tls: &Tls) -> Bytes {
-    Bytes::exactly(HANDSHAKE_HEADER + vector(1, public_key(tls.group)))
+    let identity = tls.psk.map_or(0, |psk| vector(2, psk.identity_bytes.into()));
+    let share = if tls.has_key_exchange() { vector(1, public_key(tls.group)) } else { 0 };
+    Bytes::exactly(HANDSHAKE_HEADER + identity + share)
 }
 
 /// CertificateVerify (section 7.4.8).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Lengths of TLS 1.3 handshake messages (RFC 8446), as OpenSSL 3.0 and nginx fill them.
 
-use warifu_model::{Group, Session, Tls};
+use warifu_model::{Group, PskMode, Session, Tls};
 
 use crate::error::TraceError;
 use crate::tls::messages::{
@@ -27,11 +27,16 @@ const KEY_SHARE_HEADER: u32 = 2 + 2;
 /// alone comes about only where client and server have no group in common, so the resuming
 /// client offers the other one.
 fn offered_group(tls: &Tls, resuming: bool) -> Group {
-    match (tls.session, resuming, tls.group) {
-        (Session::PskKe, true, Group::Secp256r1) => Group::X25519,
-        (Session::PskKe, true, Group::X25519) => Group::Secp256r1,
-        (_, _, group) => group,
+    match (psk_alone(tls) && (resuming || tls.psk.is_some()), tls.group) {
+        (true, Group::Secp256r1) => Group::X25519,
+        (true, Group::X25519) => Group::Secp256r1,
+        (false, group) => group,
     }
+}
+
+/// Whether both ends allow a PSK, of a ticket or from outside, without (EC)DHE.
+fn psk_alone(tls: &Tls) -> bool {
+    tls.session == Session::PskKe || tls.psk.is_some_and(|psk| psk.mode == PskMode::PskKe)
 }
 
 /// ClientHello (section 4.1.2); with `ticket`, its offer comes last (section 4.2.11).
@@ -39,7 +44,7 @@ pub(crate) fn client_hello(tls: &Tls, ticket: Option<&Ticket>) -> Bytes {
     // supported_versions (section 4.2.1).
     let versions = extension(vector(1, 2));
     // psk_key_exchange_modes (section 4.2.9): psk_dhe_ke, and psk_ke where it is allowed.
-    let modes = extension(vector(1, if tls.session == Session::PskKe { 2 } else { 1 }));
+    let modes = extension(vector(1, if psk_alone(tls) { 2 } else { 1 }));
     let group = offered_group(tls, ticket.is_some());
     let key_share = extension(vector(2, KEY_SHARE_HEADER + public_key(group)));
     // early_data (section 4.2.10): empty.
@@ -47,26 +52,28 @@ pub(crate) fn client_hello(tls: &Tls, ticket: Option<&Ticket>) -> Bytes {
         (Some(_), Session::EarlyData) => extension(0),
         _ => 0,
     };
-    let offer = ticket.map_or(Bytes::default(), |ticket| {
-        // The identity and its obfuscated age, then the binder.
-        let identities = ticket.bytes.plus(2 + 2 + 4);
-        let binders = vector(2, vector(1, hash(ticket.cipher_suite.aead())));
-        identities.plus(extension(0) + binders)
-    });
+    let outside = tls.psk.map(|psk| Bytes::exactly(u32::from(psk.identity_bytes)));
+    let offer =
+        ticket.map(|ticket| ticket.bytes).or(outside).map_or(Bytes::default(), |identity| {
+            // The identity and its obfuscated age, 0 for a key from outside, then the binder.
+            let identities = identity.plus(2 + 2 + 4);
+            let binders = vector(2, vector(1, hash(tls.cipher_suite.aead())));
+            identities.plus(extension(0) + binders)
+        });
     let more = offer.plus(versions + modes + key_share + early);
     // Middlebox compatibility fills the session identifier (section D.4).
     common_hello(tls, SESSION_ID, CLIENT_SCHEMES, Bytes::default(), more)
 }
 
 /// ServerHello (section 4.1.3).
-pub(crate) fn server_hello(tls: &Tls, resumed: bool) -> Bytes {
+pub(crate) fn server_hello(tls: &Tls, by_psk: bool) -> Bytes {
     let versions = extension(2);
-    let key_share = match resumed && tls.session == Session::PskKe {
+    let key_share = match by_psk && psk_alone(tls) {
         true => 0,
         false => extension(KEY_SHARE_HEADER + public_key(tls.group)),
     };
     // pre_shared_key: the index of the identity taken (section 4.2.11).
-    let selected = if resumed { extension(2) } else { 0 };
+    let selected = if by_psk { extension(2) } else { 0 };
     let head = HANDSHAKE_HEADER + VERSION + RANDOM + vector(1, SESSION_ID) + CIPHER_SUITE + 1;
     Bytes::exactly(head + vector(2, versions + key_share + selected))
 }

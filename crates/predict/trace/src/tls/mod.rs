@@ -50,6 +50,11 @@ impl Connection<'_> {
         self.resume.is_some() && self.tls.session == Session::EarlyData
     }
 
+    /// Whether both ends prove to have a PSK: that of a ticket, or one from outside.
+    pub(crate) fn by_psk(&self) -> bool {
+        self.resume.is_some() || self.tls.psk.is_some()
+    }
+
     /// Writes the whole connection; gives the tickets that it left.
     pub(crate) fn write(&self, script: &mut Script) -> Result<Vec<Ticket>, TraceError> {
         match self.tls.version {
@@ -93,17 +98,32 @@ pub(crate) fn check(tls: &Tls) -> Result<(), TraceError> {
         let (session, version) = (tls.session.name(), tls.version.name());
         return refuse("stack.session", format!("is {session}: TLS {version} resumes by {ways}"));
     }
+    let psk = tls.authentication == Authentication::Psk;
+    if psk != tls.psk.is_some() || (psk && tls.session != Session::Full) {
+        return refuse(
+            "stack.authentication",
+            format!(
+                "is {}: a key from outside goes with it, and with a full session, and with no \
+                 other",
+                tls.authentication.name()
+            ),
+        );
+    }
     let aead = tls.cipher_suite.aead();
-    let fitting = CipherSuite::of(tls.version, tls.certificate, aead);
-    if tls.cipher_suite != fitting {
+    let fitting = CipherSuite::of_choices(tls.version, tls.certificate, tls.psk, aead);
+    if fitting != Some(tls.cipher_suite) {
+        let expected =
+            fitting.map_or(String::new(), |suite| format!(": expected {}", suite.name()));
         return refuse(
             "stack.cipher_suite",
             format!(
-                "is {}, which TLS {} with certificate {} lacks: expected {}",
+                "is {}, which TLS {} with {} lacks{expected}",
                 tls.cipher_suite.name(),
                 tls.version.name(),
-                tls.certificate.name(),
-                fitting.name()
+                match psk {
+                    true => "a key from outside".into(),
+                    false => format!("certificate {}", tls.certificate.name()),
+                },
             ),
         );
     }
@@ -120,6 +140,9 @@ pub(crate) fn check(tls: &Tls) -> Result<(), TraceError> {
             "stack.server_name",
             format!("has {} bytes: expected a host name of 1 to 255", name.len()),
         );
+    }
+    if psk {
+        return Ok(());
     }
     check_chain(tls, "stack.server_certificate_bytes", &tls.server_certificate_bytes)?;
     if tls.authentication == Authentication::Mutual {

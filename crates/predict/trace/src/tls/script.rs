@@ -118,6 +118,11 @@ impl<'a> Script<'a> {
         }
     }
 
+    /// The server's own work on a request's body.
+    pub(crate) fn take_request_body(&mut self, body: u32) {
+        self.system(Role::Server, SystemCall::HttpReceive, body);
+    }
+
     /// The server's own work on a request.
     pub(crate) fn respond(&mut self, body: u32) {
         self.system(Role::Server, SystemCall::HttpRespond, body);

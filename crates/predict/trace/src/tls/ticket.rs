@@ -69,8 +69,13 @@ fn session(tls: &Tls, max_early_data: u32, ticket_age_add: u64) -> u32 {
         let leaf = tls.client_certificate_bytes.first().copied().unwrap_or_default();
         fields.push(tagged(u32::from(leaf)));
     }
-    if let Some(name) = &tls.server_name {
+    // A session by a key from outside takes up none (`tls_construct_stoc_server_name`).
+    if let Some(name) = tls.server_name.as_ref().filter(|_| !tls13 || tls.psk.is_none()) {
         fields.push(tagged(der::element(name.len() as u32)));
+    }
+    if let (Some(psk), false) = (tls.psk, tls13) {
+        // The identity that the client named.
+        fields.push(tagged(der::element(psk.identity_bytes.into())));
     }
     if tls13 {
         fields.push(tagged(der::integer(ticket_age_add)));

@@ -5,8 +5,8 @@
 use warifu_model::{
     Aead, Authentication, Case, CertificateType, CipherSuite, Coap, CoapMessageType,
     CongestionControl, Dds, DdsAead, DdsCrypto, DdsMiddleware, DdsProtection, Group, Host, Https,
-    KeyShare, KeyStoreChoice, Keyword, Link, Loss, Nanos, Pattern, PatternKind, Server, Session,
-    Stack, Tcp, Tls, TlsVersion,
+    KeyShare, KeyStoreChoice, Keyword, Link, Loss, Nanos, Pattern, PatternKind, Psk, PskMode,
+    Server, Session, Stack, Tcp, Tls, TlsVersion,
 };
 
 /// Sizes of the lab's certificates, leaf first, as `real_openssl.rs` checks them.
@@ -34,12 +34,51 @@ pub fn tls(version: TlsVersion, session: Session, authentication: Authentication
         server_certificate_bytes: chain(CertificateType::EcdsaSecp256r1, 1),
         client_certificate_bytes: match authentication {
             Authentication::Mutual => chain(CertificateType::EcdsaSecp256r1, 1),
-            Authentication::Server => Vec::new(),
+            Authentication::Server | Authentication::Psk => Vec::new(),
         },
         cipher_suite: CipherSuite::of(version, CertificateType::EcdsaSecp256r1, Aead::Aes128Gcm),
         key_share: KeyShare::Fresh,
         server_name: None,
+        psk: None,
     }
+}
+
+/// The same by a key from outside, its identity of 16 B.
+pub fn by_psk(version: TlsVersion, mode: PskMode, aead: Aead) -> Tls {
+    let psk = Some(Psk { mode, identity_bytes: 16 });
+    Tls {
+        server_certificate_bytes: Vec::new(),
+        cipher_suite: CipherSuite::of_choices(version, CertificateType::EcdsaSecp256r1, psk, aead)
+            .unwrap(),
+        psk,
+        authentication: Authentication::Psk,
+        ..tls(version, Session::Full, Authentication::Server)
+    }
+}
+
+/// Every TLS layer by a key from outside that there can be, but for lengths of names and
+/// identities.
+pub fn every_psk() -> Vec<Tls> {
+    let mut all = Vec::new();
+    for &version in TlsVersion::ALL {
+        for &mode in PskMode::ALL {
+            for &aead in Aead::ALL {
+                if CipherSuite::of_psk(version, mode, aead).is_none() {
+                    continue;
+                }
+                for group in [Group::Secp256r1, Group::X25519] {
+                    for server_name in [None, Some("warifu.test".to_owned())] {
+                        for identity_bytes in [1, 16, 128] {
+                            let psk = Some(Psk { mode, identity_bytes });
+                            let tls = by_psk(version, mode, aead);
+                            all.push(Tls { group, server_name: server_name.clone(), psk, ..tls });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    all
 }
 
 /// HTTPS over Linux's TCP.
@@ -72,9 +111,15 @@ pub fn pattern(response_body: u32) -> Pattern {
         kind: PatternKind::Request,
         path: "/".into(),
         response_body,
+        request_body: 0,
         concurrent: 1,
         rate: None,
     }
+}
+
+/// One POST.
+pub fn upload(request_body: u32, response_body: u32) -> Pattern {
+    Pattern { request_body, ..pattern(response_body) }
 }
 
 /// A case of HTTPS.

@@ -7,11 +7,12 @@ mod tls;
 
 use super::draft::Draft;
 use crate::case::{
-    Case, CongestionControl, Host, Https, KeyStoreChoice, Link, Pattern, PatternKind, Protocol,
-    Server, Stack, Tcp,
+    Case, CongestionControl, Host, Https, KeyStoreChoice, LONGEST_BODY, Link, Pattern, PatternKind,
+    Protocol, Server, Session, Stack, Tcp,
 };
 use crate::keyword::Keyword;
 use crate::profile::{Catalog, ProfileKind};
+use crate::units::ByteCount;
 
 /// Both ends run this machine where a study names no other.
 const HOST: &str = "this-host";
@@ -61,6 +62,10 @@ pub(crate) fn case(draft: &Draft, catalog: &Catalog) -> Result<Case, Vec<Clash>>
             check_path(&stack, &path).map_err(|clash| vec![clash])?;
             let kind = draft.pattern.unwrap_or(PatternKind::Request);
             check_kind(&stack, kind).map_err(|clash| vec![clash])?;
+            check_request_body(&stack, draft).map_err(|clash| vec![clash])?;
+            // A PUT is answered by 2.04 Changed alone.
+            let put = stack.coap().is_some() && draft.request_body.unwrap_or(0) > 0;
+            let default_response = if put { 0 } else { RESPONSE_BODY };
             Ok(Case {
                 device: Host { profile: device },
                 server: Server { profile: server, workers: draft.workers.unwrap_or(1) },
@@ -73,7 +78,8 @@ pub(crate) fn case(draft: &Draft, catalog: &Catalog) -> Result<Case, Vec<Clash>>
                 pattern: Pattern {
                     kind,
                     path,
-                    response_body: draft.response_body.unwrap_or(RESPONSE_BODY),
+                    response_body: draft.response_body.unwrap_or(default_response),
+                    request_body: draft.request_body.unwrap_or(0),
                     concurrent: draft.concurrent.unwrap_or(1),
                     rate: (kind == PatternKind::Stream).then(|| draft.rate.unwrap_or(RATE)),
                 },
@@ -127,6 +133,29 @@ fn check_kind(stack: &Stack, kind: PatternKind) -> Result<(), Clash> {
         return Err(("pattern.kind", message));
     }
     Ok(())
+}
+
+/// Whether a protocol's request can have a body.
+fn check_request_body(stack: &Stack, draft: &Draft) -> Result<(), Clash> {
+    let Some(bytes) = draft.request_body.filter(|&bytes| bytes > 0) else { return Ok(()) };
+    let refuse = |message: String| Err(("pattern.request_body", message));
+    match stack {
+        Stack::Https(https) if https.tls.session == Session::EarlyData => refuse(format!(
+            "is {bytes} B: a POST in early data may be replayed, and a server must not act on it \
+             (RFC 8470 section 2.1); choose stack.session = \"resumed\", or leave it out"
+        )),
+        Stack::Https(_) if bytes > LONGEST_BODY => refuse(format!(
+            "is {}: expected at most {}, up to which TCP is simulated",
+            ByteCount(bytes.into()),
+            ByteCount(LONGEST_BODY.into())
+        )),
+        Stack::Https(_) | Stack::Coap(_) => Ok(()),
+        Stack::Dds(_) => refuse(
+            "has no effect: a DDS sample is one payload, whose length is \
+                                 pattern.response_body; remove it"
+                .into(),
+        ),
+    }
 }
 
 fn tcp_layer(draft: &Draft, ends: [Option<String>; 2]) -> Option<Tcp> {
