@@ -143,10 +143,30 @@ def test_profile_of_one_variant_serves_its_stack() -> None:
         assert len(parse(overrides, narrow).inputs(0)) > 20
 
 
+PSK_STUDY = """\
+name = "psk"
+[stack]
+authentication = "psk"
+tls = "{tls}"
+psk_mode = "{mode}"
+group = "{group}"
+"""
+
+
+@pytest.mark.parametrize("tls", ["1.2", "1.3"])
+@pytest.mark.parametrize("mode", ["psk_dhe_ke", "psk_ke"])
+@pytest.mark.parametrize("group", ["secp256r1", "x25519"])
+def test_profile_serves_keys_from_outside(tls: str, mode: str, group: str) -> None:
+    text = PSK_STUDY.format(tls=tls, mode=mode, group=group)
+    view = parse(text, profile_of(variants.everything())).cases[0]
+    narrow = profile_of(variants.needed([tls_of(view.json)]))
+    assert len(parse(text, narrow).inputs(0)) > 15
+
+
 def test_missing_variants_of_a_profile() -> None:
     every = variants.everything()
     assert [variants.Variant.of_json(one.json()) for one in every] == every
-    assert len(set(every)) == len(every) == 46
+    assert len(set(every)) == len(every) == 46 + 6  # six by a key from outside
     unknown = every[0].json() | {"session": "ticket", "tls": "1.3"}
     with pytest.raises(KeyError):
         variants.Variant.of_json(unknown)
