@@ -27,6 +27,8 @@ FAMILIES = (
 )  # fmt: skip
 WHOLE = ("hash", "aead.seal", "aead.open")
 """Primitives that work on the whole message, as RFC 8446 and RFC 5246 have it."""
+EXACT_BYTES = 4.0
+"""How much the lengths of messages with ECDSA signatures vary, B (X.690 section 8.3)."""
 BYTES_APART, SHARE_APART = 32.0, 0.05
 """Lengths that one recipe stands for lie this near to its own, B or by share."""
 INSTRUCTIONS_APART, INSTRUCTIONS_SHARE, INSTRUCTIONS_A_BYTE = 500.0, 0.05, 1.0
@@ -93,8 +95,9 @@ def _number(value: float) -> str:
     return str(int(rounded)) if rounded == int(rounded) else str(rounded)
 
 
-def recipe(cells: Sequence[Cell]) -> Recipe | None:
-    """One recipe for all of these, or None."""
+def recipe(cells: Sequence[Cell], every: Sequence[Cell]) -> Recipe | None:
+    """One recipe for all of these, or None. Where they have chains of one length, how calls grow
+    with it is that of all of the message's cells, if it is the same for all."""
     sizes = np.array([cell.bytes for cell in cells])
     chains = np.array([cell.chain for cell in cells], dtype=float)
     calls = []
@@ -106,7 +109,7 @@ def recipe(cells: Sequence[Cell]) -> Recipe | None:
         counts, lengths = (np.array(column) for column in zip(*pairs, strict=True))
         if not counts.any() and not lengths.any():
             continue
-        call = _call(family, counts, lengths, sizes, chains)
+        call = _call(family, counts, lengths, sizes, chains, _slopes(family, every))
         if call is None:
             return None
         calls.append(call)
@@ -114,22 +117,50 @@ def recipe(cells: Sequence[Cell]) -> Recipe | None:
     return None if law is None else Recipe(law[0], law[1], tuple(calls))
 
 
+def _count(cell: Cell, family: str) -> float:
+    return next((count for name, count, _ in cell.calls if name == family), 0.0)
+
+
+def _slopes(family: str, every: Sequence[Cell]) -> set[float]:
+    """By how many calls a certificate more differs, over cells that differ in the chain alone."""
+    found = set()
+    for one in every:
+        for other in every:
+            same = all(
+                one.choice(key) == other.choice(key) for key in KEYS if key != "chain_length"
+            )
+            if same and other.chain > one.chain:
+                more = _count(other, family) - _count(one, family)
+                found.add(more / (other.chain - one.chain))
+    return found
+
+
 def _call(
-    family: str, counts: np.ndarray, lengths: np.ndarray, sizes: np.ndarray, chains: np.ndarray
+    family: str,
+    counts: np.ndarray,
+    lengths: np.ndarray,
+    sizes: np.ndarray,
+    chains: np.ndarray,
+    slopes: set[float],
 ) -> Call | None:
-    if np.ptp(counts) == 0:
-        count, per_certificate = float(counts[0]), 0.0
-    else:
-        slope, start = np.polyfit(chains, counts, 1) if np.ptp(chains) else (0.0, 0.0)
-        count, per_certificate = round(start), round(slope)
-        if per_certificate <= 0 or count < 0 or (count + per_certificate * chains != counts).any():
-            return None
-    if family == "x509.parse" and count == 1 and (chains == 1).all():
-        count, per_certificate = 0.0, 1.0
+    per_certificate = 0.0
+    if np.ptp(chains):
+        per_certificate = round(float(np.polyfit(chains, counts, 1)[0]))
+    elif len(slopes) == 1:
+        per_certificate = round(next(iter(slopes)))
+    count = float(counts[0] - per_certificate * chains[0])
+    if per_certificate < 0 or count < 0:
+        return None
+    if (count + per_certificate * chains != counts).any():
+        return None
     calls = count + per_certificate * chains
-    for fixed, rate in _laws(family, lengths, sizes, calls):
-        off = np.abs(fixed * calls + rate * sizes - lengths)
-        if (off <= np.maximum(BYTES_APART, SHARE_APART * lengths)).all():
+    laws = list(_laws(family, lengths, sizes, calls))
+    # One that is exact, if there is any.
+    for apart, share in ((EXACT_BYTES, 0.0), (BYTES_APART, SHARE_APART)):
+        for fixed, rate in laws:
+            off = np.abs(fixed * calls + rate * sizes - lengths)
+            if (off > np.maximum(apart, share * lengths)).any():
+                continue
             if family.startswith("aead.") and count == 1 and rate == 1.0:
                 return Call(family, 0.0, 0.0, 1.0, fixed, rate)
             return Call(family, count, per_certificate, 0.0, fixed, rate)
@@ -172,10 +203,10 @@ def _instructions(found: np.ndarray, sizes: np.ndarray) -> tuple[float, float] |
 
 @cache
 def leaves(
-    cells: tuple[Cell, ...], keys: tuple[str, ...]
+    cells: tuple[Cell, ...], keys: tuple[str, ...], every: tuple[Cell, ...]
 ) -> tuple[tuple[Condition, Recipe], ...] | None:
     """The fewest recipes that describe the cells, each with its conditions."""
-    whole = recipe(cells)
+    whole = recipe(cells, every)
     if whole is not None:
         return (((), whole),)
     best: tuple[tuple[Condition, Recipe], ...] | None = None
@@ -188,7 +219,7 @@ def leaves(
         others = tuple(other for other in keys if other != key)
         found: list[tuple[Condition, Recipe]] = []
         for value, group in groups.items():
-            below = leaves(tuple(group), others)
+            below = leaves(tuple(group), others, every)
             if below is None:
                 break
             found += [(((key, value), *when), one) for when, one in below]
@@ -230,7 +261,7 @@ def recipes(rows: Iterable[dict[str, object]]) -> list[tuple[str, dict[str, obje
     """All recipes, each with its operation and conditions; what sessions share stands once."""
     merged: dict[tuple[str, str, Condition, Recipe], list[str]] = {}
     for (operation, tls, session), cells in sorted(cells_of(rows).items()):
-        found = leaves(tuple(cells), KEYS)
+        found = leaves(tuple(cells), KEYS, tuple(cells))
         if found is None:
             raise SystemExit(f"recipes: {operation} of TLS {tls}, {session}: counts differ where "
                              "no choice does")  # fmt: skip

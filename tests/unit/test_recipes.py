@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Recipes: what was counted becomes calls, conditions and instructions; what is shipped covers
+every message that a trace has; the judgements' gates can be missed."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from warifu import _core
+from warifu.calibrate import bench as calibrate_bench
+from warifu.calibrate.variants import everything
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FOLDER = ROOT / "bench" / "recipes"
+RECIPES = sorted((ROOT / "profiles" / "recipes").glob("*.toml"))
+
+
+def module(name: str) -> ModuleType:
+    sys.path.insert(0, str(FOLDER))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(FOLDER))
+
+
+write, judge, count = module("write"), module("judge"), module("count")
+
+
+def row(operation: str = "client.receive.Certificate", **choices: str | int) -> dict[str, Any]:
+    """A message as it was counted: two certificates are parsed, verified and hashed."""
+    chain = int(choices.get("chain_length", 1))
+    length = 13 + 480 * chain
+    variant = {
+        "tls": "1.3", "session": "full", "authentication": "mutual", "group": "secp256r1",
+        "certificate": "ecdsa_secp256r1", "chain_length": chain, "aead": "AES_128_GCM",
+    } | choices  # fmt: skip
+    calls = {
+        "verify": [chain, 0], "x509.parse": [chain, length - 13], "aead.open": [1, length],
+        "hash": [chain, length + 390 * chain], "hkdf": [0, 0],
+    }  # fmt: skip
+    return {"operation": operation, "variant": variant, "bytes": length,
+            "instructions": 1000 + 2 * length, "calls": calls}  # fmt: skip
+
+
+def test_calls_by_certificate_record_and_byte() -> None:
+    found = write.recipes([row(chain_length=chain) for chain in (1, 2, 3)])
+    ((operation, when, recipe),) = [one for one in found if one[0].endswith("Certificate")]
+    assert (operation, when) == (
+        "client.receive.Certificate", {"tls": "1.3", "session": "full"},
+    )  # fmt: skip
+    assert recipe.instructions == pytest.approx(1000, abs=1)
+    assert recipe.instructions_per_byte == pytest.approx(2, abs=0.01)
+    calls = {call.primitive: call for call in recipe.calls}
+    assert "hkdf" not in calls
+    assert calls["verify"] == write.Call("verify", 0, 1)
+    assert (calls["aead.open"].per_record, calls["aead.open"].per_message_byte) == (1, 1)
+    assert (calls["hash"].per_certificate, calls["hash"].per_message_byte) == (1, 1)
+    assert calls["hash"].bytes == pytest.approx(390)
+    assert calls["x509.parse"].per_certificate == 1
+
+
+def test_a_choice_is_a_condition_only_where_counts_differ() -> None:
+    rows = [row(group=group, certificate=certificate)
+            for group in ("secp256r1", "x25519")
+            for certificate in ("ecdsa_secp256r1", "rsa-2048")]  # fmt: skip
+    for one in rows:
+        if one["variant"]["certificate"] == "rsa-2048":
+            one["instructions"] += 5_000
+    found = [when for operation, when, _ in write.recipes(rows) if operation.endswith("icate")]
+    assert [when["certificate"] for when in found] == ["ecdsa_secp256r1", "rsa-2048"]
+    assert all("group" not in when for when in found)
+    rows[0]["calls"]["verify"] = [7, 0]
+    assert len([one for one in write.recipes(rows) if one[0].endswith("icate")]) > 2
+
+
+def test_counts_that_no_choice_explains_are_refused() -> None:
+    one, other = row(), row()
+    other["calls"]["verify"] = [2, 0]
+    with pytest.raises(SystemExit, match="counts differ where no choice does"):
+        write.recipes([one, other])
+
+
+def test_a_signature_is_an_operation_of_its_own() -> None:
+    made = row("server.send.CertificateVerify")
+    made["calls"]["sign"] = [1, 130]
+    found = {operation: recipe for operation, _, recipe in write.recipes([made])}
+    assert found["server.sign"].calls == (write.Call("sign", 1, 0, 0, 130),)
+    names = [call.primitive for call in found["server.send.CertificateVerify"].calls]
+    assert "sign" not in names
+
+
+def test_prepared_key_share_needs_no_key_pair() -> None:
+    hello = row("client.send.ClientHello")
+    hello["calls"] = {"ecdh.keygen": [1, 0], "random": [1, 32]}
+    found = {
+        when["key_share"]: [call.primitive for call in recipe.calls]
+        for operation, when, recipe in write.recipes([hello])
+        if operation == "client.send.ClientHello"
+    }
+    assert found == {"fresh": ["ecdh.keygen", "random"], "prepared": ["random"]}
+
+
+def test_the_parts_of_a_count_are_put_together() -> None:
+    output = (
+        "=\t\t0\n-\t\t0\nclient\tsend ClientHello\t0\tecdh.keygen\t1\t0\n"
+        "client\t+\t0\thash\t0\t198\nserver\treceive ClientHello\t203\thash\t0\t198\n"
+    )
+    ((hello, received),) = count.parse(output, [5, 9, 100, 20, 300])
+    assert (hello.operation, hello.instructions) == ("client.send.ClientHello", 120)
+    assert hello.calls == {"ecdh.keygen": (1, 0), "hash": (0, 198)}
+    assert (received.bytes, received.instructions) == (198, 300)
+    parts = (
+        "=\t\t0\npart\t\t0\npart\t\t0\trandom\t1\t32\npart\t\t0\thash\t0\t7\n"
+        "parts client send ClientHello 1,2\n"
+    )
+    ((hello,),) = count.parse(parts, [1, 2, 30, 400])
+    assert (hello.instructions, hello.calls) == (430, {"random": (1, 32), "hash": (0, 7)})
+    with pytest.raises(SystemExit, match="counts do not fit"):
+        count.parse(output, [5, 9])
+
+
+@pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
+def test_every_message_of_a_trace_has_a_recipe(file: Path) -> None:
+    """Of all variants that a device profile can tell apart."""
+    figures = {name: judge.Figure(1.0) for name in _core.primitives()}
+    mine = ("device", judge.NAME, judge.figures_toml(figures, file.stem), "judged.toml")
+    others = judge.profiles()
+    without_early_data = file.stem == "wolfssl-5"
+    for variant in everything():
+        if variant.session == "0-rtt" and without_early_data:
+            continue
+        keys = ("tls", "session", "authentication", "group", "certificate", "chain_length",
+                "cipher_suite")  # fmt: skip
+        choices = [(f"stack.{key}", str(getattr(variant, key))) for key in keys]
+        ends = [("device", judge.NAME), ("server", judge.NAME), ("link", "loopback")]
+        study = _core.Study.from_choices([*ends, *choices], [*others, mine])
+        assert _core.missing_operations(study, 0) == ([], []), variant
+
+
+@pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
+def test_calls_that_the_protocol_asks_for(file: Path) -> None:
+    """Whichever library: a full handshake's key pair, shared secret and signatures (RFC 8446
+    sections 4.2.8, 4.4.2 and 4.4.3)."""
+    tables = tomllib.loads(file.read_text())["recipe"]
+
+    def calls(operation: str) -> list[dict[str, tuple[int, int]]]:
+        wanted = [
+            one for one in tables
+            if one["operation"] == operation and one["when"]["tls"] == "1.3"
+            and "full" in one["when"]["session"] and one["when"].get("key_share") != "prepared"
+        ]  # fmt: skip
+        assert wanted, operation
+        return [
+            {call["primitive"]: (call.get("count", 0), call.get("per_certificate", 0))
+             for call in one.get("call", [])}
+            for one in wanted
+        ]  # fmt: skip
+
+    assert all(one["ecdh.keygen"] == (1, 0) for one in calls("client.send.ClientHello"))
+    assert all(one["ecdh.derive"] == (1, 0) for one in calls("client.receive.ServerHello"))
+    assert all(one["verify"] == (0, 1) for one in calls("client.receive.Certificate"))
+    assert all(one["verify"] == (1, 0) for one in calls("client.receive.CertificateVerify"))
+    assert all(one["sign"] == (1, 0) for one in calls("server.sign"))
+
+
+Line = judge.Line
+
+
+def line(message: str, timed: float, predicted: float, remainder: float = 0.0) -> Line:
+    return judge.Line("an option", message, timed, predicted, remainder, True)
+
+
+def test_gates_can_be_missed() -> None:
+    assert line("client.send.ClientHello", 100, 109.9).misses == []
+    assert line("client.send.ClientHello", 100, 110.1).misses == ["error"]
+    assert line("client.send.ClientHello", 100, 100, 20.1).misses == ["remainder"]
+    assert line("total", 100, 104.9, 90).misses == []
+    assert line("total", 100, 94.9).misses == ["error"]
+    small = judge.Line("an option", "client.send.Finished", 1, 9, 9, False)
+    assert small.misses == []
+
+
+def test_lowering_and_the_price_of_an_instruction() -> None:
+    """A message made of known figures gives the price that it was made with."""
+    figures = {name: judge.Figure(1_000.0) for name in _core.primitives()}
+    figures["instruction"] = judge.Figure(0.0)
+    choices = (("stack.tls", "1.3"), ("stack.authentication", "server"))
+    client = ("client",)
+    counts = judge.instructions(figures, "mbedtls-3.6", judge.Option("", choices, {}), client)
+    assert counts["client.send.ClientHello"] > 100
+    known = judge.lowered(figures, "mbedtls-3.6", choices, client)
+    timed = {message: known[message] + 2.5 * counts[message] for message in known}
+    option = judge.Option("", choices, timed)
+    assert judge.price(figures, "mbedtls-3.6", [option], client) == pytest.approx(2.5, rel=1e-3)
+    judgement = judge.Judgement("")
+    judge.judge(judgement, figures | {"instruction": judge.Figure(2.5)}, "mbedtls-3.6",
+                [option], client)  # fmt: skip
+    assert judgement.lines[-1].message == "total"
+    assert not any(one.misses for one in judgement.lines if "error" in one.misses)
+
+
+def test_primitives_of_the_calibration_bench() -> None:
+    def timed(
+        operation: str, algorithm: str, length: int, ns: int, temperature: str = "warm"
+    ) -> dict[str, object]:
+        return {"operation": operation, "algorithm": algorithm, "bytes": length,
+                "temperature": temperature, "cpu_ns": [ns] * 21}  # fmt: skip
+
+    rows = [
+        timed("keygen", "x25519", 0, 900), timed("seal", "AES_128_GCM", 100, 300),
+        timed("seal", "AES_128_GCM", 1_100, 800), timed("random", "", 32, 40),
+        timed("parse", "rsa-2048", 800, 90), timed("parse", "ecdsa_secp256r1", 400, 110),
+        timed("keygen", "x25519", 0, 9_000, "cold"),
+    ]  # fmt: skip
+    assert calibrate_bench.primitives(rows, 10) == {
+        "ecdh.keygen.x25519": (900.0, 0.0),
+        "aead.seal.AES_128_GCM": (250.0, 0.5),
+        "random": (40.0, 0.0),
+        # Longer, and quicker all the same: no line through both, so their mean.
+        "x509.parse": (100.0, 0.0),
+    }
+    assert set(calibrate_bench.primitives(rows, 10)) <= set(_core.primitives())
