@@ -5,6 +5,7 @@ profiles, and how far scaled figures are to be trusted."""
 
 from __future__ import annotations
 
+import subprocess
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -199,14 +200,16 @@ def _size(size: int | None) -> str:
 
 
 def texts(folder: str) -> dict[str, str]:
-    """The profiles of a kind, by name."""
-    files = sorted((ROOT / "profiles" / folder).glob("*.toml"))
-    return {
-        file.stem: file.read_text(encoding="utf-8")
-        for file in files
-        # What a calibration wrote is this machine's alone.
-        if file.stem != "this-host"
-    }
+    """The profiles of a kind that are under version control, by name; others are somebody's own."""
+    listed = subprocess.run(
+        ["git", "ls-files", f"profiles/{folder}/*.toml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    files = (ROOT / name for name in sorted(listed.stdout.splitlines()))
+    return {file.stem: file.read_text(encoding="utf-8") for file in files if file.exists()}
 
 
 def main() -> None:

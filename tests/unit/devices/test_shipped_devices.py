@@ -8,6 +8,7 @@ import importlib.util
 import io
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -20,9 +21,22 @@ from warifu.devices.judge import coverages, judged
 from warifu.devices.profile import MARK, NEEDED
 
 PROFILES = ROOT / "profiles"
-TEXTS = {file.stem: file.read_text() for file in sorted((PROFILES / "devices").glob("*.toml"))}
+
+
+def script() -> ModuleType:
+    """The module of scripts/devices_page.py."""
+    file = ROOT / "scripts" / "devices_page.py"
+    spec = importlib.util.spec_from_file_location("devices_page", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SCRIPT = script()
+TEXTS: dict[str, str] = SCRIPT.texts("devices")
 SCALED = sorted(shipped.published(TEXTS))
-KEY_STORES = sorted(file.stem for file in (PROFILES / "key-stores").glob("*.toml"))
+KEY_STORES = sorted(SCRIPT.texts("key-stores"))
 LIBRARIES = {file.stem for file in (PROFILES / "recipes").glob("*.toml")}
 
 
@@ -167,11 +181,5 @@ def test_optiga_is_throttled(warifu: Run, tmp_path: Path) -> None:
 
 def test_page_of_devices_is_current() -> None:
     """`make golden` writes docs/reference/devices.md."""
-    spec = importlib.util.spec_from_file_location(
-        "devices_page", ROOT / "scripts" / "devices_page.py"
-    )
-    assert spec is not None and spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    made = script.page(script.texts("devices"), script.texts("key-stores"))
+    made = SCRIPT.page(TEXTS, SCRIPT.texts("key-stores"))
     assert made == (ROOT / "docs" / "reference" / "devices.md").read_text()
