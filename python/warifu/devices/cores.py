@@ -16,6 +16,8 @@ _FAMILIES = {
 }
 FAMILY = {core: family for family, cores in _FAMILIES.items() for core in cores}
 KNOWN = tuple(FAMILY)
+#: Families whose cores begin one instruction in a cycle; a Cortex-M7 begins two.
+ONE_A_CYCLE = ("armv6-m", "armv7-m", "xtensa", "riscv32")
 
 #: Arm's own spelling, and what people type.
 _ALSO = {

@@ -67,6 +67,14 @@ def test_from_a_benchmark_to_an_answer(warifu: Run) -> None:
     assert json.loads(out)["answer"]
 
 
+def test_hashing_in_hardware_prices_no_instruction(warifu: Run) -> None:
+    """24.6 MB/s at 240 MHz are a third of a cycle for an instruction of C."""
+    _, out, err = warifu("import", OUTPUTS / "wolfcrypt-esp32.txt", "--name", "esp", "--dry-run")
+    price = float(str(figures(tomllib.loads(out))["instruction"]["warm"]).removesuffix(" ns"))
+    assert 0.7 < price * 0.24 < 6
+    assert "SHA-256 in C of" in err
+
+
 def test_dry_run_prints_and_writes_nothing(warifu: Run) -> None:
     file = OUTPUTS / "wolfcrypt-esp32.txt"
     code, out, err = warifu("import", file, "--name", "esp", "--dry-run")
