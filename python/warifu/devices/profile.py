@@ -167,8 +167,8 @@ def _instruction(device: Device, corpus: Corpus) -> tuple[float | None, str]:
 
 
 def _is_c(device: Device, known: Known, count: float) -> bool:
-    """Whether a figure of SHA-256 is of C. Where nothing says so: no core that begins an instruction
-    a cycle executes its code that quickly."""
+    """Whether a figure of SHA-256 is of C. Where nothing says so: no core that begins one
+    instruction in a cycle executes C that quickly."""
     if known.code is not None or cores.family(device.core) not in cores.ONE_A_CYCLE:
         return known.code in {Code.C, None}
     return known.byte_ns / count * (device.clock_hz or 0) / 1e9 > _FEWEST_CYCLES
