@@ -136,7 +136,9 @@ class _Timed:
             return with_costs(costs).predict(self.study)
 
         progress("fitting the system's costs")
-        study, uploads = shaped.study(self.study), shaped.study(self.uploads)
+        some = with_costs(Costs.start())
+        some = some.having([_no_receive()])
+        study, uploads = some.study(self.study), some.study(self.uploads)
         own, all_medians = {case.id for case in study.cases}, self.runs.medians_ns()
         medians = {key: value for key, value in all_medians.items() if key[0] in own}
         errors = {key: value for key, value in self.runs.errors_ns().items() if key[0] in own}
@@ -156,6 +158,10 @@ def _uploads(trials: int) -> str:
     return loopback.study_text(trials, UPLOADS, f'"pattern.request_body" = [{bodies}]\n')
 
 
+def _no_receive() -> Entry:
+    return Entry(_HTTP_RECEIVE, {}, Law.constant(0.0), source=_SOURCE, kind="simulated")
+
+
 def _http_receive(
     draft: Draft,
     study: _core.Study,
@@ -164,8 +170,7 @@ def _http_receive(
 ) -> Entry:
     """What taking a request's body costs the server: what is left of whole exchanges when all else
     is taken away. Without delay the server is warm, with delay it has slept."""
-    nothing = Entry(_HTTP_RECEIVE, {}, Law.constant(0.0), source=_SOURCE, kind="simulated")
-    predicted = draft.having([nothing]).predict(text)
+    predicted = draft.having([_no_receive()]).predict(text)
     whole = metrics.whole("https")
     left: dict[tuple[bool, int], float] = {}
     for view in study.cases:
