@@ -37,6 +37,24 @@ def corpus() -> Corpus:
     return Corpus(catalog.devices(texts))
 
 
+def library(wanted: str | None, read: str | None) -> str | None:
+    """The library to state: what is wanted, or None for what was read; what stands in where there
+    are no recipes of it, with a word about it. Raises typer.BadParameter for one that is wanted."""
+    from warifu import study
+    from warifu.devices.making import STAND_IN
+
+    texts = study.profile_texts(study.profile_folders())
+    known = sorted(name for kind, name, _, _ in texts if kind == "recipe")
+    if wanted is not None and wanted not in known:
+        raise typer.BadParameter(f"--library {wanted}: expected one of {', '.join(known)}")
+    if wanted is None and read is not None and read not in known:
+        screen.warn(
+            f"there are no recipes of {read}: {STAND_IN}'s stand in for them; see profiles/recipes"
+        )
+        return STAND_IN
+    return wanted
+
+
 def write(made: Made, force: bool, dry_run: bool) -> Path | None:
     """Writes a profile where `predict` finds it, or prints it. Raises typer.BadParameter for a
     name that is taken."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -91,6 +92,7 @@ def import_output(
         chosen = making.checked_name(name or _name(file))
         content, shown = _content(file)
         output = recognise(content, shown, clock_hz=about.clock_hz, run=run)
+        about = replace(about, library=device_files.library(library, output.library))
         made = making.from_output(
             chosen,
             output,

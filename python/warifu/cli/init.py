@@ -191,7 +191,8 @@ def device(
         if not any(texts.values()) and clock is None and _is_terminal():
             core, clock, library = _ask_machine(core, library)
             texts |= {key: _ask(_label(key), _figure_of(key)) for key in _ASKED}
-        about = machine(library, core, clock, code, ram, flash)
+        known = device_files.library(library or None, None)
+        about = machine(known, core, clock, code, ram, flash)
         given = [_given(key, text, source) for key, text in texts.items() if text]
         made = making.from_figures(chosen, given, about, device_files.corpus())
     device_files.say_added(made)

@@ -14,6 +14,8 @@ from warifu.devices.figures import Code, Output
 from warifu.devices.profile import Completed, Draft, Given, Stated, complete, toml
 from warifu.devices.scaling import Corpus
 
+#: Whose recipes hold where those of a device's own library are not there.
+STAND_IN = "mbedtls-3.6"
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
 #: Which figures tell assembly from portable C: the same curve on the same core differs by ten.
 _TELLING = ("sign.ecdsa_secp256r1", "ecdh.derive.secp256r1", "verify.ecdsa_secp256r1")
@@ -73,7 +75,7 @@ def from_output(
         name,
         f"{name}, from {output.tool}",
         given,
-        library=stated(machine.library, output.library) or Stated("mbedtls-3.6"),
+        library=stated(machine.library, output.library) or Stated(STAND_IN),
         core=stated(machine.core, output.core),
         clock_hz=clock_hz,
         clock=stated(_clock(machine.clock_hz), _clock(output.clock_hz)),
@@ -97,7 +99,7 @@ def from_figures(
         name,
         description or f"{name} ({about})",
         given,
-        library=Stated(machine.library or "mbedtls-3.6"),
+        library=Stated(machine.library or STAND_IN),
         core=(machine.core and Stated(machine.core)) or None,
         clock_hz=machine.clock_hz,
         clock=(_clock(machine.clock_hz) and Stated(str(_clock(machine.clock_hz)))) or None,

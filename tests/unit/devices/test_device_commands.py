@@ -95,7 +95,14 @@ def test_from_standard_input(warifu: Run, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("sys.stdin", Input())
     code, _, err = warifu("import", "-", "--name", "gateway", "--clock", "1.2GHz", "--core", "a53")
     assert code == OK, err
-    assert profile("gateway")["library"]["value"] == "openssl-3"  # type: ignore[index]
+    has_recipes = (ROOT / "profiles" / "recipes" / "openssl-3.toml").exists()
+    library = profile("gateway")["library"]["value"]  # type: ignore[index]
+    assert library == ("openssl-3" if has_recipes else "mbedtls-3.6")
+    assert has_recipes or "there are no recipes of openssl-3" in err
+    answer = ("--server", "xeon-2-5-ghz-vm", "--link", "nb-iot", "--stack", "https/tls1.3")
+    assert warifu("predict", "--device", "gateway", *answer)[0] == OK
+    code, _, err = warifu("init", "device", "b", *BOARD, "--library", "polarssl")
+    assert code == USAGE and "--library polarssl: expected one of mbedtls-3.6" in err
 
 
 def test_nothing_is_replaced_or_hidden(warifu: Run) -> None:
