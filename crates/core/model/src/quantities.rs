@@ -12,6 +12,9 @@ use crate::units::{BitsPerSecond, Nanos, Probability};
 /// No link is slower than this there and back; a longer value is a slip of the unit. Deep space
 /// is out of scope.
 const LONGEST_DELAY: Nanos = Nanos::from_secs(3600);
+/// No IoT link is slower: Sigfox's uplink has 100 bit/s. Below it TCP gives up before a handshake is
+/// over, and a study would find nothing but failed connections.
+const LOWEST_RATE: BitsPerSecond = BitsPerSecond(100);
 /// More than 400 Gbit/s is no IoT link, and less serialisation than 1 ns cannot be told.
 const HIGHEST_RATE: BitsPerSecond = BitsPerSecond(400_000_000_000);
 /// An IPv4 link must carry 68 bytes whole (RFC 791 section 3.1), which leave TCP with all its
@@ -59,6 +62,9 @@ pub(crate) fn show_jitter(quantiles: &[Nanos]) -> String {
 
 pub(crate) fn rate(value: &Value) -> Result<BitsPerSecond, String> {
     let rate = reader::rate(value)?;
+    if rate < LOWEST_RATE {
+        return Err(format!("expected at least {LOWEST_RATE}: no connection succeeds below"));
+    }
     if rate > HIGHEST_RATE {
         return Err(format!("expected at most {HIGHEST_RATE}"));
     }
@@ -187,6 +193,8 @@ mod tests {
         assert!(link_delay(&value("\"2 h\"")).unwrap_err().contains("at most 3600 s"));
         assert!(mtu(&value("40")).unwrap_err().contains("100 to 65535"));
         assert!(rate(&value("\"1000 Gbit/s\"")).unwrap_err().contains("at most 400 Gbit/s"));
+        assert!(rate(&value("\"1 bit/s\"")).unwrap_err().contains("at least 100 bit/s"));
+        assert_eq!(rate(&value("\"100 bit/s\"")), Ok(LOWEST_RATE));
         assert!(queue_packets(&value("0")).is_err());
         assert!(jitter(&value("[\"2 ms\", \"1 ms\"]")).unwrap_err().contains("not in order"));
         assert_eq!(jitter(&value("[\"0 ms\"]")), Ok(vec![]));
