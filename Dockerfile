@@ -3,7 +3,7 @@
 # the last, which is the image, has the wheel with the programs that it measures.
 #
 #   docker build -t warifu .
-#   docker run --rm warifu predict --device gr-peach --server xeon-2-5-ghz-vm --link lte-m
+#   docker run --rm warifu predict --device xeon-2-5-ghz-vm --link lte-m
 #
 # tests/containers runs these steps, and knows just these instructions, in Debian's root folders.
 

@@ -48,10 +48,10 @@ def test_a_clone_is_set_up_in_the_dev_container(
     copy(ROOT, root.path / folder.lstrip("/"), ROOT, [".venv", "target", "results", "**/*.so"])
     root.run(str(CONTAINER["postCreateCommand"]), folder=folder)
     said = root.run(
-        ".venv/bin/warifu predict --device gr-peach --server gr-peach --link lte-m "
+        ".venv/bin/warifu predict --device xeon-2-5-ghz-vm --server xeon-2-5-ghz-vm --link lte-m "
         "--set predict_trials=100", folder=folder,
     )  # fmt: skip
-    assert "gr-peach" in said
+    assert "xeon-2-5-ghz-vm" in said
 
 
 def test_the_image_answers(
@@ -66,9 +66,9 @@ def test_the_image_answers(
     image = debian(tmp_path_factory.mktemp("image") / "root", "bookworm", toolchain=False)
     image.build(last, ROOT, {build.name: root}, {})
     assert image.start("version").startswith("warifu 0.")
-    said = image.start("predict", "--device", "gr-peach", "--server", "gr-peach", "--link", "lte-m",
+    said = image.start("predict", "--device", "xeon-2-5-ghz-vm", "--server", "xeon-2-5-ghz-vm", "--link", "lte-m",
                        "--set", "predict_trials=100")  # fmt: skip
-    assert "gr-peach" in said
+    assert "xeon-2-5-ghz-vm" in said
     assert "Usage" in image.start()
     # All that measuring runs is in the image; rights and devices are given to a container.
     assert "is missing" not in image.run("warifu doctor || true")
