@@ -66,9 +66,10 @@ def test_the_image_answers(
     image = debian(tmp_path_factory.mktemp("image") / "root", "bookworm", toolchain=False)
     image.build(last, ROOT, {build.name: root}, {})
     assert image.start("version").startswith("warifu 0.")
-    said = image.start("predict", "--device", "xeon-2-5-ghz-vm", "--server", "xeon-2-5-ghz-vm", "--link", "lte-m",
-                       "--set", "predict_trials=100")  # fmt: skip
-    assert "xeon-2-5-ghz-vm" in said
+    host = "xeon-2-5-ghz-vm"
+    ends = ("--device", host, "--server", host)
+    said = image.start("predict", *ends, "--link", "lte-m", "--set", "predict_trials=100")
+    assert host in said
     assert "Usage" in image.start()
     # All that measuring runs is in the image; rights and devices are given to a container.
     assert "is missing" not in image.run("warifu doctor || true")
