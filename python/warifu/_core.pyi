@@ -147,6 +147,9 @@ class Study:
         """The study of the cases that can be emulated, and the others' labels with the reasons;
         itself where that leaves none."""
 
+    def only(self, indices: Sequence[int]) -> Study:
+        """The study of some of its cases alone, by their indices; each keeps its label."""
+
     def inputs(self, index: int) -> list[dict[str, str]]:
         """Every figure that case `index` uses: name, value, unit, source, kind, evidence.
 

@@ -23,6 +23,9 @@ class AnotherStudy(Exception):  # noqa: N818 - what happened, not what it is
     """The folder holds results of another study, which must not be replaced."""
 
 
+#: So many cases are looked at one by one before any is predicted; a manifest lists as many.
+_LOOKED_AT = 2_000
+
 #: Gets cases done, cases in all, and trials done.
 Progress = Callable[[int, int, int], object]
 
@@ -30,6 +33,19 @@ Progress = Callable[[int, int, int], object]
 def predictable(loaded: Loaded) -> tuple[Loaded, dict[str, str]]:
     """The study of the cases that can be predicted, and why others cannot, by their label."""
     study, skipped = loaded.study.emulated()
+    lacking: dict[int, str] = {}
+    # Of very many cases each would be looked at twice; there the first that lacks a cost is named.
+    if 1 < len(study.cases) <= _LOOKED_AT:
+        for index in range(len(study.cases)):
+            try:
+                study.inputs(index)
+            except _core.WarifuError as error:
+                lacking[index] = str(error)
+    # Where no case has its costs, predicting says what is missing.
+    if lacking and len(lacking) < len(study.cases):
+        left_out = {study.cases[index].label: why for index, why in lacking.items()}
+        study = study.only([index for index in range(len(study.cases)) if index not in lacking])
+        return dataclasses.replace(loaded, study=study), dict(skipped) | left_out
     return dataclasses.replace(loaded, study=study), dict(skipped)
 
 

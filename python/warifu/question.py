@@ -282,7 +282,7 @@ def _load(
 ) -> Loaded:
     folders = None if profiles is None else [Path(one) for one in profiles]
     try:
-        return load(study, overrides, folders)
+        return load(study, overrides, folders, stand_in=True)
     except (StudyError, WarifuError) as error:
         # A mistake in a choice is not the command line's here.
         said = str(error)

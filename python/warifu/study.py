@@ -175,9 +175,15 @@ def _ends_and_lacking(study: Study, known: bool) -> tuple[set[str], list[str]]:
 
 
 def _refuse_missing(study: Study) -> None:
-    """Raises WarifuError where a case has no costs: what would be raised when it is predicted."""
+    """Raises WarifuError where no case has its costs: what is raised when it is predicted."""
     for index in range(len(study.cases)):
-        study.inputs(index)
+        try:
+            study.inputs(index)
+        except _core.WarifuError:
+            if index + 1 == len(study.cases):
+                raise
+        else:
+            return
 
 
 def _of_calibration(loaded: Loaded) -> list[str]:

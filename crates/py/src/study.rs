@@ -144,6 +144,15 @@ impl Study {
         (Study { study, catalog }, skipped)
     }
 
+    /// The study of some of its cases alone, by their indices; each keeps its label.
+    fn only(&self, indices: Vec<usize>) -> Study {
+        let cases = &self.study.cases;
+        let kept: std::collections::BTreeSet<String> =
+            indices.iter().filter_map(|&index| Some(cases.get(index)?.id().0)).collect();
+        let study = self.study.only(|case| kept.contains(&case.id().0));
+        Study { study: Arc::new(study), catalog: Arc::clone(&self.catalog) }
+    }
+
     /// The calibration runs that a device profile's figures come from, sorted; none for an unknown
     /// name.
     fn device_run_ids(&self, name: &str) -> Vec<&str> {

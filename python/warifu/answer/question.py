@@ -21,12 +21,16 @@ _NAMED = 4
 def question(results: Results, grid: Grid) -> str:
     """`HTTPS with TLS 1.2 or 1.3, mutual authentication; device gr-peach; ...`."""
     said = _said(results.manifest)
+    # In the words of warifu.study, whose overrides name the machine.
+    warned = [str(one) for one in results.manifest.get("warnings") or []]
     varied = {words.key_of(axis.path): axis for axis in grid.axes}
     parts = [_stack(results, varied)]
     for name in ("device", "server"):
         shown = _values(results, name, varied)
         if shown:
-            parts.append(f"{name} {shown}{_default(name, shown, said)}")
+            stands_in = any(f"so {shown}, which comes with Warifu" in one for one in warned)
+            why = " (stands in for this machine)" if stands_in else _default(name, shown, said)
+            parts.append(f"{name} {shown}{why}")
     store = _values(results, "key_store", varied)
     if store:
         parts.append(f"key store {store}")

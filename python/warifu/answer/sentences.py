@@ -189,7 +189,7 @@ def _of_tail(choice: Choice, teller: _Teller) -> str:
     least, half = min(end for end, _ in ends), of.change.interval.half_width
     shown = teller.amount(most, half)
     if most > 1.05 * least:
-        shown = f"{teller.amount(least, half).split(' ')[0]} to {shown}"
+        shown = _span(least, most, half, teller)
     return f"{verb} {shown} to P99"
 
 
@@ -260,10 +260,17 @@ def _phrase(one: Effect, teller: _Teller, depth: int) -> tuple[str, str]:
     least, most = sorted((abs(one.least), abs(one.most)))
     shown = teller.amount(value, half)
     if least > 0.0 and most / least > 1.15:
-        shown = f"{teller.amount(least, half).split(' ')[0]} to {teller.amount(most, half)}"
+        shown = _span(least, most, half, teller)
     if not any(letter in "123456789" for letter in shown):
         return "makes", f"{teller.nothing or 'no difference'}{where}"
     return ("saves" if value < 0 else "adds"), f"{shown}{' (below 1 %)' if small else ''}{where}"
+
+
+def _span(least: float, most: float, half: float, teller: _Teller) -> str:
+    """`500 B to 1.0 kB`, `1.6 to 2.1 ms`: a unit that both have is said once."""
+    low, high = teller.amount(least, half), teller.amount(most, half)
+    number, _, unit = low.partition(" ")
+    return f"{number if high.endswith(f' {unit}') else low} to {high}"
 
 
 def _ranged(found: Sequence[Effect], teller: _Teller) -> str:

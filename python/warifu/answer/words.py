@@ -12,6 +12,7 @@ _SESSIONS = {
     "0-rtt": "0-RTT",
     "external_psk": "an external PSK",
 }
+_OF_SERVER = "authentication of the server alone"
 _PLUGINS = {"none": "no security", "builtin": "the built-in plugin", "warifu": "the warifu plugin"}
 _PROTOCOLS = {"https": "HTTPS", "coap": "CoAP", "coaps": "CoAPS", "mqtt": "MQTT", "dds": "DDS"}
 _MIDDLEWARE = {"cyclonedds": "Cyclone DDS", "fastdds": "Fast DDS"}
@@ -34,7 +35,7 @@ def noun(path: str, value: str) -> str:
         case "session":
             return _SESSIONS.get(value, value)
         case "authentication":
-            return "server-only authentication" if value == "server" else f"{value} authentication"
+            return _OF_SERVER if value == "server" else f"{value} authentication"
         case "rtt":
             return f"an RTT of {value}"
         case "loss":
