@@ -40,6 +40,11 @@ class Question:
     note: str = ""
 
 
+_BOARD = (
+    "warifu init device my-board --core cortex-m4 --clock 64MHz --ecdsa-sign 45ms "
+    "--ecdsa-verify 88ms --ecdh 40ms"
+)
+
 QUESTIONS = (
     Question(
         "Mutual or server-only authentication over NB-IoT?",
@@ -80,10 +85,7 @@ QUESTIONS = (
         "A board of your own, from a data sheet?",
         "warifu predict --device my-board --link lte-m --authentication server "
         "--require 'https.establishment.p99 < 3 s'",
-        before=(
-            "warifu init device my-board --core cortex-m4 --clock 64MHz --ecdsa-sign 45ms "
-            "--ecdsa-verify 88ms --ecdh 40ms",
-        ),
+        before=(_BOARD,),
         note="From a benchmark's output: [how to describe your own device](how-to/own-device.md).",
     ),
     Question(

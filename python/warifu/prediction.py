@@ -37,16 +37,26 @@ def predictable(loaded: Loaded) -> tuple[Loaded, dict[str, str]]:
     # Of very many cases each would be looked at twice; there the first that lacks a cost is named.
     if 1 < len(study.cases) <= _LOOKED_AT:
         for index in range(len(study.cases)):
-            try:
-                study.inputs(index)
-            except _core.WarifuError as error:
-                lacking[index] = str(error)
+            if why := _lacks(study, index):
+                lacking[index] = why
     # Where no case has its costs, predicting says what is missing.
     if lacking and len(lacking) < len(study.cases):
         left_out = {study.cases[index].label: why for index, why in lacking.items()}
         study = study.only([index for index in range(len(study.cases)) if index not in lacking])
         return dataclasses.replace(loaded, study=study), dict(skipped) | left_out
     return dataclasses.replace(loaded, study=study), dict(skipped)
+
+
+def _lacks(study: _core.Study, index: int) -> str:
+    """Which costs a case has none for; empty for a case that has all."""
+    settings = study.cases[index].columns
+    missing = _core.missing_operations(study, index)
+    parts = [
+        f"{settings[end]} has no cost of {', '.join(names[:3])}{' ..' * (len(names) > 3)}"
+        for end, names in zip(("device", "server"), missing, strict=True)
+        if names
+    ]
+    return "; ".join(parts)
 
 
 def run(

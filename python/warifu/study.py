@@ -149,7 +149,7 @@ def _stood_in(
     try:
         stood = _loaded(path, other, texts)
         _refuse_missing(stood.study)
-    except _core.WarifuError:
+    except (StudyError, _core.WarifuError):
         # What is missing here says more than what is missing there.
         return loaded if known else None
     remark = (
@@ -175,15 +175,11 @@ def _ends_and_lacking(study: Study, known: bool) -> tuple[set[str], list[str]]:
 
 
 def _refuse_missing(study: Study) -> None:
-    """Raises WarifuError where no case has its costs: what is raised when it is predicted."""
+    """Raises StudyError where no case has its costs."""
     for index in range(len(study.cases)):
-        try:
-            study.inputs(index)
-        except _core.WarifuError:
-            if index + 1 == len(study.cases):
-                raise
-        else:
+        if not any(_core.missing_operations(study, index)):
             return
+    raise StudyError("no case has its costs")
 
 
 def _of_calibration(loaded: Loaded) -> list[str]:

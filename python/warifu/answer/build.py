@@ -37,6 +37,7 @@ def answer(
     samples = Samples(main)
     if len(main.cases) == 1:
         found = only_case.sentences(samples, reference)
+        found += [one for one in [sentences.last_byte(samples, reference)] if one]
         headline = found[0]
     else:
         found = sentences.of_axes(samples, grid, reference)
@@ -76,10 +77,12 @@ def _baseline(main: Results, wanted: str | None) -> str:
         return cases[0]
     if wanted in main.cases:
         return wanted
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(cases):
-        return cases[int(wanted) - 1]
+    number = int(wanted) if wanted.isdecimal() and len(wanted) < 10 else None
+    if number is not None and 1 <= number <= len(cases):
+        return cases[number - 1]
     exact = [one for one in cases if main.label(one) == wanted]
-    found = exact or [one for one in cases if wanted and wanted in main.label(one)]
+    parts = [] if number is not None else [one for one in cases if wanted in main.label(one)]
+    found = exact or (parts if wanted else [])
     if len(found) == 1:
         return found[0]
     many = f"names {len(found)} cases" if found else "names no case"

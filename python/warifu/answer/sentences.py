@@ -12,7 +12,9 @@ from warifu.answer.axes import Axis, Grid
 from warifu.answer.effects import ALIKE, Choice, Context, Effect
 from warifu.answer.model import Change
 from warifu.answer.samples import Samples
+from warifu.compare import stats
 from warifu.compare.stats import Interval
+from warifu.results import Results
 
 #: Of an axis with more values than this the two that differ most are told.
 _MOST_VALUES = 4
@@ -22,6 +24,8 @@ _MOST_EFFECTS = 6
 _WHOLE = 0.06
 #: Bytes are told from this share of all.
 _BYTES = 0.05
+#: So many cases are looked at for the end of their responses.
+_LOOKED_AT = 200
 #: A difference below this share of the whole is said to be so small.
 _SMALL = 0.01
 #: The tail is told where it changes by so much more than the median, and by this share of it.
@@ -44,7 +48,35 @@ def of_axes(samples: Samples, grid: Grid, baseline: str) -> list[str]:
         key=lambda at: words.key_of(grid.axes[at].path) in words.CONDITIONS,
     )
     sentences = [_of_axis(samples, grid, at, baseline) for at in order]
-    return [one for one in sentences if one]
+    return [one for one in [*sentences, last_byte(samples, baseline)] if one]
+
+
+def last_byte(samples: Samples, baseline: str) -> str:
+    """When long responses end; the other figures end with their first byte."""
+    results = samples.results
+    found: dict[str, tuple[float, float]] = {}
+    for case_id in (baseline, *list(results.cases)[:_LOOKED_AT]):
+        for metric in results.later(case_id):
+            times = results.distribution(case_id, metric)
+            if times.values.size and results.cases[case_id].get("protocol") == "https":
+                interval = stats.quantile_interval(times, 0.5)
+                found.setdefault(case_id, (times.quantile(0.5), interval.half_width))
+    if not found:
+        return ""
+    ordered = sorted(found, key=lambda one: found[one][0])
+    ends = list(dict.fromkeys([ordered[0], ordered[-1]]))
+    shown = [
+        f"{amounts.time(*found[one], samples.finest)}{_of_label(results, one)}" for one in ends
+    ]
+    return (
+        f"The last byte of a long response is there after {words.listed(shown, 'to')}; the other "
+        "figures end with its first."
+    )
+
+
+def _of_label(results: Results, case_id: str) -> str:
+    label = results.label(case_id)
+    return f" ({label})" if label and len(results.cases) > 1 else ""
 
 
 def headline(samples: Samples, grid: Grid, baseline: str) -> str:
