@@ -114,7 +114,8 @@ def test_predict_judges_requirements(warifu: Run, bound: str, code: int, word: s
         got, out, err = warifu("predict", *ENDS, "--rtt", "60 ms", *flags, "--out", place)
         assert (got, f"https.establishment.p99 {bound}: {word}." in out) == (code, True), err
     Path("s.toml").write_text(
-        'name = "s"\npredict_trials = 2000\ndevice = "xeon-2-5-ghz-vm"\nserver = "xeon-2-5-ghz-vm"\n'
+        'name = "s"\npredict_trials = 2000\n'
+        'device = "xeon-2-5-ghz-vm"\nserver = "xeon-2-5-ghz-vm"\n'
         f'[link]\nrtt = "60 ms"\n[require]\n"https.establishment.p99" = "{bound}"\n'
     )
     assert warifu("predict", "s.toml", "--out", "file")[0] == code
