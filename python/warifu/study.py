@@ -146,10 +146,11 @@ def _stood_in(
     why = "was never calibrated"
     if known:
         why = f"was not calibrated for {lacking[0]}"
+    # Whatever is wrong with the study beside its machine is said here.
+    stood = _loaded(path, other, texts)
     try:
-        stood = _loaded(path, other, texts)
         _refuse_missing(stood.study)
-    except (StudyError, _core.WarifuError):
+    except StudyError:
         # What is missing here says more than what is missing there.
         return loaded if known else None
     remark = (

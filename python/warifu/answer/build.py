@@ -15,6 +15,9 @@ from warifu.compare.join import Comparison
 from warifu.compare.require import Judged
 from warifu.results import PREDICTED, Results, ResultsError, interruptions
 
+#: So many cases that were left out are told.
+_TOLD = 3
+
 
 def answer(
     predicted: Results | None,
@@ -51,13 +54,23 @@ def answer(
         question=question.question(main, grid),
         sentences=found,
         headline=headline,
-        not_included=question.not_included(main, links),
+        not_included=[*question.not_included(main, links), *_left_out(main)],
         badge=badge(main, comparison),
         baseline=reference,
         rows=_rows(samples, grid, reference, comparison, deadlines.of_cases(judged)),
         requirements=list(dict.fromkeys(one.requirement.text for one in judged)),
         warnings=[*interruptions(predicted, measured), *_warnings(main, comparison)],
     )
+
+
+def _left_out(main: Results) -> list[str]:
+    """Cases of the study that could not be predicted or measured here, with the first reasons."""
+    skipped = main.manifest.get("skipped") or {}
+    done = "predicted" if main.half == PREDICTED else "measured"
+    told = [f"Not {done}: {label or 'the only case'}: {why}." for label, why in skipped.items()]
+    if len(told) > _TOLD:
+        told = [*told[:_TOLD], f"Not {done}: {len(told) - _TOLD} more cases."]
+    return told
 
 
 def _warnings(main: Results, comparison: Comparison | None) -> list[str]:

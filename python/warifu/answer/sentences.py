@@ -24,6 +24,8 @@ _MOST_EFFECTS = 6
 _WHOLE = 0.06
 #: Bytes are told from this share of all.
 _BYTES = 0.05
+#: Axes whose values are names that tell nothing of each other.
+_NAMES = {"device", "server", "link", "key_store", "stack", "group", "aead", "cipher_suite"}
 #: So many cases are looked at for the end of their responses.
 _LOOKED_AT = 200
 #: A difference below this share of the whole is said to be so small.
@@ -187,7 +189,7 @@ def _has(grid: Grid, at: int, context: Context, value: str) -> bool:
 def _of_choice(choice: Choice, finest: float, first: bool) -> str:
     subject = words.noun(choice.axis.path, choice.value)
     against = ""
-    if first and len(choice.axis.values) > 2:
+    if first and (len(choice.axis.values) > 2 or words.key_of(choice.axis.path) in _NAMES):
         against = f" against {words.short(choice.axis.path, choice.reference)}"
     in_time = _Teller(
         lambda value, half: amounts.time(value, half, finest), "no difference in time"

@@ -12,7 +12,7 @@ _SESSIONS = {
     "0-rtt": "0-RTT",
     "external_psk": "an external PSK",
 }
-_OF_SERVER = "authentication of the server alone"
+_AUTHENTICATIONS = {"server": "authentication of the server alone", "psk": "a pre-shared key"}
 _PLUGINS = {"none": "no security", "builtin": "the built-in plugin", "warifu": "the warifu plugin"}
 _PROTOCOLS = {"https": "HTTPS", "coap": "CoAP", "coaps": "CoAPS", "mqtt": "MQTT", "dds": "DDS"}
 _MIDDLEWARE = {"cyclonedds": "Cyclone DDS", "fastdds": "Fast DDS"}
@@ -35,7 +35,7 @@ def noun(path: str, value: str) -> str:
         case "session":
             return _SESSIONS.get(value, value)
         case "authentication":
-            return _OF_SERVER if value == "server" else f"{value} authentication"
+            return _AUTHENTICATIONS.get(value, f"{value} authentication")
         case "rtt":
             return f"an RTT of {value}"
         case "loss":
@@ -49,7 +49,7 @@ def noun(path: str, value: str) -> str:
         case "middleware" | "dds_middleware":
             return _MIDDLEWARE.get(value, value)
         case "certificate":
-            return f"{value} certificates"
+            return f"an {value} certificate"
         case "chain_length":
             return f"a chain of {value}"
         case "nagle":
