@@ -47,6 +47,8 @@ SHORT_NAMES = {
     "certificate": "stack.certificate",
     "chain_length": "stack.chain_length",
     "cipher_suite": "stack.cipher_suite",
+    "upload": "pattern.request_body",
+    "download": "pattern.response_body",
     "nagle": "stack.nagle",
 }
 

@@ -104,7 +104,7 @@ def test_a_prediction_replaces_its_own_study_and_no_other() -> None:
     for name in ("one", "two"):
         text = STUDY.replace('"meter"', f'"{name}"').replace('"gr-peach"', '"host"')
         Path(f"{name}.toml").write_text(text)
-    few = ("--set", "predict_trials=200", "--out", "here")
+    few = ("--set", "predict_trials=2000", "--out", "here")
     assert warifu("predict", "one.toml", *few).returncode == OK
     before = manifest_of(Path("here/predicted"))
     for verb in (("predict",), ("run", "--no-measure")):

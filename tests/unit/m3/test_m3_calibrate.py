@@ -243,7 +243,7 @@ def test_operations_match_profiles(
     )
     head = 'name = "all"\ndescription = "every operation"\n'
     (folder / "all.toml").write_text(head + entries)
-    assert len(operations()) == len(set(operations())) == 94
+    assert len(operations()) == len(set(operations())) == 96
     # A profile with a name that predictions do not know is refused.
     monkeypatch.setenv("WARIFU_PROFILES", str(tmp_path / "own"))
     question = ("--device", "all", "--server", "all", "--link", "loopback", "--stack",
