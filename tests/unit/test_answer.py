@@ -151,3 +151,28 @@ def test_an_answer_is_made_of_plain_values(tmp_path: Path) -> None:
     assert dataclasses.asdict(found)["half"] == "predicted"
     with pytest.raises(ResultsError, match="warifu predict"):
         answer(None, None, None, [])
+
+
+def test_a_study_of_very_many_cases_is_told_in_its_order(tmp_path: Path) -> None:
+    """Its manifest lists no cases: they come in the order of their ids."""
+    predicted = half(tmp_path, GRID)
+    predicted.manifest["cases"] = []
+    predicted.manifest["vary"] = [
+        ["link.rtt", ["60 ms", "20 ms"]],
+        ["stack.tls", ["1.3", "1.2"]],
+        ["stack.session", ["resumed", "full"]],
+    ]
+    found = answer(Results(predicted.path, predicted.manifest, predicted.cases, predicted._places),
+                   None, None, [])  # fmt: skip
+    first = next(row for row in found.rows if row.case_id == found.baseline)
+    assert first.settings == {"link.rtt": "60 ms", "stack.tls": "1.3", "stack.session": "resumed"}
+
+
+def test_cases_that_were_left_out_are_named_by_reason(tmp_path: Path) -> None:
+    predicted = half(tmp_path, GRID[:2])
+    predicted.manifest["skipped"] = {"a": "no cost", "b": "no cost", "c": "not emulated"}
+    found = answer(predicted, None, None, [])
+    assert found.not_included == [
+        "Not predicted: 2 cases, such as a: no cost.",
+        "Not predicted: c: not emulated.",
+    ]

@@ -61,10 +61,10 @@ def grid_of(results: Results) -> Grid:
         chosen = {one: tuple(value for _, value in listed[one]) for one in results.cases}
         if paths and len(set(chosen.values())) == len(chosen):
             return _grid(paths, chosen)
-    return _grid_of_columns(results.cases)
+    return _grid_of_columns(results.cases, dict(results.manifest.get("vary") or []))
 
 
-def _grid_of_columns(cases: dict[str, dict[str, Setting]]) -> Grid:
+def _grid_of_columns(cases: dict[str, dict[str, Setting]], vary: dict[str, list[str]]) -> Grid:
     values: dict[str, dict[Setting, None]] = {}
     for settings in cases.values():
         for name, value in settings.items():
@@ -77,7 +77,15 @@ def _grid_of_columns(cases: dict[str, dict[str, Setting]]) -> Grid:
         case_id: tuple(_word(name, settings.get(name)) for name in varying)
         for case_id, settings in cases.items()
     }
-    return _grid([_PATHS.get(name, name) for name in varying], chosen)
+    paths = [_PATHS.get(name, name) for name in varying]
+    # In the order in which the study has the values, as far as it calls them the same.
+    order = [{value: at for at, value in enumerate(vary.get(path, ()))} for path in paths]
+
+    def place(case_id: str) -> list[int]:
+        values = zip(order, chosen[case_id], strict=True)
+        return [known.get(value, len(known)) for known, value in values]
+
+    return _grid(paths, {case_id: chosen[case_id] for case_id in sorted(chosen, key=place)})
 
 
 def _word(column: str, value: Setting) -> str:

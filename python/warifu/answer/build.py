@@ -15,7 +15,7 @@ from warifu.compare.join import Comparison
 from warifu.compare.require import Judged
 from warifu.results import PREDICTED, Results, ResultsError, interruptions
 
-#: So many cases that were left out are told.
+#: So many reasons for leaving cases out are told.
 _TOLD = 3
 
 
@@ -36,7 +36,7 @@ def answer(
     if main is None:
         raise ResultsError("there are no results to answer from: run `warifu predict` first")
     grid = grid_of(main)
-    reference = _baseline(main, baseline)
+    reference = _baseline(main, grid, baseline)
     samples = Samples(main)
     if len(main.cases) == 1:
         found = only_case.sentences(samples, reference)
@@ -67,9 +67,15 @@ def _left_out(main: Results) -> list[str]:
     """Cases of the study that could not be predicted or measured here, with the first reasons."""
     skipped = main.manifest.get("skipped") or {}
     done = "predicted" if main.half == PREDICTED else "measured"
-    told = [f"Not {done}: {label or 'the only case'}: {why}." for label, why in skipped.items()]
+    by_reason: dict[str, list[str]] = {}
+    for label, why in skipped.items():
+        by_reason.setdefault(str(why), []).append(str(label) or "the only case")
+    told = []
+    for why, labels in by_reason.items():
+        which = labels[0] if len(labels) == 1 else f"{len(labels)} cases, such as {labels[0]}"
+        told.append(f"Not {done}: {which}: {why}.")
     if len(told) > _TOLD:
-        told = [*told[:_TOLD], f"Not {done}: {len(told) - _TOLD} more cases."]
+        told = [*told[:_TOLD], f"Not {done}: others, for {len(told) - _TOLD} more reasons."]
     return told
 
 
@@ -84,10 +90,10 @@ def _warnings(main: Results, comparison: Comparison | None) -> list[str]:
     return [*ours, *(f"Warning from the measurement: {one}." for one in said)]
 
 
-def _baseline(main: Results, wanted: str | None) -> str:
+def _baseline(main: Results, grid: Grid, wanted: str | None) -> str:
     cases = list(main.cases)
     if wanted is None:
-        return cases[0]
+        return next(iter(grid.cases.values()))
     if wanted in main.cases:
         return wanted
     number = int(wanted) if wanted.isdecimal() and len(wanted) < 10 else None
