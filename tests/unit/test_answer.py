@@ -176,3 +176,12 @@ def test_cases_that_were_left_out_are_named_by_reason(tmp_path: Path) -> None:
         "Not predicted: 2 cases, such as a: no cost.",
         "Not predicted: c: not emulated.",
     ]
+
+
+def test_a_small_measurement_leaves_a_met_deadline_as_it_is(tmp_path: Path) -> None:
+    predicted = half(tmp_path, GRID[:2], n=20_000)
+    measured = half(tmp_path, GRID[:2], "measured", n=50)
+    judged = judge_halves(predicted, measured)
+    assert any(one.trials_needed for one in judged)
+    found = answer(predicted, measured, compare(predicted, measured), judged)
+    assert found.sentences[0] == "https.establishment.p99 < 5 s: met in all 2 cases."

@@ -52,7 +52,9 @@ def sentences(judged: Sequence[Judged]) -> list[str]:
                 parts.append(f"{word} in all {len(words)} cases")
             else:
                 parts.append(f"{word} in {len(those)} of {len(words)} cases{_named(those)}")
-        needed = max((one.trials_needed or 0 for one in group), default=0)
+        # A measurement that is too small to be sure leaves a prediction as it is.
+        open_ones = [one for one in group if words.get(one.case_id) == UNDECIDED]
+        needed = max((one.trials_needed or 0 for one in open_ones), default=0)
         more = f" (at least {needed:,} trials would decide)" if needed else ""
         found.append(f"{text}: {', '.join(parts)}{more}.")
     return found
