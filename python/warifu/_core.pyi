@@ -245,6 +245,17 @@ def cipher_suite(tls: str, certificate: str, aead: str) -> str:
 def aead(cipher_suite: str) -> str:
     """The AEAD of a cipher suite. Raises WarifuError."""
 
+def operation_costs(study: Study, index: int) -> list[dict[str, Any]]:
+    """What each operation of a case costs and by what, the device's first.
+
+    `operation`, `device`, `count` and `bytes`; then `source` (`own`, `recipe` or `primitive`),
+    `recipe`, `warm_ns`, `cold_ns`, `parts` (`primitive`, `figure`, `calls`, `bytes`, `warm_ns`,
+    `cold_ns`), `remainder_ns` and `remainder` (the share that is priced by the instruction); or
+    `error` and `missing` (primitives) where the profile lacks a cost.
+
+    Raises WarifuError, and IndexError beyond the last case.
+    """
+
 def cost_choices(
     operation: str, tls: list[str] = ..., session: list[str] = ...
 ) -> list[tuple[str, list[str]]]:

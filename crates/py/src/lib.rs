@@ -55,6 +55,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(missing::primitives, module)?)?;
     module.add_function(wrap_pyfunction!(missing::step_costs, module)?)?;
     module.add_function(wrap_pyfunction!(missing::cost_choices, module)?)?;
+    module.add_function(wrap_pyfunction!(missing::operation_costs, module)?)?;
     module.add_function(wrap_pyfunction!(missing::device_measures_ciphers, module)?)?;
     module.add_function(wrap_pyfunction!(fs_user::set_fs_user, module)?)?;
     module.add_function(wrap_pyfunction!(fs_user::fs_user, module)?)?;

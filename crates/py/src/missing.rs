@@ -4,8 +4,10 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use warifu_model::{DeviceProfile, Keyword, Primitive, Role, Session, TlsVersion};
-use warifu_sim::StepCost;
+use warifu_model::{
+    CostSource, DeviceProfile, Keyword, LoweredPart, Primitive, Role, Session, TlsVersion,
+};
+use warifu_sim::{OperationCost, StepCost};
 
 use crate::error::WarifuError;
 use crate::study::{Study, case};
@@ -47,6 +49,58 @@ pub(crate) fn step_costs<'py>(
         Ok(dict)
     };
     rows.iter().map(dict).collect()
+}
+
+/// What each operation of a case costs, and by what.
+#[pyfunction]
+pub(crate) fn operation_costs<'py>(
+    py: Python<'py>,
+    study: &Study,
+    index: usize,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let rows = warifu_sim::operation_costs(case(&study.study, index)?, &study.catalog);
+    let rows = rows.map_err(|error| WarifuError::new_err(error.to_string()))?;
+    let dict = |row: &OperationCost| {
+        let dict = PyDict::new(py);
+        dict.set_item("operation", row.operation.to_string())?;
+        dict.set_item("device", &row.device)?;
+        dict.set_item("count", row.count)?;
+        dict.set_item("bytes", row.bytes)?;
+        let priced = match &row.cost {
+            Ok(priced) => priced,
+            Err(lacking) => {
+                dict.set_item("error", lacking.error.to_string())?;
+                dict.set_item("missing", &lacking.primitives)?;
+                return Ok(dict);
+            }
+        };
+        let (source, recipe) = match &priced.source {
+            CostSource::Own => ("own", None),
+            CostSource::Recipe(name) => ("recipe", Some(name)),
+            CostSource::Primitive => ("primitive", None),
+        };
+        dict.set_item("source", source)?;
+        dict.set_item("recipe", recipe)?;
+        dict.set_item("warm_ns", priced.warm_ns)?;
+        dict.set_item("cold_ns", priced.cold_ns)?;
+        dict.set_item("remainder_ns", priced.remainder_ns)?;
+        dict.set_item("remainder", priced.remainder_share())?;
+        let parts: PyResult<Vec<_>> = priced.parts.iter().map(|of| part(py, of)).collect();
+        dict.set_item("parts", parts?)?;
+        Ok(dict)
+    };
+    rows.iter().map(dict).collect()
+}
+
+fn part<'py>(py: Python<'py>, of: &LoweredPart) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("primitive", of.primitive.to_string())?;
+    dict.set_item("figure", of.figure.to_string())?;
+    dict.set_item("calls", of.calls)?;
+    dict.set_item("bytes", of.bytes)?;
+    dict.set_item("warm_ns", of.warm_ns)?;
+    dict.set_item("cold_ns", of.cold_ns)?;
+    Ok(dict)
 }
 
 /// Whether a device's profile has figures of a cipher of DDS of its own.

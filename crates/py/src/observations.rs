@@ -60,8 +60,9 @@ pub(crate) fn begin_manifest(study: &Study, facts_json: &str) -> PyResult<String
     let half = facts.half;
     let manifest = Manifest::begin(facts, &study.study, |case| {
         let inputs = match half {
-            Half::Predicted => warifu_sim::inputs(case, &study.catalog),
-            _ => emulation_inputs(case, &study.catalog),
+            Half::Predicted => warifu_sim::inputs(case, &study.catalog)
+                .and_then(|inputs| Ok((inputs, warifu_sim::cost_uses(case, &study.catalog)?))),
+            _ => emulation_inputs(case, &study.catalog).map(|inputs| (inputs, Vec::new())),
         };
         inputs.map_err(|error| error.in_file(&study.study.file))
     });

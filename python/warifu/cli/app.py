@@ -328,6 +328,14 @@ def trace(
     request: Annotated[
         bool, typer.Option("--request", help="The HTTP request instead, as it is sent.")
     ] = False,
+    costs: Annotated[
+        bool,
+        typer.Option(
+            "--costs",
+            help="What each operation costs: its own figure, or a recipe with its primitives; and "
+            "all that a profile lacks.",
+        ),
+    ] = False,
     timeline: Annotated[
         bool,
         typer.Option(
@@ -350,6 +358,8 @@ def trace(
       warifu trace studies/first-loop.toml --case "tls 1.2, session resumed"
 
       warifu trace studies/first-loop.toml --timeline --quantile 0.99
+
+      warifu trace --device nrf52840 --server xeon-2-5-ghz-vm --stack https/tls1.3 --costs
     """
     from warifu import _core
 
@@ -359,6 +369,11 @@ def trace(
         from warifu.cli import timelines
 
         sys.stdout.write(timelines.text(loaded, index, quantile))
+    elif costs:
+        from warifu.cli import operation_costs
+
+        found = operation_costs.text(_core.operation_costs(loaded.study, index))
+        sys.stdout.write(printable(found, keep="\n"))
     elif request:
         sys.stdout.write(printable(_core.request_text(loaded.study.cases[index]), keep="\r\n"))
     else:

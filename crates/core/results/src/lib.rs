@@ -7,6 +7,7 @@
 //! a time through a [`Sink`]; [`FolderWriter`] streams them into a folder in bounded memory.
 //! This crate writes files; it reads no clock and draws no random numbers.
 
+mod costs;
 mod distribution;
 mod encoder;
 mod error;
@@ -25,6 +26,7 @@ mod timeline;
 mod version_1;
 mod words;
 
+pub use costs::CostUsed;
 pub use error::ResultsError;
 pub use figures::{FigureUsed, What};
 pub use folder::{FolderWriter, Written, replace_folder};

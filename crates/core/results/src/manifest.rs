@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use warifu_model::{Evidence, Keyword, Method, Metric, Operator, Statistic};
 
+use crate::costs::CostUsed;
 use crate::error::ResultsError;
 use crate::figures::FigureUsed;
 use crate::part::{create_new, partial_name};
@@ -94,6 +95,10 @@ pub struct Manifest {
     /// Every figure that a case uses, once; empty for a study of very many cases.
     #[serde(default)]
     pub figures: Vec<FigureUsed>,
+    /// What each operation costs and by what, its own figure or a recipe; predicted half only, and
+    /// empty for a study of very many cases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<CostUsed>,
     /// The cases in the order of the study; empty for a study of very many.
     #[serde(default)]
     pub cases: Vec<CaseUsed>,

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use warifu_model::{Case, Evidence, Input, Keyword, Study};
+use warifu_model::{Case, CostUse, Evidence, Input, Keyword, Study};
 
+use crate::costs::CostsUsed;
 use crate::figures::Figures;
 use crate::manifest::{CaseUsed, Half, Manifest, ProfileUsed, SCHEMA_VERSION, StudyUsed};
 use crate::seal::sha256;
@@ -46,21 +47,23 @@ pub struct RunFacts {
 
 impl Manifest {
     /// The manifest of a run of `study` that is about to begin. `inputs` gives what a case's half
-    /// rests on: all that a prediction uses, or what the emulation of a measurement does.
+    /// rests on: all that a prediction uses, or what the emulation of a measurement does; and what
+    /// its operations cost, where that was looked up.
     ///
     /// # Errors
     /// Those of `inputs`.
     pub fn begin<E>(
         run: RunFacts,
         study: &Study,
-        inputs: impl Fn(&Case) -> Result<Vec<Input>, E>,
+        inputs: impl Fn(&Case) -> Result<(Vec<Input>, Vec<CostUse>), E>,
     ) -> Result<Manifest, E> {
         let listed = if study.cases.len() > MOST_LISTED_CASES { &[] } else { &study.cases[..] };
         let mut figures = Figures::default();
+        let mut costs = CostsUsed::default();
         let mut cases = Vec::with_capacity(listed.len());
         for (index, case) in listed.iter().enumerate() {
             let case_id = case.id().0;
-            let inputs = inputs(case)?;
+            let (inputs, uses) = inputs(case)?;
             let evidence = inputs.iter().filter_map(|input| input.evidence);
             let evidence = match run.half {
                 Half::Predicted => Evidence::weakest(evidence),
@@ -69,6 +72,9 @@ impl Manifest {
             };
             for input in inputs {
                 figures.add(input.into(), &case_id);
+            }
+            for of in uses {
+                costs.add(of, &case_id);
             }
             let choices = study.choices(index).into_iter();
             cases.push(CaseUsed {
@@ -115,6 +121,7 @@ impl Manifest {
             methods: BTreeSet::new(),
             evidence: BTreeSet::new(),
             figures: figures.into_list(listed.len()),
+            costs: costs.into_list(listed.len()),
             cases,
             link_reports: Map::new(),
             cells: Map::new(),

@@ -270,8 +270,9 @@ pub fn lacks(case: &Case, catalog: &Catalog) -> Option<Error> {
     }
     let mut errors = errors.into_iter();
     let mut all = errors.next()?;
+    // One line for a terminal: the second end's is told when the first is mended.
     for error in errors {
-        all.message = format!("{}; and {error}", all.message);
+        all.message = format!("{}; {} lacks costs too", all.message, error.file);
     }
     Some(all)
 }

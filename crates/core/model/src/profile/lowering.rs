@@ -62,6 +62,11 @@ pub(super) enum NotLowered {
 }
 
 impl LoweredPart {
+    /// Whether it is priced by the instruction, since the device has no figure of it.
+    pub fn is_of_instructions(&self) -> bool {
+        self.figure == Primitive::Instruction
+    }
+
     /// What stands in, as an input of its own beside the figure that it takes.
     pub(super) fn input(&self, device: &DeviceProfile) -> Option<Input> {
         let kind = self.stand_in?;
@@ -95,7 +100,7 @@ impl Lowered<'_> {
 
     /// What is priced by the instruction, ns.
     pub fn instructions_ns(&self) -> f64 {
-        let counted = self.parts.iter().filter(|part| part.figure == Primitive::Instruction);
+        let counted = self.parts.iter().filter(|part| part.is_of_instructions());
         self.remainder_ns + counted.map(|part| part.warm_ns).sum::<f64>()
     }
 }
