@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_NAME = 40
+_NAME = 38
 """Columns that an operation's name takes, or a primitive's with its indent."""
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 
