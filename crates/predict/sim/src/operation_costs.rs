@@ -88,15 +88,16 @@ pub fn operation_costs(case: &Case, catalog: &Catalog) -> Result<Vec<OperationCo
     Ok(found)
 }
 
-/// The same as manifests have it.
+/// The same as manifests have it, of those that have a cost: a prediction of the case says what it
+/// lacks.
 ///
 /// # Errors
-/// As [`operation_costs`], and where a profile lacks a cost.
+/// As [`operation_costs`].
 pub fn cost_uses(case: &Case, catalog: &Catalog) -> Result<Vec<CostUse>, Error> {
     let to_use = |one: OperationCost| {
-        let cost = one.cost.map_err(|lacking| lacking.error)?;
+        let cost = one.cost.ok()?;
         let remainder_share = cost.remainder_share();
-        Ok(CostUse {
+        Some(CostUse {
             device: one.device,
             operation: one.operation,
             source: cost.source,
@@ -105,7 +106,7 @@ pub fn cost_uses(case: &Case, catalog: &Catalog) -> Result<Vec<CostUse>, Error> 
             remainder_share,
         })
     };
-    operation_costs(case, catalog)?.into_iter().map(to_use).collect()
+    Ok(operation_costs(case, catalog)?.into_iter().filter_map(to_use).collect())
 }
 
 fn priced(
