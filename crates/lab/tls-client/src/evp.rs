@@ -199,7 +199,7 @@ mod tests {
                 .collect()
         };
         let secret = bytes("1dc826e93606aa6fdc0aadc12f741b01046aa6b99f691ed221a9f0ca043fbeac");
-        let hash = bytes("860c06edc07858ee8e78f0e7428c58edd6b43f2ca3e6e95f02f063cf0e1cad8a");
+        let hash = bytes("860c06edc07858ee8e78f0e7428c58edd6b43f2ca3e6e95f02ed063cf0e1cad8");
         let expected = bytes("b67b7d690cc16c4e75e54213cb2d37b4e9c912bcded9105d42befd59d391ad38");
         assert_eq!(expand_label(c"SHA256", &secret, &hash).unwrap(), expected);
     }

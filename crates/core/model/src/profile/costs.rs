@@ -114,10 +114,13 @@ impl<'a> Costs<'a> {
                 }
                 Ok(Found::Recipe(library, recipe)) => {
                     // Whether there are bytes or not, the calls are the same.
-                    let Ok(cost) = self.cost(operation, stack, 1) else { continue };
-                    let Some(lowered) = cost.lowered else { continue };
+                    let Some(tls) = stack.tls() else { continue };
+                    let lowered = lowering::lower(self.device, library, recipe, tls, 1);
+                    let Some(lowered) = lowered.ok().and_then(|cost| cost.lowered) else {
+                        continue;
+                    };
                     let key = (library.name.as_str(), &*operation.to_string());
-                    let shown = Shown::word(recipe.shown());
+                    let shown = Shown::word(recipe.shown.as_str());
                     inputs.push(recipe.provenance.input(FigureOf::Recipe, key, shown, ""));
                     let remainder = (lowered.remainder_ns > 0.0).then_some(Primitive::Instruction);
                     let figures = lowered.parts.iter().map(|part| part.figure);

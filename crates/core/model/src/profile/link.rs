@@ -112,7 +112,7 @@ mod tests {
         for (line, part) in [
             ("not_included = \"\"", "not_included is \"\": expected a text"),
             ("not_included = { source = \"s\", kind = \"published\" }", "value is missing"),
-            ("not_included = { value = \"x\", sauce = \"s\" }", "did you mean source?"),
+            ("not_included = { value = \"x\", sorce = \"s\" }", "did you mean source?"),
         ] {
             let error = parsed(line).unwrap_err().to_string();
             assert!(error.contains(part), "{line}: {error}");

@@ -52,6 +52,8 @@ pub(super) struct Recipe {
     /// Outside of the calls.
     pub(super) instructions: InstructionCount,
     pub(super) provenance: Provenance,
+    /// As reports show it; made once, since every case's inputs have it.
+    pub(super) shown: String,
 }
 
 /// Instructions of the library's own code.
@@ -142,7 +144,7 @@ impl Recipe {
     }
 
     /// `2 verify, 3 hash of 40 B and the message; 21000 instructions and 3.2 a byte`
-    pub(super) fn shown(&self) -> String {
+    fn described(&self) -> String {
         let calls: Vec<String> = self.calls.iter().map(RecipeCall::shown).collect();
         let mut text = calls.join(", ");
         if self.instructions.fixed > 0.0 || self.instructions.per_byte > 0.0 {
@@ -380,7 +382,10 @@ fn read_recipe(section: &Section<'_>, around: &Provenance) -> Option<(Operation,
             ),
         );
     }
-    Some((operation, Recipe { when, calls, instructions: instructions?, provenance }))
+    let instructions = instructions?;
+    let mut recipe = Recipe { when, calls, instructions, provenance, shown: String::new() };
+    recipe.shown = recipe.described();
+    Some((operation, recipe))
 }
 
 fn read_instructions(section: &Section<'_>) -> Option<InstructionCount> {
@@ -455,7 +460,7 @@ mod tests {
              bytes = 40, per_message_byte = 0.5 }]",
         );
         let profile = parse(&text).unwrap();
-        let shown = profile.recipes.values().flatten().next().unwrap().shown();
+        let shown = profile.recipes.values().flatten().next().unwrap().shown.clone();
         assert_eq!(
             shown,
             "1 a certificate verify, 2 and 1 a record hash.sha-256 of 40 B and 0.5 times the message; \
@@ -463,7 +468,7 @@ mod tests {
         );
         assert_eq!(profile.operations().count(), 1);
         assert_eq!(
-            parse(&recipe("")).unwrap().recipes.values().flatten().next().unwrap().shown(),
+            parse(&recipe("")).unwrap().recipes.values().flatten().next().unwrap().shown.clone(),
             "nothing"
         );
     }
