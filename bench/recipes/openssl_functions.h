@@ -47,7 +47,9 @@ F(EVP_Digest, HASH, 1, a1)
 F(EVP_CIPHER_CTX_new, AEAD_SEAL, 0, 0)
 F(EVP_CIPHER_CTX_free, AEAD_SEAL, 0, 0)
 F(EVP_CIPHER_CTX_reset, AEAD_SEAL, 0, 0)
-F(EVP_CIPHER_CTX_ctrl, AEAD_SEAL, 0, 0)
+/* In TLS 1.2 libcrypto is told each record's header beforehand (EVP_CTRL_AEAD_TLS1_AAD, 0x16), and
+ * that starts the record's AEAD. */
+F(EVP_CIPHER_CTX_ctrl, recipes_tls12 ? AEAD : AEAD_SEAL, recipes_tls12 && a1 == 0x16, 0)
 F(EVP_CipherInit_ex, AEAD_SEAL, 0, 0)
 F(EVP_CipherUpdate, AEAD, 0, a1 != 0 ? a4 : 0)
 F(EVP_CipherFinal_ex, AEAD, 1, 0)

@@ -12,8 +12,8 @@ use crate::units::{BitsPerSecond, Nanos, Probability};
 /// No link is slower than this there and back; a longer value is a slip of the unit. Deep space
 /// is out of scope.
 const LONGEST_DELAY: Nanos = Nanos::from_secs(3600);
-/// No IoT link is slower: Sigfox's uplink has 100 bit/s. Below it TCP gives up before a handshake is
-/// over, and a study would find nothing but failed connections.
+/// No IoT link is slower: Sigfox's uplink has 100 bit/s. Below it TCP gives up before a handshake
+/// is over, and a study would find nothing but failed connections.
 const LOWEST_RATE: BitsPerSecond = BitsPerSecond(100);
 /// More than 400 Gbit/s is no IoT link, and less serialisation than 1 ns cannot be told.
 const HIGHEST_RATE: BitsPerSecond = BitsPerSecond(400_000_000_000);

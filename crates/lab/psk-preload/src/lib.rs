@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Gives a server on OpenSSL 3 a pre-shared key from outside (RFC 8446 section 2.2, RFC 4279). nginx
-//! has no directive for one, so the lab preloads this library into the unmodified program: each TLS
-//! context that it makes is given `SSL_CTX_set_psk_server_callback`, which is what a server with
-//! such a directive would call. All else, its certificate among it, stays as it is configured.
+//! Gives a server on OpenSSL 3 a pre-shared key from outside (RFC 8446 section 2.2, RFC 4279).
+//! nginx has no directive for one, so the lab preloads this library into the unmodified program:
+//! each TLS context that it makes is given `SSL_CTX_set_psk_server_callback`, which is what a
+//! server with such a directive would call. All else, its certificate among it, stays as it is
+//! configured.
 //!
 //! `WARIFU_PSK_IDENTITY` names the key, `WARIFU_PSK_KEY` holds it, hexadecimal. Without them the
 //! library does nothing.

@@ -115,8 +115,8 @@ pub struct Pattern {
     pub rate: Option<u32>,
 }
 
-/// B. The longest body whose last byte is predicted: what is longer meets what the simulated TCP leaves
-/// out (the receiver's window begins with 64 KiB and must grow; pacing).
+/// B. The longest body whose last byte is predicted: what is longer meets what the simulated TCP
+/// leaves out (the receiver's window begins with 64 KiB and must grow; pacing).
 pub const LONGEST_BODY: u32 = 128 << 10;
 /// From this length on a response, whose head is shorter than 512 B, may take two TLS records.
 const SECOND_RECORD: u32 = (16 << 10) - 512;

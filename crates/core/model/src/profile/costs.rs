@@ -249,8 +249,8 @@ impl<'a> Costs<'a> {
         let keys: Vec<&str> = unsaid.iter().map(|choice| choice.key()).collect();
         let terms: Vec<String> = unsaid.iter().map(|choice| choice.of_stack(stack)).collect();
         let message = format!(
-            "has a cost that says nothing of {}, on which it depends: add when = {{ {} }} to it (or \
-             all words, where it was found to be the same), or calibrate the device again",
+            "has a cost that says nothing of {}, on which it depends: add when = {{ {} }} to it \
+             (or all words, where it was found to be the same), or calibrate the device again",
             keys.join(", "),
             terms.join(", ")
         );
@@ -644,7 +644,8 @@ kind = "measured"
     fn figure_that_does_not_say_of_which_algorithm_it_is() {
         let entry = |when: &str| {
             format!(
-                "{DEVICE}\n[[operation]]\nname = \"client.receive.Certificate\"\n{when}warm = \"1 ms\"\n"
+                "{DEVICE}\n[[operation]]\nname = \"client.receive.Certificate\"\n\
+                 {when}warm = \"1 ms\"\n"
             )
         };
         let cost = |when: &str| {
@@ -732,7 +733,11 @@ kind = "measured"
     proptest! {
         /// More bytes or certificates never take less, whatever stands in.
         #[test]
-        fn cost_grows_with_bytes(bytes in 0_u32..100_000, more in 0_u32..100_000, chain in 1_u8..3) {
+        fn cost_grows_with_bytes(
+            bytes in 0_u32..100_000,
+            more in 0_u32..100_000,
+            chain in 1_u8..3,
+        ) {
             let catalog = catalog(DEVICE, RECIPES);
             let costs = catalog.costs("d").unwrap();
             for operation in [CERTIFICATE, FINISHED] {
@@ -748,21 +753,30 @@ kind = "measured"
         /// the recipe.
         #[test]
         fn kind_is_the_weakest(
-            kinds in prop::collection::vec(prop::sample::select(vec!["measured", "published", "assumed"]), 4),
+            kinds in prop::collection::vec(
+                prop::sample::select(vec!["measured", "published", "assumed"]),
+                4,
+            ),
         ) {
-            let recipes = RECIPES.replace("kind = \"measured\"", &format!("kind = \"{}\"", kinds[0]));
+            let recipes =
+                RECIPES.replace("kind = \"measured\"", &format!("kind = \"{}\"", kinds[0]));
             let primitives = ["verify.ecdsa_secp256r1", "hash.sha-256", "aead.open.AES_128_GCM"];
             let mut text = "name = \"d\"\ndescription = \"a board\"\nlibrary = \"lib-1\"\n\
                 source = \"s\"\nkind = \"measured\"\n[[primitive]]\nname = \"instruction\"\n\
-                warm = \"2 ns\"\n[[primitive]]\nname = \"x509.parse\"\nwarm = \"2 ns\"\n".to_owned();
+                warm = \"2 ns\"\n[[primitive]]\nname = \"x509.parse\"\nwarm = \"2 ns\"\n"
+                .to_owned();
             for (name, kind) in primitives.iter().zip(&kinds[1..]) {
-                text += &format!("[[primitive]]\nname = \"{name}\"\nwarm = \"1 us\"\nkind = \"{kind}\"\n");
-                text += "source = \"s\"\n";
+                text += &format!(
+                    "[[primitive]]\nname = \"{name}\"\nwarm = \"1 us\"\nkind = \"{kind}\"\n\
+                     source = \"s\"\n"
+                );
             }
             let text = text.replace("kind = \"assumed\"\nsource = \"s\"\n", "kind = \"assumed\"\n");
             let catalog = catalog(&text, &recipes);
-            let kind = catalog.costs("d").unwrap().cost(CERTIFICATE, &https(tls(1)), 9).unwrap().kind;
-            let weakest = ["assumed", "published", "measured"].into_iter().find(|k| kinds.contains(k));
+            let costs = catalog.costs("d").unwrap();
+            let kind = costs.cost(CERTIFICATE, &https(tls(1)), 9).unwrap().kind;
+            let mut worst_first = ["assumed", "published", "measured"].into_iter();
+            let weakest = worst_first.find(|kind| kinds.contains(kind));
             prop_assert_eq!(Some(kind.name()), weakest);
         }
     }

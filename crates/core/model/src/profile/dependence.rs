@@ -33,8 +33,8 @@ impl Choices {
 /// |---|---|---|
 /// | `tls` | the messages of both versions share names alone | those that both have |
 /// | `session` | a PSK's binder, and the secrets that follow from it | ClientHello, ServerHello |
-/// | `group` | a key pair and a shared secret: of TLS 1.3 in the hellos, of TLS 1.2 in the key exchange's messages | those, where there is a key exchange |
-/// | `certificate` | signatures made and verified | a received Certificate, CertificateVerify and ServerKeyExchange; `sign` |
+/// | `group` | a key pair and a shared secret | TLS 1.3's hellos, TLS 1.2's key exchange |
+/// | `certificate` | signatures made and verified | received ones, and `sign` |
 /// | `chain_length` | a signature verified for each | a received Certificate |
 /// | `aead` | the cipher, and the hash of its suite | ApplicationData, Finished |
 /// | `crypto` | the plugin | protections of DDS |

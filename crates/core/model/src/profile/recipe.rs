@@ -377,8 +377,8 @@ fn read_recipe(section: &Section<'_>, around: &Provenance) -> Option<(Operation,
         section.refuse(
             "when",
             format!(
-                "says nothing of tls, on which {operation} depends: add when = {{ tls = \"1.3\" }}, \
-                 or [\"1.2\", \"1.3\"] if it is the same in both"
+                "says nothing of tls, on which {operation} depends: add when = \
+                 {{ tls = \"1.3\" }}, or [\"1.2\", \"1.3\"] if it is the same in both"
             ),
         );
     }
@@ -463,8 +463,8 @@ mod tests {
         let shown = profile.recipes.values().flatten().next().unwrap().shown.clone();
         assert_eq!(
             shown,
-            "1 a certificate verify, 2 and 1 a record hash.sha-256 of 40 B and 0.5 times the message; \
-             21000 instructions and 3.2 a byte"
+            "1 a certificate verify, 2 and 1 a record hash.sha-256 of 40 B and 0.5 times the \
+             message; 21000 instructions and 3.2 a byte"
         );
         assert_eq!(profile.operations().count(), 1);
         assert_eq!(
@@ -481,8 +481,8 @@ mod tests {
             ("recipe = 3".into(), "lib-1.toml: recipe is 3: expected [[tables]]"),
             (
                 "[[recipe]]\noperation = \"client.recieve.Finished\"".into(),
-                "recipe[0].operation is \"client.recieve.Finished\": expected an operation; did you \
-                 mean \"client.receive.Finished\"?",
+                "recipe[0].operation is \"client.recieve.Finished\": expected an operation; did \
+                 you mean \"client.receive.Finished\"?",
             ),
             (
                 "[[recipe]]\noperation = \"client.system.wake\"".into(),

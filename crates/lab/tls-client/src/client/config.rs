@@ -169,8 +169,9 @@ impl Config {
         Ok(())
     }
 
-    /// The bytes of the request, with its body. Not with early data is the server asked to close: nginx would
-    /// close before it has read the client's Finished, and reset the connection when that comes.
+    /// The bytes of the request, with its body. With early data the server is not asked to close:
+    /// nginx would close before it has read the client's Finished, and reset the connection when
+    /// that comes.
     pub fn request(&self) -> Vec<u8> {
         let variant = self.variant.as_ref();
         let host = variant.and_then(|variant| variant.server_name.as_deref());
