@@ -106,10 +106,11 @@ fn obeys(trace: &Trace, tls: &Tls, full: bool, session_open: bool) {
         (true, false) => &KeyStoreCall::ALL,
     };
     assert_eq!(key_store_calls(trace), expected);
-    assert_eq!(computes(trace, Operation::Sign(Role::Server)), usize::from(full));
+    let signed = full && tls.psk.is_none();
+    assert_eq!(computes(trace, Operation::Sign(Role::Server)), usize::from(signed));
     assert_eq!(computes(trace, Operation::Sign(Role::Client)), 0);
     let signatures = |role| trace.bytes_from(Party::first(role)).ecdsa_signatures;
-    let ecdsa = u8::from(full && tls.certificate == CertificateType::EcdsaSecp256r1);
+    let ecdsa = u8::from(signed && tls.certificate == CertificateType::EcdsaSecp256r1);
     assert_eq!(signatures(Role::Server), ecdsa);
     assert_eq!(signatures(Role::Client), ecdsa * u8::from(mutual));
 }
@@ -172,7 +173,9 @@ proptest! {
         let pattern = common::pattern(100);
         let nothing = SessionState::default();
         let (_, after) = emulate_first(&https(&tls), &pattern, &nothing).unwrap();
-        let expected = if tls.version == TlsVersion::Tls13 { 2 } else { 1 };
+        // OpenSSL sends one after a handshake with a PSK, from outside too.
+        let signed_13 = tls.version == TlsVersion::Tls13 && tls.psk.is_none();
+        let expected = if signed_13 { 2 } else { 1 };
         prop_assert_eq!(after.tickets.len(), expected);
         let (first, later) = emulate(&https(&tls), &pattern, &after).unwrap();
         let (second, _) = emulate(&https(&tls), &pattern, &later).unwrap();
@@ -184,6 +187,7 @@ proptest! {
         tls in any_tls(),
         more in 1_u16..=500,
     ) {
+        prop_assume!(tls.psk.is_none());
         let mut longer = tls.clone();
         longer.server_certificate_bytes[0] += more;
         let pattern = common::pattern(100);
