@@ -498,6 +498,17 @@ def test_silence_is_cut_from_a_timeline(tmp_path: Path) -> None:
     Page(shown)
 
 
+def test_a_silence_of_any_length_has_few_marks_beside_it() -> None:
+    work = (
+        Activity("client", "compute", "a", 0, 40),
+        Activity("client", "compute", "b", 10**14, 10**14 + 40),
+    )
+    one = Timeline("c", "m", 0.5, 0, 0, 0, 10**14 + 40, (), work, (), (), (), 0)
+    ticks = Axis.of(one, 0.0, 100.0).ticks()
+    assert 4 <= len(ticks) <= 60
+    assert all(time <= 40 or time >= 10**14 for time in ticks)
+
+
 @given(st.data())
 @settings(max_examples=120, deadline=None)
 def test_any_timeline_becomes_a_picture(data: st.DataObject) -> None:

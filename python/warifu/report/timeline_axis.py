@@ -71,15 +71,15 @@ class Axis:
         total = self.corners[-1][0]
         drawn = total - sum(_length(one) for one in self.breaks)
         step = _round_step(drawn / _TICKS)
-        times = [index * step for index in range(int(total / step) + 1)]
         margin = step / 4
-        kept = [
-            time
-            for time in times
-            if not any(one.from_ns - margin < time < one.until_ns + margin for one in self.breaks)
-        ]
-        # A study's fastest link may make thousands of what a long silence was cut from.
-        return kept[:: -(-len(kept) // (4 * _TICKS)) or 1]
+        times: list[float] = []
+        # Stretch by stretch, since what was cut out may be very much longer than all that is drawn.
+        begins = [0.0, *(one.until_ns + margin for one in self.breaks)]
+        ends = [*(one.from_ns - margin for one in self.breaks), total]
+        for begin, end in zip(begins, ends, strict=True):
+            first, last = math.ceil(begin / step), math.floor(end / step)
+            times += [index * step for index in range(first, last + 1)]
+        return times[:: -(-len(times) // (4 * _TICKS)) or 1]
 
 
 def _length(one: Break) -> float:
