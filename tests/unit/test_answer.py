@@ -12,8 +12,10 @@ import pytest
 from support.synthetic import Cell, Half, case_used
 from warifu.answer import Level, answer
 from warifu.answer.axes import Axis
-from warifu.answer.effects import effects
+from warifu.answer.effects import Choice, Effect, effects
 from warifu.answer.model import Change
+from warifu.answer.samples import Samples
+from warifu.answer.sentences import _largest, _of_choice
 from warifu.compare.join import compare
 from warifu.compare.stats import Interval
 from warifu.report.table import Format, render
@@ -185,3 +187,38 @@ def test_a_small_measurement_leaves_a_met_deadline_as_it_is(tmp_path: Path) -> N
     assert any(one.trials_needed for one in judged)
     found = answer(predicted, measured, compare(predicted, measured), judged)
     assert found.sentences[0] == "https.establishment.p99 < 5 s: met in all 2 cases."
+
+
+def effect(value: float, where: str, half_width: float = 1e6) -> Effect:
+    """In ns, in one value of the other choice."""
+    interval = Interval(value - half_width, value + half_width)
+    return Effect((("link.rtt", where),), Change(value, interval), value, value, 500e6)
+
+
+def test_a_largest_difference_that_is_not_everywhere_is_up_to() -> None:
+    axis = Axis("stack.tls", ("1.2", "1.3"))
+    saves, nothing = effect(-60e6, "60 ms"), effect(0.0, "0 ms")
+    assert _largest(axis, "1.3", [saves], 0.0) == "TLS 1.3 saves 60.0 ms"
+    assert _largest(axis, "1.3", [saves, nothing], 0.0) == "TLS 1.3 saves up to 60.0 ms"
+    assert _largest(axis, "1.3", [saves, effect(60e6, "0 ms")], 0.0).startswith("TLS 1.3 ")
+    assert "up to" in _largest(axis, "1.3", [saves, effect(60e6, "0 ms")], 0.0)
+    assert _largest(axis, "1.3", [nothing], 0.0) == ""
+
+
+def test_a_tail_that_grows_in_one_place_alone_is_not_told_of_others() -> None:
+    axis = Axis("stack.tls", ("1.2", "1.3"))
+    median = [effect(-20e6, "60 ms"), effect(10e6, "0 ms")]
+    tail = [effect(400e6, "60 ms"), effect(-300e6, "0 ms")]
+    told = _of_choice(Choice(axis, "1.3", "1.2", median, tail), 0.0, first=True)
+    assert told.endswith("adds up to 400 ms to P99")
+    # Both ends of the median are certain.
+    assert "saves 20.0 ms at 60 ms RTT" in told and "adds 10.0 ms at 0 ms RTT" in told
+
+
+def test_bytes_that_programs_wrote_are_as_uncertain_as_their_means(tmp_path: Path) -> None:
+    """No packets were counted: the made-up programs write 915 to 917 B at random."""
+    measured = half(tmp_path, GRID[:2], "measured", n=50)
+    ids = [cell.case_id for cell in GRID[:2]]
+    assert not measured.distribution(ids[0], "bytes.link").values.size
+    change = Samples(measured).size_change(*ids)
+    assert change.interval.low < change.value < change.interval.high

@@ -34,6 +34,8 @@ class Sample:
 
     times: Distribution
     size: Distribution
+    #: The standard error of its mean, B.
+    size_error: float
     up: float
     down: float
     failed: float
@@ -89,7 +91,8 @@ class Samples:
             value = 0.0 if case_id == reference else math.nan
             return Change(value, Interval(value, value))
         value = ours.mean() - theirs.mean()
-        half = _Z * math.hypot(_error(ours), _error(theirs))
+        errors = (self.of(one).size_error for one in (case_id, reference))
+        half = _Z * math.hypot(*errors)
         return Change(value, Interval(value - half, value + half))
 
 
@@ -99,15 +102,18 @@ def _sample(results: Results, case_id: str) -> Sample:
         results.distribution(case_id, one) for one in ("bytes.client_sent", "bytes.server_sent")
     ]
     up, down = (one.mean() if one.values.size else math.nan for one in ends)
-    size = on_link
+    size, size_error = on_link, _error(on_link)
     if not on_link.values.size and all(one.values.size for one in ends):
-        # What programs wrote, where nobody counted packets: the two directions are independent.
+        # What programs wrote, where nobody counted packets. Results do not say how the directions
+        # go together; at worst their errors add up.
         total = ends[0].mean() + ends[1].mean()
         size = Distribution.of([total], [ends[0].completed])
+        size_error = _error(ends[0]) + _error(ends[1])
     predicted = results.half == PREDICTED
     return Sample(
         times=results.distribution(case_id, results.whole(case_id)).coarse(_ATOMS),
         size=size,
+        size_error=size_error,
         up=up,
         down=down,
         failed=results.failed_share(case_id, metrics.failure_of(results.whole(case_id))),
@@ -127,7 +133,7 @@ def _ends(one: Interval, other: Interval) -> tuple[float, float]:
 
 def _error(of: Distribution) -> float:
     """The standard error of the mean of those that completed."""
-    if of.exact:
+    if of.exact or not of.values.size:
         return 0.0
     variance = float(of.weights @ (of.values - of.mean()) ** 2 / of.completed)
     return math.sqrt(variance / max(1.0, of.completed))

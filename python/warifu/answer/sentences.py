@@ -91,12 +91,15 @@ def headline(samples: Samples, grid: Grid, baseline: str) -> str:
         axis, reference = grid.axes[at], grid.choices[baseline][at]
         values = [value for value in axis.values if value != reference]
         told = [
-            _largest(axis, value, sure, samples.finest)
+            largest
             for value in _few(samples, grid, at, reference, values)
             if (
-                sure := [
-                    one for one in _choice(samples, grid, at, value, reference).time if one.certain
-                ]
+                largest := _largest(
+                    axis,
+                    value,
+                    _choice(samples, grid, at, value, reference).time,
+                    samples.finest,
+                )
             )
         ]
         if told:
@@ -105,12 +108,17 @@ def headline(samples: Samples, grid: Grid, baseline: str) -> str:
 
 
 def _largest(axis: Axis, value: str, found: Sequence[Effect], finest: float) -> str:
-    one = max(found, key=lambda each: abs(each.change.value))
+    """The largest difference that is certain; empty where none is."""
+    sure = [one for one in found if one.certain]
+    if not sure:
+        return ""
+    one = max(sure, key=lambda each: abs(each.change.value))
     half = one.change.interval.half_width
     most = max(one.least, one.most, key=abs)
     # So much more than elsewhere that one number does not say it.
-    least = min(min(abs(each.least), abs(each.most)) for each in found)
-    up_to = "up to " if abs(most) > 1.05 * least else ""
+    least = min(min(abs(each.least), abs(each.most)) for each in sure)
+    elsewhere = len(sure) < len(found) or any(each.change.value * most < 0 for each in sure)
+    up_to = "up to " if elsewhere or abs(most) > 1.05 * least else ""
     verb = "saves" if one.change.value < 0 else "adds"
     return f"{words.noun(axis.path, value)} {verb} {up_to}{amounts.time(most, half, finest)}"
 
@@ -218,9 +226,15 @@ def _of_tail(choice: Choice, teller: _Teller) -> str:
     if value < _TAIL_FACTOR * median or value < _TAIL_SHARE * worst.whole:
         return ""
     verb = "saves" if worst.change.value < 0 else "adds"
-    ends = [(abs(end), one) for one in choice.tail for end in (one.least, one.most)]
+    alike = [
+        one for one in choice.tail if one.certain and one.change.value * worst.change.value > 0
+    ]
+    ends = [(abs(end), one) for one in alike for end in (one.least, one.most)]
     most, of = max(ends, key=lambda end: end[0])
     least, half = min(end for end, _ in ends), of.change.interval.half_width
+    if len(alike) < len(choice.tail):
+        # Elsewhere it is another matter, or none.
+        return f"{verb} up to {teller.amount(most, half)} to P99"
     shown = teller.amount(most, half)
     if most > 1.05 * least:
         shown = _span(least, most, half, teller)
@@ -228,9 +242,10 @@ def _of_tail(choice: Choice, teller: _Teller) -> str:
 
 
 def _as_one(found: Sequence[Effect]) -> list[Effect]:
-    """Several effects told as their range."""
-    if not found:
-        return []
+    """Several effects told as their range, unless some surely save and others surely add."""
+    signs = {one.change.value > 0.0 for one in found if one.certain}
+    if not found or len(signs) > 1:
+        return list(found)
     hull = Interval(
         min(one.change.interval.low for one in found),
         max(one.change.interval.high for one in found),
