@@ -7,7 +7,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from warifu import _core, provenance
 from warifu.files import RESULTS_BYTES, FileRefused, read_text
@@ -22,6 +22,10 @@ HALF = "predicted"
 class AnotherStudy(Exception):  # noqa: N818 - what happened, not what it is
     """The folder holds results of another study, which must not be replaced."""
 
+
+#: What the reason for leaving a case out says where it lacks costs; others are no cases at all,
+#: such as a session that its version of TLS does not have.
+_NO_COST = " has no cost of "
 
 #: So many cases are looked at one by one before any is predicted; a manifest lists as many.
 _LOOKED_AT = 2_000
@@ -52,11 +56,19 @@ def _lacks(study: _core.Study, index: int) -> str:
     settings = study.cases[index].columns
     missing = _core.missing_operations(study, index)
     parts = [
-        f"{settings[end]} has no cost of {', '.join(names[:3])}{' ..' * (len(names) > 3)}"
+        f"{settings[end]}{_NO_COST}{', '.join(names[:3])}{' ..' * (len(names) > 3)}"
         for end, names in zip(("device", "server"), missing, strict=True)
         if names
     ]
     return "; ".join(parts)
+
+
+def unjudged(manifest: Mapping[str, Any]) -> list[str]:
+    """The labels of cases on which a prediction judged no requirement, since they lack costs."""
+    if not manifest.get("require"):
+        return []
+    skipped = manifest.get("skipped") or {}
+    return [label for label, why in skipped.items() if _NO_COST in str(why)]
 
 
 def run(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warifu import prediction
 from warifu.cli import screen
 from warifu.cli.formats import Format
 
@@ -37,11 +38,13 @@ class Answered:
 
     @property
     def contradicted(self) -> bool:
-        """Whether a requirement does not hold: a predicted one not surely, a measured one surely
-        not.
+        """Whether a requirement does not hold: a predicted one not surely, or not judged in a case
+        that lacks costs; a measured one surely not.
 
         A measured half is often too small to be sure of a tail: that alone contradicts nothing.
         """
+        if self.predicted is not None and prediction.unjudged(self.predicted.manifest):
+            return True
         return any(
             str(one.verdict) == "fail" or (one.half == "predicted" and str(one.verdict) != "pass")
             for one in self.judged

@@ -289,3 +289,17 @@ def test_the_time_left_counts_down() -> None:
     assert clock.left(1, 10, 99.0) == pytest.approx(1.0)
     assert clock.left(1, 10, 101.0) is None
     assert clock.left(2, 10, 102.0) == pytest.approx(408.0)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_case_without_costs_meets_no_requirement(warifu: Run, tmp_path: Path) -> None:
+    """gr-peach has no figure of TLS 1.2, so nobody knows whether it meets the bound."""
+    question = (
+        *("predict", "--vary", "device=nrf52840,gr-peach", "--server", "xeon-2-5-ghz-vm"),
+        *("--link", "nb-iot", "--stack", "https/tls1.2/server", "--set", "predict_trials=400"),
+        *("--out", str(tmp_path)),
+    )
+    code, out, _ = warifu(*question)
+    assert code == OK and "Not predicted: device gr-peach" in out
+    code, out, _ = warifu(*question, "--require", "https.establishment.p99 < 100 s")
+    assert code == FAILED and "https.establishment.p99 < 100 s: met" in out
