@@ -48,6 +48,11 @@ The band is judged: each published figure is left out, scaled from the other dev
 errors alone make the band, and compared. `warifu devices --judge` repeats this, exits with 1 if
 a family's share is surely below 90 %, and includes your own measured profiles.
 
+Of a hash or a cipher a profile has the band for what a call takes, and for a byte the estimate
+alone: the answer to a question of long messages looks surer than it is. The band in the note
+holds for a message of 1,024 B. A difference that is called certain is one between simulations
+of these values, not between boards.
+
 """
 
 _JUDGED = """
