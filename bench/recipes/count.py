@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -93,14 +94,20 @@ class Counted:
     calls: dict[str, tuple[float, float]]
 
 
-def program(library: str, variant: Variant, response: int, rounds: int) -> list[str]:
-    """The command that makes `rounds` connections."""
+def certificates(variant: Variant) -> Path:
+    """The keys and certificates that a variant needs, made once."""
     pki = HOME / "pki" / f"{variant.certificate}-{variant.chain_length}"
     if not pki.is_dir():
         pki.parent.mkdir(parents=True, exist_ok=True)
         words = ["pki", "--out", str(pki), "--certificate", variant.certificate]
         words += ["--chain-length", str(variant.chain_length)]
         subprocess.run([str(BIN / "warifu-tls"), *words], check=True, stdout=subprocess.DEVNULL)
+    return pki
+
+
+def program(library: str, variant: Variant, response: int, rounds: int) -> list[str]:
+    """The command that makes `rounds` connections."""
+    pki = certificates(variant)
     if library == "openssl":
         words = [str(pki), json.dumps(variant.json())]
         return [str(HOME / library), *words, str(response), str(rounds)]
@@ -287,6 +294,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library", choices=("mbedtls", "openssl", "wolfssl"))
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--jobs", type=int, default=2, help="variants counted beside each other")
     arguments = parser.parse_args()
     library = arguments.library
     if shutil.which("valgrind") is None:
@@ -294,11 +302,14 @@ def main() -> None:
     subprocess.run([str(ROOT / "bench" / "recipes" / "build"), library], check=True)
     out = arguments.out or HOME / f"{library}.ndjson"
     wanted = variants(library)
-    with out.open("w") as file:
-        for number, (variant, response) in enumerate(wanted, start=1):
+    for variant, _ in wanted:
+        certificates(variant)
+    # Counts do not depend on the time, so variants are counted beside each other.
+    with out.open("w") as file, ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
+        found = pool.map(lambda one: count(library, *one), wanted)
+        for number, of_variant in enumerate(found, start=1):
             print(f"\r{number} of {len(wanted)} variants", end="", file=sys.stderr)
-            for counted in count(library, variant, response):
-                file.write(json.dumps(asdict(counted)) + "\n")
+            file.writelines(json.dumps(asdict(counted)) + "\n" for counted in of_variant)
     print(f"\n{out}", file=sys.stderr)
 
 
