@@ -88,6 +88,18 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> str:
     return render(folder, compare_folder(folder))
 
 
+def test_the_answer_comes_before_what_its_question_says(tmp_path: Path) -> None:
+    stands_in = "This machine was never calibrated, so x, which comes with Warifu, stands in for it"
+    manifest = {"warnings": ["Calibrated beside other work", stands_in]}
+    Half("predicted", [Cell()], 2_000, seed=1, manifest=manifest).write(tmp_path)
+    page = render(tmp_path, None)
+    answer = page[page.index('<section id="answer"') :]
+    # What makes the figures doubtful is first; what the question has said already is not.
+    assert answer.index("beside other work") < answer.index('class="answers"')
+    assert 0 < answer.index('class="answers"') < answer.index("This machine was never")
+    assert answer.index("This machine was never") < answer.index('id="cases-beside-baseline"')
+
+
 def test_the_page_needs_nothing_else(both: str) -> None:
     page = Page(both)
     tags = {tag for tag, _ in page.elements}

@@ -161,6 +161,22 @@ def test_page_fits_a_phone(page: Path, tmp_path: Path) -> None:
         assert phone.complaints == []
 
 
+def test_nothing_is_cut_off_on_paper(page: Path, tmp_path: Path) -> None:
+    # A4 between its margins; nobody scrolls there.
+    with tab(tmp_path) as paper:
+        paper.open(page, 717, 1000)
+        paper.call("Emulation.setEmulatedMedia", media="print")
+        widest = (
+            "Math.max(...[...document.querySelectorAll('table, svg, pre')]"
+            ".map(one => one.getBoundingClientRect().right))"
+        )
+        assert paper.evaluate(widest) <= 717
+        assert paper.evaluate("document.documentElement.scrollWidth") <= 717
+        # Rows stay rows, as on a desk: a phone's lists would be three times as long.
+        display = "getComputedStyle(document.querySelector('#cases td')).display"
+        assert paper.evaluate(display) == "table-cell"
+
+
 def test_page_without_script_has_everything(page: Path, tmp_path: Path) -> None:
     with tab(tmp_path) as plain:
         plain.open(page, 1440, scripts=False)
