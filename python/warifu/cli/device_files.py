@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from warifu.cli import screen
+from warifu.cli.answers import WIDTH
 from warifu.cli.errors import naming
 from warifu.files import refuse_to_replace, replace_text
 
@@ -97,12 +98,10 @@ def say_added(made: Made) -> None:
         screen.say(f"scaled from other devices, and so assumed ({len(scaled)}):")
     for one in scaled:
         how = "by the clock" if one.by == "clock" else f"by {one.by}"
-        band = (
-            f", within /{one.factor:.2g} to x{one.factor:.2g}" if math.isfinite(one.factor) else ""
-        )
-        screen.say(f"  {one.primitive:<28} from {one.origin.name} {how}{band}")
+        band = f", within {one.band()}" if math.isfinite(one.factor) else ""
+        _say(f"from {one.origin.name} {how}{band}", f"  {one.primitive:<28}")
     price = made.completed.instruction_ns
-    screen.say(
+    _say(
         f"assumed: {price:.3g} ns an instruction (from {made.completed.instruction_why}), and by "
         "it parsing a certificate and the TCP/IP stack"
     )
@@ -113,12 +112,17 @@ def say_left_out(left_out: Sequence[LeftOut]) -> None:
     for why, count in Counter(one.why for one in left_out).most_common():
         names = list(dict.fromkeys(one.what for one in left_out if one.why == why))
         more = f", and {len(names) - _SAID} more" if len(names) > _SAID else ""
-        screen.say(f"left out ({count}), {why}: {', '.join(names[:_SAID])}{more}")
+        _say(f"left out ({count}), {why}: {', '.join(names[:_SAID])}{more}")
 
 
 def say_next(name: str) -> None:
-    """The command that asks the first question."""
-    screen.say(
-        f"next: warifu predict --device {name} --server {_SERVER} --link nb-iot "
-        "--stack https/tls1.3"
-    )
+    """The command that asks the first question, in one line, to be copied."""
+    screen.say(f"next: warifu predict --device {name} --server {_SERVER} --link nb-iot")
+
+
+def _say(text: str, lead: str = "") -> None:
+    """A sentence for people, in lines that fit a terminal; later ones begin below its text."""
+    from warifu.answer.text import paragraph
+
+    for line in paragraph(text, WIDTH, lead).splitlines():
+        screen.say(line)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warifu.cli import screen
+from warifu.cli.answers import WIDTH
 from warifu.cli.errors import FAILED, OK
 from warifu.cli.formats import Format
 from warifu.cli.screen import FormatOption
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 #: What a device is told from the next by.
 _SHOWN = (
-    ("sign ms", "sign.ecdsa_secp256r1"),
-    ("verify ms", "verify.ecdsa_secp256r1"),
-    ("ECDH ms", "ecdh.derive.secp256r1"),
+    ("sign", "sign.ecdsa_secp256r1"),
+    ("verify", "verify.ecdsa_secp256r1"),
+    ("ECDH", "ecdh.derive.secp256r1"),
 )
 
 
@@ -42,7 +43,7 @@ def devices(
     ] = False,
     form: FormatOption = Format.TABLE,
 ) -> int:
-    """List the devices that `--device` takes: core, clock, library, and what P-256 takes.
+    """List the devices that `--device` takes: core, clock, and what P-256 takes.
 
     Examples:
 
@@ -63,7 +64,7 @@ def devices(
             (anchored, judging.coverages(judging.judged(known, anchored=anchored)))
             for anchored in (True, False)
         ]
-        screen.show([judgement(found)], form)
+        screen.show([judgement(found)], form, width=WIDTH)
         verdicts = [row.verdict for _, rows in found for row in rows]
         return FAILED if "fail" in verdicts or not verdicts else OK
     if key_stores:
@@ -72,7 +73,7 @@ def devices(
         tables = [link_table(texts)]
     else:
         tables = [device_table(catalog.devices(texts))]
-    screen.show(tables, form)
+    screen.show(tables, form, width=WIDTH)
     return OK
 
 
@@ -80,8 +81,9 @@ def device_table(known: Sequence[Device]) -> Table:
     """A row a device."""
     from warifu.report.table import Column, Table
 
-    heads = ("name", "core", "MHz", "library")
-    columns = [Column(head, number=head == "MHz") for head in heads]
+    # A library does not fit in 80 columns; the formats for programs have it.
+    heads = ("name", "core", "MHz")
+    columns = [Column(head, number=head == "MHz", whole=head == "name") for head in heads]
     columns += [Column(head) for head, _ in _SHOWN]
     table = Table("devices", [*columns, Column("evidence", number=False)])
     for one in known:
@@ -93,7 +95,6 @@ def device_table(known: Sequence[Device]) -> Table:
                 one.name,
                 one.core or "-",
                 "-" if clock is None else f"{clock:g}",
-                one.library or "-",
                 *("-" if of is None else _ms(of.call_ns) for of in figures),
                 evidence if evidence != "none" else "operations",
             ],
@@ -114,7 +115,7 @@ def device_table(known: Sequence[Device]) -> Table:
             },
         )
     table.notes += [
-        "P-256: a signature, its verification, a shared secret.",
+        "P-256, ms: a signature, its verification, a shared secret.",
         "assumed: scaled from other devices; operations: it has figures of whole messages.",
     ]
     return table
@@ -128,7 +129,15 @@ def key_store_table(texts: Sequence[ProfileText]) -> Table:
     heads = ("name", "C_Sign ms", "new session ms", "throttle", "description")
     table = Table(
         "key stores",
-        [Column(head, number=head.endswith("ms"), wrap=32) for head in heads],
+        [
+            Column(
+                head,
+                number=head.endswith("ms"),
+                wrap=None if head == "name" else 32,
+                whole=head == "name",
+            )
+            for head in heads
+        ],
     )
     for kind, name, text, file in texts:
         if kind != "key_store":
@@ -164,7 +173,10 @@ def link_table(texts: Sequence[ProfileText]) -> Table:
 
     from warifu.report.table import Column, Table
 
-    table = Table("links", [Column(head, number=False) for head in ("name", "description")])
+    table = Table(
+        "links",
+        [Column(head, number=False, whole=head == "name") for head in ("name", "description")],
+    )
     for kind, name, text, _ in texts:
         if kind == "link":
             about = str(tomllib.loads(text).get("description", ""))

@@ -50,6 +50,8 @@ def _one_run(lines: list[str], name: str, run: int | None) -> list[str]:
     runs = wolfcrypt.runs(lines)
     if len(runs) < 2 and run in {None, 1}:
         return lines
+    if run is not None and len(runs) < 2:
+        raise DeviceError(f"{name}: holds one run: leave out --run {run}")
     if run is None or not 1 <= run <= len(runs):
         listed = "; ".join(
             f"{index} {heading}" for index, (heading, _, _) in enumerate(runs[:8], 1)

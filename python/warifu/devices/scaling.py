@@ -99,11 +99,16 @@ class Estimate:
     errors: int = 0
     """How many devices' errors the band rests on."""
 
+    def band(self) -> str:
+        """The band's ends, as factors of two digits."""
+        factor = f"{float(f'{self.factor:.2g}'):g}"
+        return f"/{factor} to x{factor}"
+
     def says(self) -> str:
         """What it was scaled from and how far to trust it, for a profile's note."""
         how = "by the clock" if self.by == "clock" else f"by {self.by}"
         band = (
-            f"/{self.factor:.2g} to x{self.factor:.2g}, a 90 % interval of {self.errors} errors"
+            f"{self.band()}, a 90 % interval of {self.errors} errors"
             if math.isfinite(self.factor)
             else "no band: too few devices have it"
         )

@@ -37,6 +37,8 @@ class Column:
     number: bool = True
     wrap: int | None = None
     """In terminals, text longer than this goes on in further lines."""
+    whole: bool = False
+    """Whether its text is never broken, as of a name that is typed as it stands."""
 
 
 @dataclass
@@ -101,7 +103,7 @@ def _fitted(table: Table, width: int) -> Table:
     rows = [[column.head for column in columns], *table.cells]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     widths = [min(of, column.wrap or of) for of, column in zip(widths, columns, strict=True)]
-    texts = [at for at, column in enumerate(columns) if not column.number]
+    texts = [at for at, column in enumerate(columns) if not (column.number or column.whole)]
     while texts and sum(widths) + 2 * (len(widths) - 1) > width:
         widest = max(texts, key=lambda at: widths[at])
         if widths[widest] <= max(_NARROWEST, len(columns[widest].head)):

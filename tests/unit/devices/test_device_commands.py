@@ -75,6 +75,28 @@ def test_hashing_in_hardware_prices_no_instruction(warifu: Run) -> None:
     assert "SHA-256 in C of" in err
 
 
+def test_what_is_said_of_an_import_fits_a_terminal(warifu: Run) -> None:
+    file = OUTPUTS / "openssl-3.0.txt"
+    code, _, err = warifu("import", file, "--name", "board", "--clock", "80MHz", "--core", "m4")
+    assert code == OK
+    said = [line for line in err.splitlines() if not line.startswith("warning: ")]
+    assert max(map(len, said)) <= 80
+    # A band of three digits is no power of ten with digits.
+    assert "e+0" not in err
+
+
+def test_a_row_that_cannot_be_read_is_named(warifu: Run) -> None:
+    Path("own.csv").write_text(
+        "primitive,value,unit\nsign.ecdsa_secp256r1,45,ms\nverify.ecdsa_secp256r1,-3,ms\n"
+        "hash.sha-256,30.5\n"
+    )
+    code, _, err = warifu("import", "own.csv", "--clock", "80MHz", "--core", "m4", "--dry-run")
+    assert code == OK
+    left = " ".join(err.split())
+    assert "left out (2)" in left
+    assert "verify.ecdsa_secp256r1, hash.sha-256" in left
+
+
 def test_dry_run_prints_and_writes_nothing(warifu: Run) -> None:
     file = OUTPUTS / "wolfcrypt-esp32.txt"
     code, out, err = warifu("import", file, "--name", "esp", "--dry-run")
@@ -226,15 +248,19 @@ def test_lists(warifu: Run) -> None:
     code, out, _ = warifu("devices", "--key-stores")
     assert code == OK and "1 in 5 s" in out
     assert "nb-iot" in warifu("devices", "--links")[1]
-    code, out, _ = warifu("devices")
-    assert max(map(len, out.splitlines())) <= 100
+    # Every list fits a terminal, and a name stands in it as it is typed.
+    for what in ((), ("--key-stores",), ("--links",)):
+        assert max(map(len, warifu("devices", *what)[1].splitlines())) <= 80
+    assert "iot-safe-sakomoto-agent " in warifu("devices", "--key-stores")[1]
 
 
 def test_judgement_command_can_fail(
     warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Passes for the shipped devices; fails where RSA spreads by a thousand in six of sixty."""
-    assert warifu("devices", "--judge")[0] == OK
+    code, out, _ = warifu("devices", "--judge")
+    assert code == OK
+    assert max(map(len, out.splitlines())) <= 80
     folder = tmp_path / "wrong" / "devices"
     folder.mkdir(parents=True)
     row = (

@@ -189,6 +189,8 @@ def test_file_of_several_runs() -> None:
     assert len(recognise(both, "b", run=2).figures) == 3
     with pytest.raises(DeviceError, match="--run"):
         recognise(both, "b", run=3)
+    with pytest.raises(DeviceError, match="holds one run: leave out --run 2"):
+        recognise(one.encode(), "b", run=2)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00" * 1000, b"hello\n" * 1000, b"a,b,c\n1,2,ms\n"])

@@ -25,6 +25,8 @@ _ROW = re.compile(
 _HEAD = re.compile(
     r"^\s*\"?primitive\"?\s*[,;\t]\s*\"?value\"?\s*[,;\t]\s*\"?unit\"?", re.IGNORECASE
 )
+#: A row that names something and cannot be read otherwise: it is told, not skipped.
+_OTHER = re.compile(r"^\s*\"?([a-z][\w-]*\.[\w.-]+)\"?\s*[,;\t]")
 #: What takes so long a byte.
 _STREAMS = ("hash.", "hmac.", "aead.", "random")
 
@@ -41,12 +43,16 @@ def read(lines: Sequence[str], clock_hz: int | None) -> Output | None:
         elif inside and (match := _ROW.search(line)):
             name, value, unit = match.groups()
             if name not in known:
-                found.leave(name, "is no primitive (README lists them)", understood=True)
+                found.leave(
+                    name, "is no primitive (profiles/recipes/README.md lists them)", understood=True
+                )
                 continue
             try:
                 found.add(_figure(name, value, unit, clock_hz), name)
             except NotUnderstood as error:
                 found.leave(name, str(error), understood=True)
+        elif inside and (other := _OTHER.match(line)):
+            found.leave(other[1], "is no row of a primitive, a number above 0 and a unit")
     output = found.output(TOOL)
     return None if output is None else replace(output, clock_hz=clock_hz)
 
