@@ -14,6 +14,7 @@ from warifu.results import PREDICTED, Results, weakest
 
 #: Names of inputs that are told; the report has all.
 _NAMED = 2
+_NOT_COUNTED = "how far assumed values are off is not in the intervals"
 
 
 def badge(main: Results, comparison: Comparison | None) -> Badge:
@@ -43,7 +44,8 @@ def badge(main: Results, comparison: Comparison | None) -> Badge:
 
 
 def rests_on(main: Results) -> str:
-    """`simulated, rests on published values and 2 assumed: lte-m jitter, lte-m rtt`."""
+    """`simulated, rests on 2 assumed values: lte-m jitter, lte-m rtt; ..`. Intervals are of the
+    trials: an assumed value that is wrong is wrong in all of them."""
     methods = " and ".join(str(one) for one in main.manifest.get("methods") or ["simulated"])
     evidence = weakest([str(one) for one in main.manifest.get("evidence") or []])
     names = assumed_inputs(main.manifest)
@@ -51,7 +53,8 @@ def rests_on(main: Results) -> str:
         return f"{methods}, rests on {evidence} values"
     some = ", ".join(names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{methods}, rests on {len(names)} assumed values: {some}{more}"
+    values = f"{len(names)} assumed {'value' if len(names) == 1 else 'values'}"
+    return f"{methods}, rests on {values}: {some}{more}; {_NOT_COUNTED}"
 
 
 def _cells(count: int) -> str:
