@@ -35,7 +35,7 @@ COPY --from=build /wheels/ /wheels/
 # What the wheel requires in the locked versions, by their hashes; itself it was made a stage before.
 RUN python3 -m venv /opt/warifu && \
     /opt/warifu/bin/pip install --quiet --no-cache-dir --require-hashes -r /wheels/requirements.lock && \
-    /opt/warifu/bin/pip install --quiet --no-cache-dir --no-deps /wheels/*.whl && \
+    /opt/warifu/bin/pip install --quiet --no-cache-dir --no-index --no-deps /wheels/*.whl && \
     rm -r /wheels
 ENV PATH=/opt/warifu/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 WORKDIR /work

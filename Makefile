@@ -30,6 +30,7 @@ test-system: ## the lab, programs, card readers, tokens, table 3 (root; 45 minut
 	@scripts/test-system
 
 soak: ## fuzzing, random instructions, floods, statistical coverage, DDS, containers (4 hours)
+	@scripts/setup --with containers
 	@scripts/setup --with tests
 	@scripts/soak
 
@@ -88,7 +89,8 @@ docs: ## the pages as a site, target/site; every link is checked
 wheel: setup ## one wheel with profiles, programs and libraries, release build, in target/wheels
 	@scripts/wheel
 
-container-test: setup ## the steps of Dockerfile and .devcontainer in empty root folders (root)
+container-test: ## the steps of Dockerfile and .devcontainer in empty root folders (root)
+	@scripts/setup --with containers
 	@.venv/bin/python -m pytest tests/containers --durations=5
 
 clean: ## remove what was built; results stay

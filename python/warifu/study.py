@@ -286,7 +286,7 @@ def profile_texts(folders: Sequence[Path]) -> Iterator[ProfileText]:
             for file in sorted((folder / name).glob("*.toml")):
                 if (kind, file.stem) not in seen:
                     seen.add((kind, file.stem))
-                    text = _read(file, files.PROFILE_BYTES)
+                    text = _profile(file)
                     yield kind, printable(file.stem), text, printable(str(file))
 
 
@@ -385,6 +385,16 @@ def _calibration_run_ids(study: Study, profiles: Sequence[ProfileText]) -> list[
         else:
             walk(tomllib.loads(text))
     return sorted(found)
+
+
+def _profile(file: Path) -> str:
+    try:
+        return _read(file, files.PROFILE_BYTES)
+    except StudyError:
+        if file.is_symlink() and not file.exists():
+            # It was listed a moment ago.
+            raise StudyError(f"{file}: is a link to nothing: remove it") from None
+        raise
 
 
 def _read(path: Path, most: int) -> str:

@@ -43,7 +43,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = [folder / "venv" / "bin" / "pip", "--quiet", "--disable-pip-version-check"]
     locked = ["install", "--require-hashes", "-r", wheel.parent / "requirements.lock"]
     subprocess.run([*pip, *locked], check=True, timeout=600)
-    subprocess.run([*pip, "install", "--no-deps", wheel], check=True, timeout=120)
+    subprocess.run([*pip, "install", "--no-index", "--no-deps", wheel], check=True, timeout=120)
     return folder / "venv"
 
 

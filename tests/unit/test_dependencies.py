@@ -20,6 +20,7 @@ FOREIGN = ROOT / "tests" / "system" / "programs" / "others"
 LOCKS = [
     ROOT / "requirements.lock",
     ROOT / "scripts" / "conformance.lock",
+    ROOT / "scripts" / "docs.lock",
     FOREIGN / "requirements.lock",
     FOREIGN / "ros2.lock",
 ]
@@ -30,7 +31,7 @@ _SAFE = ("--require-hashes", "--no-index")
 
 def programs() -> list[Path]:
     """Scripts, and the Python that runs pip."""
-    found = [ROOT / "Makefile", *ROOT.glob("scripts/*"), *ROOT.glob("bench/*")]
+    found = [ROOT / "Makefile", ROOT / "Dockerfile", *ROOT.glob("scripts/*"), *ROOT.glob("bench/*")]
     found += [*(ROOT / "tests").rglob("*.py"), *(ROOT / "python").rglob("*.py")]
     return [one for one in found if one.is_file() and one != Path(__file__)]
 

@@ -12,6 +12,7 @@ from warifu.devices import cores
 from warifu.devices.catalog import PUBLIC_KEY, Device, Known
 from warifu.devices.figures import Code, Figure
 from warifu.devices.scaling import Corpus, Estimate
+from warifu.devices.text import CONTROL
 
 #: Primitives that a TLS connection may ask for; what is not here has stand-ins (`aead.open`, `hmac`
 #: and `hkdf` by their definitions).
@@ -154,6 +155,9 @@ def _instruction(device: Device, corpus: Corpus) -> tuple[float | None, str]:
     """The time of an instruction, ns, from SHA-256 in C."""
     key = "armv6-m" if cores.family(device.core) == "armv6-m" else None
     count = INSTRUCTIONS_PER_HASHED_BYTE[key]
+    own = device.primitives.get("instruction")
+    if own is not None:
+        return own.call_ns, "its own figure"
     known = device.primitives.get("hash.sha-256")
     if known is not None and _is_c(device, known, count):
         return known.byte_ns / count, f"its hash.sha-256: a byte as {count:g} instructions"
@@ -239,35 +243,41 @@ def _priced(draft: Draft, price: float, why: str) -> list[str]:
     """What the price of an instruction gives: itself, parsing, the system's part of a packet."""
     family = "armv6-m" if draft.core and cores.family(draft.core.value) == "armv6-m" else None
     parse = PARSE_INSTRUCTIONS[family]
-    lines = [
-        "[[primitive]]",
-        'name = "instruction"',
-        f'warm = "{price:.3g} ns"',
-        'kind = "assumed"',
-        f"note = {_text(f'from {why}; /{INSTRUCTION_BAND} to x{INSTRUCTION_BAND} is assumed')}",
-        "",
-        "[[primitive]]",
-        'name = "x509.parse"',
-        f"warm = {_range(parse, price)}",
-        'kind = "assumed"',
-        f"note = {_text(f'{parse[0]:,} to {parse[1]:,} instructions ({_COUNTED})')}",
-    ]
+    given = {one.figure.primitive for one in draft.given}
+    lines: list[str] = []
+    if "instruction" not in given:
+        lines += [
+            "[[primitive]]",
+            'name = "instruction"',
+            f'warm = "{price:.3g} ns"',
+            'kind = "assumed"',
+            f"note = {_text(f'from {why}; /{INSTRUCTION_BAND} to x{INSTRUCTION_BAND} is assumed')}",
+            "",
+        ]
+    if "x509.parse" not in given:
+        lines += [
+            "[[primitive]]",
+            'name = "x509.parse"',
+            f"warm = {_range(parse, price)}",
+            'kind = "assumed"',
+            f"note = {_text(f'{parse[0]:,} to {parse[1]:,} instructions ({_COUNTED})')}",
+            "",
+        ]
     for call, counts in (
         ("connect", CONNECT_INSTRUCTIONS),
         ("write", PACKET_INSTRUCTIONS),
         ("wake", PACKET_INSTRUCTIONS),
     ):
         lines += [
-            "",
             "[[operation]]",
             f'name = "client.system.{call}"',
             f"warm = {_range(counts, price)}",
             'kind = "assumed"',
             f"note = {_text(f'{counts[0]:,} to {counts[1]:,} instructions of a TCP/IP stack')}",
+            "",
         ]
     return [
         *lines,
-        "",
         "[[operation]]",
         'name = "client.system.interface"',
         'warm = "0 ms"',
@@ -299,7 +309,8 @@ def _ns(value: float) -> str:
 
 
 def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    # JSON's strings may hold DEL, and an escape that a terminal would take; TOML's may not.
+    return json.dumps(CONTROL.sub(" ", text), ensure_ascii=False)
 
 
 def _is_public(primitive: str) -> bool:

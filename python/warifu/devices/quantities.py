@@ -7,6 +7,7 @@ import re
 
 from warifu import _core
 from warifu._core import WarifuError
+from warifu.devices.text import LONGEST_BYTE_NS, LONGEST_NS
 
 
 class NotUnderstood(Exception):  # noqa: N818 - what happened, not what it is
@@ -24,8 +25,8 @@ def call_ns(text: str) -> float:
         value = _core.duration_ns(spaced(text))
     except WarifuError as error:
         raise NotUnderstood(str(error)) from None
-    if not value:
-        raise NotUnderstood('expected a time above 0 such as "45 ms"')
+    if not 0 < value <= LONGEST_NS:
+        raise NotUnderstood('expected a time above 0, and of 1000 s at most, such as "45 ms"')
     return float(value)
 
 
@@ -34,7 +35,7 @@ def byte_ns(text: str) -> float:
     expected = 'expected a rate such as "1.2 MB/s" or "840 KiB/s"'
     words = spaced(text).strip()
     if words.endswith("/byte"):
-        return call_ns(words.removesuffix("/byte"))
+        return _rated(call_ns(words.removesuffix("/byte")), expected)
     if not words.endswith("/s"):
         raise NotUnderstood(expected)
     amount, _, unit = words.removesuffix("/s").partition(" ")
@@ -45,7 +46,13 @@ def byte_ns(text: str) -> float:
         raise NotUnderstood(f"{expected}: {error}") from None
     if not 0 < per_second < 1e15:
         raise NotUnderstood(expected)
-    return 1e9 / per_second
+    return _rated(1e9 / per_second, expected)
+
+
+def _rated(ns: float, expected: str) -> float:
+    if ns > LONGEST_BYTE_NS:
+        raise NotUnderstood(f"{expected}, and 10 B/s at least")
+    return ns
 
 
 def clock_hz(text: str) -> int:

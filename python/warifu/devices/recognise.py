@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from warifu.devices import text
 from warifu.devices.errors import DeviceError
-from warifu.devices.figures import Output
+from warifu.devices.figures import LeftOut, Output
 from warifu.devices.formats import bearssl, mbedtls, mupq, openssl, plain, wolfcrypt
 
 _READERS: tuple[Callable[[Sequence[str], int | None], Output | None], ...] = (
@@ -35,7 +36,7 @@ def recognise(
     if not found:
         raise DeviceError(f"{name}: is the output of no benchmark that is known: expected {KNOWN}")
     # A log may hold lines that look like another tool's.
-    best = max(found, key=lambda one: (len(one.figures), one.lines))
+    best = _believed(max(found, key=lambda one: (len(one.figures), one.lines)))
     if not best.figures:
         kept = ", ".join(one.what for one in best.left_out[:3])
         why = best.left_out[0].why if best.left_out else "it has no row with a figure"
@@ -44,6 +45,24 @@ def recognise(
             "device from its clock with `warifu init device NAME --core CORE --clock CLOCK`"
         )
     return best
+
+
+def _believed(output: Output) -> Output:
+    """Without what no board can have: a profile with it could not be read."""
+    wrong = [
+        one
+        for one in output.figures
+        if not 0 <= one.call_ns <= text.LONGEST_NS or not 0 <= one.byte_ns <= text.LONGEST_BYTE_NS
+    ]
+    left_out = [LeftOut(one.primitive, "no call takes so long") for one in wrong]
+    slowest, fastest = text.CLOCKS_HZ
+    clock_hz = output.clock_hz
+    return replace(
+        output,
+        figures=tuple(one for one in output.figures if one not in wrong),
+        left_out=(*output.left_out, *left_out),
+        clock_hz=clock_hz if clock_hz and slowest <= clock_hz <= fastest else None,
+    )
 
 
 def _one_run(lines: list[str], name: str, run: int | None) -> list[str]:

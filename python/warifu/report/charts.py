@@ -7,7 +7,6 @@ takes its colours from the page's style (light or dark) through CSS variables.
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from warifu.report.figures import ms, number
+from warifu.report.markup import text
 from warifu.results import MEASURED, PREDICTED, Distribution
 
 #: Points of a curve: more cannot be seen at this size.
@@ -64,7 +64,7 @@ def cdf(
     halves = {half: one for half, one in given.items() if one is not None and one.values.size}
     if not halves:
         alt = f"{label}: no connection succeeded, so there is no time to show."
-        return Picture(f"<p>{html.escape(alt)}</p>", alt, False)
+        return Picture(f"<p>{text(alt)}</p>", alt, False)
     is_log = any(_has_long_tail(one) for one in halves.values())
     low, high = _range(list(halves.values()), is_log)
     marks = [*_bands(gates, is_log, low, high), *_bounds(bounds, low, high)]
@@ -251,7 +251,7 @@ def _accessible(svg: str, alt: str, key: str) -> str:
     body = re.sub(r"(\d+\.\d\d)\d+", r"\1", body)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{view}" role="img" '
-        f'aria-label="{html.escape(alt, quote=True)}">{body}'
+        f'aria-label="{text(alt)}">{body}'
     )
 
 

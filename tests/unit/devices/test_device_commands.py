@@ -167,6 +167,16 @@ def test_mistakes_are_one_line(warifu: Run, arguments: tuple[str, ...], part: st
     assert not Path("profiles").exists()
 
 
+def test_own_prices_of_instructions_and_certificates_stay(
+    warifu: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = "primitive,value,unit\ninstruction,21,ns\nx509.parse,1.5,ms\n"
+    Path("own.csv").write_text(table)
+    assert warifu("import", "own.csv", "--core", "cortex-m4", "--clock", "64MHz")[0] == OK
+    made = figures(profile("own"))
+    assert (made["instruction"]["warm"], made["x509.parse"]["warm"]) == ("21 ns", "1500000 ns")
+
+
 def test_hostile_files(warifu: Run, tmp_path: Path) -> None:
     large = tmp_path / "large.txt"
     large.write_bytes(b"x" * 4_000_001)
@@ -211,6 +221,15 @@ def test_a_source_makes_figures_published(warifu: Run) -> None:
     assert warifu(*arguments)[0] == OK
     sign = figures(profile("b"))["sign.ecdsa_secp256r1"]
     assert (sign["kind"], sign["source"]) == ("published", "data sheet, page 7")
+
+
+def test_a_source_is_text_alone(warifu: Run) -> None:
+    source = '"\n[[primitive]]\x1b[2J\x7f\u2028'
+    given = ("--clock", "64MHz", "--ecdsa-sign", "45ms", "--source", source)
+    code, _, err = warifu("init", "device", "odd", *given)
+    assert code == OK, err
+    (sign,) = (one for one in figures(profile("odd")).values() if "source" in one)
+    assert sign["source"] == '"\n[[primitive]] [2J \u2028'
 
 
 def test_device_from_its_clock_alone(warifu: Run) -> None:

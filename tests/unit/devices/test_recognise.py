@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 
 import pytest
 from hypothesis import given
@@ -249,3 +250,38 @@ def test_wolfcrypt_until_3_9() -> None:
     assert len(known) == 6
     assert known["verify.ecdsa_secp256r1"].call_ns == pytest.approx(12.125e6)
     assert known["hash.sha-256"].byte_ns == pytest.approx(1e9 / (23.886 * 1024**2))
+
+
+LONG = "9" * 30
+HEAD = "primitive,value,unit\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"{HEAD}hash.sha-256,{LONG},cycles/byte\n",
+        f"AES-128 CTR       0.{'0' * 310}1 MB/s\nGHASH (ctmul)     0.{'0' * 310}1 MB/s\n",
+        f"{HEAD}hash.sha-256,0.0000000001,MB/s\n",
+        f"{HEAD}sign.ecdsa_secp256r1,1001,s\n",
+    ],
+)
+def test_figures_that_no_board_has_are_left_out(content: str) -> None:
+    with pytest.raises(DeviceError, match="nothing in it is of use"):
+        recognise(content.encode(), "x.txt", clock_hz=64_000_000)
+
+
+def test_a_clock_that_no_profile_can_have_is_not_taken() -> None:
+    line = "SHA-256   1 MiB took 1.0 seconds,   1.0 MiB/s Cycles per byte = "
+    for cycles, expected in (("61.04", 64_000_000), (LONG[:20], None)):
+        output = recognise(f"wolfSSL version 5.6.4\n{line} {cycles}\n".encode(), "x.txt")
+        assert output.clock_hz == expected
+
+
+@pytest.mark.parametrize("line", ["primitive" + "\t" * 990, "a" + "\t" * 990, "," * 999])
+def test_no_line_takes_long_to_be_refused(line: str) -> None:
+    content = (HEAD + (line + "\n") * 400).encode()
+    begun = time.process_time()
+    with pytest.raises(DeviceError):
+        recognise(content, "x.txt")
+    # Where a separator may be blanks as well, it was more than 20 s.
+    assert time.process_time() - begun < 5

@@ -19,14 +19,15 @@ from warifu.devices.quantities import NotUnderstood, byte_ns, call_ns
 from warifu.devices.text import number
 
 TOOL = "table of primitives"
+#: Repetitions are bounded, so that no line takes long to be refused.
+_BETWEEN = r" {0,20}[,;\t][ \t]{0,20}"
 _ROW = re.compile(
-    r"^\s*\"?([a-z][\w.-]*)\"?\s*[,;\t]\s*\"?([\d.]+)\"?\s*[,;\t]\s*\"?([A-Za-z/µ]+)\"?\s*$"
-)
-_HEAD = re.compile(
-    r"^\s*\"?primitive\"?\s*[,;\t]\s*\"?value\"?\s*[,;\t]\s*\"?unit\"?", re.IGNORECASE
+    rf"^ *\"?([a-z][\w.-]{{0,60}})\"?{_BETWEEN}\"?([\d.]{{1,40}})\"?{_BETWEEN}"
+    r"\"?([A-Za-z/µ]{1,20})\"?\s*$"
 )
 #: A row that names something and cannot be read otherwise: it is told, not skipped.
 _OTHER = re.compile(r"^\s*\"?([a-z][\w-]*\.[\w.-]+)\"?\s*[,;\t]")
+_HEAD = re.compile(rf"^ *\"?primitive\"?{_BETWEEN}\"?value\"?{_BETWEEN}\"?unit\"?", re.IGNORECASE)
 #: What takes so long a byte.
 _STREAMS = ("hash.", "hmac.", "aead.", "random")
 
