@@ -180,6 +180,28 @@ def test_cases_that_were_left_out_are_named_by_reason(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("column", "length", "words"),
+    [
+        ("request_body", 64_001, "Less certain: requests of more than 64 kB."),
+        ("request_body", 64_000, ""),
+        ("response_body", 131_073, "Not included: the end of responses of more than 128 KiB"),
+        ("response_body", 131_072, ""),
+    ],
+)
+def test_long_payloads_say_what_is_left_out(
+    tmp_path: Path, column: str, length: int, words: str
+) -> None:
+    for kind in ("predicted", "measured"):
+        made = half(tmp_path / kind, GRID[:2], kind)
+        next(iter(made.cases.values()))[column] = length
+        said = answer(made, None, None, []).not_included
+        if words and kind == "predicted":
+            assert len(said) == 1 and said[0].startswith(words)
+        else:
+            assert said == []
+
+
 def test_a_small_measurement_leaves_a_met_deadline_as_it_is(tmp_path: Path) -> None:
     predicted = half(tmp_path, GRID[:2], n=20_000)
     measured = half(tmp_path, GRID[:2], "measured", n=50)

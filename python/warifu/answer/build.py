@@ -54,7 +54,11 @@ def answer(
         question=question.question(main, grid),
         sentences=found,
         headline=headline,
-        not_included=[*question.not_included(main, links), *_left_out(main)],
+        not_included=[
+            *question.not_included(main, links),
+            *question.long_payloads(main),
+            *_left_out(main),
+        ],
         badge=badge(main, comparison),
         baseline=reference,
         rows=_rows(samples, grid, reference, comparison, deadlines.of_cases(judged)),

@@ -5,17 +5,23 @@ holds."""
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from warifu.answer import words
 from warifu.answer.axes import Axis, Grid
-from warifu.results import Results, Setting, duration
+from warifu.results import PREDICTED, Results, Setting, duration
 
 #: The machine that a study is about where it names no other (crates/core/model).
 _THIS_HOST = "this-host"
 #: Of so many values of a setting all are named.
 _NAMED = 4
+#: What the receive window that Linux begins with takes, whoever reads and when
+#: (`tcp_select_initial_window`); the simulated TCP leaves out how it grows, and shrinks by what
+#: the program has not read yet.
+_RECEIVE_WINDOW_BYTES = 64_000
+#: Up to which length the last byte of a response is predicted (crates/predict/trace).
+_LONGEST_BODY_BYTES = 131_072
 
 
 def question(results: Results, grid: Grid) -> str:
@@ -136,3 +142,27 @@ def not_included(results: Results, names: Iterable[str]) -> list[str]:
         if isinstance(said, str) and said.strip():
             texts.setdefault(said.strip(), []).append(str(profile["name"]))
     return [f"Not included over {words.listed(links)}: {text}" for text, links in texts.items()]
+
+
+def long_payloads(results: Results) -> list[str]:
+    """What a prediction of long payloads leaves out."""
+    if results.half != PREDICTED:
+        return []
+    https = [one for one in results.cases.values() if one.get("protocol") == "https"]
+    said = []
+    if any(_length(one, "request_body") > _RECEIVE_WINDOW_BYTES for one in https):
+        said.append(
+            "Less certain: requests of more than 64 kB. The server's receive window is not "
+            "simulated, and where the server reads late they take a round trip more."
+        )
+    if any(_length(one, "response_body") > _LONGEST_BODY_BYTES for one in https):
+        said.append(
+            "Not included: the end of responses of more than 128 KiB; times and bytes end with "
+            "the first byte."
+        )
+    return said
+
+
+def _length(settings: Mapping[str, Setting | None], column: str) -> int:
+    value = settings.get(column)
+    return value if isinstance(value, int) else 0

@@ -15,6 +15,9 @@ from warifu.lab.https.driver import HttpsDriver
 DRIVERS: dict[str, Driver] = {"https": HttpsDriver(), "coap": CoapDriver(), "dds": DdsDriver()}
 """By the protocol of a stack."""
 
+LEAST_MTU = 576
+"""`Link::LEAST_MTU` of crates/core/model, which says why."""
+
 
 def driver_of(cell: Cell) -> Driver:
     """The driver of a case. Raises LabError if there is none."""
@@ -52,8 +55,8 @@ def why_not_measurable(cell: Cell, stand_ins: Collection[str] = ()) -> str | Non
             f"server.workers is {case.server.workers}: the lab's server has one worker on a "
             "processor of its own; only `server.workers = 1` can be measured"
         )
-    if not 576 <= case.link.mtu <= 65_535:
-        return f"link.mtu is {case.link.mtu}: the lab's link takes 576 to 65535"
+    if case.link.mtu < LEAST_MTU:
+        return f"link.mtu is {case.link.mtu}: expected at least {LEAST_MTU}, as in a study"
     if case.stack.protocol not in DRIVERS:
         return f"stack.protocol is {case.stack.protocol}: the lab runs {', '.join(DRIVERS)}"
     return DRIVERS[case.stack.protocol].why_not_measurable(cell, stand_ins)

@@ -18,7 +18,7 @@ from warifu.lab.case import (
     parts_of,
     trials_a_part,
 )
-from warifu.lab.drivers import driver_of, why_not_measurable
+from warifu.lab.drivers import LEAST_MTU, driver_of, why_not_measurable
 from warifu.lab.https.driver import kernel_remark
 from warifu.lab.https.stack import CERTIFICATE_BYTES, https_of
 from warifu.lab.kernel import running
@@ -70,6 +70,16 @@ def test_kernel_of_another_patch_level_or_version() -> None:
 )
 def test_stated_certificate_sizes_equal_to_the_labs(change: dict[str, Any]) -> None:
     assert why_not_measurable(make_case(**change)) is None
+
+
+def test_least_mtu_is_the_one_of_studies() -> None:
+    profiles = list(study.profile_texts(study.profile_folders()))
+    text = STATED + f"[link]\nmtu = {LEAST_MTU - 1}\n"
+    with pytest.raises(_core.WarifuError, match=f"expected a whole number from {LEAST_MTU} to"):
+        _core.Study.parse(text, "narrow.toml", profiles)
+    assert why_not_measurable(make_case(link__mtu=LEAST_MTU)) is None
+    reason = why_not_measurable(make_case(link__mtu=LEAST_MTU - 1)) or ""
+    assert reason == "link.mtu is 575: expected at least 576, as in a study"
 
 
 STATED = """name = "chains"

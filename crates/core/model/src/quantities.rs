@@ -5,7 +5,7 @@ use std::fmt;
 
 use toml::Value;
 
-use crate::case::Loss;
+use crate::case::{Link, Loss};
 use crate::reader::{self, show, unknown};
 use crate::units::{BitsPerSecond, Nanos, Probability};
 
@@ -17,9 +17,6 @@ const LONGEST_DELAY: Nanos = Nanos::from_secs(3600);
 const LOWEST_RATE: BitsPerSecond = BitsPerSecond(100);
 /// More than 400 Gbit/s is no IoT link, and less serialisation than 1 ns cannot be told.
 const HIGHEST_RATE: BitsPerSecond = BitsPerSecond(400_000_000_000);
-/// An IPv4 link must carry 68 bytes whole (RFC 791 section 3.1), which leave TCP with all its
-/// options no room for data; Linux takes no segment size below 48 (`TCP_MIN_SND_MSS`).
-const SMALLEST_MTU: u64 = 100;
 /// The most jitter quantiles worth keeping.
 const MOST_QUANTILES: usize = 10_001;
 
@@ -76,7 +73,8 @@ pub(crate) fn queue_packets(value: &Value) -> Result<u32, String> {
 }
 
 pub(crate) fn mtu(value: &Value) -> Result<u16, String> {
-    reader::integer(value, SMALLEST_MTU..=u64::from(u16::MAX)).map(|bytes| bytes as u16)
+    reader::integer(value, u64::from(Link::LEAST_MTU)..=u64::from(u16::MAX))
+        .map(|bytes| bytes as u16)
 }
 
 /// A probability for independent loss, or the four of Gilbert and Elliott.
@@ -191,7 +189,9 @@ mod tests {
     #[test]
     fn values_beyond_their_range() {
         assert!(link_delay(&value("\"2 h\"")).unwrap_err().contains("at most 3600 s"));
-        assert!(mtu(&value("40")).unwrap_err().contains("100 to 65535"));
+        assert!(mtu(&value("68")).unwrap_err().contains("576 to 65535"));
+        assert!(mtu(&value("575")).unwrap_err().contains("576 to 65535"));
+        assert_eq!(mtu(&value("576")), Ok(Link::LEAST_MTU));
         assert!(rate(&value("\"1000 Gbit/s\"")).unwrap_err().contains("at most 400 Gbit/s"));
         assert!(rate(&value("\"1 bit/s\"")).unwrap_err().contains("at least 100 bit/s"));
         assert_eq!(rate(&value("\"100 bit/s\"")), Ok(LOWEST_RATE));

@@ -267,6 +267,13 @@ pub(crate) fn integer(value: &Value, range: std::ops::RangeInclusive<u64>) -> Re
         .filter(|number| range.contains(number))
         .ok_or_else(|| {
             if *range.end() >= i64::MAX as u64 {
+                // A flag's value that is no number of TOML's is a text.
+                let digits = value.as_str().is_some_and(|text| {
+                    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<i64>().is_err()
+                });
+                if digits {
+                    return format!("expected a number of at most {}", i64::MAX);
+                }
                 format!("expected a whole number from {}", range.start())
             } else {
                 format!("expected a whole number from {} to {}", range.start(), range.end())

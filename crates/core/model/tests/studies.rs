@@ -202,6 +202,8 @@ fn flags_over_values_and_vary() {
     let changed = flags(text, &set).unwrap();
     assert_eq!((changed.cases.len(), changed.trials, changed.seed), (2, 5, 9));
     assert_eq!(changed.name, "other");
+    let message = flags(text, &[("seed", "99999999999999999999")]).unwrap_err();
+    assert!(message.contains("expected a number of at most 9223372036854775807"), "{message}");
     let case = &changed.cases[1];
     assert_eq!(case.link.rtt, Nanos::from_millis(7));
     assert_eq!(case.link.rate_up, Some(BitsPerSecond(2_000_000)));
@@ -535,6 +537,36 @@ fn setting_of_an_absent_layer() {
     assert!(message.contains("device.tcp has no effect: coap has no TCP"), "{message}");
     let message = mistake("stack = \"coap/tls1.3\"");
     assert!(message.contains("\"tls1.3\" does not go with coap: coap has no TLS"), "{message}");
+}
+
+#[test]
+fn key_store_beside_a_key_from_outside() {
+    for text in [
+        "key_store = \"iot-safe-sakomoto\"\nstack = \"https/tls1.3/psk\"",
+        "[key_store]\nprofile = \"iot-safe-sakomoto\"\n[stack]\nauthentication = \"psk\"",
+        "stack = \"https/tls1.3/psk\"\n[vary]\nkey_store = [\"software\", \"iot-safe-sakomoto\"]",
+    ] {
+        let message = mistake(text);
+        assert!(message.contains("key_store"), "{message}");
+        assert!(message.contains("has no effect: a key from outside lies with"), "{message}");
+        assert!(message.contains("use stack.authentication = \"mutual\""), "{message}");
+    }
+    // Beside certificates, whose key the SIM holds, it is what they are compared to.
+    let beside = study(
+        "name = \"m\"\nkey_store = \"iot-safe-sakomoto\"\n\
+         [vary]\n\"stack.authentication\" = [\"mutual\", \"psk\"]",
+    );
+    assert_eq!(beside.cases.len(), 2);
+    let software = study("name = \"m\"\nkey_store = \"software\"\nstack = \"https/tls1.3/psk\"");
+    assert_eq!(software.cases.len(), 1);
+}
+
+#[test]
+fn narrow_link() {
+    let message = mistake("[link]\nmtu = 68");
+    let expected = "meter.toml: link.mtu is 68: expected a whole number from 576 to 65535";
+    assert_eq!(message, expected);
+    assert_eq!(study("name = \"m\"\n[link]\nmtu = 576").cases[0].link.mtu, 576);
 }
 
 #[test]

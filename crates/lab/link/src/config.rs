@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
-use warifu_model::{BitsPerSecond, Loss, Nanos, Probability};
+use warifu_model::{BitsPerSecond, Link, Loss, Nanos, Probability};
 
-/// The least MTU of IPv4 (RFC 791 section 3.2; Linux `IPV4_MIN_MTU`).
-const MTU_MIN: u32 = 68;
+/// The least MTU that a case may have.
+const MTU_MIN: u32 = Link::LEAST_MTU as u32;
 /// The longest IPv4 packet (RFC 791 section 3.1).
 const MTU_MAX: u32 = 65_535;
 /// Longest delay and jitter, an hour: beyond it a unit was probably mistaken.
@@ -461,7 +461,7 @@ mod tests {
                     "loss":{"kind":"independent","probability":0.1}}"#,
                 "beside a drop script",
             ),
-            (r#""mtu":20"#, "mtu is 20: expected 68 to 65535 bytes"),
+            (r#""mtu":20"#, "mtu is 20: expected 576 to 65535 bytes"),
             (
                 r#""address_b":"10.9.1.2""#,
                 "address_b is 10.9.1.2: expected another address in the /24 of address_a",

@@ -144,7 +144,7 @@ fn exit_code_2_for_configuration_and_1_for_failed_start() {
     assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true));
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
-        "warifu-link: --config: mtu is 1: expected 68 to 65535 bytes\n"
+        "warifu-link: --config: mtu is 1: expected 576 to 65535 bytes\n"
     );
     let output =
         command().args(["--name-a", "warifu-no-a", "--name-b", "warifu-no-b"]).output().unwrap();

@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use warifu_model::{
-    Case, Catalog, Definition, Error, Evidence, Input, KeyStoreCall, KeyStoreProfile, Mark, Metric,
-    Nanos, Operation, Role, SystemCall, inputs_where,
+    Case, Catalog, Definition, Error, Evidence, Input, KeyStoreCall, KeyStoreProfile, Link, Mark,
+    Metric, Nanos, Operation, Role, SystemCall, inputs_where,
 };
 use warifu_trace::{Episode, Scenario, Step, Trace, scenario};
 
@@ -19,9 +19,6 @@ use crate::route::Heading;
 
 /// Numbers models; 0 is none.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
-
-/// The least MTU whose segments carry data (Linux `TCP_MIN_SND_MSS` is 48).
-const LEAST_MTU: u16 = 100;
 
 /// TCP gives up after a quarter of an hour (`tcp_retries2`), CoAP within the twelve hours that a
 /// study may choose.
@@ -108,8 +105,9 @@ impl CaseModel {
         catalog: &Catalog,
         in_detail: bool,
     ) -> Result<CaseModel, Error> {
-        if case.link.mtu < LEAST_MTU {
-            let message = format!("is {}: expected at least {LEAST_MTU} B", case.link.mtu);
+        if case.link.mtu < Link::LEAST_MTU {
+            let least = Link::LEAST_MTU;
+            let message = format!("is {}: expected at least {least} B", case.link.mtu);
             return Err(Error::in_case("link.mtu", message));
         }
         let client = profiles::device(catalog, "device.profile", &case.device.profile)?;
@@ -273,6 +271,10 @@ pub fn lacks(case: &Case, catalog: &Catalog) -> Option<Error> {
     // One line for a terminal: the second end's is told when the first is mended.
     for error in errors {
         all.message = format!("{}; {} lacks costs too", all.message, error.file);
+    }
+    if case.stack.coap().is_some() {
+        all.message += "; CoAP, upload or not, is predicted for this machine after `warifu \
+                        calibrate host`: use device and server = \"this-host\", or an https stack";
     }
     Some(all)
 }

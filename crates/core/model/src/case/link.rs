@@ -31,6 +31,15 @@ pub struct Link {
     pub loss: Loss,
 }
 
+impl Link {
+    /// The least [`mtu`](Link::mtu), in a study, a profile, a prediction and the lab alike: what
+    /// every IPv4 host takes (RFC 791 section 3.1), and so TCP's default segment of 536 B (RFC 9293
+    /// section 3.7.1). Below it Linux has limits of its own, which the simulated TCP leaves out:
+    /// no path is taken to be narrower than 552 B (`net.ipv4.route.min_pmtu`), and no segment size
+    /// below 256 B is announced (`net.ipv4.route.min_adv_mss`).
+    pub const LEAST_MTU: u16 = 576;
+}
+
 /// A law of packet loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -8,7 +8,7 @@ use super::assignment::{Assignment, Axis, Parts, more_than_most};
 use super::draft::Draft;
 use super::resolve::{self, Clash};
 use super::settings;
-use crate::case::Case;
+use crate::case::{Authentication, Case, Tls};
 use crate::keyword::Keyword;
 use crate::profile::Catalog;
 use crate::reader::Mistakes;
@@ -91,16 +91,18 @@ fn without_effect<'a>(
         .find(|assignment| !case.stack.has(assignment.setting.layer))
 }
 
-/// Names settings of layers that no case has; whether there were any.
+/// Names settings of layers that no case has, and a key store that no case asks; whether there were
+/// any.
 fn refuse_without_effect(
     parts: &Parts,
     cases: &[Case],
     in_file: &Mistakes<'_>,
     in_flags: &Mistakes<'_>,
 ) -> bool {
-    let varied = parts.vary.iter().flat_map(|axis| &axis.choices).flat_map(|(list, _)| list);
+    let varied = || parts.vary.iter().flat_map(|axis| &axis.choices).flat_map(|(list, _)| list);
+    let every = || parts.base.iter().chain(varied());
     let mut named: Vec<&str> = Vec::new();
-    for assignment in parts.base.iter().chain(varied) {
+    for assignment in every() {
         let layer = assignment.setting.layer;
         if cases.iter().any(|case| case.stack.has(layer)) || named.contains(&&*assignment.key) {
             continue;
@@ -111,6 +113,16 @@ fn refuse_without_effect(
             "has no effect: {}; remove it, or choose another stack.protocol",
             layer.missing_from(case.stack.protocol())
         );
+        (if assignment.by_flag { in_flags } else { in_file }).add(&assignment.key, message);
+    }
+    let by_key = |tls: &Tls| tls.authentication == Authentication::Psk;
+    let nobody_signs = cases.iter().all(|case| case.stack.tls().is_some_and(by_key))
+        && cases.iter().any(|case| case.key_store.profile != resolve::KEY_STORE);
+    let key_store = every().find(|assignment| assignment.setting.path.starts_with("key_store"));
+    if let Some(assignment) = key_store.filter(|_| nobody_signs) {
+        named.push(&assignment.key);
+        let message = "has no effect: a key from outside lies with the device's software, and \
+                       nobody signs; remove it, or use stack.authentication = \"mutual\"";
         (if assignment.by_flag { in_flags } else { in_file }).add(&assignment.key, message);
     }
     !named.is_empty()

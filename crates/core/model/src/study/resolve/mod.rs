@@ -17,7 +17,7 @@ use crate::units::ByteCount;
 /// Both ends run this machine where a study names no other.
 const HOST: &str = "this-host";
 /// The key lies in memory where a study names no key store.
-const KEY_STORE: &str = "software";
+pub(super) const KEY_STORE: &str = "software";
 /// The emulated link without delay.
 const LINK: &str = "loopback";
 /// The TCP of the lab's kernel.
