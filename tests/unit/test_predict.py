@@ -53,6 +53,19 @@ def test_a_prediction_is_a_folder_with_every_case(tmp_path: Path) -> None:
     assert set(weights.agg(pl.col("weight").sum())["weight"]) == {3000.0}
 
 
+@pytest.mark.parametrize("body", ["0 B", "100 B"])
+def test_coap_without_costs_says_where_they_come_from(tmp_path: Path, body: str) -> None:
+    text = (
+        'name = "put"\ndevice = "xeon-2-5-ghz-vm"\nserver = "xeon-2-5-ghz-vm"\n'
+        f'stack = "coap/con"\n[pattern]\nrequest_body = "{body}"\n'
+    )
+    put = _core.Study.parse(text, "put.toml", PROFILES, [])
+    with pytest.raises(_core.WarifuError, match=r"client\.send\.CoapRequest") as error:
+        _core.predict(put, tmp_path / "predicted", MANIFEST)
+    assert "after `warifu calibrate host`" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
 def test_stages_add_up_to_the_establishment(tmp_path: Path) -> None:
     _core.predict(study(("predict_trials", "2000")), tmp_path / "predicted", MANIFEST)
     rows = observations(tmp_path / "predicted").filter(pl.col("metric") == "https.establishment")
