@@ -87,6 +87,19 @@ def test_counts_that_no_choice_explains_are_refused() -> None:
         write.recipes([one, other])
 
 
+def test_an_outlier_among_repeated_counts_makes_no_condition() -> None:
+    rows = [row(), row(), row()]
+    rows[1]["instructions"] *= 3
+    ((_, when, recipe),) = [one for one in write.recipes(rows) if one[0].endswith("Certificate")]
+    assert when == {"tls": "1.3", "session": "full"}
+    assert recipe.instructions == rows[0]["instructions"]
+    # Calls are exact: another number of them is no outlier.
+    calls = row()
+    calls["calls"]["verify"] = [2, 0]
+    with pytest.raises(SystemExit, match="counts differ where no choice does"):
+        write.recipes([*rows, calls])
+
+
 def test_a_signature_is_an_operation_of_its_own() -> None:
     made = row("server.send.CertificateVerify")
     made["calls"]["sign"] = [1, 130]
