@@ -149,3 +149,19 @@ def test_a_folder_of_path_that_may_not_be_read_is_passed_over(
     monkeypatch.setattr(os, "stat", refuse)
     monkeypatch.setenv("PATH", f"{closed}:{tmp_path}")
     assert tools.find("nginx") == program
+
+
+def test_what_is_found_and_its_hint_fit_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from warifu.cli.app import doctor as command
+    from warifu.cli.formats import Format
+
+    told = doctor.Finding("tools", "ip", "missing", "not found " * 9, "apt-get install iproute2")
+    monkeypatch.setattr(doctor, "examine", lambda *_: [told])
+    command(form=Format.TABLE)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "apt-get install iproute2" in " ".join(out.split())
+    command(form=Format.JSON)
+    assert '"hint": "apt-get install iproute2"' in capsys.readouterr().out

@@ -19,6 +19,7 @@ from warifu.cli import (
     token_calibration,
 )
 from warifu.cli import devices as device_list
+from warifu.cli.answers import WIDTH
 from warifu.cli.card import card_app
 from warifu.cli.cells import cells_app
 from warifu.cli.choices import Choices, with_choices
@@ -427,10 +428,12 @@ def doctor(
         findings += card.of_modem(modem, baud or 115200) if modem is not None else []
     else:
         findings = room.examine()
-    heads = ("", "area", "what", "found", "hint")
+    # What is found and its hint share a column, so that both can be read in 80.
+    heads = ("", "what", "found")
     table = Table("this machine", [Column(head, number=False) for head in heads])
     for one in findings:
-        table.add([one.status, one.area, one.name, one.found, one.hint], one.row())
+        found = "; ".join(filter(None, (one.found, one.hint)))
+        table.add([one.status, one.name, found], one.row())
     missing = sum(one.status == "missing" for one in findings)
     table.notes.append(
         "Nothing is missing."
@@ -438,7 +441,7 @@ def doctor(
         else f"{missing} missing."
         + ("" if a_card else " Predicting needs only the calibration; measuring needs everything.")
     )
-    screen.show([table], form)
+    screen.show([table], form, width=WIDTH)
     return room.exit_code(findings)
 
 

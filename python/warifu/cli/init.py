@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warifu.cli import screen
+from warifu.cli.answers import WIDTH
 from warifu.cli.errors import NO_PROFILE, OK, when_interrupted
 from warifu.cli.formats import Format
 from warifu.cli.group import Group
@@ -80,7 +81,7 @@ def study(
     from warifu.cli import templates
 
     if list_all:
-        screen.show([templates.table()], form)
+        screen.show([templates.table()], form, width=WIDTH)
         return OK
     templates.write(template, file or Path(f"{template}.toml"), force)
     return OK

@@ -268,8 +268,9 @@ def test_lists(warifu: Run) -> None:
     assert code == OK and "1 in 5 s" in out
     assert "nb-iot" in warifu("devices", "--links")[1]
     # Every list fits a terminal, and a name stands in it as it is typed.
-    for what in ((), ("--key-stores",), ("--links",)):
-        assert max(map(len, warifu("devices", *what)[1].splitlines())) <= 80
+    lists = [("devices",), ("devices", "--key-stores"), ("devices", "--links"), ("init", "--list")]
+    for what in lists:
+        assert max(map(len, warifu(*what)[1].splitlines())) <= 80
     assert "iot-safe-sakomoto-agent " in warifu("devices", "--key-stores")[1]
 
 
