@@ -66,13 +66,9 @@ def write(made: Made, force: bool, dry_run: bool) -> Path | None:
     if dry_run:
         sys.stdout.write(made.text)
         return None
-    file = study.own_folder("devices") / f"{made.name}.toml"
-    if file.exists() and not force:
-        raise typer.BadParameter(
-            f"{file}: is there already: choose another name, or overwrite it with --force"
-        )
     if not force:
-        _refuse_hiding(made.name, file)
+        refuse_taken(made.name)
+    file = study.own_folder("devices") / f"{made.name}.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     refuse_to_replace(file)
     with naming(file):
@@ -81,9 +77,15 @@ def write(made: Made, force: bool, dry_run: bool) -> Path | None:
     return file
 
 
-def _refuse_hiding(name: str, file: Path) -> None:
+def refuse_taken(name: str) -> None:
+    """Raises typer.BadParameter where a profile of that name would be replaced or hidden."""
     from warifu import study
 
+    file = study.own_folder("devices") / f"{name}.toml"
+    if file.exists():
+        raise typer.BadParameter(
+            f"{file}: is there already: choose another name, or overwrite it with --force"
+        )
     for kind, other, _, where in study.profile_texts(study.profile_folders()):
         if (kind, other) == ("device", name) and Path(where).resolve() != file.resolve():
             raise typer.BadParameter(

@@ -190,6 +190,9 @@ def device(
     with when_interrupted(NO_PROFILE):
         chosen = making.checked_name(name)
         if not any(texts.values()) and clock is None and _is_terminal():
+            if not (force or dry_run):
+                # Before the questions: afterwards the answers would be lost.
+                device_files.refuse_taken(chosen)
             core, clock, library = _ask_machine(core, library)
             texts |= {key: _ask(_label(key), _figure_of(key)) for key in _ASKED}
         known = device_files.library(library or None, None)
@@ -252,8 +255,14 @@ def _ask_machine(core: str | None, library: str | None) -> tuple[str, str, str]:
 
     core = core or _ask("core", known, "cortex-m4")
     clock = _ask("clock", clocked, "64 MHz")
-    library = library or _ask("TLS library", str, "mbedtls-3.6")
+    library = library or _ask("TLS library", _library, "mbedtls-3.6")
     return core, clock, library
+
+
+def _library(text: str) -> object:
+    from warifu.cli import device_files
+
+    return device_files.library(text, None)
 
 
 def _ask(question: str, read: Callable[[str], object], default: str = "") -> str:

@@ -302,7 +302,7 @@ def test_judgement_command_can_fail(
 
 
 def test_a_terminal_is_asked_until_it_answers(warifu: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = ["z80", "m33", "slow", "128MHz", "", "a while", "12 ms", *[""] * 6]
+    answers = ["z80", "m33", "slow", "128MHz", "polarssl", "", "a while", "12 ms", *[""] * 6]
     asked: list[str] = []
 
     def prompt(text: str, **_: object) -> str:
@@ -314,8 +314,12 @@ def test_a_terminal_is_asked_until_it_answers(warifu: Run, monkeypatch: pytest.M
     code, _, err = warifu("init", "device", "desk-board")
     assert code == OK, err
     assert answers == []
-    assert asked[:4] == ["core", "core", "clock", "clock"]
+    assert asked[:6] == ["core", "core", "clock", "clock", "TLS library", "TLS library"]
+    assert "--library polarssl: expected one of mbedtls-3.6" in err
     assert "expected one of cortex-m0" in err and "expected a clock such as" in err
+    # A name that is taken is told before anything is asked.
+    code, _, err = warifu("init", "device", "desk-board")
+    assert code == USAGE and "is there already" in one_line(err)
     table = profile("desk-board")
     assert table["core"]["value"] == "cortex-m33"  # type: ignore[index]
     assert figures(table)["sign.ecdsa_secp256r1"]["warm"] == "12000000 ns"
