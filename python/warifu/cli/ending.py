@@ -91,7 +91,8 @@ def _brief(answered: Answered) -> str:
     found = answered.found
     asked = found.sentences[: len(found.requirements)]
     every = [*asked, found.headline or "Nothing was varied.", *found.not_included]
-    lead = f"{found.study}: "
+    # A question of the command line has no name; what was asked is not repeated.
+    lead = "answer: " if found.study == "question" else f"{found.study}: "
     return paragraph(lead + " ".join(every), answers.WIDTH)
 
 

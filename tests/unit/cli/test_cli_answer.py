@@ -103,6 +103,7 @@ def test_a_run_ends_in_about_fifteen_lines(warifu: Run) -> None:
     assert {"question", "checked", "report"} <= set(heads)
     code, brief, _ = warifu("run", *ENDS, "--no-measure", "--brief", "--out", "here")
     assert code == OK and len(brief.splitlines()) <= 8
+    assert brief.startswith("answer: A connection takes")
 
 
 @pytest.mark.parametrize(
