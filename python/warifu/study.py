@@ -261,8 +261,14 @@ def profile_folders() -> list[Path]:
             raise StudyError(
                 f"{PROFILES_VARIABLE}: {folder} is not a folder: name one, or unset it"
             )
+    folders = [*folders, Path("profiles")]
+    return [*(folder for folder in folders if folder.is_dir()), *shipped_folders()]
+
+
+def shipped_folders() -> list[Path]:
+    """Where the profiles are that came with Warifu: in the package, or beside it in a clone."""
     package = Path(__file__).resolve().parent
-    folders += [Path("profiles"), package / "profiles", package.parents[1] / "profiles"]
+    folders = [package / "profiles", package.parents[1] / "profiles"]
     return [folder for folder in folders if folder.is_dir()]
 
 

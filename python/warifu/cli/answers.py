@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warifu import prediction
 from warifu.cli import screen
 from warifu.cli.formats import Format
 
@@ -43,6 +42,8 @@ class Answered:
 
         A measured half is often too small to be sure of a tail: that alone contradicts nothing.
         """
+        from warifu import prediction
+
         if self.predicted is not None and prediction.unjudged(self.predicted.manifest):
             return True
         return any(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from warifu.cli import screen
+from warifu.cli import device_files, screen
 from warifu.cli.answers import WIDTH
 from warifu.cli.errors import FAILED, OK
 from warifu.cli.formats import Format
@@ -59,7 +59,7 @@ def devices(
 
     texts = list(study.profile_texts(study.profile_folders()))
     if judge:
-        known = catalog.devices(texts)
+        known = list(device_files.corpus().devices)
         found = [
             (anchored, judging.coverages(judging.judged(known, anchored=anchored)))
             for anchored in (True, False)

@@ -67,6 +67,20 @@ def test_from_a_benchmark_to_an_answer(warifu: Run) -> None:
     assert json.loads(out)["answer"]
 
 
+def test_a_slip_in_a_profile_of_ones_own_widens_no_other_band(warifu: Run) -> None:
+    def made() -> str:
+        code, out, err = warifu("init", "device", "meter", *FIGURES, *BOARD, "--dry-run")
+        assert code == OK, err
+        return re.sub(r"\d{4}-\d\d-\d\d", "", out)
+
+    before = made()
+    file = OUTPUTS / "mbedtls-3.6-nxp.txt"
+    slip = ("--core", "cortex-m4", "--clock", "64 GHz", "--force")
+    assert warifu("import", file, "--name", "slip", *slip)[0] == OK
+    assert "scaled from" in before
+    assert made() == before
+
+
 def test_hashing_in_hardware_prices_no_instruction(warifu: Run) -> None:
     """24.6 MB/s at 240 MHz are a third of a cycle for an instruction of C."""
     _, out, err = warifu("import", OUTPUTS / "wolfcrypt-esp32.txt", "--name", "esp", "--dry-run")
@@ -295,7 +309,7 @@ def test_judgement_command_can_fail(
             text += row.format("sign.rsa-2048", 1000 ** (1 + index % 2))
             text += row.format("verify.rsa-2048", 1000 ** (1 + (index + 1) % 2))
         (folder / f"d{index}.toml").write_text(text)
-    monkeypatch.setattr("warifu.study.profile_folders", lambda: [tmp_path / "wrong"])
+    monkeypatch.setattr("warifu.study.shipped_folders", lambda: [tmp_path / "wrong"])
     code, out, _ = warifu("devices", "--judge")
     assert code == FAILED
     assert re.search(r"RSA-2048 .* fail", out)
