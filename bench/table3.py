@@ -23,12 +23,12 @@ import numpy as np
 from agent import cached_token_ns
 from numpy.typing import NDArray
 
-from warifu import tools
+from warifu import provenance, tools
 from warifu.calibrate import build, environment, paper, statistics, token_bench
 from warifu.calibrate.errors import CalibrateError
 from warifu.calibrate.token import kind_of
 from warifu.calibrate.token_bench import LIFE, Plan, Trials
-from warifu.cli import provenance, screen
+from warifu.cli import screen
 from warifu.cli import token_calibration as tables
 from warifu.cli.errors import OK, guarded, when_interrupted
 from warifu.lab import card, interruption

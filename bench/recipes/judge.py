@@ -181,8 +181,9 @@ def price(
                 count += counts.get(message, 0.0)
     if count and time <= 0.0:
         raise SystemExit(
-            f"judge: the primitives of {library} take {-time / 1e3:.0f} us longer than the messages "
-            "that an instruction's time is fitted on: they were not timed as the library calls them"
+            f"judge: the primitives of {library} take {-time / 1e3:.0f} us longer than the "
+            "messages that an instruction's time is fitted on: they were not timed as the library "
+            "calls them"
         )
     return time / count if count else 0.0
 

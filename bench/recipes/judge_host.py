@@ -125,7 +125,7 @@ def judgement() -> Judgement:
     result.notes = [
         f"{len(figures) - 1} primitives and {len(wanted)} variants, {ROUNDS} of each by turns",
         "medians of the thread's processor time, without reading the clock",
-        f"an instruction: {rate:.3f} ns, fitted on TLS 1.3 with RSA-2048 and with ChaCha20-Poly1305",
+        f"an instruction: {rate:.3f} ns, fitted on TLS 1.3 with RSA-2048 and ChaCha20-Poly1305",
     ]
     result.causes = cause
     for one in every:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
 import subprocess
 import tomllib
@@ -345,6 +346,26 @@ def test_python_rooms_import_only_what_they_may() -> None:
             if parts[0] == "warifu" and (len(parts) < 2 or parts[1] not in PYTHON_MAY_IMPORT[room]):
                 found.append(f"{path.relative_to(ROOT)} imports {name}")
     assert not found, "\n".join(found)
+
+
+def test_programs_of_bench_and_scripts_import_what_there_is() -> None:
+    """They are started by hand, or by tests that take minutes."""
+    missing = []
+    for folder in ("bench", "scripts"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text())):
+                if not isinstance(node, ast.ImportFrom) or node.level or not node.module:
+                    continue
+                if node.module.split(".")[0] != "warifu":
+                    continue
+                module = importlib.import_module(node.module)
+                missing += [
+                    f"{file.relative_to(ROOT)}: {node.module}.{one.name}"
+                    for one in node.names
+                    if not hasattr(module, one.name)
+                    and importlib.util.find_spec(f"{node.module}.{one.name}") is None
+                ]
+    assert missing == []
 
 
 def test_temporary_files_say_where_they_are() -> None:

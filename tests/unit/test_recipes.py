@@ -229,6 +229,10 @@ def test_lowering_and_the_price_of_an_instruction() -> None:
     timed = {message: known[message] + 2.5 * counts[message] for message in known}
     option = judge.Option("", choices, timed)
     assert judge.price(figures, "mbedtls-3.6", [option], client) == pytest.approx(2.5, rel=1e-3)
+    # Else the gate of the remainder would pass whatever it is.
+    shorter = judge.Option("", choices, {message: time / 2 for message, time in known.items()})
+    with pytest.raises(SystemExit, match="longer than the messages"):
+        judge.price(figures, "mbedtls-3.6", [shorter], client)
     judgement = judge.Judgement("")
     judge.judge(judgement, figures | {"instruction": judge.Figure(2.5)}, "mbedtls-3.6",
                 [option], client)  # fmt: skip
