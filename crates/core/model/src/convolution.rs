@@ -190,7 +190,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-        /// Means add up, and so do variances, but for what the parts do not resolve.
+        /// Means add up, and so do variances, but for what the parts do not resolve, and for
+        /// knots that would lie below 0 ns and are held there.
         #[test]
         fn moments_add_up(laws in prop::collection::vec((any_law(), 1_u32..9), 1..4)) {
             let terms: Vec<(&Distribution, u32)> = laws.iter().map(|(law, n)| (law, *n)).collect();
@@ -198,9 +199,11 @@ mod tests {
             let of = |f: fn(&Distribution) -> f64| -> f64 {
                 terms.iter().map(|(law, n)| f(law) * f64::from(*n)).sum()
             };
-            prop_assert!((sum.mean_ns() - of(Distribution::mean_ns)).abs() < 2.0);
+            let range = of(|law| (law.max().0 - law.min().0) as f64);
+            let off = (sum.mean_ns() - of(Distribution::mean_ns)).abs();
+            prop_assert!(off < 2.0 + 1e-3 * range, "{off} of {range}");
             let (found, expected) = (variance(&sum), of(variance));
-            prop_assert!((found - expected).abs() <= 0.1 * expected + 1e6, "{found} {expected}");
+            prop_assert!((found - expected).abs() <= 0.2 * expected + 1e6, "{found} {expected}");
             let least: f64 = of(|law| law.min().0 as f64);
             let most: f64 = of(|law| law.max().0 as f64);
             let slack = 0.02 * (most - least) + 2.0;
