@@ -45,8 +45,9 @@ same code, same core or family), at least nine of them, and if there are fewer, 
 ones. Nothing else decides its width.
 
 The band is judged: each published figure is left out, scaled from the other devices, whose
-errors alone make the band, and compared. `warifu devices --judge` repeats this, exits with 1 if
-a family's share is surely below 90 %, and includes your own measured profiles.
+errors alone make the band, and compared. `warifu devices --judge` repeats this, and exits with
+1 if a family's share is surely below 90 %. Profiles of your own are neither scaled from nor judged:
+a slip in one would widen the bands of all that come after it.
 
 Of a hash or a cipher a profile has the band for what a call takes, and for a byte the estimate
 alone: the answer to a question of long messages looks surer than it is. The band in the note

@@ -294,7 +294,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library", choices=("mbedtls", "openssl", "wolfssl"))
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--jobs", type=int, default=2, help="variants counted beside each other")
     arguments = parser.parse_args()
     library = arguments.library
     if shutil.which("valgrind") is None:
@@ -305,7 +304,7 @@ def main() -> None:
     for variant, _ in wanted:
         certificates(variant)
     # Counts do not depend on the time, so variants are counted beside each other.
-    with out.open("w") as file, ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
+    with out.open("w") as file, ThreadPoolExecutor(os.cpu_count()) as pool:
         found = pool.map(lambda one: count(library, *one), wanted)
         for number, of_variant in enumerate(found, start=1):
             print(f"\r{number} of {len(wanted)} variants", end="", file=sys.stderr)

@@ -298,15 +298,15 @@ def recipes(rows: Iterable[dict[str, object]]) -> list[tuple[str, dict[str, obje
         else:
             result.append((operation, condition, one))
     known = {(operation, str(when["tls"])) for operation, when, _ in result}
-    return result + list(_unsent(known))
+    return result + list(_counted_beside(known))
 
 
-def _unsent(
+def _counted_beside(
     known: set[tuple[str, str]],
 ) -> Iterable[tuple[str, dict[str, object], Recipe]]:
     """ChangeCipherSpec, where a library's work for it is in the message beside it: TLS 1.3's, which
-    is for show, and TLS 1.2's that OpenSSL receives, whose keys are in the count of the Finished
-    that comes with it."""
+    is for show, and TLS 1.2's that OpenSSL receives: the keys' four HMACs are counted with the two
+    of the Finished that comes with it."""
     for tls in sorted({tls for _, tls in known}, reverse=True):
         for role in ("client", "server"):
             for verb in ("receive", "send"):

@@ -6,11 +6,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warifu import _core, provenance
 from warifu.files import RESULTS_BYTES, FileRefused, read_text
+from warifu.study import STAND_IN
 
 if TYPE_CHECKING:
     from warifu.study import Loaded
@@ -23,9 +25,16 @@ class AnotherStudy(Exception):  # noqa: N818 - what happened, not what it is
     """The folder holds results of another study, which must not be replaced."""
 
 
-#: What the reason for leaving a case out says where it lacks costs; others are no cases at all,
-#: such as a session that its version of TLS does not have.
-_NO_COST = " has no cost of "
+@dataclass(frozen=True)
+class LeftOut:
+    """The cases of a study that are not predicted."""
+
+    #: Why, by the case's label.
+    reasons: dict[str, str]
+    #: The labels of those that lack costs. The others are no cases at all, such as a session that
+    #: its version of TLS does not have.
+    without_costs: list[str] = field(default_factory=list)
+
 
 #: So many cases are looked at one by one before any is predicted; a manifest lists as many.
 _LOOKED_AT = 2_000
@@ -34,8 +43,8 @@ _LOOKED_AT = 2_000
 Progress = Callable[[int, int, int], object]
 
 
-def predictable(loaded: Loaded) -> tuple[Loaded, dict[str, str]]:
-    """The study of the cases that can be predicted, and why others cannot, by their label."""
+def predictable(loaded: Loaded) -> tuple[Loaded, LeftOut]:
+    """The study of the cases that can be predicted, and the others."""
     study, skipped = loaded.study.emulated()
     lacking: dict[int, str] = {}
     # Of very many cases each would be looked at twice; there the first that lacks a cost is named.
@@ -45,10 +54,11 @@ def predictable(loaded: Loaded) -> tuple[Loaded, dict[str, str]]:
                 lacking[index] = why
     # Where no case has its costs, predicting says what is missing.
     if lacking and len(lacking) < len(study.cases):
-        left_out = {study.cases[index].label: why for index, why in lacking.items()}
+        without = {study.cases[index].label: why for index, why in lacking.items()}
         study = study.only([index for index in range(len(study.cases)) if index not in lacking])
-        return dataclasses.replace(loaded, study=study), dict(skipped) | left_out
-    return dataclasses.replace(loaded, study=study), dict(skipped)
+        left_out = LeftOut(dict(skipped) | without, list(without))
+        return dataclasses.replace(loaded, study=study), left_out
+    return dataclasses.replace(loaded, study=study), LeftOut(dict(skipped))
 
 
 def _lacks(study: _core.Study, index: int) -> str:
@@ -56,25 +66,22 @@ def _lacks(study: _core.Study, index: int) -> str:
     settings = study.cases[index].columns
     missing = _core.missing_operations(study, index)
     parts = [
-        f"{settings[end]}{_NO_COST}{', '.join(names[:3])}{' ..' * (len(names) > 3)}"
+        f"{settings[end]} has no cost of {', '.join(names[:3])}{' ..' * (len(names) > 3)}"
         for end, names in zip(("device", "server"), missing, strict=True)
         if names
     ]
     return "; ".join(parts)
 
 
-def unjudged(manifest: Mapping[str, Any]) -> list[str]:
-    """The labels of cases on which a prediction judged no requirement, since they lack costs."""
-    if not manifest.get("require"):
-        return []
-    skipped = manifest.get("skipped") or {}
-    return [label for label, why in skipped.items() if _NO_COST in str(why)]
+def unjudged(manifest: Mapping[str, Any]) -> bool:
+    """Whether a prediction left out cases, for lack of costs, that a requirement was for."""
+    return bool(manifest.get("require") and manifest.get("without_costs"))
 
 
 def run(
     loaded: Loaded,
     target: Path,
-    skipped: Mapping[str, str],
+    left_out: LeftOut,
     *,
     threads: int | None = None,
     keep_trials: bool = False,
@@ -82,11 +89,17 @@ def run(
 ) -> None:
     """Simulates every case into ``target``, which appears when all is done (`_core.predict`).
 
-    ``skipped`` are the cases that were left out, for the manifest. Raises WarifuError, and
-    KeyboardInterrupt after the finished cases were stored.
+    The manifest keeps what was ``left_out``. Raises WarifuError, and KeyboardInterrupt after the
+    finished cases were stored.
     """
     manifest = provenance.manifest(loaded, "predicted")
-    manifest |= {"skipped": dict(skipped), "warnings": loaded.remarks}
+    manifest |= {
+        "skipped": left_out.reasons,
+        "without_costs": left_out.without_costs,
+        "warnings": loaded.remarks,
+    }
+    if loaded.stands_in:
+        manifest["stands_in"] = {"name": STAND_IN, "warning": loaded.stands_in}
     _core.predict(
         loaded.study,
         str(target),

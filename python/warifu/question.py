@@ -298,11 +298,11 @@ def _predict(
     threads: int | None,
     progress: Callable[[int, int, int], object] | None,
 ) -> Prediction:
-    loaded, skipped = prediction.predictable(loaded)
+    loaded, left_out = prediction.predictable(loaded)
 
     def run(folder: Path) -> None:
         prediction.run(
-            loaded, folder / prediction.HALF, skipped, threads=threads, progress=progress
+            loaded, folder / prediction.HALF, left_out, threads=threads, progress=progress
         )
 
     if out is not None:
@@ -310,11 +310,11 @@ def _predict(
         with lock.held(folder, "ask"):
             prediction.refuse_another_study(loaded.study.name, folder)
             run(folder)
-            return Prediction(loaded, folder, skipped, baseline, None)
+            return Prediction(loaded, folder, left_out.reasons, baseline, None)
     folder = Path(tempfile.mkdtemp(prefix="warifu-", dir=files.temporary_folder()))
     try:
         run(folder)
-        found = Prediction(loaded, folder, skipped, baseline, None)
+        found = Prediction(loaded, folder, left_out.reasons, baseline, None)
     except BaseException:
         # Ctrl-C too: nobody could ever find what is in there.
         shutil.rmtree(folder, ignore_errors=True)

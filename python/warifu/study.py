@@ -75,8 +75,8 @@ class Loaded:
     overrides: list[tuple[str, str]]
     #: What makes its predictions doubtful, a sentence each: results keep them.
     remarks: list[str] = field(default_factory=list)
-    #: Whether a machine that comes with Warifu stands in for this one.
-    stands_in: bool = False
+    #: The remark that `STAND_IN` stands in for this machine; empty where it does not.
+    stands_in: str = ""
 
 
 def load(
@@ -159,7 +159,7 @@ def _stood_in(
         f"This machine {why}, so {STAND_IN}, which comes with Warifu, stands in for it; "
         "`warifu calibrate host` (as root) changes that."
     )
-    return dataclasses.replace(stood, remarks=[remark], stands_in=True)
+    return dataclasses.replace(stood, remarks=[remark], stands_in=remark)
 
 
 def _ends_and_lacking(study: Study, known: bool) -> tuple[set[str], list[str]]:

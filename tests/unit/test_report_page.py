@@ -90,7 +90,10 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_the_answer_comes_before_what_its_question_says(tmp_path: Path) -> None:
     stands_in = "This machine was never calibrated, so x, which comes with Warifu, stands in for it"
-    manifest = {"warnings": ["Calibrated beside other work", stands_in]}
+    manifest = {
+        "warnings": ["Calibrated beside other work", stands_in],
+        "stands_in": {"name": "x", "warning": stands_in},
+    }
     Half("predicted", [Cell()], 2_000, seed=1, manifest=manifest).write(tmp_path)
     page = render(tmp_path, None)
     answer = page[page.index('<section id="answer"') :]

@@ -64,6 +64,7 @@ def answer(
         rows=_rows(samples, grid, reference, comparison, deadlines.of_cases(judged)),
         requirements=list(dict.fromkeys(one.requirement.text for one in judged)),
         warnings=[*interruptions(predicted, measured), *_warnings(main, comparison)],
+        stands_in=question.stands_in(main.manifest)[1],
     )
 
 

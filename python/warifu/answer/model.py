@@ -108,6 +108,8 @@ class Answer:
     requirements: list[str] = field(default_factory=list)
     #: What a reader must know before all else: results cut short, a profile that stands in.
     warnings: list[str] = field(default_factory=list)
+    #: Of the warnings the one of a machine that stands in, which the question names in brief.
+    stands_in: str = ""
 
     @property
     def baseline_label(self) -> str:

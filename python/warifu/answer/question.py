@@ -20,22 +20,21 @@ _NAMED = 4
 #: (`tcp_select_initial_window`); the simulated TCP leaves out how it grows, and shrinks by what
 #: the program has not read yet.
 _RECEIVE_WINDOW_BYTES = 64_000
-#: Up to which length the last byte of a response is predicted (crates/predict/trace).
+#: `LONGEST_BODY` of crates/core/model: up to it the last byte of a response is predicted.
 _LONGEST_BODY_BYTES = 131_072
 
 
 def question(results: Results, grid: Grid) -> str:
     """`HTTPS with TLS 1.2 or 1.3, mutual authentication; device gr-peach; ...`."""
     said = _said(results.manifest)
-    # In the words of warifu.study, whose overrides name the machine.
-    warned = [str(one) for one in results.manifest.get("warnings") or []]
+    stand_in, _ = stands_in(results.manifest)
     varied = {words.key_of(axis.path): axis for axis in grid.axes}
     parts = [_stack(results, varied)]
     for name in ("device", "server"):
         shown = _values(results, name, varied)
         if shown:
-            stands_in = any(f"so {shown}, which comes with Warifu" in one for one in warned)
-            why = " (stands in for this machine)" if stands_in else _default(name, shown, said)
+            here = shown == stand_in
+            why = " (stands in for this machine)" if here else _default(name, shown, said)
             parts.append(f"{name} {shown}{why}")
     store = _values(results, "key_store", varied)
     if store:
@@ -50,6 +49,14 @@ def question(results: Results, grid: Grid) -> str:
     rest = [axis for key, axis in varied.items() if key not in named]
     parts += [f"{words.key_of(axis.path)} {_either(list(axis.values))}" for axis in rest]
     return "; ".join(parts) + "."
+
+
+def stands_in(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    """The machine that stands in for this one, and the warning that says so; empty where none."""
+    found = manifest.get("stands_in")
+    if not isinstance(found, dict):
+        return "", ""
+    return str(found.get("name", "")), str(found.get("warning", ""))
 
 
 _OF_STACK = {"stack", "protocol", "tls", "session", "authentication", "message_type"}

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 #: Cases that a terminal gets; every one is in the other formats and in the report.
 TERMINAL_ROWS = 24
-#: Columns of a terminal.
-WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def show(answered: Answered, form: Format, more: Sequence[Table] = ()) -> None:
         from warifu.answer.text import below, opening
 
         found = answered.found
-        text = f"{opening(found, WIDTH)}\n{below(found, WIDTH, TERMINAL_ROWS)}"
+        text = f"{opening(found, screen.WIDTH)}\n{below(found, screen.WIDTH, TERMINAL_ROWS)}"
         sys.stdout.write(screen.coloured(text, sys.stdout))
         sys.stdout.flush()
         return
@@ -164,15 +162,15 @@ def show_compared(answered: Answered, worst_first: bool) -> None:
     from warifu.cli.ending import failures
 
     warn(answered, Format.TABLE)
-    text = opening(answered.found, WIDTH) + "\n"
+    text = opening(answered.found, screen.WIDTH) + "\n"
     table = errors(answered, worst_first)
     sys.stdout.write(screen.coloured(text, sys.stdout))
-    screen.show([table], Format.TABLE, width=WIDTH)
+    screen.show([table], Format.TABLE, width=screen.WIDTH)
     lines = [
         answered.found.badge.text,
         *(f"failed: {one}" for one in failures(answered.comparison)),
     ]
-    sys.stdout.write("\n" + "".join(paragraph(one, WIDTH) for one in lines))
+    sys.stdout.write("\n" + "".join(paragraph(one, screen.WIDTH) for one in lines))
     sys.stdout.flush()
 
 

@@ -19,7 +19,6 @@ from warifu.cli import (
     token_calibration,
 )
 from warifu.cli import devices as device_list
-from warifu.cli.answers import WIDTH
 from warifu.cli.card import card_app
 from warifu.cli.cells import cells_app
 from warifu.cli.choices import Choices, with_choices
@@ -30,7 +29,7 @@ from warifu.cli.group import Group
 from warifu.cli.init import init_app
 from warifu.cli.m3 import m3_app
 from warifu.cli.reproduction import reproduce_app
-from warifu.cli.screen import FormatOption, named
+from warifu.cli.screen import WIDTH, FormatOption, named
 from warifu.printable import printable
 
 _EPILOG = """Exit codes: 0 ok; 1 a requirement or a gate failed, or every connection did; 2 a

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from warifu.cli import screen
-from warifu.cli.answers import WIDTH
 from warifu.cli.errors import naming
+from warifu.cli.screen import WIDTH
 from warifu.files import refuse_to_replace, replace_text
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warifu.cli import device_files, screen
-from warifu.cli.answers import WIDTH
 from warifu.cli.errors import FAILED, OK
 from warifu.cli.formats import Format
-from warifu.cli.screen import FormatOption
+from warifu.cli.screen import WIDTH, FormatOption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

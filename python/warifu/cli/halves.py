@@ -36,14 +36,14 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
     target, partial = folder / "predicted", folder / "predicted.partial"
     prediction.refuse_another_study(loaded.study.name, folder)
     older = (target / "manifest.json").is_file()
-    loaded, skipped = prediction.predictable(loaded)
-    _warn_of_skipped("predicted", skipped)
+    loaded, left_out = prediction.predictable(loaded)
+    _warn_of_skipped("predicted", left_out.reasons)
     with screen.progress(f"predicting {loaded.study.name}") as report:
         try:
             prediction.run(
                 loaded,
                 target,
-                skipped,
+                left_out,
                 threads=threads,
                 keep_trials=keep,
                 progress=lambda done, cases, trials: report(done, cases, f"{trials:,} trials"),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warifu.cli import screen
-from warifu.cli.answers import WIDTH
 from warifu.cli.errors import NO_PROFILE, OK, when_interrupted
 from warifu.cli.formats import Format
 from warifu.cli.group import Group
@@ -26,7 +25,7 @@ from warifu.cli.importing import (
     Ram,
     machine,
 )
-from warifu.cli.screen import FormatOption
+from warifu.cli.screen import WIDTH, FormatOption
 
 if TYPE_CHECKING:
     from typer._click.core import Context

@@ -19,6 +19,8 @@ from warifu.printable import is_utf8, printable
 if TYPE_CHECKING:
     from warifu.report.table import Table
 
+#: Columns that every terminal has.
+WIDTH = 80
 #: Plain progress says something at most this often, s.
 _PLAIN_EVERY_S = 10.0
 

@@ -102,7 +102,7 @@ def show_comparison(
     if form is Format.TABLE:
         answers.show_compared(answered, worst_first)
         if every:
-            screen.show([detail, distances], form, width=answers.WIDTH)
+            screen.show([detail, distances], form, width=screen.WIDTH)
         return
     tables = [overview, answers.with_settings(detail, answered)]
     if every or form is Format.JSON:
@@ -133,7 +133,7 @@ def report(given: Path, out: Path | None, form: Format | None, baseline: str | N
         screen.show([answers.cases(answered)], form)
         screen.say("the other tables of the report are in --format json, md and latex")
         return
-    screen.show(tables, form, answer=answers.summary(answered), width=answers.WIDTH)
+    screen.show(tables, form, answer=answers.summary(answered), width=screen.WIDTH)
 
 
 def _opened(folder: Path, comparison: Comparison | None) -> tuple[Path | None, Path | None]:
@@ -229,7 +229,9 @@ def _run(
     ending.show(
         answered,
         options,
-        ending.Ending(page, why_not, measured, folder, time.monotonic() - began, loaded.stands_in),
+        ending.Ending(
+            page, why_not, measured, folder, time.monotonic() - began, bool(loaded.stands_in)
+        ),
     )
     silent = nothing_succeeded(folder / "predicted")
     return FAILED if silent or answered.contradicted else OK

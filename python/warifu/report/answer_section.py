@@ -17,23 +17,22 @@ from warifu.results import PREDICTED
 #: Rows of the table; a page with more is not read, and the other formats have them all.
 _ROWS = 400
 _MARKS = {"met": "pass", "missed": "fail", "undecided": "undecided"}
-#: In the words of warifu.study. The question has said so in brief, so the answer need not wait.
-_STANDS_IN = "which comes with Warifu, stands in"
 #: Decimals of a ms that are shown at most.
 _MOST_PLACES = 3
 
 
 def answer_section(content: Content, found: Answer) -> str:
     """The answer: what was asked, what was found, how far to believe it, and the cases."""
-    later = [one for one in found.warnings if _STANDS_IN in one]
-    parts = [markup.warning(one) for one in found.warnings if one not in later]
+    first = [one for one in found.warnings if one != found.stands_in]
+    parts = [markup.warning(one) for one in first]
     parts.append(f'<p class="question">{markup.prose(found.question)}</p>')
     parts.append(
         '<ul class="answers">'
         + "".join(f"<li>{markup.prose(sentence)}</li>" for sentence in found.sentences)
         + "</ul>"
     )
-    parts += [markup.warning(one) for one in later]
+    # The question has said so in brief, so the answer did not wait for it.
+    parts += [markup.warning(one) for one in found.warnings if one == found.stands_in]
     parts.append(_badge(found))
     parts += [f'<p class="left-out">{markup.prose(one)}.</p>' for one in found.not_included]
     parts.append(_table(content, found))

@@ -105,8 +105,14 @@ impl Parts {
         knots.push((2.0 * means[means.len() - 1] - last).clamp(last, self.max.max(last)));
         let ends = f64::midpoint(knots[0], knots[knots.len() - 1]);
         let inner: f64 = knots[1..knots.len() - 1].iter().sum();
-        let shift = mean - constant - (inner + ends) / (knots.len() - 1) as f64;
-        let quantiles = knots.iter().map(|knot| nanos(constant + knot + shift)).collect();
+        let found = constant + (inner + ends) / (knots.len() - 1) as f64;
+        let shift = mean - found;
+        // Where that would lead below 0 ns, which nothing takes, all shrink alike.
+        let below = constant + knots[0] + shift < 0.0;
+        let moved = |knot: &f64| {
+            if below { (constant + knot) * (mean / found) } else { constant + knot + shift }
+        };
+        let quantiles = knots.iter().map(|knot| nanos(moved(knot))).collect();
         // In ascending order as the parts are; a list that is not would be no law.
         Distribution::from_quantiles(quantiles)
             .unwrap_or_else(|_| Distribution::constant(nanos(mean)))
@@ -171,6 +177,14 @@ mod tests {
         assert!(sum.quantile(0.92) > Nanos::from_millis(80), "{}", sum.quantile(0.92));
     }
 
+    #[test]
+    fn mean_is_kept_where_nearly_all_take_no_time() {
+        let law = Distribution::constant(Nanos(0));
+        let law = law.with_tail(Probability(0.019), vec![Nanos(2_028)]).unwrap();
+        let sum = Distribution::sum_of_independent(&[(&law, 2)]);
+        assert!((sum.mean_ns() - 2.0 * law.mean_ns()).abs() < 2.0, "{}", sum.mean_ns());
+    }
+
     fn any_law() -> impl Strategy<Value = Distribution> {
         let quantiles = || {
             prop::collection::vec(0_u64..2_000_000_000, 1..25).prop_map(|mut values| {
@@ -190,8 +204,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-        /// Means add up, and so do variances, but for what the parts do not resolve, and for
-        /// knots that would lie below 0 ns and are held there.
+        /// Means add up, and so do variances, but for what the parts do not resolve.
         #[test]
         fn moments_add_up(laws in prop::collection::vec((any_law(), 1_u32..9), 1..4)) {
             let terms: Vec<(&Distribution, u32)> = laws.iter().map(|(law, n)| (law, *n)).collect();
@@ -199,9 +212,7 @@ mod tests {
             let of = |f: fn(&Distribution) -> f64| -> f64 {
                 terms.iter().map(|(law, n)| f(law) * f64::from(*n)).sum()
             };
-            let range = of(|law| (law.max().0 - law.min().0) as f64);
-            let off = (sum.mean_ns() - of(Distribution::mean_ns)).abs();
-            prop_assert!(off < 2.0 + 1e-3 * range, "{off} of {range}");
+            prop_assert!((sum.mean_ns() - of(Distribution::mean_ns)).abs() < 2.0);
             let (found, expected) = (variance(&sum), of(variance));
             prop_assert!((found - expected).abs() <= 0.2 * expected + 1e6, "{found} {expected}");
             let least: f64 = of(|law| law.min().0 as f64);

@@ -111,9 +111,16 @@ pub struct Manifest {
     /// Parts that were rejected before their results were seen; measured half only.
     #[serde(default)]
     pub rejections: Vec<Value>,
-    /// Why a case was not measured, by its label.
+    /// Why a case was not predicted or measured, by its label.
     #[serde(default)]
     pub skipped: BTreeMap<String, String>,
+    /// The labels of those of them that were not predicted for lack of costs, so that no
+    /// requirement was judged on them. Others are no cases at all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_costs: Vec<String>,
+    /// What stands in for the machine that the study was asked on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stands_in: Option<StandIn>,
     /// What a reader of the results must know.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -137,6 +144,17 @@ pub enum Half {
     Board,
     /// Neither: one command with a probe in it.
     Profiled,
+}
+
+/// A machine that came with Warifu in the place of one that was never calibrated, or not for the
+/// study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StandIn {
+    /// Its device profile.
+    pub name: String,
+    /// The one of the warnings that says so.
+    pub warning: String,
 }
 
 /// The study as it was run.

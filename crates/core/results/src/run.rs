@@ -127,6 +127,8 @@ impl Manifest {
             cells: Map::new(),
             rejections: Vec::new(),
             skipped: BTreeMap::new(),
+            without_costs: Vec::new(),
+            stands_in: None,
             warnings: Vec::new(),
             files: BTreeMap::new(),
         })
