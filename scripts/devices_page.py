@@ -49,10 +49,10 @@ errors alone make the band, and compared. `warifu devices --judge` repeats this,
 1 if a family's share is surely below 90 %. Profiles of your own are neither scaled from nor judged:
 a slip in one would widen the bands of all that come after it.
 
-Of a hash or a cipher a profile has the band for what a call takes, and for a byte the estimate
-alone: the answer to a question of long messages looks surer than it is. The band in the note
-holds for a message of 1,024 B. A difference that is called certain is one between simulations
-of these values, not between boards.
+The band of a hash or a cipher is one factor for what a call takes and for a byte: it is judged on
+a message of 1 KiB, most of whose time is by the byte. A connection draws each call, and each
+message's bytes together. A difference that is called certain is one between simulations of these
+values, not between boards.
 
 """
 

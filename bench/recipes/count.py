@@ -116,13 +116,14 @@ def program(library: str, variant: Variant, response: int, rounds: int) -> list[
             str(rounds)]  # fmt: skip
 
 
-def connections(command: Sequence[str]) -> list[list[Message]]:
+def connections(command: Sequence[str], aead: str) -> list[list[Message]]:
     """Runs it under callgrind; the messages of each connection in the order of their first work."""
+    digest = {"RECIPES_DIGEST_BYTES": "48" if aead == "AES_256_GCM" else "32"}
     with tempfile.TemporaryDirectory() as folder:
         tool = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--quiet",
                 f"--callgrind-out-file={folder}/out"]  # fmt: skip
         run = subprocess.run([*tool, *command], capture_output=True, text=True, check=False,
-                             env=os.environ | _ENVIRONMENT)  # fmt: skip
+                             env=os.environ | _ENVIRONMENT | digest)  # fmt: skip
         if run.returncode != 0:
             raise SystemExit(f"{' '.join(command)}: {run.stderr.strip()}")
         totals = [_total(Path(folder) / f"out.{part}") for part in range(1, _parts(folder) + 1)]
@@ -225,7 +226,7 @@ def lengths(variant: Variant) -> dict[tuple[str, str], int]:
 def count(library: str, variant: Variant, response: int) -> list[Counted]:
     """The messages of a variant."""
     by_operation: dict[str, list[Message]] = defaultdict(list)
-    rounds = connections(program(library, variant, response, ROUNDS))
+    rounds = connections(program(library, variant, response, ROUNDS), variant.aead)
     sizes = lengths(variant)
     for messages in rounds:
         for message in messages:

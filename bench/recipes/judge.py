@@ -164,13 +164,12 @@ def instructions(
     return lowered(none | {"instruction": Figure(1.0)}, library, option.choices, roles)
 
 
-def price(
+def implied(
     figures: Figures, library: str, options: Sequence[Option], roles: Sequence[str],
     messages: Callable[[str], bool] = lambda _: True,
 ) -> float:  # fmt: skip
-    """Mean time of an instruction outside of the primitives, from these options' messages, ns.
-    Ends the program where the primitives alone take longer than the messages: then nothing is left
-    for instructions, and the gate of the remainder would pass whatever it is."""
+    """Mean time of an instruction outside of the primitives, from these options' messages, ns;
+    below zero where the primitives alone take longer than the messages."""
     time, count = 0.0, 0.0
     for option in options:
         known = lowered({**figures, "instruction": Figure(0.0)}, library, option.choices, roles)
@@ -179,13 +178,23 @@ def price(
             if messages(message):
                 time += timed - known.get(message, 0.0)
                 count += counts.get(message, 0.0)
-    if count and time <= 0.0:
-        raise SystemExit(
-            f"judge: the primitives of {library} take {-time / 1e3:.0f} us longer than the "
-            "messages that an instruction's time is fitted on: they were not timed as the library "
-            "calls them"
-        )
     return time / count if count else 0.0
+
+
+def price(
+    figures: Figures, library: str, options: Sequence[Option], roles: Sequence[str],
+    messages: Callable[[str], bool] = lambda _: True,
+) -> float:  # fmt: skip
+    """What `implied` gives, to predict with. Ends the program where that is below zero: then
+    nothing is left for instructions, and the gate of the remainder would pass whatever it is."""
+    found = implied(figures, library, options, roles, messages)
+    if found < 0.0:
+        raise SystemExit(
+            f"judge: the primitives of {library} take longer than the messages that an "
+            f"instruction's time is fitted on ({found:.2f} ns for each): they were not timed as "
+            "the library calls them"
+        )
+    return found
 
 
 def judge(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from judge import Figure, Judgement, Line, Option, judge, price
+from judge import Figure, Judgement, Line, Option, implied, judge, price
 
 from warifu.calibrate.bench import SIGNED, Message, primitives
 from warifu.calibrate.variants import Variant
@@ -63,10 +63,7 @@ def timed(wanted: list[Variant]) -> dict[str, Any]:
 
 def medians(report: Mapping[str, Any]) -> dict[str, Figure]:
     """Each primitive's median of a call, and what a byte adds, without reading the clock."""
-    return {
-        name: Figure(max(0.0, call - report["reading_cpu_ns"]), byte)
-        for name, (call, byte) in primitives(report["primitives"], MEDIAN).items()
-    }
+    return {name: Figure(call, byte) for name, (call, byte) in primitives(report, MEDIAN).items()}
 
 
 def options(
@@ -103,13 +100,18 @@ def _choices(variant: Variant) -> tuple[tuple[str, str], ...]:
     return tuple((f"stack.{name}", str(getattr(variant, name))) for name in names)
 
 
-def cause(line: Line) -> str:
-    """Why a message misses its gate."""
+def cause(line: Line, instruction: float, rates: Mapping[str, float]) -> str:
+    """Why a figure misses its gate. Where libssl's own work is much of a message, its instructions
+    take another time than where their price was fitted: `rates`, by option, ns. Elsewhere the calls
+    take another time in the message, after other code, than by themselves."""
+    if line.message == "total":
+        here = rates[line.option]
+        return f"an instruction takes {here:.2f} ns here, {instruction:.2f} where it was fitted"
     if "remainder" in line.misses:
-        return "libssl's own work beside cryptography"
-    if line.option.startswith("TLS 1.2") and line.message.endswith(".Finished"):
-        return "one call of libcrypto makes the PRF, which is counted as its HMACs"
-    return ""
+        return "libssl's own work"
+    calls = line.predicted - line.remainder
+    return (f"its calls take {(line.timed - line.remainder) / 1e3:.0f} us in the message, "
+            f"{calls / 1e3:.0f} us by themselves")  # fmt: skip
 
 
 def judgement() -> Judgement:
@@ -129,8 +131,12 @@ def judgement() -> Judgement:
         "medians of the thread's processor time, without reading the clock",
         f"an instruction: {rate:.3f} ns, fitted on TLS 1.3 with RSA-2048 and ChaCha20-Poly1305",
     ]
-    result.causes = cause
-    for one in every:
-        if one not in fitted:
-            judge(result, figures, LIBRARY, [one], (one.label.rsplit(": ")[-1],))
+    judged = [one for one in every if one not in fitted]
+    rates = {}
+    for one in judged:
+        role = (one.label.rsplit(": ")[-1],)
+        # Of one option by itself: below zero where its calls alone are dearer than its messages.
+        rates[one.label] = implied(figures, LIBRARY, [one], role)
+        judge(result, figures, LIBRARY, [one], role)
+    result.causes = lambda line: cause(line, rate, rates)
     return result

@@ -10,15 +10,16 @@
 #include <valgrind/callgrind.h>
 
 enum primitive {
-    ECDH_KEYGEN, ECDH_DERIVE, SIGN, VERIFY, HASH, HMAC, HKDF, AEAD_SEAL, AEAD_OPEN, X509_PARSE,
+    ECDH_KEYGEN, ECDH_DERIVE, SIGN, VERIFY, HASH, HMAC, HKDF, PRF, AEAD_SEAL, AEAD_OPEN, X509_PARSE,
     RANDOM, PRIMITIVES
 };
 static const char *const names[PRIMITIVES] = {
-    "ecdh.keygen", "ecdh.derive", "sign", "verify", "hash", "hmac", "hkdf", "aead.seal",
+    "ecdh.keygen", "ecdh.derive", "sign", "verify", "hash", "hmac", "hkdf", "prf", "aead.seal",
     "aead.open", "x509.parse", "random"
 };
 static unsigned long calls[PRIMITIVES], bytes[PRIMITIVES];
 static int depth, begun, whole;
+static unsigned long digest_bytes = 32;
 int recipes_tls12;
 
 static void enter(enum primitive which, unsigned long count, unsigned long length)
@@ -45,6 +46,8 @@ void recipes_begin(void)
     CALLGRIND_ZERO_STATS;
     begun = 1;
     whole = getenv("RECIPES_WHOLE") != NULL;
+    if (getenv("RECIPES_DIGEST_BYTES") != NULL)
+        digest_bytes = strtoul(getenv("RECIPES_DIGEST_BYTES"), NULL, 10);
 }
 
 void recipes_border(const char *end, const char *message, size_t length)
@@ -66,7 +69,8 @@ void recipes_border(const char *end, const char *message, size_t length)
         CALLGRIND_TOGGLE_COLLECT;
 }
 
-#define PRF(length) (2 * (((length) + 31) / 32))
+/* TLS 1.2's PRF computes whole digests (RFC 5246 section 5). */
+#define DIGESTS(length) (((length) + digest_bytes - 1) / digest_bytes * digest_bytes)
 #define PARAMETERS \
     unsigned long a0, unsigned long a1, unsigned long a2, unsigned long a3, unsigned long a4, \
     unsigned long a5, unsigned long a6, unsigned long a7, unsigned long a8, unsigned long a9, \

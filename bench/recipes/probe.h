@@ -11,11 +11,11 @@
  * "send ClientHello", length), with 0 for a length that is not known here; "+" is part of this end's
  * last message. The end "-" is nobody, and "=" begins a connection. */
 void recipes_border(const char *end, const char *message, size_t length);
-/* From here on callgrind counts; all instructions, if RECIPES_WHOLE is set. */
+/* From here on callgrind counts; all instructions, if RECIPES_WHOLE is set. RECIPES_DIGEST_BYTES are
+ * those of the suite's hash. */
 void recipes_begin(void);
 
-/* Whether keys are derived by TLS 1.2's PRF (RFC 5246 section 5): two HMACs for each block of its
- * output, where TLS 1.3 has one HKDF-Expand. */
+/* Whether keys are derived by TLS 1.2's PRF (RFC 5246 section 5), where TLS 1.3 has HKDF-Expand. */
 extern int recipes_tls12;
 
 #endif

@@ -23,8 +23,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent.parent
 KEYS = ("authentication", "certificate", "group", "aead", "chain_length")
 FAMILIES = (
-    "ecdh.keygen", "ecdh.derive", "sign", "verify", "hash", "hmac", "hkdf", "aead.seal",
-    "aead.open", "x509.parse", "random",
+    "ecdh.keygen", "ecdh.derive", "sign", "verify", "hash", "hmac", "hkdf", "prf",
+    "aead.seal", "aead.open", "x509.parse", "random",
 )  # fmt: skip
 WHOLE = ("hash", "aead.seal", "aead.open")
 """Primitives that work on the whole message, as RFC 8446 and RFC 5246 have it."""
@@ -156,8 +156,10 @@ def _call(
         return None
     calls = count + per_certificate * chains
     laws = list(_laws(family, lengths, sizes, calls))
-    # One that is exact, if there is any.
+    # One that is exact, if there is any; whole digests are whole.
     for apart, share in ((EXACT_BYTES, 0.0), (BYTES_APART, SHARE_APART)):
+        if family == "prf" and apart > EXACT_BYTES:
+            break
         for fixed, rate in laws:
             off = np.abs(fixed * calls + rate * sizes - lengths)
             if (off > np.maximum(apart, share * lengths)).any():
@@ -173,6 +175,9 @@ def _laws(
 ) -> Iterable[tuple[float, float]]:
     """Bytes of a call and per byte of the message, the likelier first."""
     each = np.maximum(calls, 1.0)
+    if family == "prf":
+        yield float(np.mean(lengths / each)), 0.0
+        return
     rest = lengths - sizes
     if family in WHOLE and (rest > -BYTES_APART).all():
         yield (max(0.0, float(np.mean(rest / each))) if calls.all() else 0.0), 1.0
@@ -305,8 +310,8 @@ def _counted_beside(
     known: set[tuple[str, str]],
 ) -> Iterable[tuple[str, dict[str, object], Recipe]]:
     """ChangeCipherSpec, where a library's work for it is in the message beside it: TLS 1.3's, which
-    is for show, and TLS 1.2's that OpenSSL receives: the keys' four HMACs are counted with the two
-    of the Finished that comes with it."""
+    is for show, and TLS 1.2's that OpenSSL receives: the keys' PRF is counted with that of the
+    Finished that comes with it."""
     for tls in sorted({tls for _, tls in known}, reverse=True):
         for role in ("client", "server"):
             for verb in ("receive", "send"):

@@ -242,22 +242,26 @@ def test_lowering_and_the_price_of_an_instruction() -> None:
 
 def test_primitives_of_the_calibration_bench() -> None:
     def timed(
-        operation: str, algorithm: str, length: int, ns: int, temperature: str = "warm"
-    ) -> dict[str, object]:
-        return {"operation": operation, "algorithm": algorithm, "bytes": length,
-                "temperature": temperature, "cpu_ns": [ns] * 21}  # fmt: skip
+        operation: str, algorithm: str, length: int, ns: int, temperature: str = "warm",
+        calls: int = 1,
+    ) -> dict[str, object]:  # fmt: skip
+        return {"operation": operation, "algorithm": algorithm, "bytes": length, "calls": calls,
+                "temperature": temperature, "cpu_ns": [ns + 20] * 21}  # fmt: skip
 
     rows = [
         timed("keygen", "x25519", 0, 900), timed("seal", "AES_128_GCM", 100, 300),
         timed("seal", "AES_128_GCM", 1_100, 800), timed("random", "", 32, 40),
         timed("parse", "rsa-2048", 800, 90), timed("parse", "ecdsa_secp256r1", 400, 110),
-        timed("keygen", "x25519", 0, 9_000, "cold"),
+        timed("keygen", "x25519", 0, 9_000, "cold"), timed("hkdf", "sha-256", 0, 480, calls=4),
     ]  # fmt: skip
-    assert calibrate_bench.primitives(rows, 10) == {
+    # The clock is read once for all calls of a time.
+    report = {"primitives": rows, "reading_cpu_ns": 20.0}
+    assert calibrate_bench.primitives(report, 10) == {
+        "hkdf.sha-256": (120.0, 0.0),
         "ecdh.keygen.x25519": (900.0, 0.0),
         "aead.seal.AES_128_GCM": (250.0, 0.5),
         "random": (40.0, 0.0),
         # Longer, and quicker all the same: no line through both, so their mean.
         "x509.parse": (100.0, 0.0),
     }
-    assert set(calibrate_bench.primitives(rows, 10)) <= set(_core.primitives())
+    assert set(calibrate_bench.primitives(report, 10)) <= set(_core.primitives())

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -153,14 +153,16 @@ _FAMILIES = {
 """What the bench's operations are called as primitives, where not by their own names."""
 
 
-def primitives(rows: list[dict[str, Any]], quantile: int) -> dict[str, tuple[float, float]]:
-    """Each primitive's time of a call and of a byte, ns: the line through a quantile (of 0 to 20)
-    of its warm times at the shortest and at the longest of the lengths that were timed."""
+def primitives(report: Mapping[str, Any], quantile: int) -> dict[str, tuple[float, float]]:
+    """Each primitive's time of a call and of a byte without reading the clock, ns: the line through
+    a quantile (of 0 to 20) of its warm times at the shortest and at the longest of the lengths that
+    were timed."""
     found: dict[str, dict[int, float]] = {}
-    for row in rows:
+    for row in report["primitives"]:
         if row["temperature"] == "warm":
             times = found.setdefault(_primitive(row), {})
-            times[row["bytes"]] = float(row["cpu_ns"][quantile])
+            all_calls = max(0.0, row["cpu_ns"][quantile] - report["reading_cpu_ns"])
+            times[row["bytes"]] = all_calls / row["calls"]
     return {name: _line(times) for name, times in found.items()}
 
 

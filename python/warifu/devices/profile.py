@@ -233,7 +233,7 @@ def _scaled(one: Estimate) -> list[str]:
     lines = ["[[primitive]]", f"name = {json.dumps(one.primitive)}"]
     lines.append(f"warm = {band(one.call_ns, one.factor)}")
     if one.byte_ns:
-        lines.append(f'per_byte = "{one.byte_ns:.4g} ns"')
+        lines.append(f"per_byte = {rate(one.byte_ns, one.factor)}")
     if one.code is not None:
         lines.append(f'code = "{one.code}"')
     return [*lines, 'kind = "assumed"', f"note = {_text(one.says())}"]
@@ -249,7 +249,7 @@ def _priced(draft: Draft, price: float, why: str) -> list[str]:
         lines += [
             "[[primitive]]",
             'name = "instruction"',
-            f'warm = "{price:.3g} ns"',
+            f"warm = {rate(price, INSTRUCTION_BAND)}",
             'kind = "assumed"',
             f"note = {_text(f'from {why}; /{INSTRUCTION_BAND} to x{INSTRUCTION_BAND} is assumed')}",
             "",
@@ -293,10 +293,24 @@ _NORMAL = (-1.645, -1.282, -0.842, -0.524, -0.253, 0.0, 0.253, 0.524, 0.842, 1.2
 
 def band(value_ns: float, factor: float) -> str:
     """A law from low to high, the estimate in its middle."""
-    if not math.isfinite(factor):
+    if not math.isfinite(factor) or not value_ns:
         return f'"{_ns(value_ns)}"'
-    values = (value_ns * factor ** (one / _NORMAL[-1]) for one in _NORMAL)
-    return f'{{ quantiles = "{" ".join(f"{round(one)}" for one in values)}", unit = "ns" }}'
+    return _quantiles(f"{round(one)}" for one in _within(value_ns, factor))
+
+
+def rate(value_ns: float, factor: float) -> str:
+    """The same of what a byte or an instruction takes, which may be finer than 1 ns."""
+    if not math.isfinite(factor):
+        return f'"{value_ns:.4g} ns"'
+    return _quantiles(f"{float(f'{one:.4g}'):.12g}" for one in _within(value_ns, factor))
+
+
+def _within(value: float, factor: float) -> list[float]:
+    return [value * factor ** (one / _NORMAL[-1]) for one in _NORMAL]
+
+
+def _quantiles(values: Iterable[str]) -> str:
+    return f'{{ quantiles = "{" ".join(values)}", unit = "ns" }}'
 
 
 def _range(counts: tuple[int, int], price: float) -> str:

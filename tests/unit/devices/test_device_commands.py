@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -81,11 +82,35 @@ def test_a_slip_in_a_profile_of_ones_own_widens_no_other_band(warifu: Run) -> No
     assert made() == before
 
 
+def band(law: object) -> list[float]:
+    """The quantiles of a scaled figure, ns."""
+    assert isinstance(law, dict) and law["unit"] == "ns", law
+    return [float(word) for word in law["quantiles"].split()]
+
+
+def test_a_scaled_band_is_that_of_the_bytes_too(warifu: Run) -> None:
+    """Bands are judged on messages of 1 KiB, nearly all of whose time is by the byte."""
+    assert warifu("init", "device", "my-board", *BOARD, *FIGURES)[0] == OK
+    aead = figures(profile("my-board"))["aead.seal.AES_128_GCM"]
+    call, byte = band(aead["warm"]), band(aead["per_byte"])
+    assert byte[-1] / byte[0] == pytest.approx(call[-1] / call[0], rel=0.01)
+    assert byte[-1] > 2 * byte[0]
+    code, out, err = warifu(
+        *("predict", "--device", "my-board", "--server", "xeon-2-5-ghz-vm", "--link", "loopback"),
+        *("--stack", "https/tls1.3", "--authentication", "server", "--format", "json"),
+        *("--set", "pattern.request_body=100 kB", "--set", "predict_trials=2000"),
+    )
+    assert code == OK, err
+    (case,) = json.loads(out)["tables"][0]["rows"]
+    assert case["p99_ns"] > 1.5 * case["p50_ns"]
+
+
 def test_hashing_in_hardware_prices_no_instruction(warifu: Run) -> None:
     """24.6 MB/s at 240 MHz are a third of a cycle for an instruction of C."""
     _, out, err = warifu("import", OUTPUTS / "wolfcrypt-esp32.txt", "--name", "esp", "--dry-run")
-    price = float(str(figures(tomllib.loads(out))["instruction"]["warm"]).removesuffix(" ns"))
-    assert 0.7 < price * 0.24 < 6
+    low, *_, high = band(figures(tomllib.loads(out))["instruction"]["warm"])
+    assert high / low == pytest.approx(1.5**2, rel=0.01)
+    assert 0.7 < math.sqrt(low * high) * 0.24 < 6
     assert "SHA-256 in C of" in err
 
 

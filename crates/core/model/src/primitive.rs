@@ -25,6 +25,8 @@ pub enum Primitive {
     /// An HKDF-Extract, or an HKDF-Expand of one output block (RFC 5869), as TLS 1.3's
     /// HKDF-Expand-Label is (RFC 8446 section 7.1).
     Hkdf(HashAlgorithm),
+    /// TLS 1.2's PRF (RFC 5246 section 5); its bytes are those of its output, in whole digests.
+    Prf(HashAlgorithm),
     /// A message encrypted; its key is set up with it, unless the cipher says otherwise.
     Seal(Cipher),
     /// A message decrypted that is authentic, likewise.
@@ -108,6 +110,7 @@ impl Primitive {
             .chain(HashAlgorithm::ALL.map(Primitive::Hash))
             .chain(HashAlgorithm::ALL.map(Primitive::Hmac))
             .chain(HashAlgorithm::ALL.map(Primitive::Hkdf))
+            .chain(HashAlgorithm::ALL.map(Primitive::Prf))
             .chain(ciphers.clone().into_iter().map(Primitive::Seal))
             .chain(ciphers.into_iter().map(Primitive::Open))
             .chain(of_dds.into_iter().map(Primitive::Mac))
@@ -201,6 +204,7 @@ impl fmt::Display for Primitive {
             Primitive::Hash(hash) => write!(f, "hash.{}", hash.name()),
             Primitive::Hmac(hash) => write!(f, "hmac.{}", hash.name()),
             Primitive::Hkdf(hash) => write!(f, "hkdf.{}", hash.name()),
+            Primitive::Prf(hash) => write!(f, "prf.{}", hash.name()),
             Primitive::Seal(cipher) => write!(f, "aead.seal.{cipher}"),
             Primitive::Open(cipher) => write!(f, "aead.open.{cipher}"),
             Primitive::Mac(cipher) => write!(f, "aead.mac.{cipher}"),
@@ -236,7 +240,7 @@ mod tests {
 
     #[test]
     fn primitive_names_round_trip() {
-        assert_eq!(Primitive::all().count(), 2 * 2 + 2 * 3 + 3 * 3 + 2 * 4 + 3 * 2 * 7 + 3);
+        assert_eq!(Primitive::all().count(), 2 * 2 + 2 * 3 + 4 * 3 + 2 * 4 + 3 * 2 * 7 + 3);
         for primitive in Primitive::all() {
             assert_eq!(primitive.to_string().parse(), Ok(primitive));
         }

@@ -14,6 +14,9 @@ use warifu_model::Group;
 /// `EVP_KDF_HKDF_MODE_EXPAND_ONLY` (include/openssl/kdf.h).
 const EXPAND_ONLY: c_int = 2;
 
+/// `EVP_MAX_MD_SIZE` (include/openssl/evp.h).
+const LONGEST_DIGEST: usize = 64;
+
 /// `OSSL_PARAM` (include/openssl/core.h).
 #[repr(C)]
 struct Parameter {
@@ -62,6 +65,20 @@ unsafe extern "C" {
         bytes: usize,
         parameters: *const Parameter,
     ) -> c_int;
+    fn EVP_Q_mac(
+        library: *mut c_void,
+        name: *const c_char,
+        query: *const c_char,
+        digest: *const c_char,
+        parameters: *const Parameter,
+        key: *const c_void,
+        key_bytes: usize,
+        data: *const u8,
+        bytes: usize,
+        to: *mut u8,
+        room: usize,
+        written: *mut usize,
+    ) -> *mut u8;
     fn OSSL_PARAM_construct_int(key: *const c_char, value: *mut c_int) -> Parameter;
     fn OSSL_PARAM_construct_utf8_string(
         key: *const c_char,
@@ -134,27 +151,10 @@ pub fn derive(own: &PKey<Private>, share: &[u8]) -> Result<Vec<u8>, ErrorStack> 
 
 /// HKDF-Expand-Label (RFC 8446 section 7.1) as `tls13_hkdf_expand` (ssl/tls13_enc.c).
 pub fn expand_label(digest: &CStr, secret: &[u8], hash: &[u8]) -> Result<Vec<u8>, ErrorStack> {
-    let mut to = vec![0; secret.len()];
     let mut mode = EXPAND_ONLY;
-    let octets = |key: &CStr, value: &[u8]| {
-        // SAFETY: it only notes the pointers, which outlive the call that reads them.
-        unsafe {
-            OSSL_PARAM_construct_octet_string(
-                key.as_ptr(),
-                value.as_ptr().cast_mut().cast(),
-                value.len(),
-            )
-        }
-    };
-    // SAFETY: names and values are live until the call has read them, which writes none of them.
-    let done = unsafe {
-        let kdf = EVP_KDF_fetch(ptr::null_mut(), c"TLS13-KDF".as_ptr(), ptr::null());
-        if kdf.is_null() {
-            return Err(ErrorStack::get());
-        }
-        let context = EVP_KDF_CTX_new(kdf);
-        EVP_KDF_free(kdf);
-        let parameters = [
+    // SAFETY: names and values outlive the call that reads them.
+    let parameters = unsafe {
+        [
             OSSL_PARAM_construct_int(c"mode".as_ptr(), &mut mode),
             OSSL_PARAM_construct_utf8_string(c"digest".as_ptr(), digest.as_ptr().cast_mut(), 0),
             octets(c"key", secret),
@@ -162,7 +162,86 @@ pub fn expand_label(digest: &CStr, secret: &[u8], hash: &[u8]) -> Result<Vec<u8>
             octets(c"label", b"s hs traffic"),
             octets(c"data", hash),
             OSSL_PARAM_construct_end(),
-        ];
+        ]
+    };
+    // SAFETY: the same.
+    unsafe { derived(c"TLS13-KDF", &parameters, secret.len()) }
+}
+
+/// The HMAC of a Finished as `tls13_final_finish_mac` (ssl/tls13_enc.c).
+pub fn hmac(digest: &CStr, key: &[u8], data: &[u8]) -> Result<Vec<u8>, ErrorStack> {
+    let mut to = vec![0; LONGEST_DIGEST];
+    let mut written = 0;
+    // SAFETY: names and slices are live until it returns; it writes no more than the room that it
+    // is told.
+    let done = unsafe {
+        EVP_Q_mac(
+            ptr::null_mut(),
+            c"HMAC".as_ptr(),
+            ptr::null(),
+            digest.as_ptr(),
+            ptr::null(),
+            key.as_ptr().cast(),
+            key.len(),
+            data.as_ptr(),
+            data.len(),
+            to.as_mut_ptr(),
+            to.len(),
+            &mut written,
+        )
+    };
+    to.truncate(written);
+    if done.is_null() { Err(ErrorStack::get()) } else { Ok(to) }
+}
+
+/// TLS 1.2's PRF (RFC 5246 section 5) as `tls1_PRF` (ssl/t1_enc.c).
+pub fn prf(
+    digest: &CStr,
+    secret: &[u8],
+    label: &[u8],
+    seed: &[u8],
+    bytes: usize,
+) -> Result<Vec<u8>, ErrorStack> {
+    // SAFETY: names and values outlive the call that reads them.
+    let parameters = unsafe {
+        [
+            OSSL_PARAM_construct_utf8_string(c"digest".as_ptr(), digest.as_ptr().cast_mut(), 0),
+            octets(c"secret", secret),
+            octets(c"seed", label),
+            octets(c"seed", seed),
+            OSSL_PARAM_construct_end(),
+        ]
+    };
+    // SAFETY: the same.
+    unsafe { derived(c"TLS1-PRF", &parameters, bytes) }
+}
+
+/// # Safety
+/// The value lives as long as the parameter is read.
+unsafe fn octets(key: &CStr, value: &[u8]) -> Parameter {
+    let (key, bytes) = (key.as_ptr(), value.len());
+    // SAFETY: it only notes the pointers.
+    unsafe { OSSL_PARAM_construct_octet_string(key, value.as_ptr().cast_mut().cast(), bytes) }
+}
+
+/// A KDF's output, the algorithm fetched anew, as libssl does for each.
+///
+/// # Safety
+/// The parameters point to what lives, and the last of them is the end.
+unsafe fn derived(
+    name: &CStr,
+    parameters: &[Parameter],
+    bytes: usize,
+) -> Result<Vec<u8>, ErrorStack> {
+    let mut to = vec![0; bytes];
+    // SAFETY: the parameters are the caller's word; the call writes to `to` alone, by its length.
+    let done = unsafe {
+        let kdf = EVP_KDF_fetch(ptr::null_mut(), name.as_ptr(), ptr::null());
+        if kdf.is_null() {
+            return Err(ErrorStack::get());
+        }
+        let context = EVP_KDF_CTX_new(kdf);
+        EVP_KDF_free(kdf);
         let done = !context.is_null()
             && EVP_KDF_derive(context, to.as_mut_ptr(), to.len(), parameters.as_ptr()) > 0;
         EVP_KDF_CTX_free(context);
@@ -189,15 +268,37 @@ mod tests {
         }
     }
 
+    fn bytes(hex: &str) -> Vec<u8> {
+        (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
+    }
+
+    /// The IETF TLS working group's test vector for the PRF with SHA-256
+    /// (mailarchive.ietf.org/arch/msg/tls/fzVCzk-z3FShgGJ6DOXqM1ydxms).
+    #[test]
+    fn prf_of_the_working_group() {
+        let secret = bytes("9bbe436ba940f017b17652849a71db35");
+        let seed = bytes("a0ba9f936cda311827a6f796ffd5198c");
+        let expected = bytes(
+            "e3f229ba727be17b8d122620557cd453c2aab21d07c3d495329b52d4e61edb5a6b301791\
+             e90d35c9c9a46b4e14baf9af0fa022f7077def17abfd3797c0564bab4fbc91666e9def9b\
+             97fce34f796789baa48082d122ee42c5a72e5a5110fff70187347b66",
+        );
+        let found = prf(c"SHA256", &secret, b"test label", &seed, expected.len());
+        assert_eq!(found.unwrap(), expected);
+    }
+
+    /// RFC 4231 section 4.3.
+    #[test]
+    fn hmac_of_rfc_4231() {
+        let expected = bytes("5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+        let found = hmac(c"SHA256", b"Jefe", b"what do ya want for nothing?").unwrap();
+        assert_eq!(found, expected);
+        assert!(hmac(c"NO-SUCH-DIGEST", b"Jefe", b"").is_err());
+    }
+
     /// RFC 8448 section 3: the server's handshake traffic secret of the simple 1-RTT handshake.
     #[test]
     fn expand_label_of_rfc_8448() {
-        let bytes = |hex: &str| -> Vec<u8> {
-            (0..hex.len())
-                .step_by(2)
-                .map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap())
-                .collect()
-        };
         let secret = bytes("1dc826e93606aa6fdc0aadc12f741b01046aa6b99f691ed221a9f0ca043fbeac");
         let hash = bytes("860c06edc07858ee8e78f0e7428c58edd6b43f2ca3e6e95f02ed063cf0e1cad8");
         let expected = bytes("b67b7d690cc16c4e75e54213cb2d37b4e9c912bcded9105d42befd59d391ad38");

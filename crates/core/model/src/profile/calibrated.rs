@@ -10,6 +10,7 @@
 use super::condition::Condition;
 use super::device::Entry;
 use super::figure::{Provenance, distribution, per_byte, scale};
+use super::rate::Rate;
 use crate::distribution::Distribution;
 use crate::keyword::Keyword;
 use crate::kind::Kind;
@@ -91,7 +92,7 @@ impl<'a> Draft<'a> {
             when: self.when.unwrap_or(Condition::ALWAYS),
             warm: self.warm?,
             cold: self.cold,
-            per_byte_ns: self.per_byte_ns.unwrap_or(0.0),
+            per_byte: Rate::constant(self.per_byte_ns.unwrap_or(0.0)),
             code: None,
             provenance,
         };

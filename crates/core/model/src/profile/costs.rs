@@ -97,7 +97,7 @@ impl<'a> Costs<'a> {
             let entry = self.device.primitives.get(&primitive)?;
             let (key, unit) = (primitive.to_string(), "ns");
             let shown = match primitive {
-                Primitive::Instruction => Shown::word(format!("{} ns", entry.per_byte_ns)),
+                Primitive::Instruction => Shown::word(entry.per_byte.shown()),
                 _ => entry.shown(),
             };
             Some(entry.provenance.input(of, (&self.device.name, &key), shown, unit))
@@ -614,6 +614,28 @@ kind = "measured"
         let catalog = self::catalog(&measured, RECIPES);
         let kind = catalog.costs("d").unwrap().cost(FINISHED, &https(tls(1)), 36).unwrap().kind;
         assert_eq!(kind, Kind::Simulated);
+    }
+
+    /// Two calls that give three digests are six HMACs: two of A(0), the seed; one of A(1), a
+    /// digest; three of A(i) and the seed.
+    #[test]
+    fn prf_takes_two_hmacs_for_each_digest() {
+        let recipes = RECIPES
+            .replace("hmac\", count = 3, bytes = 20", "prf\", count = 2, bytes = 48")
+            .replace(", { primitive = \"hkdf\", count = 2 }", "");
+        let finished = |device: &str| {
+            let catalog = self::catalog(device, &recipes);
+            total(&catalog.costs("d").unwrap().cost(FINISHED, &https(tls(1)), 36).unwrap())
+        };
+        let hmac =
+            "[[primitive]]\nname = \"hmac.sha-256\"\nwarm = \"30 us\"\nper_byte = \"1 ns\"\n";
+        assert_eq!(finished(&format!("{DEVICE}{hmac}")), 6 * 30_000 + (4 * 32 + 5 * 60));
+        let own = "[[primitive]]\nname = \"prf.sha-256\"\nwarm = \"9 us\"\nper_byte = \"2 ns\"\n";
+        assert_eq!(finished(&format!("{DEVICE}{hmac}{own}")), 2 * 9_000 + 96 * 2);
+        // Of the hash's rate: inner and outer hash of each HMAC in whole blocks.
+        let by_hash = finished(DEVICE);
+        assert_eq!(by_hash % (64 * 100), 0);
+        assert!((6 * 4..=6 * 5).contains(&(by_hash / (64 * 100))), "{by_hash}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::costs::Costs;
 use super::figure::Provenance;
 use super::lowering::{Lowered, Sums};
 use super::machine::{Code, Machine};
+use super::rate::Rate;
 use super::shown::{Show, Shown};
 use crate::case::{DdsAead, Stack};
 use crate::distribution::Distribution;
@@ -48,9 +49,12 @@ pub struct Cost<'a> {
     pub warm: Cow<'a, Distribution>,
     /// After the processor was idle for longer than the profile's threshold.
     pub cold: Cow<'a, Distribution>,
-    /// Additional time for each byte, ns; 0 for what a recipe gives.
+    /// Additional time for each byte, the mean, ns; 0 for what a recipe gives.
     pub per_byte_ns: f64,
-    /// Additional time for the bytes asked about; by a recipe that of the instructions, too.
+    /// The same in the middle of its law, if it has one.
+    pub per_byte_median_ns: f64,
+    /// Additional time for the bytes asked about; by a recipe that of the instructions, too. What
+    /// has a law is in the laws above.
     pub bytes_cost: Nanos,
     /// Additional time that the cipher of a DDS protection takes.
     pub cipher: Option<CipherCost>,
@@ -70,7 +74,7 @@ pub(super) struct Entry {
     pub(super) when: Condition,
     pub(super) warm: Distribution,
     pub(super) cold: Option<Distribution>,
-    pub(super) per_byte_ns: f64,
+    pub(super) per_byte: Rate,
     /// The kind of its code, where that is another than the device's.
     pub(super) code: Option<Code>,
     pub(super) provenance: Provenance,
@@ -78,11 +82,23 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn cost(&self, bytes: u32) -> Cost<'_> {
+        let per_byte_ns = self.per_byte.mean_ns();
+        let (warm, cold) = (&self.warm, self.cold.as_ref().unwrap_or(&self.warm));
+        let bytes = f64::from(bytes);
+        let constant = self.per_byte.is_constant() || bytes == 0.0;
+        let with = |law| match constant {
+            true => Cow::Borrowed(law),
+            false => {
+                let of_bytes = self.per_byte.law(bytes);
+                Cow::Owned(Distribution::sum_of_independent(&[(law, 1), (&of_bytes, 1)]))
+            }
+        };
         Cost {
-            warm: Cow::Borrowed(&self.warm),
-            cold: Cow::Borrowed(self.cold.as_ref().unwrap_or(&self.warm)),
-            per_byte_ns: self.per_byte_ns,
-            bytes_cost: Nanos((self.per_byte_ns * f64::from(bytes)).round() as u64),
+            warm: with(warm),
+            cold: with(cold),
+            per_byte_ns,
+            per_byte_median_ns: self.per_byte.median_ns(),
+            bytes_cost: Nanos(if constant { (per_byte_ns * bytes).round() as u64 } else { 0 }),
             cipher: None,
             source: self.provenance.source.as_deref(),
             kind: self.provenance.kind,
@@ -98,8 +114,8 @@ impl Entry {
             shown.text = format!("{}; cold {}", shown.text, cold.shown("ns").text);
             shown.number = shown.number.filter(|_| *cold == self.warm);
         }
-        if self.per_byte_ns > 0.0 {
-            shown.text = format!("{}; {} ns per B", shown.text, self.per_byte_ns);
+        if self.per_byte.mean_ns() > 0.0 {
+            shown.text = format!("{}; {} per B", shown.text, self.per_byte.shown());
             shown.number = None;
         }
         shown

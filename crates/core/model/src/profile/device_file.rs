@@ -9,10 +9,11 @@ use toml::Value;
 use super::calibrated;
 use super::condition::Condition;
 use super::device::{DeviceProfile, Entry};
-use super::figure::{FigureOf, Figures, Provenance, distribution, non_empty, per_byte};
+use super::figure::{FigureOf, Figures, Provenance, distribution, non_empty};
 use super::heading::heading;
 use super::lowering::Sums;
 use super::machine::{Code, Machine};
+use super::rate::Rate;
 use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::operation::Operation;
@@ -153,7 +154,7 @@ fn read_primitive(
         return Some((primitive, Entry { code, ..entry }));
     }
     section.get("name");
-    let time = section.read("warm", |value| per_byte(value.as_str().unwrap_or_default()));
+    let time = section.read("warm", Rate::read);
     if section.table.get("warm").is_none() {
         section.refuse("warm", "is missing: expected its time, such as \"0.8 ns\"");
     }
@@ -164,7 +165,7 @@ fn read_primitive(
         when: Condition::ALWAYS,
         warm: Distribution::constant(Nanos::ZERO),
         cold: None,
-        per_byte_ns: time?,
+        per_byte: time?,
         code,
         provenance,
     };
@@ -186,15 +187,12 @@ fn read_named<T: FromStr<Err = String>>(
         section.refuse("warm", "is missing: expected its time, such as \"1.5 ms\"");
     }
     let cold = section.read("cold", distribution);
-    // A text that is none gives the sentence that says what is expected.
-    let per_byte_ns =
-        section.read("per_byte", |value| per_byte(value.as_str().unwrap_or_default()));
-    let per_byte_ns = per_byte_ns.unwrap_or(0.0);
+    let per_byte = section.read("per_byte", Rate::read).unwrap_or_else(Rate::zero);
     let provenance = Provenance::read(section, around);
     section.get("note");
     section.refuse_unknown();
     let entry =
-        Entry { when: Condition::ALWAYS, warm: warm?, cold, per_byte_ns, code: None, provenance };
+        Entry { when: Condition::ALWAYS, warm: warm?, cold, per_byte, code: None, provenance };
     Some((name?, entry))
 }
 

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use super::device::{Cost, DeviceProfile};
 use super::figure::{FigureOf, Input, Provenance};
+use super::rate::Rate;
 use super::recipe::{CallCount, Recipe, RecipeProfile};
 use super::shown::Shown;
 use super::stand_in::{Priced, price};
@@ -128,11 +129,11 @@ pub(super) fn lower<'a>(
     }
     let instructions = recipe.instructions.fixed + recipe.instructions.per_byte * f64::from(bytes);
     let mut kind = recipe.provenance.kind;
-    let mut remainder_ns = 0.0;
+    let mut remainder = None;
     if instructions > 0.0 {
         match device.primitives.get(&Primitive::Instruction) {
             Some(entry) => {
-                remainder_ns = instructions * entry.per_byte_ns;
+                remainder = Some((&entry.per_byte, instructions));
                 kind = kind.max(entry.provenance.kind);
             }
             None => missing.push(Primitive::Instruction),
@@ -141,7 +142,7 @@ pub(super) fn lower<'a>(
     if !missing.is_empty() {
         return Err(NotLowered::Missing(missing));
     }
-    let mut cost = sum(device, &priced, remainder_ns)?;
+    let mut cost = sum(device, &priced, remainder)?;
     cost.kind = cost.kind.max(kind);
     cost.source = recipe.provenance.source.as_deref();
     if let Some(lowered) = &mut cost.lowered {
@@ -155,29 +156,30 @@ pub(super) fn signature<'a>(device: &'a DeviceProfile, tls: &Tls) -> Result<Cost
     let primitive = Primitive::Sign(SignatureAlgorithm::Certificate(tls.certificate));
     let wanted = CallCount { primitive, calls: 1, bytes: 0.0 };
     let priced = price(device, None, wanted).ok_or(NotLowered::Missing(vec![primitive]))?;
-    let mut cost = sum(device, &[(primitive, priced)], 0.0)?;
+    let mut cost = sum(device, &[(primitive, priced)], None)?;
     cost.source = priced.entry.provenance.source.as_deref();
     cost.run_id = priced.entry.provenance.run_id.as_deref();
     Ok(cost)
 }
 
-/// The calls together, each drawn by itself, and what never varies beside them.
+/// The calls together, each drawn by itself; their bytes and the instructions beside them, of which
+/// one takes as long as another.
 fn sum<'a>(
     device: &'a DeviceProfile,
     priced: &[(Primitive, Priced<'a>)],
-    remainder_ns: f64,
+    remainder: Option<(&'a Rate, f64)>,
 ) -> Result<Cost<'a>, NotLowered> {
     let mut parts = Vec::with_capacity(priced.len());
     let mut kind = Kind::Measured;
-    let mut bytes_ns = remainder_ns;
+    let remainder_ns = remainder.map_or(0.0, |(rate, count)| rate.mean_ns() * count);
+    let mut bytes_ns = 0.0;
     for &(primitive, Priced { figure, entry, calls, bytes, kind: at_best }) in priced {
-        let of_bytes = entry.per_byte_ns * bytes;
+        let of_bytes = entry.per_byte.mean_ns() * bytes;
         let mean = |law: &Distribution| law.mean_ns() * f64::from(calls) + of_bytes;
         let cold = entry.cold.as_ref().unwrap_or(&entry.warm);
         let (warm_ns, cold_ns) = (mean(&entry.warm), mean(cold));
         let stand_in = (figure != primitive).then_some(at_best);
         parts.push(LoweredPart { primitive, figure, stand_in, calls, bytes, warm_ns, cold_ns });
-        bytes_ns += of_bytes;
         kind = kind.max(entry.provenance.kind).max(at_best);
     }
     let lowered = Lowered { recipe: None, parts, remainder_ns };
@@ -186,11 +188,18 @@ fn sum<'a>(
     if !(0.0..=MOST_NS).contains(&(most + remainder_ns)) {
         return Err(NotLowered::TooLong);
     }
-    let [warm, cold] = [false, true].map(|cold| device.sums.of(priced, cold));
+    let of_bytes =
+        priced.iter().map(|(_, priced)| (priced.figure, &priced.entry.per_byte, priced.bytes));
+    let of_instructions = remainder.map(|(rate, count)| (Primitive::Instruction, rate, count));
+    let (constant, varying): (Vec<OfBytes<'_>>, Vec<OfBytes<'_>>) =
+        of_bytes.chain(of_instructions).partition(|(_, rate, _)| rate.is_constant());
+    bytes_ns += constant.iter().map(|(_, rate, count)| rate.mean_ns() * count).sum::<f64>();
+    let [warm, cold] = [false, true].map(|cold| device.sums.of(priced, &varying, cold));
     Ok(Cost {
         warm: Cow::Owned(warm),
         cold: Cow::Owned(cold),
         per_byte_ns: 0.0,
+        per_byte_median_ns: 0.0,
         bytes_cost: Nanos(bytes_ns.round() as u64),
         cipher: None,
         source: None,
@@ -205,15 +214,24 @@ fn sum<'a>(
 #[derive(Default)]
 pub(super) struct Sums(Mutex<HashMap<Terms, Distribution>>);
 
-/// Figures with the number of their calls, and whether their cold laws are meant.
-type Terms = (Vec<(Primitive, u32)>, bool);
+/// What so many bytes of a figure take, or so many instructions.
+type OfBytes<'a> = (Primitive, &'a Rate, f64);
+
+/// Figures with the number of their calls; those whose bytes have a law, with the number of the
+/// bytes (its bits, since numbers with a fraction are no keys); and whether cold laws are meant.
+type Terms = (Vec<(Primitive, u32)>, Vec<(Primitive, u64)>, bool);
 
 /// Sums that are kept, so that no study fills the memory.
 const MOST_KEPT: usize = 10_000;
 
 impl Sums {
-    /// The law of all calls, without what depends on their bytes.
-    fn of(&self, priced: &[(Primitive, Priced<'_>)], cold: bool) -> Distribution {
+    /// The law of all calls and of those bytes that have a law.
+    fn of(
+        &self,
+        priced: &[(Primitive, Priced<'_>)],
+        bytes: &[OfBytes<'_>],
+        cold: bool,
+    ) -> Distribution {
         let law = |priced: &Priced<'_>| match &priced.entry.cold {
             Some(law) if cold => law.clone(),
             _ => priced.entry.warm.clone(),
@@ -226,27 +244,32 @@ impl Sums {
             law.min() != law.max()
         };
         let calls = priced.iter().filter(|(_, priced)| priced.calls > 0);
+        let of_bytes = bytes.iter().map(|(_, rate, count)| (rate.law(*count), 1));
         let laws: Vec<(Distribution, u32)> =
-            calls.clone().map(|(_, priced)| (law(priced), priced.calls)).collect();
+            calls.clone().map(|(_, priced)| (law(priced), priced.calls)).chain(of_bytes).collect();
         let add = || {
             let terms: Vec<(&Distribution, u32)> =
                 laws.iter().map(|(law, count)| (law, *count)).collect();
             Distribution::sum_of_independent(&terms)
         };
-        if !calls.clone().any(|(_, priced)| varies(priced)) {
+        if bytes.is_empty() && !calls.clone().any(|(_, priced)| varies(priced)) {
             return add();
         }
-        let mut key: Vec<(Primitive, u32)> =
+        let mut terms: Vec<(Primitive, u32)> =
             calls.map(|(_, priced)| (priced.figure, priced.calls)).collect();
-        key.sort_unstable();
+        terms.sort_unstable();
+        let mut of_bytes: Vec<(Primitive, u64)> =
+            bytes.iter().map(|(figure, _, count)| (*figure, count.to_bits())).collect();
+        of_bytes.sort_unstable();
+        let key = (terms, of_bytes, cold);
         // Another thread's panic leaves whole entries behind.
         let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(law) = known.get(&(key.clone(), cold)) {
+        if let Some(law) = known.get(&key) {
             return law.clone();
         }
         let law = add();
         if known.len() < MOST_KEPT {
-            known.insert((key, cold), law.clone());
+            known.insert(key, law.clone());
         }
         law
     }

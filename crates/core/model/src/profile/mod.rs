@@ -20,6 +20,7 @@ mod key_store;
 mod link;
 mod lowering;
 mod machine;
+mod rate;
 mod recipe;
 mod shown;
 mod span;

@@ -94,6 +94,7 @@ pub(super) enum Family {
     Hash,
     Hmac,
     Hkdf,
+    Prf,
     Seal,
     Open,
 }
@@ -203,6 +204,7 @@ impl Called {
             Family::Hash => Primitive::Hash(tls.hash),
             Family::Hmac => Primitive::Hmac(tls.hash),
             Family::Hkdf => Primitive::Hkdf(tls.hash),
+            Family::Prf => Primitive::Prf(tls.hash),
             Family::Seal => Primitive::Seal(tls.cipher),
             Family::Open => Primitive::Open(tls.cipher),
         }
@@ -234,7 +236,7 @@ impl Called {
 }
 
 impl Family {
-    const ALL: [Family; 9] = [
+    const ALL: [Family; 10] = [
         Family::EcdhKeygen,
         Family::EcdhDerive,
         Family::Sign,
@@ -242,6 +244,7 @@ impl Family {
         Family::Hash,
         Family::Hmac,
         Family::Hkdf,
+        Family::Prf,
         Family::Seal,
         Family::Open,
     ];
@@ -255,6 +258,7 @@ impl Family {
             Family::Hash => "hash",
             Family::Hmac => "hmac",
             Family::Hkdf => "hkdf",
+            Family::Prf => "prf",
             Family::Seal => "aead.seal",
             Family::Open => "aead.open",
         }

@@ -41,6 +41,11 @@ pub(super) fn price(
             // less (section 2.3), which TLS 1.3 does not go beyond.
             Primitive::Hkdf(hash) => figure(Primitive::Hmac(hash), calls, bytes, Kind::Simulated)
                 .or_else(|| hmac_of_hash(device, hash, wanted)),
+            Primitive::Prf(hash) => {
+                let hmacs = hmacs_of_prf(hash, wanted);
+                figure(hmacs.primitive, hmacs.calls, hmacs.bytes, Kind::Simulated)
+                    .or_else(|| hmac_of_hash(device, hash, hmacs))
+            }
             // Both are the function X25519, of the base point or of the other's (RFC 7748
             // section 6.1).
             Primitive::EcdhKeygen(Group::X25519) => {
@@ -78,6 +83,23 @@ pub(super) fn price(
         })
 }
 
+/// RFC 5246 section 5: two HMACs for each digest of output, one of A(i - 1), where A(0) is the
+/// seed, and one of A(i) and the seed.
+fn hmacs_of_prf(hash: HashAlgorithm, wanted: CallCount) -> CallCount {
+    let calls = f64::from(wanted.calls);
+    let digest = f64::from(hash.digest_bytes());
+    let digests = (wanted.bytes / digest).ceil().max(calls);
+    CallCount {
+        primitive: Primitive::Hmac(hash),
+        calls: (2.0 * digests).min(f64::from(u32::MAX)) as u32,
+        bytes: (2.0 * digests - calls) * digest + (digests + calls) * PRF_SEED_BYTES,
+    }
+}
+
+/// Label and seed of the PRF, B: 77 for the keys (RFC 5246 section 6.3), 54 for the master secret
+/// (RFC 7627 section 4), 47 for a Finished (section 7.4.9).
+const PRF_SEED_BYTES: f64 = 60.0;
+
 /// RFC 2104 section 2: a hash of a block and the message, and one of a block and that digest.
 fn hmac_of_hash(
     device: &DeviceProfile,
@@ -89,7 +111,7 @@ fn hmac_of_hash(
     let calls = f64::from(wanted.calls);
     let (block, digest) = (f64::from(hash.block_bytes()), f64::from(hash.digest_bytes()));
     let each = if wanted.calls > 0 { wanted.bytes / calls } else { 0.0 };
-    let bytes = if entry.warm.mean_ns() >= entry.per_byte_ns * block {
+    let bytes = if entry.warm.mean_ns() >= entry.per_byte.mean_ns() * block {
         // What a call takes beside its bytes holds its padding.
         2.0 * block + each + digest
     } else {

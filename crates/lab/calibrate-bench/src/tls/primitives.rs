@@ -26,6 +26,14 @@ const SIGNED_BYTES: usize = 64 + 33 + 1 + 32;
 const RECORDS_BYTES: [usize; 3] = [256, 4_096, 16_384];
 /// Transcripts and keys of these sizes are hashed, B.
 const HASHED_BYTES: [usize; 3] = [32, 512, 4_096];
+/// Digests that TLS 1.2's PRF gives: no message takes more at once (RFC 5246 sections 6.3, 7.4.9
+/// and 8.1).
+const DERIVED_DIGESTS: [usize; 3] = [1, 2, 3];
+/// A message of TLS 1.3 that derives keys makes 2 to 8 HKDFs one after another, 5 in the middle
+/// (`profiles/recipes/openssl-3.toml`).
+const HKDFS_IN_A_ROW: u32 = 4;
+/// RFC 5246 section 8.1.
+const MASTER_SECRET_BYTES: usize = 48;
 /// IV and tag of every AEAD in TLS (RFC 8446 section 5.3, RFC 5116).
 const IV: [u8; 12] = [7; 12];
 const TAG_BYTES: usize = 16;
@@ -33,13 +41,15 @@ const TAG_BYTES: usize = 16;
 /// A stand-alone operation with its times.
 #[derive(Debug, Serialize)]
 pub struct Primitive {
-    /// `sign`, `verify`, `keygen`, `derive`, `seal`, `open`, `hash`, `hmac`, `hkdf`, `parse` or
-    /// `random`.
+    /// `sign`, `verify`, `keygen`, `derive`, `seal`, `open`, `hash`, `hmac`, `hkdf`, `prf`,
+    /// `parse` or `random`.
     pub operation: &'static str,
     /// The algorithm, by its name in studies.
     pub algorithm: &'static str,
     /// Bytes that it works on; 0 where only the operation counts.
     pub bytes: usize,
+    /// Calls that a time is of, one after another.
+    pub calls: u32,
     /// Whether the processor had paused.
     pub temperature: Temperature,
     /// How many times.
@@ -101,12 +111,12 @@ impl Primitives {
                 if timed.operation.0 != "sign" {
                     timed.operation.3()?;
                 }
-                timed.warm.push(sample(&mut timed.operation.3)?);
+                timed.warm.push(sample(&mut timed.operation)?);
             }
             if self.done.is_multiple_of(WARM_FOR_A_COLD) {
                 for timed in &mut self.operations {
                     std::thread::sleep(self.gap);
-                    timed.cold.push(sample(&mut timed.operation.3)?);
+                    timed.cold.push(sample(&mut timed.operation)?);
                 }
             }
             self.done += 1;
@@ -125,6 +135,7 @@ impl Primitives {
                     operation,
                     algorithm,
                     bytes,
+                    calls: in_a_row(operation),
                     temperature,
                     n: cpu.len(),
                     mean_cpu_ns: mean(&cpu),
@@ -135,9 +146,15 @@ impl Primitives {
     }
 }
 
-fn sample(body: &mut Body) -> Result<u64, Error> {
+fn in_a_row(operation: &str) -> u32 {
+    if operation == "hkdf" { HKDFS_IN_A_ROW } else { 1 }
+}
+
+fn sample((operation, _, _, body): &mut Operation) -> Result<u64, Error> {
     let before = Reading::now();
-    body()?;
+    for _ in 0..in_a_row(operation) {
+        body()?;
+    }
     Ok(Reading::now().since(before).cpu_ns)
 }
 
@@ -217,12 +234,8 @@ fn hashes() -> Result<Vec<Operation>, Error> {
                 hasher.finish()?;
                 Ok(())
             };
-            // A key of its own for each, as libssl makes them for a Finished.
             let authenticated = move || -> Result<(), Error> {
-                let key = PKey::private_key_from_raw_bytes(&key, Id::HMAC)?;
-                let mut signer = Signer::new(digest, &key)?;
-                signer.update(&data)?;
-                signer.sign(&mut [0; 64])?;
+                evp::hmac(openssl_name, &key, &data)?;
                 Ok(())
             };
             operations.push(("hash", name, bytes, Box::new(digested)));
@@ -234,6 +247,15 @@ fn hashes() -> Result<Vec<Operation>, Error> {
             Ok(())
         };
         operations.push(("hkdf", name, 0, Box::new(derived)));
+        for digests in DERIVED_DIGESTS {
+            let bytes = digests * digest.size();
+            let secret = vec![3; MASTER_SECRET_BYTES];
+            let derived = move || -> Result<(), Error> {
+                evp::prf(openssl_name, &secret, b"key expansion", &[7; 64], bytes)?;
+                Ok(())
+            };
+            operations.push(("prf", name, bytes, Box::new(derived)));
+        }
     }
     let random = || -> Result<(), Error> {
         let mut to = [0; 32];

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What each byte adds to a cost: a time that may be finer than a nanosecond, and a law of such
+//! times where it is known no better.
+
+use toml::Value;
+
+use super::figure::{per_byte, scale};
+use crate::distribution::Distribution;
+use crate::reader;
+use crate::units::Nanos;
+
+/// A second for each byte is no rate of computation.
+const MOST_NS: f64 = 1e9;
+/// A law of more quantiles than that is a mistake.
+const MOST_QUANTILES: usize = 1_000;
+
+/// The time of a byte (or of an instruction), ns.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rate {
+    /// Evenly spaced quantiles from 0 to 1; a single one where it is always the same.
+    quantiles: Box<[f64]>,
+}
+
+impl Rate {
+    /// Nothing for a byte.
+    pub(super) fn zero() -> Rate {
+        Rate::constant(0.0)
+    }
+
+    /// Always the same.
+    pub(super) fn constant(ns: f64) -> Rate {
+        Rate { quantiles: Box::new([ns]) }
+    }
+
+    /// Reads `"0.8 ns"`, or `{ quantiles = [0.5, 0.8, 1.1], unit = "ns" }`, where the numbers may
+    /// be one text.
+    pub(super) fn read(value: &Value) -> Result<Rate, String> {
+        let Some(table) = value.as_table() else {
+            // A value that is no text gives the sentence that says what is expected.
+            return per_byte(value.as_str().unwrap_or_default()).map(Rate::constant).map_err(
+                |expected| format!("{expected} or {{ quantiles = [..], unit = \"ns\" }}"),
+            );
+        };
+        for key in table.keys() {
+            if !["quantiles", "unit"].contains(&key.as_str()) {
+                let message = reader::unknown(key, ["quantiles", "unit"].into_iter());
+                return Err(format!("{} {message}", reader::shown_key(key)));
+            }
+        }
+        let unit = table.get("unit").ok_or("unit is missing: add unit = \"ns\"").map(scale)??;
+        let numbers: Option<Vec<f64>> = match table.get("quantiles") {
+            Some(Value::String(text)) => {
+                text.split_whitespace().map(|word| word.parse().ok()).collect()
+            }
+            Some(Value::Array(list)) => list
+                .iter()
+                .map(|value| value.as_float().or(value.as_integer().map(|whole| whole as f64)))
+                .collect(),
+            _ => None,
+        };
+        let quantiles: Option<Vec<f64>> = numbers.and_then(|numbers| {
+            let scaled = numbers.into_iter().map(|number| number * unit);
+            scaled.map(|ns| (0.0..MOST_NS).contains(&ns).then_some(ns)).collect()
+        });
+        match quantiles {
+            Some(list) if !list.is_empty() && list.len() <= MOST_QUANTILES && list.is_sorted() => {
+                Ok(Rate { quantiles: list.into() })
+            }
+            _ => Err(format!(
+                "quantiles: expected 1 to {MOST_QUANTILES} times below 1 s, in ascending order"
+            )),
+        }
+    }
+
+    /// Its mean, ns: the area under the quantiles.
+    pub(super) fn mean_ns(&self) -> f64 {
+        let sum: f64 = self.quantiles.iter().sum();
+        match (&*self.quantiles, self.quantiles.len() - 1) {
+            ([only], _) => *only,
+            ([first, .., last], steps) => (sum - (first + last) / 2.0) / steps as f64,
+            ([], _) => 0.0,
+        }
+    }
+
+    /// The value in its middle, ns.
+    pub(super) fn median_ns(&self) -> f64 {
+        let last = self.quantiles.len() - 1;
+        let at = |index: usize| self.quantiles.get(index).copied().unwrap_or(0.0);
+        (at(last / 2) + at(last.div_ceil(2))) / 2.0
+    }
+
+    /// Whether it is known to be always the same.
+    pub(super) fn is_constant(&self) -> bool {
+        self.quantiles.first() == self.quantiles.last()
+    }
+
+    /// The law of so many bytes together, each of which takes the same.
+    pub(super) fn law(&self, bytes: f64) -> Distribution {
+        let nanos = |ns: &f64| Nanos((ns * bytes).round() as u64);
+        let quantiles = self.quantiles.iter().map(nanos).collect();
+        // In order, as the rate is, and never empty.
+        Distribution::from_quantiles(quantiles)
+            .unwrap_or_else(|_| Distribution::constant(Nanos::ZERO))
+    }
+
+    /// `0.8 ns`, or the ends of its law: `0.5 to 1.1 ns`.
+    pub(super) fn shown(&self) -> String {
+        match (self.quantiles.first(), self.quantiles.last()) {
+            (Some(first), Some(last)) if first != last => format!("{first} to {last} ns"),
+            _ => format!("{} ns", self.mean_ns()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(text: &str) -> Result<Rate, String> {
+        let table: toml::Table = format!("rate = {text}").parse().unwrap();
+        Rate::read(&table["rate"])
+    }
+
+    #[test]
+    fn a_time_or_a_law() {
+        assert_eq!(rate("\"0.8 ns\""), Ok(Rate::constant(0.8)));
+        let law = rate("{ quantiles = [0.5, 1, 4], unit = \"ns\" }").unwrap();
+        assert_eq!(rate("{ quantiles = \"0.5 1 4\", unit = \"ns\" }"), Ok(law.clone()));
+        assert_eq!((law.mean_ns(), law.median_ns()), (1.625, 1.0));
+        assert_eq!(law.shown(), "0.5 to 4 ns");
+        assert!(!law.is_constant() && Rate::zero().is_constant());
+        let of_ten = law.law(10.0);
+        assert_eq!((of_ten.min(), of_ten.max()), (Nanos(5), Nanos(40)));
+        assert_eq!(of_ten.mean_ns(), 16.25);
+        let even = rate("{ quantiles = [1, 2, 4, 8], unit = \"us\" }").unwrap();
+        assert_eq!(even.median_ns(), 3_000.0);
+    }
+
+    #[test]
+    fn mistakes_in_a_rate() {
+        for (text, part) in [
+            ("5", "expected a time per byte"),
+            ("\"-1 ns\"", "expected a time per byte"),
+            ("\"2e9 ns\"", "expected a time per byte"),
+            ("{ quantiles = [1, 2] }", "unit is missing"),
+            ("{ quantiles = [1], unit = \"kbit/s\" }", "unit is"),
+            ("{ quantiles = [2, 1], unit = \"ns\" }", "ascending order"),
+            ("{ quantiles = [nan, 1], unit = \"ns\" }", "below 1 s"),
+            ("{ quantiles = [1, inf], unit = \"ns\" }", "below 1 s"),
+            ("{ quantiles = [-1], unit = \"ns\" }", "below 1 s"),
+            ("{ quantiles = [1], unit = \"s\" }", "below 1 s"),
+            ("{ quantiles = [], unit = \"ns\" }", "expected 1 to"),
+            ("{ quantiles = \"1 x\", unit = \"ns\" }", "expected 1 to"),
+            ("{ quantiles = [\"1 ns\"], unit = \"ns\" }", "expected 1 to"),
+            ("{ quantile = [1], unit = \"ns\" }", "did you mean quantiles"),
+        ] {
+            let message = rate(text).unwrap_err();
+            assert!(message.contains(part), "{text}: {message}");
+        }
+        let many = vec!["1"; MOST_QUANTILES + 1].join(",");
+        assert!(rate(&format!("{{ quantiles = [{many}], unit = \"ns\" }}")).is_err());
+    }
+}
