@@ -136,7 +136,16 @@ def _measure(loaded: Loaded, target: Path, trials: int | None, rate: float | Non
     with screen.progress(f"measuring {loaded.study.name}") as report:
 
         def tell(progress: Progress) -> None:
-            report(progress.trials_done, progress.trials, progress.label)
+            again = (
+                f"{progress.rejected} parts measured again" if progress.rejected > 1 else
+                "1 part measured again" if progress.rejected else ""
+            )  # fmt: skip
+            report(
+                progress.trials_done,
+                progress.trials,
+                "; ".join(word for word in (again, progress.label) if word),
+                seconds_left=progress.seconds_left,
+            )
             if progress.message and progress.message not in warned:
                 warned.add(progress.message)
                 label = f"{progress.label}: " if progress.label else ""

@@ -110,8 +110,11 @@ def _coloured(text: str) -> str:
 class Report(Protocol):
     """Says how far the work is."""
 
-    def __call__(self, done: int, total: int, detail: str = "") -> None:
-        """``done`` of ``total``."""
+    def __call__(
+        self, done: int, total: int, detail: str = "", *, seconds_left: float | None = None
+    ) -> None:
+        """``done`` of ``total``. Where nobody says how many seconds are left, that follows from the
+        pace so far."""
 
 
 @contextmanager
@@ -149,8 +152,11 @@ def _bar(what: str) -> Iterator[Report]:
         task = bar.add_task(printable(what), total=None, detail="", left="")
         clock = TimeLeft()
 
-        def report(done: int, total: int, detail: str = "") -> None:
+        def report(
+            done: int, total: int, detail: str = "", *, seconds_left: float | None = None
+        ) -> None:
             left = clock.left(done, total, time.monotonic())
+            left = left if seconds_left is None else seconds_left
             shown = "" if left is None else f"{_span(left)} left"
             bar.update(task, completed=done, total=total, detail=printable(detail), left=shown)
 
@@ -161,10 +167,13 @@ def _lines(what: str) -> Report:
     last = time.monotonic()
     clock = TimeLeft()
 
-    def report(done: int, total: int, detail: str = "") -> None:
+    def report(
+        done: int, total: int, detail: str = "", *, seconds_left: float | None = None
+    ) -> None:
         nonlocal last
         now = time.monotonic()
         seconds = clock.left(done, total, now)
+        seconds = seconds if seconds_left is None else seconds_left
         if now - last < _PLAIN_EVERY_S:
             return
         last = now

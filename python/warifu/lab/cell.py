@@ -125,7 +125,7 @@ class Bench(processes.Stoppable):
                 "first_trial": part.first_trial,
                 "trials": part.trials,
                 "seed": part.seed,
-                "rate_per_second": self._rate(cell),
+                "rate_per_second": self.rate(cell),
                 "alone": cell.has_memory,
                 "server_cpu_ns": used,
                 "processors": processors(),
@@ -154,7 +154,7 @@ class Bench(processes.Stoppable):
             server_end,
             client_processor,
             server_processor,
-            self._rate(cell),
+            self.rate(cell),
             self._settings.port,
             self._settings.timeout_seconds,
             self._stand_ins,
@@ -180,7 +180,7 @@ class Bench(processes.Stoppable):
             reason = f"others took {taken:.1%} of the processors, {bound:.1%} are allowed"
             raise RunRejected([reason], report)
 
-    def _rate(self, cell: Cell) -> float:
+    def rate(self, cell: Cell) -> float:
         """Connections a second; where they come one after the other, one over the pause between."""
         rate = self._settings.rate_per_second or (LOSSY_RATE if cell.is_lossy else CALM_RATE)
         # A pause varies by half of its mean, and its least must let the link settle.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import json
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from warifu.lab.case import MAX_TRIALS_A_PART, CaseView, Cell
 from warifu.lab.cell import Bench, Settings
 from warifu.lab.drivers import driver_of, why_not_measurable
 from warifu.lab.errors import LabError, ResultsMixed, RunRejected
+from warifu.lab.pace import PART_OVERHEAD_S, Pace
 from warifu.lab.store import Part, Store
 
 MAX_ATTEMPTS = 5
@@ -49,6 +51,10 @@ class Progress:
     trials: int
     label: str
     message: str = ""
+    seconds_left: float | None = None
+    """What all that is to do will take."""
+    rejected: int = 0
+    """Attempts that the link rejected, each of which is made again."""
 
 
 @dataclass
@@ -152,6 +158,9 @@ class _Run:
         self._manifest: dict[str, Any] = {}
         # What the emulation of each case rests on; nothing known is assumed.
         self._evidence: dict[str, str] = {}
+        # From the first part on, when the bench knows how quickly trials come.
+        self._pace: Pace | None = None
+        self._planned_s: Callable[[Part], float] = lambda _: 0.0
         self.summary = Summary(store.folder, "")
         self.to_do: list[Part] = []
 
@@ -207,6 +216,8 @@ class _Run:
 
     def all_parts(self, bench: Bench, stop: Callable[[], bool]) -> None:
         """Measures what is to do, in its order; what is rejected too often comes last."""
+        self._planned_s = lambda part: planned_s(bench, self._cases[part.case_id], part)
+        self._pace = Pace(time.monotonic())
         self._tell("")
         put_off: set[Part] = set()
         vain = 0
@@ -235,6 +246,7 @@ class _Run:
                     return
                 vain = 0
                 self.to_do.pop(0)
+                self._pace.accepted(self._planned_s(part))
                 self._finish_if_whole(part.case_id)
                 self._tell(label)
 
@@ -308,7 +320,15 @@ class _Run:
         }
         self._manifest["rejections"].append(entry)
         self._store.write_manifest(self._manifest)
-        self._tell(self._cases[part.case_id].label, f"rejected unseen: {rejection}")
+        message = ""
+        if self._pace is not None:
+            self._pace.reject()
+            if self._pace.rejected == 1:
+                message = (
+                    f"a part was rejected unseen and is measured again: {rejection}; others are "
+                    "counted, and their reasons kept in the manifest"
+                )
+        self._tell(self._cases[part.case_id].label, message)
 
     def _finish_if_whole(self, case_id: str) -> None:
         parts = self._parts[case_id]
@@ -362,9 +382,28 @@ class _Run:
         done = sum(self._is_finished(case_id) for case_id in self._cases)
         left = sum(part.trials for part in self.to_do)
         all_trials = self._trials * len(self._cases)
+        seconds, rejected = None, 0
+        if self._pace is not None:
+            planned = sum(map(self._planned_s, self.to_do))
+            seconds = self._pace.left(planned, time.monotonic())
+            rejected = self._pace.rejected
         self._progress(
-            Progress(done, len(self._cases), all_trials - left, all_trials, label, message)
+            Progress(
+                done,
+                len(self._cases),
+                all_trials - left,
+                all_trials,
+                label,
+                message,
+                seconds,
+                rejected,
+            )
         )
+
+
+def planned_s(bench: Bench, case: Cell, part: Part) -> float:
+    """What a part takes where all goes well."""
+    return part.trials / bench.rate(case) + PART_OVERHEAD_S
 
 
 _TOOLS = ("ip", "warifu-link")

@@ -169,8 +169,14 @@ def test_rejected_parts_are_repeated_and_recorded(
         return run(self, case, part, stop)
 
     monkeypatch.setattr(cell.Bench, "run", late_twice)
-    summary = measure(study_of(CASES[0]), tmp_path, settings=FAST)
+    told: list[Progress] = []
+    summary = measure(study_of(CASES[0]), tmp_path, settings=FAST, progress=told.append)
     assert summary.complete
+    # The first is said, and the others counted.
+    (message,) = [one.message for one in told if one.message]
+    assert message.startswith("a part was rejected unseen")
+    assert told[-1].rejected == summary.rejections
+    assert (told[0].seconds_left or 0) > 0 and told[-1].seconds_left == 0
     rejections = json.loads((tmp_path / "manifest.json").read_text())["rejections"]
     assert len(rejections) == summary.rejections >= 2
     assert rejections[0]["reasons"] == "0.5 % of packets were late"
