@@ -21,6 +21,7 @@ PROJECT = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 
 #: A link from a page of docs/ to one of the project's own folder, and the other way.
 _UP = re.compile(rf"\]\(((?:\.\./)*)\.\./({'|'.join(map(re.escape, PROJECT))})([#)])")
+_HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
 _DOWN = re.compile(r"\]\(docs/")
 
 
@@ -28,12 +29,20 @@ def on_config(config: Any) -> Any:  # noqa: ANN401 - of mkdocs
     """The navigation: pages on top, then each section's."""
     docs = Path(config.docs_dir)
     pages = sorted(page.name for page in docs.glob("*.md") if page.name != "index.md")
-    config.nav = ["index.md", *pages]
+    config.nav = ["index.md", *(_named(docs, name) for name in pages)]
     for title, folder in SECTIONS.items():
         below = sorted(page.name for page in (docs / folder).glob("*.md"))
-        config.nav.append({title: [f"{folder}/{name}" for name in below]})
+        config.nav.append({title: [_named(docs, f"{folder}/{name}") for name in below]})
     config.nav.append({"Project": list(PROJECT)})
     return config
+
+
+def _named(docs: Path, name: str) -> dict[str, str]:
+    """A page by its heading: by itself mkdocs makes a title of the file's name (`Coap`) where a
+    comment comes first."""
+    text = (docs / name).read_text(encoding="utf-8")
+    found = _HEADING.search(text)
+    return {found[1]: name} if found else {Path(name).stem: name}
 
 
 def on_files(files: Files, config: Any) -> Files:  # noqa: ANN401 - of mkdocs

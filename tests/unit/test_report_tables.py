@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from support.synthetic import Cell, Half, figure_used, study
+from warifu.cli import formats, screen
 from warifu.compare.join import compare_folder
 from warifu.compare.require import judge_all, requirements
 from warifu.compare.stats import Interval
@@ -376,3 +377,45 @@ def test_settings_that_no_case_has_are_no_columns(tmp_path: Path) -> None:
     head = text.splitlines()[0].split(",")
     assert "tls" in head and "loss_mean" in head
     assert not {"session", "rate_up_bps"} & set(head)
+
+
+def _wide(columns: int) -> Table:
+    heads = [
+        Column("function", number=False),
+        *(Column(f"figure {n}, kcycles") for n in range(columns)),
+    ]
+    table = Table("a title", heads, notes=["a note"])
+    for name in ("main", "a_longer_name"):
+        table.add([name, *(f"{n}" for n in range(columns))], {"function": name})
+    return table
+
+
+def test_a_table_of_many_numbers_goes_on_below() -> None:
+    text = render([_wide(12)], Format.TABLE, 80)
+    assert max(map(len, text.splitlines())) <= 80
+    # Every figure once, every row's name in each part, title and notes once.
+    assert [text.count(f"figure {n}, kcycles") for n in range(12)] == [1] * 12
+    assert text.count("a_longer_name") == text.count("function") > 2
+    assert text.count("a title") == text.count("a note") == 1
+    whole = render([_wide(12)], Format.TABLE)
+    assert len(whole.splitlines()) == 8
+    assert render([_wide(12)], Format.TABLE, 400) == whole
+    # A figure that is wider than all of it stands alone.
+    assert "figure 1" in render([_wide(2)], Format.TABLE, 10)
+
+
+def test_a_table_fits_the_terminal_that_it_goes_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def widest(stream: io.StringIO) -> int:
+        screen.show([_wide(12)], formats.Format.TABLE, stream)
+        return max(map(len, stream.getvalue().splitlines()))
+
+    monkeypatch.setenv("COLUMNS", "120")
+    assert 80 < widest(Terminal()) <= 120
+    monkeypatch.setenv("COLUMNS", "20")
+    assert widest(Terminal()) <= 80
+    # A file has no width.
+    assert widest(io.StringIO()) > 120

@@ -170,6 +170,8 @@ def _usage(error: Exception) -> int:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "warifu"
     message = str(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
+    # Whose error it is in the parser says nothing to the user.
+    message = message.replace(": Value error, ", ": ", 1)
     _say(f"{message}: see `{command} --help`")
     return USAGE
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,13 +63,20 @@ def show(
     width: int | None = None,
 ) -> None:
     """Prints tables as the user asked, on stdout unless that is another's; for people they fit
-    ``width`` columns, if it is given."""
+    ``width`` columns, or those of the terminal that they go to."""
     from warifu.report import table as room
 
-    text = room.render(list(tables), room.Format(form.value), width, answer)
     stream = stream or sys.stdout
+    text = room.render(list(tables), room.Format(form.value), width or columns(stream), answer)
     stream.write(coloured(text, stream) if form is Format.TABLE else text)
     stream.flush()
+
+
+def columns(stream: object) -> int | None:
+    """How wide a terminal is, a usual one at least; None for a file or a pipe, which has none."""
+    if not getattr(stream, "isatty", lambda: False)():
+        return None
+    return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
 def coloured(text: str, stream: object) -> str:

@@ -74,8 +74,8 @@ def render(
 
     JSON begins with the ``answer``, if there is one.
 
-    For people in terminals text is broken into lines so that a table fits ``width`` columns, as
-    long as its numbers alone do.
+    For people in terminals text is broken into lines so that a table fits ``width`` columns; where
+    its numbers alone do not, it goes on below with its first columns repeated.
     """
     if form is not Format.JSON:
         tables = [_printable(table) for table in tables]
@@ -90,7 +90,7 @@ def render(
             return "\n".join(map(_latex, tables))
     if width is not None:
         tables = [_fitted(table, width) for table in tables]
-    return "\n".join(map(_plain, tables))
+    return "\n".join(_plain(table, width) for table in tables)
 
 
 #: A column of text is made no narrower than this.
@@ -110,6 +110,12 @@ def _fitted(table: Table, width: int) -> Table:
             break
         widths[widest] -= 1
         columns[widest] = replace(columns[widest], wrap=widths[widest])
+    if sum(widths) + 2 * (len(widths) - 1) > width:
+        # It goes on below, so that text need not be that narrow.
+        columns = list(table.columns)
+        for at in texts:
+            most = min(columns[at].wrap or width, max(_NARROWEST, width // 3))
+            columns[at] = replace(columns[at], wrap=most)
     notes = [textwrap.fill(note, width, break_on_hyphens=False) for note in table.notes]
     return replace(table, columns=columns, notes=notes)
 
@@ -133,8 +139,52 @@ def _printable(table: Table) -> Table:
     )
 
 
-def _plain(table: Table) -> str:
+def _plain(table: Table, width: int | None) -> str:
     """Aligned columns, for terminals and files alike; nothing is cut off."""
+    parts = [_aligned(part) for part in _side_by_side(table, width)]
+    notes = ["", *table.notes] if table.notes else []
+    return "\n".join([table.title, "", "\n\n".join(parts), *notes]) + "\n"
+
+
+def _side_by_side(table: Table, width: int | None) -> list[Table]:
+    """The table in parts that fit the width, each with the columns that come before the numbers, or
+    the first alone where those are wide."""
+    widths = [_width(table, at) for at in range(len(table.columns))]
+    if width is None or sum(widths) + 2 * (len(widths) - 1) <= width:
+        return [table]
+    first = next((at for at, column in enumerate(table.columns) if column.number), 1)
+    lead = list(range(max(1, first)))
+    if sum(widths[at] + 2 for at in lead) > width // 2:
+        lead = [0]
+    parts: list[list[int]] = []
+    used = 0
+    for at in range(len(lead), len(widths)):
+        if not parts or (used + 2 + widths[at] > width and len(parts[-1]) > len(lead)):
+            parts.append(list(lead))
+            used = sum(widths[of] + 2 for of in lead) - 2
+        parts[-1].append(at)
+        used += 2 + widths[at]
+    return [
+        replace(
+            table,
+            columns=[table.columns[at] for at in part],
+            cells=[[row[at] for at in part] for row in table.cells],
+        )
+        for part in parts
+    ]
+
+
+def _width(table: Table, at: int) -> int:
+    column = table.columns[at]
+    lines = (
+        line
+        for row in table.cells
+        for line in (_lines(row[at], column.wrap) if column.wrap else [row[at]])
+    )
+    return max(len(column.head), *map(len, lines), 0)
+
+
+def _aligned(table: Table) -> str:
     heads = [column.head for column in table.columns]
     rows = [_wrapped(cells, table.columns) for cells in table.cells]
     # Rows of several lines need a line between them to be told apart.
@@ -151,10 +201,7 @@ def _plain(table: Table) -> str:
         return "  ".join(padded).rstrip()
 
     rule = "  ".join("-" * width for width in widths)
-    lines = [table.title, "", line(heads), rule, *map(line, every)]
-    if table.notes:
-        lines += ["", *table.notes]
-    return "\n".join(lines) + "\n"
+    return "\n".join([line(heads), rule, *map(line, every)])
 
 
 def _wrapped(cells: Sequence[str], columns: Sequence[Column]) -> list[list[str]]:

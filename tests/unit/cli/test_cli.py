@@ -112,7 +112,7 @@ def test_the_version_is_the_core_s(warifu: Run) -> None:
         (("compare", "nowhere"), "does not exist: name a folder of results or a study file"),
         (("report", "nowhere"), "does not exist: name a folder of results or a study file"),
         (("init", "--template", "toaster"), "expected one of"),
-        (("compare", "x", "--format", "pdf"), "'pdf' is not one of"),
+        (("compare", "x", "--format", "pdf"), "'--format' / '-f': 'pdf' is not one of"),
     ],
 )
 def test_a_mistake_is_one_line_and_code_2(

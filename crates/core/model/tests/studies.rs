@@ -442,6 +442,7 @@ fn mistakes_of_vary() {
             "colour = [\"red\"]",
             "meter.toml: vary.colour is unknown; expected a setting such as link.rtt",
         ),
+        ("tls = [\"1.2\"]", "meter.toml: vary.tls is unknown; did you mean stack.tls?"),
         ("trials = [1, 2]", "meter.toml: vary.trials is unknown"),
         ("link = {}", "meter.toml: vary.link is a table: expected a list"),
         (

@@ -83,7 +83,9 @@ pub(crate) fn unknown_path(path: &str) -> String {
         Some((section, key)) if SECTIONS.contains(&section) => unknown(key, keys(section)),
         _ => {
             let paths = || SETTINGS.iter().map(|setting| setting.path);
-            match nearest(path, paths().chain(SECTIONS)) {
+            // Its key without its section, as in `warifu.ask`.
+            let key = |full: &&str| full.rsplit('.').next() == Some(path);
+            match paths().find(key).or_else(|| nearest(path, paths().chain(SECTIONS))) {
                 Some(name) => format!("is unknown; did you mean {name}?"),
                 None => "is unknown; expected a setting such as link.rtt or stack.tls".into(),
             }
