@@ -638,6 +638,22 @@ kind = "measured"
         assert!((6 * 4..=6 * 5).contains(&(by_hash / (64 * 100))), "{by_hash}");
     }
 
+    /// One byte takes what another does, so that the band of a message is that of its bytes.
+    #[test]
+    fn bytes_that_have_a_law_keep_its_band_and_its_mean() {
+        let law = "per_byte = { quantiles = [50, 100, 150], unit = \"ns\" }";
+        let banded = DEVICE.replacen("per_byte = \"100 ns\"", law, 1);
+        assert_ne!(banded, DEVICE);
+        let (one, other) = (catalog(DEVICE, RECIPES), catalog(&banded, RECIPES));
+        let [one, other] = [&one, &other]
+            .map(|catalog| catalog.costs("d").unwrap().cost(FINISHED, &https(tls(1)), 36).unwrap());
+        let whole = total(&one);
+        assert_eq!(one.warm.min(), one.warm.max());
+        assert_eq!(other.bytes_cost.0 + other.warm.min().0, whole / 2);
+        assert_eq!(other.bytes_cost.0 + other.warm.max().0, whole / 2 * 3);
+        assert!(total(&other).abs_diff(whole) <= whole / 1_000, "{} {whole}", total(&other));
+    }
+
     #[test]
     fn missing_primitives_are_named() {
         let catalog = catalog(DEVICE, RECIPES);

@@ -172,7 +172,6 @@ fn sum<'a>(
     let mut parts = Vec::with_capacity(priced.len());
     let mut kind = Kind::Measured;
     let remainder_ns = remainder.map_or(0.0, |(rate, count)| rate.mean_ns() * count);
-    let mut bytes_ns = 0.0;
     for &(primitive, Priced { figure, entry, calls, bytes, kind: at_best }) in priced {
         let of_bytes = entry.per_byte.mean_ns() * bytes;
         let mean = |law: &Distribution| law.mean_ns() * f64::from(calls) + of_bytes;
@@ -191,9 +190,17 @@ fn sum<'a>(
     let of_bytes =
         priced.iter().map(|(_, priced)| (priced.figure, &priced.entry.per_byte, priced.bytes));
     let of_instructions = remainder.map(|(rate, count)| (Primitive::Instruction, rate, count));
-    let (constant, varying): (Vec<OfBytes<'_>>, Vec<OfBytes<'_>>) =
-        of_bytes.chain(of_instructions).partition(|(_, rate, _)| rate.is_constant());
-    bytes_ns += constant.iter().map(|(_, rate, count)| rate.mean_ns() * count).sum::<f64>();
+    let mut bytes_ns = 0.0;
+    let mut varying: Vec<OfBytes<'_>> = Vec::new();
+    for (figure, rate, count) in of_bytes.chain(of_instructions) {
+        if rate.is_constant() {
+            bytes_ns += rate.mean_ns() * count;
+        } else if let Some((.., before)) = varying.iter_mut().find(|(of, ..)| *of == figure) {
+            *before += count;
+        } else {
+            varying.push((figure, rate, count));
+        }
+    }
     let [warm, cold] = [false, true].map(|cold| device.sums.of(priced, &varying, cold));
     Ok(Cost {
         warm: Cow::Owned(warm),
