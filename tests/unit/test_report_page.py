@@ -524,6 +524,13 @@ def test_a_silence_of_any_length_has_few_marks_beside_it() -> None:
     assert all(time <= 40 or time >= 10**14 for time in ticks)
 
 
+def test_times_that_no_number_with_a_fraction_tells_apart_have_places() -> None:
+    """2^53 ns and more: the last corner is later than the one before, and the difference is 0."""
+    end = 9_208_081_978_490_880
+    corners = [(0.0, 40.0), (end - 1, 400.0), (float(end), 400.0)]
+    assert Axis(corners, [])(end) == 400.0
+
+
 @given(st.data())
 @settings(max_examples=120, deadline=None)
 def test_any_timeline_becomes_a_picture(data: st.DataObject) -> None:

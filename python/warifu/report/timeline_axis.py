@@ -63,7 +63,9 @@ class Axis:
                 break
             before = corner
         (t0, p0), (t1, p1) = before, corner
-        slope = (p1 - p0) / (t1 - t0) if t1 > t0 else 0.0
+        # Of times beyond 2^53 ns the greater may be no further as a number with a fraction.
+        span = t1 - t0
+        slope = (p1 - p0) / span if span > 0 else 0.0
         return p0 + (time - t0) * slope
 
     def ticks(self) -> list[float]:
