@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_NAME = 38
+_NAME = 34
 """Columns that an operation's name takes, or a primitive's with its indent."""
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 
@@ -26,8 +26,9 @@ def text(costs: list[dict[str, Any]]) -> str:
     lines.append("")
     lines.append(
         f"{len(found) - len(lowered)} by a figure of their own, {len(lowered)} by a recipe, "
-        f"{len(costs) - len(found)} without a cost; means with warm caches"
+        f"{len(costs) - len(found)} without a cost"
     )
+    lines.append("means with warm caches")
     lines += _to_add(costs)
     return "\n".join(lines) + "\n"
 
@@ -60,7 +61,10 @@ def _counted(part: dict[str, Any]) -> str:
     if part["bytes"]:
         words.append(f"{part['bytes']:,.0f} B")
     if part["figure"] != part["primitive"]:
-        words.append(f"by {part['figure']}")
+        # The algorithm stands at the beginning of the line already.
+        family, _, algorithm = part["figure"].rpartition(".")
+        same = part["primitive"].endswith(f".{algorithm}")
+        words.append(f"by {family if same else part['figure']}")
     return ", ".join(words)
 
 
@@ -80,7 +84,7 @@ def _to_add(costs: list[dict[str, Any]]) -> list[str]:
 
 
 def _line(name: str, ns: float, what: str) -> str:
-    return f"{name:{_NAME}} {_time(ns):>10}  {what}".rstrip()
+    return f"{name:{_NAME}} {_time(ns):>9}  {what}".rstrip()
 
 
 def _time(ns: float) -> str:

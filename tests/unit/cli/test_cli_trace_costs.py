@@ -90,7 +90,7 @@ def test_own_figures_recipes_and_what_is_missing(warifu: Run, board: Path) -> No
     assert lines[0] == "client board"
     start = lines.index("  send.ClientHello  1.00 ms  recipe of lib-1")
     assert lines[start + 1 : start + 3] == [
-        "  ecdh.keygen.x25519  900 us  1 call, by ecdh.derive.x25519",
+        "  ecdh.keygen.x25519  900 us  1 call, by ecdh.derive",
         "  instructions  100 us  10.0% of it",
     ]
     assert "  receive.EncryptedExtensions  7.00 us  own figure" in lines
@@ -137,3 +137,16 @@ def test_figure_that_leaves_its_algorithm_open(warifu: Run, board: Path) -> None
     code, _, err = warifu("predict", *QUESTION)
     assert code == USAGE
     assert 'add when = { certificate = "ecdsa_secp256r1" } to it' in one_line(err)
+
+
+@pytest.mark.parametrize("device", ["nrf52840", "rp2040", "stm32g071", "esp32"])
+@pytest.mark.parametrize("costs", [(), ("--costs",)])
+def test_traces_of_shipped_devices_fit_80_columns(
+    warifu: Run, device: str, costs: tuple[str, ...]
+) -> None:
+    ends = ("--device", device, "--server", "xeon-2-5-ghz-vm", "--link", "nb-iot")
+    suites = ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
+    for choices in (("--stack", "https/tls1.2"), *(("--cipher-suite", suite) for suite in suites)):
+        code, out, err = warifu("trace", *ends, *choices, *costs)
+        assert code == OK, err
+        assert 60 < max(map(len, out.splitlines())) <= 80, out

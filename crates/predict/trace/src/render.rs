@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A case as text that a person can read: the client on the left, the server on the right,
-//! what they send in between. 100 columns, no colour.
+//! what they send in between. 80 columns, no colour.
 
 use std::fmt::Write;
 
@@ -12,10 +12,14 @@ use crate::scenario::Scenario;
 use crate::trace::{Bytes, Message, Party, Step, Trace};
 
 /// Columns of the whole.
-const WIDTH: usize = 100;
-/// Widths of the two outer columns and the middle one; with two gaps of 2, the whole.
-const SIDE: usize = 30;
+const WIDTH: usize = 80;
+/// Width of the two outer columns and of the middle one. They overlap, since a row with much to say
+/// in one has little or nothing in the others.
+const SIDE: usize = 32;
 const MIDDLE: usize = 36;
+/// Where the middle column and the server's begin.
+const MIDDLE_AT: usize = 16;
+const SERVER_AT: usize = WIDTH - SIDE;
 
 /// One case for people and for golden files.
 pub fn render(case: &Case, scenario: &Scenario) -> String {
@@ -267,9 +271,13 @@ fn span(least: u32, most: u32) -> String {
 }
 
 fn row(text: &mut String, client: &str, middle: &str, server: &str) {
-    let client = fit(client, SIDE);
-    let server = fit(server, SIDE);
-    let line = format!("{client:<SIDE$}  {middle:<MIDDLE$}  {server}");
+    let mut line = fit(client, if middle.is_empty() { SIDE } else { MIDDLE_AT });
+    if !middle.is_empty() {
+        line = format!("{line:<MIDDLE_AT$}{middle}");
+    }
+    if !server.is_empty() {
+        line = format!("{line:<SERVER_AT$}{}", fit(server, SIDE));
+    }
     let _ = writeln!(text, "{}", line.trim_end());
 }
 
