@@ -373,7 +373,7 @@ def trace(
         from warifu.cli import operation_costs
 
         found = operation_costs.text(_core.operation_costs(loaded.study, index))
-        sys.stdout.write(printable(found, keep="\n"))
+        sys.stdout.write(screen.fitted(printable(found, keep="\n"), sys.stdout))
     elif request:
         sys.stdout.write(printable(_core.request_text(loaded.study.cases[index]), keep="\r\n"))
     else:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -77,6 +78,20 @@ def columns(stream: object) -> int | None:
     if not getattr(stream, "isatty", lambda: False)():
         return None
     return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+def fitted(text: str, stream: object, indent: int = 0) -> str:
+    """Text whose longer lines go on below, that far from the left, so that they fit the terminal
+    that they go to; as it is for a file or a pipe."""
+    width = columns(stream)
+    if width is None:
+        return text
+    return "\n".join(
+        textwrap.fill(line, width, subsequent_indent=" " * indent, break_on_hyphens=False)
+        if len(line) > width
+        else line
+        for line in text.split("\n")
+    )
 
 
 def coloured(text: str, stream: object) -> str:

@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from warifu import tools
-from warifu.cli import halves
+from warifu.cli import halves, screen
 from warifu.printable import printable
 
 if TYPE_CHECKING:
     from warifu.study import Loaded
 
+#: Where the names of a line's messages begin, after its time, its end and an arrow.
+_NAMES_AT = 26
+
 
 def text(loaded: Loaded, index: int, quantile: float) -> str:
-    """The timeline of a case at a quantile, a line for each thing that happens.
+    """The timeline of a case at a quantile, a line for each thing that happens, which goes on
+    below where the terminal is narrower.
 
     Raises ResultsError where there is none, with what makes it.
     """
@@ -35,4 +40,6 @@ def text(loaded: Loaded, index: int, quantile: float) -> str:
         have = " or ".join(f"{one.quantile:g}" for one in of_case)
         raise ResultsError(f"--quantile {quantile:g}: this case has {have}")
     head = description(wanted[0], f"{case.label or 'the only case'}, P{quantile * 100:g}")
-    return printable("\n".join([head, "", *lines(wanted[0]), ""]), keep="\n")
+    head = screen.fitted(printable(head, keep="\n"), sys.stdout)
+    below = printable("\n".join([*lines(wanted[0]), ""]), keep="\n")
+    return f"{head}\n\n{screen.fitted(below, sys.stdout, _NAMES_AT)}"
