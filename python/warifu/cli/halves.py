@@ -129,6 +129,16 @@ def _warn_of_skipped(done: str, skipped: dict[str, str]) -> None:
         screen.warn(f"not {done}: {which}: {reason}")
 
 
+def _detail(progress: Progress) -> str:
+    """What is measured, and before it why the time left may have risen."""
+    words = []
+    if progress.rejected:
+        words.append(f"{screen.counted(progress.rejected, 'attempt')} rejected")
+    if progress.overdue:
+        words.append("parts take longer than planned")
+    return "; ".join([*words, progress.label] if progress.label else words)
+
+
 def _measure(loaded: Loaded, target: Path, trials: int | None, rate: float | None) -> Summary:
     from warifu import lab, study
 
@@ -136,14 +146,10 @@ def _measure(loaded: Loaded, target: Path, trials: int | None, rate: float | Non
     with screen.progress(f"measuring {loaded.study.name}") as report:
 
         def tell(progress: Progress) -> None:
-            again = (
-                f"{progress.rejected} parts measured again" if progress.rejected > 1 else
-                "1 part measured again" if progress.rejected else ""
-            )  # fmt: skip
             report(
                 progress.trials_done,
                 progress.trials,
-                "; ".join(word for word in (again, progress.label) if word),
+                _detail(progress),
                 seconds_left=progress.seconds_left,
             )
             if progress.message and progress.message not in warned:

@@ -55,6 +55,8 @@ class Progress:
     """What all that is to do will take."""
     rejected: int = 0
     """Attempts that the link rejected, each of which is made again."""
+    overdue: bool = False
+    """Whether parts took longer than planned, beyond an end that was foreseen."""
 
 
 @dataclass
@@ -382,11 +384,11 @@ class _Run:
         done = sum(self._is_finished(case_id) for case_id in self._cases)
         left = sum(part.trials for part in self.to_do)
         all_trials = self._trials * len(self._cases)
-        seconds, rejected = None, 0
+        seconds, rejected, overdue = None, 0, False
         if self._pace is not None:
             planned = sum(map(self._planned_s, self.to_do))
             seconds = self._pace.left(planned, time.monotonic())
-            rejected = self._pace.rejected
+            rejected, overdue = self._pace.rejected, self._pace.overdue
         self._progress(
             Progress(
                 done,
@@ -397,6 +399,7 @@ class _Run:
                 message,
                 seconds,
                 rejected,
+                overdue,
             )
         )
 

@@ -16,7 +16,7 @@ class Pace:
 
     What is left takes as much longer than planned as what is done did, with the attempts that were
     rejected. The end that was foreseen stays until a part is rejected or it has passed: without a
-    reason the time left only falls.
+    reason, which `rejected` and `overdue` tell, the time left only falls.
     """
 
     def __init__(self, now: float) -> None:
@@ -27,6 +27,8 @@ class Pace:
         self._rejected_since = False
         self.rejected = 0
         """Attempts that were rejected, each of which is made again."""
+        self.overdue = False
+        """Whether an end that was foreseen has passed, since parts took longer than planned."""
 
     def accepted(self, planned_s: float) -> None:
         """A part of so long a plan is measured."""
@@ -41,7 +43,9 @@ class Pace:
         """Seconds until parts of so long a plan together are measured as well."""
         slower = (now - self._begun + PRIOR_S) / (self._planned_done + PRIOR_S)
         end = now + planned_s * slower
-        stands = self._end is not None and now < self._end and not self._rejected_since
+        passed = self._end is not None and now >= self._end
+        self.overdue |= passed and planned_s > 0
+        stands = self._end is not None and not passed and not self._rejected_since
         if self._end is None or end < self._end or not stands:
             self._end = end
         self._rejected_since = False

@@ -7,6 +7,8 @@ import random
 
 import pytest
 
+from warifu.cli import halves
+from warifu.lab.measure import Progress
 from warifu.lab.pace import Pace
 
 
@@ -64,3 +66,28 @@ def test_it_rises_at_rejections_and_past_its_end_alone() -> None:
             assert rejected or now >= end or foreseen <= end + 1e-9
             end = foreseen
         assert end == now
+
+
+def test_the_line_says_why_the_time_left_rose() -> None:
+    """Whatever is rejected and however slow parts are, no rise is shown without its reason."""
+    chance = random.Random(11)
+    said = set()
+    for _ in range(200):
+        pace, now, parts = Pace(0.0), 0.0, [40.0] * 30
+        slow, refused = chance.choice([1.0, 1.6]), chance.choice([0.0, 0.2])
+        end = pace.left(sum(parts), now)
+        while parts:
+            now += slow * chance.uniform(35.0, 45.0)
+            if chance.random() < refused:
+                pace.reject()
+            else:
+                pace.accepted(parts.pop())
+            left = pace.left(sum(parts), now)
+            told = Progress(0, 1, 0, 1, "", "", left, pace.rejected, pace.overdue)
+            shown = halves._detail(told)
+            if now + left > end + 1e-9 and parts:
+                assert shown, f"{end - now:.0f} s became {left:.0f} s, and the line says no reason"
+                said.add(shown.rpartition("; ")[2])
+            end = now + left
+    assert "parts take longer than planned" in said
+    assert any(one.endswith("rejected") for one in said)
