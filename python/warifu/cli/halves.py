@@ -112,10 +112,7 @@ def measure(
         screen.warn(warning)
     _warn_of_skipped("measured", summary.skipped | summary.given_up)
     if summary.rejections:
-        screen.say(
-            f"{summary.rejections} parts were rejected unseen because the link was late, and "
-            f"measured again; the reasons are in {target / 'manifest.json'}"
-        )
+        screen.say(_rejected(summary, target / "manifest.json"))
     return target, summary
 
 
@@ -127,6 +124,14 @@ def _warn_of_skipped(done: str, skipped: dict[str, str]) -> None:
     for reason, labels in by_reason.items():
         which = labels[0] if len(labels) == 1 else f"{len(labels)} cases, such as {labels[0]}"
         screen.warn(f"not {done}: {which}: {reason}")
+
+
+def _rejected(summary: Summary, manifest: Path) -> str:
+    """One line on all attempts that were rejected, whatever their number."""
+    attempts = screen.counted(summary.rejections, "attempt")
+    were = "was" if summary.rejections == 1 else "were"
+    why = "; ".join(f"{count:,}: {cause}" for cause, count in summary.causes.items())
+    return f"{attempts} at parts {were} rejected unseen ({why}); each is in {manifest}"
 
 
 def _detail(progress: Progress) -> str:

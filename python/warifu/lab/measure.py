@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -72,6 +74,8 @@ class Summary:
     given_up: dict[str, str] = field(default_factory=dict)
     """Case label to the reason why every attempt failed; the same command tries again."""
     rejections: int = 0
+    causes: dict[str, int] = field(default_factory=dict)
+    """Why attempts were rejected to how many were; one may have several causes."""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -268,6 +272,7 @@ class _Run:
         self.summary.complete = done and not self.summary.skipped
         self.summary.measured = [key for key in self._cases if self._is_finished(key)]
         self.summary.rejections = len(self._manifest["rejections"])
+        self.summary.causes = causes(one["reasons"] for one in self._manifest["rejections"])
         changed = self._manifest["complete"] != self.summary.complete
         if changed or self.to_do or self.summary.given_up or done:
             self._manifest["complete"] = self.summary.complete
@@ -402,6 +407,21 @@ class _Run:
                 overdue,
             )
         )
+
+
+def causes(reasons: Iterable[str]) -> dict[str, int]:
+    """The causes that rejections have in common, without their figures and hints; the most
+    frequent first. ``reasons`` has a text for each, of one or several."""
+    counts = Counter(
+        cause
+        for text in reasons
+        for cause in {_FIGURE.sub("", re.split("[:,] ", one)[0]) for one in text.split("; ")}
+    )
+    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+
+
+_FIGURE = re.compile(r"^[\d.]+ (?:% of )?|[\d.]+ ?% of ")
+"""How much of something there was: `0.512 % of`, `3`."""
 
 
 def planned_s(bench: Bench, case: Cell, part: Part) -> float:
