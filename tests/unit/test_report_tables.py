@@ -404,6 +404,15 @@ def test_a_table_of_many_numbers_goes_on_below() -> None:
     assert "figure 1" in render([_wide(2)], Format.TABLE, 10)
 
 
+def test_a_long_title_goes_on_in_a_terminal_alone() -> None:
+    table = _wide(2)
+    table.title = "a title of many words " * 8
+    text = render([table], Format.TABLE, 80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert " ".join(text.split()).startswith(table.title.strip())
+    assert table.title in render([table], Format.TABLE)
+
+
 def test_a_table_fits_the_terminal_that_it_goes_to(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

@@ -98,7 +98,7 @@ _NARROWEST = 8
 
 
 def _fitted(table: Table, width: int) -> Table:
-    """The same with its notes and its widest columns of text broken into lines."""
+    """The same with its title, its notes and its widest columns of text broken into lines."""
     columns = list(table.columns)
     rows = [[column.head for column in columns], *table.cells]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
@@ -117,7 +117,8 @@ def _fitted(table: Table, width: int) -> Table:
             most = min(columns[at].wrap or width, max(_NARROWEST, width // 3))
             columns[at] = replace(columns[at], wrap=most)
     notes = [textwrap.fill(note, width, break_on_hyphens=False) for note in table.notes]
-    return replace(table, columns=columns, notes=notes)
+    title = textwrap.fill(table.title, width, break_on_hyphens=False)
+    return replace(table, title=title, columns=columns, notes=notes)
 
 
 def _printable(table: Table) -> Table:

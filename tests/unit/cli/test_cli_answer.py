@@ -17,6 +17,7 @@ from support.commands import Run
 from support.paths import ROOT
 from support.synthetic import Cell, study
 from warifu import study as studies
+from warifu.cli import screen
 from warifu.cli.errors import FAILED, OK, USAGE
 from warifu.results import read_manifest
 from warifu.results.repeating import command
@@ -79,6 +80,25 @@ def test_comparing_and_reporting_fit_80_columns(warifu: Run, verb: str) -> None:
     wide = [line for line in out.splitlines() if len(line) > 80]
     # A report's tables have more numbers than a terminal is wide; what a verb opens with fits.
     assert not wide or verb == "report"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("trace", *ENDS, "--stack", "https/tls1.3", "--costs"),
+        ("m3", "chips"),
+        ("dds", "discovery", "--nodes", "2,20", "--rtt", "20 ms"),
+        ("dds", "advise", "--device", "raspberry-pi-3", "--payload", "1 MiB"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_other_verbs_fit_a_terminal_of_80_columns(
+    warifu: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(screen, "columns", lambda _: 80)
+    code, out, err = warifu(*words)
+    assert code == OK, err
+    assert not [line for line in out.splitlines() if len(line) > 80]
 
 
 def test_compare_says_what_failed_and_why(warifu: Run) -> None:

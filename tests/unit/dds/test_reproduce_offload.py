@@ -13,6 +13,7 @@ from support.dds_sends import sends_of
 from support.paths import ROOT
 from warifu import _core
 from warifu.dds.sending import missing
+from warifu.report.table import Format, render
 from warifu.reproduce import dds_offload, dds_offload_tables, papers
 from warifu.reproduce.dds_offload import Judges, Seen, fit, offloaded_ms, pays_from, saving
 from warifu.reproduce.dds_sends import Sends, calls, summary
@@ -178,6 +179,7 @@ def test_tables_with_and_without_measurements() -> None:
     full, holds = dds_offload_tables.tables(replace(_seen(), accelerators=known))
     assert holds
     assert len(full) == 5
+    assert max(map(len, render(full, Format.TABLE, 80).splitlines())) <= 80
     bare, holds = dds_offload_tables.tables(Seen(missing={dds_offload.FAST: "needs root"}))
     assert not holds
     assert [one.title for one in bare] == [bare[0].title, "Where the paper's method is blind"]

@@ -9,6 +9,7 @@ import pytest
 
 from support.dds_sends import sends_of
 from warifu.dds.counters import Count
+from warifu.report.table import Format, render
 from warifu.reproduce import sros2_aead_tables
 from warifu.reproduce.dds_sends import Call, Sends
 from warifu.reproduce.sros2_aead import CIPHERS, PLAIN, Judges, Seen, estimate, plugin_ns
@@ -51,6 +52,7 @@ def test_a_host_like_this_comes_out_as_recorded() -> None:
     tables, holds = sros2_aead_tables.tables(_seen())
     assert holds
     assert [len(table.records) > 0 for table in tables] == [True] * 7
+    assert max(map(len, render(tables, Format.TABLE, 80).splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 
 from support.paths import ROOT
 from warifu import files, m3
+from warifu.cli import screen
 
 Run = Callable[..., tuple[int, str, str]]
 Compile = Callable[..., Path]
@@ -32,6 +33,24 @@ def program(code: Path, tmp_path: Path) -> Path:
     copy = tmp_path / "program.elf"
     copy.write_bytes(code.read_bytes())
     return copy
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("m3", "run"), ("m3", "profile"), ("m3", "size"), ("calibrate", "m3", "--mhz", "50")],
+    ids=" ".join,
+)
+def test_tables_fit_a_terminal_of_80_columns(
+    warifu: Run, bare: Compile, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(screen, "columns", lambda _: 80)
+    elf = bare("WIDE.elf", "calibrate/bench.c", "-lgcc")
+    out = ("--out", "device.toml") if words[0] == "calibrate" else ()
+    _, said, err = warifu(*words, elf, *out)
+    lines = [*said.splitlines(), *err.splitlines()]
+    assert any(line.startswith("---") for line in lines), "no table"
+    # Warnings are sentences, which a terminal breaks.
+    assert not [line for line in lines if len(line) > 80 and not line.startswith("warning: ")]
 
 
 @pytest.mark.parametrize(("verb", "flag"), OUTPUTS)
