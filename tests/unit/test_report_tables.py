@@ -148,6 +148,13 @@ def test_latex_escapes_what_tex_would_eat(small: Table) -> None:
     assert text.count(r"\begin") == text.count(r"\end") == 2
 
 
+def test_a_caption_of_latex_is_the_title_and_notes_stand_below(small: Table) -> None:
+    small.notes = ["a long note of 5 % " * 20]
+    text = render([small], Format.LATEX)
+    assert r"\caption{a title.}" in text
+    assert text.index(r"\end{tabular}") < text.index(r"a long note of 5 \%")
+
+
 def test_a_row_of_another_width_is_a_mistake(small: Table) -> None:
     with pytest.raises(ValueError, match="3 cells for 2 columns"):
         small.add(["a", "b", "c"], {})

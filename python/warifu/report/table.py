@@ -341,7 +341,8 @@ _LATEX = {
 
 
 def _latex(table: Table) -> str:
-    """A `table` that needs the package booktabs only."""
+    """A `table` that needs the package booktabs only; its caption is the title alone, and the notes
+    stand below."""
 
     def escape(text: str) -> str:
         return "".join(_LATEX.get(letter, letter) for letter in text)
@@ -350,10 +351,15 @@ def _latex(table: Table) -> str:
         return "    " + " & ".join(map(escape, cells)) + r" \\"
 
     layout = "".join("r" if column.number else "l" for column in table.columns)
+    # As wide as the text: a long note must not make the table wider.
+    notes = [
+        rf"  \par\smallskip\parbox{{\linewidth}}{{\footnotesize {escape(note)}}}"
+        for note in table.notes
+    ]
     lines = [
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{escape(' '.join([table.title + '.', *table.notes]))}}}",
+        rf"  \caption{{{escape(table.title)}.}}",
         rf"  \begin{{tabular}}{{{layout}}}",
         r"    \toprule",
         line([column.head for column in table.columns]),
@@ -361,6 +367,7 @@ def _latex(table: Table) -> str:
         *map(line, table.cells),
         r"    \bottomrule",
         r"  \end{tabular}",
+        *notes,
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
