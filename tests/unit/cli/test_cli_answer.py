@@ -85,12 +85,13 @@ def test_comparing_and_reporting_fit_80_columns(warifu: Run, verb: str) -> None:
 @pytest.mark.parametrize(
     "words",
     [
+        ("trace", *ENDS, "--stack", "https/tls1.3", "--authentication", "mutual"),
         ("trace", *ENDS, "--stack", "https/tls1.3", "--costs"),
         ("m3", "chips"),
         ("dds", "discovery", "--nodes", "2,20", "--rtt", "20 ms"),
         ("dds", "advise", "--device", "raspberry-pi-3", "--payload", "1 MiB"),
     ],
-    ids=lambda words: " ".join(words[:2]),
+    ids=lambda words: f"{words[0]} {words[-1]}",
 )
 def test_other_verbs_fit_a_terminal_of_80_columns(
     warifu: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
