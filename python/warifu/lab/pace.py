@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 PART_OVERHEAD_S = 3.0
-"""What a part takes beside its connections: namespaces, link, server and client come and go."""
+"""What a part takes beside its connections, assumed: namespaces, link, server and client come and
+go. Where it is another, the pace shows it."""
 
 PRIOR_S = 60.0
-"""So much work as planned is taken for granted beside what was seen, so that the first parts do not
-decide alone."""
+"""So much work, a part or two, is taken as planned beside what was seen, so that the first parts do
+not decide alone."""
 
 
 class Pace:

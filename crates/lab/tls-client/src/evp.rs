@@ -272,19 +272,21 @@ mod tests {
         (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
     }
 
-    /// The IETF TLS working group's test vector for the PRF with SHA-256
-    /// (mailarchive.ietf.org/arch/msg/tls/fzVCzk-z3FShgGJ6DOXqM1ydxms).
+    /// `vectors/tls12-prf`, those of the hashes that suites have.
     #[test]
     fn prf_of_the_working_group() {
-        let secret = bytes("9bbe436ba940f017b17652849a71db35");
-        let seed = bytes("a0ba9f936cda311827a6f796ffd5198c");
-        let expected = bytes(
-            "e3f229ba727be17b8d122620557cd453c2aab21d07c3d495329b52d4e61edb5a6b301791\
-             e90d35c9c9a46b4e14baf9af0fa022f7077def17abfd3797c0564bab4fbc91666e9def9b\
-             97fce34f796789baa48082d122ee42c5a72e5a5110fff70187347b66",
-        );
-        let found = prf(c"SHA256", &secret, b"test label", &seed, expected.len());
-        assert_eq!(found.unwrap(), expected);
+        let text = include_str!("../../../../vectors/tls12-prf/vectors.txt");
+        for (name, digest) in [("SHA-256", c"SHA256"), ("SHA-384", c"SHA384")] {
+            let (_, rest) = text.split_once(&format!("hash = {name}\n")).unwrap();
+            let value = |key: &str| {
+                let line = rest.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+                bytes(line.trim_start_matches(" = "))
+            };
+            let expected = value("output");
+            let found =
+                prf(digest, &value("secret"), &value("label"), &value("seed"), expected.len());
+            assert_eq!(found.unwrap(), expected, "{name}");
+        }
     }
 
     /// RFC 4231 section 4.3.

@@ -96,8 +96,8 @@ fn hmacs_of_prf(hash: HashAlgorithm, wanted: CallCount) -> CallCount {
     }
 }
 
-/// Label and seed of the PRF, B: 77 for the keys (RFC 5246 section 6.3), 54 for the master secret
-/// (RFC 7627 section 4), 47 for a Finished (section 7.4.9).
+/// Label and seed of the PRF, B, about the mean of what TLS 1.2 derives: 77 for the keys (RFC 5246
+/// section 6.3), 54 for the master secret (RFC 7627 section 4), 47 for a Finished (section 7.4.9).
 const PRF_SEED_BYTES: f64 = 60.0;
 
 /// RFC 2104 section 2: a hash of a block and the message, and one of a block and that digest.
