@@ -245,3 +245,19 @@ def test_time_of_nothing_is_the_least_there_is() -> None:
     call, byte = dds_ciphers.line([(16, 0.0), (1_024, 100.0), (65_536, 6_000.0)])
     assert call >= 0.0
     assert byte == pytest.approx(0.0, abs=0.1)
+
+
+def test_calls_are_reported_in_the_order_of_the_studies() -> None:
+    def record(ns: int) -> Mapping[str, Any]:
+        call = {"function": "encode_rtps_message", "calls": 4, "time_ns": ns}
+        return {"dds": {"plugin": {"client": [call], "server": [call]}}}
+
+    # The second case's first part was rejected, so that its records come last; one has no plugin.
+    plain: Mapping[str, Any] = {"dds": {"plugin": {}}}
+    records = {"c": [record(800)], "plain": [plain], "a": [record(400)], "b": [record(2), record(6)]}
+    labels = {"a": "first", "b": "second", "plain": "without", "c": "third"}
+    assert list(dds._counted(records, labels).items()) == [
+        ("first", {"encode_rtps_message": 100.0}),
+        ("second", {"encode_rtps_message": 1.0}),
+        ("third", {"encode_rtps_message": 200.0}),
+    ]

@@ -172,11 +172,12 @@ def _counted(
     records: Mapping[str, Sequence[Mapping[str, Any]]], labels: Mapping[str, str]
 ) -> dict[str, dict[str, float]]:
     """What Warifu's plugin itself says that a call took, by case and function, ns: discovery is in
-    it, so that it checks what was found and is no part of it."""
+    it, so that it checks what was found and is no part of it. Cases are in the studies' order,
+    since the records' depends on which parts were rejected and measured again."""
     found: dict[str, dict[str, float]] = {}
-    for case, of in records.items():
+    for case, label in labels.items():
         sums: dict[str, list[int]] = {}
-        for record in of:
+        for record in records.get(case, ()):
             for end in record["dds"]["plugin"].values():
                 for one in end:
                     total = sums.setdefault(one["function"], [0, 0])
@@ -184,7 +185,7 @@ def _counted(
                     total[1] += one["time_ns"]
         if sums:
             means = {name: round(ns / max(1, calls), 1) for name, (calls, ns) in sums.items()}
-            found[labels[case]] = means
+            found[label] = means
     return found
 
 

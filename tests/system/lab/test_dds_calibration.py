@@ -54,8 +54,11 @@ def test_few_samples_give_costs_that_predict_others(monkeypatch: pytest.MonkeyPa
     assert len(found.fit) == 2 * (2 * 2 + 2 * len(dds.GOVERNANCES))
     counted = found.details["dds_plugin_ns_a_call"]
     assert len(counted) == len(dds.GOVERNANCES)
-    protects = [rtps != "NONE" for _, _, rtps in dds.GOVERNANCES]
-    assert ["encode_rtps_message" in functions for functions in counted.values()] == protects
+    for (data, metadata, rtps), (label, functions) in zip(
+        dds.GOVERNANCES, counted.items(), strict=True
+    ):
+        assert label.startswith(f"data {data}, metadata {metadata}, rtps {rtps}, "), label
+        assert ("encode_rtps_message" in functions) == (rtps != "NONE"), label
     answer = found.draft.predict(HELD_OUT)
     for (case, metric), ns in answer.items():
         assert math.isfinite(ns), (case, metric)
