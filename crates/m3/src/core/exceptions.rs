@@ -137,8 +137,9 @@ impl Core {
     /// R15.
     ///
     /// # Errors
-    /// A fault of the stack or of the vector table.
+    /// A fault of the vector table or of the stack, on which nothing was stored then.
     pub fn enter(&mut self, exception: Exception) -> Result<(), Fault> {
+        let handler = self.handler(exception)?;
         let frame = self.push_frame()?;
         let registers = &mut self.registers;
         let process = registers.process_stack;
@@ -157,17 +158,18 @@ impl Core {
         self.exclusive = false;
         self.system.event = true;
         self.clock += self.costs.exception_entry;
-        self.go_to_handler(exception)
+        self.registers.r[15] = handler;
+        Ok(())
     }
 
-    fn go_to_handler(&mut self, exception: Exception) -> Result<(), Fault> {
+    /// The address of an exception's handler, by the vector table.
+    fn handler(&self, exception: Exception) -> Result<u32, Fault> {
         let at = self.system.vector_table.wrapping_add(4 * u32::from(exception.0));
         let handler = self.memory.peek(at).ok_or(Fault::Data { address: at, write: false })?;
         if handler & 1 == 0 {
             return Err(Fault::InvalidState { target: handler });
         }
-        self.registers.r[15] = handler & !1;
-        Ok(())
+        Ok(handler & !1)
     }
 
     fn push_frame(&mut self) -> Result<u32, Fault> {
@@ -177,11 +179,20 @@ impl Core {
         let frame = top.wrapping_sub(32);
         let status = registers.xpsr() & !(1 << 9) | u32::from(aligned) << 9;
         let r = registers.r;
-        for (index, value) in
-            [r[0], r[1], r[2], r[3], r[12], r[14], r[15], status].into_iter().enumerate()
-        {
-            let at = frame.wrapping_add(4 * index as u32);
+        let words = [r[0], r[1], r[2], r[3], r[12], r[14], r[15], status];
+        let word = |index: usize| self.memory.word(frame.wrapping_add(4 * index as u32));
+        let before: [Option<u32>; 8] = std::array::from_fn(word);
+        for (index, value) in (0u32..).zip(words) {
+            let at = frame.wrapping_add(4 * index);
             if !self.memory.set_word(at, value) {
+                // Half a frame would be of no use to anybody, and whoever follows what is stored
+                // is told of whole ones.
+                for (index, word) in (0..index).zip(before) {
+                    let at = frame.wrapping_add(4 * index);
+                    if let Some(word) = word {
+                        self.memory.set_word(at, word);
+                    }
+                }
                 return Err(Fault::Data { address: at, write: true });
             }
         }
@@ -239,7 +250,8 @@ impl Core {
         set(&mut self.system.active, next.0, true);
         set(&mut self.system.pending, next.0, false);
         self.clock += self.costs.tail_chain;
-        self.go_to_handler(next)
+        self.registers.r[15] = self.handler(next)?;
+        Ok(())
     }
 
     fn pop_frame(&mut self, to_handler: bool, value: u32) -> Result<Returned, Fault> {
