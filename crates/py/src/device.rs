@@ -33,8 +33,8 @@ pub(crate) fn device<'py>(
     let primitives = PyDict::new(py);
     for primitive in Primitive::all() {
         let Some(cost) = profile.primitive(primitive, 0) else { continue };
-        let one = law(py, &cost.warm)?;
-        one.set_item("per_byte_ns", cost.per_byte_median_ns)?;
+        let one = law(py, &cost.law(false))?;
+        one.set_item("per_byte_ns", cost.per_byte_ns)?;
         one.set_item("kind", cost.kind.name())?;
         one.set_item("source", cost.source.unwrap_or_default())?;
         one.set_item("code", profile.code(primitive).map(Keyword::name))?;

@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use warifu_model::{
-    Case, Catalog, Definition, Error, Evidence, Input, KeyStoreCall, KeyStoreProfile, Link, Mark,
-    Metric, Nanos, Operation, Role, SystemCall, inputs_where,
+    Case, Catalog, Costs, Definition, Error, Evidence, Input, KeyStoreCall, KeyStoreProfile, Link,
+    Mark, Metric, Nanos, Operation, Role, SystemCall, inputs_where,
 };
 use warifu_trace::{Episode, Scenario, Step, Trace, scenario};
 
@@ -14,7 +14,7 @@ use crate::clock::Jiffy;
 use crate::cost::Sampler;
 use crate::link::PathModel;
 use crate::profiles;
-use crate::program::{self, Op, Programs};
+use crate::program::{Op, Programs};
 use crate::route::Heading;
 
 /// Numbers models; 0 is none.
@@ -112,9 +112,10 @@ impl CaseModel {
         }
         let client = profiles::device(catalog, "device.profile", &case.device.profile)?;
         let server = profiles::device(catalog, "server.profile", &case.server.profile)?;
-        let interface = |device, role| {
+        let interface = |device: Costs<'_>, role| {
             let operation = Operation::System(role, SystemCall::Interface);
-            program::pair(device, operation, case, 0).map(|pair| pair.warm)
+            let cost = device.cost(operation, &case.stack, 0)?;
+            Ok::<_, Error>(Sampler::new(&cost.law(false), cost.bytes_cost))
         };
         let interfaces = [interface(client, Role::Client)?, interface(server, Role::Server)?];
         let key_store = profiles::key_store(catalog, &case.key_store.profile)?;

@@ -1,9 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Samplers: distributions of a profile, prepared for drawing many times.
 
-use warifu_model::{Distribution, Nanos};
+use warifu_model::{Band, Cost, Distribution, Nanos};
 
 use crate::random::Stream;
+
+/// Both laws of one cost.
+#[derive(Clone, Debug)]
+pub(crate) struct CostPair {
+    /// What varies, with warm caches and with cold ones.
+    varying: [Sampler; 2],
+    bands: Box<[BandLaw]>,
+}
+
+/// What an assumed figure takes, by where in its band the trial's board is.
+#[derive(Clone, Debug)]
+struct BandLaw {
+    /// Its number among the bands of all costs.
+    number: u32,
+    /// With warm caches and with cold ones.
+    laws: [Law; 2],
+}
 
 /// A law of durations, prepared for drawing.
 #[derive(Clone, Debug)]
@@ -31,6 +48,52 @@ enum Law {
 struct Step {
     low: u64,
     width: f64,
+}
+
+impl CostPair {
+    /// Prepares a cost; `number` gives each band its number.
+    pub(crate) fn new(cost: &Cost<'_>, mut number: impl FnMut(&Band) -> u32) -> CostPair {
+        let cipher = cost.cipher.map_or([Nanos::ZERO; 2], |of| [of.warm, of.cold]);
+        let [warm, cold] = cipher.map(|Nanos(ns)| Nanos(cost.bytes_cost.0 + ns));
+        let band = |band: &Band| BandLaw {
+            number: number(band),
+            laws: [Law::new(band.warm.body()), Law::new(band.cold.body())],
+        };
+        CostPair {
+            varying: [Sampler::new(&cost.warm, warm), Sampler::new(&cost.cold, cold)],
+            bands: cost.bands.iter().map(band).collect(),
+        }
+    }
+
+    /// The same whose caches are always warm.
+    pub(crate) fn warm(&self) -> CostPair {
+        let warm = |BandLaw { number, laws: [warm, _] }: &BandLaw| BandLaw {
+            number: *number,
+            laws: [warm.clone(), warm.clone()],
+        };
+        let [varying, _] = &self.varying;
+        CostPair {
+            varying: [varying.clone(), varying.clone()],
+            bands: self.bands.iter().map(warm).collect(),
+        }
+    }
+
+    /// Warm and cold, if both are always the same.
+    pub(crate) fn as_constant(&self) -> Option<[u64; 2]> {
+        let [warm, cold] = &self.varying;
+        let both = [warm.as_constant()?, cold.as_constant()?];
+        self.bands.is_empty().then_some(both)
+    }
+
+    /// One value, ns; `places` says of each band where in it the board is, from 0 to 1.
+    #[inline]
+    pub(crate) fn draw(&self, cold: bool, stream: &mut Stream, places: &[f64]) -> u64 {
+        let varying = self.varying[usize::from(cold)].draw(stream);
+        self.bands.iter().fold(varying, |all, band| {
+            let place = places.get(band.number as usize).copied().unwrap_or(0.5);
+            all + band.laws[usize::from(cold)].at(place)
+        })
+    }
 }
 
 impl Sampler {
@@ -84,10 +147,18 @@ impl Law {
     fn draw(&self, stream: &mut Stream) -> u64 {
         match self {
             Law::Constant(value) => *value,
+            Law::Quantiles { .. } => self.at(stream.uniform()),
+        }
+    }
+
+    /// The value that a fraction `p` of all values do not exceed, from 0 to below 1.
+    #[inline]
+    fn at(&self, p: f64) -> u64 {
+        match self {
+            Law::Constant(value) => *value,
             Law::Quantiles { steps, count } => {
-                // `uniform` is below 1, so there is such a step. Signed integers convert in one
-                // instruction.
-                let position = stream.uniform() * count;
+                // Below 1, so there is such a step. Signed integers convert in one instruction.
+                let position = p * count;
                 let index = position as i64;
                 let Some(step) = steps.get(index as usize) else { return 0 };
                 step.low + (step.width * (position - index as f64)) as i64 as u64

@@ -3,8 +3,8 @@
 //! costs, with the parts that an adviser puts in the place of others.
 
 use warifu_model::{
-    Case, Catalog, Cost, Costs, Dds, DdsCrypto, DdsMessage, Direction, Distribution, Error, Nanos,
-    Operation, Role, Stack, SystemCall,
+    Case, Catalog, Cost, Costs, Dds, DdsCrypto, DdsMessage, Direction, Error, Nanos, Operation,
+    Role, Stack, SystemCall,
 };
 use warifu_trace::{Message, MessageId, Step, Trace, scenario};
 
@@ -139,12 +139,12 @@ impl Ends<'_> {
         let link = &self.case.link;
         let interface = |role| {
             let operation = Operation::System(role, SystemCall::Interface);
-            self.cost(operation, 0).map(|cost| cost.warm.mean().0)
+            self.cost(operation, 0).map(|cost| cost.estimate_ns(false).round() as u64)
         };
         let interfaces = [interface(Role::Client)?, interface(Role::Server)?];
         Ok(DdsPath {
             steps,
-            wake: Law::of(&wake.warm, &wake.cold),
+            wake: Law::of(&wake),
             delay: Nanos(link.rtt.0 / 2 + interfaces.iter().sum::<u64>()),
             rate: link.rate_up.map(|rate| rate.0),
         })
@@ -167,20 +167,22 @@ impl Ends<'_> {
     }
 
     fn work(&self, operation: Operation, bytes: u32) -> Result<Work, Error> {
-        let cost = self.cost(operation, bytes)?;
-        let device = self.device(operation.role());
-        let cipher = cost.cipher.and_then(|of_cipher| {
-            let call = device.device().primitive(of_cipher.primitive, bytes)?;
-            let all = call.warm.mean().0 + call.bytes_cost.0;
+        // The bytes stand apart, each as long as another.
+        let cost = self.cost(operation, 0)?;
+        let device = self.device(operation.role()).device();
+        let cipher = self.cost(operation, bytes)?.cipher.and_then(|of_cipher| {
+            let primitive = of_cipher.primitive;
+            let all = device.primitive(primitive, bytes)?.estimate_ns(false).round() as u64;
+            let call = device.primitive(primitive, 0)?;
             Some(CipherWork {
-                primitive: of_cipher.primitive.to_string(),
-                call: Law::of(&call.warm, &call.cold),
+                primitive: primitive.to_string(),
+                call: Law::of(&call),
                 per_byte_ns: call.per_byte_ns,
                 tags: Nanos(of_cipher.warm.0.saturating_sub(all)),
             })
         });
-        let own = Law::of(&cost.warm, &cost.cold);
-        let plain = self.plain(operation, bytes).filter(|plain| plain.mean <= own.mean);
+        let own = Law::of(&cost);
+        let plain = self.plain(operation).filter(|plain| plain.mean <= own.mean);
         Ok(Work {
             operation,
             bytes,
@@ -196,12 +198,11 @@ impl Ends<'_> {
     }
 
     /// What a secured sample takes itself without security, where the profile has that.
-    fn plain(&self, operation: Operation, bytes: u32) -> Option<Law> {
+    fn plain(&self, operation: Operation) -> Option<Law> {
         let Operation::Dds(role, _, DdsMessage::Sample) = operation else { return None };
         let Stack::Dds(secured) = &self.case.stack else { return None };
         let plain = Stack::Dds(Dds { crypto: DdsCrypto::None, ..secured.clone() });
-        let cost = self.device(role).cost(operation, &plain, bytes).ok()?;
-        Some(Law::of(&cost.warm, &cost.cold))
+        Some(Law::of(&self.device(role).cost(operation, &plain, 0).ok()?))
     }
 
     const fn device(&self, role: Role) -> Costs<'_> {
@@ -230,9 +231,11 @@ fn cold_once(steps: &mut [PathStep]) {
 }
 
 impl Law {
-    fn of(warm: &Distribution, cold: &Distribution) -> Law {
-        let [low, high] = USUAL.map(|p| warm.quantile(p));
-        let mean = warm.mean().clamp(low, high);
-        Law { low, mean, high, cold: cold.mean() - warm.mean() }
+    /// Of what a cost is without its bytes.
+    fn of(cost: &Cost<'_>) -> Law {
+        let law = cost.law(false);
+        let [low, high] = USUAL.map(|p| law.quantile(p));
+        let [warm, cold] = [false, true].map(|cold| Nanos(cost.estimate_ns(cold).round() as u64));
+        Law { low, mean: warm.clamp(low, high), high, cold: cold - warm }
     }
 }

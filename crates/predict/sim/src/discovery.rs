@@ -103,7 +103,8 @@ impl HandshakeWork {
             Primitive::Verify(algorithm),
         ];
         let found = needed.map(|primitive| {
-            device.primitive(primitive, 0).map(|cost| cost.warm.quantile(0.5).0).ok_or(primitive)
+            let cost = device.primitive(primitive, 0).ok_or(primitive)?;
+            Ok(cost.law(false).quantile(0.5).0)
         });
         let [Ok(keygen), Ok(derive), Ok(sign), Ok(verify)] = found else {
             return Err(found.into_iter().filter_map(Result::err).collect());

@@ -29,9 +29,9 @@ pub struct OperationCost {
 pub struct PricedOperation {
     /// By what.
     pub source: CostSource,
-    /// Mean with warm caches, ns.
+    /// With warm caches, ns: the mean of what varies, and each band in its middle.
     pub warm_ns: f64,
-    /// Mean with cold caches, ns.
+    /// The same with cold caches, ns.
     pub cold_ns: f64,
     /// The calls that it was lowered to.
     pub parts: Vec<LoweredPart>,
@@ -122,7 +122,7 @@ fn priced(
     })?;
     let [of_cipher, of_cipher_cold] =
         cost.cipher.map_or([0.0; 2], |of| [of.warm, of.cold].map(|time| time.0 as f64));
-    let of_bytes = cost.bytes_cost.0 as f64;
+    let [warm_ns, cold_ns] = [false, true].map(|cold| cost.estimate_ns(cold));
     let (source, parts, remainder_ns) = match cost.lowered {
         None => (CostSource::Own, Vec::new(), 0.0),
         Some(lowered) => {
@@ -132,8 +132,8 @@ fn priced(
     };
     Ok(PricedOperation {
         source,
-        warm_ns: cost.warm.mean_ns() + of_bytes + of_cipher,
-        cold_ns: cost.cold.mean_ns() + of_bytes + of_cipher_cold,
+        warm_ns: warm_ns + of_cipher,
+        cold_ns: cold_ns + of_cipher_cold,
         parts,
         remainder_ns,
     })

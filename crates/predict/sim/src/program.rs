@@ -4,13 +4,13 @@
 use std::collections::HashMap;
 
 use warifu_model::{
-    Case, Catalog, Costs, Error, KeyStoreCall, KeyStoreProfile, Mark, Nanos, Operation, Role,
-    Stage, SystemCall,
+    Band, BandOf, Case, Catalog, Costs, Error, KeyStoreCall, KeyStoreProfile, Mark, Operation,
+    Role, Stage, SystemCall,
 };
 use warifu_trace::{Bytes, ChannelId, Episode, Message, Party, Program, Step, Trace};
 
 use crate::carrier::CarrierModel;
-use crate::cost::Sampler;
+use crate::cost::{CostPair, Sampler};
 use crate::event_queue::Layout;
 use crate::profiles::{device, key_store};
 use crate::random::Stream;
@@ -81,13 +81,6 @@ pub(crate) enum Op {
     },
 }
 
-/// Two laws of one cost.
-#[derive(Clone, Debug)]
-pub(crate) struct CostPair {
-    pub warm: Sampler,
-    pub cold: Sampler,
-}
-
 /// A party's program, of all episodes.
 #[derive(Clone, Debug)]
 pub(crate) struct PartyProgram {
@@ -116,6 +109,8 @@ pub(crate) struct Programs {
     pub channels: Vec<ChannelPlan>,
     pub episodes: u32,
     pub costs: Vec<CostPair>,
+    /// How many bands all costs have: a trial draws a board's place in each of them once.
+    pub bands: usize,
     pub calls: Vec<Sampler>,
     pub messages: Vec<Bytes>,
     /// Of each message, its channel.
@@ -156,6 +151,8 @@ struct Compiler<'a> {
     devices: [Costs<'a>; 2],
     key_store: &'a KeyStoreProfile,
     costs: Vec<CostPair>,
+    /// Of each band, the device's profile and the figure: a board that is at both ends is one.
+    bands: Vec<(String, BandOf)>,
     /// By operation, bytes, and whether it has just been done.
     known: HashMap<(Operation, u32, bool), u32>,
     calls: Vec<Sampler>,
@@ -182,6 +179,7 @@ impl Programs {
             ],
             key_store: key_store(catalog, &case.key_store.profile)?,
             costs: Vec::new(),
+            bands: Vec::new(),
             known: HashMap::new(),
             calls: Vec::new(),
             known_calls: HashMap::new(),
@@ -253,6 +251,7 @@ impl Programs {
             channels,
             episodes: episodes.len() as u32,
             costs: compiler.costs,
+            bands: compiler.bands.len(),
             calls: compiler.calls,
             sizes: messages.iter().map(|bytes| bytes.fixed).collect(),
             varying: (0..messages.len() as u32).filter(varies).collect(),
@@ -268,13 +267,14 @@ impl Programs {
         let drawn = |op: &Op| match *op {
             Op::Draw { .. } => true,
             Op::Step { step } => self.detail.as_ref().is_some_and(|detail| {
-                !self.costs[detail.steps[step as usize].cost as usize].is_constant()
+                let cost = detail.steps[step as usize].cost;
+                self.costs[cost as usize].as_constant().is_none()
             }),
             _ => false,
         };
         let of_role = self.parties.iter().filter(|party| party.role == role);
         of_role.flat_map(|party| &party.ops).any(drawn)
-            || !self.costs[self.wake[role as usize] as usize].is_constant()
+            || self.costs[self.wake[role as usize] as usize].as_constant().is_none()
     }
 }
 
@@ -303,12 +303,6 @@ impl Programs {
             key = key << 8 | u64::from(change as u8);
         }
         fits.then_some(key)
-    }
-}
-
-impl CostPair {
-    pub(crate) fn is_constant(&self) -> bool {
-        self.warm.as_constant().is_some() && self.cold.as_constant().is_some()
     }
 }
 
@@ -409,8 +403,7 @@ impl Compiler<'_> {
             detail.steps.push(DetailStep { operation, cost, stage: stages[at] });
             return;
         }
-        let pair = &self.costs[cost as usize];
-        let (Some(warm), Some(cold)) = (pair.warm.as_constant(), pair.cold.as_constant()) else {
+        let Some([warm, cold]) = self.costs[cost as usize].as_constant() else {
             ops.push(Op::Draw { cost, stage: stages[at], role });
             return;
         };
@@ -472,31 +465,24 @@ impl Compiler<'_> {
             Role::Client => self.devices[0],
             Role::Server => self.devices[1],
         };
-        let mut pair = pair(device, operation, self.case, bytes)?;
+        let cost = device.cost(operation, &self.case.stack, bytes)?;
+        let (name, bands) = (&device.device().name, &mut self.bands);
+        let number = |band: &Band| {
+            let known = bands.iter().position(|(of, figure)| of == name && *figure == band.of);
+            known.unwrap_or_else(|| {
+                bands.push((name.clone(), band.of));
+                bands.len() - 1
+            }) as u32
+        };
+        let mut pair = CostPair::new(&cost, number);
         if again {
-            pair.cold = pair.warm.clone();
+            pair = pair.warm();
         }
         let index = self.costs.len() as u32;
         self.costs.push(pair);
         self.known.insert((operation, bytes, again), index);
         Ok(index)
     }
-}
-
-/// Both laws of an operation's cost.
-pub(crate) fn pair(
-    device: Costs<'_>,
-    operation: Operation,
-    case: &Case,
-    bytes: u32,
-) -> Result<CostPair, Error> {
-    let cost = device.cost(operation, &case.stack, bytes)?;
-    let [warm, cold] =
-        cost.cipher.map_or([Nanos::ZERO; 2], |of_cipher| [of_cipher.warm, of_cipher.cold]);
-    Ok(CostPair {
-        warm: Sampler::new(&cost.warm, Nanos(cost.bytes_cost.0 + warm.0)),
-        cold: Sampler::new(&cost.cold, Nanos(cost.bytes_cost.0 + cold.0)),
-    })
 }
 
 fn is_system(operation: Operation) -> bool {

@@ -30,6 +30,8 @@ pub(crate) enum Purpose {
     KeyStore = 9,
     /// What a carrier draws itself, such as its first timeout.
     Carrier = 10,
+    /// Where in the bands of its assumed figures a board is.
+    Board = 11,
 }
 
 /// A stream of random numbers.
@@ -190,6 +192,7 @@ mod tests {
             first(Purpose::Clock),
             first(Purpose::KeyStore),
             first(Purpose::Carrier),
+            first(Purpose::Board),
         ];
         for (index, one) in all.iter().enumerate() {
             assert!(!all[index + 1..].contains(one));

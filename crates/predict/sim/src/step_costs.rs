@@ -13,7 +13,7 @@ pub struct StepCost {
     pub operation: Operation,
     /// To how many bytes.
     pub bytes: u32,
-    /// Mean of what it takes itself, per byte included, warm and cold.
+    /// What it takes itself, per byte included, warm and cold.
     pub own: [Nanos; 2],
     /// What its cipher takes beside that, warm and cold.
     pub cipher: [Nanos; 2],
@@ -39,11 +39,10 @@ pub fn step_costs(case: &Case, catalog: &Catalog) -> Result<Vec<StepCost>, Error
             Role::Server => server,
         };
         let cost = device.cost(operation, &case.stack, bytes)?;
-        let own = |mean: Nanos| Nanos(mean.0 + cost.bytes_cost.0);
         costs.push(StepCost {
             operation,
             bytes,
-            own: [own(cost.warm.mean()), own(cost.cold.mean())],
+            own: [false, true].map(|cold| Nanos(cost.estimate_ns(cold).round() as u64)),
             cipher: cost.cipher.map_or([Nanos::ZERO; 2], |of| [of.warm, of.cold]),
             primitive: cost.cipher.map(|of| of.primitive.to_string()),
         });

@@ -13,6 +13,7 @@ use crate::recording::Doing;
 use crate::resource::Claimant;
 use crate::route::End;
 use crate::turn::{Place, Turn};
+use crate::world::World;
 
 impl Turn<'_> {
     /// Runs a program until it waits.
@@ -33,8 +34,8 @@ impl Turn<'_> {
                     }
                     Op::Draw { cost, stage, role } => {
                         let pair = &model.programs.costs[cost as usize];
-                        let law = if state.cold { &pair.cold } else { &pair.warm };
-                        let ns = law.draw(&mut self.world.streams[role as usize]);
+                        let World { streams, places, .. } = &mut *self.world;
+                        let ns = pair.draw(state.cold, &mut streams[role as usize], places);
                         state.spend(stage, ns);
                     }
                     Op::Receive { message, channel, end } => {
@@ -124,8 +125,8 @@ impl Turn<'_> {
         let role = state.role as usize;
         let programs = &self.model.programs;
         let pair = &programs.costs[programs.wake[role] as usize];
-        let law = if state.cold { &pair.cold } else { &pair.warm };
-        let ns = law.draw(&mut self.world.streams[role]);
+        let World { streams, places, .. } = &mut *self.world;
+        let ns = pair.draw(state.cold, &mut streams[role], places);
         state.spend(PROCESSING[role][1], ns);
         self.note(party, Doing::Wake, ns);
     }
@@ -137,9 +138,9 @@ impl Turn<'_> {
         let Some(step) = programs.detail.as_ref().map(|of| of.steps[step as usize]) else { return };
         let state = &mut self.instance.parties[party];
         let pair = &programs.costs[step.cost as usize];
-        let law = if state.cold { &pair.cold } else { &pair.warm };
+        let World { streams, places, .. } = &mut *self.world;
         // A law of one value draws nothing.
-        let ns = law.draw(&mut self.world.streams[state.role as usize]);
+        let ns = pair.draw(state.cold, &mut streams[state.role as usize], places);
         state.spend(step.stage, ns);
         self.note(party, Doing::Operation(step.operation), ns);
     }

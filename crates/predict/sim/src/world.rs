@@ -20,6 +20,8 @@ pub(crate) struct World {
     pub paths: [Path; 2],
     /// Costs of client, server and key store; lengths.
     pub streams: [Stream; 4],
+    /// Where in each band of an assumed figure the trial's board is, from 0 to 1.
+    pub places: Vec<f64>,
     /// `client.loop` and `server.worker`.
     pub resources: [Resource; 2],
     pub key_store: KeyStore,
@@ -43,6 +45,7 @@ impl World {
             queue: EventQueue::default(),
             paths: [Path::new(), Path::new()],
             streams: [stream(), stream(), stream(), stream()],
+            places: Vec::new(),
             resources: [Resource::new(), Resource::new()],
             key_store: KeyStore::new(),
             unfinished: 0,
@@ -71,6 +74,11 @@ impl World {
         begin(1, Purpose::ServerCosts);
         begin(2, Purpose::KeyStore);
         begin(3, Purpose::Lengths);
+        self.places.clear();
+        if model.programs.bands > 0 {
+            let mut boards = Stream::new(seed, Purpose::Board);
+            self.places.extend((0..model.programs.bands).map(|_| boards.uniform()));
+        }
     }
 
     /// Whether none of the first so many packets of each direction is lost.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What operations cost on a device: its own figure, else its library's recipe.
 
+use super::band::BandOf;
 use super::catalog::{Catalog, ProfileKind};
 use super::cipher::{self, CipherCost};
 use super::condition::{Choice, Condition, Mismatch};
@@ -11,7 +12,6 @@ use super::lowering::{self, NotLowered};
 use super::recipe::{Recipe, RecipeProfile};
 use super::shown::{Show, Shown};
 use crate::case::Stack;
-use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::operation::Operation;
 use crate::primitive::{Primitive, SignatureAlgorithm};
@@ -265,19 +265,18 @@ impl<'a> Costs<'a> {
         stack: &Stack,
         bytes: u32,
     ) -> Result<Cost<'a>, Error> {
-        let mut cost = entry.cost(bytes);
+        let mut cost = entry.cost(BandOf::Operation(operation), bytes);
         for call in cipher::calls(operation, stack, bytes) {
             let (primitive, entry) =
                 self.device.stand_in(call).ok_or_else(|| self.missing(&[operation], stack))?;
-            let of_call = entry.cost(call.bytes);
+            let of_call = entry.cost(BandOf::Primitive(primitive), call.bytes);
             let before = cost.cipher.unwrap_or(CipherCost {
                 primitive,
                 warm: Nanos::ZERO,
                 cold: Nanos::ZERO,
             });
-            let with =
-                |all: Nanos, law: &Distribution| Nanos(all.0 + law.mean().0 + of_call.bytes_cost.0);
-            let (warm, cold) = (with(before.warm, &of_call.warm), with(before.cold, &of_call.cold));
+            let with = |all: Nanos, cold| Nanos(all.0 + of_call.estimate_ns(cold).round() as u64);
+            let (warm, cold) = (with(before.warm, false), with(before.cold, true));
             cost.cipher = Some(CipherCost { warm, cold, ..before });
         }
         Ok(cost)

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::band::{Band, BandOf};
 use super::cipher::{self, CipherCall, CipherCost};
 use super::condition::Condition;
 use super::costs::Costs;
@@ -45,14 +46,15 @@ pub struct DeviceProfile {
 /// The cost of one operation, as [`DeviceProfile::cost`] finds it.
 #[derive(Clone, Debug)]
 pub struct Cost<'a> {
-    /// With warm caches.
+    /// With warm caches: what varies from one time to the next.
     pub warm: Cow<'a, Distribution>,
     /// After the processor was idle for longer than the profile's threshold.
     pub cold: Cow<'a, Distribution>,
-    /// Additional time for each byte, the mean, ns; 0 for what a recipe gives.
+    /// What assumed figures take beside that: a band each, once.
+    pub bands: Vec<Band>,
+    /// Additional time for each byte, ns, the mean of what varies or the middle of a band; 0 for
+    /// what a recipe gives.
     pub per_byte_ns: f64,
-    /// The same in the middle of its law, if it has one.
-    pub per_byte_median_ns: f64,
     /// Additional time for the bytes asked about; by a recipe that of the instructions, too. What
     /// has a law is in the laws above.
     pub bytes_cost: Nanos,
@@ -81,24 +83,27 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn cost(&self, bytes: u32) -> Cost<'_> {
-        let per_byte_ns = self.per_byte.mean_ns();
-        let (warm, cold) = (&self.warm, self.cold.as_ref().unwrap_or(&self.warm));
+    pub(super) fn cost(&self, of: BandOf, bytes: u32) -> Cost<'_> {
+        let per_byte_ns = self.byte_ns();
         let bytes = f64::from(bytes);
+        let is_band = self.is_band();
         let constant = self.per_byte.is_constant() || bytes == 0.0;
-        let with = |law| match constant {
-            true => Cow::Borrowed(law),
-            false => {
+        let law = |cold| match (is_band, constant) {
+            (true, _) => Cow::Owned(Distribution::constant(Nanos::ZERO)),
+            (false, true) => Cow::Borrowed(self.law(cold)),
+            (false, false) => {
                 let of_bytes = self.per_byte.law(bytes);
-                Cow::Owned(Distribution::sum_of_independent(&[(law, 1), (&of_bytes, 1)]))
+                let terms = [(self.law(cold), 1), (&of_bytes, 1)];
+                Cow::Owned(Distribution::sum_of_independent(&terms))
             }
         };
+        let beside = constant && !is_band;
         Cost {
-            warm: with(warm),
-            cold: with(cold),
+            warm: law(false),
+            cold: law(true),
+            bands: is_band.then(|| self.band(of, 1, bytes)).into_iter().collect(),
             per_byte_ns,
-            per_byte_median_ns: self.per_byte.median_ns(),
-            bytes_cost: Nanos(if constant { (per_byte_ns * bytes).round() as u64 } else { 0 }),
+            bytes_cost: Nanos(if beside { (per_byte_ns * bytes).round() as u64 } else { 0 }),
             cipher: None,
             source: self.provenance.source.as_deref(),
             kind: self.provenance.kind,
@@ -119,6 +124,26 @@ impl Entry {
             shown.number = None;
         }
         shown
+    }
+}
+
+impl Cost<'_> {
+    /// All of it but the cipher's, ns: the mean of what varies, and each band in its middle.
+    pub fn estimate_ns(&self, cold: bool) -> f64 {
+        let varying = if cold { &self.cold } else { &self.warm };
+        let bands = self.bands.iter().map(|band| band.law(cold).quantile(0.5).0 as f64);
+        varying.mean_ns() + bands.sum::<f64>() + self.bytes_cost.0 as f64
+    }
+
+    /// What varies and the bands together, as of a board of which nothing else is known.
+    pub fn law(&self, cold: bool) -> Cow<'_, Distribution> {
+        let varying: &Distribution = if cold { &self.cold } else { &self.warm };
+        if self.bands.is_empty() {
+            return Cow::Borrowed(varying);
+        }
+        let bands = self.bands.iter().map(|band| (band.law(cold), 1));
+        let terms: Vec<(&Distribution, u32)> = std::iter::once((varying, 1)).chain(bands).collect();
+        Cow::Owned(Distribution::sum_of_independent(&terms))
     }
 }
 
@@ -153,7 +178,8 @@ impl DeviceProfile {
 
     /// The cost of a primitive for so many bytes, if the profile has one.
     pub fn primitive(&self, primitive: Primitive, bytes: u32) -> Option<Cost<'_>> {
-        self.primitives.get(&primitive).map(|entry| entry.cost(bytes))
+        let entry = self.primitives.get(&primitive)?;
+        Some(entry.cost(BandOf::Primitive(primitive), bytes))
     }
 
     /// What code a primitive's figure is of, where the profile says so.

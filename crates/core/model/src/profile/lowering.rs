@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Mutex;
 
-use super::device::{Cost, DeviceProfile};
+use super::band::{Band, BandOf};
+use super::device::{Cost, DeviceProfile, Entry};
 use super::figure::{FigureOf, Input, Provenance};
 use super::rate::Rate;
 use super::recipe::{CallCount, Recipe, RecipeProfile};
@@ -47,9 +48,9 @@ pub struct LoweredPart {
     pub calls: u32,
     /// Bytes over all calls; the number of instructions where the figure is of one.
     pub bytes: f64,
-    /// Mean of all of them with warm caches, ns.
+    /// All of them with warm caches, ns: the mean, or a band in its middle.
     pub warm_ns: f64,
-    /// Mean of all of them with cold caches, ns.
+    /// The same with cold caches, ns.
     pub cold_ns: f64,
 }
 
@@ -87,12 +88,12 @@ impl LoweredPart {
 }
 
 impl Lowered<'_> {
-    /// The mean of all parts and the remainder with warm caches, ns.
+    /// All parts and the remainder with warm caches, ns.
     pub fn warm_ns(&self) -> f64 {
         self.remainder_ns + self.parts.iter().map(|part| part.warm_ns).sum::<f64>()
     }
 
-    /// The share of instructions in the mean, from 0 to 1: of the remainder, and of primitives that
+    /// The share of instructions in that, from 0 to 1: of the remainder, and of primitives that
     /// a device has no figure of and that were counted in instructions.
     pub fn remainder_share(&self) -> f64 {
         let all = self.warm_ns();
@@ -133,7 +134,7 @@ pub(super) fn lower<'a>(
     if instructions > 0.0 {
         match device.primitives.get(&Primitive::Instruction) {
             Some(entry) => {
-                remainder = Some((&entry.per_byte, instructions));
+                remainder = Some((entry, instructions));
                 kind = kind.max(entry.provenance.kind);
             }
             None => missing.push(Primitive::Instruction),
@@ -163,20 +164,18 @@ pub(super) fn signature<'a>(device: &'a DeviceProfile, tls: &Tls) -> Result<Cost
 }
 
 /// The calls together, each drawn by itself; their bytes and the instructions beside them, of which
-/// one takes as long as another.
+/// one takes as long as another; and the bands of figures that are assumed.
 fn sum<'a>(
     device: &'a DeviceProfile,
     priced: &[(Primitive, Priced<'a>)],
-    remainder: Option<(&'a Rate, f64)>,
+    remainder: Option<(&'a Entry, f64)>,
 ) -> Result<Cost<'a>, NotLowered> {
     let mut parts = Vec::with_capacity(priced.len());
     let mut kind = Kind::Measured;
-    let remainder_ns = remainder.map_or(0.0, |(rate, count)| rate.mean_ns() * count);
+    let remainder_ns = remainder.map_or(0.0, |(entry, count)| entry.byte_ns() * count);
     for &(primitive, Priced { figure, entry, calls, bytes, kind: at_best }) in priced {
-        let of_bytes = entry.per_byte.mean_ns() * bytes;
-        let mean = |law: &Distribution| law.mean_ns() * f64::from(calls) + of_bytes;
-        let cold = entry.cold.as_ref().unwrap_or(&entry.warm);
-        let (warm_ns, cold_ns) = (mean(&entry.warm), mean(cold));
+        let all = |cold| entry.call_ns(cold) * f64::from(calls) + entry.byte_ns() * bytes;
+        let (warm_ns, cold_ns) = (all(false), all(true));
         let stand_in = (figure != primitive).then_some(at_best);
         parts.push(LoweredPart { primitive, figure, stand_in, calls, bytes, warm_ns, cold_ns });
         kind = kind.max(entry.provenance.kind).max(at_best);
@@ -187,26 +186,46 @@ fn sum<'a>(
     if !(0.0..=MOST_NS).contains(&(most + remainder_ns)) {
         return Err(NotLowered::TooLong);
     }
-    let of_bytes =
-        priced.iter().map(|(_, priced)| (priced.figure, &priced.entry.per_byte, priced.bytes));
-    let of_instructions = remainder.map(|(rate, count)| (Primitive::Instruction, rate, count));
+    let of_calls = priced.iter().map(|&(_, Priced { figure, entry, calls, bytes, .. })| Figure {
+        of: figure,
+        entry,
+        calls,
+        bytes,
+    });
+    let of_instructions = remainder.map(|(entry, count)| Figure {
+        of: Primitive::Instruction,
+        entry,
+        calls: 0,
+        bytes: count,
+    });
     let mut bytes_ns = 0.0;
     let mut varying: Vec<OfBytes<'_>> = Vec::new();
-    for (figure, rate, count) in of_bytes.chain(of_instructions) {
-        if rate.is_constant() {
-            bytes_ns += rate.mean_ns() * count;
-        } else if let Some((.., before)) = varying.iter_mut().find(|(of, ..)| *of == figure) {
-            *before += count;
+    let mut assumed: Vec<Figure<'_>> = Vec::new();
+    for figure in of_calls.chain(of_instructions) {
+        let (of, rate) = (figure.of, &figure.entry.per_byte);
+        if figure.entry.is_band() {
+            match assumed.iter_mut().find(|before| before.of == of) {
+                Some(before) => before.add(&figure),
+                None => assumed.push(figure),
+            }
+        } else if rate.is_constant() {
+            bytes_ns += rate.mean_ns() * figure.bytes;
+        } else if let Some((.., before)) = varying.iter_mut().find(|(before, ..)| *before == of) {
+            *before += figure.bytes;
         } else {
-            varying.push((figure, rate, count));
+            varying.push((of, rate, figure.bytes));
         }
     }
     let [warm, cold] = [false, true].map(|cold| device.sums.of(priced, &varying, cold));
+    let bands: Vec<Band> = assumed.iter().map(Figure::band).collect();
+    if bands.iter().any(|band| band.cold.max().0.max(band.warm.max().0) as f64 > MOST_NS) {
+        return Err(NotLowered::TooLong);
+    }
     Ok(Cost {
         warm: Cow::Owned(warm),
         cold: Cow::Owned(cold),
+        bands,
         per_byte_ns: 0.0,
-        per_byte_median_ns: 0.0,
         bytes_cost: Nanos(bytes_ns.round() as u64),
         cipher: None,
         source: None,
@@ -214,6 +233,25 @@ fn sum<'a>(
         run_id: None,
         lowered: Some(lowered),
     })
+}
+
+/// All calls and bytes of a figure, or all instructions.
+struct Figure<'a> {
+    of: Primitive,
+    entry: &'a Entry,
+    calls: u32,
+    bytes: f64,
+}
+
+impl Figure<'_> {
+    fn add(&mut self, more: &Figure<'_>) {
+        self.calls = self.calls.saturating_add(more.calls);
+        self.bytes += more.bytes;
+    }
+
+    fn band(&self) -> Band {
+        self.entry.band(BandOf::Primitive(self.of), self.calls, self.bytes)
+    }
 }
 
 /// The laws of sums that were asked for before: a study of many cases asks for a few again and
@@ -232,25 +270,20 @@ type Terms = (Vec<(Primitive, u32)>, Vec<(Primitive, u64)>, bool);
 const MOST_KEPT: usize = 10_000;
 
 impl Sums {
-    /// The law of all calls and of those bytes that have a law.
+    /// The law of all calls that vary by themselves, and of those bytes that do.
     fn of(
         &self,
         priced: &[(Primitive, Priced<'_>)],
         bytes: &[OfBytes<'_>],
         cold: bool,
     ) -> Distribution {
-        let law = |priced: &Priced<'_>| match &priced.entry.cold {
-            Some(law) if cold => law.clone(),
-            _ => priced.entry.warm.clone(),
-        };
+        let law = |priced: &Priced<'_>| priced.entry.law(cold).clone();
         let varies = |priced: &Priced<'_>| {
-            let law = match &priced.entry.cold {
-                Some(law) if cold => law,
-                _ => &priced.entry.warm,
-            };
+            let law = priced.entry.law(cold);
             law.min() != law.max()
         };
-        let calls = priced.iter().filter(|(_, priced)| priced.calls > 0);
+        let counts = |priced: &Priced<'_>| priced.calls > 0 && !priced.entry.is_band();
+        let calls = priced.iter().filter(|(_, priced)| counts(priced));
         let of_bytes = bytes.iter().map(|(_, rate, count)| (rate.law(*count), 1));
         let laws: Vec<(Distribution, u32)> =
             calls.clone().map(|(_, priced)| (law(priced), priced.calls)).chain(of_bytes).collect();

@@ -3,6 +3,7 @@
 //! accelerators, each with its source and kind.
 
 mod accelerator;
+mod band;
 mod calibrated;
 mod catalog;
 mod cipher;
@@ -28,6 +29,7 @@ mod stand_in;
 mod tcp;
 
 pub use accelerator::{AcceleratorProfile, Terms};
+pub use band::{Band, BandOf};
 pub use catalog::{Catalog, ProfileKind};
 pub use cipher::CipherCost;
 pub use cost_use::{CostSource, CostUse};

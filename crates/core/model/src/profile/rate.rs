@@ -84,9 +84,21 @@ impl Rate {
 
     /// The value in its middle, ns.
     pub(super) fn median_ns(&self) -> f64 {
+        self.quantile_ns(0.5)
+    }
+
+    /// How many quantiles it has, one at least.
+    pub(super) fn len(&self) -> usize {
+        self.quantiles.len()
+    }
+
+    /// What a fraction `p` of all values do not exceed, ns; between quantiles it is linear.
+    pub(super) fn quantile_ns(&self, p: f64) -> f64 {
         let last = self.quantiles.len() - 1;
-        let at = |index: usize| self.quantiles.get(index).copied().unwrap_or(0.0);
-        (at(last / 2) + at(last.div_ceil(2))) / 2.0
+        let position = p.clamp(0.0, 1.0) * last as f64;
+        let index = (position as usize).min(last);
+        let at = |index: usize| self.quantiles.get(index.min(last)).copied().unwrap_or(0.0);
+        at(index) + (at(index + 1) - at(index)) * (position - index as f64)
     }
 
     /// Whether it is known to be always the same.

@@ -111,7 +111,7 @@ fn hmac_of_hash(
     let calls = f64::from(wanted.calls);
     let (block, digest) = (f64::from(hash.block_bytes()), f64::from(hash.digest_bytes()));
     let each = if wanted.calls > 0 { wanted.bytes / calls } else { 0.0 };
-    let bytes = if entry.warm.mean_ns() >= entry.per_byte.mean_ns() * block {
+    let bytes = if entry.call_ns(false) >= entry.byte_ns() * block {
         // What a call takes beside its bytes holds its padding.
         2.0 * block + each + digest
     } else {

@@ -4,8 +4,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::case::tests::{any_tls, https};
 use crate::case::{Aead, CertificateType, CipherSuite, Group, Tls, TlsVersion};
+use crate::distribution::Distribution;
 use crate::kind::Kind;
 use crate::operation::{Direction, HandshakeMessage, Role};
+use crate::primitive::HashAlgorithm;
 
 const RECIPES: &str = r#"
 name = "lib-1"
@@ -220,6 +222,58 @@ fn bytes_that_have_a_law_keep_its_band_and_its_mean() {
     assert_eq!(other.bytes_cost.0 + other.warm.min().0, whole / 2);
     assert_eq!(other.bytes_cost.0 + other.warm.max().0, whole / 2 * 3);
     assert!(total(&other).abs_diff(whole) <= whole / 1_000, "{} {whole}", total(&other));
+}
+
+/// What one constant may be: its calls and bytes are slow together, it is taken for the middle of
+/// its band, and what varies is apart.
+#[test]
+fn assumed_figure_is_taken_for_the_middle_of_its_band() {
+    let constant = "warm = \"10 us\"\nper_byte = \"100 ns\"";
+    let band = "warm = { quantiles = [1, 10, 1000], unit = \"us\" }\n\
+                per_byte = { quantiles = [10, 100, 10000], unit = \"ns\" }\n";
+    let finished = |figure: &str| {
+        let text = DEVICE.replacen("warm = \"0 ns\"\nper_byte = \"100 ns\"", figure, 1);
+        assert_ne!(text, DEVICE);
+        let catalog = catalog(&text, RECIPES);
+        let cost = catalog.costs("d").unwrap().cost(FINISHED, &https(tls(1)), 36).unwrap();
+        let estimates = [false, true].map(|cold| cost.estimate_ns(cold).round() as u64);
+        let laws = [cost.law(false).quantile(0.0).0, cost.law(false).quantile(1.0).0];
+        (estimates, laws, cost.bands, cost.lowered.unwrap().warm_ns().round() as u64)
+    };
+    let (estimates, _, bands, parts) = finished(constant);
+    assert!(bands.is_empty() && estimates == [parts; 2]);
+    let (assumed, laws, bands, lowered) = finished(&format!("{band}kind = \"assumed\""));
+    assert_eq!((assumed, lowered), (estimates, parts));
+    assert_eq!(laws, [parts / 10, 100 * parts]);
+    let [one] = &bands[..] else { panic!("{bands:?}") };
+    assert_eq!(one.of, BandOf::Primitive(Primitive::Hash(HashAlgorithm::Sha256)));
+    // A published law is of calls that differ: its mean counts, and there is no band.
+    let (published, _, bands, _) = finished(band);
+    assert!(bands.is_empty() && published[0] > 20 * parts, "{published:?} {parts}");
+    // A tail is of what happens by chance.
+    let tail = "warm = { quantiles = [1, 10], unit = \"us\", tail = { probability = 0.1, \
+                quantiles = [1, 2] } }\nkind = \"assumed\"";
+    assert!(finished(tail).2.is_empty());
+}
+
+/// Own figures of operations are no other, and what stands above all measure is refused.
+#[test]
+fn bands_of_operations_and_their_bounds() {
+    let entry = "warm = { quantiles = [1, 5, 9], unit = \"ms\" }\nkind = \"assumed\"";
+    let catalog = self::catalog(&DEVICE.replacen("warm = \"5 ms\"", entry, 1), RECIPES);
+    let tls12 = Tls { version: TlsVersion::Tls12, ..tls(1) };
+    let cost = catalog.costs("d").unwrap().cost(CERTIFICATE, &https(tls12), 0).unwrap();
+    assert_eq!(
+        cost.bands.iter().map(|band| band.of).collect::<Vec<_>>(),
+        [BandOf::Operation(CERTIFICATE)]
+    );
+    assert_eq!((cost.estimate_ns(false), cost.warm.max().0), (5e6, 0));
+    let long = "warm = { quantiles = [1, 2, 9007199254740992], unit = \"ns\" }\n\
+                kind = \"assumed\"";
+    let text = DEVICE.replacen("warm = \"0 ns\"\nper_byte = \"100 ns\"", long, 1);
+    let catalog = self::catalog(&text, RECIPES);
+    let error = catalog.costs("d").unwrap().cost(FINISHED, &https(tls(1)), 36).unwrap_err();
+    assert!(error.to_string().contains("takes more than 100 days"), "{error}");
 }
 
 #[test]
