@@ -412,6 +412,16 @@ def test_a_table_of_many_numbers_goes_on_below() -> None:
     assert "figure 1" in render([_wide(2)], Format.TABLE, 10)
 
 
+@pytest.mark.parametrize(
+    "column", [Column("n"), Column("name", number=False, whole=True)], ids=["number", "name"]
+)
+def test_one_column_wider_than_the_terminal_stays(column: Column) -> None:
+    table = Table("a title", [column])
+    table.add(["1" * 90], {})
+    assert "1" * 90 in render([table], Format.TABLE, 80)
+    assert render([table], Format.TABLE, 80) == render([table], Format.TABLE)
+
+
 def test_a_long_title_goes_on_in_a_terminal_alone() -> None:
     table = _wide(2)
     table.title = "a title of many words " * 8
