@@ -14,8 +14,8 @@ from warifu.devices.figures import Code, Figure
 from warifu.devices.scaling import Corpus, Estimate
 from warifu.devices.text import CONTROL
 
-#: Primitives that a TLS connection may ask for; what is not here has stand-ins (`aead.open`, `hmac`
-#: and `hkdf` by their definitions).
+#: Primitives that a TLS connection may ask for; what is not here has stand-ins (`aead.open`,
+#: `hmac`, `hkdf` and `prf` by their definitions).
 NEEDED = (
     "ecdh.keygen.secp256r1",
     "ecdh.derive.secp256r1",
